@@ -1,0 +1,56 @@
+// Collective: sums a range of every rank's vector, in place, on every rank.
+//
+// `ordered` (the default) computes the canonical sum ((g0 + g1) + g2) + ... in rank order for every
+// element, whatever the buckets, chunks or schedule, by a direct reduce-scatter in which the owner of
+// a piece adds in rank order, then an all-gather: a ring's bytes, 2 (P-1)/P n per rank.  `ring` and
+// `mpi` repeat under the same plan only.
+//
+// Several reductions may be in flight (gradient buckets leave while the backward pass goes on).  All
+// ranks start the same reductions in the same order.  The caller polls; nothing blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/comm/transport.h"
+#include "framework/core/range.h"
+
+namespace dtrain {
+
+class Collective {
+ public:
+  virtual ~Collective() = default;
+  virtual std::string name() const = 0;
+
+  // Begins summing data[0, n) over all ranks in place.  Returns a ticket, counting from 0.  The
+  // memory is the collective's until Done(ticket).
+  virtual int64_t Start(std::span<float> data) = 0;
+
+  // Moves everything in flight along a little (at most about 1 MB of arithmetic); true when
+  // something moved.
+  virtual bool Progress() = 0;
+  virtual bool Done(int64_t ticket) const = 0;
+  virtual bool Idle() const = 0;
+
+  // Bytes this rank has sent and received for payload so far, and messages sent.
+  struct Traffic {
+    int64_t bytes_sent = 0;
+    int64_t bytes_received = 0;
+    int64_t messages = 0;
+  };
+  virtual Traffic traffic() const = 0;
+};
+
+struct CollectiveOptions {
+  int64_t chunk_bytes = 0;  // pipelining unit; 0: by rule (collective's own, from size and world)
+};
+
+// name: "ordered", "ring" (comm/), "mpi" (comm/mpi/, needs an MPI transport).
+std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& transport,
+                                           const CollectiveOptions& options = {});
+std::vector<std::string> CollectiveNames();
+
+}  // namespace dtrain

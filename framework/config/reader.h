@@ -1,0 +1,132 @@
+// Reader: one declaration per key gives parsing, default, range, help and the effective dump.
+//
+//   struct SgdConfig { double momentum; bool nesterov; };
+//   c.momentum = r.Number("momentum", 0.9).Min(0).Below(1).Help("velocity kept from step to step");
+//   c.nesterov = r.Bool("nesterov", false).Help("look ahead along the velocity");
+//
+// A Reader stands on one mapping of the document (or on nothing, when the section is absent or when
+// only the declarations are wanted).  Reading a key that is absent gives its default; a wrong type or
+// range is noted in the document's diagnostics, never thrown, and the default is returned, so that
+// all mistakes are found at once.  After everything is read, Document::Finish() reports unknown keys
+// and throws ConfigError with every mistake, each with file:line:column, the nearest right key and the
+// allowed ones.  Sections and keys appear in the effective dump in the order they were declared.
+//
+// yaml-cpp stays out of this header.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace dtrain::config {
+
+class Document;
+class Reader;
+struct Declaration;  // what is known of one key (schema.h)
+
+// A key being declared; converts to its value.  T: bool, int64_t, double, std::string, or
+// std::vector of the last three.
+template <class T>
+class Field {
+ public:
+  Field& Min(double bound);                 // value >= bound (each element of a list)
+  Field& Max(double bound);                 // value <= bound
+  Field& Above(double bound);               // value > bound
+  Field& Below(double bound);               // value < bound
+  Field& OneOf(std::vector<std::string> names);   // strings: one of these
+  Field& Help(const std::string& text);
+  Field& Required();                        // absence is a mistake
+
+  operator T();                             // checks, notes mistakes, records, answers
+
+ private:
+  friend class Reader;
+  Field(std::shared_ptr<Declaration> declaration) : declaration_(std::move(declaration)) {}
+  std::shared_ptr<Declaration> declaration_;
+};
+
+class Reader {
+ public:
+  Field<int64_t> Int(const std::string& key, int64_t default_value);
+  Field<double> Number(const std::string& key, double default_value);
+  Field<bool> Bool(const std::string& key, bool default_value);
+  Field<std::string> String(const std::string& key, const std::string& default_value);
+  Field<std::vector<int64_t>> Ints(const std::string& key, std::vector<int64_t> default_value);
+  Field<std::vector<double>> Numbers(const std::string& key, std::vector<double> default_value);
+  // A single string is read as a list of one.
+  Field<std::vector<std::string>> Strings(const std::string& key,
+                                          std::vector<std::string> default_value);
+
+  // A nested mapping; absent is like empty.  A scalar X where a section is wanted means {name: X}.
+  Reader Section(const std::string& key, const std::string& help = "");
+
+  // A nested list of mappings.
+  std::vector<Reader> List(const std::string& key, const std::string& help = "");
+
+  bool Has(const std::string& key) const;           // present in the document
+  std::string Where(const std::string& key = "") const;  // "file:line:column" of key or mapping
+  std::string path() const;                         // "solver.schedule"; "" at the top
+
+  // A mistake the field rules cannot express, placed at `key` (or at the mapping when key is "").
+  void Mistake(const std::string& key, const std::string& message, const std::string& hint = "");
+
+ private:
+  friend class Document;
+  friend struct Declaration;
+  struct Node;
+  explicit Reader(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+  template <class T>
+  Field<T> Declare(const std::string& key, T default_value);
+  std::shared_ptr<Node> node_;
+};
+
+// One row of the help table.
+struct KeyHelp {
+  std::string path;      // "solver.momentum"
+  std::string type;      // "number"
+  std::string default_value;
+  std::string range;     // ">= 0, < 1"
+  std::string help;
+};
+
+class Document {
+ public:
+  // Parses `file` and lays `overrides` ("k.ey=value", the --set arguments) over it.  An override
+  // X.name=... replaces section X (all its other keys from the file are dropped) before the other
+  // overrides of X apply, whatever their order.  YAML syntax errors, repeated keys and malformed
+  // overrides are noted for Finish; an unreadable file throws ConfigError.
+  static Document FromFile(const std::string& file, const std::vector<std::string>& overrides = {});
+  static Document FromText(const std::string& text, const std::string& file_name,
+                           const std::vector<std::string>& overrides = {});
+  // No document at all: every key reads as its default.  For help tables.
+  static Document Empty();
+
+  Document(Document&&) noexcept;
+  Document& operator=(Document&&) noexcept;
+  ~Document();
+
+  Reader root();
+
+  // Notes unknown keys of every mapping that was read, then throws ConfigError with all mistakes
+  // (sorted by position, with their number and "nothing was started") if there are any.
+  void Finish();
+  // The mistakes so far without throwing, unknown keys not included.
+  std::vector<std::string> mistakes() const;
+
+  std::string EffectiveYaml() const;      // every declared key with the value in force
+  std::string EffectiveJson() const;
+  std::vector<KeyHelp> Keys() const;      // every declared key
+
+ private:
+  friend class Reader;
+  friend struct Declaration;
+  struct Impl;
+  explicit Document(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace dtrain::config

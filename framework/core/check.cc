@@ -1,0 +1,31 @@
+#include "framework/core/check.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+namespace dtrain {
+namespace {
+std::atomic<int> check_rank{-1};
+}  // namespace
+
+void SetCheckRank(int rank) { check_rank = rank; }
+
+namespace detail {
+
+CheckFailure::CheckFailure(const char* file, int line, const char* condition) {
+  message_ << file << ':' << line << ": check failed: " << condition << ' ';
+}
+
+CheckFailure::~CheckFailure() {
+  const int rank = check_rank;
+  if (rank >= 0) {
+    std::fprintf(stderr, "dtrain: rank %d: %s\n", rank, message_.str().c_str());
+  } else {
+    std::fprintf(stderr, "dtrain: %s\n", message_.str().c_str());
+  }
+  std::abort();
+}
+
+}  // namespace detail
+}  // namespace dtrain

@@ -1,0 +1,54 @@
+// A registry of named things (layers, data sets, strategies, ...), filled before main by
+// self-registration: name in the config, class in the code, one folder.
+//
+//   using LayerRegistry = Registry<LayerEntry>;
+//   static const bool registered = LayerRegistry::Add("relu", LayerEntry{...});
+//
+// Looking up an unknown name throws UsageError listing the known ones with the nearest first.
+// Iteration is in name order.  Static libraries would drop objects that nobody names, so CMake links
+// these as OBJECT libraries.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/core/error.h"
+#include "framework/core/text.h"
+
+namespace dtrain {
+
+template <class Entry>
+class Registry {
+ public:
+  static bool Add(const std::string& name, Entry entry) {
+    return Entries().emplace(name, std::move(entry)).second;
+  }
+
+  static const Entry* Find(const std::string& name) {
+    const auto it = Entries().find(name);
+    return it == Entries().end() ? nullptr : &it->second;
+  }
+
+  // `kind` is the word for the message, as in: unknown layer 'rellu'.
+  static const Entry& Get(const std::string& kind, const std::string& name) {
+    if (const Entry* entry = Find(name)) return *entry;
+    throw UsageError("unknown " + kind + " '" + name + "'", SuggestName(name, Names()));
+  }
+
+  static std::vector<std::string> Names() {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : Entries()) names.push_back(name);
+    return names;
+  }
+
+  static const std::map<std::string, Entry>& All() { return Entries(); }
+
+ private:
+  static std::map<std::string, Entry>& Entries() {
+    static std::map<std::string, Entry> entries;
+    return entries;
+  }
+};
+
+}  // namespace dtrain

@@ -1,0 +1,32 @@
+// Small text helpers for messages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtrain {
+
+// "a, b, c"
+std::string Join(const std::vector<std::string>& parts, std::string_view separator = ", ");
+
+// Levenshtein distance.
+int EditDistance(std::string_view a, std::string_view b);
+
+// The candidate nearest to `name`, or "" when none is near enough to be a typing mistake.
+std::string NearestName(std::string_view name, const std::vector<std::string>& candidates);
+
+// "did you mean 'x'?  allowed: a, b, x" (the first half only when something is near).
+std::string SuggestName(std::string_view name, const std::vector<std::string>& candidates);
+
+// 1234567 -> "1.2 MB" (powers of 1000, as network and disk makers count).
+std::string HumanBytes(double bytes);
+
+// 3725 -> "1:02:05", 65 -> "1:05", 3.2 -> "3.2 s".
+std::string HumanSeconds(double seconds);
+
+// Lower-case hexadecimal.
+std::string Hex(const uint8_t* bytes, size_t count);
+
+}  // namespace dtrain

@@ -1,0 +1,24 @@
+// Time as the whole program counts it: integer nanoseconds.
+//
+// Wall time and the simulator's virtual time share these types, so that nothing that runs under both
+// (strategies, drivers) can tell which it has.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace dtrain {
+
+using Nanos = int64_t;
+
+constexpr double ToSeconds(Nanos ns) { return static_cast<double>(ns) * 1e-9; }
+constexpr Nanos FromSeconds(double seconds) { return static_cast<Nanos>(seconds * 1e9); }
+
+// Monotonic wall time.  Not for strategies: they see the Clock of their driver.
+inline Nanos WallNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace dtrain

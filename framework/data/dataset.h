@@ -1,0 +1,101 @@
+// Dataset: samples by index.  Shuffling, sharding, batching and prefetch are wrappers (sampler.h,
+// prefetch.h), so a data set is only "how many" and "give me these".
+//
+// A new data set is a new folder datasets/<name>/ with DTRAIN_DATASET(...) in it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/config/reader.h"
+#include "framework/core/registry.h"
+#include "framework/device/buffer.h"
+#include "framework/device/tensor.h"
+
+namespace dtrain {
+
+enum class Split { kTrain, kTest };
+
+// One named input of the model.
+struct FieldSpec {
+  std::string name;     // "data", "label"
+  DType dtype;
+  Shape sample_shape;   // without the batch axis: [1, 28, 28]; [] for a label
+};
+
+// Rows of every field, in FieldSpec order, row-major.  Made once for the largest batch and refilled.
+struct Batch {
+  int64_t samples = 0;           // rows in use
+  int64_t first_position = 0;    // of row 0 in the global batch
+  int64_t global_samples = 0;    // of the global batch this is a share of
+  uint64_t step = 0;
+  uint64_t epoch = 0;
+  std::vector<Tensor> fields;    // shape[0] == samples
+  std::vector<Buffer> memory;    // behind the fields
+
+  Batch() = default;
+  Batch(const std::vector<FieldSpec>& specs, int64_t max_samples);
+  void Resize(int64_t new_samples);  // <= max_samples; sets shape[0]
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size(Split split) const = 0;
+  virtual std::vector<FieldSpec> fields() const = 0;
+  virtual int64_t classes() const = 0;
+
+  // Writes sample indices[r] into row r of every field of `batch` (already resized).  Normalised and,
+  // for the training split, augmented as a pure function of (seed, epoch, index).  Thread-safe.
+  virtual void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
+                    Batch& batch) const = 0;
+
+  // SHA-256 over the content of both splits: part of the start-up agreement between ranks.
+  virtual std::string ManifestHash() const = 0;
+};
+
+// A file a publisher ships.
+struct RemoteFile {
+  std::string name;                // "train-images-idx3-ubyte.gz"
+  std::vector<std::string> urls;   // tried in order
+  std::string sha256;
+  int64_t bytes = 0;
+};
+
+// What data list|fetch|verify, check and list need to know without loading anything.
+class DatasetSource {
+ public:
+  virtual ~DatasetSource() = default;
+  virtual void Configure(config::Reader& reader) {}   // keys of `data:` besides name and root
+  virtual std::vector<FieldSpec> fields() const = 0;
+  virtual int64_t size(Split split) const = 0;        // what the published set has
+  virtual int64_t classes() const = 0;
+  virtual std::vector<RemoteFile> files() const { return {}; }
+  // Loads it from `folder` (LocateData; empty when files() is).  Throws DataError with file and
+  // position.
+  virtual std::unique_ptr<Dataset> Load(const std::filesystem::path& folder,
+                                        uint64_t seed) const = 0;
+};
+
+struct DatasetEntry {
+  std::function<std::unique_ptr<DatasetSource>()> make;
+  std::string help;
+};
+
+using DatasetRegistry = Registry<DatasetEntry>;
+
+// The folder of data set `name`: `root`/name, $DTRAIN_DATA/name, $XDG_CACHE_HOME/dtrain/name,
+// ~/.cache/dtrain/name; the first that exists (a given `root` is the only place then).  Throws DataError listing the
+// places looked at, with `dtrain data fetch NAME` as the hint.
+std::filesystem::path LocateData(const std::string& name, const std::string& root);
+
+}  // namespace dtrain
+
+#define DTRAIN_DATASET(name, Class, help_text)                                               \
+  [[maybe_unused]] static const bool Class##_dataset_registered = ::dtrain::DatasetRegistry::Add( \
+      name, {[] { return std::unique_ptr<::dtrain::DatasetSource>(new Class); }, help_text})

@@ -1,0 +1,60 @@
+#include "framework/device/blob.h"
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+
+struct Blob::Body {
+  BlobPool* pool;
+  Buffer buffer;
+  std::atomic<int> references{0};
+};
+
+Blob::Blob(const Blob& other) : body_(other.body_) {
+  if (body_ != nullptr) body_->references.fetch_add(1, std::memory_order_relaxed);
+}
+
+Blob::~Blob() {
+  if (body_ != nullptr && body_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    body_->pool->Return(body_);
+  }
+}
+
+const float* Blob::f32() const { return body_->buffer.f32(); }
+int64_t Blob::size() const { return body_->pool->elements_; }
+DType Blob::dtype() const { return body_->pool->dtype_; }
+bool Blob::shared() const { return body_->references.load(std::memory_order_acquire) > 1; }
+
+float* Blob::MutableF32() {
+  DT_CHECK(!shared()) << "a shared Blob is immutable";
+  return body_->buffer.f32();
+}
+
+BlobPool::BlobPool(int64_t elements, DType dtype) : elements_(elements), dtype_(dtype) {}
+
+BlobPool::~BlobPool() {
+  DT_CHECK(free_.size() == all_.size()) << all_.size() - free_.size() << " Blobs outlive their pool";
+}
+
+Blob BlobPool::New() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    auto body = std::make_unique<Blob::Body>();
+    body->pool = this;
+    body->buffer = Buffer(static_cast<size_t>(elements_) * SizeOf(dtype_));
+    free_.reserve(all_.size() + 1);
+    free_.push_back(body.get());
+    all_.push_back(std::move(body));
+  }
+  Blob::Body* body = free_.back();
+  free_.pop_back();
+  body->references.store(1, std::memory_order_relaxed);
+  return Blob(body);
+}
+
+void BlobPool::Return(Blob::Body* body) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(body);
+}
+
+}  // namespace dtrain

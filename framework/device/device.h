@@ -1,0 +1,19 @@
+// Device: where memory lives and kernels run.
+#pragma once
+
+#include <string>
+
+#include "framework/core/isa.h"
+
+namespace dtrain {
+
+enum class DeviceKind { kCpu };
+
+// What a kernel may know about where it runs.
+struct Device {
+  DeviceKind kind = DeviceKind::kCpu;
+  int threads = 1;            // of this rank's OpenMP team; see cpu/threads.h for the one budget
+  Isa isa = Isa::kBaseline;   // for our own loops
+};
+
+}  // namespace dtrain

@@ -1,0 +1,46 @@
+// Tensor: a view of memory that somebody else owns - address, shape, element type and format.
+//
+// The format says how the elements of a logical [N, C, H, W] lie in memory:
+//   kPlain         row-major, PyTorch's contiguous order.  The only format for other ranks.
+//   kChannelsLast  [N, H, W, C]
+//   kBatchBlocked  [ceil(N/16), C, H, W, 16]: sixteen images interleaved, so that one vector holds one
+//                  pixel of sixteen images and odd channel counts waste nothing.  Lanes beyond N are
+//                  computed and ignored; every producer keeps them finite.
+#pragma once
+
+#include "framework/device/dtype.h"
+#include "framework/device/shape.h"
+
+namespace dtrain {
+
+enum class Format : uint8_t { kPlain, kChannelsLast, kBatchBlocked };
+
+inline constexpr int64_t kBatchBlock = 16;
+
+constexpr std::string_view NameOf(Format format) {
+  switch (format) {
+    case Format::kPlain: return "plain";
+    case Format::kChannelsLast: return "channels_last";
+    case Format::kBatchBlocked: return "batch_blocked";
+  }
+  return "?";
+}
+
+struct Tensor {
+  void* data = nullptr;
+  Shape shape;
+  DType dtype = DType::kF32;
+  Format format = Format::kPlain;
+
+  float* f32() const { return static_cast<float*>(data); }
+  int32_t* i32() const { return static_cast<int32_t*>(data); }
+  uint8_t* u8() const { return static_cast<uint8_t*>(data); }
+};
+
+// Elements that a tensor of this shape occupies in `format`, padding lanes included.
+inline int64_t StoredCount(const Shape& shape, Format format) {
+  if (format != Format::kBatchBlocked) return shape.count();
+  return (shape[0] + kBatchBlock - 1) / kBatchBlock * kBatchBlock * shape.CountFrom(1);
+}
+
+}  // namespace dtrain

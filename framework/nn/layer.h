@@ -1,0 +1,90 @@
+// Layer: the facts about one node of a model - keys, shapes, parameters, cost.  Device-free: the
+// arithmetic is in Kernels (kernel.h), one folder layers/<type>/ holds both.
+//
+// A new layer is a new folder:
+//   layers/lrn/  lrn.h lrn.cc (the Layer)  lrn_cpu.cc (its kernels)  lrn_ref.h (double-precision
+//                reference)  lrn_cases.cc (the cases every test suite runs)
+//   DTRAIN_LAYER("lrn", Lrn, "local response normalisation");
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/config/reader.h"
+#include "framework/core/registry.h"
+#include "framework/device/shape.h"
+
+namespace dtrain {
+
+// How a parameter starts (initializer.h).  fan_in and fan_out are the layer's to say.
+struct InitSpec {
+  std::string name = "constant";  // constant, gaussian, xavier, kaiming
+  float value = 0;                // constant: the value; gaussian: the standard deviation
+};
+
+struct ParamSpec {
+  std::string name;   // "weight", "bias": PyTorch's names
+  Shape shape;        // PyTorch's axes
+  InitSpec init;
+  int64_t fan_in = 1;
+  int64_t fan_out = 1;
+  bool weight_decay = true;
+};
+
+// Worker state that is no parameter (batch-norm statistics).
+struct StateSpec {
+  std::string name;
+  Shape shape;
+  float initial = 0;
+};
+
+struct Cost {
+  double forward_flops = 0;   // a multiply-add counts 2
+  double backward_flops = 0;
+};
+
+enum class LayerRole {
+  kCompute,
+  kLoss,     // output 0 is the loss of each sample, [N]; the net sums it
+  kMetric,   // output 0 is a count of each sample, [N] (1 = correct); no backward
+};
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  // Reads the keys of this layer type; called once, before InferShapes.
+  virtual void Configure(config::Reader& reader) {}
+
+  // Shapes of the outputs, batch axis included.  Also fixes what Params and CostOf answer, which
+  // depends on no batch axis.  Throws ShapeError with both shapes (Graph adds the layer's name).
+  virtual std::vector<Shape> InferShapes(std::span<const Shape> inputs) = 0;
+
+  virtual std::vector<ParamSpec> Params() const { return {}; }
+  virtual std::vector<StateSpec> State() const { return {}; }
+  virtual Cost CostOf(std::span<const Shape> inputs) const { return {}; }  // after InferShapes
+  virtual LayerRole role() const { return LayerRole::kCompute; }
+
+  // How many inputs it takes.
+  virtual int input_count() const { return 1; }
+  // False for an input no gradient flows into (labels).
+  virtual bool InputHasGradient(int input) const { return true; }
+  // Output i is input 0 seen with another shape: the net shares the memory, no kernel runs.
+  virtual bool is_view() const { return false; }
+};
+
+struct LayerEntry {
+  std::function<std::unique_ptr<Layer>()> make;
+  std::string help;
+};
+
+using LayerRegistry = Registry<LayerEntry>;
+
+}  // namespace dtrain
+
+#define DTRAIN_LAYER(type, Class, help_text)                                          \
+  [[maybe_unused]] static const bool Class##_layer_registered = ::dtrain::LayerRegistry::Add( \
+      type, {[] { return std::unique_ptr<::dtrain::Layer>(new Class); }, help_text})

@@ -1,0 +1,25 @@
+# The libraries dtrain stands on (Debian 12 names in launch/install-packages.sh).
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(OpenSSL REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(LibArchive REQUIRED)
+find_package(CURL REQUIRED)
+find_package(MPI REQUIRED COMPONENTS CXX)
+find_package(HDF5 REQUIRED COMPONENTS C)
+
+# Debian's dnnl config demands OpenCL headers that dtrain has no use for.
+find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
+find_library(ONEDNN_LIBRARY dnnl REQUIRED)
+add_library(dtrain::onednn UNKNOWN IMPORTED)
+set_target_properties(dtrain::onednn PROPERTIES
+  IMPORTED_LOCATION ${ONEDNN_LIBRARY}
+  INTERFACE_INCLUDE_DIRECTORIES ${ONEDNN_INCLUDE_DIR})
+
+add_library(dtrain::hdf5 INTERFACE IMPORTED)
+target_include_directories(dtrain::hdf5 INTERFACE ${HDF5_C_INCLUDE_DIRS})
+target_link_libraries(dtrain::hdf5 INTERFACE ${HDF5_C_LIBRARIES})
