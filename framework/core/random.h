@@ -34,6 +34,11 @@ class Random {
   // The four words of one counter value: Bits(4 * block + k) is word k.
   std::array<uint32_t, 4> Block(uint64_t block) const;
 
+  // What Block() gives Philox beside the block number - its key, and the upper half of its counter -
+  // for loops that compute many blocks at once.
+  std::array<uint32_t, 2> key() const { return {key_[0], key_[1]}; }
+  std::array<uint32_t, 2> counter_high() const { return {high_[0], high_[1]}; }
+
  private:
   uint32_t key_[2];
   uint32_t high_[2];

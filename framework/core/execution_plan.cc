@@ -1,0 +1,116 @@
+#include "framework/core/execution_plan.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/json_fields.h"
+#include "framework/core/text.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::vector<Range> BucketsFrom(const nlohmann::json& array, const std::string& where) {
+  std::vector<Range> buckets;
+  for (size_t i = 0; i < array.size(); ++i) {
+    JsonFields fields(array[i], fmt::format("{}: buckets[{}]", where, i));
+    buckets.push_back({fields.Count("begin"), fields.Count("end")});
+    fields.RejectOthers();
+    if (buckets.back().empty()) throw ConfigError(fields.where() + ": an empty range");
+  }
+  return buckets;
+}
+
+std::map<std::string, std::string> KernelsFrom(const nlohmann::json& object,
+                                               const std::string& where) {
+  std::map<std::string, std::string> kernels;
+  JsonFields fields(object, where + ": kernels");
+  for (const auto& [layer, value] : object.items()) kernels[layer] = fields.String(layer);
+  return kernels;
+}
+
+template <class T>
+void Compare(const char* name, const T& before, const T& after, std::vector<std::string>& out) {
+  if (before != after) out.push_back(fmt::format("{} {} -> {}", name, before, after));
+}
+
+std::string KernelName(const ExecutionPlan& plan, const std::string& layer) {
+  const auto it = plan.kernels.find(layer);
+  return it == plan.kernels.end() ? "none" : it->second;
+}
+
+void CompareKernels(const ExecutionPlan& before, const ExecutionPlan& after,
+                    std::vector<std::string>& out) {
+  std::map<std::string, std::string> layers = before.kernels;
+  layers.insert(after.kernels.begin(), after.kernels.end());
+  for (const auto& [layer, kernel] : layers) {
+    Compare(("kernel of " + layer).c_str(), KernelName(before, layer), KernelName(after, layer),
+            out);
+  }
+}
+
+void CompareBuckets(const ExecutionPlan& before, const ExecutionPlan& after,
+                    std::vector<std::string>& out) {
+  if (before.buckets == after.buckets) return;
+  if (before.buckets.size() != after.buckets.size()) {
+    return Compare("buckets", before.buckets.size(), after.buckets.size(), out);
+  }
+  size_t i = 0;
+  while (before.buckets[i] == after.buckets[i]) ++i;
+  const Range a = before.buckets[i], b = after.buckets[i];
+  out.push_back(fmt::format("bucket {} [{}, {}) -> [{}, {})", i, a.begin, a.end, b.begin, b.end));
+}
+
+}  // namespace
+
+std::string ToJson(const ExecutionPlan& plan) {
+  ordered_json buckets = ordered_json::array();
+  for (const Range& range : plan.buckets) {
+    buckets.push_back({{"begin", range.begin}, {"end", range.end}});
+  }
+  const ordered_json json = {{"isa", plan.isa},
+                             {"threads", plan.threads},
+                             {"workers", plan.workers},
+                             {"collective", plan.collective},
+                             {"chunk_bytes", plan.chunk_bytes},
+                             {"buckets", buckets},
+                             {"kernels", ordered_json(plan.kernels)}};
+  return json.dump(2) + "\n";
+}
+
+ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
+  const nlohmann::json json = ParseJson(text, source);
+  JsonFields fields(json, source);
+  ExecutionPlan plan;
+  plan.isa = fields.String("isa");
+  plan.threads = static_cast<int>(fields.Count("threads"));
+  plan.workers = static_cast<int>(fields.Count("workers"));
+  plan.collective = fields.String("collective");
+  plan.chunk_bytes = fields.Count("chunk_bytes");
+  plan.buckets = BucketsFrom(fields.Array("buckets"), source);
+  plan.kernels = KernelsFrom(fields.Object("kernels"), source);
+  fields.RejectOthers();
+  return plan;
+}
+
+ExecutionPlan ReadPlan(const std::filesystem::path& path) {
+  return PlanFromJson(ReadFile(path), path.string());
+}
+
+std::string Differences(const ExecutionPlan& before, const ExecutionPlan& after) {
+  std::vector<std::string> out;
+  Compare("isa", before.isa, after.isa, out);
+  Compare("threads", before.threads, after.threads, out);
+  Compare("workers", before.workers, after.workers, out);
+  Compare("collective", before.collective, after.collective, out);
+  Compare("chunk_bytes", before.chunk_bytes, after.chunk_bytes, out);
+  CompareBuckets(before, after, out);
+  CompareKernels(before, after, out);
+  return Join(out);
+}
+
+}  // namespace dtrain

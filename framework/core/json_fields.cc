@@ -1,0 +1,81 @@
+#include "framework/core/json_fields.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "framework/core/error.h"
+#include "framework/core/text.h"
+
+namespace dtrain {
+namespace {
+
+[[noreturn]] void Wrong(const std::string& where, const std::string& key, const char* what) {
+  throw ConfigError(fmt::format("{}: {}: {}", where, key, what));
+}
+
+}  // namespace
+
+nlohmann::json ParseJson(std::string_view text, const std::string& source) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw ConfigError(fmt::format("{}: not JSON (byte {})", source, error.byte));
+  }
+}
+
+JsonFields::JsonFields(const nlohmann::json& object, std::string where)
+    : object_(object), where_(std::move(where)) {
+  if (!object.is_object()) throw ConfigError(where_ + ": not a JSON object");
+}
+
+const nlohmann::json& JsonFields::Get(const std::string& key) {
+  known_.insert(key);
+  const auto it = object_.find(key);
+  if (it == object_.end()) throw ConfigError(fmt::format("{}: key '{}' is missing", where_, key));
+  return *it;
+}
+
+std::string JsonFields::String(const std::string& key) {
+  const nlohmann::json& value = Get(key);
+  if (!value.is_string()) Wrong(where_, key, "not a string");
+  return value.get<std::string>();
+}
+
+int64_t JsonFields::Count(const std::string& key) {
+  const nlohmann::json& value = Get(key);
+  if (!value.is_number_integer()) Wrong(where_, key, "not an integer");
+  if (value.get<int64_t>() < 0) Wrong(where_, key, "negative");
+  return value.get<int64_t>();
+}
+
+double JsonFields::Amount(const std::string& key) {
+  const nlohmann::json& value = Get(key);
+  if (!value.is_number()) Wrong(where_, key, "not a number");
+  if (!(value.get<double>() >= 0)) Wrong(where_, key, "negative");
+  return value.get<double>();
+}
+
+const nlohmann::json& JsonFields::Array(const std::string& key) {
+  const nlohmann::json& value = Get(key);
+  if (!value.is_array()) Wrong(where_, key, "not a list");
+  return value;
+}
+
+const nlohmann::json& JsonFields::Object(const std::string& key) {
+  const nlohmann::json& value = Get(key);
+  if (!value.is_object()) Wrong(where_, key, "not an object");
+  return value;
+}
+
+void JsonFields::RejectOthers() const {
+  const std::vector<std::string> names(known_.begin(), known_.end());
+  for (const auto& [key, value] : object_.items()) {
+    if (known_.contains(key)) continue;
+    throw ConfigError(fmt::format("{}: unknown key '{}'", where_, key), SuggestName(key, names));
+  }
+}
+
+}  // namespace dtrain

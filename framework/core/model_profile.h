@@ -1,0 +1,50 @@
+// ModelProfile: what a planner or simulator knows of a model, without the net.
+//
+// Measured by `dtrain time --profile FILE`; read by `plan`, `simulate` and MG-WFBP.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtrain {
+
+struct LayerProfile {
+  std::string name;
+  int64_t params = 0;          // learnable values
+  int64_t bytes = 0;           // of their gradients, as sent
+  double forward_seconds = 0;  // one pass over `batch` samples
+  double backward_seconds = 0;
+  double flops = 0;  // forward and backward, one pass
+
+  friend bool operator==(const LayerProfile&, const LayerProfile&) = default;
+};
+
+struct ModelProfile {
+  std::string model;
+  std::string device;  // "cpu", "cuda"
+  int64_t batch = 0;   // samples a pass
+  int threads = 1;
+  std::vector<LayerProfile> layers;  // in forward order
+
+  int64_t params() const;
+  int64_t bytes() const;
+  double forward_seconds() const;
+  double backward_seconds() const;
+
+  friend bool operator==(const ModelProfile&, const ModelProfile&) = default;
+};
+
+// Indented JSON that ends with a newline.
+std::string ToJson(const ModelProfile& profile);
+
+// The inverse.  `source` names the text in messages.  Throws ConfigError for text that is not JSON,
+// lacks a key, has an unknown one, a value of the wrong type or a negative one.
+ModelProfile ProfileFromJson(std::string_view text, const std::string& source);
+
+// Throws DataError when the file cannot be read, else as above.
+ModelProfile ReadProfile(const std::filesystem::path& path);
+
+}  // namespace dtrain

@@ -1,0 +1,90 @@
+#include "framework/device/cpu/onednn.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <cstdlib>
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+namespace {
+
+#if defined(__x86_64__)
+// AMX is reported (leaf 7, EDX bit 24: amx_tile) and its palette is not (leaf 0x1D, subleaf 1).
+bool AmxIsHalfHidden() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d >> 24 & 1) == 0) return false;
+  return !__get_cpuid_count(0x1D, 1, &a, &b, &c, &d) || (a | b | c) == 0;
+}
+#else
+bool AmxIsHalfHidden() { return false; }
+#endif
+
+// A smaller set that the user asked for stays.
+bool LimitInstructionSet() {
+  if (!AmxIsHalfHidden()) return false;
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
+    const char* text = std::getenv(name);
+    if (text == nullptr) continue;
+    const std::string value = text;
+    if (value != "ALL" && value != "DEFAULT" && value.find("AMX") == std::string::npos)
+      return false;
+  }
+  return dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16) == dnnl_success;
+}
+
+[[maybe_unused]] const bool limited = LimitInstructionSet();
+
+dnnl::memory::dims DimsOf(const Shape& shape) {
+  dnnl::memory::dims dims;
+  for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
+  return dims;
+}
+
+dnnl::memory::format_tag TagOf(int rank, Format format) {
+  using Tag = dnnl::memory::format_tag;
+  static constexpr Tag kPlainTags[] = {Tag::a,    Tag::a,     Tag::ab,    Tag::abc,
+                                       Tag::abcd, Tag::abcde, Tag::abcdef};
+  DT_CHECK(format == Format::kPlain || (format == Format::kChannelsLast && rank == 4))
+      << NameOf(format) << " rank " << rank;
+  return format == Format::kPlain ? kPlainTags[rank] : Tag::acdb;
+}
+
+}  // namespace
+
+const dnnl::engine& OneDnnEngine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::memory::desc OneDnnDesc(const Shape& shape, Format format) {
+  return {DimsOf(shape), dnnl::memory::data_type::f32, TagOf(shape.rank(), format)};
+}
+
+dnnl::memory::desc OneDnnAnyDesc(const Shape& shape) {
+  return {DimsOf(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
+
+OneDnnOp::OneDnnOp(const dnnl::primitive& primitive, const std::vector<Argument>& arguments)
+    : primitive_(primitive) {
+  for (const Argument& argument : arguments) {
+    memories_.emplace_back(argument.desc, OneDnnEngine(), nullptr);
+    arguments_.push_back({argument.name, memories_.back().get()});
+  }
+}
+
+void OneDnnOp::Run(std::initializer_list<const void*> addresses) {
+  static thread_local const dnnl::stream stream(OneDnnEngine());
+  DT_CHECK(addresses.size() == arguments_.size()) << addresses.size();
+  size_t i = 0;
+  for (const void* address : addresses) {
+    dnnl_memory_set_data_handle(arguments_[i++].memory, const_cast<void*>(address));
+  }
+  const dnnl_status_t status = dnnl_primitive_execute(
+      primitive_.get(), stream.get(), static_cast<int>(arguments_.size()), arguments_.data());
+  DT_CHECK(status == dnnl_success) << "oneDNN status " << status;
+}
+
+}  // namespace dtrain

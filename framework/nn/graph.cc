@@ -1,0 +1,173 @@
+#include "framework/nn/graph.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/nn/initializer.h"
+
+namespace dtrain {
+namespace {
+
+std::vector<int64_t> Extents(const Shape& shape) {
+  std::vector<int64_t> extents;
+  for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
+  return extents;
+}
+
+// Appends `specs` of one layer to an arena layout.
+template <class Spec>
+void Append(ArenaLayout& layout, const std::string& layer, const Spec& spec, bool decay) {
+  const int64_t begin = layout.size();
+  layout.entries.push_back({layer + "." + spec.name, Extents(spec.shape),
+                            {begin, begin + spec.shape.count()}, decay});
+}
+
+}  // namespace
+
+Graph Graph::FromFile(const std::string& path, const std::vector<GraphInput>& inputs) {
+  return Read(config::Document::FromFile(path), inputs);
+}
+
+Graph Graph::FromText(const std::string& yaml, const std::string& file_name,
+                      const std::vector<GraphInput>& inputs) {
+  return Read(config::Document::FromText(yaml, file_name), inputs);
+}
+
+Graph Graph::Read(config::Document document, const std::vector<GraphInput>& inputs) {
+  Graph graph;
+  graph.inputs_ = inputs;
+  for (const GraphInput& input : inputs) {
+    graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1});
+  }
+  config::Reader root = document.root();
+  graph.name_ = std::string(root.String("name", "").Required().Help("name of the model"));
+  std::vector<config::Reader> layers = root.List("layers", "the layers in execution order");
+  if (layers.empty()) root.Mistake("layers", "a model needs at least one layer");
+  int previous = 0;
+  for (config::Reader& reader : layers) graph.ReadLayer(reader, previous);
+  document.Finish();
+  graph.LayOutArenas();
+  return graph;
+}
+
+int Graph::FindValue(const std::string& name) const {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (values_[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// Reads one entry of `layers`.  `previous` is the value a layer takes when it names none; -1 after a
+// mistake, so that one wrong layer is reported once.
+void Graph::ReadLayer(config::Reader& reader, int& previous) {
+  GraphLayer layer;
+  layer.name = std::string(
+      reader.String("name", "").Required().Help("name of the layer and of its output"));
+  layer.type = std::string(
+      reader.String("type", "").Required().OneOf(LayerRegistry::Names()).Help("kind of layer"));
+  const std::string fallback = previous >= 0 ? values_[previous].name : "";
+  const std::vector<std::string> names =
+      reader.Strings("input", {fallback}).Help("outputs it takes; default: the previous layer's");
+  const LayerEntry* entry = LayerRegistry::Find(layer.type);
+  if (entry == nullptr) {
+    previous = -1;
+    return;
+  }
+  layer.layer = entry->make();
+  layer.layer->Configure(reader);
+  bool complete = true;
+  for (const std::string& name : names) {
+    const int value = FindValue(name);
+    layer.inputs.push_back(value);
+    if (value >= 0) continue;
+    complete = false;
+    if (!reader.Has("input")) continue;
+    std::vector<std::string> known;
+    for (const GraphValue& candidate : values_) known.push_back(candidate.name);
+    reader.Mistake("input", "no earlier layer or input is called '" + name + "'",
+                   SuggestName(name, known));
+  }
+  if (FindValue(layer.name) >= 0) {
+    reader.Mistake("name", "a second layer or input is called '" + layer.name + "'");
+    complete = false;
+  }
+  if (static_cast<int>(names.size()) != layer.layer->input_count()) {
+    reader.Mistake("input", fmt::format("{} takes {} input{}, not {}", layer.type,
+                                        layer.layer->input_count(),
+                                        layer.layer->input_count() == 1 ? "" : "s", names.size()));
+    complete = false;
+  }
+  if (!complete || layer.name.empty()) {
+    previous = -1;
+    return;
+  }
+  AddLayer(reader, std::move(layer));
+  previous = layers_.empty() || layers_.back().output < 0 ? -1 : layers_.back().output;
+}
+
+void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
+  std::vector<Shape> shapes;
+  for (const int value : layer.inputs) shapes.push_back(values_[value].sample_shape.Prepend(1));
+  GraphValue output{layer.name, DType::kF32, {}, static_cast<int>(layers_.size())};
+  try {
+    output.sample_shape = layer.layer->InferShapes(shapes).at(0).DropBatch();
+  } catch (const ShapeError& error) {
+    throw ShapeError(fmt::format("{}: layer '{}' ({}): {}", reader.Where(), layer.name, layer.type,
+                                 error.what()),
+                     error.hint());
+  }
+  layer.params = layer.layer->Params();
+  layer.states = layer.layer->State();
+  layer.cost = layer.layer->CostOf(shapes);
+  layer.output = static_cast<int>(values_.size());
+  values_.push_back(std::move(output));
+  layers_.push_back(std::move(layer));
+}
+
+void Graph::LayOutArenas() {
+  for (auto it = layers_.rbegin(); it != layers_.rend(); ++it) {
+    it->first_param = static_cast<int>(weights_.entries.size());
+    it->param_range.begin = weights_.size();
+    for (const ParamSpec& spec : it->params) Append(weights_, it->name, spec, spec.weight_decay);
+    it->param_range.end = weights_.size();
+    it->first_state = static_cast<int>(state_.entries.size());
+    for (const StateSpec& spec : it->states) Append(state_, it->name, spec, false);
+  }
+}
+
+std::string Graph::Describe() const {
+  std::string text;
+  for (const GraphLayer& layer : layers_) {
+    std::vector<std::string> inputs;
+    for (const int value : layer.inputs) inputs.push_back(values_[value].name);
+    text += fmt::format("{} {}({}) -> {}", layer.name, layer.type, Join(inputs),
+                        values_[layer.output].sample_shape.ToString());
+    for (const ParamSpec& spec : layer.params) {
+      text += fmt::format(" {}{}", spec.name, spec.shape.ToString());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+void Graph::InitializeWeights(uint64_t seed, float* weights) const {
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    for (size_t p = 0; p < layers_[l].params.size(); ++p) {
+      const ArenaEntry& entry = weights_.entries[layers_[l].first_param + p];
+      Initialize(layers_[l].params[p], seed, l, p, weights + entry.range.begin);
+    }
+  }
+}
+
+void Graph::InitializeState(float* state) const {
+  for (const GraphLayer& layer : layers_) {
+    for (size_t s = 0; s < layer.states.size(); ++s) {
+      const Range range = state_.entries[layer.first_state + s].range;
+      std::fill(state + range.begin, state + range.end, layer.states[s].initial);
+    }
+  }
+}
+
+}  // namespace dtrain

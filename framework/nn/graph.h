@@ -1,0 +1,93 @@
+// Graph: a model without weights and without a device - named layers in execution order, the values
+// between them, the parameters and their place in the arenas.
+//
+// Read from a YAML list of layers (configs/models).  A layer takes the previous layer's output unless
+// `input` names others; the model's inputs ("data", "label") have names too:
+//
+//   layers:
+//     - {name: conv1, type: convolution, outputs: 6, kernel: 5, pad: 2}
+//     - {name: loss, type: softmax_cross_entropy, input: [fc3, label]}
+//
+// Every mistake of the file is reported at once with its position; shapes that do not fit name the
+// layer and both shapes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/config/reader.h"
+#include "framework/core/layout.h"
+#include "framework/device/dtype.h"
+#include "framework/nn/layer.h"
+
+namespace dtrain {
+
+// A named input of the model, as the data set delivers it.
+struct GraphInput {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape sample_shape;  // without the batch axis
+};
+
+struct GraphValue {
+  std::string name;      // the producing layer's, or the input's
+  DType dtype = DType::kF32;
+  Shape sample_shape;
+  int producer = -1;     // layer index; -1 for an input of the model
+};
+
+struct GraphLayer {
+  std::string name;
+  std::string type;
+  std::shared_ptr<Layer> layer;
+  std::vector<int> inputs;    // value indices
+  int output = -1;            // value index
+  std::vector<ParamSpec> params;
+  std::vector<StateSpec> states;
+  Range param_range;          // all its parameters in the weight and gradient arenas
+  int first_param = 0;        // index of its first entry in Graph::weights()
+  int first_state = 0;        // index of its first entry in Graph::state()
+  Cost cost;                  // per sample
+};
+
+class Graph {
+ public:
+  // Reads a model file.  Throws ConfigError with all mistakes, or ShapeError.
+  static Graph FromFile(const std::string& path, const std::vector<GraphInput>& inputs);
+  static Graph FromText(const std::string& yaml, const std::string& file_name,
+                        const std::vector<GraphInput>& inputs);
+
+  const std::string& name() const { return name_; }
+  const std::vector<GraphInput>& inputs() const { return inputs_; }
+  const std::vector<GraphValue>& values() const { return values_; }
+  const std::vector<GraphLayer>& layers() const { return layers_; }
+
+  // Weights, gradients and solver vectors (core/layout.h): backward order.
+  const ArenaLayout& weights() const { return weights_; }
+  const ArenaLayout& state() const { return state_; }
+
+  // One line a layer with type, output shape and parameters: for people, and, hashed, for the
+  // agreement between ranks.
+  std::string Describe() const;
+
+  // Fills a weight arena (weights().size() floats) from the layers' initialisers.
+  void InitializeWeights(uint64_t seed, float* weights) const;
+  void InitializeState(float* state) const;
+
+ private:
+  static Graph Read(config::Document document, const std::vector<GraphInput>& inputs);
+  void ReadLayer(config::Reader& reader, int& previous);
+  void AddLayer(config::Reader& reader, GraphLayer layer);
+  void LayOutArenas();
+  int FindValue(const std::string& name) const;  // -1: none
+
+  std::string name_;
+  std::vector<GraphInput> inputs_;
+  std::vector<GraphValue> values_;
+  std::vector<GraphLayer> layers_;
+  ArenaLayout weights_;
+  ArenaLayout state_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,47 @@
+#include "framework/nn/kernel.h"
+
+#include <algorithm>
+#include <map>
+
+namespace dtrain {
+namespace {
+
+std::map<std::string, std::vector<KernelEntry>>& Entries() {
+  static std::map<std::string, std::vector<KernelEntry>> entries;
+  return entries;
+}
+
+}  // namespace
+
+bool KernelRegistry::Add(const std::string& layer_type, KernelEntry entry) {
+  // Kept in name order: registration runs in link order, which must not decide which kernel is
+  // chosen.
+  std::vector<KernelEntry>& kernels = Entries()[layer_type];
+  const auto place = std::lower_bound(kernels.begin(), kernels.end(), entry,
+                                      [](const KernelEntry& a, const KernelEntry& b) {
+                                        return a.implementation < b.implementation;
+                                      });
+  if (place != kernels.end() && place->implementation == entry.implementation) return false;
+  kernels.insert(place, std::move(entry));
+  return true;
+}
+
+const std::vector<KernelEntry>& KernelRegistry::Of(const std::string& layer_type) {
+  return Entries()[layer_type];
+}
+
+KernelOffer FollowInput(const KernelRequest& request) {
+  KernelOffer offer;
+  offer.inputs.assign(request.inputs.size(), request.available.at(0));
+  offer.outputs.assign(request.outputs.size(), request.available.at(0));
+  return offer;
+}
+
+KernelOffer AllPlain(const KernelRequest& request) {
+  KernelOffer offer;
+  offer.inputs.assign(request.inputs.size(), Format::kPlain);
+  offer.outputs.assign(request.outputs.size(), Format::kPlain);
+  return offer;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,107 @@
+// Net: a Graph compiled for a device.  It owns activations, never weights: every call is given the
+// weight, gradient and state arenas, so that workers, snapshots and evaluation swap weights without
+// copying.
+//
+// One program is compiled per (mode, batch size) and kept; the memory is planned once, for the
+// largest.  After Prepare a step allocates nothing and touches no fresh page.
+//
+// One thread calls a Net.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/core/time.h"
+#include "framework/device/buffer.h"
+#include "framework/device/device.h"
+#include "framework/nn/graph.h"
+#include "framework/nn/kernel.h"
+
+namespace dtrain {
+
+struct Program;
+struct Op;
+
+// Told, in backward order, which part of the gradient arena is final.
+class GradientSink {
+ public:
+  virtual ~GradientSink() = default;
+  virtual void Ready(Range range) = 0;
+};
+
+// A share of a global batch: one tensor per Graph input, in that order, plain format.
+struct NetInput {
+  std::span<const Tensor> fields;
+  int64_t samples = 0;
+  int64_t first_position = 0;   // of row 0 in the global batch
+  int64_t global_samples = 0;   // the loss gradient is scaled by 1 / this
+  uint64_t step = 0;
+  uint64_t seed = 0;            // for dropout
+};
+
+struct StepResult {
+  double loss_sum = 0;          // over the samples of this share
+};
+
+struct EvaluateResult {
+  int64_t samples = 0;
+  double loss_sum = 0;                 // summed in index order
+  std::vector<int64_t> metric_counts;  // parallel to Net::metric_names()
+};
+
+// Told about every kernel call when set: for `dtrain time`.
+struct KernelTiming {
+  const std::string* name;
+  const std::string* implementation;
+  const GraphLayer* layer;   // null for a reorder
+  bool backward = false;
+  Nanos nanos = 0;
+};
+using KernelObserver = std::function<void(const KernelTiming&)>;
+
+class Net {
+ public:
+  // `kernels`: layer -> implementation, from an execution plan; others are chosen by rule.
+  Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels = {});
+  ~Net();
+
+  // Compiles for this batch size and plans the memory.  Cheap when already there.
+  void Prepare(Mode mode, int64_t samples);
+
+  // Forward and backward.  Writes the gradients (adds to them when `accumulate`); `sink` may be null.
+  // A share of 0 samples writes zeros.
+  StepResult Step(const float* weights, float* gradients, float* state, const NetInput& input,
+                  GradientSink* sink, bool accumulate = false);
+
+  // Forward only.
+  EvaluateResult Evaluate(const float* weights, const float* state, const NetInput& input);
+
+  const Graph& graph() const { return graph_; }
+  std::vector<std::string> metric_names() const;
+  // layer -> implementation of the training program for `samples` (prepared).
+  std::map<std::string, std::string> ChosenKernels(int64_t samples) const;
+  size_t activation_bytes() const { return arena_.bytes(); }
+  void set_observer(KernelObserver observer) { observer_ = std::move(observer); }
+
+ private:
+  Program& ProgramFor(Mode mode, int64_t samples);
+  void Call(Op& op, bool backward, KernelArgs& args);
+  void RunForward(Program& program, const NetInput& input, const float* weights,
+                  const float* state, KernelArgs& args);
+  void RunBackward(Program& program, float* gradients, KernelArgs& args, GradientSink* sink);
+  void WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate) const;
+
+  const Graph& graph_;
+  const Device device_;
+  const std::map<std::string, std::string> kernels_;
+  std::map<std::pair<Mode, int64_t>, std::unique_ptr<Program>> programs_;
+  Buffer arena_;
+  Buffer scratch_;
+  KernelObserver observer_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,195 @@
+#include "framework/nn/program.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/nn/fusion.h"
+#include "framework/nn/reorder_kernel.h"
+
+namespace dtrain {
+namespace {
+
+class Compiler {
+ public:
+  Compiler(const Graph& graph, Mode mode, int64_t samples, const Device& device,
+           const std::map<std::string, std::string>& kernels)
+      : graph_(graph), device_(device), kernels_(kernels) {
+    program_.mode = mode;
+    program_.samples = samples;
+    slot_of_value_.assign(graph.values().size(), -1);
+  }
+
+  Program Run() {
+    for (size_t i = 0; i < graph_.inputs().size(); ++i) AddInput(static_cast<int>(i));
+    const auto accepts = [this](const Call& call) { return AcceptsRelu(call); };
+    for (const Call& call : FuseAll(graph_, accepts)) AddCall(call);
+    PlaceMemory(program_);
+    return std::move(program_);
+  }
+
+ private:
+  void AddInput(int index) {
+    const GraphInput& input = graph_.inputs()[index];
+    Slot slot;
+    slot.tensor = {nullptr, input.sample_shape.Prepend(program_.samples), input.dtype, Format::kPlain};
+    slot.external = index;
+    slot_of_value_[index] = AddSlot(std::move(slot));
+  }
+
+  int AddSlot(Slot slot) {
+    program_.slots.push_back(std::move(slot));
+    return static_cast<int>(program_.slots.size()) - 1;
+  }
+
+  KernelRequest RequestFor(const Call& call) const {
+    const GraphLayer& layer = graph_.layers()[call.layer];
+    KernelRequest request;
+    request.layer = layer.layer.get();
+    request.layer_index = static_cast<uint64_t>(call.layer);
+    request.fused_relu = call.fused_relu;
+    request.mode = program_.mode;
+    request.device = device_;
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      const int slot = slot_of_value_[call.inputs[i]];
+      const Shape sample_shape = graph_.values()[call.inputs[i]].sample_shape;
+      request.inputs.push_back(sample_shape.Prepend(program_.samples));
+      request.available.push_back(slot < 0 ? Format::kPlain : program_.slots[slot].tensor.format);
+      request.needs_input_gradient.push_back(WantsGradient(layer, i, slot));
+    }
+    request.outputs.push_back(graph_.values()[call.output].sample_shape.Prepend(program_.samples));
+    return request;
+  }
+
+  bool WantsGradient(const GraphLayer& layer, size_t input, int slot) const {
+    return program_.mode == Mode::kTrain && layer.layer->InputHasGradient(static_cast<int>(input)) &&
+           slot >= 0 && program_.slots[slot].needs_gradient;
+  }
+
+  // Asked before formats are known, so with plain inputs.
+  bool AcceptsRelu(Call call) const {
+    call.fused_relu = true;
+    KernelRequest request = RequestFor(call);
+    std::fill(request.available.begin(), request.available.end(), Format::kPlain);
+    const auto& entries = KernelRegistry::Of(graph_.layers()[call.layer].type);
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const KernelEntry& entry) { return entry.offer(request).has_value(); });
+  }
+
+  struct Choice {
+    const KernelEntry* entry = nullptr;
+    KernelOffer offer;
+  };
+
+  Choice Choose(const GraphLayer& layer, const KernelRequest& request) const {
+    const auto named = kernels_.find(layer.name);
+    Choice best;
+    for (const KernelEntry& entry : KernelRegistry::Of(layer.type)) {
+      std::optional<KernelOffer> offer = entry.offer(request);
+      if (!offer) continue;
+      if (named != kernels_.end() && named->second == entry.implementation) {
+        return {&entry, std::move(*offer)};
+      }
+      if (best.entry == nullptr || offer->preference > best.offer.preference) {
+        best = {&entry, std::move(*offer)};
+      }
+    }
+    if (best.entry == nullptr) {
+      throw ConfigError(fmt::format("layer '{}' ({}): no kernel runs it on this device", layer.name,
+                                    layer.type));
+    }
+    return best;
+  }
+
+  void AddCall(const Call& call) {
+    const GraphLayer& layer = graph_.layers()[call.layer];
+    if (program_.mode == Mode::kTrain && layer.layer->role() == LayerRole::kMetric) return;
+    if (layer.layer->is_view()) return AddView(call);
+    const KernelRequest request = RequestFor(call);
+    const Choice choice = Choose(layer, request);
+    Op op;
+    op.name = layer.name;
+    op.implementation = choice.entry->implementation;
+    op.layer = &layer;
+    op.kernel = choice.entry->make(request, choice.offer);
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      op.inputs.push_back(SlotAs(call.inputs[i], choice.offer.inputs[i]));
+    }
+    Slot output;
+    output.tensor = {nullptr, request.outputs[0], DType::kF32, choice.offer.outputs[0]};
+    output.needs_gradient = !layer.params.empty() ||
+                            std::count(request.needs_input_gradient.begin(),
+                                       request.needs_input_gradient.end(), true) > 0;
+    op.has_backward = program_.mode == Mode::kTrain && output.needs_gradient;
+    slot_of_value_[call.output] = AddOp(std::move(op), std::move(output));
+    Note(layer, slot_of_value_[call.output]);
+  }
+
+  void AddView(const Call& call) {
+    const int source = SlotAs(call.inputs[0], Format::kPlain);
+    Slot view;
+    view.tensor = program_.slots[source].tensor;
+    view.tensor.shape = graph_.values()[call.output].sample_shape.Prepend(program_.samples);
+    view.external = program_.slots[source].external;
+    view.producer = program_.slots[source].producer;
+    view.needs_gradient = program_.slots[source].needs_gradient;
+    view.view_of = source;
+    slot_of_value_[call.output] = AddSlot(std::move(view));
+  }
+
+  int AddOp(Op op, Slot output) {
+    const int index = static_cast<int>(program_.ops.size());
+    op.needs = op.kernel->Needs();
+    for (const int slot : op.inputs) program_.slots[slot].readers.push_back(index);
+    output.producer = index;
+    const int slot = AddSlot(std::move(output));
+    op.output = slot;
+    program_.ops.push_back(std::move(op));
+    return slot;
+  }
+
+  // The slot of `value` in `format`, reordered if need be (once for all who want it so).
+  int SlotAs(int value, Format format) {
+    const int slot = slot_of_value_[value];
+    if (program_.slots[slot].tensor.format == format) return slot;
+    const auto [it, fresh] = reordered_.try_emplace({value, format}, -1);
+    if (!fresh) return it->second;
+    Op op;
+    op.name = graph_.values()[value].name + ":reorder";
+    op.implementation = fmt::format("{}>{}", NameOf(program_.slots[slot].tensor.format), NameOf(format));
+    op.kernel = std::make_unique<ReorderKernel>(device_);
+    op.inputs = {slot};
+    op.has_backward = program_.mode == Mode::kTrain && program_.slots[slot].needs_gradient;
+    Slot output;
+    output.tensor = program_.slots[slot].tensor;
+    output.tensor.format = format;
+    output.needs_gradient = program_.slots[slot].needs_gradient;
+    it->second = AddOp(std::move(op), std::move(output));
+    return it->second;
+  }
+
+  void Note(const GraphLayer& layer, int slot) {
+    if (layer.layer->role() == LayerRole::kLoss) program_.losses.push_back(slot);
+    if (layer.layer->role() == LayerRole::kMetric) {
+      program_.metrics.push_back(slot);
+      program_.metric_names.push_back(layer.name);
+    }
+  }
+
+  const Graph& graph_;
+  const Device device_;
+  const std::map<std::string, std::string>& kernels_;
+  Program program_;
+  std::vector<int> slot_of_value_;
+  std::map<std::pair<int, Format>, int> reordered_;
+};
+
+}  // namespace
+
+Program Compile(const Graph& graph, Mode mode, int64_t samples, const Device& device,
+                const std::map<std::string, std::string>& kernels) {
+  return Compiler(graph, mode, samples, device, kernels).Run();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,79 @@
+// Program: a graph compiled for one batch size, mode and device - kernels chosen, formats settled,
+// reorders inserted, memory placed.  Internal to Net.
+//
+// Compile works in three steps, a file each: fusion.cc (which calls), program.cc (which kernels and
+// formats, on slots), program_memory.cc (lifetimes and places of the slots).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/nn/graph.h"
+#include "framework/nn/kernel.h"
+#include "framework/nn/memory_plan.h"
+
+namespace dtrain {
+
+// A value in one format.  Slots with the same `block` share memory; external ones (block -1) are the
+// caller's batch fields.
+struct Slot {
+  Tensor tensor;              // address set by Bind or, for external ones, per step
+  int external = -1;          // index of the model input
+  int block = -1;
+  int producer = -1;          // op index
+  std::vector<int> readers;   // op indices
+  int view_of = -1;           // same memory and same gradient as this slot, another shape
+  bool needs_gradient = false;
+  int gradient_block = -1;
+};
+
+// One kernel call.
+struct Op {
+  std::string name;            // the layer's, or "<value>:reorder"
+  std::string implementation;
+  const GraphLayer* layer = nullptr;  // null for a reorder
+  std::unique_ptr<Kernel> kernel;
+  KernelNeeds needs;
+  std::vector<int> inputs;     // slots
+  int output = -1;
+  bool has_backward = false;
+  int saved_block = -1;
+  // Per input: block of its gradient, -1 when nobody wants it; and whether another reader has already
+  // written the gradient, so that this one's goes to `addend_block` and is added.
+  std::vector<int> gradient_blocks;
+  std::vector<int> addend_blocks;
+
+  // What the kernel is given; addresses by Bind and per step.
+  std::vector<Tensor> input_tensors, output_tensors, output_gradients, input_gradients;
+  std::vector<Tensor> sums;    // where addends go, parallel to input_gradients; null data: nowhere
+  std::vector<Tensor> params, param_gradients, state;
+  void* saved = nullptr;
+};
+
+struct Program {
+  Mode mode = Mode::kTrain;
+  int64_t samples = 0;
+  std::vector<Slot> slots;
+  std::vector<Op> ops;                // forward order
+  std::vector<MemoryBlock> blocks;
+  size_t arena_bytes = 0;
+  size_t scratch_bytes = 0;
+  std::vector<int> losses;            // slots of per-sample losses [N]
+  std::vector<int> metrics;           // slots of per-sample counts [N]
+  std::vector<std::string> metric_names;
+
+  // Gives every tensor its address inside `arena`.
+  void Bind(std::byte* arena);
+};
+
+// `kernels` maps layer names to the implementation to take; layers it does not name are chosen by
+// rule.  Throws ConfigError when a named implementation does not exist or cannot run the layer.
+Program Compile(const Graph& graph, Mode mode, int64_t samples, const Device& device,
+                const std::map<std::string, std::string>& kernels);
+
+// The third step, for Compile.
+void PlaceMemory(Program& program);
+
+}  // namespace dtrain

@@ -1,0 +1,50 @@
+// Strategy: one way to exchange gradients, as the config names it.
+//
+// A new family is a new folder of actors; a strategy that joins a family is one file with
+//   DTRAIN_STRATEGY("allreduce", AllReduce, "help");
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/config/reader.h"
+#include "framework/core/registry.h"
+#include "framework/strategies/actor.h"
+
+namespace dtrain {
+
+// What a strategy may know of the model: the gradient pieces in the order the backward pass finishes
+// them (one a layer), contiguous and ascending.
+struct GradientPieces {
+  std::vector<Range> ranges;
+  int64_t total() const { return ranges.empty() ? 0 : ranges.back().end; }
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  virtual void Configure(config::Reader& reader) = 0;   // its keys in section `strategy`
+
+  // The ranges that are sent together, by declaration order and bytes, never by arrival time.
+  virtual std::vector<Range> Buckets(const GradientPieces& pieces) const = 0;
+
+  // The worker's actor.  `whole_update`: the solver needs the whole gradient at once (clipping).
+  virtual std::unique_ptr<Actor> MakeWorker(const std::vector<Range>& buckets,
+                                            bool whole_update) const = 0;
+};
+
+struct StrategyEntry {
+  std::function<std::unique_ptr<Strategy>()> make;
+  std::string help;
+};
+
+using StrategyRegistry = Registry<StrategyEntry>;
+
+}  // namespace dtrain
+
+#define DTRAIN_STRATEGY(name, Class, help_text)                                                   \
+  [[maybe_unused]] static const bool Class##_strategy_registered = ::dtrain::StrategyRegistry::Add( \
+      name, {[] { return std::unique_ptr<::dtrain::Strategy>(new Class); }, help_text})

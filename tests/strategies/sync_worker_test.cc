@@ -1,0 +1,99 @@
+// Transcripts of the synchronous worker: an event a line, its effects behind the arrow.
+#include "framework/strategies/sync/sync_worker.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace dtrain {
+namespace {
+
+class Recorder : public Effects {
+ public:
+  void StartStep() override { Note("start"); }
+  void Reduce(Range r) override { Note(fmt::format("reduce {}-{}", r.begin, r.end)); }
+  void Apply(Range r) override { Note(fmt::format("apply {}-{}", r.begin, r.end)); }
+  void EndStep() override { Note("end"); }
+
+  std::string Take() {
+    std::string text = notes_.empty() ? "(none)" : notes_;
+    notes_.clear();
+    return text;
+  }
+
+ private:
+  void Note(const std::string& note) { notes_ += (notes_.empty() ? "" : ", ") + note; }
+  std::string notes_;
+};
+
+// Runs "begin", "ready 0 10", "reduced 0 10", "applied 0 10".
+std::string Transcript(SyncWorker& worker, const std::vector<std::string>& events) {
+  Recorder effects;
+  std::string transcript;
+  for (const std::string& event : events) {
+    std::istringstream in(event);
+    std::string what;
+    Range range;
+    in >> what >> range.begin >> range.end;
+    if (what == "begin") worker.OnBegin(effects);
+    if (what == "ready") worker.OnReady(range, effects);
+    if (what == "reduced") worker.OnReduced(range, effects);
+    if (what == "applied") worker.OnApplied(range, effects);
+    transcript += fmt::format("{:<14} -> {}\n", event, effects.Take());
+  }
+  return transcript;
+}
+
+TEST(SyncWorker, SendsABucketWhenItsLastGradientIsFinal) {
+  SyncWorker worker("allreduce", {{0, 30}, {30, 40}}, false);
+  EXPECT_EQ(Transcript(worker, {"begin", "ready 0 10", "ready 10 30", "reduced 0 30", "ready 30 40",
+                                "applied 0 30", "reduced 30 40", "applied 30 40", "begin"}),
+            "begin          -> start\n"
+            "ready 0 10     -> (none)\n"
+            "ready 10 30    -> reduce 0-30\n"
+            "reduced 0 30   -> apply 0-30\n"
+            "ready 30 40    -> reduce 30-40\n"
+            "applied 0 30   -> (none)\n"
+            "reduced 30 40  -> apply 30-40\n"
+            "applied 30 40  -> end\n"
+            "begin          -> start\n");
+}
+
+TEST(SyncWorker, OneReadyMayCompleteSeveralBuckets) {
+  SyncWorker worker("allreduce", {{0, 5}, {5, 10}, {10, 20}}, false);
+  EXPECT_EQ(Transcript(worker, {"begin", "ready 0 12"}),
+            "begin          -> start\n"
+            "ready 0 12     -> reduce 0-5, reduce 5-10\n");
+}
+
+TEST(SyncWorker, AWholeUpdateWaitsForTheWholeGradient) {
+  SyncWorker worker("allreduce", {{0, 5}, {5, 10}}, true);
+  EXPECT_EQ(Transcript(worker, {"begin", "ready 0 10", "reduced 0 5", "reduced 5 10", "applied 0 10"}),
+            "begin          -> start\n"
+            "ready 0 10     -> reduce 0-5, reduce 5-10\n"
+            "reduced 0 5    -> (none)\n"
+            "reduced 5 10   -> apply 0-10\n"
+            "applied 0 10   -> end\n");
+}
+
+TEST(SyncWorker, DescribesWhereItStands) {
+  SyncWorker worker("allreduce", {{0, 5}, {5, 10}}, false);
+  Transcript(worker, {"begin", "ready 0 7", "reduced 0 5"});
+  EXPECT_EQ(worker.Describe(),
+            "allreduce: step 1, 1 of 2 buckets sent, 50 % of the gradient reduced, 0 % applied");
+}
+
+TEST(SyncWorkerDeathTest, GradientsOutOfOrderAreOurFault) {
+  SyncWorker worker("allreduce", {{0, 10}}, false);
+  EXPECT_DEATH(Transcript(worker, {"begin", "ready 5 10"}), "out of backward order");
+}
+
+TEST(SyncWorkerDeathTest, AStepCannotBeginBeforeTheLastEnded) {
+  SyncWorker worker("allreduce", {{0, 10}}, false);
+  EXPECT_DEATH(Transcript(worker, {"begin", "begin"}), "StepDone");
+}
+
+}  // namespace
+}  // namespace dtrain
