@@ -1,11 +1,11 @@
 // Collective: sums a range of every rank's vector, in place, on every rank.
 //
 // `ordered` (the default) computes the canonical sum ((g0 + g1) + g2) + ... in rank order for every
-// element, whatever the buckets, chunks or schedule, by a direct reduce-scatter in which the owner of
-// a piece adds in rank order, then an all-gather: a ring's bytes, 2 (P-1)/P n per rank.  `ring` and
-// `mpi` repeat under the same plan only.
+// element, whatever the buckets, chunks or schedule, by a direct reduce-scatter in which the owner
+// of a piece adds in rank order, then an all-gather: a ring's bytes, 2 (P-1)/P n per rank.  `ring`
+// and `mpi` repeat under the same plan only.
 //
-// Several reductions may be in flight (gradient buckets leave while the backward pass goes on).  All
+// Several reductions may be in flight (gradient buckets leave while the backward pass goes on). All
 // ranks start the same reductions in the same order.  The caller polls; nothing blocks.
 #pragma once
 
@@ -35,7 +35,8 @@ class Collective {
   virtual bool Done(int64_t ticket) const = 0;
   virtual bool Idle() const = 0;
 
-  // Bytes this rank has sent and received for payload so far, and messages sent.
+  // Bytes this rank has sent and received for payload so far, and messages sent.  `mpi` cannot
+  // know; it counts what a bandwidth-optimal algorithm sends.
   struct Traffic {
     int64_t bytes_sent = 0;
     int64_t bytes_received = 0;
@@ -52,5 +53,8 @@ struct CollectiveOptions {
 std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& transport,
                                            const CollectiveOptions& options = {});
 std::vector<std::string> CollectiveNames();
+
+// Polls and backs off until the reduction is done.
+void WaitFor(Collective& collective, int64_t ticket);
 
 }  // namespace dtrain

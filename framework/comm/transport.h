@@ -2,12 +2,12 @@
 // local/), one conformance suite over all of them (tests/comm/transport_conformance.h).
 //
 // The contract is MPI's, no stronger: reliable; in order per (pair, tag); no order between pairs;
-// messages of any size (over 2 GiB included); a send may complete before it is received.  One thread
-// makes all calls of a Transport.  Nothing here blocks except Barrier; whoever waits polls and backs
-// off (backoff.h), so that more ranks than cores work.
+// messages of any size (over 2 GiB included); a send may complete before it is received.  One
+// thread makes all calls of a Transport.  Nothing here blocks except Barrier; whoever waits polls
+// and backs off (backoff.h), so that more ranks than cores work.
 //
-// Errors: a peer that is gone raises PeerLostError where the implementation can know (local/); under
-// MPI the launcher ends the job.
+// Errors: a peer that is gone raises PeerLostError where the implementation can know (local/);
+// under MPI the launcher ends the job.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,20 @@ using Rank = int;
 // tag; different tags are independent.
 enum class Tag : int {
   kControl = 1,     // small actor messages, any-source
-  kCollective = 2,  // moves of a collective plan
+  kCollective = 2,  // small fixed exchanges of all ranks (start-up agreement, rest)
   kBulk = 3,        // everything else between two known ranks
+  // From kCollectiveStream on: moves of collectives, a stream for each chunk in flight.
+  kCollectiveStream = 16,
 };
+
+// The stream of the sequence-th chunk that this transport's collectives move.  Chunks in flight
+// must not wait for one another, so neighbours get different streams; a stream is used again long
+// after.
+constexpr int kCollectiveStreams = 4096;
+constexpr Tag CollectiveTag(int64_t sequence) {
+  return static_cast<Tag>(static_cast<int>(Tag::kCollectiveStream) +
+                          static_cast<int>(sequence % kCollectiveStreams));
+}
 
 // A send or receive in flight.  Obtained from a Transport, given back to it by Test returning true.
 struct Request {

@@ -5,50 +5,52 @@
 //   c.nesterov = r.Bool("nesterov", false).Help("look ahead along the velocity");
 //
 // A Reader stands on one mapping of the document (or on nothing, when the section is absent or when
-// only the declarations are wanted).  Reading a key that is absent gives its default; a wrong type or
-// range is noted in the document's diagnostics, never thrown, and the default is returned, so that
-// all mistakes are found at once.  After everything is read, Document::Finish() reports unknown keys
-// and throws ConfigError with every mistake, each with file:line:column, the nearest right key and the
-// allowed ones.  Sections and keys appear in the effective dump in the order they were declared.
+// only the declarations are wanted).  Reading a key that is absent gives its default; a wrong type
+// or range is noted in the document's diagnostics, never thrown, and the default is returned, so
+// that all mistakes are found at once.  After everything is read, Document::Finish() reports
+// unknown keys and throws ConfigError with every mistake, each with file:line:column, the nearest
+// right key and the allowed ones.  Sections and keys appear in the effective dump in the order they
+// were declared.
 //
 // yaml-cpp stays out of this header.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace dtrain::config {
 
-class Document;
-class Reader;
+class Diagnostics;   // all mistakes of a document (diagnostics.h)
 struct Declaration;  // what is known of one key (schema.h)
+struct SectionNode;  // what is known of one mapping (schema.h)
 
 // A key being declared; converts to its value.  T: bool, int64_t, double, std::string, or
 // std::vector of the last three.
 template <class T>
 class Field {
  public:
-  Field& Min(double bound);                 // value >= bound (each element of a list)
-  Field& Max(double bound);                 // value <= bound
-  Field& Above(double bound);               // value > bound
-  Field& Below(double bound);               // value < bound
-  Field& OneOf(std::vector<std::string> names);   // strings: one of these
+  Field& Min(double bound);                      // value >= bound (each element of a list)
+  Field& Max(double bound);                      // value <= bound
+  Field& Above(double bound);                    // value > bound
+  Field& Below(double bound);                    // value < bound
+  Field& OneOf(std::vector<std::string> names);  // strings: one of these
   Field& Help(const std::string& text);
-  Field& Required();                        // absence is a mistake
+  Field& Required();  // absence is a mistake
 
-  operator T();                             // checks, notes mistakes, records, answers
+  operator T();  // checks, notes mistakes, records, answers
 
  private:
   friend class Reader;
-  Field(std::shared_ptr<Declaration> declaration) : declaration_(std::move(declaration)) {}
+  Field(std::shared_ptr<Declaration> declaration, Diagnostics& diagnostics)
+      : declaration_(std::move(declaration)), diagnostics_(diagnostics) {}
   std::shared_ptr<Declaration> declaration_;
+  Diagnostics& diagnostics_;
 };
 
+// Valid as long as its Document.
 class Reader {
  public:
   Field<int64_t> Int(const std::string& key, int64_t default_value);
@@ -67,29 +69,31 @@ class Reader {
   // A nested list of mappings.
   std::vector<Reader> List(const std::string& key, const std::string& help = "");
 
-  bool Has(const std::string& key) const;           // present in the document
+  bool Has(const std::string& key) const;                // present in the document
   std::string Where(const std::string& key = "") const;  // "file:line:column" of key or mapping
-  std::string path() const;                         // "solver.schedule"; "" at the top
+  std::string Line(const std::string& key) const;  // short: "line 3", "--set batch=4", "by default"
+  std::string path() const;                        // "solver.schedule"; "" at the top
 
   // A mistake the field rules cannot express, placed at `key` (or at the mapping when key is "").
   void Mistake(const std::string& key, const std::string& message, const std::string& hint = "");
 
  private:
   friend class Document;
-  friend struct Declaration;
-  struct Node;
-  explicit Reader(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+  explicit Reader(std::shared_ptr<SectionNode> section) : section_(std::move(section)) {}
   template <class T>
   Field<T> Declare(const std::string& key, T default_value);
-  std::shared_ptr<Node> node_;
+  std::shared_ptr<SectionNode> section_;
 };
+
+// `text` as one YAML string, quoted where it must be: for overrides made of a path or the like.
+std::string QuoteYaml(const std::string& text);
 
 // One row of the help table.
 struct KeyHelp {
-  std::string path;      // "solver.momentum"
-  std::string type;      // "number"
+  std::string path;  // "solver.momentum"
+  std::string type;  // "number"
   std::string default_value;
-  std::string range;     // ">= 0, < 1"
+  std::string range;  // ">= 0, < 1"
   std::string help;
 };
 
@@ -110,23 +114,23 @@ class Document {
   ~Document();
 
   Reader root();
+  const std::string& file_name() const;  // as given; "" for Empty
 
-  // Notes unknown keys of every mapping that was read, then throws ConfigError with all mistakes
-  // (sorted by position, with their number and "nothing was started") if there are any.
+  // Notes unknown keys of every mapping that was read (unless its `name` or `type`, which decide
+  // what keys there are, is itself a mistake), then throws ConfigError with all mistakes (sorted by
+  // position, with their number and "nothing was started") if there are any.
   void Finish();
   // The mistakes so far without throwing, unknown keys not included.
   std::vector<std::string> mistakes() const;
 
-  std::string EffectiveYaml() const;      // every declared key with the value in force
+  std::string EffectiveYaml() const;  // every declared key with the value in force
   std::string EffectiveJson() const;
-  std::vector<KeyHelp> Keys() const;      // every declared key
+  std::vector<KeyHelp> Keys() const;  // every declared key
 
  private:
-  friend class Reader;
-  friend struct Declaration;
   struct Impl;
-  explicit Document(std::shared_ptr<Impl> impl);
-  std::shared_ptr<Impl> impl_;
+  explicit Document(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace dtrain::config

@@ -23,20 +23,21 @@ enum class Split { kTrain, kTest };
 
 // One named input of the model.
 struct FieldSpec {
-  std::string name;     // "data", "label"
+  std::string name;  // "data", "label"
   DType dtype;
-  Shape sample_shape;   // without the batch axis: [1, 28, 28]; [] for a label
+  Shape sample_shape;  // without the batch axis: [1, 28, 28]; [] for a label
 };
 
-// Rows of every field, in FieldSpec order, row-major.  Made once for the largest batch and refilled.
+// Rows of every field, in FieldSpec order, row-major.  Made once for the largest batch and
+// refilled.
 struct Batch {
-  int64_t samples = 0;           // rows in use
-  int64_t first_position = 0;    // of row 0 in the global batch
-  int64_t global_samples = 0;    // of the global batch this is a share of
+  int64_t samples = 0;         // rows in use
+  int64_t first_position = 0;  // of row 0 in the global batch
+  int64_t global_samples = 0;  // of the global batch this is a share of
   uint64_t step = 0;
   uint64_t epoch = 0;
-  std::vector<Tensor> fields;    // shape[0] == samples
-  std::vector<Buffer> memory;    // behind the fields
+  std::vector<Tensor> fields;  // shape[0] == samples
+  std::vector<Buffer> memory;  // behind the fields
 
   Batch() = default;
   Batch(const std::vector<FieldSpec>& specs, int64_t max_samples);
@@ -50,8 +51,8 @@ class Dataset {
   virtual std::vector<FieldSpec> fields() const = 0;
   virtual int64_t classes() const = 0;
 
-  // Writes sample indices[r] into row r of every field of `batch` (already resized).  Normalised and,
-  // for the training split, augmented as a pure function of (seed, epoch, index).  Thread-safe.
+  // Writes sample indices[r] into row r of every field of `batch` (already resized).  Normalised
+  // and, for the training split, augmented as a pure function of (seed, epoch, index). Thread-safe.
   virtual void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
                     Batch& batch) const = 0;
 
@@ -61,8 +62,8 @@ class Dataset {
 
 // A file a publisher ships.
 struct RemoteFile {
-  std::string name;                // "train-images-idx3-ubyte.gz"
-  std::vector<std::string> urls;   // tried in order
+  std::string name;               // "train-images-idx3-ubyte.gz"
+  std::vector<std::string> urls;  // tried in order
   std::string sha256;
   int64_t bytes = 0;
 };
@@ -71,9 +72,9 @@ struct RemoteFile {
 class DatasetSource {
  public:
   virtual ~DatasetSource() = default;
-  virtual void Configure(config::Reader& reader) {}   // keys of `data:` besides name and root
+  virtual void Configure(config::Reader& reader) {}  // keys of `data:` besides name and root
   virtual std::vector<FieldSpec> fields() const = 0;
-  virtual int64_t size(Split split) const = 0;        // what the published set has
+  virtual int64_t size(Split split) const = 0;  // what the published set has
   virtual int64_t classes() const = 0;
   virtual std::vector<RemoteFile> files() const { return {}; }
   // Loads it from `folder` (LocateData; empty when files() is).  Throws DataError with file and
@@ -89,13 +90,23 @@ struct DatasetEntry {
 
 using DatasetRegistry = Registry<DatasetEntry>;
 
-// The folder of data set `name`: `root`/name, $DTRAIN_DATA/name, $XDG_CACHE_HOME/dtrain/name,
-// ~/.cache/dtrain/name; the first that exists (a given `root` is the only place then).  Throws DataError listing the
-// places looked at, with `dtrain data fetch NAME` as the hint.
+// The folders in which data set `name` may lie, in the order in which they are looked at:
+// `root`/name where a root is given (the only place then), else $DTRAIN_DATA/name,
+// $XDG_CACHE_HOME/dtrain/name,
+// ~/.cache/dtrain/name, each where its variable is set.
+std::vector<std::filesystem::path> DataPlaces(const std::string& name, const std::string& root);
+
+// The first of DataPlaces that exists.  Throws DataError listing the places looked at, with
+// `dtrain data fetch NAME` as the hint.
 std::filesystem::path LocateData(const std::string& name, const std::string& root);
+
+// Where `dtrain data fetch` puts data set `name`: `root`/name where a root is given, else
+// $XDG_CACHE_HOME/dtrain/name or ~/.cache/dtrain/name.  Throws DataError when none of these is
+// known.
+std::filesystem::path FetchFolder(const std::string& name, const std::string& root);
 
 }  // namespace dtrain
 
-#define DTRAIN_DATASET(name, Class, help_text)                                               \
+#define DTRAIN_DATASET(name, Class, help_text)                                                    \
   [[maybe_unused]] static const bool Class##_dataset_registered = ::dtrain::DatasetRegistry::Add( \
       name, {[] { return std::unique_ptr<::dtrain::DatasetSource>(new Class); }, help_text})

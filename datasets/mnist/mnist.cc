@@ -1,0 +1,41 @@
+// MNIST (LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
+// 1998): 60,000 + 10,000 handwritten digits, 28 x 28 grey.
+//
+// Mean and deviation are those of the training pixels.
+#include "framework/data/idx.h"
+
+namespace dtrain {
+namespace {
+
+RemoteFile Published(const std::string& name, int64_t bytes, const std::string& sha256) {
+  return {name,
+          {"https://ossci-datasets.s3.amazonaws.com/mnist/" + name,
+           "https://storage.googleapis.com/cvdf-datasets/mnist/" + name},
+          sha256,
+          bytes};
+}
+
+IdxFacts Facts() {
+  return {"mnist",
+          {Shape{1, 28, 28}, 10, 0.1307f, 0.3081f},
+          60000,
+          10000,
+          {Published("train-images-idx3-ubyte.gz", 9912422,
+                     "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+           Published("train-labels-idx1-ubyte.gz", 28881,
+                     "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+           Published("t10k-images-idx3-ubyte.gz", 1648877,
+                     "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+           Published("t10k-labels-idx1-ubyte.gz", 4542,
+                     "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6")}};
+}
+
+class Mnist : public IdxSource {
+ public:
+  Mnist() : IdxSource(Facts()) {}
+};
+
+DTRAIN_DATASET("mnist", Mnist, "handwritten digits, 28 x 28 grey (IDX files)");
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,35 @@
+// `dtrain bench allreduce`: how long one reduction takes, for each collective and size, beside a
+// plain MPI_Allreduce loop in the same run.
+//
+// The candidates take turns, sample by sample, so that a busy machine is as unfair to one as to the
+// other.  Rank 0 prints one JSON line a case:
+//
+//   {"bench":"allreduce","collective":"ordered","transport":"mpi","ranks":4,"bytes":1048576,
+//    "samples":30,"p50_us":310.2,"min_us":280.1,"gbyte_s":3.38,"plain_mpi_p50_us":520.7,"speedup":1.68}
+//
+// gbyte_s is bytes / time (not "bus" bandwidth); speedup is plain MPI's median over ours; the last
+// two are absent over a transport other than mpi.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "framework/comm/collective.h"
+#include "framework/comm/transport.h"
+
+namespace dtrain {
+
+struct BenchAllreduceOptions {
+  std::vector<std::string> collectives = {"ordered", "ring", "mpi"};
+  std::vector<int64_t> sizes_bytes = {4 << 10, 16 << 10, 64 << 10, 256 << 10,  1 << 20,
+                                      4 << 20, 16 << 20, 40 << 20, 100'000'000};
+  int samples = 0;  // of each candidate; 0: by rule, fewer for large sizes
+  CollectiveOptions collective = {};
+};
+
+// All ranks call it with the same options.  Returns 0; a wrong sum is our own fault (DT_CHECK).
+int BenchAllreduce(Transport& transport, const BenchAllreduceOptions& options, std::ostream& out);
+
+}  // namespace dtrain

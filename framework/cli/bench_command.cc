@@ -1,0 +1,144 @@
+// `dtrain bench`: one JSON line a case.  allreduce and link measure the ranks of an MPI launch (or
+// start --workers of them); step and layers measure this process.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/bench_allreduce.h"
+#include "framework/cli/bench_link.h"
+#include "framework/cli/command.h"
+#include "framework/runtime/step_rig.h"
+#include "framework/runtime/supervisor.h"
+#include "framework/runtime/world.h"
+
+namespace dtrain {
+namespace {
+
+struct BenchOptions {
+  int workers = 2;
+  BenchAllreduceOptions allreduce;
+  BenchLinkOptions link;
+  std::string model = "lenet5";
+  std::string data = "digits";
+  int64_t batch = 64;
+  int64_t threads = 1;
+  double seconds = 2;
+};
+
+// The config of a step benchmark: defaults but for what the options say.
+RunConfig StepConfig(const BenchOptions& options) {
+  const std::string text = fmt::format(
+      "model: {{name: {}}}\ndata: {{name: {}}}\nbatch: {}\nthreads: {}\n"
+      "solver: {{name: sgd, lr: 0.01, momentum: 0.9}}\n",
+      options.model, options.data, options.batch, options.threads);
+  config::Document document = config::Document::FromText(text, "bench");
+  return ReadRunConfig(document);
+}
+
+int BenchStep(const BenchOptions& options) {
+  StepRig rig(StepConfig(options));
+  for (int i = 0; i < 10; ++i) rig.Step();
+  std::vector<double> seconds;
+  const Nanos begun = WallNow();
+  while (ToSeconds(WallNow() - begun) < options.seconds) {
+    const Nanos start = WallNow();
+    rig.Step();
+    seconds.push_back(ToSeconds(WallNow() - start));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds[seconds.size() / 2];
+  const nlohmann::json line = {{"bench", "step"},
+                               {"model", options.model},
+                               {"batch", options.batch},
+                               {"threads", rig.plan().threads},
+                               {"isa", rig.plan().isa},
+                               {"samples", seconds.size()},
+                               {"p50_us", median * 1e6},
+                               {"min_us", seconds.front() * 1e6},
+                               {"steps_per_second", 1 / median}};
+  std::cout << line.dump() << '\n';
+  return 0;
+}
+
+// One line a kernel call of the model's training step.
+int BenchLayers(const BenchOptions& options) {
+  StepRig rig(StepConfig(options));
+  struct Best {
+    std::string implementation;
+    double flops = 0;
+    Nanos nanos[2] = {0, 0};
+  };
+  std::vector<std::pair<std::string, Best>> layers;
+  rig.net().set_observer([&](const KernelTiming& t) {
+    auto it = std::find_if(layers.begin(), layers.end(), [&](const auto& l) { return l.first == *t.name; });
+    if (it == layers.end()) it = layers.insert(layers.end(), {*t.name, Best{*t.implementation}});
+    if (t.layer != nullptr) it->second.flops = t.layer->cost.forward_flops + t.layer->cost.backward_flops;
+    Nanos& best = it->second.nanos[t.backward ? 1 : 0];
+    best = best == 0 ? t.nanos : std::min(best, t.nanos);
+  });
+  const Nanos begun = WallNow();
+  while (ToSeconds(WallNow() - begun) < options.seconds) rig.Step();
+  for (const auto& [name, best] : layers) {
+    const double total = static_cast<double>(best.nanos[0] + best.nanos[1]);
+    const nlohmann::json line = {{"bench", "layers"},
+                                 {"model", options.model},
+                                 {"layer", name},
+                                 {"kernel", best.implementation},
+                                 {"batch", options.batch},
+                                 {"threads", rig.plan().threads},
+                                 {"forward_min_us", best.nanos[0] * 1e-3},
+                                 {"backward_min_us", best.nanos[1] * 1e-3},
+                                 {"gflop_s", best.flops * options.batch / total}};
+    std::cout << line.dump() << '\n';
+  }
+  return 0;
+}
+
+// Runs `bench` on the ranks of a launch; outside one, starts --workers ranks of this command.
+template <class Bench>
+int OnRanks(const BenchOptions& options, const Invocation& invocation, Bench bench) {
+  if (!InsideMpiLaunch()) {
+    SupervisorOptions supervisor;
+    supervisor.ranks = options.workers;
+    supervisor.arguments.assign(invocation.argv + 1, invocation.argv + invocation.argc);
+    return Supervise(supervisor);
+  }
+  int argc = invocation.argc;
+  char** argv = invocation.argv;
+  World world(argc, argv);
+  return bench(world.transport());
+}
+
+void AddStepOptions(CLI::App& command, BenchOptions& options) {
+  command.add_option("--model", options.model, "a model of configs/models or a file")->capture_default_str();
+  command.add_option("--data", options.data, "the data set whose shapes it takes")->capture_default_str();
+  command.add_option("--batch", options.batch, "samples a step")->capture_default_str()->check(CLI::PositiveNumber);
+  command.add_option("--threads", options.threads, "compute threads")->capture_default_str()->check(CLI::PositiveNumber);
+  command.add_option("--seconds", options.seconds, "how long to measure")->capture_default_str()->check(CLI::PositiveNumber);
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* bench = app.add_subcommand("bench", "measure parts of the program, one JSON line a case");
+  bench->require_subcommand(1);
+  CLI::App* allreduce = AddCommand(*bench, invocation, "allreduce", "collectives beside plain MPI_Allreduce", [=, &invocation] {
+    return OnRanks(*options, invocation, [&](Transport& t) { return BenchAllreduce(t, options->allreduce, std::cout); });
+  });
+  allreduce->add_option("--workers", options->workers, "ranks to start")->capture_default_str()->check(CLI::Range(2, 1024));
+  allreduce->add_option("--collectives", options->allreduce.collectives, "which")->delimiter(',')->capture_default_str();
+  allreduce->add_option("--bytes", options->allreduce.sizes_bytes, "message sizes")->delimiter(',');
+  CLI::App* link = AddCommand(*bench, invocation, "link", "latency and bandwidth from rank 0 to the others", [=, &invocation] {
+    return OnRanks(*options, invocation, [&](Transport& t) { return BenchLink(t, options->link, std::cout); });
+  });
+  link->add_option("--workers", options->workers, "ranks to start")->capture_default_str()->check(CLI::Range(2, 1024));
+  AddStepOptions(*AddCommand(*bench, invocation, "step", "a training step of a model", [=] { return BenchStep(*options); }), *options);
+  AddStepOptions(*AddCommand(*bench, invocation, "layers", "every kernel of a training step", [=] { return BenchLayers(*options); }), *options);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,28 @@
+// `dtrain bench link`: latency and bandwidth between rank 0 and each other rank, by ping-pong.
+//
+// A message of `bytes` goes to the other rank and one of the same size comes back; latency_us is
+// half of that, the median over all samples.  Rank 0 prints one JSON line a case:
+//
+//   {"bench":"link","transport":"mpi","from":0,"to":1,"same_node":true,"bytes":1024,"samples":200,
+//    "latency_us":0.9,"latency_us_min":0.8,"gbyte_s":1.14}
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <vector>
+
+#include "framework/comm/transport.h"
+
+namespace dtrain {
+
+struct BenchLinkOptions {
+  std::vector<int64_t> sizes_bytes = {1,        64,        1024,    4096,    16 << 10,
+                                      64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
+  int samples = 0;  // 0: by rule, fewer for large sizes
+};
+
+// All ranks call it with the same options; ranks that are not measured wait in a barrier.  Returns
+// 0. Throws UsageError when there is only one rank.
+int BenchLink(Transport& transport, const BenchLinkOptions& options, std::ostream& out);
+
+}  // namespace dtrain

@@ -1,0 +1,24 @@
+// `dtrain check`: validates a config and its model, and prints the effective config.
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include "framework/cli/command.h"
+#include "framework/runtime/run_setup.h"
+
+namespace dtrain {
+
+void AddCheckCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<ConfigOptions>();
+  CLI::App* command =
+      AddCommand(app, invocation, "check", "validate a config and print what is in force",
+                 [options, &invocation] {
+                   const RunConfig config = LoadConfig(*options);
+                   ReadModel(config);
+                   std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
+                   return 0;
+                 });
+  AddConfigOptions(*command, *options);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,49 @@
+// What the commands share: how one adds itself to the command line, and how it reads a config.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/runtime/run_config.h"
+
+namespace CLI {
+class App;
+}
+
+namespace dtrain {
+
+// The process's own arguments, and what the command line asks for; filled while it is parsed.
+struct Invocation {
+  int argc = 0;
+  char** argv = nullptr;
+  bool json = false;             // --json: the result alone on stdout, as JSON
+  std::function<int()> run;      // set by the chosen command; returns the exit code
+};
+
+// One a command, in <name>_command.cc.
+void AddTrainCommand(CLI::App& app, Invocation& invocation);
+void AddEvalCommand(CLI::App& app, Invocation& invocation);
+void AddCheckCommand(CLI::App& app, Invocation& invocation);
+void AddTimeCommand(CLI::App& app, Invocation& invocation);
+void AddBenchCommand(CLI::App& app, Invocation& invocation);
+void AddDataCommand(CLI::App& app, Invocation& invocation);
+void AddListCommand(CLI::App& app, Invocation& invocation);
+void AddDoctorCommand(CLI::App& app, Invocation& invocation);
+
+// A subcommand with --json, whose `run` the invocation gets when it is chosen.
+CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& name,
+                     const std::string& help, std::function<int()> run);
+
+// --config F and --set k.ey=v.
+struct ConfigOptions {
+  std::string file;
+  std::vector<std::string> overrides;
+};
+void AddConfigOptions(CLI::App& command, ConfigOptions& options);
+
+// Reads and checks the config, throwing ConfigError with all its mistakes.
+RunConfig LoadConfig(const ConfigOptions& options);
+
+}  // namespace dtrain

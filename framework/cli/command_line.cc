@@ -1,0 +1,77 @@
+#include "framework/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include "framework/cli/command.h"
+#include "framework/core/log.h"
+#include "framework/core/revision.h"
+#include "framework/runtime/world.h"
+
+namespace dtrain {
+namespace {
+
+int Run(Invocation& invocation) {
+  try {
+    return invocation.run();
+  } catch (const Error& error) {
+    TellError(error);
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    log::Error("out of memory");
+  } catch (const std::exception& error) {
+    log::Error("internal error: {}", error.what());
+  }
+  return static_cast<int>(ExitCode::kInternal);
+}
+
+}  // namespace
+
+CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& name,
+                     const std::string& help, std::function<int()> run) {
+  CLI::App* command = app.add_subcommand(name, help);
+  command->add_flag("--json", invocation.json, "the result alone on stdout, as JSON");
+  command->final_callback([&invocation, run = std::move(run)] { invocation.run = run; });
+  return command;
+}
+
+void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
+  command.add_option("--config", options.file, "the run's YAML file")->required()->type_name("FILE");
+  command.add_option("--set", options.overrides, "lay k.ey=value over the config (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+RunConfig LoadConfig(const ConfigOptions& options) {
+  config::Document document = config::Document::FromFile(options.file, options.overrides);
+  return ReadRunConfig(document);
+}
+
+int RunCommandLine(int argc, char** argv) {
+  CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.", "dtrain");
+  app.set_version_flag("--version", "dtrain " + Version() + " (" + SourceRevision() + ")");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  Invocation invocation;
+  invocation.argc = argc;
+  invocation.argv = argv;
+  AddTrainCommand(app, invocation);
+  AddEvalCommand(app, invocation);
+  AddCheckCommand(app, invocation);
+  AddTimeCommand(app, invocation);
+  AddBenchCommand(app, invocation);
+  AddDataCommand(app, invocation);
+  AddListCommand(app, invocation);
+  AddDoctorCommand(app, invocation);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error, std::cout, std::cerr);
+    return code == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+  }
+  return Run(invocation);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,112 @@
+// dtrain data list|fetch|verify
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/core/error.h"
+#include "framework/data/catalog.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::json;
+
+struct DataOptions {
+  std::string name;
+  std::string root;
+  int stall_seconds = 30;
+};
+
+int List(const DataOptions& options, bool as_json) {
+  const std::vector<DatasetStatus> sets = ListDatasets(options.root);
+  if (!as_json) {
+    std::cout << DatasetTable(sets);
+    return 0;
+  }
+  json list = json::array();
+  for (const DatasetStatus& set : sets) {
+    list.push_back({{"name", set.name},
+                    {"help", set.help},
+                    {"classes", set.classes},
+                    {"train_samples", set.train_samples},
+                    {"test_samples", set.test_samples},
+                    {"files", set.files},
+                    {"files_here", set.files_here},
+                    {"folder", set.folder.string()}});
+  }
+  std::cout << list.dump(2) << "\n";
+  return 0;
+}
+
+int Fetch(const DataOptions& options, bool as_json) {
+  FetchOptions how;
+  how.stall_seconds = options.stall_seconds;
+  const std::filesystem::path folder = FetchDataset(options.name, options.root, how);
+  if (as_json) {
+    std::cout << json{{"name", options.name}, {"folder", folder.string()}}.dump(2) << "\n";
+  } else if (folder.empty()) {
+    std::cout << options.name << " is made on the spot: there is nothing to fetch\n";
+  } else {
+    std::cout << options.name << " is in " << folder.string() << "\n";
+  }
+  return 0;
+}
+
+int Verify(const DataOptions& options, bool as_json) {
+  const VerifyReport report = VerifyDataset(options.name, options.root);
+  if (as_json) {
+    json files = json::array();
+    for (const FileStatus& file : report.files) {
+      files.push_back({{"name", file.name}, {"problem", file.problem}});
+    }
+    std::cout << json{{"name", report.name},
+                      {"folder", report.folder.string()},
+                      {"ok", report.ok()},
+                      {"files", files}}
+                     .dump(2)
+              << "\n";
+  } else {
+    std::cout << VerifyText(report);
+  }
+  return static_cast<int>(report.ok() ? ExitCode::kDone : ExitCode::kData);
+}
+
+using Action = int (*)(const DataOptions&, bool);
+
+CLI::App* AddAction(CLI::App& data, Invocation& invocation,
+                    const std::shared_ptr<DataOptions>& options, const std::string& name,
+                    const std::string& help, Action action) {
+  CLI::App* command = AddCommand(data, invocation, name, help, [&invocation, options, action] {
+    return action(*options, invocation.json);
+  });
+  command->add_option("--root", options->root, "the folder above the data set's folder")
+      ->type_name("DIR");
+  return command;
+}
+
+}  // namespace
+
+void AddDataCommand(CLI::App& app, Invocation& invocation) {
+  CLI::App* data = app.add_subcommand("data", "data sets: what there is, fetching, verifying");
+  data->require_subcommand(1);
+  const auto options = std::make_shared<DataOptions>();
+  AddAction(*data, invocation, options, "list", "every data set and where it is", &List);
+  CLI::App* fetch =
+      AddAction(*data, invocation, options, "fetch", "download a data set into the cache", &Fetch);
+  CLI::App* verify = AddAction(*data, invocation, options, "verify",
+                               "compare sizes and SHA-256 with the publisher's", &Verify);
+  fetch
+      ->add_option("--stall-seconds", options->stall_seconds,
+                   "give up on a silent server after this")
+      ->check(CLI::PositiveNumber);
+  for (CLI::App* command : {fetch, verify}) {
+    command->add_option("name", options->name, "the data set")->required();
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,207 @@
+#include "framework/cli/doctor_report.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#include <archive.h>
+#include <curl/curl.h>
+#include <fmt/format.h>
+#include <hdf5.h>
+#include <mpi.h>
+#include <openssl/crypto.h>
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <sstream>
+
+#include "framework/core/isa.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+std::string FirstLine(const fs::path& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+std::string CpuName() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+#if defined(__x86_64__)
+void FindAmx(DoctorFacts& facts) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  facts.amx_reported = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 1) != 0;
+  facts.amx_described = __get_cpuid_count(0x1D, 1, &a, &b, &c, &d) != 0 && (a | b | c) != 0;
+}
+#else
+void FindAmx(DoctorFacts&) {}
+#endif
+
+std::string OneDnnIsaName() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41:
+      return "sse4.1";
+    case dnnl::cpu_isa::avx:
+      return "avx";
+    case dnnl::cpu_isa::avx2:
+      return "avx2";
+    case dnnl::cpu_isa::avx512_core:
+      return "avx512_core";
+    case dnnl::cpu_isa::avx512_core_vnni:
+      return "avx512_core_vnni";
+    case dnnl::cpu_isa::avx512_core_bf16:
+      return "avx512_core_bf16";
+    case dnnl::cpu_isa::avx512_core_amx:
+      return "avx512_core_amx";
+    default:
+      return "other";
+  }
+}
+
+std::string OneDnnVersion() {
+  const dnnl_version_t* found = dnnl_version();
+  return fmt::format("{}.{}.{}", found->major, found->minor, found->patch);
+}
+
+std::string Hdf5Version(DoctorFacts& facts) {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  facts.hdf5_version = static_cast<int>(major * 10000 + minor * 100 + release);
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
+std::string LevelName(int level) {
+  if (level >= MPI_THREAD_MULTIPLE) return "multiple";
+  if (level >= MPI_THREAD_SERIALIZED) return "serialized";
+  return level >= MPI_THREAD_FUNNELED ? "funneled" : "single";
+}
+
+// In a child, because an MPI that does not start ends its process.
+void TryMpi(DoctorFacts& facts) {
+  std::array<int, 2> answer = {};
+  if (::pipe(answer.data()) != 0) return;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int level = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
+    [[maybe_unused]] const ssize_t told = ::write(answer[1], &level, sizeof(level));
+    MPI_Finalize();
+    ::_exit(0);
+  }
+  ::close(answer[1]);
+  int level = 0;
+  const bool started = child > 0 && ::read(answer[0], &level, sizeof(level)) == sizeof(level);
+  ::close(answer[0]);
+  if (child > 0) ::waitpid(child, nullptr, 0);
+  if (!started) return;
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> name = {};
+  int length = 0;
+  MPI_Get_library_version(name.data(), &length);
+  facts.mpi_library = std::string(name.data()).substr(0, std::string(name.data()).find(','));
+  facts.mpi_thread_level = LevelName(level);
+}
+
+std::string FindMpirun() {
+  const char* search = std::getenv("PATH");
+  std::istringstream folders(search == nullptr ? "" : search);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder) / "mpirun";
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
+}
+
+void FindMachine(DoctorFacts& facts) {
+  facts.cpu = CpuName();
+  FindAmx(facts);
+  cpu_set_t mine;
+  if (::sched_getaffinity(0, sizeof(mine), &mine) == 0) facts.cores = CPU_COUNT(&mine);
+  facts.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  for (const char* file :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    const int64_t limit = std::strtoll(FirstLine(file).c_str(), nullptr, 10);
+    if (limit > 0 && limit < facts.memory_bytes) facts.memory_limit_bytes = limit;
+  }
+  struct statvfs shared = {};
+  if (::statvfs("/dev/shm", &shared) == 0) {
+    facts.shared_memory_bytes = static_cast<int64_t>(shared.f_bavail * shared.f_frsize);
+  }
+  const std::string pages = FirstLine("/sys/kernel/mm/transparent_hugepage/enabled");
+  if (const size_t at = pages.find('['); at != std::string::npos) {
+    facts.huge_pages = pages.substr(at + 1, pages.find(']') - at - 1);
+  }
+}
+
+}  // namespace
+
+DoctorFacts GatherDoctorFacts() {
+  DoctorFacts facts;
+  TryMpi(facts);  // first: it forks
+  facts.libraries = {{"compiler", "g++ " __VERSION__},
+                     {"oneDNN", OneDnnVersion()},
+                     {"HDF5", Hdf5Version(facts)},
+                     {"Open MPI headers", fmt::format("{}.{}.{}", OMPI_MAJOR_VERSION,
+                                                      OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)},
+                     {"yaml-cpp", DTRAIN_YAML_CPP_VERSION},
+                     {"libarchive", archive_version_details()},
+                     {"libcurl", curl_version()},
+                     {"OpenSSL", OpenSSL_version(OPENSSL_VERSION)}};
+  facts.mpirun = FindMpirun();
+  facts.isa = IsaName(CpuIsa());
+  facts.onednn_isa = OneDnnIsaName();
+  FindMachine(facts);
+  return facts;
+}
+
+std::vector<std::string> AdviceFor(const DoctorFacts& facts) {
+  std::vector<std::string> advice;
+  if (facts.mpi_library.empty()) {
+    advice.emplace_back("MPI does not start here: runs with one worker work, others do not");
+  } else if (facts.mpi_thread_level != "multiple" && facts.mpi_thread_level != "serialized") {
+    advice.push_back("MPI's thread level is " + facts.mpi_thread_level +
+                     ": dtrain needs 'serialized', install an Open MPI with threads");
+  }
+  if (facts.mpirun.empty()) {
+    advice.emplace_back("PATH has no mpirun: --workers N needs it (Debian: openmpi-bin)");
+  }
+  if (facts.amx_reported && !facts.amx_described) {
+    advice.emplace_back(
+        "this virtual machine reports AMX but hides CPUID leaf 0x1D: oneDNN's AMX kernels would "
+        "die with SIGILL, so dtrain keeps oneDNN to AVX-512");
+  }
+  constexpr int64_t kSharedMemoryMin = int64_t{256} << 20;  // containers often have 64 MB
+  if (facts.shared_memory_bytes < kSharedMemoryMin) {
+    advice.push_back(
+        fmt::format("/dev/shm has {} MB free, and Open MPI's ranks on one node talk "
+                    "through it: start the container with --shm-size=1g",
+                    facts.shared_memory_bytes >> 20));
+  }
+  constexpr int kHdf5LocksMayBeOff = 11007;
+  if (facts.hdf5_version < kHdf5LocksMayBeOff) {
+    advice.emplace_back(
+        "HDF5 before 1.10.7 locks files it reads: on network disks without locks set "
+        "HDF5_USE_FILE_LOCKING=FALSE");
+  }
+  if (facts.huge_pages == "never") {
+    advice.emplace_back(
+        "transparent huge pages are off: 'madvise' makes large models start faster");
+  }
+  return advice;
+}
+
+}  // namespace dtrain

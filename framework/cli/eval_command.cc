@@ -1,0 +1,85 @@
+// `dtrain eval`: exact evaluation of saved weights on the test split; the same digits for any number
+// of ranks (also under mpirun or srun).
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/evaluator.h"
+#include "framework/runtime/run_setup.h"
+#include "framework/runtime/world.h"
+
+namespace dtrain {
+namespace {
+
+struct EvalOptions {
+  ConfigOptions config;
+  std::string weights;
+};
+
+void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics, bool json) {
+  if (json) {
+    nlohmann::json result = {{"samples", evaluation.samples}, {"loss", evaluation.loss}};
+    for (size_t m = 0; m < metrics.size(); ++m) result[metrics[m]] = evaluation.metrics[m];
+    std::cout << result.dump() << '\n';
+    return;
+  }
+  std::cout << fmt::format("samples {}  loss {:.17g}", evaluation.samples, evaluation.loss);
+  for (size_t m = 0; m < metrics.size(); ++m) {
+    std::cout << fmt::format("  {} {:.6f}", metrics[m], evaluation.metrics[m]);
+  }
+  std::cout << '\n';
+}
+
+int Evaluate(const EvalOptions& options, World& world, bool json) {
+  Transport& transport = world.transport();
+  RunConfig config;
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<Dataset> dataset;
+  Checkpoint checkpoint;
+  TryTogether(transport, [&] {
+    config = LoadConfig(options.config);
+    graph = std::make_unique<Graph>(ReadModel(config));
+    checkpoint = ReadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph));
+    dataset = LoadData(config);
+  });
+  const ExecutionPlan plan =
+      DecidePlan(config, *graph, transport.size(), static_cast<int>(transport.node_ranks().size()));
+  ApplyThreadBudget(plan.threads);
+  Net net(*graph, DeviceOf(plan), plan.kernels);
+  const Evaluation evaluation = JoinEvaluations(
+      transport, EvaluateBlocks(net, *dataset, Split::kTest, checkpoint.weights.data(),
+                                checkpoint.state.data(), transport.rank(), transport.size()));
+  if (transport.rank() == 0) Print(evaluation, net.metric_names(), json);
+  return 0;
+}
+
+int RunEval(const EvalOptions& options, const Invocation& invocation) {
+  int argc = invocation.argc;
+  char** argv = invocation.argv;
+  World world(argc, argv);
+  try {
+    return Evaluate(options, world, invocation.json);
+  } catch (const Error& error) {
+    return world.Fail(error);
+  }
+}
+
+}  // namespace
+
+void AddEvalCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<EvalOptions>();
+  CLI::App* command = AddCommand(app, invocation, "eval", "evaluate saved weights on the test split",
+                                 [options, &invocation] { return RunEval(*options, invocation); });
+  AddConfigOptions(*command, options->config);
+  command->add_option("--weights", options->weights, "a checkpoint or a run folder")
+      ->required()
+      ->type_name("FILE");
+}
+
+}  // namespace dtrain

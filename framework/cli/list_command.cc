@@ -1,0 +1,131 @@
+// `dtrain list`: what can be named in a config, each with its keys, ranges, defaults and help.
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/comm/collective.h"
+#include "framework/core/text.h"
+#include "framework/data/dataset.h"
+#include "framework/nn/graph.h"
+#include "framework/runtime/run_setup.h"
+#include "framework/solver/solver.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain {
+namespace {
+
+struct Listed {
+  std::string name;
+  std::string help;
+  std::vector<config::KeyHelp> keys;
+};
+
+// The keys that `read` declares on an empty document.
+template <class Read>
+std::vector<config::KeyHelp> KeysOf(Read read) {
+  config::Document document = config::Document::Empty();
+  config::Reader root = document.root();
+  read(root);
+  return document.Keys();
+}
+
+std::vector<Listed> Layers() {
+  std::vector<Listed> all;
+  for (const auto& [name, entry] : LayerRegistry::All()) {
+    all.push_back({name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
+  }
+  return all;
+}
+
+std::vector<Listed> Datasets() {
+  std::vector<Listed> all;
+  for (const auto& [name, entry] : DatasetRegistry::All()) {
+    all.push_back({name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
+  }
+  return all;
+}
+
+std::vector<Listed> Strategies() {
+  std::vector<Listed> all;
+  for (const auto& [name, entry] : StrategyRegistry::All()) {
+    all.push_back({name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
+  }
+  return all;
+}
+
+std::vector<Listed> Solvers() {
+  std::vector<Listed> all;
+  for (const auto& [name, entry] : SolverRegistry::All()) {
+    all.push_back({name, entry.help, KeysOf([&](config::Reader& r) { entry.read(r); })});
+  }
+  for (const auto& [name, entry] : ScheduleRegistry::All()) {
+    all.push_back({"schedule " + name, entry.help, KeysOf([&](config::Reader& r) { entry.read(r); })});
+  }
+  return all;
+}
+
+std::vector<Listed> Collectives() {
+  std::vector<Listed> all;
+  for (const std::string& name : CollectiveNames()) all.push_back({name, "", {}});
+  return all;
+}
+
+std::vector<Listed> Models() {
+  std::vector<Listed> all;
+  for (const ModelListing& model : ListModels()) {
+    all.push_back({model.name, fmt::format("{} parameters, {:.2f} MFLOP a sample forward", model.parameters, model.forward_flops * 1e-6), {}});
+  }
+  return all;
+}
+
+void Print(const std::vector<Listed>& all, bool json) {
+  if (json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Listed& one : all) {
+      nlohmann::json keys = nlohmann::json::array();
+      for (const config::KeyHelp& key : one.keys) {
+        keys.push_back({{"key", key.path}, {"type", key.type}, {"default", key.default_value}, {"range", key.range}, {"help", key.help}});
+      }
+      list.push_back({{"name", one.name}, {"help", one.help}, {"keys", keys}});
+    }
+    std::cout << list.dump(2) << '\n';
+    return;
+  }
+  for (const Listed& one : all) {
+    std::cout << fmt::format("{:<24} {}\n", one.name, one.help);
+    for (const config::KeyHelp& key : one.keys) {
+      std::string facts = key.type;
+      if (!key.range.empty()) facts += " " + key.range;
+      if (!key.default_value.empty()) facts += ", default " + key.default_value;
+      std::cout << fmt::format("  {:<22} {} ({})\n", key.path, key.help, facts);
+    }
+  }
+}
+
+using Lister = std::vector<Listed> (*)();
+const std::map<std::string, Lister>& Listers() {
+  static const std::map<std::string, Lister> listers = {
+      {"collectives", Collectives}, {"datasets", Datasets}, {"layers", Layers},
+      {"models", Models},           {"solvers", Solvers},   {"strategies", Strategies}};
+  return listers;
+}
+
+}  // namespace
+
+void AddListCommand(CLI::App& app, Invocation& invocation) {
+  auto what = std::make_shared<std::string>();
+  CLI::App* command = AddCommand(app, invocation, "list", "what a config can name, with all keys",
+                                 [what, &invocation] {
+                                   Print(Listers().at(*what)(), invocation.json);
+                                   return 0;
+                                 });
+  std::vector<std::string> names;
+  for (const auto& [name, lister] : Listers()) names.push_back(name);
+  command->add_option("what", *what, Join(names, " | "))->required()->check(CLI::IsMember(names));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,151 @@
+// `dtrain time`: milliseconds of every kernel of a training step, forward and backward (as `caffe
+// time`), and the model profile.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/core/file.h"
+#include "framework/core/model_profile.h"
+#include "framework/runtime/step_rig.h"
+
+namespace dtrain {
+namespace {
+
+struct TimeOptions {
+  ConfigOptions config;
+  std::string profile;
+  int iterations = 50;
+};
+
+// Times of one kernel over the iterations.
+struct Row {
+  std::string name;
+  std::string implementation;
+  const GraphLayer* layer = nullptr;
+  std::vector<double> forward, backward;  // seconds
+};
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+struct Timings {
+  std::vector<Row> rows;       // forward order
+  std::vector<double> steps;   // seconds, update included
+};
+
+Timings Measure(StepRig& rig, int iterations) {
+  Timings timings;
+  std::map<std::string, size_t> row_of;
+  rig.net().set_observer([&](const KernelTiming& t) {
+    const auto [it, fresh] = row_of.try_emplace(*t.name, timings.rows.size());
+    if (fresh) timings.rows.push_back({*t.name, *t.implementation, t.layer, {}, {}});
+    Row& row = timings.rows[it->second];
+    (t.backward ? row.backward : row.forward).push_back(ToSeconds(t.nanos));
+  });
+  for (int i = 0; i < 3; ++i) rig.Step();
+  for (Row& row : timings.rows) {
+    row.forward.clear();
+    row.backward.clear();
+  }
+  for (int i = 0; i < iterations; ++i) {
+    const Nanos start = WallNow();
+    rig.Step();
+    timings.steps.push_back(ToSeconds(WallNow() - start));
+  }
+  return timings;
+}
+
+double GigaflopsPerSecond(double flops, double seconds) {
+  return seconds > 0 ? flops / seconds * 1e-9 : 0;
+}
+
+void PrintTable(const Timings& timings, int64_t batch) {
+  std::cout << fmt::format("{:<18} {:<22} {:>10} {:>11} {:>9}\n", "layer", "kernel", "forward ms",
+                           "backward ms", "GFLOP/s");
+  double forward = 0, backward = 0;
+  for (const Row& row : timings.rows) {
+    const double f = Median(row.forward), b = Median(row.backward);
+    forward += f;
+    backward += b;
+    const double flops =
+        row.layer == nullptr ? 0 : (row.layer->cost.forward_flops + row.layer->cost.backward_flops) * batch;
+    std::cout << fmt::format("{:<18} {:<22} {:>10.4f} {:>11.4f} {:>9.1f}\n", row.name,
+                             row.implementation, f * 1e3, b * 1e3, GigaflopsPerSecond(flops, f + b));
+  }
+  const double step = Median(timings.steps);
+  std::cout << fmt::format("{:<41} {:>10.4f} {:>11.4f}\n", "all kernels", forward * 1e3, backward * 1e3);
+  std::cout << fmt::format("step {:.4f} ms with update, {:.0f} samples/s\n", step * 1e3, batch / step);
+}
+
+void PrintJson(const Timings& timings) {
+  nlohmann::json json;
+  for (const Row& row : timings.rows) {
+    json["layers"].push_back({{"name", row.name},
+                              {"kernel", row.implementation},
+                              {"forward_seconds", Median(row.forward)},
+                              {"backward_seconds", Median(row.backward)}});
+  }
+  json["step_seconds"] = Median(timings.steps);
+  std::cout << json.dump(2) << '\n';
+}
+
+// Reorders count for the layer before which they run: the profile's layers are the model's.
+ModelProfile ProfileOf(const Timings& timings, const StepRig& rig, int64_t batch) {
+  ModelProfile profile;
+  profile.model = rig.graph().name();
+  profile.device = "cpu";
+  profile.batch = batch;
+  profile.threads = rig.plan().threads;
+  double pending_forward = 0, pending_backward = 0;
+  for (const Row& row : timings.rows) {
+    pending_forward += Median(row.forward);
+    pending_backward += Median(row.backward);
+    if (row.layer == nullptr) continue;
+    const int64_t params = row.layer->param_range.size();
+    profile.layers.push_back({row.name, params, params * 4, pending_forward, pending_backward,
+                              (row.layer->cost.forward_flops + row.layer->cost.backward_flops) * batch});
+    pending_forward = pending_backward = 0;
+  }
+  return profile;
+}
+
+int RunTime(const TimeOptions& options, const Invocation& invocation) {
+  const RunConfig config = LoadConfig(options.config);
+  StepRig rig(config);
+  const Timings timings = Measure(rig, options.iterations);
+  if (invocation.json) {
+    PrintJson(timings);
+  } else {
+    PrintTable(timings, config.batch);
+  }
+  if (!options.profile.empty()) {
+    WriteFileDurably(options.profile, ToJson(ProfileOf(timings, rig, config.batch)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddTimeCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<TimeOptions>();
+  CLI::App* command =
+      AddCommand(app, invocation, "time", "time every layer, forward and backward",
+                 [options, &invocation] { return RunTime(*options, invocation); });
+  AddConfigOptions(*command, options->config);
+  command->add_option("--profile", options->profile, "write the model profile to this file")
+      ->type_name("FILE");
+  command->add_option("--iterations", options->iterations, "steps to measure")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+}
+
+}  // namespace dtrain

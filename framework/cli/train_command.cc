@@ -1,0 +1,159 @@
+// `dtrain train`: supervises `--workers N`, or trains as the rank a launcher made it.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "framework/cli/command.h"
+#include "framework/cli/train_report.h"
+#include "framework/comm/gather.h"
+#include "framework/runtime/run_folder.h"
+#include "framework/runtime/stop_signal.h"
+#include "framework/runtime/supervisor.h"
+#include "framework/runtime/trainer.h"
+#include "framework/runtime/world.h"
+
+namespace dtrain {
+namespace {
+
+struct TrainOptions {
+  ConfigOptions config;
+  int workers = 0;                   // 0: the config's
+  std::vector<uint64_t> seeds;
+  std::string output;
+  int max_restarts = 0;
+  bool dry_run = false;
+  TrainRequest request;
+
+  // What --workers and --output mean as overrides.
+  ConfigOptions Effective() const {
+    ConfigOptions effective = config;
+    if (workers > 0) effective.overrides.push_back(fmt::format("cluster.workers={}", workers));
+    if (!output.empty()) effective.overrides.push_back("output=" + output);
+    return effective;
+  }
+};
+
+// The config for the ranks that there are: a launcher's number counts when the config names none.
+RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
+  ConfigOptions effective = options.Effective();
+  RunConfig config = LoadConfig(effective);
+  if (config.workers == ranks) return config;
+  if (config.workers_given) {
+    throw UsageError(fmt::format("the config asks for {} workers, but the launcher started {} ranks",
+                                 config.workers, ranks),
+                     "start as many ranks as cluster.workers says, or leave that key out");
+  }
+  effective.overrides.push_back(fmt::format("cluster.workers={}", ranks));
+  return LoadConfig(effective);
+}
+
+int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
+  const StopSignals signals;
+  int argc = invocation.argc;
+  char** argv = invocation.argv;
+  World world(argc, argv);
+  Transport& transport = world.transport();
+  RunConfig config;
+  try {
+    TryTogether(transport, [&] { config = ConfigForRanks(options, transport.size()); });
+    config.output = Broadcast(transport, config.output);
+    const TrainResult result = Train(config, options.request, transport);
+    if (transport.rank() == 0) PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
+    return static_cast<int>(result.code);
+  } catch (const Error& error) {
+    RecordError(config.output, transport.rank(), error);
+    return world.Fail(error);
+  }
+}
+
+// The arguments for the ranks: this process's own, with the output and seed fixed.
+std::vector<std::string> RankArguments(const Invocation& invocation, const std::string& output,
+                                       std::optional<uint64_t> seed) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < invocation.argc; ++i) {
+    const std::string argument = invocation.argv[i];
+    if (argument == "--seeds" || argument == "--output" || argument == "--max-restarts") {
+      ++i;
+    } else if (!argument.starts_with("--seeds=") && !argument.starts_with("--output=") &&
+               !argument.starts_with("--max-restarts=")) {
+      arguments.push_back(argument);
+    }
+  }
+  arguments.insert(arguments.end(), {"--output", output});
+  if (seed) arguments.insert(arguments.end(), {"--set", fmt::format("seed={}", *seed)});
+  return arguments;
+}
+
+// One run: under a supervisor when there are several workers.
+int TrainOnce(const TrainOptions& options, const Invocation& invocation, const RunConfig& config,
+              const std::string& output, std::optional<uint64_t> seed) {
+  if (config.workers > 1) {
+    SupervisorOptions supervisor;
+    supervisor.ranks = static_cast<int>(config.workers);
+    supervisor.arguments = RankArguments(invocation, output, seed);
+    supervisor.max_restarts = options.max_restarts;
+    return Supervise(supervisor);
+  }
+  TrainOptions alone = options;
+  alone.output = output;
+  if (seed) alone.config.overrides.push_back(fmt::format("seed={}", *seed));
+  return TrainAsRank(alone, invocation);
+}
+
+int TrainSeeds(const TrainOptions& options, const Invocation& invocation, const RunConfig& config) {
+  std::vector<std::string> outputs;
+  for (const uint64_t seed : options.seeds) {
+    const std::string output = fmt::format("{}/seed-{}", config.output, seed);
+    const int code = TrainOnce(options, invocation, config, output, seed);
+    if (code != 0) return code;
+    outputs.push_back(output);
+  }
+  PrintSeedTable(std::cout, outputs, invocation.json);
+  return 0;
+}
+
+int RunTrain(const TrainOptions& options, const Invocation& invocation) {
+  if (InsideMpiLaunch()) {
+    if (!options.seeds.empty()) {
+      throw UsageError("--seeds starts one run after the other and needs no launcher",
+                       "leave mpirun or srun out, or start one seed with --set seed=N");
+    }
+    return TrainAsRank(options, invocation);
+  }
+  const RunConfig config = LoadConfig(options.Effective());
+  if (options.dry_run) {
+    std::cout << config.effective_yaml;
+    return 0;
+  }
+  if (!options.seeds.empty()) return TrainSeeds(options, invocation, config);
+  return TrainOnce(options, invocation, config, config.output, std::nullopt);
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<TrainOptions>();
+  CLI::App* command = AddCommand(app, invocation, "train", "train a model",
+                                 [options, &invocation] { return RunTrain(*options, invocation); });
+  AddConfigOptions(*command, options->config);
+  command->add_option("--workers", options->workers, "worker processes (default: cluster.workers)")
+      ->check(CLI::Range(1, 65536));
+  command->add_option("--seeds", options->seeds, "one run a seed, then a table")->delimiter(',');
+  command->add_option("--output", options->output, "folder for the results")->type_name("DIR");
+  command->add_option("--resume", options->request.resume, "auto, none or a checkpoint (default: none)")
+      ->type_name("auto|none|PATH");
+  command->add_option("--weights", options->request.weights, "start from these weights")
+      ->type_name("FILE");
+  command->add_flag("--dry-run", options->dry_run, "check the config, print it and stop");
+  command->add_option("--max-restarts", options->max_restarts,
+                      "start again from the last checkpoint when a worker is lost")
+      ->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace dtrain

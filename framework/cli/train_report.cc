@@ -1,0 +1,102 @@
+#include "framework/cli/train_report.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/file.h"
+#include "framework/core/log.h"
+#include "framework/core/text.h"
+#include "framework/runtime/run_folder.h"
+
+namespace dtrain {
+namespace {
+
+struct SeedResult {
+  uint64_t seed;
+  double loss;
+  double accuracy;
+  std::string weights_sha256;
+};
+
+SeedResult ReadResult(const std::string& output) {
+  const auto json = nlohmann::json::parse(ReadFile(RunFolder(output).summary()));
+  return {json.at("seed"), json.at("test").at("loss"), json.at("test").value("accuracy", 0.0),
+          json.at("weights_sha256")};
+}
+
+struct Moments {
+  double mean = 0;
+  double deviation = 0;  // of the sample (n - 1)
+};
+
+template <class Member>
+Moments MomentsOf(const std::vector<SeedResult>& results, Member member) {
+  const double n = static_cast<double>(results.size());
+  Moments moments;
+  for (const SeedResult& result : results) moments.mean += result.*member / n;
+  for (const SeedResult& result : results) {
+    moments.deviation += (result.*member - moments.mean) * (result.*member - moments.mean);
+  }
+  moments.deviation = n > 1 ? std::sqrt(moments.deviation / (n - 1)) : 0;
+  return moments;
+}
+
+}  // namespace
+
+void PrintTrainResult(std::ostream& out, const Summary& summary, const std::string& output, bool json) {
+  if (json) {
+    out << ToJson(summary);
+    return;
+  }
+  out << fmt::format("{} after {:.1f} epochs in {} ({:.0f} samples/s)\n", summary.status,
+                     summary.epochs, HumanSeconds(summary.seconds), summary.samples_per_second);
+  if (summary.test && summary.test->accuracy) {
+    out << fmt::format("test accuracy {:.2f} %, loss {:.4f}\n", 100 * *summary.test->accuracy,
+                       summary.test->loss);
+  }
+  out << fmt::format("weights {}\nresults {}\n", summary.weights_sha256, output);
+}
+
+void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, bool json) {
+  std::vector<SeedResult> results;
+  for (const std::string& output : outputs) results.push_back(ReadResult(output));
+  const Moments loss = MomentsOf(results, &SeedResult::loss);
+  const Moments accuracy = MomentsOf(results, &SeedResult::accuracy);
+  if (json) {
+    nlohmann::json table;
+    for (const SeedResult& r : results) {
+      table["runs"].push_back({{"seed", r.seed}, {"loss", r.loss}, {"accuracy", r.accuracy}, {"weights_sha256", r.weights_sha256}});
+    }
+    table["loss"] = {{"mean", loss.mean}, {"deviation", loss.deviation}};
+    table["accuracy"] = {{"mean", accuracy.mean}, {"deviation", accuracy.deviation}};
+    out << table.dump(2) << '\n';
+    return;
+  }
+  out << fmt::format("{:>8}  {:>10}  {:>10}  weights\n", "seed", "loss", "accuracy");
+  for (const SeedResult& r : results) {
+    out << fmt::format("{:>8}  {:>10.4f}  {:>8.2f} %  {}\n", r.seed, r.loss, 100 * r.accuracy,
+                       r.weights_sha256.substr(0, 12));
+  }
+  out << fmt::format("{:>8}  {:>10.4f}  {:>8.2f} %\n", "mean", loss.mean, 100 * accuracy.mean);
+  out << fmt::format("{:>8}  {:>10.4f}  {:>8.2f} %\n", "+/-", loss.deviation, 100 * accuracy.deviation);
+}
+
+void RecordError(const std::string& output, int rank, const Error& error) {
+  std::error_code ignored;
+  if (output.empty() || !std::filesystem::is_directory(output, ignored)) return;
+  char host[256] = {};
+  ::gethostname(host, sizeof(host) - 1);
+  try {
+    RunFolder(output).WriteError({rank, host, ::getpid(), static_cast<int>(error.code()), 0, 0,
+                                  error.what(), error.hint()});
+  } catch (const Error& second) {
+    log::Warning("the error could not be recorded: {}", second.what());
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,22 @@
+// What `dtrain train` prints at the end, and what it records when it fails.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "framework/core/error.h"
+#include "framework/runtime/summary.h"
+
+namespace dtrain {
+
+// The result in a few lines, or summary.json's content with `json`.
+void PrintTrainResult(std::ostream& out, const Summary& summary, const std::string& output, bool json);
+
+// Mean and deviation of the test results in the summaries of these run folders.
+void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, bool json);
+
+// errors/rank-N.json in `output`, where that folder exists.
+void RecordError(const std::string& output, int rank, const Error& error);
+
+}  // namespace dtrain

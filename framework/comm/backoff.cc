@@ -1,0 +1,38 @@
+#include "framework/comm/backoff.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace dtrain {
+namespace {
+
+// Linux rounds a sleep up by the thread's timer slack, 50 us unless told otherwise.
+void SleepExactly(Nanos duration) {
+  thread_local const int slack = ::prctl(PR_SET_TIMERSLACK, 1'000, 0, 0, 0);
+  (void)slack;
+  const timespec time{0, static_cast<long>(duration)};
+  ::nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+Nanos Backoff::NextSleep(Nanos now) {
+  if (last_ >= 0) spun_ += std::min(now - last_, kPollMax);
+  last_ = now;
+  if (spun_ >= kSpin) sleep_ = std::clamp(2 * sleep_, kSleepMin, kSleepMax);
+  return sleep_;
+}
+
+void Backoff::Pause() {
+  const Nanos sleep = NextSleep(WallNow());
+  if (sleep == 0) {
+    ::sched_yield();
+  } else {
+    SleepExactly(sleep);
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,49 @@
+// What the ranks of a LocalWorld share.  Included by comm/local only.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "framework/comm/local/local_world.h"
+
+namespace dtrain {
+
+struct LocalMessage {
+  Rank from = 0;
+  Tag tag = Tag::kControl;
+  std::span<const std::byte> data;
+  std::atomic<bool> received = false;
+};
+
+struct LocalMailbox {
+  std::atomic<int> count = 0;          // of waiting, for a look without the lock
+  std::mutex mutex;                    // guards waiting, and the sender's memory while it is copied
+  std::vector<LocalMessage*> waiting;  // in the order of sending
+};
+
+struct LocalWorld::State {
+  explicit State(int ranks) : mailboxes(ranks), gone(ranks), connected(ranks, false) {}
+  int size() const { return static_cast<int>(mailboxes.size()); }
+
+  // `failed`: not in good order, so that also those who wait for nobody in particular must know.
+  void Leave(Rank rank, bool failed, const std::string& reason);
+  [[noreturn]] void ThrowLost(Rank rank);
+
+  std::deque<LocalMailbox> mailboxes;
+  std::deque<std::atomic<bool>> gone;
+  std::atomic<int> failed_rank = -1;
+
+  std::mutex mutex;  // guards all below
+  std::condition_variable barrier_changed;
+  std::vector<bool> connected;
+  std::string reason;
+  Rank left_rank = -1;  // the first to leave
+  int barrier_waiting = 0;
+  int64_t barrier_generation = 0;
+};
+
+}  // namespace dtrain

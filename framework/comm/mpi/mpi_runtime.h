@@ -1,0 +1,43 @@
+// MpiRuntime: MPI from initialisation to finalisation, and the transport over it.
+//
+// One thread at a time may use MPI (MPI_THREAD_SERIALIZED): start-up on the main thread, then the
+// exchange thread.  When the scope is left by an exception the whole job is ended with MPI_Abort,
+// because the other ranks would wait for this one forever.
+#pragma once
+
+#include <memory>
+
+#include "framework/comm/transport.h"
+#include "framework/core/error.h"
+
+namespace dtrain {
+
+// Whether a launcher (mpirun, or srun --mpi=pmix) started this process as one rank of several.
+// Reads the environment only; MPI need not be initialised.
+bool InsideMpiLaunch();
+
+struct MpiTransportOptions {
+  // Messages above this many bytes travel as one element of a derived type: MPI counts with an int.
+  size_t plain_bytes_max = 1u << 30;
+};
+
+class MpiRuntime {
+ public:
+  // Throws UsageError when the MPI library cannot be used by a thread other than the main one.
+  MpiRuntime(int& argc, char**& argv);
+  ~MpiRuntime();
+  MpiRuntime(const MpiRuntime&) = delete;
+  MpiRuntime& operator=(const MpiRuntime&) = delete;
+
+  // A transport over all ranks, with communicators of its own.  Collective: every rank calls it.
+  // It must be destroyed before the runtime.
+  std::unique_ptr<Transport> MakeTransport(const MpiTransportOptions& options = {});
+
+  // Ends every rank of the job at once; the launcher's exit status becomes `code`.
+  [[noreturn]] static void Abort(ExitCode code);
+
+ private:
+  int exceptions_at_start_;
+};
+
+}  // namespace dtrain

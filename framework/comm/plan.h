@@ -1,0 +1,69 @@
+// Plan: a collective as data.  A list of moves for each rank, which one interpreter carries out
+// (plan_run.h), one checker proves (tests/comm/plan_checker.h) and one function prices (PriceOf).
+//
+// The vector is cut into `pieces`, numbered from 0; a rank works on its own copy, in place, and has
+// scratch memory for what it fetches.  Moves run in rounds: a round begins when everything awaited
+// in the round before has arrived.  A move that writes a piece waits until that piece is sent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/comm/transport.h"
+#include "framework/core/range.h"
+
+namespace dtrain {
+
+enum class Op {
+  kFetch,  // receives `peer`'s copy of `piece` into scratch; in a round, fetches come in rank order
+  kSend,   // sends own copy of `piece` to `peer`
+  kReceive,  // receives `piece` from `peer` in place of the own copy
+  kSum,      // piece = the sum of the own copy and all fetched in this round, in rank order
+};
+
+struct Move {
+  int round = 0;
+  Op op = Op::kSend;
+  Rank peer = 0;  // the rank itself for kSum
+  int piece = 0;
+
+  bool writes() const { return op == Op::kReceive || op == Op::kSum; }
+};
+
+struct Plan {
+  int pieces = 1;
+  std::vector<Move> moves;  // by round
+
+  int fetches_max() const;  // in one round: how many pieces of scratch memory a rank needs
+};
+
+using Planner = Plan (*)(int world, Rank rank);
+
+// Direct reduce-scatter, then all-gather: the owner of a piece fetches everyone's copy, adds in
+// rank order and sends the sum to all.  Two rounds, the canonical sum, 2 (P-1)/P n bytes a rank.
+Plan OrderedPlan(int world, Rank rank);
+
+// Everyone sends everything to everyone and adds in rank order: one round, the canonical sum as
+// well, (P-1) n bytes a rank.  For vectors so small that only the number of rounds counts.
+Plan ExchangePlan(int world, Rank rank);
+
+// The classic ring: P-1 rounds of reduce-scatter, P-1 of all-gather, neighbours only; 2 (P-1)/P n
+// bytes a rank.  Piece p is summed from rank p+1 around to rank p.  (Patarasuk and Yuan, "Bandwidth
+// optimal all-reduce algorithms for clusters of workstations", JPDC 2009, section 4.)
+Plan RingPlan(int world, Rank rank);
+
+// Where piece `piece` of `pieces` lies in a vector of n floats.  The cuts are multiples of 16
+// floats (a cache line) from its start, so a short vector has empty pieces, which nobody sends.
+Range PieceOf(int64_t n, int pieces, int piece);
+
+// What one run of a plan costs a rank, for a vector of n floats.
+struct Price {
+  int rounds = 0;
+  int64_t messages = 0;  // sent
+  int64_t bytes_sent = 0;
+  int64_t bytes_received = 0;
+  int64_t additions = 0;
+};
+Price PriceOf(const Plan& plan, int64_t n);
+
+}  // namespace dtrain

@@ -1,0 +1,141 @@
+#include "framework/comm/plan_collective.h"
+
+#include <algorithm>
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kLanes = 4;
+constexpr int64_t kCutBytes = 64;
+constexpr int64_t kArithmeticPerProgress = 1 << 20;  // bytes
+
+int64_t BytesOf(std::span<const float> data) { return static_cast<int64_t>(data.size_bytes()); }
+
+int64_t ScratchBytes(const Plan& plan, int64_t chunk_bytes) {
+  const int64_t floats = (chunk_bytes + 3) / 4;
+  return plan.fetches_max() * PieceOf(floats, plan.pieces, 0).size() *
+         static_cast<int64_t>(sizeof(float));
+}
+
+}  // namespace
+
+PlanCollective::PlanCollective(std::string name, const PlanRules& rules, Transport& transport)
+    : name_(std::move(name)), rules_(rules), transport_(&transport) {
+  DT_CHECK(rules.chunk_bytes > 0) << "chunk_bytes " << rules.chunk_bytes;
+  // Chunks are cut at multiples of PieceOf's 16 floats, so that none exceeds its scratch memory.
+  rules_.chunk_bytes = (rules.chunk_bytes + kCutBytes - 1) / kCutBytes * kCutBytes;
+  plan_ = rules.planner(transport.size(), transport.rank());
+  int64_t scratch = ScratchBytes(plan_, rules_.chunk_bytes);
+  if (rules.small_planner != nullptr) {
+    small_plan_ = rules.small_planner(transport.size(), transport.rank());
+    scratch = std::max(scratch, ScratchBytes(small_plan_, rules.small_bytes));
+  }
+  for (int lane = 0; lane < kLanes; ++lane) {
+    lanes_.push_back({PlanRun(transport), Buffer(static_cast<size_t>(scratch)), -1});
+    free_.push_back(lane);
+  }
+  busy_.reserve(kLanes);
+}
+
+int64_t PlanCollective::Start(std::span<float> data) {
+  ForgetFinished();
+  Reduction reduction{.data = data, .plan = &plan_};
+  const bool nothing_to_do = data.empty() || transport_->size() == 1;
+  if (rules_.small_planner != nullptr && BytesOf(data) <= rules_.small_bytes) {
+    reduction.plan = &small_plan_;
+    reduction.chunks = nothing_to_do ? 0 : 1;
+  } else if (!nothing_to_do) {
+    reduction.chunks =
+        static_cast<int>((BytesOf(data) + rules_.chunk_bytes - 1) / rules_.chunk_bytes);
+  }
+  reduction.chunks_left = reduction.chunks;
+  reductions_.push_back(reduction);
+  BeginChunks();
+  return first_ticket_ + static_cast<int64_t>(reductions_.size()) - 1;
+}
+
+void PlanCollective::ForgetFinished() {
+  const auto unfinished = std::find_if(reductions_.begin(), reductions_.end(),
+                                       [](const Reduction& r) { return r.chunks_left > 0; });
+  first_ticket_ += unfinished - reductions_.begin();
+  reductions_.erase(reductions_.begin(), unfinished);
+  begin_ticket_ = std::max(begin_ticket_, first_ticket_);
+}
+
+bool PlanCollective::BeginChunks() {
+  bool begun = false;
+  const int64_t end = first_ticket_ + static_cast<int64_t>(reductions_.size());
+  while (begin_ticket_ < end && !free_.empty()) {
+    if (At(begin_ticket_).chunks_begun == At(begin_ticket_).chunks) {
+      ++begin_ticket_;
+      continue;
+    }
+    BeginChunk(begin_ticket_);
+    begun = true;
+  }
+  return begun;
+}
+
+void PlanCollective::BeginChunk(int64_t ticket) {
+  Reduction& reduction = At(ticket);
+  const Range range = PieceOf(static_cast<int64_t>(reduction.data.size()), reduction.chunks,
+                              reduction.chunks_begun++);
+  const int index = free_.back();
+  free_.pop_back();
+  busy_.push_back(index);
+  Lane& lane = lanes_[index];
+  lane.ticket = ticket;
+  lane.run.Begin(*reduction.plan, CollectiveTag(sequence_++),
+                 reduction.data.subspan(range.begin, range.size()), lane.scratch.f32());
+  lane.run.Advance();
+}
+
+bool PlanCollective::Progress() {
+  const bool moved = AdvanceLanes();
+  return BeginChunks() || moved;
+}
+
+bool PlanCollective::AdvanceLanes() {
+  bool moved = false;
+  int64_t added = 0;
+  for (size_t i = 0; i < busy_.size() && added < kArithmeticPerProgress;) {
+    Lane& lane = lanes_[busy_[i]];
+    const int64_t added_before = lane.run.bytes_added();
+    moved |= lane.run.Advance();
+    added += lane.run.bytes_added() - added_before;
+    if (!lane.run.finished()) {
+      ++i;
+      continue;
+    }
+    --At(lane.ticket).chunks_left;
+    free_.push_back(busy_[i]);
+    busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i));
+    moved = true;
+  }
+  return moved;
+}
+
+bool PlanCollective::Done(int64_t ticket) const {
+  const int64_t index = ticket - first_ticket_;
+  DT_CHECK(index < static_cast<int64_t>(reductions_.size())) << "ticket " << ticket;
+  return index < 0 || reductions_[index].chunks_left == 0;
+}
+
+bool PlanCollective::Idle() const {
+  return std::all_of(reductions_.begin(), reductions_.end(),
+                     [](const Reduction& r) { return r.chunks_left == 0; });
+}
+
+Collective::Traffic PlanCollective::traffic() const {
+  Traffic total;
+  for (const Lane& lane : lanes_) {
+    total.bytes_sent += lane.run.bytes_sent();
+    total.bytes_received += lane.run.bytes_received();
+    total.messages += lane.run.messages();
+  }
+  return total;
+}
+
+}  // namespace dtrain

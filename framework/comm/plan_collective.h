@@ -1,0 +1,71 @@
+// PlanCollective: reductions cut into chunks, each carried out by a plan, several at a time.
+//
+// Chunks begin in the order of Start on every rank and end in any order.  While one chunk is
+// gathered the next is being added, and a chunk's scratch memory stays in the core's cache.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/comm/collective.h"
+#include "framework/comm/plan.h"
+#include "framework/comm/plan_run.h"
+#include "framework/device/buffer.h"
+
+namespace dtrain {
+
+struct PlanRules {
+  Planner planner = nullptr;
+  int64_t chunk_bytes = 0;
+  Planner small_planner = nullptr;  // for whole vectors of at most small_bytes
+  int64_t small_bytes = 0;
+};
+
+class PlanCollective : public Collective {
+ public:
+  PlanCollective(std::string name, const PlanRules& rules, Transport& transport);
+
+  std::string name() const override { return name_; }
+  int64_t Start(std::span<float> data) override;
+  bool Progress() override;
+  bool Done(int64_t ticket) const override;
+  bool Idle() const override;
+  Traffic traffic() const override;
+
+ private:
+  struct Reduction {
+    std::span<float> data;
+    const Plan* plan = nullptr;
+    int chunks = 0;
+    int chunks_begun = 0;
+    int chunks_left = 0;
+  };
+  // A place in which a chunk is worked on.
+  struct Lane {
+    PlanRun run;
+    Buffer scratch;
+    int64_t ticket = -1;
+  };
+
+  void ForgetFinished();
+  bool BeginChunks();
+  void BeginChunk(int64_t ticket);
+  bool AdvanceLanes();
+  Reduction& At(int64_t ticket) { return reductions_[ticket - first_ticket_]; }
+
+  std::string name_;
+  PlanRules rules_;
+  Transport* transport_;
+  Plan plan_;
+  Plan small_plan_;
+  std::vector<Lane> lanes_;
+  std::vector<int> free_;  // lanes, the one used last at the end: its scratch is still in cache
+  std::vector<int> busy_;  // lanes, oldest chunk first
+  std::vector<Reduction> reductions_;  // from first_ticket_ on
+  int64_t first_ticket_ = 0;
+  int64_t begin_ticket_ = 0;  // the reduction whose chunks begin next
+  int64_t sequence_ = 0;      // chunks begun so far
+};
+
+}  // namespace dtrain

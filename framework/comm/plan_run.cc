@@ -1,0 +1,119 @@
+#include "framework/comm/plan_run.h"
+
+#include "framework/comm/sum.h"
+
+namespace dtrain {
+
+void PlanRun::Begin(const Plan& plan, Tag tag, std::span<float> data, float* scratch) {
+  plan_ = &plan;
+  tag_ = tag;
+  data_ = data;
+  scratch_ = scratch_begin_ = scratch;
+  next_ = 0;
+  round_ = 0;
+  fetched_.clear();
+}
+
+bool PlanRun::finished() const {
+  return next_ == plan_->moves.size() && arrivals_.empty() && sends_.empty();
+}
+
+bool PlanRun::Advance() {
+  const int64_t events_before = events_;
+  while (next_ < plan_->moves.size() && TryMove(plan_->moves[next_])) {
+    ++next_;
+    ++events_;
+  }
+  if (next_ == plan_->moves.size() && TestArrivals()) TestSends(kEveryPiece);
+  return events_ != events_before;
+}
+
+bool PlanRun::TryMove(const Move& move) {
+  if (move.round != round_) {
+    if (!TestArrivals()) return false;
+    round_ = move.round;
+    scratch_ = scratch_begin_;
+    fetched_.clear();
+  }
+  const Range range = PieceOf(static_cast<int64_t>(data_.size()), plan_->pieces, move.piece);
+  if (range.empty()) return true;
+  if (move.op == Op::kSum && !TestArrivals()) return false;
+  if (move.writes() && !TestSends(move.piece)) return false;
+  const std::span<float> piece = data_.subspan(range.begin, range.size());
+  switch (move.op) {
+    case Op::kFetch:
+      Fetch(move, piece);
+      break;
+    case Op::kSend:
+      Send(move, piece);
+      break;
+    case Op::kReceive:
+      Receive(move, piece);
+      break;
+    case Op::kSum:
+      Sum(piece);
+      break;
+  }
+  return true;
+}
+
+void PlanRun::Fetch(const Move& move, std::span<float> piece) {
+  const std::span<float> slot(scratch_, piece.size());
+  scratch_ += piece.size();
+  fetched_.push_back({move.peer, slot.data()});
+  arrivals_.push_back(transport_->Receive(move.peer, tag_, std::as_writable_bytes(slot)));
+  bytes_received_ += static_cast<int64_t>(slot.size_bytes());
+}
+
+void PlanRun::Send(const Move& move, std::span<float> piece) {
+  sends_.push_back({transport_->Send(move.peer, tag_, std::as_bytes(piece)), move.piece});
+  bytes_sent_ += static_cast<int64_t>(piece.size_bytes());
+  ++messages_;
+}
+
+void PlanRun::Receive(const Move& move, std::span<float> piece) {
+  arrivals_.push_back(transport_->Receive(move.peer, tag_, std::as_writable_bytes(piece)));
+  bytes_received_ += static_cast<int64_t>(piece.size_bytes());
+}
+
+void PlanRun::Sum(std::span<float> piece) {
+  sources_.clear();
+  size_t next = 0;
+  while (next < fetched_.size() && fetched_[next].from < transport_->rank()) {
+    sources_.push_back(fetched_[next++].values);
+  }
+  sources_.push_back(piece.data());
+  while (next < fetched_.size()) sources_.push_back(fetched_[next++].values);
+  SumInOrder(piece.data(), sources_.data(), static_cast<int>(sources_.size()),
+             static_cast<int64_t>(piece.size()));
+  bytes_added_ += static_cast<int64_t>(piece.size_bytes() * fetched_.size());
+}
+
+// In the order in which they were posted: all are needed, and each Test of one that is still on its
+// way costs a poll of the network.
+bool PlanRun::TestArrivals() {
+  while (arrived_ < arrivals_.size()) {
+    if (!transport_->Test(arrivals_[arrived_])) return false;
+    ++arrived_;
+    ++events_;
+  }
+  arrivals_.clear();
+  arrived_ = 0;
+  return true;
+}
+
+bool PlanRun::TestSends(int piece) {
+  for (size_t i = 0; i < sends_.size();) {
+    if (piece != kEveryPiece && sends_[i].piece != piece) {
+      ++i;
+      continue;
+    }
+    if (!transport_->Test(sends_[i].request)) return false;
+    sends_[i] = sends_.back();
+    sends_.pop_back();
+    ++events_;
+  }
+  return true;
+}
+
+}  // namespace dtrain

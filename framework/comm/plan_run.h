@@ -1,0 +1,73 @@
+// PlanRun: one plan carried out over one chunk of a vector.
+//
+// A state machine that the owner polls; several run side by side, each in its own stream of
+// messages. Holds no memory of its own beyond its lists of requests, which keep their capacity: a
+// run that is begun again allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "framework/comm/plan.h"
+#include "framework/comm/transport.h"
+
+namespace dtrain {
+
+class PlanRun {
+ public:
+  explicit PlanRun(Transport& transport) : transport_(&transport) {}
+
+  // `scratch` holds plan.fetches_max() pieces.  Data and scratch are the run's until finished().
+  void Begin(const Plan& plan, Tag tag, std::span<float> data, float* scratch);
+
+  // Goes as far as it can without waiting; true when something moved.
+  bool Advance();
+  bool finished() const;
+
+  // Totals over the life of this object.
+  int64_t bytes_sent() const { return bytes_sent_; }
+  int64_t bytes_received() const { return bytes_received_; }
+  int64_t messages() const { return messages_; }
+  int64_t bytes_added() const { return bytes_added_; }
+
+ private:
+  struct Sending {
+    Request request;
+    int piece;
+  };
+  struct Fetched {
+    Rank from;
+    const float* values;
+  };
+
+  bool TryMove(const Move& move);
+  void Fetch(const Move& move, std::span<float> piece);
+  void Send(const Move& move, std::span<float> piece);
+  void Receive(const Move& move, std::span<float> piece);
+  void Sum(std::span<float> piece);
+  bool TestArrivals();
+  bool TestSends(int piece);  // kEveryPiece for all
+  static constexpr int kEveryPiece = -1;
+
+  Transport* transport_;
+  const Plan* plan_ = nullptr;
+  Tag tag_ = Tag::kCollectiveStream;
+  std::span<float> data_;
+  float* scratch_ = nullptr;  // where the next fetch goes
+  float* scratch_begin_ = nullptr;
+  size_t next_ = 0;  // move to carry out
+  int round_ = 0;
+  std::vector<Request> arrivals_;  // awaited in this round
+  size_t arrived_ = 0;
+  std::vector<Fetched> fetched_;  // in this round
+  std::vector<Sending> sends_;    // of all rounds so far
+  std::vector<const float*> sources_;
+  int64_t events_ = 0;
+  int64_t bytes_sent_ = 0;
+  int64_t bytes_received_ = 0;
+  int64_t bytes_added_ = 0;
+  int64_t messages_ = 0;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,196 @@
+#include "framework/config/convert.h"
+
+#include <cmath>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "framework/config/scalar.h"
+#include "framework/core/text.h"
+
+namespace dtrain::config {
+namespace {
+
+// Where a value stands and what it is called, for the messages about it.
+struct Context {
+  const Tree& tree;
+  const std::string& path;
+  Diagnostics& diagnostics;
+
+  bool Refuse(const std::string& message, const std::string& hint = "") const {
+    diagnostics.Note(tree.place, path + " " + message, hint);
+    return false;
+  }
+};
+
+std::string Describe(const Tree& tree) {
+  switch (tree.kind) {
+    case Tree::Kind::kNull:
+      return "nothing";
+    case Tree::Kind::kList:
+      return "a list";
+    case Tree::Kind::kMap:
+      return "a section";
+    default:
+      return "'" + tree.text + "'";
+  }
+}
+
+ScalarType TypeOf(const Tree& tree) {
+  return tree.quoted ? ScalarType::kString : ResolveScalar(tree.text);
+}
+
+bool ConvertScalar(const Context& at, bool& value) {
+  if (TypeOf(at.tree) != ScalarType::kBool) {
+    return at.Refuse("must be true or false, found " + Describe(at.tree));
+  }
+  value = at.tree.text[0] == 't' || at.tree.text[0] == 'T';
+  return true;
+}
+
+// YAML 1.1 readers take 010 for eight, YAML 1.2 ones for ten: nobody should have to know which.
+bool RefuseLeadingZero(const Context& at) {
+  const std::string& text = at.tree.text;
+  const size_t digits = text.find_first_not_of("+-0");
+  return at.Refuse(fmt::format("must not begin with 0, found '{}'", text),
+                   digits == std::string::npos ? "write 0" : "write " + text.substr(digits));
+}
+
+std::string WholeNumberHint(const std::string& text) {
+  double number = 0;
+  if (!ParseNumber(text, number) || number != std::floor(number) || std::abs(number) > 1e15) {
+    return "";
+  }
+  return fmt::format("write {}", static_cast<int64_t>(number));
+}
+
+bool ConvertScalar(const Context& at, int64_t& value) {
+  const std::string& text = at.tree.text;
+  const ScalarType type = TypeOf(at.tree);
+  if (type == ScalarType::kFloat) {
+    return at.Refuse("must be an integer, found '" + text + "'", WholeNumberHint(text));
+  }
+  if (type != ScalarType::kInt) {
+    return at.Refuse("must be an integer, found " + Describe(at.tree));
+  }
+  if (HasLeadingZero(text)) return RefuseLeadingZero(at);
+  if (!ParseInt(text, value)) return at.Refuse("does not fit into 64 bits, found '" + text + "'");
+  return true;
+}
+
+bool ConvertScalar(const Context& at, double& value) {
+  const std::string& text = at.tree.text;
+  const ScalarType type = TypeOf(at.tree);
+  if (type == ScalarType::kNotFinite) {
+    return at.Refuse("must be a finite number, found '" + text + "'");
+  }
+  if (type != ScalarType::kInt && type != ScalarType::kFloat) {
+    return at.Refuse("must be a number, found " + Describe(at.tree));
+  }
+  if (HasLeadingZero(text)) return RefuseLeadingZero(at);
+  if (!ParseNumber(text, value)) {
+    return at.Refuse("is outside the range of 64-bit numbers, found '" + text + "'");
+  }
+  return true;
+}
+
+bool ConvertScalar(const Context& at, std::string& value) {
+  const bool is_text =
+      at.tree.kind == Tree::Kind::kScalar && TypeOf(at.tree) == ScalarType::kString;
+  if (!is_text) {
+    const bool scalar = at.tree.kind == Tree::Kind::kScalar;
+    return at.Refuse("must be a string, found " + Describe(at.tree),
+                     scalar ? "put it in quotes: \"" + at.tree.text + "\"" : "");
+  }
+  value = at.tree.text;
+  return true;
+}
+
+template <class T>
+bool ConvertTo(const Context& at, T& value) {
+  if (at.tree.kind == Tree::Kind::kRefused) return false;
+  return ConvertScalar(at, value);
+}
+
+template <class T>
+bool ConvertTo(const Context& at, std::vector<T>& list) {
+  if (at.tree.kind == Tree::Kind::kRefused) return false;
+  list.clear();
+  if (std::is_same_v<T, std::string> && at.tree.kind == Tree::Kind::kScalar) {
+    return ConvertScalar(at, list.emplace_back());
+  }
+  if (at.tree.kind != Tree::Kind::kList) {
+    const bool scalar = at.tree.kind == Tree::Kind::kScalar;
+    return at.Refuse(fmt::format("must be a {}, found {}", TypeName(list), Describe(at.tree)),
+                     scalar ? "write [" + at.tree.text + "]" : "");
+  }
+  bool right = true;
+  for (size_t i = 0; i < at.tree.items.size(); ++i) {
+    const std::string element = fmt::format("{}[{}]", at.path, i);
+    right &= ConvertTo(Context{at.tree.items[i], element, at.diagnostics}, list.emplace_back());
+  }
+  return right;
+}
+
+bool CheckElement(const Context& at, double value, const Limits& limits) {
+  for (const Limit& limit : limits.bounds) {
+    if (!limit.Allows(value)) {
+      return at.Refuse(fmt::format("must be {}, found {}", limits.Text(), value));
+    }
+  }
+  return true;
+}
+
+bool CheckElement(const Context& at, const std::string& value, const Limits& limits) {
+  for (const std::string& name : limits.names) {
+    if (name == value) return true;
+  }
+  if (limits.names.empty()) return true;
+  return at.Refuse("has no choice '" + value + "'", SuggestName(value, limits.names));
+}
+
+template <class T>
+bool CheckAll(const Context& at, const T& value, const Limits& limits) {
+  return CheckElement(at, value, limits);
+}
+
+template <class T>
+bool CheckAll(const Context& at, const std::vector<T>& list, const Limits& limits) {
+  bool right = true;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const bool single = at.tree.kind != Tree::Kind::kList;  // a string read as a list of one
+    const std::string element = single ? at.path : fmt::format("{}[{}]", at.path, i);
+    const Context here{single ? at.tree : at.tree.items[i], element, at.diagnostics};
+    right &= CheckElement(here, list[i], limits);
+  }
+  return right;
+}
+
+}  // namespace
+
+std::optional<Value> Convert(const Tree& tree, const Value& like, const std::string& path,
+                             Diagnostics& diagnostics) {
+  Value result = like;
+  const auto convert = [&](auto& value) {
+    return ConvertTo(Context{tree, path, diagnostics}, value);
+  };
+  if (!std::visit(convert, result)) return std::nullopt;
+  return result;
+}
+
+bool CheckLimits(const Value& value, const Tree& tree, const Limits& limits,
+                 const std::string& path, Diagnostics& diagnostics) {
+  const auto check = [&](const auto& elements) {
+    return CheckAll(Context{tree, path, diagnostics}, elements, limits);
+  };
+  return std::visit(check, value);
+}
+
+std::string TypeName(const Value& value) {
+  static constexpr const char* kNames[] = {"true or false",  "integer",          "number",
+                                           "string",         "list of integers", "list of numbers",
+                                           "list of strings"};
+  return kNames[value.index()];
+}
+
+}  // namespace dtrain::config

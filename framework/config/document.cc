@@ -1,0 +1,82 @@
+#include <filesystem>
+
+#include "framework/config/diagnostics.h"
+#include "framework/config/dump.h"
+#include "framework/config/override.h"
+#include "framework/config/parse.h"
+#include "framework/config/reader.h"
+#include "framework/config/schema.h"
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+
+namespace dtrain::config {
+
+struct Document::Impl {
+  std::string file_name;
+  Diagnostics diagnostics;
+  Tree tree;  // never changes once read: the sections point into it
+  std::shared_ptr<SectionNode> root = std::make_shared<SectionNode>();
+};
+
+Document::Document(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->root->diagnostics = &impl_->diagnostics;
+}
+
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+Document::~Document() = default;
+
+Document Document::FromFile(const std::string& file, const std::vector<std::string>& overrides) {
+  const std::string hint = "give the path of a YAML file";
+  if (std::filesystem::is_directory(file)) {
+    throw ConfigError("cannot read " + file + ": it is a folder", hint);
+  }
+  std::string text;
+  try {
+    text = ReadFile(file);
+  } catch (const DataError& error) {
+    throw ConfigError(error.what(), hint);
+  }
+  return FromText(text, file, overrides);
+}
+
+Document Document::FromText(const std::string& text, const std::string& file_name,
+                            const std::vector<std::string>& overrides) {
+  auto impl = std::make_unique<Impl>();
+  impl->file_name = file_name;
+  std::optional<Tree> tree = ParseYaml(text, PlacesIn(file_name), impl->diagnostics);
+  const bool readable = tree.has_value();
+  if (readable) impl->tree = *std::move(tree);
+  ApplyOverrides(overrides, impl->tree, impl->diagnostics);
+  impl->root->place = impl->tree.place;
+  if (impl->tree.kind == Tree::Kind::kMap) {
+    impl->root->tree = &impl->tree;
+  } else if (readable && impl->tree.kind != Tree::Kind::kNull) {
+    impl->diagnostics.Note(impl->tree.place, "expected keys and values, as in 'batch: 64'");
+    impl->diagnostics.Silence();
+  }
+  if (!readable) impl->diagnostics.Silence();
+  return Document(std::move(impl));
+}
+
+Document Document::Empty() {
+  auto impl = std::make_unique<Impl>();
+  impl->root->place.text = "(no file)";
+  impl->root->may_lack_keys = true;
+  return Document(std::move(impl));
+}
+
+const std::string& Document::file_name() const { return impl_->file_name; }
+Reader Document::root() { return Reader(impl_->root); }
+
+void Document::Finish() {
+  impl_->root->NoteUnknownKeys();
+  if (!impl_->diagnostics.empty()) throw ConfigError(impl_->diagnostics.Report());
+}
+
+std::vector<std::string> Document::mistakes() const { return impl_->diagnostics.Lines(); }
+std::string Document::EffectiveYaml() const { return DumpYaml(*impl_->root); }
+std::string Document::EffectiveJson() const { return DumpJson(*impl_->root); }
+std::vector<KeyHelp> Document::Keys() const { return DumpKeys(*impl_->root); }
+
+}  // namespace dtrain::config

@@ -1,0 +1,124 @@
+#include "framework/config/override.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "framework/config/parse.h"
+
+namespace dtrain::config {
+namespace {
+
+constexpr int64_t kAfterEveryFile = int64_t{1} << 60;
+
+struct Override {
+  std::vector<std::string> keys;  // "solver", "lr"
+  Tree value;
+
+  bool NamesSection() const { return keys.size() > 1 && keys.back() == "name"; }
+  // Sections before what lies in them: X.name is a statement about X.
+  size_t depth() const { return keys.size() - (NamesSection() ? 1 : 0); }
+};
+
+std::vector<std::string> SplitKeys(const std::string& path) {
+  std::vector<std::string> keys(1);
+  for (const char c : path) {
+    if (c == '.') {
+      keys.emplace_back();
+    } else {
+      keys.back() += c;
+    }
+  }
+  return keys;
+}
+
+Tree EmptyString(const Place& place) {
+  Tree tree;
+  tree.kind = Tree::Kind::kScalar;
+  tree.place = place;
+  tree.quoted = true;
+  return tree;
+}
+
+std::optional<Override> ParseOverride(const std::string& argument, const Place& place,
+                                      Diagnostics& diagnostics) {
+  const size_t equals = argument.find('=');
+  Override parsed;
+  parsed.keys = SplitKeys(argument.substr(0, equals));
+  const bool hole = std::any_of(parsed.keys.begin(), parsed.keys.end(),
+                                [](const std::string& key) { return key.empty(); });
+  if (equals == std::string::npos || hole) {
+    diagnostics.Note(place, "expected key=value or section.key=value");
+    return std::nullopt;
+  }
+  const std::string text = argument.substr(equals + 1);
+  if (text.empty()) {
+    parsed.value = EmptyString(place);
+    return parsed;
+  }
+  std::optional<Tree> value = ParseYaml(
+      text, [&](int, int) { return place; }, diagnostics);
+  if (!value) return std::nullopt;
+  parsed.value = *std::move(value);
+  return parsed;
+}
+
+// The mapping `node` is, or is made into; nullptr when it is a list.
+Tree* AsMapping(Tree& node, const Place& place) {
+  if (node.kind == Tree::Kind::kScalar) node = NamedSection(node);
+  if (node.kind == Tree::Kind::kNull) {
+    node.kind = Tree::Kind::kMap;
+    node.place = place;
+  }
+  return node.kind == Tree::Kind::kMap ? &node : nullptr;
+}
+
+Tree& ChildOf(Tree& mapping, const std::string& key, const Place& place) {
+  Tree::Entry* entry = mapping.Find(key);
+  if (entry == nullptr) entry = &mapping.entries.emplace_back(Tree::Entry{key, place, Tree{}});
+  return entry->value;
+}
+
+void Apply(const Override& change, Tree& root, Diagnostics& diagnostics) {
+  const Place& place = change.value.place;
+  Tree* mapping = AsMapping(root, place);
+  for (size_t i = 0; mapping != nullptr && i + 1 < change.keys.size(); ++i) {
+    mapping = AsMapping(ChildOf(*mapping, change.keys[i], place), place);
+    if (mapping == nullptr) {
+      diagnostics.Note(place, "'" + change.keys[i] + "' is a list, so it has no keys to set",
+                       "set the whole list: " + change.keys[i] + "=[...]");
+    }
+  }
+  if (mapping == nullptr) return;
+  if (change.NamesSection()) {
+    mapping->entries.clear();
+    mapping->place = place;
+  }
+  ChildOf(*mapping, change.keys.back(), place) = change.value;
+  mapping->Find(change.keys.back())->place = place;
+}
+
+}  // namespace
+
+void ApplyOverrides(const std::vector<std::string>& arguments, Tree& root,
+                    Diagnostics& diagnostics) {
+  std::vector<Override> changes;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Place place{"--set " + arguments[i], 0, kAfterEveryFile + static_cast<int64_t>(i)};
+    auto change = ParseOverride(arguments[i], place, diagnostics);
+    if (change) changes.push_back(*std::move(change));
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const Override& a, const Override& b) { return a.depth() < b.depth(); });
+  for (const Override& change : changes) Apply(change, root, diagnostics);
+}
+
+Tree NamedSection(const Tree& node) {
+  if (node.kind != Tree::Kind::kScalar) return node;
+  Tree section;
+  section.kind = Tree::Kind::kMap;
+  section.place = node.place;
+  section.entries.push_back({"name", node.place, node});
+  return section;
+}
+
+}  // namespace dtrain::config

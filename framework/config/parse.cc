@@ -1,0 +1,158 @@
+#include "framework/config/parse.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace dtrain::config {
+namespace {
+
+constexpr int64_t kColumnsPerLine = 1 << 20;
+
+// Collects one document.  Open lists and mappings stand on a stack; a finished node goes into the
+// one around it, where of two nodes in a mapping the first is the key.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  TreeBuilder(const PlaceOf& place_of, Diagnostics& diagnostics)
+      : place_of_(place_of), diagnostics_(diagnostics) {}
+
+  Tree TakeRoot() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Finish(Start(Tree::Kind::kNull, mark, "", anchor));
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    Tree alias = Start(Tree::Kind::kRefused, mark, "", YAML::NullAnchor);
+    diagnostics_.Note(alias.place, "anchors and aliases are not read", "write the value out");
+    Finish(std::move(alias));
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    Tree scalar = Start(Tree::Kind::kScalar, mark, tag, anchor);
+    scalar.text = value;
+    scalar.quoted = tag == "!";  // how yaml-cpp marks what was not a plain scalar
+    Finish(std::move(scalar));
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open_.push_back({Start(Tree::Kind::kList, mark, tag, anchor), std::nullopt});
+  }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open_.push_back({Start(Tree::Kind::kMap, mark, tag, anchor), std::nullopt});
+  }
+
+  void OnSequenceEnd() override { Close(); }
+  void OnMapEnd() override { Close(); }
+
+ private:
+  struct Open {
+    Tree tree;
+    std::optional<Tree> key;  // of a mapping, while its value is awaited
+  };
+
+  Tree Start(Tree::Kind kind, const YAML::Mark& mark, const std::string& tag,
+             YAML::anchor_t anchor) {
+    Tree tree;
+    tree.kind = kind;
+    tree.place = place_of_(mark.line + 1, mark.column + 1);
+    if (anchor != YAML::NullAnchor) {
+      diagnostics_.Note(tree.place, "anchors and aliases are not read", "write the value out");
+    }
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      diagnostics_.Note(tree.place, "the tag " + tag + " is not read", "leave it out");
+    }
+    return tree;
+  }
+
+  void Close() {
+    Tree tree = std::move(open_.back().tree);
+    open_.pop_back();
+    Finish(std::move(tree));
+  }
+
+  void Finish(Tree tree) {
+    if (open_.empty()) {
+      root_ = std::move(tree);
+      return;
+    }
+    Open& around = open_.back();
+    if (around.tree.kind == Tree::Kind::kList) {
+      around.tree.items.push_back(std::move(tree));
+    } else if (!around.key) {
+      around.key = std::move(tree);
+    } else {
+      AddEntry(around.tree, *around.key, std::move(tree));
+      around.key.reset();
+    }
+  }
+
+  void AddEntry(Tree& map, const Tree& key, Tree value) {
+    if (key.kind == Tree::Kind::kRefused) return;
+    if (key.kind != Tree::Kind::kScalar) {
+      diagnostics_.Note(key.place, "a key must be a word");
+    } else if (key.text == "<<" && !key.quoted) {
+      diagnostics_.Note(key.place, "merge keys (<<) are not part of YAML 1.2",
+                        "write the keys out");
+    } else if (const Tree::Entry* first = map.Find(key.text)) {
+      diagnostics_.Note(key.place, fmt::format("repeated key '{}'", key.text),
+                        "first given at " + first->place.text);
+    } else {
+      map.entries.push_back({key.text, key.place, std::move(value)});
+    }
+  }
+
+  const PlaceOf& place_of_;
+  Diagnostics& diagnostics_;
+  std::vector<Open> open_;
+  Tree root_;
+};
+
+void RefuseSecondDocument(YAML::Parser& parser, const PlaceOf& place_of, Diagnostics& diagnostics) {
+  Diagnostics unheard;
+  TreeBuilder second(place_of, unheard);
+  if (!parser.HandleNextDocument(second)) return;
+  diagnostics.Note(second.TakeRoot().place, "a second YAML document begins here",
+                   "one file holds one document: remove the line '---' before it");
+}
+
+}  // namespace
+
+PlaceOf PlacesIn(const std::string& file_name) {
+  return [file_name](int line, int column) {
+    return Place{fmt::format("{}:{}:{}", file_name, line, column), line,
+                 line * kColumnsPerLine + column};
+  };
+}
+
+std::optional<Tree> ParseYaml(const std::string& text, const PlaceOf& place_of,
+                              Diagnostics& diagnostics) {
+  try {
+    std::istringstream in(text);
+    YAML::Parser parser(in);
+    TreeBuilder builder(place_of, diagnostics);
+    Tree root;
+    root.place = place_of(1, 1);
+    if (parser.HandleNextDocument(builder)) root = builder.TakeRoot();
+    RefuseSecondDocument(parser, place_of, diagnostics);
+    return root;
+  } catch (const YAML::Exception& error) {
+    diagnostics.Note(place_of(error.mark.line + 1, error.mark.column + 1),
+                     "not valid YAML: " + error.msg);
+    return std::nullopt;
+  }
+}
+
+}  // namespace dtrain::config

@@ -1,0 +1,21 @@
+// What a plain scalar is under the YAML 1.2 core schema (yaml.org/spec/1.2.2, section 10.3.2),
+// which is what people read: `yes` and `no` are strings, `1e3` is a number and no integer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace dtrain::config {
+
+enum class ScalarType { kNull, kBool, kInt, kFloat, kNotFinite, kString };
+
+ScalarType ResolveScalar(std::string_view text);
+
+// `text` of the type named; true when the value fits.  Integers may be 0x or 0o; a leading zero,
+// which YAML 1.1 reads as octal and 1.2 does not, is left to the caller (HasLeadingZero).
+bool ParseInt(std::string_view text, int64_t& value);
+bool ParseNumber(std::string_view text, double& value);
+bool HasLeadingZero(std::string_view text);  // "010", "-007"
+
+}  // namespace dtrain::config

@@ -1,0 +1,83 @@
+// What has been declared of a document so far: sections and keys in the order of their declaration,
+// with the values in force.  Behind reader.h; the dump and the search for unknown keys walk it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "framework/config/diagnostics.h"
+#include "framework/config/tree.h"
+
+namespace dtrain::config {
+
+using Value = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>,
+                           std::vector<double>, std::vector<std::string>>;
+
+struct Limit {
+  enum Kind { kMin, kMax, kAbove, kBelow } kind;
+  double bound;
+  bool Allows(double value) const;
+  std::string Text() const;  // ">= 0"
+};
+
+// The values a key may have.
+struct Limits {
+  std::vector<Limit> bounds;
+  std::vector<std::string> names;  // any, when empty
+  std::string Text() const;        // ">= 0 and < 1", "one of cpu, cuda"
+};
+
+struct SectionNode;
+
+struct Declaration {
+  std::string path;  // "solver.momentum"
+  Value default_value;
+  Value value;
+  Limits limits;
+  bool required = false;
+  bool mistaken = false;  // the document's value is wrong, or missing though required
+  std::string help;
+  const SectionNode* section = nullptr;  // the one it is a key of
+  const Tree* given = nullptr;           // what the document says; nullptr when absent
+
+  // The given value where it is right, else the default (mistakes are noted).
+  const Value& Evaluate(Diagnostics& diagnostics);
+};
+
+struct SectionNode {
+  using SectionList = std::vector<std::shared_ptr<SectionNode>>;
+  struct Item {
+    std::string key;
+    std::variant<std::shared_ptr<Declaration>, std::shared_ptr<SectionNode>, SectionList> what;
+  };
+
+  Diagnostics* diagnostics = nullptr;
+  std::string path;  // "solver.schedule"; "" at the top
+  std::string help;
+  Place place;                 // of the mapping, or of the nearest one around it
+  const Tree* tree = nullptr;  // the mapping; nullptr when absent
+  bool may_lack_keys = false;  // no document, or already reported: required keys are not missed
+  std::unique_ptr<Tree> shorthand;  // owns `tree` when it was made from a scalar
+  std::vector<Item> items;
+
+  const Tree::Entry* Find(const std::string& key) const;
+  Item* FindItem(const std::string& key);
+  Place PlaceOf(const std::string& key) const;  // of the key, else of the mapping
+  std::string PathOf(const std::string& key) const;
+  std::string Title() const;  // "solver 'sgd'", "solver.schedule"; "" at the top
+
+  void Declare(std::shared_ptr<Declaration> declaration, const std::string& key);
+  std::shared_ptr<SectionNode> Child(const std::string& key);
+  const SectionList& Children(const std::string& key);
+  void Mistake(const std::string& key, const std::string& message, const std::string& hint);
+  void NoteUnknownKeys() const;  // here and in all sections below
+
+ private:
+  Declaration* FindKey(const std::string& key) const;
+  bool KeysAreUnclear() const;
+  std::shared_ptr<SectionNode> MakeChild(const std::string& child_path, const Tree* node) const;
+};
+
+}  // namespace dtrain::config

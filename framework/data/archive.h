@@ -1,0 +1,46 @@
+// MemberReader: the bytes of one file, whether it lies there plain, as .gz or .xz, or inside a
+// .tar.gz, .tar.xz or .tar archive (any archive name ending so).  Streaming: nothing is unpacked to
+// disk and no more than a block is held in memory.
+//
+// Every failure is a DataError that names the file (and member) and the position in the unpacked
+// bytes.  Not thread-safe; one reader per thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtrain {
+
+class MemberReader {
+ public:
+  // `member`: for tar archives, the member's path or the end of it after a '/'
+  // ("data_batch_1.bin" finds "cifar-10-batches-bin/data_batch_1.bin"); empty otherwise.
+  // Throws when the file cannot be opened, is not what its name says, or has no such member.
+  explicit MemberReader(const std::filesystem::path& path, const std::string& member = "");
+  ~MemberReader();
+  MemberReader(MemberReader&&) noexcept;
+
+  // Up to `bytes`, fewer only at the end.
+  size_t Read(void* to, size_t bytes);
+
+  // Exactly `bytes`; throws when the content ends before.  `what` is the word for the message:
+  // "FILE ends at byte 1000, inside WHAT (bytes 16 to 47040016)".
+  void ReadExactly(void* to, size_t bytes, std::string_view what);
+
+  int64_t position() const;         // unpacked bytes read so far
+  const std::string& name() const;  // "path" or "path:member", for messages
+  bool compressed() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Paths of the regular files in a tar archive, in its order.
+std::vector<std::string> ListMembers(const std::filesystem::path& path);
+
+}  // namespace dtrain

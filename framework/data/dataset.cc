@@ -1,0 +1,82 @@
+#include "framework/data/dataset.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+// A variable that is set to nothing counts as not set (XDG Base Directory Specification).
+fs::path FromEnvironment(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? fs::path() : fs::path(value);
+}
+
+}  // namespace
+
+Batch::Batch(const std::vector<FieldSpec>& specs, int64_t max_samples) : samples(max_samples) {
+  for (const FieldSpec& spec : specs) {
+    const Shape shape = spec.sample_shape.Prepend(max_samples);
+    memory.emplace_back(static_cast<size_t>(shape.count()) * SizeOf(spec.dtype));
+    fields.push_back({memory.back().data(), shape, spec.dtype, Format::kPlain});
+  }
+}
+
+void Batch::Resize(int64_t new_samples) {
+  samples = new_samples;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    Tensor& field = fields[i];
+    field.shape[0] = new_samples;
+    DT_CHECK(new_samples >= 0 &&
+             static_cast<size_t>(field.shape.count()) * SizeOf(field.dtype) <= memory[i].bytes())
+        << "batch resized to " << new_samples << " samples, made for fewer";
+  }
+}
+
+std::vector<fs::path> DataPlaces(const std::string& name, const std::string& root) {
+  if (!root.empty()) return {fs::path(root) / name};
+  std::vector<fs::path> places;
+  if (const fs::path data = FromEnvironment("DTRAIN_DATA"); !data.empty()) {
+    places.push_back(data / name);
+  }
+  if (const fs::path cache = FromEnvironment("XDG_CACHE_HOME"); !cache.empty()) {
+    places.push_back(cache / "dtrain" / name);
+  }
+  if (const fs::path home = FromEnvironment("HOME"); !home.empty()) {
+    places.push_back(home / ".cache" / "dtrain" / name);
+  }
+  return places;
+}
+
+fs::path LocateData(const std::string& name, const std::string& root) {
+  std::string looked;
+  for (const fs::path& place : DataPlaces(name, root)) {
+    std::error_code ignored;
+    if (fs::is_directory(place, ignored)) return place;
+    looked += fmt::format("\n  no folder {}", place.string());
+  }
+  throw DataError(
+      fmt::format("data set '{}' is not here; looked at{}", name,
+                  looked.empty() ? " nothing: DTRAIN_DATA and HOME are not set" : ":" + looked),
+      fmt::format("dtrain data fetch {}, or point data.root or DTRAIN_DATA at the folder above it",
+                  name));
+}
+
+fs::path FetchFolder(const std::string& name, const std::string& root) {
+  if (!root.empty()) return fs::path(root) / name;
+  if (const fs::path cache = FromEnvironment("XDG_CACHE_HOME"); !cache.empty()) {
+    return cache / "dtrain" / name;
+  }
+  if (const fs::path home = FromEnvironment("HOME"); !home.empty()) {
+    return home / ".cache" / "dtrain" / name;
+  }
+  throw DataError(fmt::format("no folder to put data set '{}' into: HOME is not set", name),
+                  "set XDG_CACHE_HOME, or name a folder with --root");
+}
+
+}  // namespace dtrain

@@ -1,0 +1,67 @@
+#include "framework/data/image_set.h"
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/core/sha256.h"
+
+namespace dtrain {
+
+std::vector<FieldSpec> ImageFields(const Shape& image_shape) {
+  return {{"data", DType::kF32, image_shape}, {"label", DType::kI32, Shape{}}};
+}
+
+ImageSet::ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImages test)
+    : spec_(spec), train_(std::move(train)), test_(std::move(test)) {
+  for (const LabelledImages* split : {&train_, &test_}) {
+    DT_CHECK(split->images.size() == split->labels.size() * spec.image_shape.count())
+        << split->images.size() << " bytes for " << split->labels.size() << " images";
+  }
+  // The three roundings of PyTorch's ToTensor and Normalize, so that both see the same bits.
+  for (int pixel = 0; pixel < 256; ++pixel) {
+    normalised_[pixel] = (static_cast<float>(pixel) / 255.0f - spec.mean) / spec.deviation;
+  }
+}
+
+const LabelledImages& ImageSet::images(Split split) const {
+  return split == Split::kTrain ? train_ : test_;
+}
+
+int64_t ImageSet::size(Split split) const {
+  return static_cast<int64_t>(images(split).labels.size());
+}
+
+std::vector<FieldSpec> ImageSet::fields() const { return ImageFields(spec_.image_shape); }
+
+void ImageSet::Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
+                    Batch& batch) const {
+  DT_CHECK(static_cast<int64_t>(indices.size()) == batch.samples)
+      << indices.size() << " indices for " << batch.samples << " rows";
+  const LabelledImages& source = images(split);
+  const int64_t pixels = spec_.image_shape.count();
+  float* to = batch.fields[0].f32();
+  int32_t* labels = batch.fields[1].i32();
+  for (size_t row = 0; row < indices.size(); ++row) {
+    const int64_t index = indices[row];
+    DT_CHECK(index >= 0 && index < size(split)) << "sample " << index << " of " << size(split);
+    const uint8_t* from = source.images.data() + index * pixels;
+    for (int64_t i = 0; i < pixels; ++i) to[i] = normalised_[from[i]];
+    to += pixels;
+    labels[row] = source.labels[index];
+  }
+}
+
+std::string ImageSet::ManifestHash() const {
+  Sha256 hash;
+  hash.Update(fmt::format("images {} classes {} mean {} deviation {}\n",
+                          spec_.image_shape.ToString(), spec_.classes, spec_.mean,
+                          spec_.deviation));
+  for (const LabelledImages* split : {&train_, &test_}) {
+    hash.Update(fmt::format("samples {}\n", split->labels.size()));
+    hash.Update(split->images.data(), split->images.size());
+    hash.Update(split->labels.data(), split->labels.size());
+  }
+  return hash.HexDigest();
+}
+
+}  // namespace dtrain

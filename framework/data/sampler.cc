@@ -1,0 +1,56 @@
+#include "framework/data/sampler.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "framework/core/check.h"
+#include "framework/core/random.h"
+
+namespace dtrain {
+
+Sampler::Sampler(uint64_t seed, int64_t train_size, int64_t batch)
+    : seed_(seed), train_size_(train_size), batch_(batch) {
+  DT_CHECK(train_size > 0 && train_size < (int64_t{1} << 32) && batch > 0)
+      << train_size << " samples, batch " << batch;
+  steps_per_epoch_ = static_cast<uint64_t>((train_size + batch - 1) / batch);
+}
+
+StepShare Sampler::ShareOf(uint64_t step, int worker, int workers) const {
+  DT_CHECK(worker >= 0 && worker < workers) << "worker " << worker << " of " << workers;
+  StepShare part;
+  part.step = step;
+  part.epoch = EpochOf(step);
+  part.global.begin = static_cast<int64_t>(BatchOf(step)) * batch_;
+  part.global.end = std::min(part.global.begin + batch_, train_size_);
+  part.share = SplitEvenly(part.global, workers, worker);
+  return part;
+}
+
+int64_t Sampler::MaxShare(int workers) const {
+  return (std::min(batch_, train_size_) + workers - 1) / workers;
+}
+
+// Fisher and Yates's shuffle from the end; position i takes its number from word i.
+void Sampler::Shuffle(uint64_t epoch, std::vector<int64_t>& order) const {
+  order.resize(static_cast<size_t>(train_size_));
+  std::iota(order.begin(), order.end(), 0);
+  const Random random(seed_, Purpose::kShuffle, epoch);
+  std::array<uint32_t, 4> words{};
+  for (uint64_t i = order.size(); i-- > 1;) {
+    if (i % 4 == 3 || i + 1 == order.size()) words = random.Block(i / 4);
+    const uint64_t j = (words[i % 4] * (i + 1)) >> 32;
+    std::swap(order[i], order[j]);
+  }
+}
+
+std::vector<Range> EvaluationBlocks(int64_t size, int64_t block) {
+  DT_CHECK(block > 0) << "evaluation block of " << block;
+  std::vector<Range> blocks;
+  for (int64_t begin = 0; begin < size; begin += block) {
+    blocks.push_back({begin, std::min(begin + block, size)});
+  }
+  return blocks;
+}
+
+}  // namespace dtrain

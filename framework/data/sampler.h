@@ -1,0 +1,60 @@
+// Sampler: which samples the batch of a step holds, and which of them are a worker's.
+//
+// Everything is a pure function of (seed, training size, batch, step): there is nothing to save,
+// and neither the order nor the batches depend on the number of workers.
+//
+//   epoch e shuffles the samples by counted random numbers (Purpose::kShuffle, a = e);
+//   its global batch b holds positions [b B, min((b + 1) B, N)) of that order: the last batch of an
+//   epoch may be smaller, no sample is dropped;
+//   step s, counted from 0, is batch s % ceil(N / B) of epoch s / ceil(N / B);
+//   worker w of W takes a contiguous share, SplitEvenly(batch, W, w), which is empty for some
+//   workers where a last batch has fewer samples than there are workers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/core/range.h"
+
+namespace dtrain {
+
+// One worker's part of one step.
+struct StepShare {
+  uint64_t step = 0;
+  uint64_t epoch = 0;
+  Range global;  // positions in the epoch's order: the whole batch
+  Range share;   // those of this worker, inside `global`
+};
+
+class Sampler {
+ public:
+  Sampler(uint64_t seed, int64_t train_size, int64_t batch);  // both > 0, train_size < 2^32
+
+  int64_t train_size() const { return train_size_; }
+  int64_t batch() const { return batch_; }
+  uint64_t steps_per_epoch() const { return steps_per_epoch_; }
+
+  uint64_t EpochOf(uint64_t step) const { return step / steps_per_epoch_; }
+  uint64_t BatchOf(uint64_t step) const { return step % steps_per_epoch_; }
+  uint64_t StepOf(uint64_t epoch, uint64_t batch) const { return epoch * steps_per_epoch_ + batch; }
+
+  StepShare ShareOf(uint64_t step, int worker, int workers) const;
+
+  // The most samples a share can have: what batches are made for.
+  int64_t MaxShare(int workers) const;
+
+  // order[p] = sample at position p of the epoch.  Reuses the memory of `order`.
+  void Shuffle(uint64_t epoch, std::vector<int64_t>& order) const;
+
+ private:
+  uint64_t seed_;
+  int64_t train_size_;
+  int64_t batch_;
+  uint64_t steps_per_epoch_;
+};
+
+// Fixed blocks for evaluation: [0, block), [block, 2 block), ..., the last one smaller.  They do
+// not depend on the number of ranks, which take whole blocks.
+std::vector<Range> EvaluationBlocks(int64_t size, int64_t block);
+
+}  // namespace dtrain

@@ -1,0 +1,24 @@
+// The start-up agreement: before the first collective all ranks compare what decides the bits of a
+// run - source revision, effective config, graph, plan, data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/comm/transport.h"
+
+namespace dtrain {
+
+struct Fact {
+  std::string name;   // "config"
+  std::string value;  // any text; compared line by line for the message
+};
+
+// Throws ConfigError on every rank when some rank's facts differ from rank 0's; `what` names the
+// rank, the fact and the first lines that differ.
+void CheckAgreement(Transport& transport, const std::vector<Fact>& facts);
+
+// The lines of `theirs` that differ from `ours`, at most `most`: "  - ours\n  + theirs\n".
+std::string LineDiff(const std::string& ours, const std::string& theirs, int most = 5);
+
+}  // namespace dtrain

@@ -1,0 +1,90 @@
+// Checkpoints: one HDF5 file that holds all a run needs to go on, to the bit.
+//
+//   /model/<parameter>            fp32, shaped, plain order (PyTorch's)
+//   /solver/<vector>/<parameter>  momentum and the like, shaped as the parameter
+//   /state/<name>                 batch-norm statistics (sample-weighted mean over the workers)
+//   /run                          attributes: position, seed, model, solver, revision;
+//                                 datasets config (YAML) and plan (JSON), as bytes
+//
+// Every dataset carries a Fletcher-32 checksum and HDF5's own structures carry theirs (file format
+// of version 1.10), so that a flipped byte is found when the file is read.  Files are portable:
+// they do not depend on the number of workers.
+//
+// A file is built in memory and published at once (core/file.h), so there is never a half-written
+// checkpoint under its final name, and errors of the disk come with the system's own words.
+// The price is a second copy of the model while a checkpoint is written.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/core/error.h"
+#include "framework/core/layout.h"
+
+namespace dtrain {
+
+// A sound checkpoint, but of another model: `what` names the first parameter that differs and both
+// shapes.  An older file would not help, so ResumeFrom (checkpoint_folder.h) does not fall back.
+class CheckpointMismatch : public CheckpointError {
+ public:
+  using CheckpointError::CheckpointError;
+};
+
+// Where a run stands: everything up to and including `step` has been applied.
+struct TrainingPosition {
+  int64_t epoch = 0;  // finished epochs
+  int64_t step = 0;   // finished steps
+  int64_t samples_applied = 0;
+  friend bool operator==(const TrainingPosition&, const TrainingPosition&) = default;
+};
+
+// The part of a checkpoint that is not an arena.
+struct CheckpointInfo {
+  TrainingPosition position;
+  uint64_t seed = 0;
+  std::string model;        // name
+  std::string solver;       // name
+  std::string config_yaml;  // effective config
+  std::string plan_json;    // ToJson(ExecutionPlan)
+  std::string source_revision;
+  friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
+};
+
+// What the weights of a model look like; a checkpoint must fit it.
+struct ModelLayout {
+  ArenaLayout parameters;
+  ArenaLayout state;  // empty where the model has no batch norm
+};
+
+// What Save writes.  Borrows everything; arenas are fp32 on the host, in the order of their layout.
+struct CheckpointView {
+  const CheckpointInfo& info;
+  const ModelLayout& layout;
+  const float* weights = nullptr;
+  std::map<std::string, const float*> solver;  // vector name -> arena laid out as the weights
+  const float* state = nullptr;                // may be null when layout.state is empty
+};
+
+// What Load returns.
+struct Checkpoint {
+  CheckpointInfo info;
+  std::vector<float> weights;
+  std::map<std::string, std::vector<float>> solver;  // empty after LoadWeights
+  std::vector<float> state;
+};
+
+// Writes one file, durably.  Throws CheckpointError with path and reason (a full disk included),
+// leaving an older file of that name as it was and no temporary one behind.
+void WriteCheckpoint(const std::filesystem::path& path, const CheckpointView& view);
+
+// Reads and verifies all of it.  Throws CheckpointMismatch when it is of another model,
+// CheckpointError when it cannot be opened, is truncated, corrupt or lacks a part.
+Checkpoint ReadCheckpoint(const std::filesystem::path& path, const ModelLayout& layout);
+
+// The same, without the solver's vectors (`eval`, `train --weights`).
+Checkpoint ReadWeights(const std::filesystem::path& path, const ModelLayout& layout);
+
+}  // namespace dtrain

@@ -1,0 +1,23 @@
+// Where model files are found by name.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+// Folders of models, in the order they are searched: ../models beside the config's folder,
+// configs/models of the working directory, and configs/models of the tree the program lies in (up
+// to three folders above it).  Those that exist, each once.  `config_file` may be "".
+std::vector<std::filesystem::path> ModelFolders(const std::string& config_file);
+
+// Every model that can be named, with its file.  The first folder that has a name wins.
+std::map<std::string, std::filesystem::path> NamedModels(const std::string& config_file);
+
+// The file of `model`, a name or a path (with a '/' or ending in .yaml; a relative one is looked up
+// from the working directory, then from the config's folder).  Empty when there is none.
+std::filesystem::path LocateModel(const std::string& model, const std::string& config_file);
+
+}  // namespace dtrain

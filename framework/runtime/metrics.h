@@ -1,0 +1,69 @@
+// metrics.jsonl: one JSON object a line, as a run goes on.
+//
+//   {"kind":"step","epoch":0,"step":20,"samples":1280,"seconds":0.31,"loss":2.1,"lr":0.01,...}
+//   {"kind":"evaluation","epoch":1,"step":938,...,"loss":0.05,"accuracy":0.984}
+//   {"kind":"checkpoint","epoch":1,"step":938,...,"file":"step-00000938.h5","write_seconds":0.01}
+//
+// `seconds` counts from the start of the (first) run without pauses.  NaN and infinity are null.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace dtrain {
+
+// Where a line belongs.
+struct MetricsPoint {
+  int64_t epoch = 0;    // the epoch being trained, counted from 0
+  int64_t step = 0;     // finished steps
+  int64_t samples = 0;  // applied so far
+  double seconds = 0;
+};
+
+struct StepMetrics {
+  MetricsPoint at;
+  double loss = 0;
+  double learning_rate = 0;
+  double samples_per_second = 0;
+  double exposed_seconds = 0;  // of this step: communication that compute waited for
+};
+
+struct EvaluationMetrics {
+  MetricsPoint at;
+  double loss = 0;
+  std::optional<double> accuracy;
+  double evaluate_seconds = 0;
+};
+
+struct CheckpointMetrics {
+  MetricsPoint at;
+  std::string file;
+  double write_seconds = 0;
+};
+
+// Rank 0 has one.  Each line is written at once, so a killed run loses none that it reported.
+class MetricsWriter {
+ public:
+  // Begins the file, or with `resumed_step` keeps its lines up to that step and goes on after them
+  // (a torn last line is dropped).  Throws CheckpointError when it cannot be written.
+  explicit MetricsWriter(const std::filesystem::path& path,
+                         std::optional<int64_t> resumed_step = std::nullopt);
+  ~MetricsWriter();
+  MetricsWriter(const MetricsWriter&) = delete;
+  MetricsWriter& operator=(const MetricsWriter&) = delete;
+
+  // Throw CheckpointError when the disk does not take the line.
+  void Write(const StepMetrics& metrics);
+  void Write(const EvaluationMetrics& metrics);
+  void Write(const CheckpointMetrics& metrics);
+
+ private:
+  void WriteLine(const std::string& line);
+
+  std::filesystem::path path_;
+  int fd_ = -1;
+};
+
+}  // namespace dtrain

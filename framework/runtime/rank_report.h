@@ -1,0 +1,25 @@
+// What each rank tells about itself when a run ends, gathered into the summary.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/comm/transport.h"
+#include "framework/core/time.h"
+#include "framework/runtime/summary.h"
+#include "framework/strategies/exchange.h"
+
+namespace dtrain {
+
+struct RankReport {
+  int64_t steps = 0;     // since the start or resume
+  Nanos compute = 0;     // forward and backward
+  ExchangeStats exchange;
+};
+
+// All ranks call it at rest.  On rank 0 it fills `workers_detail` and, with several ranks,
+// `communication`.
+void GatherReports(Transport& transport, const RankReport& mine, Summary& summary);
+
+std::string HostName();
+
+}  // namespace dtrain

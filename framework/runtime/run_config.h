@@ -1,0 +1,72 @@
+// RunConfig: what `dtrain train` does, as read and checked from a config (configs/runs/*.yaml).
+//
+// The sections solver, strategy and data name a registered thing, which reads its own keys.  What
+// is here is valid: every mistake of the file, also between keys, has been reported by then.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "framework/config/reader.h"
+#include "framework/data/dataset.h"
+#include "framework/solver/solver.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain {
+
+struct RunConfig {
+  struct Data {
+    std::string name;
+    std::string root;  // "": LocateData's places
+    std::shared_ptr<const DatasetSource> source;
+  };
+  struct Checkpoint {
+    int64_t every_epochs = 1;  // 0: not by epochs
+    int64_t every_steps = 0;   // 0: not by steps
+    int64_t keep = 2;
+  };
+
+  std::string model;       // a name or a path, as given
+  std::string model_file;  // where it was found
+  Data data;
+  int64_t batch = 0;  // global
+  int64_t epochs = 0;
+  int64_t max_steps = 0;  // 0: no limit
+  SolverConfig solver;
+  std::string strategy_name;
+  std::shared_ptr<const Strategy> strategy;
+  std::string collective;
+  int64_t workers = 1;
+  bool workers_given = false;  // by file or override, not by default
+  std::string device;     // "auto", "cpu"
+  std::string precision;  // "fp32"
+  int64_t threads = 0;    // of a rank; 0: by rule
+  uint64_t seed = 1;
+  int64_t evaluate_every_epochs = 1;  // 0: at the end only
+  Checkpoint checkpoint;
+  int64_t log_first_steps = 0;  // each of the first steps is logged, then
+  int64_t log_every_steps = 0;  // every n-th
+  double stall_seconds = 0;     // 0: by measured step time
+  std::string plan;             // "auto" or a plan file
+  std::string output;           // run folder, placeholders filled in (the time is this process's:
+                                // ranks that were not given a folder must take rank 0's)
+
+  std::string effective_yaml;  // every key with its value; run again, it does the same
+  std::string effective_json;  // the same as JSON
+  std::string config_sha256;   // of effective_yaml without `output`
+};
+
+// Reads all keys and ends the document (Document::Finish): throws ConfigError with every mistake.
+// For Document::Empty the result is all defaults, with no data source, strategy or model file.
+RunConfig ReadRunConfig(config::Document& document);
+
+// `output` with {config} (the config's file name without folder and ending) and {time} filled in.
+// Throws ConfigError for any other {word}.
+std::string ExpandOutput(const std::string& output, const std::string& config_file,
+                         const std::string& time);
+
+// Local time as run folders carry it: "20250131-235959".
+std::string TimeStamp();
+
+}  // namespace dtrain

@@ -1,0 +1,130 @@
+#include "framework/runtime/run_outputs.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "framework/core/log.h"
+#include "framework/core/revision.h"
+#include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/rank_report.h"
+#include "framework/runtime/run_setup.h"
+#include "framework/runtime/status_record.h"
+
+namespace dtrain {
+namespace {
+
+std::string Counted(int64_t count, const std::string& word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+// The rank that has computed longest so far, from the supervisor's status records; -1: unknown.
+int SlowestRank() {
+  const char* folder = std::getenv(kStatusFolderVariable);
+  if (folder == nullptr) return -1;
+  int slowest = -1;
+  double most = 0;
+  for (const RankStatus& status : ReadStatusRecords(folder)) {
+    if (status.compute_seconds <= most) continue;
+    most = status.compute_seconds;
+    slowest = status.rank;
+  }
+  return slowest;
+}
+
+}  // namespace
+
+RunOutputs::RunOutputs(const RunConfig& config, bool root)
+    : config_(config), root_(root), folder_(config.output) {}
+
+void RunOutputs::CreateFolder(bool resuming) {
+  if (root_) folder_.Create(resuming);
+}
+
+void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
+                      int64_t last_step) {
+  first_step_ = first.step;
+  if (!root_) return;
+  folder_.WriteConfig(config_.effective_yaml);
+  folder_.WritePlan(plan);
+  const bool resumed = first_step_ > 0;
+  metrics_ = std::make_unique<MetricsWriter>(
+      folder_.metrics(), resumed ? std::optional<int64_t>(first_step_) : std::nullopt);
+  ProgressOptions options;
+  options.epochs = config_.epochs;
+  options.steps = last_step;
+  options.batch = config_.batch;
+  DetectTerminal(options);
+  progress_ = std::make_unique<Progress>(options);
+  log::Info("{} on {}: {} parameters, {} of {} ({}), {}, batch {}, {} -> {}", graph.name(),
+            config_.data.name, graph.weights().size(), Counted(plan.workers, "worker"),
+            Counted(plan.threads, "thread"), plan.isa, config_.strategy_name, config_.batch,
+            Counted(last_step, "step"), folder_.path().string());
+  if (resumed) log::Info("resumed after step {}", first_step_);
+}
+
+void RunOutputs::Step(const StepFacts& facts) {
+  if (!root_) return;
+  const int64_t step = facts.at.step;
+  const bool due = facts.last || step <= first_step_ + config_.log_first_steps ||
+                   step % config_.log_every_steps == 0;
+  if (due) slowest_ = SlowestRank();
+  progress_->Update(ProgressPoint{facts.at.epoch + 1, step, facts.loss, slowest_}, WallNow());
+  if (!due) return;
+  metrics_->Write(StepMetrics{facts.at, facts.loss, facts.learning_rate, facts.samples_per_second,
+                              facts.exposed_seconds});
+}
+
+void RunOutputs::Evaluated(const MetricsPoint& at, const Evaluation& evaluation, double seconds) {
+  if (!root_) return;
+  EvaluationMetrics metrics{at, evaluation.loss, std::nullopt, seconds};
+  if (!evaluation.metrics.empty()) metrics.accuracy = evaluation.metrics[0];
+  metrics_->Write(metrics);
+  const int64_t epoch = at.epoch + 1;
+  if (metrics.accuracy && (!best_ || *metrics.accuracy > *best_->accuracy)) {
+    best_ = BestResult{epoch, metrics.accuracy, std::nullopt};
+  }
+  progress_->Pause();
+  log::Info("epoch {}: test loss {:.4f}{}", epoch, evaluation.loss,
+            metrics.accuracy ? fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy) : "");
+}
+
+void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
+                      const CheckpointSource& source) {
+  if (!root_) return;
+  const Nanos started = WallNow();
+  progress_->Pause();
+  const CheckpointInfo info{position,
+                            config_.seed,
+                            source.graph.name(),
+                            config_.solver.name,
+                            config_.effective_yaml,
+                            ToJson(source.plan),
+                            SourceRevision()};
+  const ModelLayout layout = ModelLayoutOf(source.graph);
+  const Blob weights = source.exchange.weights();
+  CheckpointView view{info, layout, weights.f32(), {}, source.state};
+  const std::vector<std::string> names = config_.solver.solver->StateNames();
+  for (size_t i = 0; i < names.size(); ++i) view.solver[names[i]] = source.exchange.solver_state()[i];
+  const CheckpointFolder folder(folder_.checkpoints(), static_cast<int>(config_.checkpoint.keep));
+  const std::string file = folder.Save(view).filename().string();
+  metrics_->Write(CheckpointMetrics{at, file, ToSeconds(WallNow() - started)});
+}
+
+void RunOutputs::Diverged(const TrainingPosition& position, const std::string& what) {
+  if (!root_) return;
+  progress_->Pause();
+  log::Error("{}", what);
+  log::Error("the last good checkpoint is kept; a lower solver.lr, solver.clip_norm or "
+             "solver.warmup_epochs may help");
+  folder_.WriteError({0, HostName(), ::getpid(), static_cast<int>(ExitCode::kDiverged),
+                      position.epoch, position.step, what, ""});
+}
+
+void RunOutputs::Finish(const Summary& summary) {
+  if (!root_) return;
+  progress_->Pause();
+  folder_.WriteSummary(summary);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,68 @@
+// RunOutputs: what rank 0 writes and shows while a run goes on - run folder, metrics, checkpoints,
+// progress.  On other ranks every call does nothing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/core/execution_plan.h"
+#include "framework/core/time.h"
+#include "framework/nn/graph.h"
+#include "framework/runtime/checkpoint.h"
+#include "framework/runtime/evaluator.h"
+#include "framework/runtime/metrics.h"
+#include "framework/runtime/progress.h"
+#include "framework/runtime/run_config.h"
+#include "framework/runtime/run_folder.h"
+#include "framework/strategies/exchange.h"
+
+namespace dtrain {
+
+// Everything a checkpoint is made of, borrowed.
+struct CheckpointSource {
+  const Graph& graph;
+  const ExecutionPlan& plan;
+  Exchange& exchange;
+  const float* state;
+};
+
+class RunOutputs {
+ public:
+  RunOutputs(const RunConfig& config, bool root);
+
+  // Before anything is computed: the folder can be written.
+  void CreateFolder(bool resuming);
+  // Once the plan is settled; `first` is where the run begins, `last_step` where it will end.
+  void Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
+            int64_t last_step);
+
+  struct StepFacts {
+    MetricsPoint at;
+    double loss = 0;
+    double learning_rate = 0;
+    double samples_per_second = 0;
+    double exposed_seconds = 0;  // of this step
+    bool last = false;          // of the run: logged in any case
+  };
+  void Step(const StepFacts& facts);
+  void Evaluated(const MetricsPoint& at, const Evaluation& evaluation, double seconds);
+  void Save(const MetricsPoint& at, const TrainingPosition& position, const CheckpointSource& source);
+  void Diverged(const TrainingPosition& position, const std::string& what);
+  void Finish(const Summary& summary);
+
+  const RunFolder& folder() const { return folder_; }
+  const std::optional<BestResult>& best() const { return best_; }
+
+ private:
+  const RunConfig& config_;
+  const bool root_;
+  const RunFolder folder_;
+  int64_t first_step_ = 0;
+  int slowest_ = -1;
+  std::unique_ptr<MetricsWriter> metrics_;
+  std::unique_ptr<Progress> progress_;
+  std::optional<BestResult> best_;
+};
+
+}  // namespace dtrain

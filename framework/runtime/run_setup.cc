@@ -1,0 +1,97 @@
+#include "framework/runtime/run_setup.h"
+
+#include <algorithm>
+
+#include "framework/core/revision.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/agreement.h"
+#include "framework/runtime/locate_model.h"
+
+namespace dtrain {
+
+std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields) {
+  std::vector<GraphInput> inputs;
+  for (const FieldSpec& field : fields) {
+    inputs.push_back({field.name, field.dtype, field.sample_shape});
+  }
+  return inputs;
+}
+
+Graph ReadModel(const RunConfig& config) {
+  return Graph::FromFile(config.model_file, GraphInputsOf(config.data.source->fields()));
+}
+
+std::vector<ModelListing> ListModels() {
+  std::vector<ModelListing> listings;
+  for (const auto& [name, path] : NamedModels("")) {
+    // Any image-shaped input shows a model's parameters; MNIST's is the one of configs/models.
+    const Graph graph = Graph::FromFile(
+        path.string(), {{"data", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}}});
+    ModelListing listing{name, graph.weights().size(), 0};
+    for (const GraphLayer& layer : graph.layers()) listing.forward_flops += layer.cost.forward_flops;
+    listings.push_back(listing);
+  }
+  return listings;
+}
+
+std::unique_ptr<Dataset> LoadData(const RunConfig& config) {
+  std::filesystem::path folder;
+  if (!config.data.source->files().empty()) folder = LocateData(config.data.name, config.data.root);
+  return config.data.source->Load(folder, config.seed);
+}
+
+GradientPieces PiecesOf(const Graph& graph) {
+  GradientPieces pieces;
+  for (auto layer = graph.layers().rbegin(); layer != graph.layers().rend(); ++layer) {
+    if (!layer->param_range.empty()) pieces.ranges.push_back(layer->param_range);
+  }
+  return pieces;
+}
+
+ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
+                         int ranks_on_node) {
+  ExecutionPlan plan;
+  if (config.plan != "auto") plan = ReadPlan(config.plan);
+  plan.isa = IsaName(CpuIsa());
+  plan.workers = workers;
+  plan.collective = config.collective;
+  plan.buckets = config.strategy->Buckets(PiecesOf(graph));
+  if (config.threads > 0) {
+    plan.threads = static_cast<int>(config.threads);
+  } else if (config.plan == "auto") {
+    plan.threads = ThreadsByRule(ranks_on_node);
+  }
+  return plan;
+}
+
+Device DeviceOf(const ExecutionPlan& plan) { return {DeviceKind::kCpu, plan.threads, CpuIsa()}; }
+
+ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state()}; }
+
+void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
+                 Summary& summary) {
+  summary.strategy = config.strategy_name;
+  if (plan.workers > 1) summary.collective = plan.collective;
+  summary.model = graph.name();
+  summary.dataset = config.data.name;
+  summary.device = "cpu";
+  summary.precision = config.precision;
+  summary.compute = "real";
+  summary.workers = plan.workers;
+  summary.global_batch = config.batch;
+  summary.seed = config.seed;
+  summary.plan = PlanSummary{static_cast<int>(plan.buckets.size()), std::nullopt};
+  summary.config_sha256 = config.config_sha256;
+}
+
+void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& graph,
+                const ExecutionPlan& plan, const Dataset& dataset) {
+  CheckAgreement(transport, {{"program", Version() + " " + SourceRevision()},
+                             {"config", config.effective_yaml},
+                             {"model", graph.Describe()},
+                             {"instruction set", IsaName(CpuIsa())},
+                             {"execution plan", ToJson(plan)},
+                             {"data set", dataset.ManifestHash()}});
+}
+
+}  // namespace dtrain

@@ -1,0 +1,59 @@
+// Run set-up: everything a run needs before its first step, made from the config in one place - data,
+// graph, execution plan, net, and the agreement of the ranks on all of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/comm/transport.h"
+#include "framework/core/execution_plan.h"
+#include "framework/data/dataset.h"
+#include "framework/data/sampler.h"
+#include "framework/nn/graph.h"
+#include "framework/nn/net.h"
+#include "framework/runtime/checkpoint.h"
+#include "framework/runtime/run_config.h"
+#include "framework/runtime/summary.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain {
+
+// The inputs a model gets from a data set.
+std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields);
+
+// The config's model, for the config's data set.  Loads no data.
+Graph ReadModel(const RunConfig& config);
+
+// The models of configs/models.
+struct ModelListing {
+  std::string name;
+  int64_t parameters = 0;
+  double forward_flops = 0;   // a sample
+};
+std::vector<ModelListing> ListModels();
+
+// Finds and loads the config's data set.
+std::unique_ptr<Dataset> LoadData(const RunConfig& config);
+
+// The gradient pieces of a graph: one a layer with parameters, in backward order.
+GradientPieces PiecesOf(const Graph& graph);
+
+// The plan by rule, or from `plan: FILE`; `ranks_on_node` decides the threads.
+ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
+                         int ranks_on_node);
+
+// The CPU with the plan's threads.
+Device DeviceOf(const ExecutionPlan& plan);
+
+ModelLayout ModelLayoutOf(const Graph& graph);
+
+// What the summary says of a run before it has run.
+void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
+                 Summary& summary);
+
+// Compares source revision, config, graph, plan and data of all ranks (agreement.h).
+void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& graph,
+                const ExecutionPlan& plan, const Dataset& dataset);
+
+}  // namespace dtrain

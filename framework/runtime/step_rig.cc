@@ -1,0 +1,52 @@
+#include "framework/runtime/step_rig.h"
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/random.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/run_setup.h"
+#include "framework/runtime/training_step.h"
+
+namespace dtrain {
+StepRig::StepRig(const RunConfig& config)
+    : graph_(std::make_unique<Graph>(ReadModel(config))),
+      plan_(DecidePlan(config, *graph_, 1, 1)),
+      transport_(LocalWorld(1).Connect(0)),
+      batch_(config.data.source->fields(), config.batch),
+      state_(static_cast<size_t>(graph_->state().size()) * sizeof(float)) {
+  ApplyThreadBudget(plan_.threads);
+  net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
+  net_->Prepare(Mode::kTrain, config.batch);
+  plan_.kernels = net_->ChosenKernels(config.batch);
+  StartPoint start;
+  start.weights.resize(static_cast<size_t>(graph_->weights().size()));
+  graph_->InitializeWeights(config.seed, start.weights.data());
+  graph_->InitializeState(state_.f32());
+  constexpr int64_t kEndless = 1'000'000'000;  // samples of an epoch: the rate stays where it starts
+  exchange_ = MakeExchange(config, *graph_, plan_, start, kEndless, *transport_);
+  batch_.Resize(config.batch);
+  batch_.global_samples = config.batch;
+  FillBatch(config.data.source->classes());
+}
+
+StepRig::~StepRig() = default;
+
+void StepRig::FillBatch(int64_t classes) {
+  const Random random(1, Purpose::kSelfTest);
+  for (const Tensor& field : batch_.fields) {
+    for (int64_t i = 0; i < field.shape.count(); ++i) {
+      if (field.dtype == DType::kI32) {
+        field.i32()[i] = static_cast<int32_t>(random.Below(i, static_cast<uint64_t>(classes)));
+      } else {
+        field.f32()[i] = random.Normal(i);
+      }
+    }
+  }
+}
+
+void StepRig::Step() {
+  batch_.step = step_++;
+  const StepResult result = ForwardBackward(*net_, *exchange_, batch_, state_.f32(), 1);
+  exchange_->End({batch_.samples, result.loss_sum, false});
+}
+
+}  // namespace dtrain

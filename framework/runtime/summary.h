@@ -1,0 +1,98 @@
+// summary.json: how a run ended and what came out.  Other programs rely on its keys.
+//
+// What makes no sense for a run is left out: an empty optional, string or vector is an absent key.
+// Seconds and bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+struct TestResult {
+  double loss = 0;
+  std::optional<double> accuracy;  // 0..1
+  std::optional<double> perplexity;
+  std::optional<double> bleu;
+};
+
+struct BestResult {
+  int64_t epoch = 0;
+  std::optional<double> accuracy;
+  std::optional<double> bleu;
+};
+
+struct StepSeconds {
+  double p50 = 0, p90 = 0, max = 0;
+};
+
+// Of one step's durations; they need not be sorted.  All zero for none.
+StepSeconds StepSecondsOf(std::vector<double> seconds);
+
+struct CommunicationSummary {  // sums over all ranks
+  int64_t bytes_sent = 0;
+  int64_t bytes_received = 0;
+  int64_t messages = 0;
+  double exposed_seconds = 0;  // longest of any rank
+  double compress_seconds = 0;
+  double density = 1;
+};
+
+struct WorkerSummary {
+  int rank = 0;
+  std::string node;
+  std::optional<int> group;
+  int64_t steps = 0;
+  double compute_seconds = 0;
+  double wait_seconds = 0;
+};
+
+struct StalenessSummary {
+  int64_t max = 0;
+  double mean = 0;
+  std::vector<int64_t> histogram;  // [s]: gradients of staleness s
+  int64_t clock_lead_max = 0;
+};
+
+struct PlanSummary {
+  int buckets = 0;
+  std::optional<double> predicted_seconds;  // of a step
+};
+
+struct Summary {
+  std::string status;  // "completed", "stopped", "failed"
+  int exit_code = 0;
+  std::string strategy;
+  std::string compressor;
+  std::string collective;
+  std::string model;
+  std::string dataset;
+  std::string device;
+  std::string precision;
+  std::string compute;
+  int workers = 0;
+  std::optional<int> servers;
+  int64_t global_batch = 0;
+  double epochs = 0;  // trained, fractions included
+  double steps = 0;   // samples applied / batch
+  uint64_t seed = 0;
+  double seconds = 0;
+  double samples_per_second = 0;  // without evaluation and checkpoint pauses
+  std::optional<StepSeconds> step_seconds;
+  std::optional<double> train_loss;
+  std::optional<TestResult> test;
+  std::optional<BestResult> best;
+  std::optional<CommunicationSummary> communication;
+  std::vector<WorkerSummary> workers_detail;
+  std::optional<StalenessSummary> staleness;
+  std::optional<PlanSummary> plan;
+  std::string weights_sha256;
+  std::string config_sha256;
+};
+
+// Indented JSON that ends with a newline; NaN and infinity are null.
+std::string ToJson(const Summary& summary);
+
+}  // namespace dtrain

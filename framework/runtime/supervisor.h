@@ -1,0 +1,29 @@
+// The supervisor: `--workers N` outside an MPI launch starts N ranks of this program by itself.
+//
+// It runs mpirun in a process group of its own, with the flags that a laptop or a root container
+// needs, and passes stdout and stderr through.  INT and TERM become USR1 for the ranks (finish the
+// step, checkpoint, exit 75), since mpirun itself would kill them within two seconds; a second one
+// kills all at once.  When the supervisor dies, even by kill -9, so do mpirun and the ranks.  The
+// end is told in one line, from mpirun's exit status and the ranks' status records.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+struct SupervisorOptions {
+  int ranks = 1;                       // workers and servers
+  std::vector<std::string> arguments;  // of the ranks, without the program's name.  With restarts
+                                       // they must name the run folder (--output) in full: a folder
+                                       // named after the time would be another one each time.
+  int max_restarts = 0;                // after a lost rank (exit codes 4 and 128+n), with
+                                       // --resume auto
+  std::string executable;              // empty: this program
+};
+
+// Returns the exit code of the run (README, "Exit codes").  Call it before other threads start.
+// Throws UsageError when mpirun cannot be started.
+int Supervise(const SupervisorOptions& options);
+
+}  // namespace dtrain

@@ -1,0 +1,27 @@
+// The forward and backward pass of a step over an Exchange, as every trainer and benchmark runs it.
+#pragma once
+
+#include <memory>
+
+#include "framework/comm/transport.h"
+#include "framework/core/execution_plan.h"
+#include "framework/data/dataset.h"
+#include "framework/nn/net.h"
+#include "framework/runtime/run_config.h"
+#include "framework/runtime/start_point.h"
+#include "framework/strategies/exchange.h"
+
+namespace dtrain {
+
+// Exchange::Begin, the net's step with every gradient announced, and the weights let go, so that the
+// update may happen in place; Exchange::End is the caller's.
+StepResult ForwardBackward(Net& net, Exchange& exchange, const Batch& batch, float* state,
+                           uint64_t seed);
+
+// The exchange of the config's strategy for this rank: inline for one worker, with an exchange
+// thread that owns the transport for several.
+std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const Graph& graph,
+                                       const ExecutionPlan& plan, const StartPoint& start,
+                                       int64_t epoch_samples, Transport& transport);
+
+}  // namespace dtrain

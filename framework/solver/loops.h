@@ -1,0 +1,26 @@
+// The solver's passes over memory, compiled once per instruction set (loops_isa.cc).  Elementwise,
+// or with a fixed order of additions, and without fused multiply-add: every set gives the same
+// bits.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/device/cpu/isa_dispatch.h"
+
+namespace dtrain {
+
+struct SgdStep {
+  float lr, momentum, weight_decay, gradient_scale;
+  bool nesterov;
+};
+
+// One SGD step (sgd.cc has the formulas).  velocity is null without momentum; w_out may be w_in.
+// False when a w_out is NaN or infinite.
+DTRAIN_ISA_DECLARE(bool, SgdLoop,
+                   (const SgdStep& step, int64_t count, const float* gradient, const float* w_in,
+                    float* w_out, float* velocity))
+
+// Sum of x[i]^2 in double: sixteen interleaved partial sums, then these added pairwise.
+DTRAIN_ISA_DECLARE(double, SumOfSquaresLoop, (const float* x, int64_t count))
+
+}  // namespace dtrain

@@ -1,0 +1,114 @@
+#include "framework/solver/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace dtrain {
+
+double RunProgress::share() const { return std::clamp(epochs_done / epochs_total, 0.0, 1.0); }
+
+namespace {
+
+double HalfCosine(double from, double to, double share) {
+  return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
+}
+
+Schedule ReadConstant(config::Reader&) {
+  return [](const RunProgress&) { return 1.0; };
+}
+
+double ReadFactor(config::Reader& reader) {
+  return reader.Number("factor", 0.1).Above(0).Help("multiplies the rate at each step");
+}
+
+Schedule FactorAt(std::vector<double> at, double factor) {
+  return [=](const RunProgress& progress) {
+    const auto passed = std::upper_bound(at.begin(), at.end(), progress.epochs_done) - at.begin();
+    return std::pow(factor, static_cast<double>(passed));
+  };
+}
+
+std::vector<double> ReadAt(config::Reader& reader) {
+  std::vector<double> at =
+      reader.Numbers("at", {}).Above(0).Help("epochs after which the rate is multiplied by factor");
+  if (!std::is_sorted(at.begin(), at.end())) {
+    reader.Mistake("at", "the epochs in 'at' are not in ascending order");
+  }
+  return at;
+}
+
+Schedule ReadStep(config::Reader& reader) {
+  const double every =
+      reader.Number("every", 0).Min(0).Help("epochs from one step to the next; or list them in at");
+  const std::vector<double> at = ReadAt(reader);
+  const double factor = ReadFactor(reader);
+  if ((every > 0) == !at.empty()) {
+    reader.Mistake("", "schedule 'step' needs one of 'every' and 'at'",
+                   "every: 30 steps after each 30 epochs; at: [6, 8] after epochs 6 and 8");
+  }
+  if (!at.empty() || every <= 0) return FactorAt(at, factor);
+  return [=](const RunProgress& progress) {
+    return std::pow(factor, std::floor(progress.epochs_done / every));
+  };
+}
+
+Schedule ReadMultistep(config::Reader& reader) {
+  const std::vector<double> at = ReadAt(reader);
+  const double factor = ReadFactor(reader);
+  if (at.empty()) reader.Mistake("", "schedule 'multistep' needs 'at'", "as in at: [6, 8]");
+  return FactorAt(at, factor);
+}
+
+double ReadTo(config::Reader& reader) {
+  return reader.Number("to", 0).Min(0).Max(1).Help("share of the rate left at the end");
+}
+
+Schedule ReadCosine(config::Reader& reader) {
+  const double to = ReadTo(reader);
+  return [=](const RunProgress& progress) { return HalfCosine(1, to, progress.share()); };
+}
+
+Schedule ReadPolynomial(config::Reader& reader) {
+  const double power = reader.Number("power", 1).Above(0).Help("1 falls along a straight line");
+  const double to = ReadTo(reader);
+  return [=](const RunProgress& progress) {
+    return to + (1 - to) * std::pow(1 - progress.share(), power);
+  };
+}
+
+Schedule ReadOneCycle(config::Reader& reader) {
+  const double rise =
+      reader.Number("rise", 0.3).Above(0).Below(1).Help("share of the run in which the rate rises");
+  const double start_divisor =
+      reader.Number("start_divisor", 25).Min(1).Help("the run starts at lr / start_divisor");
+  const double end_divisor =
+      reader.Number("end_divisor", 1e4).Min(1).Help("and ends at lr / start_divisor / end_divisor");
+  return [=](const RunProgress& progress) {
+    const double start = 1 / start_divisor;
+    const double share = progress.share();
+    if (share < rise) return HalfCosine(start, 1, share / rise);
+    return HalfCosine(1, start / end_divisor, (share - rise) / (1 - rise));
+  };
+}
+
+const bool registered[] = {
+    ScheduleRegistry::Add("constant", {ReadConstant, "the same rate throughout"}),
+    ScheduleRegistry::Add("step", {ReadStep, "times factor every so many epochs, or at some"}),
+    ScheduleRegistry::Add("multistep", {ReadMultistep, "times factor at the epochs listed"}),
+    ScheduleRegistry::Add("cosine", {ReadCosine, "half a cosine down to a share of the rate"}),
+    ScheduleRegistry::Add("polynomial", {ReadPolynomial, "a power of the share still to go"}),
+    ScheduleRegistry::Add("one_cycle", {ReadOneCycle, "up to the rate, then down to nearly 0"}),
+};
+
+}  // namespace
+
+Schedule ReadSchedule(config::Reader reader) {
+  const std::string name = reader.String("name", "constant")
+                               .OneOf(ScheduleRegistry::Names())
+                               .Help("how the rate changes over the run");
+  return ScheduleRegistry::Get("schedule", name).read(reader);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,76 @@
+// Stochastic gradient descent with PyTorch's meaning of the words (torch.optim.SGD, dampening 0):
+//
+//   d = gradient_scale * gradient + weight_decay * w
+//   v = momentum * v + d
+//   w = w - lr * (nesterov ? d + momentum * v : v)
+//
+// Caffe multiplies lr into v instead; the two differ only when lr changes.
+#include <algorithm>
+
+#include "framework/core/check.h"
+#include "framework/solver/loops.h"
+#include "framework/solver/solver.h"
+
+namespace dtrain {
+
+namespace {
+
+class Sgd : public Solver {
+ public:
+  explicit Sgd(config::Reader& reader) {
+    momentum_ =
+        reader.Number("momentum", 0.9).Min(0).Below(1).Help("velocity kept from step to step");
+    nesterov_ = reader.Bool("nesterov", false).Help("look ahead along the velocity");
+    weight_decay_ = reader.Number("weight_decay", 0).Min(0).Help("L2 penalty on the weights");
+    if (nesterov_ && momentum_ == 0) {
+      reader.Mistake("nesterov", "nesterov looks ahead along the velocity, and momentum is 0");
+    }
+  }
+
+  std::vector<std::string> StateNames() const override {
+    if (momentum_ == 0) return {};
+    return {"momentum"};
+  }
+
+  bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
+    DT_CHECK(args.state.size() == StateNames().size()) << args.state.size() << " state vectors";
+    const auto& entries = layout.entries;
+    auto entry = std::partition_point(entries.begin(), entries.end(), [&](const ArenaEntry& e) {
+      return e.range.end <= range.begin;
+    });
+    bool finite = true;
+    int64_t done = range.begin;
+    for (; done < range.end; ++entry) {
+      DT_CHECK(entry != entries.end()) << "range ends at " << range.end << " of " << layout.size();
+      const Range piece = {done, std::min(range.end, entry->range.end)};
+      finite &= ApplyPiece(piece.size(), piece.begin - range.begin, entry->weight_decay, args);
+      done = piece.end;
+    }
+    return finite;
+  }
+
+ private:
+  bool ApplyPiece(int64_t count, int64_t offset, bool decays, const UpdateArgs& args) const {
+    const SgdStep step = {.lr = static_cast<float>(args.lr),
+                          .momentum = static_cast<float>(momentum_),
+                          .weight_decay = decays ? static_cast<float>(weight_decay_) : 0.0f,
+                          .gradient_scale = args.gradient_scale,
+                          .nesterov = nesterov_};
+    float* velocity = args.state.empty() ? nullptr : args.state[0] + offset;
+    return DTRAIN_ISA_SELECT(isa_, SgdLoop)(step, count, args.gradient + offset,
+                                            args.weights_in + offset, args.weights_out + offset,
+                                            velocity);
+  }
+
+  const Isa isa_ = CpuIsa();
+  double momentum_ = 0;
+  double weight_decay_ = 0;
+  bool nesterov_ = false;
+};
+
+const bool registered = SolverRegistry::Add(
+    "sgd", {[](config::Reader& reader) { return std::make_shared<const Sgd>(reader); },
+            "gradient descent with momentum, Nesterov's or plain, and weight decay"});
+
+}  // namespace
+}  // namespace dtrain

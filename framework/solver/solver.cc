@@ -1,0 +1,62 @@
+#include "framework/solver/solver.h"
+
+#include <cmath>
+
+namespace dtrain {
+namespace {
+
+constexpr double kWarmupStart = 0.1;
+
+LrScaling ReadLrScaling(config::Reader& reader) {
+  const std::string name = reader.String("lr_scaling", "none")
+                               .OneOf({"none", "linear", "sqrt"})
+                               .Help("multiply the rate by the number of workers, or its root");
+  if (name == "linear") return LrScaling::kLinear;
+  return name == "sqrt" ? LrScaling::kSqrt : LrScaling::kNone;
+}
+
+double ScalingOf(LrScaling scaling, int workers) {
+  switch (scaling) {
+    case LrScaling::kNone:
+      return 1;
+    case LrScaling::kLinear:
+      return workers;
+    case LrScaling::kSqrt:
+      return std::sqrt(static_cast<double>(workers));
+  }
+  return 1;
+}
+
+}  // namespace
+
+SolverConfig ReadSolverConfig(config::Reader reader) {
+  SolverConfig config;
+  config.name = static_cast<std::string>(reader.String("name", "sgd")
+                                             .OneOf(SolverRegistry::Names())
+                                             .Help("the rule that turns gradients into weights"));
+  config.lr = reader.Number("lr", 0.01).Above(0).Help("learning rate");
+  config.solver = SolverRegistry::Get("solver", config.name).read(reader);
+  config.clip_norm = reader.Number("clip_norm", 0)
+                         .Min(0)
+                         .Help("longest the whole gradient may be (L2 norm); 0 = any length");
+  config.schedule = ReadSchedule(reader.Section("schedule", "the rate over the run"));
+  config.warmup_epochs =
+      reader.Number("warmup_epochs", 0).Min(0).Help("epochs in which the rate rises to its value");
+  config.lr_scaling = ReadLrScaling(reader);
+  return config;
+}
+
+LearningRate::LearningRate(const SolverConfig& config, double epochs_total, int workers)
+    : lr_(config.lr),
+      scaling_(ScalingOf(config.lr_scaling, workers)),
+      epochs_total_(epochs_total),
+      warmup_epochs_(config.warmup_epochs),
+      schedule_(config.schedule) {}
+
+double LearningRate::At(double epochs_done) const {
+  const double rate = lr_ * scaling_ * schedule_({epochs_done, epochs_total_});
+  if (epochs_done >= warmup_epochs_) return rate;
+  return rate * (kWarmupStart + (1 - kWarmupStart) * epochs_done / warmup_epochs_);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,93 @@
+// Solver ("optimizer" elsewhere; the word is Caffe's): turns gradients into new weights.
+//
+// A Solver is an immutable rule; all that changes from step to step lies in named state vectors
+// that its caller owns (one arena each, same layout as the weights, zero at the start) and saves in
+// checkpoints.  It works on any Range of the arenas, so that a fusion bucket, a server shard or a
+// 1 MB slice is updated as soon as its gradient is complete; ranges may cut parameters.  Updating
+// the pieces of a range in any order gives the same bits as updating it whole, on every instruction
+// set.  Safe to use from several threads on disjoint ranges.
+//
+//   SolverConfig config = ReadSolverConfig(root.Section("solver"));
+//   const LearningRate lr(config, epochs, workers);
+//   config.solver->Apply(layout, range, {.lr = lr.At(epochs_done), .gradient = ..., ...});
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/config/reader.h"
+#include "framework/core/layout.h"
+#include "framework/core/registry.h"
+#include "framework/solver/schedule.h"
+
+namespace dtrain {
+
+// What one update reads and writes.  Every pointer addresses element `range.begin` of its arena (so
+// that a server may hold its shard only).
+struct UpdateArgs {
+  double lr = 0;
+  float gradient_scale = 1;  // multiplies the gradient first (clip.h)
+  const float* gradient = nullptr;
+  const float* weights_in = nullptr;
+  float* weights_out = nullptr;   // may be weights_in, or another Blob version
+  std::span<float* const> state;  // in StateNames() order, updated in place
+};
+
+class Solver {
+ public:
+  virtual ~Solver() = default;
+
+  // {"momentum"}; empty when the rule keeps nothing.
+  virtual std::vector<std::string> StateNames() const = 0;
+
+  // Updates `range` in one pass.  False when a weight it wrote is NaN or infinite.
+  [[nodiscard]] virtual bool Apply(const ArenaLayout& layout, Range range,
+                                   const UpdateArgs& args) const = 0;
+};
+
+struct SolverEntry {
+  std::function<std::shared_ptr<const Solver>(config::Reader&)> read;  // reads its own keys
+  std::string help;
+};
+
+using SolverRegistry = Registry<SolverEntry>;
+
+enum class LrScaling { kNone, kLinear, kSqrt };
+
+struct SolverConfig {
+  std::string name;                      // "sgd"
+  std::shared_ptr<const Solver> solver;  // stateless, so shared by all who update
+  double lr = 0;
+  double clip_norm = 0;  // 0: no clipping
+  Schedule schedule;
+  double warmup_epochs = 0;
+  LrScaling lr_scaling = LrScaling::kNone;
+};
+
+// Reads the `solver` section.  Mistakes are noted in the reader's document (see config::Reader),
+// the result is then valid but meaningless.
+SolverConfig ReadSolverConfig(config::Reader reader);
+
+// lr x scaling x schedule x warm-up, as a pure function of the samples applied.
+class LearningRate {
+ public:
+  LearningRate(const SolverConfig& config, double epochs_total, int workers);
+
+  // Rate of a step that starts after `epochs_done` = samples applied / samples of an epoch. Warm-up
+  // rises linearly from a tenth of the rate, over the schedule's own curve.
+  double At(double epochs_done) const;
+
+  // What `lr_scaling` multiplied the configured rate by (1 for none): 4 workers give 4 or 2.
+  double scaling() const { return scaling_; }
+
+ private:
+  double lr_;
+  double scaling_;
+  double epochs_total_;
+  double warmup_epochs_;
+  Schedule schedule_;
+};
+
+}  // namespace dtrain

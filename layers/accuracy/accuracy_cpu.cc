@@ -1,0 +1,49 @@
+// Accuracy on the CPU, implementation "direct".
+#include <cmath>
+
+#include "framework/nn/kernel.h"
+
+namespace dtrain {
+namespace {
+
+bool IsCorrect(const float* x, int64_t classes, int32_t label) {
+  int64_t best = 0;
+  bool has_nan = std::isnan(x[0]);
+  for (int64_t c = 1; c < classes; ++c) {
+    has_nan |= std::isnan(x[c]);
+    if (x[c] > x[best]) best = c;
+  }
+  return best == label && !has_nan;
+}
+
+class AccuracyDirect : public Kernel {
+ public:
+  explicit AccuracyDirect(const KernelRequest& request)
+      : batch_(request.inputs[0][0]), classes_(request.inputs[0][1]) {}
+
+  void Forward(const KernelArgs& args) override {
+    for (int64_t n = 0; n < batch_; ++n) {
+      const float* x = args.inputs[0].f32() + n * classes_;
+      args.outputs[0].f32()[n] = IsCorrect(x, classes_, args.inputs[1].i32()[n]) ? 1.0f : 0.0f;
+    }
+  }
+
+  void Backward(const KernelArgs&) override {}  // a count has no gradient
+
+ private:
+  const int64_t batch_, classes_;
+};
+
+std::optional<KernelOffer> OfferAccuracyDirect(const KernelRequest& request) {
+  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
+  return AllPlain(request);
+}
+
+std::unique_ptr<Kernel> MakeAccuracyDirect(const KernelRequest& request, const KernelOffer&) {
+  return std::make_unique<AccuracyDirect>(request);
+}
+
+DTRAIN_KERNEL("accuracy", "direct", OfferAccuracyDirect, MakeAccuracyDirect);
+
+}  // namespace
+}  // namespace dtrain

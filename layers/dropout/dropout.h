@@ -1,0 +1,37 @@
+// Inverted dropout.  In training y = x / (1 - ratio) with probability 1 - ratio, else 0; identity
+// in evaluation.  (PyTorch Dropout(p), Caffe Dropout.)
+//
+// Element i of the sample at position p of the global batch is dropped when
+//   Random(seed, Purpose::kDropout, layer index, step * 2^20 + p).Bits(i) < ratio * 2^32,
+// so the mask depends on neither the number of workers nor of threads, and backward draws it again
+// instead of keeping it.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/core/random.h"
+#include "framework/nn/layer.h"
+
+namespace dtrain {
+
+class Dropout : public Layer {
+ public:
+  void Configure(config::Reader& reader) override;
+  std::vector<Shape> InferShapes(std::span<const Shape> inputs) override { return {inputs[0]}; }
+  Cost CostOf(std::span<const Shape> inputs) const override;
+
+  double ratio() const { return ratio_; }
+  uint32_t threshold() const;  // dropped below this
+  float scale() const;         // 1 / (1 - ratio)
+
+ private:
+  double ratio_ = 0;
+};
+
+// The numbers that decide about one sample.
+inline Random DropoutRandom(uint64_t seed, uint64_t layer_index, uint64_t step, int64_t position) {
+  return Random(seed, Purpose::kDropout, layer_index,
+                (step << 20) + static_cast<uint64_t>(position));
+}
+
+}  // namespace dtrain

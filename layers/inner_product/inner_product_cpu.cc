@@ -1,0 +1,103 @@
+// Inner product on the CPU, implementation "gemm".
+//
+// Forward is our own product.  dnnl_sgemm takes other code paths for other row counts, so the
+// output of a sample changes with the batch it is in (oneDNN 2.6: AVX-512 below 16 rows, AVX2
+// whenever rows mod 6 is 1 to 3, and with two threads wherever it splits the depth), which the
+// contract of a Kernel forbids.  Here every output is one fixed chain of additions, whatever the
+// batch and the threads. Backward sums over the batch anyway and is dnnl_sgemm's.
+#include <oneapi/dnnl/dnnl.h>
+
+#include "framework/core/check.h"
+#include "framework/core/range.h"
+#include "framework/device/cpu/reorder.h"
+#include "framework/nn/kernel.h"
+#include "layers/inner_product/inner_product.h"
+#include "layers/inner_product/inner_product_loops.h"
+
+namespace dtrain {
+namespace {
+
+// Row-major C [m, n] = op(A) B, or += when `add`; op(A) is [m, k], transposed in memory for 'T'.
+void Multiply(char trans_a, int64_t m, int64_t n, int64_t k, const float* a, const float* b,
+              bool add, float* c) {
+  const int64_t lda = trans_a == 'T' ? m : k;
+  const dnnl_status_t status =
+      dnnl_sgemm(trans_a, 'N', m, n, k, 1.0f, a, lda, b, n, add ? 1.0f : 0.0f, c, n);
+  DT_CHECK(status == dnnl_success) << "dnnl_sgemm " << m << "x" << n << "x" << k << ": " << status;
+}
+
+class InnerProductGemm : public Kernel {
+ public:
+  explicit InnerProductGemm(const KernelRequest& request)
+      : x_{request.inputs[0][0], request.inputs[0].CountFrom(1)},
+        y_(request.outputs[0]),
+        relu_(request.fused_relu),
+        device_(request.device) {
+    // Waking a second thread costs about what 2 million multiply-adds do.
+    if (x_.count() * y_[1] < 2'000'000) device_.threads = 1;
+  }
+
+  KernelNeeds Needs() const override {
+    KernelNeeds needs;
+    needs.scratch_bytes = static_cast<size_t>(XFloats() + YFloats()) * sizeof(float);
+    needs.backward_reads_inputs = true;
+    needs.backward_reads_outputs = relu_;
+    return needs;
+  }
+
+  void Forward(const KernelArgs& args) override {
+    float* const x = static_cast<float*>(args.scratch);
+    float* const y = x + XFloats();
+    Reorder({args.inputs[0].data, x_}, {x, x_, DType::kF32, Format::kBatchBlocked}, device_);
+    const float* bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
+    const BlockedProduct product = {.x = x,
+                                    .w = args.params[0].f32(),
+                                    .bias = bias,
+                                    .y = y,
+                                    .blocks = XFloats() / (x_[1] * kBatchBlock),
+                                    .in = x_[1],
+                                    .out = y_[1],
+                                    .relu = relu_};
+#pragma omp parallel for num_threads(device_.threads)
+    for (int part = 0; part < device_.threads; ++part) {
+      const Range outputs = SplitEvenly({0, y_[1]}, device_.threads, part);
+      DTRAIN_ISA_SELECT(device_.isa, MultiplyBlocked)(product, outputs.begin, outputs.end);
+    }
+    Reorder({y, y_, DType::kF32, Format::kBatchBlocked}, {args.outputs[0].data, y_}, device_);
+  }
+
+  void Backward(const KernelArgs& args) override {
+    const int64_t batch = x_[0], in = x_[1], out = y_[1];
+    float* const dy = args.output_gradients[0].f32();
+    DTRAIN_ISA_SELECT(device_.isa, MaskAndSumRows)
+    (dy, relu_ ? args.outputs[0].f32() : nullptr, batch, out, args.accumulate,
+     args.params.size() > 1 ? args.param_gradients[1].f32() : nullptr);
+    Multiply('T', out, in, batch, dy, args.inputs[0].f32(), args.accumulate,
+             args.param_gradients[0].f32());
+    if (args.input_gradients[0].data == nullptr) return;
+    Multiply('N', batch, in, out, dy, args.params[0].f32(), false, args.input_gradients[0].f32());
+  }
+
+ private:
+  int64_t XFloats() const { return StoredCount(x_, Format::kBatchBlocked); }
+  int64_t YFloats() const { return StoredCount(y_, Format::kBatchBlocked); }
+
+  const Shape x_;  // flattened: [N, I]
+  const Shape y_;
+  const bool relu_;
+  Device device_;
+};
+
+std::optional<KernelOffer> OfferInnerProductGemm(const KernelRequest& request) {
+  if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
+  return AllPlain(request);
+}
+
+std::unique_ptr<Kernel> MakeInnerProductGemm(const KernelRequest& request, const KernelOffer&) {
+  return std::make_unique<InnerProductGemm>(request);
+}
+
+DTRAIN_KERNEL("inner_product", "gemm", OfferInnerProductGemm, MakeInnerProductGemm);
+
+}  // namespace
+}  // namespace dtrain

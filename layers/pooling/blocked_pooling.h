@@ -1,0 +1,36 @@
+// The loops of pooling on batch_blocked images (device/tensor.h): one image plane of sixteen
+// samples, [rows, columns, 16], at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/device/cpu/isa_dispatch.h"
+
+namespace dtrain {
+
+struct PoolingPlane {
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t out_height = 0;
+  int64_t out_width = 0;
+  int64_t kernel = 0;
+  int64_t stride = 0;
+  int64_t pad = 0;
+};
+
+// In `winners`: no pixel of the window takes the gradient, for ReLU has closed.
+inline constexpr uint8_t kNoWinner = 255;
+
+// y = largest of each window, then max(0, .) if `relu`.  winners (may be null) gets, for each
+// element of y, the place of the first largest in its window, row * kernel + column, or kNoWinner.
+DTRAIN_ISA_DECLARE(void, MaxPoolPlane,
+                   (const PoolingPlane& plane, const float* x, bool relu, float* y,
+                    uint8_t* winners))
+DTRAIN_ISA_DECLARE(void, MaxPoolPlaneBackward,
+                   (const PoolingPlane& plane, const float* dy, const uint8_t* winners, float* dx))
+
+DTRAIN_ISA_DECLARE(void, AveragePoolPlane, (const PoolingPlane& plane, const float* x, float* y))
+DTRAIN_ISA_DECLARE(void, AveragePoolPlaneBackward,
+                   (const PoolingPlane& plane, const float* dy, float* dx))
+
+}  // namespace dtrain

@@ -1,0 +1,95 @@
+// Pooling on the CPU, implementation "batch_blocked": for an input that already is batch_blocked.
+#include "framework/nn/kernel.h"
+#include "layers/pooling/blocked_pooling.h"
+#include "layers/pooling/pooling.h"
+
+namespace dtrain {
+namespace {
+
+class PoolingBlocked : public Kernel {
+ public:
+  explicit PoolingBlocked(const KernelRequest& request)
+      : device_(request.device),
+        is_max_(static_cast<const Pooling&>(*request.layer).is_max()),
+        relu_(request.fused_relu),
+        training_(request.mode == Mode::kTrain),
+        planes_((request.inputs[0][0] + kBatchBlock - 1) / kBatchBlock * request.inputs[0][1]),
+        plane_(PlaneOf(request)) {}
+
+  KernelNeeds Needs() const override {
+    KernelNeeds needs;
+    if (is_max_ && training_) needs.saved_bytes = planes_ * OutputFloats();
+    return needs;
+  }
+
+  void Forward(const KernelArgs& args) override {
+    uint8_t* const winners = training_ ? static_cast<uint8_t*>(args.saved) : nullptr;
+#pragma omp parallel for num_threads(device_.threads)
+    for (int64_t i = 0; i < planes_; ++i) {
+      const float* const x = args.inputs[0].f32() + i * InputFloats();
+      float* const y = args.outputs[0].f32() + i * OutputFloats();
+      if (is_max_) {
+        DTRAIN_ISA_SELECT(device_.isa, MaxPoolPlane)
+        (plane_, x, relu_, y, winners == nullptr ? nullptr : winners + i * OutputFloats());
+      } else {
+        DTRAIN_ISA_SELECT(device_.isa, AveragePoolPlane)(plane_, x, y);
+      }
+    }
+  }
+
+  void Backward(const KernelArgs& args) override {
+    if (args.input_gradients[0].data == nullptr) return;
+    const uint8_t* const winners = static_cast<const uint8_t*>(args.saved);
+#pragma omp parallel for num_threads(device_.threads)
+    for (int64_t i = 0; i < planes_; ++i) {
+      const float* const dy = args.output_gradients[0].f32() + i * OutputFloats();
+      float* const dx = args.input_gradients[0].f32() + i * InputFloats();
+      if (is_max_) {
+        DTRAIN_ISA_SELECT(device_.isa, MaxPoolPlaneBackward)
+        (plane_, dy, winners + i * OutputFloats(), dx);
+      } else {
+        DTRAIN_ISA_SELECT(device_.isa, AveragePoolPlaneBackward)(plane_, dy, dx);
+      }
+    }
+  }
+
+ private:
+  static PoolingPlane PlaneOf(const KernelRequest& request) {
+    const auto& layer = static_cast<const Pooling&>(*request.layer);
+    return {.height = request.inputs[0][2],
+            .width = request.inputs[0][3],
+            .out_height = request.outputs[0][2],
+            .out_width = request.outputs[0][3],
+            .kernel = layer.kernel(),
+            .stride = layer.stride(),
+            .pad = layer.pad()};
+  }
+  int64_t InputFloats() const { return plane_.height * plane_.width * kBatchBlock; }
+  int64_t OutputFloats() const { return plane_.out_height * plane_.out_width * kBatchBlock; }
+
+  const Device device_;
+  const bool is_max_;
+  const bool relu_;
+  const bool training_;
+  const int64_t planes_;
+  const PoolingPlane plane_;
+};
+
+std::optional<KernelOffer> OfferPoolingBlocked(const KernelRequest& request) {
+  if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
+  if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
+  KernelOffer offer;
+  offer.inputs = {Format::kBatchBlocked};
+  offer.outputs = {Format::kBatchBlocked};
+  offer.preference = request.available[0] == Format::kBatchBlocked ? 10 : -10;
+  return offer;
+}
+
+std::unique_ptr<Kernel> MakePoolingBlocked(const KernelRequest& request, const KernelOffer&) {
+  return std::make_unique<PoolingBlocked>(request);
+}
+
+DTRAIN_KERNEL("pooling", "batch_blocked", OfferPoolingBlocked, MakePoolingBlocked);
+
+}  // namespace
+}  // namespace dtrain
