@@ -158,8 +158,8 @@ DoctorFacts GatherDoctorFacts() {
                      {"Open MPI headers", fmt::format("{}.{}.{}", OMPI_MAJOR_VERSION,
                                                       OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)},
                      {"yaml-cpp", DTRAIN_YAML_CPP_VERSION},
-                     {"libarchive", archive_version_details()},
-                     {"libcurl", curl_version()},
+                     {"libarchive", archive_version_string()},
+                     {"libcurl", curl_version_info(CURLVERSION_NOW)->version},
                      {"OpenSSL", OpenSSL_version(OPENSSL_VERSION)}};
   facts.mpirun = FindMpirun();
   facts.isa = IsaName(CpuIsa());

@@ -20,7 +20,8 @@ void SleepExactly(Nanos duration) {
 }  // namespace
 
 Nanos Backoff::NextSleep(Nanos now) {
-  if (last_ >= 0) spun_ += std::min(now - last_, kPollMax);
+  const Nanos polled = last_ < 0 ? 0 : now - last_;
+  spun_ += polled >= kSlice ? kSpin : std::min(polled, kPollMax);
   last_ = now;
   if (spun_ >= kSpin) sleep_ = std::clamp(2 * sleep_, kSleepMin, kSleepMax);
   return sleep_;

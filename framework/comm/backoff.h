@@ -3,8 +3,10 @@
 // First it yields until it has polled for about 50 us of its own time: a message that is on its way
 // is then seen within a microsecond, and a peer that shares the core gets the core.  The time in
 // which others ran on it does not count, so that more ranks than cores do not put one another to
-// sleep while they work.  After that it sleeps, 20 us at first, then longer each time up to 200 us,
-// so that a rank that waits for long does not hold a core.
+// sleep while they exchange; but when a yield has cost a scheduler's whole slice, somebody computes
+// there, and sleeping is the quicker way to get the core back.  After that it sleeps, 20 us at
+// first, then longer each time up to 200 us, so that a rank that waits for long does not hold a
+// core.
 //
 //   Backoff backoff;
 //   while (!transport.Test(request)) backoff.Pause();
@@ -18,6 +20,7 @@ class Backoff {
  public:
   static constexpr Nanos kSpin = 50'000;
   static constexpr Nanos kPollMax = 1'000;  // what one poll counts at most
+  static constexpr Nanos kSlice = 1'000'000;
   static constexpr Nanos kSleepMin = 20'000;
   static constexpr Nanos kSleepMax = 200'000;
 

@@ -3,8 +3,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include <cerrno>
-#include <cstring>
+#include <fstream>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,14 +47,21 @@ struct FreeArchive {
 };
 using ArchivePointer = std::unique_ptr<struct archive, FreeArchive>;
 
-// libarchive lets content through unfiltered when it is not what the filter wants, so the filter
-// that took it is asked afterwards.
-void CheckFilter(struct archive* a, const fs::path& path, int wanted) {
-  if (wanted == ARCHIVE_FILTER_NONE || archive_filter_code(a, 0) == wanted) return;
-  const bool gzip = wanted == ARCHIVE_FILTER_GZIP;
+// libarchive lets content through unfiltered when it is not what the filter wants, so the first
+// bytes are looked at here.
+void CheckMagic(const fs::path& path, int filter) {
+  if (filter == ARCHIVE_FILTER_NONE) return;
+  const bool gzip = filter == ARCHIVE_FILTER_GZIP;
+  const std::string_view wanted = gzip ? "\x1f\x8b"
+                                       : "\xfd"
+                                         "7zXZ";
+  std::string found(wanted.size(), '\0');
+  std::ifstream(path, std::ios::binary)
+      .read(found.data(), static_cast<std::streamsize>(found.size()));
+  if (found == wanted) return;
   throw DataError(
       fmt::format("{} is not {} file: it does not begin with the bytes {}", path.string(),
-                  gzip ? "a gzip" : "an xz", gzip ? "1f 8b" : "fd 37 7a 58"),
+                  gzip ? "a gzip" : "an xz", gzip ? "1f 8b" : "fd 37 7a 58 5a"),
       "a download may have saved an error page, or the file was unpacked but kept its name");
 }
 
@@ -64,6 +71,7 @@ ArchivePointer Open(const fs::path& path, const Kind& kind) {
     throw DataError(fmt::format("cannot open {}: {}", path.string(),
                                 error ? error.message() : "not a regular file"));
   }
+  CheckMagic(path, kind.filter);
   ArchivePointer a(archive_read_new());
   if (!a) throw std::bad_alloc();
   if (kind.filter == ARCHIVE_FILTER_GZIP) archive_read_support_filter_gzip(a.get());
@@ -74,9 +82,7 @@ ArchivePointer Open(const fs::path& path, const Kind& kind) {
     archive_read_support_format_raw(a.get());
     archive_read_support_format_empty(a.get());
   }
-  const int status = archive_read_open_filename(a.get(), path.c_str(), kBlockBytes);
-  CheckFilter(a.get(), path, kind.filter);
-  if (status != ARCHIVE_OK) {
+  if (archive_read_open_filename(a.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
     throw DataError(fmt::format("cannot open {}: {}", path.string(), archive_error_string(a.get())),
                     "fetch the file again");
   }

@@ -120,9 +120,7 @@ class Transfer {
   DownloadResult Run() {
     const CURLcode code = curl_easy_perform(curl_.get());
     part_.CheckWritten();
-    DownloadResult result = Judge(code);
-    result.new_bytes = received_;
-    return result;
+    return Judge(code);
   }
 
  private:
@@ -153,28 +151,30 @@ class Transfer {
   }
 
   DownloadResult Judge(CURLcode code) {
-    using End = DownloadResult::End;
     if (too_long_) {
-      return {End::kRefused,
-              fmt::format("the file there is longer than the {} bytes expected", limits_.bytes)};
+      return Failed(
+          false, fmt::format("the file there is longer than the {} bytes expected", limits_.bytes));
     }
     if (code == CURLE_OK) return {};
     if (code == CURLE_HTTP_RETURNED_ERROR) {
-      // Nothing is left after what is here, or the file there is shorter than it: start anew.
-      if (Status() == kRangeNotSatisfiable && resumed_at_ > 0 && part_.Empty()) {
-        return {End::kBroken, "HTTP 416 (the file there ends before the part that is here)"};
-      }
-      return {End::kRefused, fmt::format("HTTP {}", Status())};
+      // The file there ends before the part that is here, or the server knows no ranges: start
+      // anew.
+      const bool anew = Status() == kRangeNotSatisfiable && resumed_at_ > 0 && part_.Empty();
+      return Failed(anew, fmt::format("HTTP {}", Status()));
     }
     const std::string have = limits_.bytes > 0
                                  ? fmt::format("{} of {} bytes here", part_.size(), limits_.bytes)
                                  : fmt::format("{} bytes here", part_.size());
-    if (code == CURLE_OPERATION_TIMEDOUT && received_ + Status() > 0) {
-      return {End::kBroken, fmt::format("the server stalled: nothing came for {} s ({})",
-                                        limits_.stall_seconds, have)};
+    if (code == CURLE_OPERATION_TIMEDOUT && Status() > 0) {
+      return Failed(received_ > 0, fmt::format("the server stalled: nothing came for {} s ({})",
+                                               limits_.stall_seconds, have));
     }
     const char* reason = reason_[0] != '\0' ? reason_.data() : curl_easy_strerror(code);
-    return {End::kBroken, fmt::format("{} ({})", reason, have)};
+    return Failed(received_ > 0, fmt::format("{} ({})", reason, have));
+  }
+
+  static DownloadResult Failed(bool again, const std::string& message) {
+    return {false, again, message};
   }
 
   CurlPointer curl_ = NewCurl();

@@ -14,15 +14,9 @@ struct DownloadLimits {
 };
 
 struct DownloadResult {
-  enum class End {
-    kWhole,    // the server sent all it meant to
-    kBroken,   // the connection broke or stalled: taking it up again may help
-    kRefused,  // the server has no such file, or a larger one: try another
-  };
-  End end = End::kWhole;
-  std::string
-      message;  // why not kWhole: "HTTP 404", "nothing came for 30 s (1000 of 9912422 bytes)"
-  int64_t new_bytes = 0;  // that this transfer added
+  bool whole = true;    // the server sent all it meant to
+  bool again = false;   // it broke off after bringing something: taking it up again may help
+  std::string message;  // why not whole: "HTTP 404", "the server stalled: nothing came for 30 s"
 };
 
 // Appends the rest of `url` to `part`, or writes it anew when the server ignores ranges.  `label`

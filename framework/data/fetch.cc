@@ -52,8 +52,9 @@ class Fetch {
   void Run() {
     const std::string wrong = CheckFile(file_, path_);
     if (wrong.empty()) return options_.say(fmt::format("{}: already here", file_.name));
-    if (wrong != "missing")
+    if (wrong != "missing") {
       options_.say(fmt::format("{}: {}; fetching it again", file_.name, wrong));
+    }
     if (PartIsComplete() && Publish().empty()) return;
     for (const std::string& url : file_.urls) {
       const std::string problem = Try(url);
@@ -75,9 +76,8 @@ class Fetch {
     const DownloadLimits limits{file_.bytes, options_.stall_seconds, options_.connect_seconds};
     for (int tries = 1;; ++tries) {
       const DownloadResult result = Download(url, part_, file_.name, limits);
-      if (result.end == DownloadResult::End::kWhole || PartIsComplete()) return Publish();
-      const bool again = result.end == DownloadResult::End::kBroken && result.new_bytes > 0;
-      if (!again || tries == kMaxTries) return result.message;
+      if (result.whole || PartIsComplete()) return Publish();
+      if (!result.again || tries == kMaxTries) return result.message;
       options_.say(fmt::format("{}: {}; going on from there", file_.name, result.message));
       std::this_thread::sleep_for(std::chrono::seconds(options_.retry_seconds));
     }

@@ -85,6 +85,8 @@ herr_t CollectName(hid_t, const char* name, const H5L_info_t*, void* out) {
 Hdf5Builder::Hdf5Builder() {
   SilenceHdf5();
   const Hdf5Handle access = Properties(H5P_FILE_ACCESS);
+  // The default driver asks for the real path of a link and finds that a file in memory has none.
+  Built(H5Pset_fapl_stdio(access.get()), "a file");
   // This format has checksums in its own structures, too.
   Built(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), "a file");
   const std::string path = memory_.path();

@@ -18,20 +18,6 @@ std::string Counted(int64_t count, const std::string& word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
-// The rank that has computed longest so far, from the supervisor's status records; -1: unknown.
-int SlowestRank() {
-  const char* folder = std::getenv(kStatusFolderVariable);
-  if (folder == nullptr) return -1;
-  int slowest = -1;
-  double most = 0;
-  for (const RankStatus& status : ReadStatusRecords(folder)) {
-    if (status.compute_seconds <= most) continue;
-    most = status.compute_seconds;
-    slowest = status.rank;
-  }
-  return slowest;
-}
-
 }  // namespace
 
 RunOutputs::RunOutputs(const RunConfig& config, bool root)
@@ -68,7 +54,7 @@ void RunOutputs::Step(const StepFacts& facts) {
   const int64_t step = facts.at.step;
   const bool due = facts.last || step <= first_step_ + config_.log_first_steps ||
                    step % config_.log_every_steps == 0;
-  if (due) slowest_ = SlowestRank();
+  if (due) slowest_ = SlowestRank(ReadStatusRecords(StatusFolder()));
   progress_->Update(ProgressPoint{facts.at.epoch + 1, step, facts.loss, slowest_}, WallNow());
   if (!due) return;
   metrics_->Write(StepMetrics{facts.at, facts.loss, facts.learning_rate, facts.samples_per_second,

@@ -41,6 +41,7 @@ StopSignals::StopSignals() {
 
 StopSignals::~StopSignals() {
   for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &former[i], nullptr);
+  first_signal = 0;
   installed = false;
 }
 

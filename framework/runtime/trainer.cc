@@ -94,13 +94,18 @@ class Trainer {
 };
 
 TrainResult Trainer::Run() {
-  Say(Doing::kLoading);
-  SetUp();
-  const ExitCode code = Loop();
-  TrainResult result{code, Summarize(code)};
-  outputs_.Finish(result.summary);
-  status_.End(static_cast<int>(code));
-  return result;
+  try {
+    Say(Doing::kLoading);
+    SetUp();
+    const ExitCode code = Loop();
+    TrainResult result{code, Summarize(code)};
+    outputs_.Finish(result.summary);
+    status_.End(static_cast<int>(code));
+    return result;
+  } catch (const Error& error) {
+    status_.End(static_cast<int>(error.code()), error.what());
+    throw;
+  }
 }
 
 void Trainer::SetUp() {

@@ -98,9 +98,9 @@ int64_t TileSize(int64_t count, int64_t most) {
   return (count + tiles - 1) / tiles;
 }
 
-struct TileShape {
-  int64_t pixels, outputs;
-};
+DTRAIN_INLINE int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
+
+}  // namespace
 
 // The tile that takes the fewest multiply-adds and loads, which cost about half as much.
 TileShape ChooseTile(const BlockedConvolution& conv) {
@@ -117,13 +117,9 @@ TileShape ChooseTile(const BlockedConvolution& conv) {
   return best;
 }
 
-DTRAIN_INLINE int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
-
-}  // namespace
-
-void ForwardRow(const BlockedConvolution& conv, const float* x, const float* w, const float* bias,
-                bool relu, int64_t row, float* y) {
-  const auto [pixels, outputs] = ChooseTile(conv);
+void ForwardRow(const BlockedConvolution& conv, const TileShape& shape, const float* x,
+                const float* w, const float* bias, bool relu, int64_t row, float* y) {
+  const auto [pixels, outputs] = shape;
   const TileFunction compute =
       Pick(conv.kernel, static_cast<int>(pixels), static_cast<int>(outputs));
   const int64_t filter = conv.channels * conv.kernel * conv.kernel;

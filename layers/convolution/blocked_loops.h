@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "framework/device/cpu/isa_dispatch.h"
+#include "framework/core/isa_dispatch.h"
 
 namespace dtrain {
 
@@ -30,10 +30,19 @@ struct WeightPiece {
   int64_t outputs = 0;
 };
 
+// What ForwardRow computes at a time: pixels of a row x outputs.
+struct TileShape {
+  int64_t pixels = 0;
+  int64_t outputs = 0;
+};
+
+// The tile for these sizes; to be asked once.
+DTRAIN_ISA_DECLARE(TileShape, ChooseTile, (const BlockedConvolution& conv))
+
 // Row `row` of y, all outputs: y = x * w + bias, then max(0, .) if `relu`.  bias may be null.
 DTRAIN_ISA_DECLARE(void, ForwardRow,
-                   (const BlockedConvolution& conv, const float* x, const float* w,
-                    const float* bias, bool relu, int64_t row, float* y))
+                   (const BlockedConvolution& conv, const TileShape& shape, const float* x,
+                    const float* w, const float* bias, bool relu, int64_t row, float* y))
 
 // Row `row` of the gradient of the padded input, all channels.  dx: where the row of channel 0
 // goes; the next channel's is `channel_stride` floats further.

@@ -52,6 +52,7 @@ class ConvolutionBlocked : public Kernel {
   const int64_t pad_;
   const bool relu_;
   BlockedConvolution conv_;
+  TileShape tile_;
   int64_t pieces_;
   int64_t piece_outputs_;
 };
@@ -71,6 +72,7 @@ ConvolutionBlocked::ConvolutionBlocked(const KernelRequest& request)
            .out_height = y[2],
            .out_width = y[3],
            .kernel = static_cast<const Convolution&>(*request.layer).kernel()};
+  tile_ = DTRAIN_ISA_SELECT(device_.isa, ChooseTile)(conv_);
   const int64_t most = DTRAIN_ISA_SELECT(device_.isa, MaxPieceOutputs)(conv_.kernel);
   pieces_ = std::max((conv_.outputs + most - 1) / most,
                      std::min<int64_t>(device_.threads, conv_.outputs));
@@ -116,7 +118,7 @@ void ConvolutionBlocked::Forward(const KernelArgs& args) {
   for (int64_t i = 0; i < blocks_ * conv_.out_height; ++i) {
     const int64_t block = i / conv_.out_height;
     DTRAIN_ISA_SELECT(device_.isa, ForwardRow)
-    (conv_, x + block * conv_.channels * InputPlane(), w, bias, relu_, i % conv_.out_height,
+    (conv_, tile_, x + block * conv_.channels * InputPlane(), w, bias, relu_, i % conv_.out_height,
      args.outputs[0].f32() + block * conv_.outputs * OutputPlane());
   }
 }

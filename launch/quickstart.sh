@@ -1,0 +1,19 @@
+#!/bin/sh
+# From a fresh clone to a trained model: installs what is missing, builds dtrain, trains LeNet-5 with
+# two workers on the generated `digits` images, and says how well it does and where the results are.
+#
+#   launch/quickstart.sh [--set key=value]...      further arguments go to `dtrain train`
+set -eu
+cd "$(dirname "$0")/.."
+
+launch/install-packages.sh
+cmake -S . -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DDTRAIN_TESTS=OFF
+cmake --build build/release --target dtrain
+
+output="runs/quickstart-$(date +%Y%m%d-%H%M%S)"
+build/release/dtrain train --config configs/runs/quickstart.yaml --workers 2 --output "$output" "$@"
+
+accuracy=$(tr -d ' \n' <"$output/summary.json" | sed -n 's/.*"test":{[^}]*"accuracy":\([0-9.]*\).*/\1/p')
+echo
+echo "Test accuracy: $accuracy"
+echo "Results:       $output   (summary.json, metrics.jsonl, checkpoints/)"

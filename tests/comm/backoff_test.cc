@@ -1,0 +1,55 @@
+#include "framework/comm/backoff.h"
+
+#include <gtest/gtest.h>
+
+namespace dtrain {
+namespace {
+
+// Pauses every `step` nanoseconds of a made-up clock.
+int PausesBeforeTheFirstSleep(Nanos step) {
+  Backoff backoff;
+  int pauses = 0;
+  for (Nanos now = 0; backoff.NextSleep(now) == 0; now += step) ++pauses;
+  return pauses;
+}
+
+TEST(Backoff, YieldsForFiftyMicrosecondsOfPolling) {
+  EXPECT_EQ(PausesBeforeTheFirstSleep(500), 100);
+  EXPECT_EQ(PausesBeforeTheFirstSleep(1'000), 50);
+}
+
+TEST(Backoff, TimeInWhichOthersRanDoesNotCount) {
+  EXPECT_EQ(PausesBeforeTheFirstSleep(300'000), 50);
+}
+
+TEST(Backoff, SleepsAtOnceWhenAYieldCostAWholeSlice) {
+  EXPECT_EQ(PausesBeforeTheFirstSleep(Backoff::kSlice), 1);
+}
+
+TEST(Backoff, ThenSleepsTwiceAsLongEachTimeUpToABound) {
+  Backoff backoff;
+  Nanos now = 0;
+  for (; backoff.NextSleep(now) == 0; now += 1'000) {
+  }
+  EXPECT_EQ(backoff.NextSleep(now += 20'000), 2 * Backoff::kSleepMin);
+  EXPECT_EQ(backoff.NextSleep(now += 40'000), 4 * Backoff::kSleepMin);
+  EXPECT_EQ(backoff.NextSleep(now += 80'000), 8 * Backoff::kSleepMin);
+  EXPECT_EQ(backoff.NextSleep(now += 160'000), Backoff::kSleepMax);
+  EXPECT_EQ(backoff.NextSleep(now += 200'000), Backoff::kSleepMax);
+}
+
+TEST(Backoff, ResetYieldsAgain) {
+  Backoff backoff;
+  for (Nanos now = 0; backoff.NextSleep(now) == 0; now += 1'000) {
+  }
+  backoff.Reset();
+  EXPECT_EQ(backoff.NextSleep(1'000'000), 0);
+}
+
+TEST(Backoff, PauseComesBack) {
+  Backoff backoff;
+  for (int i = 0; i < 60; ++i) backoff.Pause();
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,138 @@
+// What every collective must do (framework/comm/collective.h), as scenarios that each rank runs
+// over whatever transport it has.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "framework/comm/collective.h"
+#include "framework/core/random.h"
+
+namespace dtrain {
+
+// Values whose sum depends on the order of the additions: magnitudes from 1e-3 to 1e3.
+inline std::vector<float> GradientOf(Rank rank, int64_t n, int salt = 0) {
+  const Random random(17, Purpose::kSelfTest, static_cast<uint64_t>(rank),
+                      static_cast<uint64_t>(salt));
+  std::vector<float> values(n);
+  for (int64_t i = 0; i < n; ++i) {
+    values[i] = random.Uniform(2 * i, -1.0f, 1.0f) *
+                std::pow(10.0f, random.Uniform(2 * i + 1, -3.0f, 3.0f));
+  }
+  return values;
+}
+
+// ((g0 + g1) + g2) + ...
+inline std::vector<float> CanonicalSum(int ranks, int64_t n, int salt = 0) {
+  std::vector<float> sum = GradientOf(0, n, salt);
+  for (Rank rank = 1; rank < ranks; ++rank) {
+    const std::vector<float> more = GradientOf(rank, n, salt);
+    for (int64_t i = 0; i < n; ++i) sum[i] += more[i];
+  }
+  return sum;
+}
+
+inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+// Largest difference beside the largest sum of magnitudes that rounding could act on.
+inline void ExpectNear(const std::vector<float>& got, const std::vector<float>& want, int ranks) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_NEAR(got[i], want[i], 1000.0f * static_cast<float>(ranks) * 1.2e-7f) << "at " << i;
+  }
+}
+
+inline void ExpectSum(const std::string& name, const std::vector<float>& got,
+                      const std::vector<float>& want, int ranks) {
+  if (name == "ordered") {
+    EXPECT_TRUE(SameBits(got, want)) << got.size() << " floats, not the canonical sum";
+  } else {
+    ExpectNear(got, want, ranks);
+  }
+}
+
+inline std::vector<int64_t> SizesFor(int ranks) {
+  return {0, 1, ranks - 1, ranks, ranks + 1, 4095, 4097, 100'003};
+}
+
+inline void SumsOfAllSizes(Transport& transport, const std::string& name, int64_t chunk_bytes) {
+  const auto collective = MakeCollective(name, transport, {.chunk_bytes = chunk_bytes});
+  EXPECT_EQ(collective->name(), name);
+  for (const int64_t n : SizesFor(transport.size())) {
+    std::vector<float> data = GradientOf(transport.rank(), n);
+    const int64_t ticket = collective->Start(data);
+    WaitFor(*collective, ticket);
+    EXPECT_TRUE(collective->Done(ticket));
+    EXPECT_TRUE(collective->Idle());
+    ExpectSum(name, data, CanonicalSum(transport.size(), n), transport.size());
+  }
+}
+
+// Many reductions in flight at once, started one by one with some progress in between, as buckets
+// during a backward pass; each rank makes a different amount of progress.
+inline void ManyInFlight(Transport& transport, const std::string& name) {
+  constexpr int kReductions = 25;
+  const auto collective = MakeCollective(name, transport, {.chunk_bytes = 4096});
+  std::vector<std::vector<float>> data;
+  for (int i = 0; i < kReductions; ++i) {
+    data.push_back(GradientOf(transport.rank(), (i * 977) % 9000, i));
+  }
+  for (int i = 0; i < kReductions; ++i) {
+    EXPECT_EQ(collective->Start(data[i]), i);
+    for (int k = 0; k < (i * 7 + transport.rank() * 3) % 5; ++k) collective->Progress();
+  }
+  for (int i = kReductions - 1; i >= 0; --i) WaitFor(*collective, i);
+  EXPECT_TRUE(collective->Idle());
+  EXPECT_FALSE(collective->Progress());
+  for (int i = 0; i < kReductions; ++i) {
+    const auto n = static_cast<int64_t>(data[i].size());
+    ExpectSum(name, data[i], CanonicalSum(transport.size(), n, i), transport.size());
+  }
+}
+
+// Two collectives of one transport must not take each other's messages when used in turn.
+inline void CollectivesInTurn(Transport& transport, const std::string& name) {
+  const auto first = MakeCollective(name, transport);
+  const auto second = MakeCollective(name, transport);
+  for (int i = 0; i < 3; ++i) {
+    for (Collective* collective : {first.get(), second.get()}) {
+      std::vector<float> data = GradientOf(transport.rank(), 5000, i);
+      WaitFor(*collective, collective->Start(data));
+      ExpectSum(name, data, CanonicalSum(transport.size(), 5000, i), transport.size());
+    }
+  }
+}
+
+// The same bits from every rank, and again when repeated.
+inline void RepeatsToTheBit(Transport& transport, const std::string& name) {
+  constexpr int64_t kFloats = 70'001;
+  const auto collective = MakeCollective(name, transport);
+  std::vector<float> once = GradientOf(transport.rank(), kFloats);
+  std::vector<float> again = once;
+  WaitFor(*collective, collective->Start(once));
+  WaitFor(*collective, collective->Start(again));
+  EXPECT_TRUE(SameBits(once, again));
+  std::vector<float> rank0 = once;
+  const auto ordered = MakeCollective("ordered", transport);
+  if (transport.rank() != 0) std::fill(rank0.begin(), rank0.end(), 0.0f);
+  WaitFor(*ordered, ordered->Start(rank0));
+  EXPECT_EQ(rank0, once);
+}
+
+inline void RunCollectiveConformance(Transport& transport, const std::string& name) {
+  SumsOfAllSizes(transport, name, 0);
+  SumsOfAllSizes(transport, name, 4);
+  SumsOfAllSizes(transport, name, 10'000);
+  ManyInFlight(transport, name);
+  CollectivesInTurn(transport, name);
+  RepeatsToTheBit(transport, name);
+}
+
+}  // namespace dtrain

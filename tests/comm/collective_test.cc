@@ -1,0 +1,89 @@
+#include "framework/comm/collective.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/comm/plan.h"
+#include "framework/core/error.h"
+#include "tests/comm/collective_conformance.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class LocalCollectiveTest : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
+
+TEST_P(LocalCollectiveTest, Conforms) {
+  const auto& [name, ranks] = GetParam();
+  LocalWorld::Run(
+      ranks, [&name = name](Transport& transport) { RunCollectiveConformance(transport, name); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Conformance, LocalCollectiveTest,
+                         ::testing::Combine(::testing::Values("ordered", "ring"),
+                                            ::testing::Values(1, 2, 3, 4, 5, 8)),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + std::to_string(std::get<1>(info.param));
+                         });
+
+TEST(Ordered, AMillionFloatsAreTheCanonicalSumForAnyChunking) {
+  constexpr int64_t kFloats = 1'000'003;
+  const std::vector<float> want = CanonicalSum(3, kFloats);
+  LocalWorld::Run(3, [&want](Transport& transport) {
+    for (const int64_t chunk_bytes : {0, 1 << 15, 1 << 30}) {
+      const auto collective = MakeCollective("ordered", transport, {.chunk_bytes = chunk_bytes});
+      std::vector<float> data = GradientOf(transport.rank(), kFloats);
+      WaitFor(*collective, collective->Start(data));
+      EXPECT_TRUE(SameBits(data, want)) << "chunks of " << chunk_bytes;
+    }
+  });
+}
+
+TEST(Collective, TrafficIsWhatThePlanCosts) {
+  constexpr int64_t kFloats = 16 * 4 * 1000;
+  LocalWorld::Run(4, [](Transport& transport) {
+    for (const auto& [name, planner] :
+         {std::pair{"ordered", &OrderedPlan}, std::pair{"ring", &RingPlan}}) {
+      const auto collective = MakeCollective(name, transport, {.chunk_bytes = 4 * kFloats});
+      std::vector<float> data(kFloats, 1.0f);
+      for (int i = 0; i < 3; ++i) WaitFor(*collective, collective->Start(data));
+      const Price price = PriceOf(planner(4, transport.rank()), kFloats);
+      EXPECT_EQ(collective->traffic().bytes_sent, 3 * price.bytes_sent);
+      EXPECT_EQ(collective->traffic().bytes_received, 3 * price.bytes_received);
+      EXPECT_EQ(collective->traffic().messages, 3 * price.messages);
+    }
+  });
+}
+
+TEST(Collective, ALostRankReachesWhoeverReduces) {
+  const auto body = [](Transport& transport) {
+    if (transport.rank() == 2) throw DivergedError("loss is NaN");
+    const auto collective = MakeCollective("ordered", transport);
+    std::vector<float> data(100'000);
+    EXPECT_THROW(WaitFor(*collective, collective->Start(data)), PeerLostError);
+  };
+  EXPECT_THROW(LocalWorld::Run(3, body), DivergedError);
+}
+
+TEST(Collective, NamesAreListedAndAnUnknownOneIsExplained) {
+  EXPECT_THAT(CollectiveNames(), Contains("ordered"));
+  EXPECT_THAT(CollectiveNames(), Contains("ring"));
+  LocalWorld world(1);
+  const auto transport = world.Connect(0);
+  try {
+    MakeCollective("orderd", *transport);
+    FAIL() << "no error";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "unknown collective 'orderd'");
+    EXPECT_THAT(error.hint(), HasSubstr("did you mean 'ordered'?"));
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

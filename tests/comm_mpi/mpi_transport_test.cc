@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+
+#include "tests/comm/transport_conformance.h"
+#include "tests/comm_mpi/mpi_fixture.h"
+
+namespace dtrain {
+namespace {
+
+class MpiTransportTest : public ::testing::TestWithParam<TransportScenario> {};
+
+TEST_P(MpiTransportTest, Conforms) { GetParam().body(SharedTransport()); }
+
+// The way messages over 2 GiB go, with a bound that ordinary ones exceed.
+TEST_P(MpiTransportTest, ConformsWithDerivedTypes) {
+  const auto transport = SharedRuntime().MakeTransport({.plain_bytes_max = 1000});
+  GetParam().body(*transport);
+}
+
+INSTANTIATE_TEST_SUITE_P(Conformance, MpiTransportTest, ::testing::ValuesIn(TransportScenarios()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(MpiTransport, MixesPlainAndDerivedMessages) {
+  // A probe must tell the true size of a message that was sent as a derived type.
+  const auto transport = SharedRuntime().MakeTransport({.plain_bytes_max = 64});
+  if (transport->size() < 2) GTEST_SKIP() << "needs two ranks";
+  if (transport->rank() == 1) {
+    const std::vector<int> out(1001, 5);
+    Await(*transport, transport->Send(0, Tag::kControl, BytesOf(out)));
+  }
+  if (transport->rank() == 0) {
+    const Incoming incoming = AwaitMessage(*transport, Tag::kControl);
+    EXPECT_EQ(incoming.bytes, 1001 * sizeof(int));
+    std::vector<int> in(1001);
+    Await(*transport, transport->Receive(1, Tag::kControl, WritableBytesOf(in)));
+    EXPECT_EQ(in, std::vector<int>(1001, 5));
+  }
+}
+
+TEST(MpiTransport, TransportsDoNotHearEachOther) {
+  const auto other = SharedRuntime().MakeTransport();
+  const std::vector<int> out = {1};
+  const Request send = other->Send(other->rank(), Tag::kControl, BytesOf(out));
+  EXPECT_FALSE(SharedTransport().Probe(Tag::kControl).has_value());
+  std::vector<int> in(1);
+  Await(*other, other->Receive(other->rank(), Tag::kControl, WritableBytesOf(in)));
+  Await(*other, send);
+}
+
+TEST(MpiRuntime, KnowsThatALauncherStartedIt) { EXPECT_TRUE(InsideMpiLaunch()); }
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,328 @@
+#include "framework/config/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/core/error.h"
+
+namespace dtrain::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Sample {
+  int64_t batch = 0;
+  double momentum = 0;
+  bool nesterov = false;
+  std::string device;
+  std::vector<int64_t> at;
+  std::vector<double> slowdown;
+  std::vector<std::string> inputs;
+};
+
+Sample Declare(Document& document) {
+  Reader r = document.root();
+  Sample s;
+  s.batch = r.Int("batch", 64).Min(1).Help("global samples a step");
+  s.device = r.String("device", "auto").OneOf({"auto", "cpu", "cuda"});
+  s.inputs = r.Strings("inputs", {});
+  s.slowdown = r.Numbers("slowdown", {1}).Above(0);
+  Reader solver = r.Section("solver", "how weights follow gradients");
+  std::string name = solver.String("name", "sgd");
+  s.momentum = solver.Number("momentum", 0.9).Min(0).Below(1).Help("velocity kept");
+  s.nesterov = solver.Bool("nesterov", false);
+  s.at = solver.Section("schedule").Ints("at", {6, 8});
+  return s;
+}
+
+Sample Read(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  Document document = Document::FromText(text, "run.yaml", overrides);
+  Sample sample = Declare(document);
+  document.Finish();
+  return sample;
+}
+
+std::string ErrorOf(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    Read(text, overrides);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Reader, DefaultsWhereTheDocumentIsSilent) {
+  for (const char* text : {"", "# nothing\n", "solver:\n", "---\n{}\n"}) {
+    const Sample s = Read(text);
+    EXPECT_EQ(s.batch, 64);
+    EXPECT_EQ(s.momentum, 0.9);
+    EXPECT_EQ(s.device, "auto");
+    EXPECT_THAT(s.at, ElementsAre(6, 8));
+    EXPECT_THAT(s.slowdown, ElementsAre(1.0));
+    EXPECT_TRUE(s.inputs.empty());
+  }
+}
+
+TEST(Reader, ReadsEveryType) {
+  const Sample s = Read(
+      "batch: 128\n"
+      "device: cpu\n"
+      "inputs: [fc3, 'label']\n"
+      "slowdown: [1, 1.5]\n"
+      "solver:\n"
+      "  momentum: 5e-1\n"
+      "  nesterov: true\n"
+      "  schedule: {at: [1, 0x10]}\n");
+  EXPECT_EQ(s.batch, 128);
+  EXPECT_EQ(s.device, "cpu");
+  EXPECT_EQ(s.momentum, 0.5);
+  EXPECT_TRUE(s.nesterov);
+  EXPECT_THAT(s.at, ElementsAre(1, 16));
+  EXPECT_THAT(s.slowdown, ElementsAre(1.0, 1.5));
+  EXPECT_THAT(s.inputs, ElementsAre("fc3", "label"));
+}
+
+TEST(Reader, ASingleStringIsAListOfOne) {
+  EXPECT_THAT(Read("inputs: data").inputs, ElementsAre("data"));
+}
+
+TEST(Reader, AScalarSectionIsItsName) {
+  Document document = Document::FromText("solver: adam\n", "run.yaml");
+  const std::string name = document.root().Section("solver").String("name", "sgd");
+  EXPECT_EQ(name, "adam");
+}
+
+TEST(Reader, UnknownKeysNameTheNearestAndTheAllowedOnes) {
+  EXPECT_EQ(ErrorOf("batch: 8\nsolver:\n  momentun: 0.5\n"),
+            "run.yaml:3:3: unknown key 'momentun' in solver 'sgd'\n"
+            "    did you mean 'momentum'?  allowed: momentum, name, nesterov, schedule\n"
+            "1 error; nothing was started");
+  EXPECT_THAT(ErrorOf("solver: {schedule: {att: [1]}}\n"),
+              HasSubstr("run.yaml:1:21: unknown key 'att' in solver.schedule\n"
+                        "    did you mean 'at'?  allowed: at\n"));
+}
+
+TEST(Reader, AWrongNameLeavesTheKeysBesideItInPeace) {
+  for (const bool by_caller : {false, true}) {
+    Document document = Document::FromText("solver: {name: adamm, beta: 1}\n", "run.yaml");
+    Reader solver = document.root().Section("solver");
+    const std::string name =
+        by_caller ? solver.String("name", "sgd") : solver.String("name", "sgd").OneOf({"sgd"});
+    if (by_caller) solver.Mistake("name", "unknown solver '" + name + "'");
+    EXPECT_THROW(document.Finish(), ConfigError);
+    EXPECT_EQ(document.mistakes().size(), 1u);
+  }
+}
+
+TEST(Reader, AnUnknownSectionIsOneMistake) {
+  EXPECT_EQ(ErrorOf("zebra:\n  a: 1\n  b: [x, {y: 2}]\n"),
+            "run.yaml:1:1: unknown key 'zebra'\n"
+            "    allowed: batch, device, inputs, slowdown, solver\n"
+            "1 error; nothing was started");
+}
+
+TEST(Reader, AllMistakesComeAtOnceInTheOrderOfTheFile) {
+  EXPECT_EQ(ErrorOf("solver:\n"
+                    "  schedule: {at: [1, two]}\n"
+                    "  nesterov: yes\n"
+                    "  momentum: 1.5\n"
+                    "  momentum: 0.5\n"
+                    "device: gpu\n"
+                    "batch: 010\n"
+                    "<<: {a: 1}\n"
+                    "slowdown: [1, 0, 1e400]\n"
+                    "bach: 1\n"),
+            "run.yaml:2:22: solver.schedule.at[1] must be an integer, found 'two'\n"
+            "run.yaml:3:13: solver.nesterov must be true or false, found 'yes'\n"
+            "run.yaml:4:13: solver.momentum must be >= 0 and < 1, found 1.5\n"
+            "run.yaml:5:3: repeated key 'momentum'\n"
+            "    first given at run.yaml:4:3\n"
+            "run.yaml:6:9: device has no choice 'gpu'\n"
+            "    did you mean 'cpu'?  allowed: auto, cpu, cuda\n"
+            "run.yaml:7:8: batch must not begin with 0, found '010'\n"
+            "    write 10\n"
+            "run.yaml:8:1: merge keys (<<) are not part of YAML 1.2\n"
+            "    write the keys out\n"
+            "run.yaml:9:18: slowdown[2] is outside the range of 64-bit numbers, found '1e400'\n"
+            "run.yaml:10:1: unknown key 'bach'\n"
+            "    did you mean 'batch'?  allowed: batch, device, inputs, slowdown, solver\n"
+            "9 errors; nothing was started");
+}
+
+TEST(Reader, TheDefaultStandsInForAWrongValue) {
+  Document document = Document::FromText("batch: -3\n", "run.yaml");
+  EXPECT_EQ(Declare(document).batch, 64);
+  EXPECT_THAT(document.mistakes(), ElementsAre("run.yaml:1:8: batch must be >= 1, found -3"));
+}
+
+struct Mistyped {
+  std::string text;
+  std::string message;
+};
+
+class MistypedValue : public ::testing::TestWithParam<Mistyped> {};
+
+TEST_P(MistypedValue, IsRefused) {
+  EXPECT_THAT(ErrorOf(GetParam().text), HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, MistypedValue,
+    ::testing::Values(
+        Mistyped{"batch: 6.5", "1:8: batch must be an integer, found '6.5'\n1 error"},
+        Mistyped{"batch: 64.0", "batch must be an integer, found '64.0'\n    write 64\n"},
+        Mistyped{"batch: 1e3", "batch must be an integer, found '1e3'\n    write 1000\n"},
+        Mistyped{"batch: '64'", "batch must be an integer, found '64'"},
+        Mistyped{"batch: ten", "batch must be an integer, found 'ten'"},
+        Mistyped{"batch: 0b11", "batch must be an integer, found '0b11'"},
+        Mistyped{"batch: 6_4", "batch must be an integer, found '6_4'"},
+        Mistyped{"batch: true", "batch must be an integer, found 'true'"},
+        Mistyped{"batch:", "batch must be an integer, found nothing"},
+        Mistyped{"batch: ~", "batch must be an integer, found nothing"},
+        Mistyped{"batch: [1]", "batch must be an integer, found a list"},
+        Mistyped{"batch: {a: 1}", "batch must be an integer, found a section"},
+        Mistyped{"batch: 9223372036854775808", "batch does not fit into 64 bits"},
+        Mistyped{"batch: -00", "batch must not begin with 0, found '-00'\n    write 0\n"},
+        Mistyped{"solver: {momentum: .nan}", "momentum must be a finite number, found '.nan'"},
+        Mistyped{"solver: {momentum: -.inf}", "momentum must be a finite number, found '-.inf'"},
+        Mistyped{"solver: {momentum: nan}", "solver.momentum must be a number, found 'nan'"},
+        Mistyped{"solver: {momentum: 1e-400}", "momentum is outside the range of 64-bit numbers"},
+        Mistyped{"solver: {momentum: 00.5}", "momentum must not begin with 0, found '00.5'"},
+        Mistyped{"solver: {momentum: 0.5e}", "solver.momentum must be a number, found '0.5e'"},
+        Mistyped{"solver: {nesterov: no}", "solver.nesterov must be true or false, found 'no'"},
+        Mistyped{"solver: {nesterov: 0}", "solver.nesterov must be true or false, found '0'"},
+        Mistyped{"solver: {nesterov: 'true'}", "must be true or false, found 'true'"},
+        Mistyped{"device: 5", "device must be a string, found '5'\n    put it in quotes: \"5\""},
+        Mistyped{"device: false", "device must be a string, found 'false'"},
+        Mistyped{"device: null", "device must be a string, found nothing"},
+        Mistyped{"inputs: {a: 1}", "inputs must be a list of strings, found a section"},
+        Mistyped{"inputs: [a, 1]", "1:13: inputs[1] must be a string, found '1'"},
+        Mistyped{"slowdown: 2", "slowdown must be a list of numbers, found '2'\n    write [2]"},
+        Mistyped{"slowdown: [1, x]", "1:15: slowdown[1] must be a number, found 'x'"},
+        Mistyped{"slowdown: [1, -1]", "1:15: slowdown[1] must be > 0, found -1"},
+        Mistyped{"solver: [a]", "1:9: solver must be a section of keys, found a list"},
+        Mistyped{"solver: 5", "1:9: solver.name must be a string, found '5'"},
+        Mistyped{"? [a]\n: 1", "1:3: a key must be a word"},
+        Mistyped{"a: &x 1", "1:4: anchors and aliases are not read\n    write the value out"},
+        Mistyped{"batch: *x", "not valid YAML"},
+        Mistyped{"batch: !!int 3", "1:8: the tag tag:yaml.org,2002:int is not read"},
+        Mistyped{"- 1\n- 2", "run.yaml:1:1: expected keys and values, as in 'batch: 64'\n1 error"},
+        Mistyped{"just words", "run.yaml:1:1: expected keys and values"},
+        Mistyped{"batch: 1\n---\nbatch: 2\n", "3:1: a second YAML document begins here"}));
+
+TEST(Reader, AnAliasIsReportedOnceAndReadsAsTheDefault) {
+  Document document = Document::FromText("solver: {momentum: &m 0.5}\nbatch: *m\n", "run.yaml");
+  EXPECT_EQ(Declare(document).batch, 64);
+  EXPECT_EQ(document.mistakes().size(), 2u);
+}
+
+TEST(Reader, ASyntaxErrorIsToldAlone) {
+  const std::string error = ErrorOf("batch: 0\nsolver: {momentum: 0.5\ndevice: gpu\n");
+  EXPECT_THAT(error, ::testing::MatchesRegex("run.yaml:[0-9]+:[0-9]+: not valid YAML: .*\n"
+                                             "1 error; nothing was started"));
+}
+
+TEST(Reader, AMissingKeyIsPlacedAtItsMapping) {
+  const auto error_of = [](const std::string& text) -> std::string {
+    Document document = Document::FromText(text, "model.yaml");
+    const std::string name =
+        document.root().Section("model").String("name", "").Required().Help("which net to train");
+    try {
+      document.Finish();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error_of("\nmodel: {}\n"),
+              HasSubstr("model.yaml:2:8: the key model.name is missing\n    which net to train\n"));
+  EXPECT_THAT(error_of("# none\n"), HasSubstr("model.yaml:1:1: the key model.name is missing"));
+  EXPECT_EQ(error_of("model: lenet5"), "");
+  EXPECT_THAT(error_of("model: [a]"), ::testing::Not(HasSubstr("missing")));
+}
+
+TEST(Reader, MistakesOfTheCallerStandAtTheirKey) {
+  Document document = Document::FromText("cluster:\n  workers: 8\nbatch: 4\n", "run.yaml");
+  Reader r = document.root();
+  const int64_t batch = r.Int("batch", 64);
+  Reader cluster = r.Section("cluster");
+  const int64_t workers = cluster.Int("workers", 1);
+  EXPECT_EQ(batch, 4);
+  EXPECT_EQ(workers, 8);
+  EXPECT_EQ(cluster.Where("workers"), "run.yaml:2:3");
+  EXPECT_EQ(cluster.Where(), "run.yaml:2:3");
+  EXPECT_EQ(r.Where("seed"), "run.yaml:1:1");
+  EXPECT_EQ(r.Line("batch"), "line 3");
+  EXPECT_EQ(r.Line("seed"), "by default");
+  EXPECT_EQ(cluster.path(), "cluster");
+  EXPECT_TRUE(r.Has("batch"));
+  EXPECT_FALSE(r.Has("seed"));
+  r.Mistake("batch", "too few for " + cluster.Line("workers"), "take more");
+  r.Mistake("batch", "too few for " + cluster.Line("workers"), "take more");
+  EXPECT_THAT(document.mistakes(), ElementsAre("run.yaml:3:1: too few for line 2\n    take more"));
+}
+
+TEST(Reader, ListsOfSections) {
+  Document document = Document::FromText(
+      "layers:\n"
+      "  - {name: conv1, outputs: 6}\n"
+      "  - relu\n"
+      "  - {name: fc, outputs: 0, output: 3}\n",
+      "model.yaml");
+  std::vector<std::string> names;
+  for (Reader& layer : document.root().List("layers")) {
+    names.push_back(layer.String("name", ""));
+    const int64_t outputs = layer.Int("outputs", 1).Min(1);
+    EXPECT_GE(outputs, 1);
+  }
+  EXPECT_THAT(names, ElementsAre("conv1", "relu", "fc"));
+  try {
+    document.Finish();
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "model.yaml:4:25: layers[2].outputs must be >= 1, found 0\n"
+                 "model.yaml:4:28: unknown key 'output' in layers[2] 'fc'\n"
+                 "    did you mean 'outputs'?  allowed: name, outputs\n"
+                 "2 errors; nothing was started");
+  }
+}
+
+TEST(Reader, AListOfSectionsMustBeAList) {
+  Document document = Document::FromText("layers: {name: conv1}\n", "model.yaml");
+  EXPECT_TRUE(document.root().List("layers").empty());
+  EXPECT_THAT(document.mistakes(),
+              ElementsAre("model.yaml:1:9: layers must be a list of sections"));
+}
+
+TEST(Reader, AKeyMayBeReadTwice) {
+  Document document = Document::FromText("solver: {name: 5, lr: x}\n", "run.yaml");
+  for (int i = 0; i < 2; ++i) {
+    Reader solver = document.root().Section("solver");
+    const std::string name = solver.String("name", "sgd");
+    const double rate = solver.Number("lr", 0.1);
+    EXPECT_EQ(name, "sgd");
+    EXPECT_EQ(rate, 0.1);
+  }
+  EXPECT_EQ(document.mistakes().size(), 2u);
+  EXPECT_EQ(document.EffectiveYaml(), "solver:\n  name: sgd\n  lr: 0.1\n");
+}
+
+TEST(Document, AnUnreadableFileIsAConfigError) {
+  const auto error_of = [](const std::string& path) -> std::string {
+    try {
+      Document::FromFile(path);
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUsage);
+      EXPECT_EQ(error.hint(), "give the path of a YAML file");
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error_of("/no/such.yaml"), "cannot read /no/such.yaml: No such file or directory");
+  EXPECT_EQ(error_of("/tmp"), "cannot read /tmp: it is a folder");
+}
+
+}  // namespace
+}  // namespace dtrain::config

@@ -1,0 +1,92 @@
+#include "framework/core/execution_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+ExecutionPlan Sample() {
+  return {.isa = "avx512",
+          .threads = 2,
+          .workers = 4,
+          .collective = "ordered",
+          .chunk_bytes = 1 << 20,
+          .buckets = {{0, 500}, {500, 1234}},
+          .kernels = {{"conv1", "onednn:nhwc"}, {"ip1", "sgemm"}}};
+}
+
+std::string Edited(const std::string& from, const std::string& to) {
+  std::string text = ToJson(Sample());
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+std::string MessageOf(const std::string& text) {
+  try {
+    PlanFromJson(text, "plan.json");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ExecutionPlan, SurvivesJson) {
+  EXPECT_EQ(PlanFromJson(ToJson(Sample()), "plan.json"), Sample());
+  EXPECT_EQ(PlanFromJson(ToJson(ExecutionPlan{}), "plan.json"), ExecutionPlan{});
+}
+
+TEST(ExecutionPlan, BadJsonIsNamed) {
+  EXPECT_EQ(MessageOf("{"), "plan.json: not JSON (byte 2)");
+  EXPECT_EQ(MessageOf("[]"), "plan.json: not a JSON object");
+  EXPECT_EQ(MessageOf(Edited("\"isa\"", "\"iso\"")), "plan.json: key 'isa' is missing");
+  EXPECT_EQ(MessageOf(Edited("\"threads\": 2", "\"threads\": 2.5")),
+            "plan.json: threads: not an integer");
+  EXPECT_EQ(MessageOf(Edited("\"threads\": 2", "\"threads\": -2")), "plan.json: threads: negative");
+  EXPECT_EQ(MessageOf(Edited("\"ordered\"", "7")), "plan.json: collective: not a string");
+  EXPECT_EQ(MessageOf(Edited("\"sgemm\"", "null")), "plan.json: kernels: ip1: not a string");
+  EXPECT_EQ(MessageOf(Edited("1234", "500")), "plan.json: buckets[1]: an empty range");
+  EXPECT_EQ(MessageOf(Edited("\"isa\"", "\"extra\": 1, \"isa\"")),
+            "plan.json: unknown key 'extra'");
+}
+
+TEST(ExecutionPlan, ReadsAFile) {
+  const std::string path = testing::TempDir() + "/execution_plan_test.json";
+  std::ofstream(path) << ToJson(Sample());
+  EXPECT_EQ(ReadPlan(path), Sample());
+  EXPECT_THROW(ReadPlan("/nowhere/plan.json"), DataError);
+}
+
+struct Change {
+  std::function<void(ExecutionPlan&)> apply;
+  std::string text;
+};
+
+TEST(ExecutionPlan, DifferencesAreReadable) {
+  EXPECT_EQ(Differences(Sample(), Sample()), "");
+  const std::vector<Change> changes = {
+      {[](ExecutionPlan& p) { p.isa = "avx2"; }, "isa avx512 -> avx2"},
+      {[](ExecutionPlan& p) { p.threads = 1; }, "threads 2 -> 1"},
+      {[](ExecutionPlan& p) { p.workers = 8; }, "workers 4 -> 8"},
+      {[](ExecutionPlan& p) { p.collective = "mpi"; }, "collective ordered -> mpi"},
+      {[](ExecutionPlan& p) { p.chunk_bytes = 1; }, "chunk_bytes 1048576 -> 1"},
+      {[](ExecutionPlan& p) { p.buckets.pop_back(); }, "buckets 2 -> 1"},
+      {[](ExecutionPlan& p) { p.buckets[1].end = 2000; }, "bucket 1 [500, 1234) -> [500, 2000)"},
+      {[](ExecutionPlan& p) { p.kernels["conv1"] = "direct"; },
+       "kernel of conv1 onednn:nhwc -> direct"},
+      {[](ExecutionPlan& p) { p.kernels.erase("ip1"); }, "kernel of ip1 sgemm -> none"},
+      {[](ExecutionPlan& p) { p.kernels["ip2"] = "sgemm"; }, "kernel of ip2 none -> sgemm"}};
+  for (const Change& change : changes) {
+    ExecutionPlan after = Sample();
+    change.apply(after);
+    EXPECT_EQ(Differences(Sample(), after), change.text);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,127 @@
+#include "framework/core/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class FileTest : public ::testing::Test {
+ protected:
+  FileTest() {
+    std::string pattern = (fs::temp_directory_path() / "dtrain-file-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~FileTest() override { fs::remove_all(folder_); }
+
+  int Entries() const {
+    return static_cast<int>(std::distance(fs::directory_iterator(folder_), {}));
+  }
+
+  fs::path folder_;
+};
+
+template <class ErrorClass>
+std::string MessageOf(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const ErrorClass& error) {
+    return std::string(error.what()) + " | " + error.hint();
+  }
+  return "no error";
+}
+
+TEST_F(FileTest, WhatIsWrittenIsRead) {
+  const std::string content("two\nlines \0 and a zero", 22);
+  WriteFileDurably(folder_ / "a", content);
+  EXPECT_EQ(ReadFile(folder_ / "a"), content);
+  WriteFileDurably(folder_ / "a", "");
+  EXPECT_EQ(ReadFile(folder_ / "a"), "");
+  EXPECT_EQ(Entries(), 1);
+}
+
+TEST_F(FileTest, AMissingFileIsADataError) {
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadFile(folder_ / "none"); }),
+              HasSubstr("cannot read " + (folder_ / "none").string() + ": No such file"));
+}
+
+TEST_F(FileTest, PublishReplacesInOneStep) {
+  WriteFileDurably(folder_ / "model.h5", "old");
+  WriteFileDurably(folder_ / "half", "new");
+  PublishDurably(folder_ / "half", folder_ / "model.h5");
+  EXPECT_EQ(ReadFile(folder_ / "model.h5"), "new");
+  EXPECT_EQ(Entries(), 1);
+}
+
+TEST_F(FileTest, PublishNamesAMissingTemporary) {
+  EXPECT_THAT(MessageOf<CheckpointError>([&] { PublishDurably(folder_ / "none", folder_ / "b"); }),
+              HasSubstr("cannot open " + (folder_ / "none").string()));
+}
+
+TEST_F(FileTest, AFileThatCannotBeWrittenNamesPathAndReason) {
+  EXPECT_THAT(MessageOf<CheckpointError>([&] { WriteFileDurably(folder_ / "no" / "a", "x"); }),
+              HasSubstr("cannot write " + (folder_ / "no" / "a.tmp").string() +
+                        ": No such file or directory"));
+}
+
+// A write that fails half-way, as on a full disk: here the limit on file sizes ends it.
+TEST_F(FileTest, AFailedWriteLeavesTheOldFileAndNothingElse) {
+  WriteFileDurably(folder_ / "a", "old");
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string message =
+      MessageOf<CheckpointError>([&] { WriteFileDurably(folder_ / "a", std::string(5000, 'x')); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_THAT(message,
+              HasSubstr("cannot write " + (folder_ / "a.tmp").string() + ": File too large"));
+  EXPECT_EQ(ReadFile(folder_ / "a"), "old");
+  EXPECT_EQ(Entries(), 1);
+}
+
+TEST_F(FileTest, AFullDiskHasAHint) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  fs::create_symlink("/dev/full", folder_ / "a.tmp");
+  EXPECT_EQ(MessageOf<CheckpointError>([&] { WriteFileDurably(folder_ / "a", "x"); }),
+            "cannot write " + (folder_ / "a.tmp").string() +
+                ": No space left on device | the disk is full: free some space and start again "
+                "with --resume auto");
+}
+
+TEST_F(FileTest, MakeFolderMakesAllOfThem) {
+  MakeFolder(folder_ / "a" / "b");
+  MakeFolder(folder_ / "a" / "b");
+  EXPECT_TRUE(fs::is_directory(folder_ / "a" / "b"));
+}
+
+TEST_F(FileTest, MakeFolderNamesWhatIsInTheWay) {
+  WriteFileDurably(folder_ / "a", "");
+  EXPECT_THAT(MessageOf<CheckpointError>([&] { MakeFolder(folder_ / "a" / "b"); }),
+              HasSubstr("cannot create folder " + (folder_ / "a" / "b").string()));
+}
+
+TEST_F(FileTest, MakeFolderRefusesAFolderThatCannotBeWritten) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+  const std::string message = MessageOf<CheckpointError>([&] { MakeFolder(folder_); });
+  fs::permissions(folder_, fs::perms::owner_all);
+  EXPECT_EQ(message, "cannot write into folder " + folder_.string() +
+                         ": Permission denied | choose another folder with --output");
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,58 @@
+#include "framework/core/model_profile.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+ModelProfile Sample() {
+  return {.model = "lenet5",
+          .device = "cpu",
+          .batch = 64,
+          .threads = 1,
+          .layers = {{"conv1", 520, 2080, 0.0011, 0.0022, 1.5e8},
+                     {"ip1", 400500, 1602000, 0.003, 0.006, 2e8}}};
+}
+
+std::string MessageOf(const std::string& from, const std::string& to) {
+  std::string text = ToJson(Sample());
+  text.replace(text.find(from), from.size(), to);
+  try {
+    ProfileFromJson(text, "p.json");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ModelProfile, SurvivesJsonToTheBit) {
+  EXPECT_EQ(ProfileFromJson(ToJson(Sample()), "p.json"), Sample());
+}
+
+TEST(ModelProfile, Sums) {
+  EXPECT_EQ(Sample().params(), 401020);
+  EXPECT_EQ(Sample().bytes(), 1604080);
+  EXPECT_DOUBLE_EQ(Sample().forward_seconds(), 0.0041);
+  EXPECT_DOUBLE_EQ(Sample().backward_seconds(), 0.0082);
+}
+
+TEST(ModelProfile, BadJsonIsNamed) {
+  EXPECT_EQ(MessageOf("0.0011", "-1"), "p.json: layers[0]: forward_seconds: negative");
+  EXPECT_EQ(MessageOf("0.006", "\"fast\""), "p.json: layers[1]: backward_seconds: not a number");
+  EXPECT_EQ(MessageOf("\"layers\": [", "\"layers\": 3, \"x\": ["), "p.json: layers: not a list");
+  EXPECT_EQ(MessageOf("\"flops\"", "\"flop\""), "p.json: layers[0]: key 'flops' is missing");
+}
+
+TEST(ModelProfile, ReadsAFile) {
+  const std::string path = testing::TempDir() + "/model_profile_test.json";
+  std::ofstream(path) << ToJson(Sample());
+  EXPECT_EQ(ReadProfile(path), Sample());
+  EXPECT_THROW(ReadProfile("/nowhere/p.json"), DataError);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,48 @@
+#include "framework/core/registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dtrain {
+namespace {
+
+using ::testing::ElementsAre;
+
+struct Animal {
+  int legs;
+};
+using AnimalRegistry = Registry<Animal>;
+
+// Registered as the real ones are: before main.
+const bool spider = AnimalRegistry::Add("spider", {8});
+const bool cat = AnimalRegistry::Add("cat", {4});
+const bool second_cat = AnimalRegistry::Add("cat", {3});
+
+TEST(Registry, FindsWhatWasAdded) {
+  EXPECT_TRUE(spider && cat);
+  EXPECT_EQ(AnimalRegistry::Get("animal", "spider").legs, 8);
+  EXPECT_EQ(AnimalRegistry::Find("dog"), nullptr);
+}
+
+TEST(Registry, TheFirstOfANameStays) {
+  EXPECT_FALSE(second_cat);
+  EXPECT_EQ(AnimalRegistry::Get("animal", "cat").legs, 4);
+}
+
+TEST(Registry, IsInNameOrder) {
+  EXPECT_THAT(AnimalRegistry::Names(), ElementsAre("cat", "spider"));
+  EXPECT_EQ(AnimalRegistry::All().size(), 2u);
+}
+
+TEST(Registry, AnUnknownNameNamesTheKnownOnes) {
+  try {
+    AnimalRegistry::Get("animal", "spyder");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "unknown animal 'spyder'");
+    EXPECT_EQ(error.hint(), "did you mean 'spider'?  allowed: cat, spider");
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,110 @@
+#include "framework/data/archive.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/core/error.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string ReadAll(MemberReader& in, size_t chunk) {
+  std::string content, piece(chunk, '\0');
+  while (const size_t got = in.Read(piece.data(), chunk)) content.append(piece, 0, got);
+  return content;
+}
+
+// Longer than several of libarchive's blocks.
+std::string LongContent() {
+  std::string content;
+  for (int i = 0; content.size() < 400'000; ++i) content += std::to_string(i * 7919) + ",";
+  return content;
+}
+
+TEST(Archive, ReadsEveryPackingInAnyChunks) {
+  const TempFolder folder;
+  const std::string content = LongContent();
+  const std::vector<std::pair<std::string, std::string>> members = {
+      {"set/readme", "hello"}, {"set/batch_1.bin", content}, {"set/batch_2.bin", "two"}};
+  folder.Write("plain.bin", content);
+  folder.WriteGzip("packed.bin.gz", content);
+  for (const char* name : {"a.tar", "a.tar.gz", "a.tgz", "a.tar.xz"})
+    folder.WriteTar(name, members);
+  for (const size_t chunk : {size_t{999}, size_t{1} << 20}) {
+    for (const char* name : {"plain.bin", "packed.bin.gz"}) {
+      MemberReader in(folder / name);
+      EXPECT_EQ(ReadAll(in, chunk), content) << name;
+      EXPECT_EQ(in.position(), static_cast<int64_t>(content.size()));
+    }
+    for (const char* name : {"a.tar", "a.tar.gz", "a.tgz", "a.tar.xz"}) {
+      MemberReader in(folder / name, "batch_1.bin");
+      EXPECT_EQ(ReadAll(in, chunk), content) << name;
+    }
+  }
+}
+
+TEST(Archive, ListsMembers) {
+  const TempFolder folder;
+  folder.WriteTar("a.tar.xz", {{"set/one", "1"}, {"two", "22"}});
+  EXPECT_THAT(ListMembers(folder / "a.tar.xz"), ElementsAre("set/one", "two"));
+}
+
+TEST(Archive, MissingMemberNamesThoseThereAre) {
+  const TempFolder folder;
+  folder.WriteTar("a.tar.gz", {{"set/one", "1"}, {"set/two", "22"}});
+  EXPECT_THAT(
+      MessageOf<DataError>([&] { MemberReader(folder / "a.tar.gz", "ne"); }),
+      HasSubstr((folder / "a.tar.gz").string() + " has no member 'ne'; it has: set/one, set/two"));
+}
+
+TEST(Archive, MissingFile) {
+  const TempFolder folder;
+  EXPECT_THAT(MessageOf<DataError>([&] { MemberReader(folder / "none.gz"); }),
+              HasSubstr("cannot open " + (folder / "none.gz").string() + ": No such file"));
+  EXPECT_THAT(MessageOf<DataError>([&] { MemberReader{folder.path()}; }),
+              HasSubstr("cannot open " + folder.path().string() + ": not a regular file"));
+}
+
+TEST(Archive, ReadExactlyNamesMemberAndPosition) {
+  const TempFolder folder;
+  folder.WriteTar("a.tar.gz", {{"set/one", "12345"}});
+  MemberReader in(folder / "a.tar.gz", "one");
+  char buffer[10];
+  in.ReadExactly(buffer, 2, "the start");
+  EXPECT_EQ(in.position(), 2);
+  EXPECT_THAT(MessageOf<DataError>([&] { in.ReadExactly(buffer, 10, "record 0"); }),
+              HasSubstr("a.tar.gz:one ends at byte 5, inside record 0 (bytes 2 to 12)"));
+}
+
+TEST(Archive, NotWhatTheNameSays) {
+  const TempFolder folder;
+  folder.Write("a.tar.xz", "this is no archive at all, only text that is long enough");
+  EXPECT_THAT(
+      MessageOf<DataError>([&] { MemberReader(folder / "a.tar.xz", "one"); }),
+      HasSubstr("a.tar.xz is not an xz file: it does not begin with the bytes fd 37 7a 58"));
+  folder.WriteGzip("b.tar.gz", "a gzip file, but of no tar archive " + std::string(1000, 'x'));
+  EXPECT_THAT(MessageOf<DataError>([&] { MemberReader(folder / "b.tar.gz", "one"); }),
+              HasSubstr("b.tar.gz: Unrecognized archive format"));
+  folder.WriteTar("c.tar.xz", {{"one", LongContent()}});
+  fs::resize_file(folder / "c.tar.xz", 600);
+  EXPECT_THAT(MessageOf<DataError>([&] { MemberReader(folder / "c.tar.xz", "two"); }),
+              HasSubstr("cannot open " + (folder / "c.tar.xz").string() + ": "));
+}
+
+TEST(Archive, DamagedContentNamesThePosition) {
+  const TempFolder folder;
+  const fs::path path = folder.WriteGzip("a.gz", LongContent());
+  fs::resize_file(path, fs::file_size(path) - 1000);
+  MemberReader in(path);
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadAll(in, 4096); }),
+              AllOf(HasSubstr(path.string() + " is damaged after byte "),
+                    HasSubstr("truncated gzip input"), HasSubstr("fetch the file again")));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,122 @@
+#include "framework/data/catalog.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/core/error.h"
+#include "framework/core/sha256.h"
+#include "tests/data/http_server.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// A set whose one file the test serves.
+std::vector<RemoteFile> catalog_files;
+
+class CatalogSet : public DatasetSource {
+ public:
+  std::vector<FieldSpec> fields() const override { return {{"data", DType::kF32, Shape{1}}}; }
+  int64_t size(Split split) const override { return split == Split::kTrain ? 500 : 100; }
+  int64_t classes() const override { return 3; }
+  std::vector<RemoteFile> files() const override {
+    RemoteFile file{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9};
+    if (!catalog_files.empty()) file = catalog_files[0];
+    return {file};
+  }
+  std::unique_ptr<Dataset> Load(const std::filesystem::path&, uint64_t) const override {
+    throw DataError("not loaded in this test");
+  }
+};
+DTRAIN_DATASET("catalog_set", CatalogSet, "a set of the tests");
+
+std::string Table(const std::string& root) { return DatasetTable(ListDatasets(root)); }
+
+TEST(Catalog, TableSaysWhereOrHow) {
+  const TempFolder root;
+  EXPECT_THAT(
+      Table(root.path().string()),
+      AllOf(
+          HasSubstr("name             classes     train     test  where\n"),
+          HasSubstr("catalog_set            3       500      100  not here: dtrain data fetch "
+                    "catalog_set\n"),
+          HasSubstr("digits                10     12000     2000  made on the spot\n"),
+          HasSubstr(
+              "mnist                 10     60000    10000  not here: dtrain data fetch mnist\n")));
+  root.Write("catalog_set/x", "");
+  EXPECT_THAT(Table(root.path().string()),
+              HasSubstr((root / "catalog_set").string() + " (0 of 1 files as published)\n"));
+  root.Write("catalog_set/a.gz", "content a");
+  EXPECT_THAT(Table(root.path().string()), HasSubstr((root / "catalog_set").string() + "\n"));
+}
+
+TEST(Catalog, VerifyComparesSizeAndHash) {
+  const TempFolder root;
+  const std::string folder = (root / "catalog_set").string();
+  const auto text = [&] { return VerifyText(VerifyDataset("catalog_set", root.path().string())); };
+  root.Write("catalog_set/x", "");
+  EXPECT_EQ(text(), "a.gz                            missing\ncatalog_set in " + folder +
+                        ": NOT as published\n");
+  root.Write("catalog_set/a.gz", "content");
+  EXPECT_THAT(text(), HasSubstr("a.gz                            7 bytes, expected 9\n"));
+  root.Write("catalog_set/a.gz", "content b");
+  EXPECT_THAT(text(), HasSubstr("SHA-256 is " + Sha256::Of("content b") + ", expected " +
+                                Sha256::Of("content a")));
+  EXPECT_FALSE(VerifyDataset("catalog_set", root.path().string()).ok());
+  root.Write("catalog_set/a.gz", "content a");
+  EXPECT_EQ(text(), "a.gz                            ok\ncatalog_set in " + folder +
+                        ": all as published\n");
+  EXPECT_TRUE(VerifyDataset("catalog_set", root.path().string()).ok());
+}
+
+TEST(Catalog, VerifyOfASetThatIsNotHere) {
+  const TempFolder root;
+  EXPECT_THAT(
+      MessageOf<DataError>([&] { VerifyDataset("mnist", root.path().string()); }),
+      AllOf(HasSubstr("data set 'mnist' is not here"), HasSubstr("dtrain data fetch mnist")));
+}
+
+TEST(Catalog, UnknownSet) {
+  EXPECT_THAT(MessageOf<UsageError>([] { VerifyDataset("mnits", ""); }),
+              AllOf(HasSubstr("unknown data set 'mnits'"), HasSubstr("did you mean 'mnist'?")));
+  EXPECT_THROW(FetchDataset("mnits", ""), UsageError);
+}
+
+TEST(Catalog, SetsMadeOnTheSpotHaveNothingToFetchOrVerify) {
+  EXPECT_TRUE(FetchDataset("digits", "").empty());
+  EXPECT_EQ(VerifyText(VerifyDataset("digits", "")),
+            "digits is made on the spot: there are no files to verify\n");
+}
+
+TEST(Catalog, FetchesIntoTheCacheOnce) {
+  HttpServer server;
+  server.Serve("/a", {"content a"});
+  catalog_files = {{"a.gz", {server.Url("/a")}, Sha256::Of("content a"), 9}};
+  const TempFolder cache, data;
+  const ScopedVariable a("XDG_CACHE_HOME", cache.path().c_str());
+  const ScopedVariable b("DTRAIN_DATA", data.path().c_str());
+  const FetchOptions quiet{.say = [](const std::string&) {}};
+  EXPECT_EQ(FetchDataset("catalog_set", "", quiet), cache / "dtrain/catalog_set");
+  EXPECT_EQ(FetchDataset("catalog_set", "", quiet), cache / "dtrain/catalog_set");
+  EXPECT_EQ(server.requests().size(), 1u);
+  EXPECT_TRUE(VerifyDataset("catalog_set", "").ok());
+  // Where it lies complete elsewhere it is not fetched.
+  data.Write("catalog_set/a.gz", "content a");
+  EXPECT_EQ(FetchDataset("catalog_set", "", quiet), data / "catalog_set");
+  EXPECT_EQ(server.requests().size(), 1u);
+  catalog_files.clear();
+}
+
+TEST(Catalog, RealMnistVerifies) {
+  const char* data = std::getenv("DTRAIN_DATA");
+  if (data == nullptr || !std::filesystem::exists(std::filesystem::path(data) / "mnist")) {
+    GTEST_SKIP() << "SKIPPED: DTRAIN_DATA does not name a folder with mnist/ in it";
+  }
+  const VerifyReport report = VerifyDataset("mnist", data);
+  EXPECT_TRUE(report.ok()) << VerifyText(report);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,285 @@
+#include "framework/data/fetch.h"
+
+#include <gmock/gmock.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/sha256.h"
+#include "framework/data/file_lock.h"
+#include "framework/data/progress.h"
+#include "tests/data/http_server.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// Longer than a socket buffer.
+const std::string& Content() {
+  static const std::string content = [] {
+    std::string text;
+    for (int i = 0; text.size() < 3'000'000; ++i) text += std::to_string(i * 7919) + "\n";
+    return text;
+  }();
+  return content;
+}
+
+class FetchTest : public testing::Test {
+ protected:
+  RemoteFile File(const std::vector<std::string>& paths, const std::string& content = Content()) {
+    RemoteFile file{"f.gz", {}, Sha256::Of(content), static_cast<int64_t>(content.size())};
+    for (const std::string& path : paths) file.urls.push_back(server_.Url(path));
+    return file;
+  }
+
+  void Fetch(const RemoteFile& file) {
+    FetchOptions options;
+    options.stall_seconds = 1;
+    options.retry_seconds = 0;
+    options.say = [this](const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      said_ += line + "\n";
+    };
+    FetchFiles({file}, folder_.path(), options);
+  }
+
+  std::string Fail(const RemoteFile& file) {
+    return MessageOf<DataError>([&] { Fetch(file); });
+  }
+
+  bool Has(const std::string& name) { return fs::exists(folder_ / name); }
+
+  HttpServer server_;
+  TempFolder folder_;
+  std::mutex mutex_;
+  std::string said_;  // guarded by mutex_ while several fetch
+};
+
+TEST_F(FetchTest, DownloadsAndLeavesNoPart) {
+  server_.Serve("/f", {Content()});
+  Fetch(File({"/f"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_FALSE(Has("f.gz.part"));
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f"));
+}
+
+TEST_F(FetchTest, MakesTheFolder) {
+  server_.Serve("/f", {Content()});
+  FetchFiles({File({"/f"})}, folder_ / "a/b", {.say = [](const std::string&) {}});
+  EXPECT_TRUE(Has("a/b/f.gz"));
+}
+
+TEST_F(FetchTest, WhatIsHereIsNotFetchedAgain) {
+  folder_.Write("f.gz", Content());
+  Fetch(File({"/f"}));
+  EXPECT_TRUE(server_.requests().empty());
+  EXPECT_THAT(said_, HasSubstr("f.gz: already here"));
+}
+
+TEST_F(FetchTest, WhatIsWrongIsFetchedAgain) {
+  server_.Serve("/f", {Content()});
+  folder_.Write("f.gz", "wrong");
+  Fetch(File({"/f"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_THAT(said_, HasSubstr("f.gz: 5 bytes, expected " + std::to_string(Content().size()) +
+                               "; fetching it again"));
+}
+
+TEST_F(FetchTest, GoesOnWhereADyingServerEnded) {
+  server_.Serve("/f", {.content = Content(), .dies_after = 1'000'000, .faults = 2});
+  Fetch(File({"/f"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_THAT(server_.requests(),
+              ElementsAre("GET /f", "GET /f bytes=1000000-", "GET /f bytes=2000000-"));
+  EXPECT_THAT(said_, HasSubstr("going on from there"));
+}
+
+TEST_F(FetchTest, GoesOnAfterAnInterruptedFetch) {
+  server_.Serve("/f", {Content()});
+  folder_.Write("f.gz.part", Content().substr(0, 1234));
+  Fetch(File({"/f"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f bytes=1234-"));
+}
+
+TEST_F(FetchTest, AWholePartOnlyNeedsItsName) {
+  folder_.Write("f.gz.part", Content());
+  Fetch(File({"/f"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_TRUE(server_.requests().empty());
+}
+
+TEST_F(FetchTest, StartsAnewWhenTheServerIgnoresRange) {
+  server_.Serve("/f", {.content = Content(), .ignores_range = true});
+  folder_.Write("f.gz.part", Content().substr(0, 1234));
+  Fetch(File({"/f"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+}
+
+TEST_F(FetchTest, AFileThatEndsBeforeThePartIsLoadedAnew) {
+  server_.Serve("/f", {Content().substr(0, 500)});
+  folder_.Write("f.gz.part", Content().substr(0, 1234));
+  EXPECT_THAT(Fail(File({"/f"})), HasSubstr("500 bytes, expected "));
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f bytes=1234-", "GET /f"));
+}
+
+TEST_F(FetchTest, WrongContentIsRemoved) {
+  std::string other = Content();
+  other[100] ^= 1;
+  server_.Serve("/f", {other});
+  EXPECT_THAT(Fail(File({"/f"})),
+              AllOf(HasSubstr("cannot fetch f.gz:"), HasSubstr(server_.Url("/f") + ": SHA-256 is "),
+                    HasSubstr(", expected " + Sha256::Of(Content()) + "; removed")));
+  EXPECT_FALSE(Has("f.gz"));
+  EXPECT_FALSE(Has("f.gz.part"));
+}
+
+TEST_F(FetchTest, AWrongPartIsReplacedFromTheNextAddress) {
+  std::string other = Content();
+  other[100] ^= 1;
+  server_.Serve("/bad", {other});
+  server_.Serve("/good", {Content()});
+  Fetch(File({"/bad", "/good"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /bad", "GET /good"));
+}
+
+TEST_F(FetchTest, AStallingServerEndsWithAMessage) {
+  server_.Serve("/f", {.content = Content(), .stalls_after = 0});
+  EXPECT_THAT(Fail(File({"/f"})),
+              HasSubstr(server_.Url("/f") + ": the server stalled: nothing came for 1 s (0 of "));
+}
+
+TEST_F(FetchTest, WhatAStallingServerSentIsKept) {
+  server_.Serve("/f", {.content = Content(), .stalls_after = 1000});
+  Fetch(File({"/f"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f", "GET /f bytes=1000-"));
+  EXPECT_THAT(said_, HasSubstr("the server stalled: nothing came for 1 s (1000 of "));
+}
+
+TEST_F(FetchTest, NotFoundFallsToTheNextAddress) {
+  server_.Serve("/there", {Content()});
+  Fetch(File({"/gone", "/there"}));
+  EXPECT_TRUE(Has("f.gz"));
+  EXPECT_THAT(said_, HasSubstr(server_.Url("/gone") + ": HTTP 404"));
+}
+
+TEST_F(FetchTest, EveryAddressIsNamedInTheError) {
+  server_.Serve("/broken", {.status = 503});
+  EXPECT_THAT(Fail(File({"/gone", "/broken"})),
+              AllOf(HasSubstr("cannot fetch f.gz:\n  " + server_.Url("/gone") + ": HTTP 404\n  " +
+                              server_.Url("/broken") + ": HTTP 503"),
+                    HasSubstr("put f.gz into " + folder_.path().string())));
+}
+
+TEST_F(FetchTest, NobodyListening) {
+  RemoteFile file = File({});
+  file.urls = {"http://127.0.0.1:1/f"};
+  EXPECT_THAT(Fail(file), HasSubstr("http://127.0.0.1:1/f: Failed to connect"));
+}
+
+TEST_F(FetchTest, NoAddress) {
+  EXPECT_THAT(Fail(File({})), HasSubstr("cannot fetch f.gz: no address is known for it"));
+}
+
+TEST_F(FetchTest, OnlyHttp) {
+  const fs::path secret = folder_.Write("secret", Content());
+  RemoteFile file = File({});
+  file.urls = {"file://" + secret.string()};
+  EXPECT_THAT(Fail(file), HasSubstr("not supported"));
+}
+
+TEST_F(FetchTest, ContentLengthThatPromisesTooMuch) {
+  server_.Serve("/f", {.content = Content(),
+                       .claimed_length = static_cast<int64_t>(Content().size()) + 1000});
+  Fetch(File({"/f"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+}
+
+TEST_F(FetchTest, ContentLengthThatPromisesTooLittle) {
+  server_.Serve("/f", {.content = Content(), .claimed_length = 1000});
+  EXPECT_THAT(Fail(File({"/f"})),
+              HasSubstr("1000 bytes, expected " + std::to_string(Content().size()) + "; removed"));
+  EXPECT_FALSE(Has("f.gz.part"));
+}
+
+TEST_F(FetchTest, AFileThatIsTooLongIsNotLoadedToItsEnd) {
+  server_.Serve("/f", {Content() + Content()});
+  EXPECT_THAT(Fail(File({"/f"})), HasSubstr("the file there is longer than the " +
+                                            std::to_string(Content().size()) + " bytes expected"));
+  EXPECT_EQ(fs::file_size(folder_ / "f.gz.part"), 0u);
+}
+
+TEST_F(FetchTest, TwoAtOnceDownloadOnce) {
+  server_.Serve("/f", {Content()});
+  const RemoteFile file = File({"/f"});
+  std::thread other([&] { Fetch(file); });
+  Fetch(file);
+  other.join();
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f"));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+}
+
+TEST_F(FetchTest, WhoWaitsSaysSo) {
+  server_.Serve("/f", {Content()});
+  std::thread other;
+  {
+    const FileLock lock(folder_ / ".lock", [] {});
+    other = std::thread([&] { Fetch(File({"/f"})); });
+    for (bool waiting = false; !waiting;) {
+      std::this_thread::yield();
+      const std::lock_guard guard(mutex_);
+      waiting = said_.find("another process is fetching into") != std::string::npos;
+    }
+    EXPECT_TRUE(server_.requests().empty());
+  }
+  other.join();
+  EXPECT_TRUE(Has("f.gz"));
+}
+
+TEST_F(FetchTest, FolderThatCannotBeMade) {
+  folder_.Write("file", "");
+  EXPECT_THAT(MessageOf<DataError>([&] { FetchFiles({}, folder_ / "file/sub"); }),
+              AllOf(HasSubstr("cannot create folder " + (folder_ / "file/sub").string()),
+                    HasSubstr("--root or XDG_CACHE_HOME")));
+}
+
+TEST_F(FetchTest, LockThatCannotBeMade) {
+  fs::create_directories(folder_ / ".lock");
+  EXPECT_THAT(Fail(File({"/f"})),
+              HasSubstr("cannot lock " + (folder_ / ".lock").string() + ": Is a directory"));
+}
+
+TEST_F(FetchTest, PartThatCannotBeWritten) {
+  fs::create_directories(folder_ / "f.gz.part/x");
+  EXPECT_THAT(Fail(File({"/f"})),
+              HasSubstr("cannot write " + (folder_ / "f.gz.part").string() + ": Is a directory"));
+}
+
+TEST(Progress, LineHoldsBytesRateAndTimeLeft) {
+  EXPECT_EQ(ProgressLine("f.gz", 4'000'000, 10'000'000, 2'000'000, 80, false),
+            "f.gz  [##########---------------]   40 %  4.0 MB of 10.0 MB  2.0 MB/s  ETA 3.0 s");
+  EXPECT_EQ(ProgressLine("f.gz", 4'000'000, 0, 0, 80, false), "f.gz  4.0 MB");
+}
+
+TEST(Progress, FitsNarrowTerminalsAndColoursOnlyWhenAsked) {
+  for (int width = 1; width < 120; ++width) {
+    EXPECT_LE(ProgressLine("file", 5, 10, 1, width, false).size(), static_cast<size_t>(width));
+  }
+  EXPECT_THAT(ProgressLine("f", 5, 10, 1, 80, true), HasSubstr("\x1b[32m#"));
+  EXPECT_THAT(ProgressLine("f", 5, 10, 1, 80, false), Not(HasSubstr("\x1b")));
+}
+
+}  // namespace
+}  // namespace dtrain

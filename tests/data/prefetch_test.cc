@@ -1,0 +1,84 @@
+#include "framework/data/prefetch.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <set>
+#include <stdexcept>
+
+#include "framework/core/error.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+const std::vector<FieldSpec> kFields = {{"data", DType::kF32, Shape{2}}};
+
+// Batch k holds k everywhere.
+BatchFiller Counting(uint64_t batches, std::atomic<uint64_t>* filled = nullptr) {
+  return [=](uint64_t k, Batch& batch) {
+    if (k == batches) return false;
+    batch.Resize(static_cast<int64_t>(k % 3));
+    batch.step = k;
+    for (int64_t i = 0; i < 2 * batch.samples; ++i)
+      batch.fields[0].f32()[i] = static_cast<float>(k);
+    if (filled != nullptr) ++*filled;
+    return true;
+  };
+}
+
+TEST(Prefetch, ExactOrderAndEnd) {
+  Prefetcher batches(kFields, 4, Counting(500), 3);
+  for (uint64_t k = 0; k < 500; ++k) {
+    const Batch* batch = batches.Next();
+    ASSERT_NE(batch, nullptr);
+    ASSERT_EQ(batch->step, k);
+    ASSERT_EQ(batch->fields[0].shape[0], static_cast<int64_t>(k % 3));
+    for (int64_t i = 0; i < 2 * batch->samples; ++i) ASSERT_EQ(batch->fields[0].f32()[i], k);
+  }
+  EXPECT_EQ(batches.Next(), nullptr);
+  EXPECT_EQ(batches.Next(), nullptr);
+}
+
+TEST(Prefetch, NeverRunsFurtherAheadThanTheRing) {
+  std::atomic<uint64_t> filled{0};
+  Prefetcher batches(kFields, 4, Counting(100, &filled), 3);
+  for (uint64_t k = 0; k < 100; ++k) {
+    batches.Next();
+    EXPECT_LE(filled.load(), k + 3);
+  }
+}
+
+TEST(Prefetch, TheRingIsAllocatedOnce) {
+  Prefetcher batches(kFields, 4, Counting(100), 3);
+  std::set<const void*> memory;
+  while (const Batch* batch = batches.Next()) memory.insert(batch->fields[0].data);
+  EXPECT_EQ(memory.size(), 3u);
+}
+
+TEST(Prefetch, ErrorsComeInTheirPlaceAndStay) {
+  Prefetcher batches(
+      kFields, 4,
+      [](uint64_t k, Batch& batch) {
+        if (k == 2) throw DataError("record 2 is damaged");
+        batch.step = k;
+        return true;
+      },
+      2);
+  EXPECT_EQ(batches.Next()->step, 0u);
+  EXPECT_EQ(batches.Next()->step, 1u);
+  EXPECT_THAT(MessageOf<DataError>([&] { batches.Next(); }), testing::HasSubstr("record 2"));
+  EXPECT_THROW(batches.Next(), DataError);
+}
+
+TEST(Prefetch, StopsCleanlyAtAnyTime) {
+  for (int taken = 0; taken < 6; ++taken) {
+    Prefetcher batches(kFields, 4, Counting(1'000'000), 2);
+    for (int i = 0; i < taken; ++i) batches.Next();
+  }
+}
+
+TEST(Prefetch, NoBatches) { EXPECT_EQ(Prefetcher(kFields, 4, Counting(0)).Next(), nullptr); }
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,114 @@
+#include "framework/data/sampler.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace dtrain {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<int64_t> Order(const Sampler& sampler, uint64_t epoch) {
+  std::vector<int64_t> order;
+  sampler.Shuffle(epoch, order);
+  return order;
+}
+
+TEST(Sampler, EveryEpochIsAnotherPermutation) {
+  for (const int64_t size : {1, 2, 3, 5, 64, 1000}) {
+    const Sampler sampler(7, size, 16);
+    std::set<std::vector<int64_t>> orders;
+    for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+      std::vector<int64_t> order = Order(sampler, epoch);
+      orders.insert(order);
+      std::sort(order.begin(), order.end());
+      std::vector<int64_t> all(size);
+      std::iota(all.begin(), all.end(), 0);
+      EXPECT_EQ(order, all);
+    }
+    if (size >= 64) EXPECT_EQ(orders.size(), 3u);
+  }
+}
+
+TEST(Sampler, OrderDependsOnSeedAndEpochOnly) {
+  EXPECT_EQ(Order(Sampler(7, 100, 16), 3), Order(Sampler(7, 100, 32), 3));
+  EXPECT_NE(Order(Sampler(7, 100, 16), 3), Order(Sampler(8, 100, 16), 3));
+}
+
+TEST(Sampler, ReusedMemoryDoesNotMatter) {
+  const Sampler sampler(7, 100, 16);
+  std::vector<int64_t> order(100, 42);
+  sampler.Shuffle(5, order);
+  EXPECT_EQ(order, Order(sampler, 5));
+}
+
+TEST(Sampler, PermutationsAreUniform) {
+  // Each of the 24 orders of 4 samples, 24 * 500 times: a chi-squared of 23 degrees of freedom is
+  // above 49.7 once in a thousand.
+  const Sampler sampler(1, 4, 4);
+  std::map<std::vector<int64_t>, int> seen;
+  for (uint64_t epoch = 0; epoch < 24 * 500; ++epoch) ++seen[Order(sampler, epoch)];
+  ASSERT_EQ(seen.size(), 24u);
+  double chi_squared = 0;
+  for (const auto& [order, count] : seen) chi_squared += (count - 500.0) * (count - 500.0) / 500;
+  EXPECT_LT(chi_squared, 49.7);
+}
+
+TEST(Sampler, TheTailBatchIsSmallerAndNothingIsDropped) {
+  const Sampler sampler(1, 100, 32);
+  EXPECT_EQ(sampler.steps_per_epoch(), 4u);
+  EXPECT_EQ(sampler.ShareOf(3, 0, 1).global, (Range{96, 100}));
+  EXPECT_EQ(sampler.ShareOf(4, 0, 1).global, (Range{0, 32}));
+  EXPECT_EQ(sampler.ShareOf(4, 0, 1).epoch, 1u);
+  EXPECT_EQ(Sampler(1, 64, 32).steps_per_epoch(), 2u);
+}
+
+TEST(Sampler, BatchLargerThanTheSet) {
+  const Sampler sampler(1, 10, 32);
+  EXPECT_EQ(sampler.steps_per_epoch(), 1u);
+  EXPECT_EQ(sampler.ShareOf(0, 0, 1).global, (Range{0, 10}));
+  EXPECT_EQ(sampler.MaxShare(4), 3);
+}
+
+TEST(Sampler, StepsMapToEpochAndBatchAndBack) {
+  const Sampler sampler(1, 100, 32);
+  for (uint64_t step = 0; step < 20; ++step) {
+    EXPECT_EQ(sampler.StepOf(sampler.EpochOf(step), sampler.BatchOf(step)), step);
+  }
+  EXPECT_EQ(sampler.EpochOf(11), 2u);
+  EXPECT_EQ(sampler.BatchOf(11), 3u);
+}
+
+TEST(Sampler, SharesCoverTheBatchInOrder) {
+  const Sampler sampler(1, 100, 33);
+  for (const int workers : {1, 2, 3, 7, 40}) {
+    for (uint64_t step = 0; step < 4; ++step) {
+      int64_t end = sampler.ShareOf(step, 0, workers).global.begin;
+      for (int w = 0; w < workers; ++w) {
+        const StepShare part = sampler.ShareOf(step, w, workers);
+        EXPECT_EQ(part.share.begin, end);
+        EXPECT_LE(part.share.size(), sampler.MaxShare(workers));
+        end = part.share.end;
+      }
+      EXPECT_EQ(end, sampler.ShareOf(step, 0, workers).global.end);
+    }
+  }
+}
+
+TEST(Sampler, AShareOfTheTailMayBeEmpty) {
+  const Sampler sampler(1, 34, 32);
+  EXPECT_EQ(sampler.ShareOf(1, 1, 4).share.size(), 1);
+  EXPECT_TRUE(sampler.ShareOf(1, 3, 4).share.empty());
+}
+
+TEST(Sampler, EvaluationBlocksAreFixed) {
+  EXPECT_THAT(EvaluationBlocks(10, 4), ElementsAre(Range{0, 4}, Range{4, 8}, Range{8, 10}));
+  EXPECT_THAT(EvaluationBlocks(8, 4), ElementsAre(Range{0, 4}, Range{4, 8}));
+  EXPECT_TRUE(EvaluationBlocks(0, 4).empty());
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,108 @@
+#include "framework/nn/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const std::vector<GraphInput> kImages = {{"data", DType::kF32, {1, 28, 28}},
+                                         {"label", DType::kI32, {}}};
+
+Graph ModelOfConfigs(const std::string& name) {
+  return Graph::FromFile(std::string(DTRAIN_SOURCE_DIR) + "/configs/models/" + name + ".yaml", kImages);
+}
+
+std::string MessageOf(const std::string& layers) {
+  try {
+    Graph::FromText("name: test\nlayers:\n" + layers, "m.yaml", kImages);
+  } catch (const ConfigError& error) {
+    return std::string(error.what()) + "\n" + error.hint();
+  }
+  return "no error";
+}
+
+// papers/models: 61,706 and 431,080 parameters.
+TEST(Graph, LeNetHasThePublishedNumberOfParameters) {
+  EXPECT_EQ(ModelOfConfigs("lenet5").weights().size(), 61'706);
+  EXPECT_EQ(ModelOfConfigs("lenet5_caffe").weights().size(), 431'080);
+}
+
+TEST(Graph, ArenaIsInBackwardOrderWithoutGaps) {
+  const Graph graph = ModelOfConfigs("lenet5");
+  const std::vector<ArenaEntry>& entries = graph.weights().entries;
+  EXPECT_EQ(entries.front().name, "fc3.weight");
+  EXPECT_EQ(entries.back().name, "conv1.bias");
+  int64_t end = 0;
+  for (const ArenaEntry& entry : entries) {
+    EXPECT_EQ(entry.range.begin, end);
+    int64_t count = 1;
+    for (const int64_t extent : entry.shape) count *= extent;
+    EXPECT_EQ(entry.range.size(), count);
+    end = entry.range.end;
+  }
+}
+
+TEST(Graph, WeightsDependOnSeedAndNothingElse) {
+  const Graph graph = ModelOfConfigs("lenet5");
+  std::vector<float> a(static_cast<size_t>(graph.weights().size())), b(a), c(a);
+  graph.InitializeWeights(1, a.data());
+  graph.InitializeWeights(1, b.data());
+  graph.InitializeWeights(2, c.data());
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a, c);
+}
+
+TEST(Graph, AMisspeltTypeGetsTheNearestName) {
+  EXPECT_THAT(MessageOf("  - {name: a, type: rellu}\n"),
+              AllOf(HasSubstr("m.yaml:3:"), HasSubstr("rellu"), HasSubstr("relu")));
+}
+
+TEST(Graph, AnUnknownInputIsNamed) {
+  EXPECT_THAT(MessageOf("  - {name: a, type: relu, input: dat}\n"),
+              AllOf(HasSubstr("no earlier layer or input is called 'dat'"),
+                    HasSubstr("did you mean 'data'")));
+}
+
+TEST(Graph, ANameGivenTwiceIsNamed) {
+  EXPECT_THAT(MessageOf("  - {name: a, type: relu}\n  - {name: a, type: relu}\n"),
+              HasSubstr("a second layer or input is called 'a'"));
+}
+
+TEST(Graph, TheWrongNumberOfInputsIsNamed) {
+  EXPECT_THAT(MessageOf("  - {name: l, type: softmax_cross_entropy, input: [data]}\n"),
+              HasSubstr("softmax_cross_entropy takes 2 inputs, not 1"));
+}
+
+TEST(Graph, ShapesThatDoNotFitNameTheLayerAndTheShapes) {
+  EXPECT_THAT(MessageOf("  - {name: c, type: convolution, outputs: 4, kernel: 31}\n"),
+              AllOf(HasSubstr("m.yaml:3:"), HasSubstr("layer 'c' (convolution)"),
+                    HasSubstr("28, 28")));
+}
+
+TEST(Graph, AllMistakesAreReportedAtOnce) {
+  const std::string message = MessageOf(
+      "  - {name: a, type: rellu}\n"
+      "  - {name: b, type: convolution, outputs: 0, kernel: 5, input: data}\n"
+      "  - {name: c, type: inner_product, outputs: 10, biass: true, input: data}\n");
+  EXPECT_THAT(message, AllOf(HasSubstr("rellu"), HasSubstr("outputs"), HasSubstr("biass"),
+                             HasSubstr("3 errors")));
+}
+
+TEST(Graph, AModelNeedsALayer) {
+  EXPECT_THAT(MessageOf("  []\n"), HasSubstr("a model needs at least one layer"));
+}
+
+TEST(Graph, DescribeNamesEveryLayer) {
+  const std::string text = ModelOfConfigs("lenet5").Describe();
+  EXPECT_THAT(text, AllOf(HasSubstr("conv1 convolution(data) -> [6, 28, 28] weight[6, 1, 5, 5] bias[6]"),
+                          HasSubstr("loss softmax_cross_entropy(fc3, label) -> []")));
+}
+
+}  // namespace
+}  // namespace dtrain

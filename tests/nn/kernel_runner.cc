@@ -1,0 +1,261 @@
+// Runs kernels on memory that is poisoned wherever their contract says they must not look.
+#include <cstring>
+
+#include "framework/core/check.h"
+#include "framework/device/cpu/reorder.h"
+#include "framework/device/cpu/threads.h"
+#include "tests/nn/layer_harness.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kPoison = 0xff;  // a NaN as fp32, -1 as int32
+
+// Owned memory with the view that a kernel gets.
+struct Cell {
+  Buffer buffer;
+  Tensor tensor;
+
+  Cell() = default;
+  Cell(const Shape& shape, Format format, DType dtype = DType::kF32)
+      : buffer(static_cast<size_t>(StoredCount(shape, format)) * SizeOf(dtype)),
+        tensor{buffer.data(), shape, dtype, format} {
+    Poison();
+  }
+  void Poison() { std::memset(buffer.data(), kPoison, buffer.bytes()); }
+};
+
+// Rows [first, first + rows) of `from` as the kernel wants them.
+Cell Fill(const RefTensor& from, Format format, int64_t first, int64_t rows, bool labels) {
+  const Shape shape = from.shape.WithBatch(rows);
+  const double* values = from.values.data() + first * from.shape.CountFrom(1);
+  Cell plain(shape, Format::kPlain, labels ? DType::kI32 : DType::kF32);
+  for (int64_t i = 0; i < shape.count(); ++i) {
+    if (labels) plain.tensor.i32()[i] = static_cast<int32_t>(values[i]);
+    if (!labels) plain.tensor.f32()[i] = static_cast<float>(values[i]);
+  }
+  if (format == Format::kPlain) return plain;
+  Cell cell(shape, format);
+  Reorder(plain.tensor, cell.tensor, Device{});
+  return cell;
+}
+
+std::vector<float> PlainValues(const Tensor& tensor) {
+  std::vector<float> values(static_cast<size_t>(tensor.shape.count()));
+  Reorder(tensor, {values.data(), tensor.shape}, Device{});
+  return values;
+}
+
+std::vector<Tensor> Views(const std::vector<Cell>& cells) {
+  std::vector<Tensor> views;
+  for (const Cell& cell : cells) views.push_back(cell.tensor);
+  return views;
+}
+
+KernelRequest RequestFor(const CaseSetup& setup, const KernelVariant& variant) {
+  KernelRequest request;
+  request.layer = &setup.layer();
+  request.inputs = setup.input_shapes();
+  request.outputs = setup.output_shapes();
+  request.available = variant.available;
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    request.needs_input_gradient.push_back(setup.HasGradient(i));
+  }
+  request.fused_relu = variant.fused_relu;
+  request.mode = variant.mode;
+  request.device = variant.device;
+  return request;
+}
+
+class Runner {
+ public:
+  Runner(const CaseSetup& setup, const KernelVariant& variant, const RefArgs& args,
+         const RunOptions& options)
+      : setup_(setup), variant_(variant), args_(args), options_(options) {
+    rows_ = options.rows < 0 ? args.inputs[0].shape[0] : options.rows;
+    kernel_ = variant.entry->make(Request(), variant.offer);
+    needs_ = kernel_->Needs();
+    for (size_t i = 0; i < args.inputs.size(); ++i) {
+      const bool labels = !setup.HasGradient(i) && args.inputs[i].shape.rank() == 1;
+      inputs_.push_back(
+          Fill(args.inputs[i], variant.offer.inputs[i], options.first_row, rows_, labels));
+    }
+    for (const RefTensor& param : args.params) {
+      params_.push_back(Fill(param, Format::kPlain, 0, param.shape[0], false));
+    }
+    for (size_t i = 0; i < args.outputs.size(); ++i) {
+      outputs_.emplace_back(args.outputs[i].shape.WithBatch(rows_), variant.offer.outputs[i]);
+    }
+    scratch_ = Buffer(std::max<size_t>(needs_.scratch_bytes, 1));
+    saved_ = Buffer(std::max<size_t>(needs_.saved_bytes, 1));
+    std::memset(saved_.data(), kPoison, saved_.bytes());
+  }
+
+  KernelResult Run() {
+    Forward();
+    KernelResult result;
+    for (const Tensor& y : output_views_) {
+      result.outputs.push_back(PlainValues(y));
+    }
+    if (variant_.mode == Mode::kTrain && setup_.layer().role() != LayerRole::kMetric) {
+      Backward(result);
+    }
+    return result;
+  }
+
+ private:
+  KernelRequest Request() const {
+    KernelRequest request = RequestFor(setup_, variant_);
+    request.layer_index = args_.layer_index;
+    for (Shape& shape : request.inputs) shape = shape.WithBatch(rows_);
+    for (Shape& shape : request.outputs) shape = shape.WithBatch(rows_);
+    if (!options_.wants_input_gradients) {
+      request.needs_input_gradient.assign(request.inputs.size(), false);
+    }
+    return request;
+  }
+
+  KernelArgs CommonArgs() {
+    KernelArgs args;
+    args.inputs = input_views_;
+    args.outputs = output_views_;
+    args.params = param_views_;
+    args.scratch = scratch_.data();
+    args.saved = saved_.data();
+    args.accumulate = options_.accumulate;
+    args.loss_scale = static_cast<float>(args_.loss_scale);
+    args.seed = args_.seed;
+    args.step = args_.step;
+    args.first_position = args_.first_position + options_.first_row;
+    std::memset(scratch_.data(), kPoison, scratch_.bytes());
+    return args;
+  }
+
+  void Forward() {
+    input_views_ = Views(inputs_);
+    output_views_ = Views(outputs_);
+    param_views_ = Views(params_);
+    if (options_.in_place && needs_.forward_in_place) output_views_[0].data = input_views_[0].data;
+    kernel_->Forward(CommonArgs());
+  }
+
+  void Backward(KernelResult& result) {
+    const bool shared = output_views_[0].data == input_views_[0].data;
+    if (!needs_.backward_reads_inputs && !shared) {
+      for (Cell& cell : inputs_) cell.Poison();
+    }
+    if (!needs_.backward_reads_outputs && !shared) {
+      for (Cell& cell : outputs_) cell.Poison();
+    }
+    MakeGradients();
+    KernelArgs args = CommonArgs();
+    args.output_gradients = output_gradient_views_;
+    args.input_gradients = input_gradient_views_;
+    args.param_gradients = param_gradient_views_;
+    kernel_->Backward(args);
+    for (const Tensor& dx : input_gradient_views_) {
+      result.input_gradients.emplace_back();
+      if (dx.data != nullptr) result.input_gradients.back() = PlainValues(dx);
+    }
+    for (const Tensor& dw : param_gradient_views_) {
+      result.param_gradients.push_back(PlainValues(dw));
+    }
+  }
+
+  void MakeGradients() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      output_gradients_.push_back(Fill(args_.output_gradients[i], variant_.offer.outputs[i],
+                                       options_.first_row, rows_, false));
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      input_gradients_.emplace_back(inputs_[i].tensor.shape, inputs_[i].tensor.format);
+    }
+    for (const RefTensor& param : args_.params) {
+      Cell& cell = param_gradients_.emplace_back(param.shape, Format::kPlain);
+      if (options_.accumulate) std::fill_n(cell.tensor.f32(), param.shape.count(), 1.0f);
+    }
+    output_gradient_views_ = Views(output_gradients_);
+    input_gradient_views_ = Views(input_gradients_);
+    param_gradient_views_ = Views(param_gradients_);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const bool wanted = options_.wants_input_gradients && setup_.HasGradient(i);
+      if (!wanted) input_gradient_views_[i].data = nullptr;
+    }
+    if (options_.in_place && needs_.backward_in_place && input_gradient_views_[0].data != nullptr) {
+      input_gradient_views_[0].data = output_gradient_views_[0].data;
+    }
+  }
+
+  const CaseSetup& setup_;
+  const KernelVariant& variant_;
+  const RefArgs& args_;
+  const RunOptions& options_;
+  int64_t rows_ = 0;
+  std::unique_ptr<Kernel> kernel_;
+  KernelNeeds needs_;
+  std::vector<Cell> inputs_, outputs_, params_;
+  std::vector<Cell> output_gradients_, input_gradients_, param_gradients_;
+  std::vector<Tensor> input_views_, output_views_, param_views_;
+  std::vector<Tensor> output_gradient_views_, input_gradient_views_, param_gradient_views_;
+  Buffer scratch_, saved_;
+};
+
+// All inputs in one format, where they can have it.
+std::vector<Format> AvailableAs(const std::vector<Shape>& shapes, Format format) {
+  std::vector<Format> available;
+  for (const Shape& shape : shapes) {
+    available.push_back(shape.rank() == 4 ? format : Format::kPlain);
+  }
+  return available;
+}
+
+}  // namespace
+
+std::string KernelVariant::ToString() const {
+  std::string text = entry->implementation + " isa " + IsaName(device.isa) + ", threads " +
+                     std::to_string(device.threads) + ", formats";
+  for (const Format format : offer.inputs) text += " " + std::string(NameOf(format));
+  for (const Format format : offer.outputs) text += " -> " + std::string(NameOf(format));
+  if (fused_relu) text += ", fused relu";
+  return text + (mode == Mode::kTrain ? ", training" : ", evaluation");
+}
+
+std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& setup, Mode mode) {
+  std::vector<KernelVariant> variants;
+  const auto consider = [&](KernelVariant variant) {
+    const auto offer = variant.entry->offer(RequestFor(setup, variant));
+    if (!offer) return;
+    variant.offer = *offer;
+    const bool known = std::any_of(variants.begin(), variants.end(), [&](const KernelVariant& v) {
+      return v.ToString() == variant.ToString();
+    });
+    if (!known) variants.push_back(variant);
+  };
+  const auto consider_formats = [&](const KernelEntry& entry, const Device& device) {
+    for (const Format format : {Format::kPlain, Format::kChannelsLast, Format::kBatchBlocked}) {
+      for (const bool relu : {false, true}) {
+        consider({&entry, device, AvailableAs(setup.input_shapes(), format), {}, relu, mode});
+      }
+    }
+  };
+  for (const KernelEntry& entry : KernelRegistry::Of(type)) {
+    for (int isa = 0; isa <= static_cast<int>(CpuIsa()); ++isa) {
+      consider_formats(entry, {DeviceKind::kCpu, 1, static_cast<Isa>(isa)});
+    }
+    consider_formats(entry, {DeviceKind::kCpu, 2, CpuIsa()});
+  }
+  return variants;
+}
+
+bool CanRunInPlace(const CaseSetup& setup, const KernelVariant& variant) {
+  const KernelNeeds needs = variant.entry->make(RequestFor(setup, variant), variant.offer)->Needs();
+  return needs.forward_in_place || needs.backward_in_place;
+}
+
+KernelResult RunKernel(const CaseSetup& setup, const KernelVariant& variant, const RefArgs& args,
+                       const RunOptions& options) {
+  ApplyThreadBudget(variant.device.threads);
+  return Runner(setup, variant, args, options).Run();
+}
+
+}  // namespace dtrain

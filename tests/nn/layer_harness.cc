@@ -1,0 +1,105 @@
+#include "tests/nn/layer_harness.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "framework/core/random.h"
+
+namespace dtrain {
+namespace {
+
+constexpr uint64_t kSeed = 77;
+
+RefTensor Zeros(const Shape& shape) {
+  return {shape, std::vector<double>(static_cast<size_t>(shape.count()))};
+}
+
+std::vector<RefTensor> Zeros(const std::vector<Shape>& shapes) {
+  std::vector<RefTensor> tensors;
+  for (const Shape& shape : shapes) tensors.push_back(Zeros(shape));
+  return tensors;
+}
+
+// A random permutation of count numbers evenly spaced over (-1, 1), 0 left out.
+RefTensor Distinct(const Shape& shape, uint64_t stream) {
+  RefTensor tensor = Zeros(shape);
+  const auto count = static_cast<uint64_t>(shape.count());
+  const Random random(kSeed, Purpose::kSelfTest, stream);
+  std::vector<uint64_t> rank(count);
+  std::iota(rank.begin(), rank.end(), 0);
+  for (uint64_t i = count; i > 1; --i) std::swap(rank[i - 1], rank[random.Below(i, i)]);
+  for (uint64_t i = 0; i < count; ++i) {
+    const double value = (static_cast<double>(rank[i]) + 0.25) / static_cast<double>(count);
+    tensor.values[i] = static_cast<float>(2 * value - 1);
+  }
+  return tensor;
+}
+
+RefTensor Labels(const Shape& shape, int64_t classes, uint64_t stream) {
+  RefTensor tensor = Zeros(shape);
+  const Random random(kSeed, Purpose::kSelfTest, stream);
+  for (size_t i = 0; i < tensor.values.size(); ++i) {
+    tensor.values[i] = static_cast<double>(random.Below(i, static_cast<uint64_t>(classes)));
+  }
+  return tensor;
+}
+
+}  // namespace
+
+CaseSetup::CaseSetup(const std::string& type, const LayerCase& layer_case, int64_t batch)
+    : layer_(LayerRegistry::Get("layer", type).make()),
+      reference_(LayerCaseRegistry::Get("layer with cases", type).reference()),
+      inputs_(layer_case.inputs),
+      label_classes_(layer_case.label_classes) {
+  config::Document document = config::Document::FromText(layer_case.yaml, layer_case.name);
+  config::Reader root = document.root();
+  layer_->Configure(root);
+  document.Finish();
+  for (Shape& shape : inputs_) {
+    if (batch > 0) shape = shape.WithBatch(batch);
+  }
+  outputs_ = layer_->InferShapes(inputs_);
+}
+
+RefArgs CaseSetup::Forward(Mode mode) const {
+  RefArgs args;
+  args.mode = mode;
+  args.seed = kSeed;
+  args.step = 3;
+  args.layer_index = 5;
+  args.first_position = 40;
+  args.loss_scale = 0.125;
+  uint64_t stream = 0;
+  for (const Shape& shape : inputs_) {
+    const bool labels = label_classes_ > 0 && stream + 1 == inputs_.size();
+    args.inputs.push_back(labels ? Labels(shape, label_classes_, stream) : Distinct(shape, stream));
+    ++stream;
+  }
+  for (const ParamSpec& spec : layer_->Params()) {
+    args.params.push_back(Distinct(spec.shape, ++stream));
+  }
+  for (const StateSpec& spec : layer_->State()) args.state.push_back(Zeros(spec.shape));
+  args.outputs = Zeros(outputs_);
+  for (const Shape& shape : outputs_) args.output_gradients.push_back(Distinct(shape, ++stream));
+  reference_->Forward(*layer_, args);
+  return args;
+}
+
+void CaseSetup::FuseRelu(RefArgs& args) const {
+  // Where rounding decides on which side of 0 an output lies, no gradient flows, on either side.
+  constexpr double kNearZero = 1e-4;
+  for (size_t i = 0; i < args.outputs[0].values.size(); ++i) {
+    double& y = args.outputs[0].values[i];
+    if (y < kNearZero) args.output_gradients[0].values[i] = 0;
+    y = std::max(y, 0.0);
+  }
+}
+
+void CaseSetup::Backward(RefArgs& args) const {
+  args.input_gradients = Zeros(inputs_);
+  args.param_gradients.clear();
+  for (const ParamSpec& spec : layer_->Params()) args.param_gradients.push_back(Zeros(spec.shape));
+  reference_->Backward(*layer_, args);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,76 @@
+// What the layer suite runs a case with: the layer, its reference in double, and its kernels on
+// memory that is poisoned wherever a kernel must not look.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/device/buffer.h"
+#include "framework/nn/layer_case.h"
+
+namespace dtrain {
+
+// A layer made from a case, with inputs drawn for it.
+class CaseSetup {
+ public:
+  // `batch` > 0 replaces the batch size of the case.
+  CaseSetup(const std::string& type, const LayerCase& layer_case, int64_t batch = 0);
+
+  const Layer& layer() const { return *layer_; }
+  const LayerReference& reference() const { return *reference_; }
+  const std::vector<Shape>& input_shapes() const { return inputs_; }
+  const std::vector<Shape>& output_shapes() const { return outputs_; }
+  bool HasGradient(size_t input) const { return layer_->InputHasGradient(static_cast<int>(input)); }
+
+  // Random inputs, parameters and output gradients (all exact in fp32), outputs computed, gradients
+  // zero.  Inputs are distinct and far from 0, so that no kink is near.
+  RefArgs Forward(Mode mode) const;
+  // The gradients, filled; `fused_relu` puts a ReLU behind the layer: args then hold its outputs.
+  void FuseRelu(RefArgs& args) const;
+  void Backward(RefArgs& args) const;
+
+ private:
+  std::unique_ptr<Layer> layer_;
+  std::unique_ptr<LayerReference> reference_;
+  std::vector<Shape> inputs_;
+  std::vector<Shape> outputs_;
+  int64_t label_classes_;
+};
+
+// One implementation, one set of formats, one device.
+struct KernelVariant {
+  const KernelEntry* entry = nullptr;
+  Device device;
+  std::vector<Format> available;
+  KernelOffer offer;
+  bool fused_relu = false;
+  Mode mode = Mode::kTrain;
+  std::string ToString() const;
+};
+
+// Every variant of the layer's kernels that this machine can run: each instruction set with one
+// thread, the best one also with two.
+std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& setup, Mode mode);
+
+struct RunOptions {
+  bool accumulate = false;  // parameter gradients start at 1 instead of unspecified
+  bool wants_input_gradients = true;
+  bool in_place = false;  // where the kernel says it can
+  int64_t first_row = 0;  // run rows [first_row, first_row + rows) of the batch only
+  int64_t rows = -1;
+};
+
+// Whether the kernel can share memory between input and output, forward or backward.
+bool CanRunInPlace(const CaseSetup& setup, const KernelVariant& variant);
+
+// What a kernel computed, in plain order.
+struct KernelResult {
+  std::vector<std::vector<float>> outputs, input_gradients, param_gradients;
+};
+
+// Runs the variant on the inputs of `args`.  Backward runs in training mode only.
+KernelResult RunKernel(const CaseSetup& setup, const KernelVariant& variant, const RefArgs& args,
+                       const RunOptions& options = {});
+
+}  // namespace dtrain

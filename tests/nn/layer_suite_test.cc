@@ -1,0 +1,241 @@
+// Walks the registries: every layer type, every case it offers, every kernel that takes the case.
+//
+//   reference  against central differences, in double
+//   kernels    against the reference, on every instruction set, format and thread count offered
+//   samples    the same bits whatever the batch they are in
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "framework/core/random.h"
+#include "tests/nn/layer_harness.h"
+
+namespace dtrain {
+namespace {
+
+struct SuiteCase {
+  std::string type;
+  LayerCase layer_case;
+};
+
+std::ostream& operator<<(std::ostream& out, const SuiteCase& c) {
+  out << c.type << " '" << c.layer_case.name << "' " << c.layer_case.yaml;
+  for (const Shape& shape : c.layer_case.inputs) out << " " << shape.ToString();
+  return out;
+}
+
+std::vector<SuiteCase> AllCases() {
+  std::vector<SuiteCase> cases;
+  for (const auto& [type, entry] : LayerCaseRegistry::All()) {
+    for (const LayerCase& layer_case : entry.cases) cases.push_back({type, layer_case});
+  }
+  return cases;
+}
+
+std::string TestName(const testing::TestParamInfo<SuiteCase>& info) {
+  std::string name = info.param.type + "_" + info.param.layer_case.name;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+class LayerSuite : public testing::TestWithParam<SuiteCase> {
+ protected:
+  const std::string& type() const { return GetParam().type; }
+  const LayerCase& layer_case() const { return GetParam().layer_case; }
+};
+
+// What the gradients are gradients of.
+double Objective(const CaseSetup& setup, const RefArgs& args) {
+  double sum = 0;
+  for (size_t k = 0; k < args.outputs.size(); ++k) {
+    for (size_t i = 0; i < args.outputs[k].values.size(); ++i) {
+      const bool loss = setup.layer().role() == LayerRole::kLoss;
+      sum +=
+          args.outputs[k].values[i] * (loss ? args.loss_scale : args.output_gradients[k].values[i]);
+    }
+  }
+  return sum;
+}
+
+// Compares the derivative by `values` (inside args) with `gradient`, at up to 50 places.
+void CheckDifferences(const CaseSetup& setup, RefArgs& args, std::vector<double>& values,
+                      const std::vector<double>& gradient, const std::string& what) {
+  constexpr double kStep = 1e-6;
+  const size_t stride = std::max<size_t>(1, values.size() / 50);
+  for (size_t i = 0; i < values.size(); i += stride) {
+    const double kept = values[i];
+    double objective[2];
+    for (const int side : {0, 1}) {
+      values[i] = kept + (side == 0 ? -kStep : kStep);
+      setup.reference().Forward(setup.layer(), args);
+      objective[side] = Objective(setup, args);
+    }
+    values[i] = kept;
+    const double expected = (objective[1] - objective[0]) / (2 * kStep);
+    EXPECT_NEAR(gradient[i], expected, 1e-7 * (1 + std::abs(expected))) << what << "[" << i << "]";
+  }
+}
+
+TEST_P(LayerSuite, ReferenceMatchesCentralDifferences) {
+  if (!layer_case().central_differences) GTEST_SKIP() << "switched off for a large case";
+  const CaseSetup setup(type(), layer_case());
+  RefArgs args = setup.Forward(Mode::kTrain);
+  setup.Backward(args);
+  const RefArgs analytic = args;
+  for (size_t k = 0; k < args.inputs.size(); ++k) {
+    if (!setup.HasGradient(k)) continue;
+    CheckDifferences(setup, args, args.inputs[k].values, analytic.input_gradients[k].values,
+                     "input " + std::to_string(k));
+  }
+  for (size_t k = 0; k < args.params.size(); ++k) {
+    CheckDifferences(setup, args, args.params[k].values, analytic.param_gradients[k].values,
+                     setup.layer().Params()[k].name);
+  }
+}
+
+// 8 eps sqrt(terms), of the larger of the value itself and the tensor's root mean square.
+void ExpectClose(const std::vector<float>& got, const std::vector<double>& want, double terms,
+                 double factor, double offset, const std::string& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  double squares = 0;
+  for (const double w : want) squares += w * w;
+  const double rms = std::sqrt(squares / static_cast<double>(want.size()));
+  const double relative =
+      8 * std::numeric_limits<float>::epsilon() * std::sqrt(std::max(1.0, terms)) * factor;
+  int failures = 0;
+  for (size_t i = 0; i < want.size() && failures < 5; ++i) {
+    const double expected = want[i] + offset;
+    const double tolerance = relative * std::max({rms, std::abs(expected), 1e-6});
+    if (std::abs(got[i] - expected) <= tolerance) continue;
+    ++failures;
+    ADD_FAILURE() << what << "[" << i << "] is " << got[i] << ", reference " << expected
+                  << ", tolerance " << tolerance;
+  }
+}
+
+// Additions behind one element of a result of `count` elements, from the multiply-adds of all.
+double TermsOf(double flops, int64_t count) { return flops / 2 / static_cast<double>(count); }
+
+void CompareWithReference(const CaseSetup& setup, const KernelResult& got, const RefArgs& want,
+                          const RunOptions& options, double factor) {
+  const double flops = setup.layer().CostOf(setup.input_shapes()).forward_flops;
+  for (size_t k = 0; k < want.outputs.size(); ++k) {
+    const RefTensor& y = want.outputs[k];
+    ExpectClose(got.outputs[k], y.values, TermsOf(flops, y.shape.count()), factor, 0, "output");
+  }
+  for (size_t k = 0; k < got.input_gradients.size(); ++k) {
+    if (got.input_gradients[k].empty()) continue;
+    const RefTensor& dx = want.input_gradients[k];
+    ExpectClose(got.input_gradients[k], dx.values, TermsOf(flops, dx.shape.count()), factor, 0,
+                "input gradient " + std::to_string(k));
+  }
+  for (size_t k = 0; k < got.param_gradients.size(); ++k) {
+    const RefTensor& dw = want.param_gradients[k];
+    const double terms = std::min(TermsOf(flops, dw.shape.count()),
+                                  static_cast<double>(want.outputs[0].shape.count()));
+    ExpectClose(got.param_gradients[k], dw.values, terms, factor, options.accumulate ? 1 : 0,
+                "gradient of " + setup.layer().Params()[k].name);
+  }
+}
+
+TEST_P(LayerSuite, KernelsMatchReference) {
+  const CaseSetup setup(type(), layer_case());
+  if (setup.layer().is_view()) GTEST_SKIP() << "a view has no kernels";
+  for (const Mode mode : {Mode::kTrain, Mode::kEvaluate}) {
+    const std::vector<KernelVariant> variants = VariantsOf(type(), setup, mode);
+    EXPECT_FALSE(variants.empty()) << "no kernel takes this case";
+    RefArgs plain = setup.Forward(mode);
+    RefArgs fused = plain;
+    setup.FuseRelu(fused);
+    if (mode == Mode::kTrain) {
+      setup.Backward(plain);
+      setup.Backward(fused);
+    }
+    for (const KernelVariant& variant : variants) {
+      SCOPED_TRACE(variant.ToString());
+      const RefArgs& want = variant.fused_relu ? fused : plain;
+      for (const RunOptions& options :
+           {RunOptions{}, RunOptions{.accumulate = true, .wants_input_gradients = false}}) {
+        const KernelResult got = RunKernel(setup, variant, want, options);
+        CompareWithReference(setup, got, want, options, layer_case().tolerance);
+        if (mode == Mode::kEvaluate) break;
+      }
+    }
+  }
+}
+
+TEST_P(LayerSuite, InPlaceChangesNothing) {
+  const CaseSetup setup(type(), layer_case());
+  const RefArgs args = setup.Forward(Mode::kTrain);
+  for (const Mode mode : {Mode::kTrain, Mode::kEvaluate}) {
+    for (const KernelVariant& variant : VariantsOf(type(), setup, mode)) {
+      if (!CanRunInPlace(setup, variant)) continue;
+      SCOPED_TRACE(variant.ToString());
+      const KernelResult apart = RunKernel(setup, variant, args);
+      const KernelResult in_place = RunKernel(setup, variant, args, {.in_place = true});
+      EXPECT_EQ(apart.outputs, in_place.outputs);
+      EXPECT_EQ(apart.input_gradients, in_place.input_gradients);
+    }
+  }
+}
+
+// Rows [first, first + rows) of a batch give the bits they have in the whole batch.
+void ExpectSameRows(const CaseSetup& setup, KernelVariant variant, const RefArgs& args,
+                    const std::vector<float>& whole, int64_t first, int64_t rows) {
+  for (const int threads : {1, 2}) {
+    variant.device.threads = threads;
+    const KernelResult part = RunKernel(setup, variant, args, {.first_row = first, .rows = rows});
+    const int64_t begin = first * args.outputs[0].shape.CountFrom(1);
+    const std::vector<float>& got = part.outputs[0];
+    const auto [at, was] = std::mismatch(got.begin(), got.end(), whole.begin() + begin);
+    EXPECT_TRUE(at == got.end()) << "rows " << first << " to " << first + rows - 1
+                                 << " alone, threads " << threads << ": element "
+                                 << at - got.begin() << " is " << *at << ", in the whole batch "
+                                 << *was;
+  }
+}
+
+TEST_P(LayerSuite, SamplesDoNotDependOnTheirBatch) {
+  constexpr int64_t kBatch = 64;
+  const CaseSetup setup(type(), layer_case(), kBatch);
+  if (setup.layer().CostOf(setup.input_shapes()).forward_flops > 1e8) {
+    GTEST_SKIP() << "large; smaller cases check this";
+  }
+  const RefArgs args = setup.Forward(Mode::kEvaluate);
+  for (const KernelVariant& variant : VariantsOf(type(), setup, Mode::kEvaluate)) {
+    if (variant.device.threads > 1) continue;  // both counts are run below
+    SCOPED_TRACE(variant.ToString());
+    const std::vector<float> whole = RunKernel(setup, variant, args).outputs[0];
+    for (const int64_t row : {0, 5, 63}) ExpectSameRows(setup, variant, args, whole, row, 1);
+    ExpectSameRows(setup, variant, args, whole, 0, 17);
+    ExpectSameRows(setup, variant, args, whole, 17, 47);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, LayerSuite, testing::ValuesIn(AllCases()), TestName);
+
+TEST(LayerRegistryTest, EveryLayerHasCasesAndKernels) {
+  for (const auto& [type, entry] : LayerRegistry::All()) {
+    EXPECT_NE(LayerCaseRegistry::Find(type), nullptr) << type << " has no cases";
+    EXPECT_FALSE(entry.help.empty()) << type;
+    if (!entry.make()->is_view()) {
+      EXPECT_FALSE(KernelRegistry::Of(type).empty()) << type << " has no kernel";
+    }
+  }
+}
+
+TEST(LayerRegistryTest, FoldersAndNamesAreTheSame) {
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(DTRAIN_SOURCE_DIR "/layers")) {
+    if (entry.is_directory()) folders.push_back(entry.path().filename());
+  }
+  std::sort(folders.begin(), folders.end());
+  EXPECT_EQ(folders, LayerRegistry::Names());
+}
+
+}  // namespace
+}  // namespace dtrain

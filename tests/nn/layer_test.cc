@@ -1,0 +1,157 @@
+// What single layers promise beyond the suite: messages, edge values, statistics.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "framework/core/error.h"
+#include "framework/nn/kernel.h"
+
+namespace dtrain {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::unique_ptr<Layer> Make(const std::string& type, const std::string& yaml = "{}") {
+  config::Document document = config::Document::FromText(yaml, "test.yaml");
+  config::Reader root = document.root();
+  auto layer = LayerRegistry::Get("layer", type).make();
+  layer->Configure(root);
+  document.Finish();
+  return layer;
+}
+
+std::string ShapeErrorOf(const std::string& type, const std::vector<Shape>& inputs) {
+  try {
+    Make(type)->InferShapes(inputs);
+  } catch (const ShapeError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Scores and labels through a kernel that has a result per sample.
+std::vector<float> ForwardScores(const std::string& type, std::vector<float> scores,
+                                 std::vector<int32_t> labels) {
+  const auto layer = Make(type);
+  const auto batch = static_cast<int64_t>(labels.size());
+  KernelRequest request;
+  request.layer = layer.get();
+  request.inputs = {{batch, static_cast<int64_t>(scores.size()) / batch}, {batch}};
+  request.outputs = layer->InferShapes(request.inputs);
+  request.available = {Format::kPlain, Format::kPlain};
+  request.mode = Mode::kEvaluate;
+  const KernelEntry& entry = KernelRegistry::Of(type).at(0);
+  const auto kernel = entry.make(request, *entry.offer(request));
+  std::vector<float> result(labels.size());
+  const Tensor inputs[] = {{scores.data(), request.inputs[0]},
+                           {labels.data(), request.inputs[1], DType::kI32}};
+  const Tensor outputs[] = {{result.data(), request.outputs[0]}};
+  KernelArgs args;
+  args.inputs = inputs;
+  args.outputs = outputs;
+  args.first_position = 100;
+  args.step = 7;
+  kernel->Forward(args);
+  return result;
+}
+
+TEST(Accuracy, FirstOfEqualScoresWinsAndNanLoses) {
+  EXPECT_THAT(ForwardScores("accuracy", {2, 2, 1, 3, kNan, 1, kNan, 1, 1, 1}, {0, 1, 0, 0, 1}),
+              ElementsAre(1, 1, 0, 0, 0));
+}
+
+TEST(SoftmaxCrossEntropy, HugeLogitsDoNotOverflow) {
+  const std::vector<float> loss =
+      ForwardScores("softmax_cross_entropy", {1e30f, -1e30f, 500, 400}, {0, 1});
+  EXPECT_THAT(loss, ElementsAre(0, 100));
+}
+
+TEST(SoftmaxCrossEntropy, NanAndInfinityReachTheLoss) {
+  const std::vector<float> loss =
+      ForwardScores("softmax_cross_entropy",
+                    {kNan, 1, 1, kNan, std::numeric_limits<float>::infinity(), 0}, {0, 0, 0});
+  for (const float value : loss) EXPECT_FALSE(std::isfinite(value)) << value;
+}
+
+TEST(SoftmaxCrossEntropy, LabelOutOfRangeNamesTheSample) {
+  for (const int32_t bad : {2, -1}) {
+    try {
+      ForwardScores("softmax_cross_entropy", {0, 0, 0, 0, 0, 0}, {0, 1, bad});
+      FAIL() << "label " << bad << " was taken";
+    } catch (const DataError& error) {
+      EXPECT_EQ(error.what(), "label " + std::to_string(bad) +
+                                  " at position 102 of the batch (step 7) is outside [0, 2)");
+      EXPECT_THAT(error.hint(), HasSubstr("one output for each class"));
+    }
+  }
+}
+
+TEST(Shapes, ErrorsNameBothShapes) {
+  EXPECT_THAT(ShapeErrorOf("softmax_cross_entropy", {{4, 10}, {5}}),
+              HasSubstr("logits of shape [4, 10] and labels of shape [5] do not fit"));
+  EXPECT_THAT(ShapeErrorOf("softmax_cross_entropy", {{4, 10, 2}, {4}}), HasSubstr("[4, 10, 2]"));
+  EXPECT_THAT(ShapeErrorOf("accuracy", {{4, 10}, {4, 1}}),
+              HasSubstr("scores of shape [4, 10] and labels of shape [4, 1] do not fit"));
+}
+
+TEST(Shapes, InnerProductNeedsFeatures) {
+  try {
+    Make("inner_product", "{outputs: 3}")->InferShapes(std::vector<Shape>{{4}});
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("an input of shape [4] has no features"));
+  }
+}
+
+TEST(InnerProduct, ParametersAreNamedAndShapedAsInPyTorch) {
+  const auto layer = Make("inner_product", "{outputs: 3}");
+  EXPECT_EQ(layer->InferShapes(std::vector<Shape>{{8, 2, 5}}), (std::vector<Shape>{{8, 3}}));
+  const std::vector<ParamSpec> params = layer->Params();
+  ASSERT_EQ(params.size(), 2u);
+  EXPECT_EQ(params[0].name, "weight");
+  EXPECT_EQ(params[0].shape, (Shape{3, 10}));
+  EXPECT_EQ(params[0].fan_in, 10);
+  EXPECT_EQ(params[0].fan_out, 3);
+  EXPECT_EQ(params[1].name, "bias");
+  EXPECT_EQ(params[1].shape, (Shape{3}));
+}
+
+TEST(Dropout, KeepsTheShareItShouldAndTheMean) {
+  constexpr int64_t kCount = 40000;
+  const auto layer = Make("dropout", "{ratio: 0.3}");
+  KernelRequest request;
+  request.layer = layer.get();
+  request.inputs = request.outputs = {{1, kCount}};
+  request.available = {Format::kPlain};
+  const KernelEntry& entry = KernelRegistry::Of("dropout").at(0);
+  const auto kernel = entry.make(request, *entry.offer(request));
+  std::vector<float> values(kCount, 1.0f);
+  const Tensor tensors[] = {{values.data(), request.inputs[0]}};
+  KernelArgs args;
+  args.inputs = args.outputs = tensors;
+  kernel->Forward(args);
+  int64_t kept = 0;
+  double sum = 0;
+  for (const float v : values) {
+    kept += v != 0 ? 1 : 0;
+    sum += v;
+  }
+  EXPECT_NEAR(static_cast<double>(kept) / kCount, 0.7, 5 * std::sqrt(0.3 * 0.7 / kCount));
+  EXPECT_NEAR(sum / kCount, 1, 0.02);
+}
+
+TEST(KernelRegistry, KeepsEntriesInNameOrderAndOnce) {
+  const auto entry = [](const char* name) { return KernelEntry{name, nullptr, nullptr}; };
+  EXPECT_TRUE(KernelRegistry::Add("test_only", entry("b")));
+  EXPECT_TRUE(KernelRegistry::Add("test_only", entry("a")));
+  EXPECT_FALSE(KernelRegistry::Add("test_only", entry("b")));
+  ASSERT_EQ(KernelRegistry::Of("test_only").size(), 2u);
+  EXPECT_EQ(KernelRegistry::Of("test_only")[0].implementation, "a");
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,257 @@
+// The compiled net against itself: fusion, formats, batch sizes and memory reuse change no result.
+#include "framework/nn/net.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <cmath>
+
+#include "framework/core/error.h"
+#include "framework/core/random.h"
+#include "framework/nn/fusion.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::vector<GraphInput> kImages = {{"data", DType::kF32, {1, 12, 12}},
+                                         {"label", DType::kI32, {}}};
+
+constexpr char kModel[] = R"(
+name: small
+layers:
+  - {name: conv, type: convolution, outputs: 5, kernel: 3, pad: 1}
+  - {name: relu, type: relu}
+  - {name: pool, type: pooling, method: max, kernel: 2, stride: 2}
+  - {name: flat, type: flatten}
+  - {name: fc1, type: inner_product, outputs: 20}
+  - {name: relu1, type: relu}
+  - {name: fc2, type: inner_product, outputs: 4}
+  - {name: loss, type: softmax_cross_entropy, input: [fc2, label]}
+  - {name: accuracy, type: accuracy, input: [fc2, label]}
+)";
+
+// A value with three readers, so that gradients are added.
+constexpr char kForked[] = R"(
+name: forked
+layers:
+  - {name: trunk, type: inner_product, outputs: 6}
+  - {name: left, type: relu, input: trunk}
+  - {name: left_out, type: inner_product, outputs: 3, input: left}
+  - {name: right_out, type: inner_product, outputs: 3, input: trunk}
+  - {name: direct_out, type: relu, input: trunk}
+  - {name: loss_left, type: softmax_cross_entropy, input: [left_out, label]}
+  - {name: loss_right, type: softmax_cross_entropy, input: [right_out, label]}
+  - {name: loss_direct, type: softmax_cross_entropy, input: [direct_out, label]}
+)";
+
+struct Data {
+  explicit Data(int64_t samples, int64_t classes = 3)
+      : images(static_cast<size_t>(samples * 144)), labels(static_cast<size_t>(samples)) {
+    const Random random(3, Purpose::kSelfTest);
+    for (size_t i = 0; i < images.size(); ++i) images[i] = random.Normal(i);
+    for (size_t i = 0; i < labels.size(); ++i) {
+      labels[i] = static_cast<int32_t>(random.Below(i, static_cast<uint64_t>(classes)));
+    }
+    fields = {{images.data(), {samples, 1, 12, 12}, DType::kF32, Format::kPlain},
+              {labels.data(), {samples}, DType::kI32, Format::kPlain}};
+  }
+
+  // Rows [first, first + samples) of a global batch.
+  NetInput Rows(int64_t first, int64_t samples) {
+    const int64_t all = static_cast<int64_t>(labels.size());
+    rows = fields;
+    rows[0].data = images.data() + first * 144;
+    rows[0].shape[0] = samples;
+    rows[1].data = labels.data() + first;
+    rows[1].shape[0] = samples;
+    NetInput input;
+    input.fields = rows;
+    input.samples = samples;
+    input.first_position = first;
+    input.global_samples = all;
+    return input;
+  }
+
+  std::vector<float> images;
+  std::vector<int32_t> labels;
+  std::vector<Tensor> fields, rows;
+};
+
+std::vector<float> Weights(const Graph& graph) {
+  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
+  graph.InitializeWeights(5, weights.data());
+  return weights;
+}
+
+Device Cpu() { return {DeviceKind::kCpu, 1, CpuIsa()}; }
+
+struct Result {
+  double loss = 0;
+  std::vector<float> gradients;
+};
+
+Result StepOf(Net& net, const NetInput& input, GradientSink* sink = nullptr) {
+  const std::vector<float> weights = Weights(net.graph());
+  Result result;
+  result.gradients.resize(weights.size());
+  result.loss = net.Step(weights.data(), result.gradients.data(), nullptr, input, sink).loss_sum;
+  return result;
+}
+
+void ExpectClose(const std::vector<float>& a, const std::vector<float>& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], tolerance) << "element " << i;
+}
+
+TEST(Net, GradientsAgreeWithCentralDifferences) {
+  for (const char* text : {kModel, kForked}) {
+    const Graph graph = Graph::FromText(text, "m.yaml", kImages);
+    Net net(graph, Cpu());
+    Data data(6);
+    const NetInput input = data.Rows(0, 6);
+    const Result result = StepOf(net, input);
+    std::vector<float> weights = Weights(graph);
+    std::vector<float> scratch(weights.size());
+    const Random random(9, Purpose::kSelfTest);
+    for (int probe = 0; probe < 60; ++probe) {
+      const size_t i = random.Below(static_cast<uint64_t>(probe), weights.size());
+      const float kept = weights[i];
+      const float h = 1e-3f;
+      weights[i] = kept + h;
+      const double up = net.Step(weights.data(), scratch.data(), nullptr, input, nullptr).loss_sum;
+      weights[i] = kept - h;
+      const double down = net.Step(weights.data(), scratch.data(), nullptr, input, nullptr).loss_sum;
+      weights[i] = kept;
+      EXPECT_NEAR((up - down) / (2 * h) / 6, result.gradients[i], 5e-3) << graph.name() << " " << i;
+    }
+  }
+}
+
+TEST(Net, SharesOfABatchAddUpToTheWhole) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net net(graph, Cpu());
+  Data data(40);
+  const Result whole = StepOf(net, data.Rows(0, 40));
+  std::vector<float> sum(whole.gradients.size());
+  double loss = 0;
+  for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 17}, {17, 23}, {40, 0}}) {
+    const Result part = StepOf(net, data.Rows(first, count));
+    loss += part.loss;
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += part.gradients[i];
+  }
+  EXPECT_NEAR(loss, whole.loss, 1e-4);
+  ExpectClose(sum, whole.gradients, 1e-6);
+}
+
+TEST(Net, ASampleIsEvaluatedAlikeInAnyBatch) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net net(graph, Cpu());
+  Data data(37);
+  const std::vector<float> weights = Weights(graph);
+  double sum = 0;
+  for (int64_t n = 0; n < 37; ++n) sum += net.Evaluate(weights.data(), nullptr, data.Rows(n, 1)).loss_sum;
+  EXPECT_EQ(net.Evaluate(weights.data(), nullptr, data.Rows(0, 37)).loss_sum, sum);
+}
+
+TEST(Net, RepeatsToTheBitAndAfterOtherBatchSizes) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net net(graph, Cpu());
+  Data data(64);
+  const Result first = StepOf(net, data.Rows(0, 32));
+  StepOf(net, data.Rows(0, 64));  // a larger batch moves the arena
+  StepOf(net, data.Rows(3, 5));
+  const Result again = StepOf(net, data.Rows(0, 32));
+  EXPECT_EQ(first.gradients, again.gradients);
+  EXPECT_EQ(first.loss, again.loss);
+}
+
+TEST(Net, AccumulateAddsToTheGradients) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net net(graph, Cpu());
+  Data data(16);
+  const NetInput input = data.Rows(0, 16);
+  const Result once = StepOf(net, input);
+  const std::vector<float> weights = Weights(graph);
+  std::vector<float> twice = once.gradients;
+  net.Step(weights.data(), twice.data(), nullptr, input, nullptr, true);
+  for (float& g : twice) g /= 2;
+  ExpectClose(twice, once.gradients, 1e-7);
+}
+
+class Recorder : public GradientSink {
+ public:
+  void Ready(Range range) override { ranges.push_back(range); }
+  std::vector<Range> ranges;
+};
+
+TEST(Net, AnnouncesGradientsInArenaOrderAlsoForAnEmptyShare) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net net(graph, Cpu());
+  Data data(8);
+  for (const int64_t samples : {8, 0}) {
+    Recorder recorder;
+    StepOf(net, data.Rows(0, samples), &recorder);
+    int64_t end = 0;
+    for (const Range& range : recorder.ranges) {
+      EXPECT_EQ(range.begin, end);
+      end = range.end;
+    }
+    EXPECT_EQ(end, graph.weights().size());
+  }
+}
+
+TEST(Net, SteadyStepsAllocateNothing) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net net(graph, Cpu());
+  Data data(32);
+  const NetInput input = data.Rows(0, 32);
+  const std::vector<float> weights = Weights(graph);
+  std::vector<float> gradients(weights.size());
+  for (int i = 0; i < 2; ++i) net.Step(weights.data(), gradients.data(), nullptr, input, nullptr);
+  const size_t before = mallinfo2().uordblks;
+  const size_t mapped = mallinfo2().hblkhd;
+  for (int i = 0; i < 5; ++i) net.Step(weights.data(), gradients.data(), nullptr, input, nullptr);
+  EXPECT_EQ(mallinfo2().uordblks, before);
+  EXPECT_EQ(mallinfo2().hblkhd, mapped);
+}
+
+TEST(Net, ALayerThatReachesNoLossIsAMistake) {
+  const Graph graph = Graph::FromText(
+      "name: m\nlayers:\n  - {name: lost, type: inner_product, outputs: 2}\n"
+      "  - {name: fc, type: inner_product, outputs: 3, input: data}\n"
+      "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n",
+      "m.yaml", kImages);
+  Net net(graph, Cpu());
+  try {
+    net.Prepare(Mode::kTrain, 4);
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("layer 'lost' has a gradient, but its output reaches no loss"));
+  }
+}
+
+TEST(Fusion, ReluMovesBehindMaxPoolingAndIntoProducers) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  const std::vector<Call> calls = FuseAll(graph, [](const Call&) { return true; });
+  std::vector<std::string> names;
+  for (const Call& call : calls) {
+    names.push_back(graph.layers()[call.layer].name + (call.fused_relu ? "+relu" : ""));
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("conv", "pool+relu", "flat", "fc1+relu", "fc2", "loss", "accuracy"));
+}
+
+TEST(Fusion, NothingIsFusedWhereNoKernelTakesIt) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  EXPECT_EQ(FuseAll(graph, [](const Call&) { return false; }).size(), graph.layers().size());
+}
+
+TEST(Fusion, AValueWithSeveralReadersStaysAsItIs) {
+  const Graph graph = Graph::FromText(kForked, "m.yaml", kImages);
+  EXPECT_EQ(FuseAll(graph, [](const Call&) { return true; }).size(), graph.layers().size());
+}
+
+}  // namespace
+}  // namespace dtrain

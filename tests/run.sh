@@ -1,0 +1,58 @@
+#!/bin/bash
+# Installs what is missing, builds everything and runs every test.
+#
+#   tests/run.sh [--preset release|dev|asan|tsan] [ctest arguments...]
+#
+# The arithmetic is tested twice: as it is, and with this machine's instruction set capped at AVX2
+# (not under the sanitizers).  Tests on real data need DTRAIN_DATA; a shared/data beside the
+# repository is taken by itself.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+preset=release
+if [ "${1:-}" = --preset ]; then
+  preset=${2:?--preset needs a name: release, dev, asan or tsan}
+  shift 2
+fi
+build=build/$preset
+
+if [ -z "${DTRAIN_DATA:-}" ] && [ -d ../shared/data ]; then
+  DTRAIN_DATA=$(cd ../shared/data && pwd)
+  export DTRAIN_DATA
+fi
+
+run=()
+case $preset in
+  asan)
+    # Without slow unwinding the suppressions miss leaks of modules that MPI has unloaded.
+    export ASAN_OPTIONS=fast_unwind_on_malloc=0
+    export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
+    export UBSAN_OPTIONS=print_stacktrace=1
+    ;;
+  tsan)
+    # Open MPI is not instrumented; gcc's OpenMP neither, so its barriers are unknown to the tool.
+    export TSAN_OPTIONS="ignore_noninstrumented_modules=1:suppressions=$PWD/tests/tsan.supp"
+    # The tool's memory map does not fit where addresses are randomised widely.
+    if setarch -R true 2>/dev/null; then run=(setarch -R); fi
+    ;;
+esac
+
+test_pass() {  # name, ctest arguments
+  local log=$build/tests-$1.log
+  shift
+  "${run[@]}" ctest --test-dir "$build" --output-on-failure -j2 "$@" | tee "$log"
+}
+
+launch/install-packages.sh
+cmake --preset "$preset" -DDTRAIN_TESTS=ON
+"${run[@]}" cmake --build "$build"
+
+status=0
+test_pass all "$@" || status=$?
+if [ "$preset" = release ] || [ "$preset" = dev ]; then
+  ONEDNN_MAX_CPU_ISA=AVX2 test_pass avx2 -R '^(device|solver|nn|comm|golden)\.' || status=$?
+fi
+
+echo
+grep -H 'tests passed' "$build"/tests-*.log
+exit "$status"

@@ -1,0 +1,188 @@
+#include "framework/runtime/checkpoint_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "framework/core/error.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> NamesIn(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class CheckpointFolderTest : public testing::Test {
+ protected:
+  fs::path Save(int64_t step, int keep = 2) {
+    sample_.info.position.step = step;
+    sample_.weights[0] = static_cast<float>(step);
+    return CheckpointFolder(folder_, keep).Save(sample_.View());
+  }
+
+  void Corrupt(const fs::path& path) {
+    const std::string bytes = Slurp(path);
+    Spit(path, bytes.substr(0, bytes.size() / 2));
+  }
+
+  std::optional<Checkpoint> Resume(const std::string& how) {
+    return ResumeFrom(folder_, how, sample_.layout);
+  }
+
+  std::string ErrorOf(const std::string& how) {
+    try {
+      Resume(how);
+    } catch (const CheckpointError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  CheckpointSample sample_;
+  fs::path folder_ = FreshFolder() / "checkpoints";
+};
+
+TEST_F(CheckpointFolderTest, NamesSortByStep) {
+  EXPECT_EQ(CheckpointName(1832), "step-00001832.h5");
+  EXPECT_EQ(CheckpointName(123456789), "step-123456789.h5");
+}
+
+TEST_F(CheckpointFolderTest, KeepsTheNewestAndNamesTheLatest) {
+  for (const int64_t step : {10, 20, 30, 40}) Save(step);
+  EXPECT_THAT(NamesIn(folder_), ElementsAre("latest", "step-00000030.h5", "step-00000040.h5"));
+  EXPECT_EQ(Slurp(folder_ / "latest"), "step-00000040.h5\n");
+  EXPECT_THAT(CheckpointFolder(folder_, 2).List(),
+              ElementsAre(folder_ / "step-00000040.h5", folder_ / "step-00000030.h5"));
+}
+
+TEST_F(CheckpointFolderTest, RemovesRankFilesLeftoversAndAbandonedSteps) {
+  Save(10);
+  Save(20);
+  Save(90);
+  Spit(folder_ / "step-00000020.rank-1.h5", "");
+  Spit(folder_ / "step-00000010.rank-1.h5", "");
+  Spit(folder_ / "step-00000030.h5.tmp", "");
+  Spit(folder_ / "notes.txt", "");
+  Save(30);  // taken back to 20 and trained on from there
+  EXPECT_THAT(NamesIn(folder_), ElementsAre("latest", "notes.txt", "step-00000020.h5",
+                                            "step-00000020.rank-1.h5", "step-00000030.h5"));
+}
+
+TEST_F(CheckpointFolderTest, ResumeNoneAndAutoWithoutCheckpoints) {
+  EXPECT_FALSE(Resume("auto").has_value());
+  Save(10);
+  EXPECT_FALSE(Resume("none").has_value());
+}
+
+TEST_F(CheckpointFolderTest, ResumeAutoTakesTheNewest) {
+  Save(10);
+  Save(20);
+  EXPECT_EQ(Resume("auto")->info.position.step, 20);
+  fs::remove(folder_ / "latest");  // killed before it was moved
+  EXPECT_EQ(Resume("auto")->info.position.step, 20);
+}
+
+TEST_F(CheckpointFolderTest, ResumeAutoPassesOverACorruptOneAndSaysSo) {
+  Save(10);
+  Corrupt(Save(20));
+  testing::internal::CaptureStderr();
+  const std::optional<Checkpoint> resumed = Resume("auto");
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(resumed.has_value());
+  EXPECT_EQ(resumed->info.position.step, 10);
+  EXPECT_EQ(resumed->weights[0], 10);
+  EXPECT_THAT(said, AllOf(HasSubstr("step-00000020.h5"), HasSubstr("truncated"),
+                          HasSubstr("going on from step-00000010.h5")));
+}
+
+TEST_F(CheckpointFolderTest, ResumeAutoFailsWhenAllAreCorrupt) {
+  Corrupt(Save(10));
+  Corrupt(Save(20));
+  EXPECT_THAT(ErrorOf("auto"),
+              AllOf(HasSubstr("no checkpoint of " + folder_.string() + " can be used"),
+                    HasSubstr("step-00000010.h5"), HasSubstr("step-00000020.h5")));
+}
+
+TEST_F(CheckpointFolderTest, ResumeAutoDoesNotFallBackFromAnotherModel) {
+  Save(10);
+  Save(20);
+  sample_.layout.parameters.entries[0].shape = {1, 3};
+  EXPECT_THROW(Resume("auto"), CheckpointMismatch);
+}
+
+TEST_F(CheckpointFolderTest, ResumePathTakesAFileOrARunFolder) {
+  const fs::path older = Save(10);
+  Save(20);
+  EXPECT_EQ(Resume(older.string())->info.position.step, 10);
+  EXPECT_EQ(Resume(folder_.parent_path().string())->info.position.step, 20);
+  Corrupt(folder_ / "step-00000020.h5");
+  EXPECT_THAT(ErrorOf(folder_.string()), HasSubstr("truncated"));
+  EXPECT_EQ(ErrorOf("/nowhere"), "there is no checkpoint at /nowhere");
+}
+
+TEST_F(CheckpointFolderTest, FindsTheLatest) {
+  const fs::path older = Save(10);
+  const fs::path newer = Save(20);
+  EXPECT_EQ(FindCheckpoint(folder_.parent_path()), newer);
+  EXPECT_EQ(FindCheckpoint(older), older);
+  Spit(folder_ / "latest", "step-00000010.h5\n");
+  EXPECT_EQ(FindCheckpoint(folder_), older);
+  Spit(folder_ / "latest", "step-00000077.h5\n");
+  EXPECT_EQ(FindCheckpoint(folder_), newer);
+}
+
+TEST_F(CheckpointFolderTest, AnUnwritableFolderIsNamed) {
+  Spit(folder_.parent_path() / "checkpoints", "a file is in the way");
+  EXPECT_THROW(Save(10), CheckpointError);
+}
+
+// A real full disk, where we may mount one.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const fs::path& where) : where_(where) {
+    fs::create_directories(where);
+    mounted_ = ::mount("tmpfs", where.c_str(), "tmpfs", 0, "size=128k") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) ::umount2(where_.c_str(), MNT_DETACH);
+  }
+  bool mounted() const { return mounted_; }
+
+ private:
+  fs::path where_;
+  bool mounted_;
+};
+
+TEST_F(CheckpointFolderTest, AFullDiskKeepsTheCheckpointBefore) {
+  const SmallDisk disk(folder_);
+  if (!disk.mounted()) GTEST_SKIP() << "needs the right to mount a tmpfs";
+  Save(10);
+  Spit(folder_ / "filler", std::string(64 << 10, 'x'));
+  sample_.layout.parameters = LayoutOf({{"big", {100, 200}}});
+  sample_.weights.assign(20000, 1.0F);
+  sample_.momentum = sample_.weights;
+  try {
+    Save(20);
+    FAIL() << "no error";
+  } catch (const CheckpointError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kCheckpoint);
+    EXPECT_THAT(error.what(), HasSubstr("No space left on device"));
+    EXPECT_THAT(error.hint(), HasSubstr("--resume auto"));
+  }
+  EXPECT_THAT(NamesIn(folder_), ElementsAre("filler", "latest", "step-00000010.h5"));
+  EXPECT_EQ(ResumeFrom(folder_, "auto", CheckpointSample().layout)->info.position.step, 10);
+}
+
+}  // namespace
+}  // namespace dtrain

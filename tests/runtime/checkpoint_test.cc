@@ -1,0 +1,190 @@
+#include "framework/runtime/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <bit>
+#include <limits>
+
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string ReadError(const fs::path& path, const ModelLayout& layout) {
+  try {
+    ReadCheckpoint(path, layout);
+  } catch (const CheckpointError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Checkpoint, KeepsEveryBit) {
+  CheckpointSample sample;
+  sample.weights[0] = -0.0F;
+  sample.weights[1] = std::numeric_limits<float>::denorm_min();
+  sample.weights[2] = std::bit_cast<float>(0x7fc12345);
+  const fs::path path = FreshFolder() / "c.h5";
+  WriteCheckpoint(path, sample.View());
+  const Checkpoint read = ReadCheckpoint(path, sample.layout);
+  EXPECT_EQ(read.info, sample.info);
+  EXPECT_TRUE(SameBits(read.weights, sample.weights));
+  EXPECT_TRUE(SameBits(read.state, sample.state));
+  ASSERT_EQ(read.solver.size(), 1U);
+  EXPECT_TRUE(SameBits(read.solver.at("momentum"), sample.momentum));
+}
+
+TEST(Checkpoint, LargeParametersAreCutIntoChunks) {
+  CheckpointSample sample;
+  sample.layout.parameters = LayoutOf({{"ip.weight", {3, 1 << 20}}});
+  sample.weights.assign(3 << 20, 0);
+  for (size_t i = 0; i < sample.weights.size(); ++i) sample.weights[i] = static_cast<float>(i);
+  const fs::path path = FreshFolder() / "c.h5";
+  CheckpointView view = sample.View();
+  view.solver.clear();
+  WriteCheckpoint(path, view);
+  EXPECT_TRUE(SameBits(ReadCheckpoint(path, sample.layout).weights, sample.weights));
+}
+
+TEST(Checkpoint, WeightsAloneLeaveTheSolverOut) {
+  const CheckpointSample sample;
+  const fs::path path = FreshFolder() / "c.h5";
+  WriteCheckpoint(path, sample.View());
+  const Checkpoint read = ReadWeights(path, sample.layout);
+  EXPECT_TRUE(SameBits(read.weights, sample.weights));
+  EXPECT_TRUE(SameBits(read.state, sample.state));
+  EXPECT_TRUE(read.solver.empty());
+}
+
+TEST(Checkpoint, ModelsWithoutStateNeedNone) {
+  CheckpointSample sample;
+  sample.layout.state = {};
+  const fs::path path = FreshFolder() / "c.h5";
+  CheckpointView view = sample.View();
+  view.state = nullptr;
+  WriteCheckpoint(path, view);
+  EXPECT_TRUE(ReadCheckpoint(path, sample.layout).state.empty());
+}
+
+TEST(Checkpoint, OfAnotherModelNamesTheFirstDifference) {
+  const CheckpointSample sample;
+  const fs::path path = FreshFolder() / "c.h5";
+  WriteCheckpoint(path, sample.View());
+  const std::string start = "checkpoint " + path.string() + " is of another model ('lenet5'): ";
+
+  ModelLayout wider = sample.layout;
+  wider.parameters = LayoutOf(
+      {{"ip1.bias", {4}}, {"ip1.weight", {3, 8}}, {"scale", {}}, {"conv1.weight", {6, 1, 5, 5}}});
+  EXPECT_EQ(ReadError(path, wider),
+            start + "'conv1.weight' is [2, 1, 5, 5] there and [6, 1, 5, 5] here");
+
+  ModelLayout longer = sample.layout;
+  longer.parameters.entries.push_back({"conv0.weight", {7}, {78, 85}});
+  EXPECT_EQ(ReadError(path, longer), start + "it lacks 'conv0.weight' [7]");
+
+  ModelLayout shorter = sample.layout;
+  shorter.state = {};
+  EXPECT_EQ(ReadError(path, shorter), start + "it has 'bn1.mean' [2], which this model lacks");
+  EXPECT_THROW(ReadCheckpoint(path, shorter), CheckpointMismatch);
+}
+
+TEST(Checkpoint, AFlippedByteIsFoundOrHarmless) {
+  const CheckpointSample sample;
+  const fs::path folder = FreshFolder();
+  WriteCheckpoint(folder / "c.h5", sample.View());
+  const std::string good = Slurp(folder / "c.h5");
+  int found = 0;
+  for (size_t at = 0; at < good.size(); at += 23) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x10);
+    Spit(folder / "bad.h5", bad);
+    try {
+      const Checkpoint read = ReadCheckpoint(folder / "bad.h5", sample.layout);
+      EXPECT_EQ(read.info, sample.info) << "byte " << at;
+      EXPECT_TRUE(SameBits(read.weights, sample.weights)) << "byte " << at;
+      EXPECT_TRUE(SameBits(read.state, sample.state)) << "byte " << at;
+      EXPECT_TRUE(SameBits(read.solver.at("momentum"), sample.momentum)) << "byte " << at;
+    } catch (const CheckpointMismatch& error) {
+      ADD_FAILURE() << "byte " << at << " makes another model of it: " << error.what();
+    } catch (const CheckpointError&) {
+      ++found;
+    }
+  }
+  EXPECT_GT(found, 100);
+}
+
+TEST(Checkpoint, FlippedNumbersFailTheirChecksum) {
+  const CheckpointSample sample;
+  const fs::path path = FreshFolder() / "c.h5";
+  WriteCheckpoint(path, sample.View());
+  std::string bytes = Slurp(path);
+  const std::string weights(reinterpret_cast<const char*>(sample.weights.data() + 3), 24 * 4);
+  const size_t at = bytes.find(weights);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 5] ^= 1;
+  Spit(path, bytes);
+  const std::string error = ReadError(path, sample.layout);
+  EXPECT_THAT(error, HasSubstr("cannot read " + path.string() + ": /model/ip1.weight: "));
+  EXPECT_THAT(error, HasSubstr("Fletcher32 checksum"));
+}
+
+TEST(Checkpoint, TruncatedForeignAndMissingFilesAreNamed) {
+  const CheckpointSample sample;
+  const fs::path folder = FreshFolder();
+  WriteCheckpoint(folder / "c.h5", sample.View());
+  const std::string good = Slurp(folder / "c.h5");
+  Spit(folder / "short.h5", good.substr(0, good.size() / 2));
+  EXPECT_THAT(ReadError(folder / "short.h5", sample.layout), HasSubstr("truncated"));
+  Spit(folder / "foreign.h5", "not HDF5");
+  EXPECT_THAT(ReadError(folder / "foreign.h5", sample.layout), HasSubstr("signature"));
+  EXPECT_THAT(ReadError(folder / "none.h5", sample.layout), HasSubstr("No such file"));
+}
+
+// A limit on file sizes, which meets the file in memory as well.  With SIGXFSZ ignored write(2)
+// fails.  checkpoint_folder_test has a really full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    former_handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &former_);
+    const rlimit limit = {bytes, former_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &former_);
+    ::signal(SIGXFSZ, former_handler_);
+  }
+
+ private:
+  rlimit former_;
+  void (*former_handler_)(int);
+};
+
+TEST(Checkpoint, AFailedWriteKeepsTheOldFile) {
+  CheckpointSample sample;
+  const fs::path folder = FreshFolder();
+  WriteCheckpoint(folder / "c.h5", sample.View());
+  const std::string before = Slurp(folder / "c.h5");
+  sample.weights[0] = 42;
+  {
+    const FileSizeLimit limit(4096);
+    try {
+      WriteCheckpoint(folder / "c.h5", sample.View());
+      FAIL() << "no error";
+    } catch (const CheckpointError& error) {
+      EXPECT_EQ(error.code(), ExitCode::kCheckpoint);
+      EXPECT_THAT(error.what(), HasSubstr("cannot build"));
+    }
+  }
+  EXPECT_EQ(Slurp(folder / "c.h5"), before);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1) << "a temporary file is left";
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,42 @@
+#include "framework/runtime/evaluator.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/runtime/run_setup.h"
+
+namespace dtrain {
+namespace {
+
+// Metrics and losses, to the bit, for any number of ranks and threads.
+TEST(Evaluator, TheSameDigitsForAnyNumberOfRanks) {
+  config::Document document = config::Document::FromText(
+      "model: {name: " DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml}\n"
+      "data: {name: digits, train_samples: 64, test_samples: 1111}\n"
+      "solver: {name: sgd, lr: 0.01}\n",
+      "run.yaml");
+  const RunConfig config = ReadRunConfig(document);
+  const Graph graph = ReadModel(config);
+  const auto dataset = LoadData(config);
+  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
+  graph.InitializeWeights(1, weights.data());
+  std::vector<Evaluation> found;
+  for (int ranks = 1; ranks <= 6; ++ranks) {
+    LocalWorld::Run(ranks, [&](Transport& transport) {
+      Net net(graph, {DeviceKind::kCpu, 1 + ranks % 2, CpuIsa()});
+      const Evaluation evaluation = JoinEvaluations(
+          transport, EvaluateBlocks(net, *dataset, Split::kTest, weights.data(), nullptr,
+                                    transport.rank(), ranks));
+      if (transport.rank() == ranks - 1) found.push_back(evaluation);
+    });
+  }
+  ASSERT_EQ(found.size(), 6u);
+  for (const Evaluation& evaluation : found) {
+    EXPECT_EQ(evaluation.samples, 1111);
+    EXPECT_EQ(evaluation.loss, found[0].loss);
+    EXPECT_EQ(evaluation.metrics, found[0].metrics);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,96 @@
+// Stands in for dtrain under the supervisor: a rank that behaves as the test asks.
+//
+//   fake_rank FOLDER BEHAVIOUR [--resume auto]
+//
+// It appends a line to FOLDER/starts at every start and FOLDER/arguments gets its arguments.
+#include <mpi.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "framework/runtime/status_record.h"
+#include "framework/runtime/stop_signal.h"
+
+namespace {
+
+using dtrain::Doing;
+using dtrain::StatusRecord;
+
+struct Rank {
+  int rank = 0;
+  int ranks = 1;
+  std::string behaviour;
+  bool resumed = false;
+  StatusRecord status;
+};
+
+void Note(const std::string& folder, const std::string& name, const std::string& line) {
+  std::ofstream(std::filesystem::path(folder) / name, std::ios::app) << line << "\n";
+}
+
+int End(Rank& self, int code, const char* message = "") {
+  self.status.End(code, message);
+  MPI_Finalize();
+  return code;
+}
+
+// Waits for a stop signal as a trainer does, at most a minute.
+int TrainUntilStopped(Rank& self) {
+  for (int step = 1; step < 6000 && !dtrain::StopRequested(); ++step) {
+    self.status.Update(Doing::kTraining, step);
+    ::usleep(10'000);
+  }
+  int stop = dtrain::StopRequested() ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return End(self, stop == 1 ? 75 : 1);
+}
+
+int Fail(Rank& self, int code, const char* message) {
+  self.status.Update(Doing::kTraining, 7);
+  self.status.End(code, message);
+  MPI_Abort(MPI_COMM_WORLD, code);
+  return code;
+}
+
+int BeKilled(Rank& self) {
+  self.status.Update(Doing::kTraining, 815);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (self.rank == 1) ::raise(SIGKILL);
+  for (;;) ::pause();
+}
+
+int Behave(Rank& self) {
+  if (self.behaviour == "succeed") {
+    std::printf("rank %d of %d\n", self.rank, self.ranks);
+    return End(self, 0);
+  }
+  if (self.behaviour == "train") return TrainUntilStopped(self);
+  if (self.behaviour == "diverge" && self.rank == 1) return Fail(self, 5, "loss is nan");
+  if (self.behaviour == "killed") return BeKilled(self);
+  if (self.behaviour == "killed-once") return self.resumed ? End(self, 0) : BeKilled(self);
+  for (;;) ::pause();  // deaf to stop signals
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const dtrain::StopSignals signals;
+  MPI_Init(&argc, &argv);
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const std::string folder = argv[1];
+  const bool resumed =
+      argc > 4 && std::string(argv[3]) == "--resume" && std::string(argv[4]) == "auto";
+  Rank self = {rank, ranks, argv[2], resumed, StatusRecord::OfThisProcess(rank)};
+  Note(folder, "pids", std::to_string(::getpid()));
+  if (rank == 0) Note(folder, "starts", resumed ? "resumed" : "fresh");
+  const int code = Behave(self);
+  std::fflush(stdout);
+  ::_exit(code);  // leak checkers have nothing to learn from MPI's
+}

@@ -1,0 +1,91 @@
+#include "framework/runtime/job_end.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace dtrain {
+namespace {
+
+using testing::ElementsAre;
+
+RankStatus Rank(int rank, std::optional<int> exit_code = std::nullopt, std::string message = "") {
+  return {.rank = rank,
+          .host = "node1",
+          .pid = 100 + rank,
+          .doing = exit_code ? Doing::kEnded : Doing::kTraining,
+          .step = 815,
+          .exit_code = exit_code,
+          .message = std::move(message)};
+}
+
+void ExpectVerdict(const JobEnd& end, int exit_code, const std::string& line, bool rank_lost) {
+  const Verdict verdict = Judge(end);
+  EXPECT_EQ(verdict.exit_code, exit_code);
+  EXPECT_EQ(verdict.line, line);
+  EXPECT_EQ(verdict.rank_lost, rank_lost);
+}
+
+TEST(JobEnd, DoneSaysNothing) {
+  ExpectVerdict({.exit_status = 0, .ranks = {Rank(0, 0), Rank(1, 0)}}, 0, "", false);
+}
+
+TEST(JobEnd, AKilledRankIsNamed) {
+  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0), Rank(1)}, .first_lost = 1}, 137,
+                "rank 1 (node1, pid 101) was killed by signal 9 (Killed) after step 815, training",
+                true);
+  ExpectVerdict({.exit_status = 134, .ranks = {Rank(0), Rank(1)}, .first_lost = 0}, 134,
+                "rank 0 (node1, pid 100) was killed by signal 6 (Aborted) after step 815, training",
+                true);
+}
+
+TEST(JobEnd, ARankThatLeftWithoutAWord) {
+  ExpectVerdict({.exit_status = 1, .ranks = {Rank(0)}, .first_lost = 0}, 1,
+                "rank 0 (node1, pid 100) left with exit status 1 after step 815, training", false);
+  ExpectVerdict({.exit_status = 99, .ranks = {Rank(0)}, .first_lost = 0}, 4,
+                "rank 0 (node1, pid 100) left with exit status 99 after step 815, training", true);
+}
+
+TEST(JobEnd, TheFailingRankCountsNotThoseThatFollowed) {
+  ExpectVerdict({.exit_status = 4, .ranks = {Rank(0, 4, "peer"), Rank(1, 5, "loss is nan")}}, 5,
+                "rank 1 (node1, pid 101) ended with exit code 5 after step 815: loss is nan",
+                false);
+  ExpectVerdict({.exit_status = 4, .ranks = {Rank(0, 4), Rank(1)}}, 4,
+                "rank 0 (node1, pid 100) ended with exit code 4 after step 815", true);
+}
+
+TEST(JobEnd, StoppedIsReadyToResume) {
+  ExpectVerdict({.exit_status = 75, .ranks = {Rank(0, 75), Rank(1, 75)}, .stop_signal = SIGINT}, 75,
+                "stopped after step 815; go on with --resume auto", false);
+  ExpectVerdict({.exit_status = 75}, 75, "stopped after step 0; go on with --resume auto", false);
+}
+
+TEST(JobEnd, ALossAfterAStopIsNotRestarted) {
+  ExpectVerdict(
+      {.exit_status = 137, .ranks = {Rank(0)}, .first_lost = 0, .stop_signal = SIGTERM}, 137,
+      "rank 0 (node1, pid 100) was killed by signal 9 (Killed) after step 815, training", false);
+}
+
+TEST(JobEnd, ASecondSignalLeavesAtOnce) {
+  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0)}, .stop_signal = SIGINT, .killed = true},
+                130, "left at once at a second signal 2 (Interrupt)", false);
+}
+
+TEST(JobEnd, WithoutRecordsMpirunsStatusCounts) {
+  ExpectVerdict({.exit_status = 139}, 139, "a rank was killed by signal 11 (Segmentation fault)",
+                true);
+  ExpectVerdict({.exit_status = 3}, 3, "mpirun ended with exit status 3", false);
+  ExpectVerdict({.exit_status = 1}, 1, "mpirun ended with exit status 1", false);
+  ExpectVerdict({.exit_status = 205}, 4,
+                "mpirun lost a node or could not start on it (exit status 205)", true);
+}
+
+TEST(JobEnd, RestartsResume) {
+  EXPECT_THAT(WithResumeAuto({"train", "--resume", "none", "--output", "x"}),
+              ElementsAre("train", "--output", "x", "--resume", "auto"));
+  EXPECT_THAT(WithResumeAuto({"train", "--resume=a.h5"}), ElementsAre("train", "--resume", "auto"));
+  EXPECT_THAT(WithResumeAuto({"train"}), ElementsAre("train", "--resume", "auto"));
+}
+
+}  // namespace
+}  // namespace dtrain

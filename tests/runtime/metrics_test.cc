@@ -1,0 +1,106 @@
+#include "framework/runtime/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/error.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+StepMetrics AtStep(int64_t step) {
+  return {.at = {.epoch = 0, .step = step, .samples = 64 * step, .seconds = 0.5},
+          .loss = 2.25,
+          .learning_rate = 0.01,
+          .samples_per_second = 8000,
+          .exposed_seconds = 0.001};
+}
+
+std::vector<nlohmann::json> Lines(const fs::path& path) {
+  std::istringstream in(Slurp(path));
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+std::vector<int64_t> Steps(const fs::path& path) {
+  std::vector<int64_t> steps;
+  for (const nlohmann::json& line : Lines(path)) steps.push_back(line["step"]);
+  return steps;
+}
+
+TEST(Metrics, OneLineAThing) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  MetricsWriter writer(path);
+  writer.Write(AtStep(20));
+  writer.Write(EvaluationMetrics{
+      .at = {1, 938, 60032, 9.5}, .loss = 0.05, .accuracy = 0.984, .evaluate_seconds = 0.2});
+  writer.Write(CheckpointMetrics{{1, 938, 60032, 9.5}, "step-00000938.h5", 0.01});
+  const std::vector<nlohmann::json> lines = Lines(path);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0], nlohmann::json::parse(R"({"kind":"step","epoch":0,"step":20,"samples":1280,
+      "seconds":0.5,"loss":2.25,"lr":0.01,"samples_per_second":8000.0,"exposed_seconds":0.001})"));
+  EXPECT_EQ(lines[1], nlohmann::json::parse(R"({"kind":"evaluation","epoch":1,"step":938,
+      "samples":60032,"seconds":9.5,"loss":0.05,"accuracy":0.984,"evaluate_seconds":0.2})"));
+  EXPECT_EQ(lines[2], nlohmann::json::parse(R"({"kind":"checkpoint","epoch":1,"step":938,
+      "samples":60032,"seconds":9.5,"file":"step-00000938.h5","write_seconds":0.01})"));
+}
+
+TEST(Metrics, NotANumberIsNullAndNoAccuracyIsAbsent) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  MetricsWriter writer(path);
+  writer.Write(EvaluationMetrics{.at = {}, .loss = std::numeric_limits<double>::quiet_NaN()});
+  EXPECT_TRUE(Lines(path)[0]["loss"].is_null());
+  EXPECT_FALSE(Lines(path)[0].contains("accuracy"));
+}
+
+TEST(Metrics, AFreshRunBeginsAnew) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  MetricsWriter(path).Write(AtStep(1));
+  MetricsWriter(path).Write(AtStep(2));
+  EXPECT_THAT(Steps(path), ElementsAre(2));
+}
+
+TEST(Metrics, AResumedRunGoesOnAfterItsStep) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  {
+    MetricsWriter writer(path);
+    for (const int64_t step : {10, 20, 30}) writer.Write(AtStep(step));
+  }
+  Spit(path, Slurp(path) + "{\"kind\":\"step\",\"epoch\":0,\"st");  // killed here
+  MetricsWriter(path, 20).Write(AtStep(30));
+  EXPECT_THAT(Steps(path), ElementsAre(10, 20, 30));
+}
+
+TEST(Metrics, AResumedRunMayHaveNoFileYet) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  MetricsWriter(path, 20).Write(AtStep(30));
+  EXPECT_THAT(Steps(path), ElementsAre(30));
+}
+
+TEST(Metrics, AFileThatCannotBeWrittenIsNamed) {
+  try {
+    MetricsWriter writer("/nowhere/metrics.jsonl");
+    FAIL() << "no error";
+  } catch (const CheckpointError& error) {
+    EXPECT_STREQ(error.what(), "cannot write /nowhere/metrics.jsonl: No such file or directory");
+  }
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  try {
+    MetricsWriter("/dev/full").Write(AtStep(1));
+    FAIL() << "no error";
+  } catch (const CheckpointError& error) {
+    EXPECT_STREQ(error.what(), "cannot write /dev/full: No space left on device");
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

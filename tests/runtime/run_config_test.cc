@@ -1,0 +1,254 @@
+#include "framework/runtime/run_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "framework/core/error.h"
+#include "framework/core/sha256.h"
+#include "framework/runtime/locate_model.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kRuns = DTRAIN_SOURCE_DIR "/configs/runs/";
+
+constexpr char kSmall[] = "model: lenet5\ndata: digits\n";
+
+RunConfig Read(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  auto document = config::Document::FromText(text, kRuns + "small.yaml", overrides);
+  return ReadRunConfig(document);
+}
+
+std::string ErrorOf(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    Read(text, overrides);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(RunConfig, ModelAndDataAreEnough) {
+  const RunConfig run = Read(kSmall);
+  EXPECT_EQ(run.model, "lenet5");
+  EXPECT_TRUE(fs::equivalent(run.model_file, DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml"));
+  EXPECT_EQ(run.data.name, "digits");
+  EXPECT_EQ(run.data.root, "");
+  ASSERT_NE(run.data.source, nullptr);
+  EXPECT_EQ(run.data.source->classes(), 10);
+  EXPECT_EQ(run.batch, 64);
+  EXPECT_EQ(run.epochs, 10);
+  EXPECT_EQ(run.max_steps, 0);
+  EXPECT_EQ(run.solver.name, "sgd");
+  ASSERT_NE(run.solver.solver, nullptr);
+  EXPECT_EQ(run.strategy_name, "allreduce");
+  ASSERT_NE(run.strategy, nullptr);
+  EXPECT_EQ(run.collective, "ordered");
+  EXPECT_EQ(run.workers, 1);
+  EXPECT_EQ(run.device, "auto");
+  EXPECT_EQ(run.precision, "fp32");
+  EXPECT_EQ(run.threads, 0);
+  EXPECT_EQ(run.seed, 1u);
+  EXPECT_EQ(run.evaluate_every_epochs, 1);
+  EXPECT_EQ(run.checkpoint.every_epochs, 1);
+  EXPECT_EQ(run.checkpoint.every_steps, 0);
+  EXPECT_EQ(run.checkpoint.keep, 2);
+  EXPECT_EQ(run.stall_seconds, 0);
+  EXPECT_EQ(run.plan, "auto");
+}
+
+TEST(RunConfig, EveryKeyIsRead) {
+  const RunConfig run = Read(
+      "model: {name: lenet5_caffe}\n"
+      "data: {name: digits, root: /data, seed: 3, train_samples: 500}\n"
+      "batch: 32\nepochs: 3\nmax_steps: 7\n"
+      "solver: {name: sgd, lr: 0.5, clip_norm: 2, warmup_epochs: 1, lr_scaling: linear}\n"
+      "strategy: {name: allreduce, fusion_bytes: 1000}\n"
+      "collective: ring\ncluster: {workers: 8}\ndevice: cpu\nprecision: fp32\nthreads: 2\nseed: 9\n"
+      "evaluate: {every_epochs: 2}\n"
+      "checkpoint: {every_epochs: 0, every_steps: 50, keep: 5}\n"
+      "log_first_steps: 1\nlog_every_steps: 10\nstall_seconds: 12.5\noutput: /tmp/out\n");
+  EXPECT_EQ(run.model, "lenet5_caffe");
+  EXPECT_EQ(run.data.root, "/data");
+  EXPECT_EQ(run.data.source->size(Split::kTrain), 500);
+  EXPECT_EQ(run.batch, 32);
+  EXPECT_EQ(run.epochs, 3);
+  EXPECT_EQ(run.max_steps, 7);
+  EXPECT_EQ(run.solver.lr, 0.5);
+  EXPECT_EQ(run.solver.clip_norm, 2);
+  EXPECT_EQ(run.solver.warmup_epochs, 1);
+  EXPECT_EQ(run.solver.lr_scaling, LrScaling::kLinear);
+  EXPECT_EQ(run.strategy->Buckets({{{0, 100}, {100, 200}, {200, 500}}}).size(), 2u);
+  EXPECT_EQ(run.collective, "ring");
+  EXPECT_EQ(run.workers, 8);
+  EXPECT_EQ(run.device, "cpu");
+  EXPECT_EQ(run.threads, 2);
+  EXPECT_EQ(run.seed, 9u);
+  EXPECT_EQ(run.evaluate_every_epochs, 2);
+  EXPECT_EQ(run.checkpoint.every_epochs, 0);
+  EXPECT_EQ(run.checkpoint.every_steps, 50);
+  EXPECT_EQ(run.checkpoint.keep, 5);
+  EXPECT_EQ(run.log_first_steps, 1);
+  EXPECT_EQ(run.log_every_steps, 10);
+  EXPECT_EQ(run.stall_seconds, 12.5);
+  EXPECT_EQ(run.output, "/tmp/out");
+}
+
+TEST(RunConfig, TheEffectiveConfigRunsTheSame) {
+  const RunConfig first = Read(kSmall, {"solver.lr=0.3", "cluster.workers=4", "seed=5"});
+  EXPECT_THAT(first.effective_yaml, HasSubstr("\noutput: \"runs/{config}-{time}\"\n"));
+  const RunConfig again = Read(first.effective_yaml);
+  EXPECT_EQ(again.effective_yaml, first.effective_yaml);
+  EXPECT_EQ(again.config_sha256, first.config_sha256);
+  EXPECT_EQ(again.solver.lr, 0.3);
+  EXPECT_EQ(again.workers, 4);
+}
+
+TEST(RunConfig, TheHashCoversEverythingButTheOutput) {
+  const std::string hash = Read(kSmall).config_sha256;
+  EXPECT_EQ(hash.size(), 64u);
+  EXPECT_EQ(Read(kSmall, {"output=elsewhere"}).config_sha256, hash);
+  EXPECT_NE(Read(kSmall, {"seed=2"}).config_sha256, hash);
+  EXPECT_NE(Read(kSmall, {"strategy.fusion_bytes=1"}).config_sha256, hash);
+}
+
+TEST(RunConfig, TenMistakesAtOnce) {
+  const std::string error = ErrorOf(
+      "model: lenet55\n"
+      "data: {name: minst, root: 5}\n"
+      "bach: 64\n"
+      "epochs: 010\n"
+      "epochs: 3\n"
+      "solver: {name: sgdd, lr: -1}\n"
+      "strategy: {name: allreduce, fusion_byte: 3}\n"
+      "collective: rink\n"
+      "precision: bf16\n"
+      "seed: .nan\n"
+      "checkpoint: {keep: 0}\n");
+  for (const char* line : {
+           "small.yaml:1:8: there is no model 'lenet55'\n    did you mean 'lenet5'?",
+           "small.yaml:2:14: data.name has no choice 'minst'\n    did you mean 'mnist'?",
+           "small.yaml:2:27: data.root must be a string, found '5'",
+           "small.yaml:3:1: unknown key 'bach'\n    did you mean 'batch'?",
+           "small.yaml:4:9: epochs must not begin with 0, found '010'\n    write 10",
+           "small.yaml:5:1: repeated key 'epochs'",
+           "small.yaml:6:16: solver.name has no choice 'sgdd'\n    did you mean 'sgd'?",
+           "small.yaml:6:26: solver.lr must be > 0, found -1",
+           "small.yaml:7:29: unknown key 'fusion_byte' in strategy 'allreduce'\n"
+           "    did you mean 'fusion_bytes'?  allowed: fusion_bytes, name\n",
+           "small.yaml:8:13: collective has no choice 'rink'\n    did you mean 'ring'?",
+           "small.yaml:9:12: precision has no choice 'bf16'\n    allowed: fp32\n",
+           "small.yaml:10:7: seed must be an integer, found '.nan'",
+           "small.yaml:11:20: checkpoint.keep must be >= 1, found 0",
+           "13 errors; nothing was started",
+       }) {
+    EXPECT_THAT(error, HasSubstr(line));
+  }
+}
+
+TEST(RunConfig, WhatIsNeededIsNamed) {
+  EXPECT_THAT(ErrorOf("batch: 1\n"),
+              AllOf(HasSubstr("small.yaml:1:1: the key model.name is missing\n"
+                              "    a file of configs/models, or a path\n"),
+                    HasSubstr("small.yaml:1:1: the key data.name is missing\n")));
+}
+
+TEST(RunConfig, EveryWorkerNeedsASample) {
+  const std::string text = std::string("cluster: {workers: 8}\n") + kSmall + "batch: 4\n";
+  EXPECT_THAT(ErrorOf(text),
+              HasSubstr("small.yaml:4:1: batch 4 gives some of the 8 workers (line 1) no sample\n"
+                        "1 error; nothing was started"));
+  EXPECT_THAT(ErrorOf(kSmall, {"cluster.workers=65"}),
+              HasSubstr("small.yaml:1:1: batch 64 gives some of the 65 workers (--set "
+                        "cluster.workers=65) no sample\n"));
+  EXPECT_EQ(ErrorOf(kSmall, {"cluster.workers=64"}), "no error");
+}
+
+TEST(RunConfig, ABatchNeedsThatManySamples) {
+  EXPECT_THAT(ErrorOf(kSmall, {"data.train_samples=63"}),
+              HasSubstr("batch 64 is more than the 63 training samples of digits\n"));
+  EXPECT_EQ(ErrorOf(kSmall, {"data.train_samples=64"}), "no error");
+}
+
+TEST(RunConfig, WarmUpEndsWithinTheRun) {
+  EXPECT_THAT(ErrorOf(std::string(kSmall) + "epochs: 3\nsolver: {warmup_epochs: 4.5}\n"),
+              HasSubstr("small.yaml:4:10: warm-up of 4.5 epochs is longer than the run "
+                        "(3 epochs, line 3)\n"));
+}
+
+TEST(RunConfig, ThePlanFileMustExist) {
+  EXPECT_THAT(ErrorOf(kSmall, {"plan=/no/plan.json"}),
+              HasSubstr("--set plan=/no/plan.json: there is no plan file '/no/plan.json'\n"
+                        "    auto, or the path of a file\n"));
+}
+
+TEST(RunConfig, NoDocumentGivesTheHelpTable) {
+  auto document = config::Document::Empty();
+  EXPECT_EQ(ReadRunConfig(document).batch, 64);
+  for (const config::KeyHelp& key : document.Keys()) {
+    EXPECT_FALSE(key.help.empty()) << key.path << " has no help";
+  }
+}
+
+TEST(RunConfig, OutputNamesConfigAndTime) {
+  EXPECT_EQ(ExpandOutput("runs/{config}-{time}", "configs/runs/a.b.yaml", "20250131-235959"),
+            "runs/a.b-20250131-235959");
+  EXPECT_EQ(ExpandOutput("plain", "x.yaml", ""), "plain");
+  EXPECT_EQ(ExpandOutput("open{config", "x.yaml", ""), "open{config");
+  EXPECT_THAT(Read(kSmall).output, ::testing::MatchesRegex("runs/small-[0-9]{8}-[0-9]{6}"));
+  EXPECT_THAT(ErrorOf(kSmall, {"output=runs/{seed}"}),
+              HasSubstr("--set output=runs/{seed}: output has no placeholder {seed}\n"
+                        "    allowed: {config}, {time}\n"));
+}
+
+TEST(RunConfig, EveryConfigThatIsShippedLoads) {
+  int loaded = 0;
+  for (const auto& entry : fs::directory_iterator(kRuns)) {
+    auto document = config::Document::FromFile(entry.path());
+    EXPECT_NO_THROW(ReadRunConfig(document)) << entry.path();
+    ++loaded;
+  }
+  EXPECT_GE(loaded, 2);
+}
+
+class LocateModelTest : public ::testing::Test {
+ protected:
+  LocateModelTest() {
+    std::string pattern = (fs::temp_directory_path() / "dtrain-models-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    fs::create_directories(folder_ / "runs");
+    fs::create_directories(folder_ / "models");
+    std::ofstream(folder_ / "models" / "tiny.yaml") << "name: tiny\n";
+    std::ofstream(folder_ / "runs" / "own.yaml") << "name: own\n";
+    config_ = (folder_ / "runs" / "run.yaml").string();
+  }
+  ~LocateModelTest() override { fs::remove_all(folder_); }
+
+  fs::path folder_;
+  std::string config_;
+};
+
+TEST_F(LocateModelTest, ByNameBesideTheConfigsFolder) {
+  EXPECT_TRUE(fs::equivalent(LocateModel("tiny", config_), folder_ / "models" / "tiny.yaml"));
+  EXPECT_EQ(LocateModel("own", config_), "");
+  EXPECT_EQ(NamedModels(config_).count("tiny"), 1u);
+}
+
+TEST_F(LocateModelTest, ByPath) {
+  const std::string path = (folder_ / "models" / "tiny.yaml").string();
+  EXPECT_EQ(LocateModel(path, config_), path);
+  EXPECT_EQ(LocateModel("own.yaml", config_), folder_ / "runs" / "own.yaml");
+  EXPECT_TRUE(fs::exists(LocateModel("../models/tiny.yaml", config_)));
+  EXPECT_EQ(LocateModel("no/such.yaml", config_), "");
+  EXPECT_EQ(LocateModel((folder_ / "models").string(), config_), "");
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,64 @@
+#include "framework/runtime/run_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/core/error.h"
+#include "framework/runtime/checkpoint_folder.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+TEST(RunFolder, HoldsTheSmallFiles) {
+  const RunFolder run(FreshFolder() / "a" / "b");
+  run.Create(/*resuming=*/false);
+  run.WriteConfig("seed: 1\n");
+  run.WritePlan({.isa = "avx2"});
+  run.WriteSummary({.status = "completed"});
+  run.WriteError({.rank = 3,
+                  .host = "node1",
+                  .pid = 77,
+                  .exit_code = 5,
+                  .epoch = 1,
+                  .step = 815,
+                  .what = "loss is nan",
+                  .hint = "lower lr"});
+  EXPECT_EQ(Slurp(run.path() / "config.yaml"), "seed: 1\n");
+  EXPECT_EQ(ReadPlan(run.path() / "plan.json").isa, "avx2");
+  EXPECT_EQ(nlohmann::json::parse(Slurp(run.path() / "summary.json"))["status"], "completed");
+  EXPECT_EQ(nlohmann::json::parse(Slurp(run.path() / "errors/rank-3.json")),
+            nlohmann::json::parse(R"({"rank":3,"host":"node1","pid":77,"exit_code":5,"epoch":1,
+                "step":815,"what":"loss is nan","hint":"lower lr"})"));
+}
+
+TEST(RunFolder, AFreshRunDoesNotBuryCheckpoints) {
+  const CheckpointSample sample;
+  const RunFolder run(FreshFolder());
+  CheckpointFolder(run.checkpoints(), 1).Save(sample.View());
+  try {
+    run.Create(/*resuming=*/false);
+    FAIL() << "no error";
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.what(), run.path().string() + " holds the checkpoints of another run");
+    EXPECT_EQ(error.hint(), "continue it with --resume auto, or choose another --output");
+  }
+  run.Create(/*resuming=*/true);
+}
+
+TEST(RunFolder, OneThatCannotBeMadeIsNamed) {
+  const std::filesystem::path file = FreshFolder() / "file";
+  Spit(file, "in the way");
+  try {
+    RunFolder(file / "run").Create(false);
+    FAIL() << "no error";
+  } catch (const CheckpointError& error) {
+    EXPECT_EQ(error.what(),
+              "cannot create folder " + (file / "run").string() + ": Not a directory");
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

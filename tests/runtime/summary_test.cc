@@ -1,0 +1,97 @@
+#include "framework/runtime/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace dtrain {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+
+Summary Full() {
+  Summary s;
+  s.status = "completed";
+  s.strategy = "gssp";
+  s.compressor = "gdtopk";
+  s.collective = "ordered";
+  s.model = "lenet5";
+  s.dataset = "mnist";
+  s.device = "cpu";
+  s.precision = "fp32";
+  s.compute = "real";
+  s.workers = 4;
+  s.servers = 2;
+  s.global_batch = 64;
+  s.epochs = 1.5;
+  s.steps = 1407;
+  s.seed = 18446744073709551615U;
+  s.seconds = 12.5;
+  s.samples_per_second = 8000;
+  s.step_seconds = {0.01, 0.02, 0.03};
+  s.train_loss = 0.02;
+  s.test = TestResult{.loss = 0.05, .accuracy = 0.99};
+  s.best = BestResult{.epoch = 1, .accuracy = 0.991};
+  s.communication = CommunicationSummary{1000, 2000, 30, 0.5, 0.25, 0.01};
+  s.workers_detail = {{0, "node1", 1, 700, 3.5, 0.5}, {1, "node2", std::nullopt, 707, 3.4, 0.6}};
+  s.staleness = StalenessSummary{3, 1.5, {1, 2, 3}, 4};
+  s.plan = PlanSummary{2, 0.011};
+  s.weights_sha256 = "aa";
+  s.config_sha256 = "bb";
+  return s;
+}
+
+TEST(Summary, HasTheKeysThatOthersRelyOn) {
+  EXPECT_EQ(json::parse(ToJson(Full())), json::parse(R"({
+    "status": "completed", "exit_code": 0, "strategy": "gssp", "compressor": "gdtopk",
+    "collective": "ordered", "model": "lenet5", "dataset": "mnist", "device": "cpu",
+    "precision": "fp32", "compute": "real", "workers": 4, "servers": 2, "global_batch": 64,
+    "epochs": 1.5, "steps": 1407, "seed": 18446744073709551615, "seconds": 12.5,
+    "samples_per_second": 8000.0, "step_seconds": {"p50": 0.01, "p90": 0.02, "max": 0.03},
+    "train": {"loss": 0.02}, "test": {"loss": 0.05, "accuracy": 0.99},
+    "best": {"epoch": 1, "accuracy": 0.991},
+    "communication": {"bytes_sent": 1000, "bytes_received": 2000, "messages": 30,
+                      "exposed_seconds": 0.5, "compress_seconds": 0.25, "density": 0.01},
+    "workers_detail": [
+      {"rank": 0, "node": "node1", "group": 1, "steps": 700, "compute_seconds": 3.5, "wait_seconds": 0.5},
+      {"rank": 1, "node": "node2", "steps": 707, "compute_seconds": 3.4, "wait_seconds": 0.6}],
+    "staleness": {"max": 3, "mean": 1.5, "histogram": [1, 2, 3], "clock_lead_max": 4},
+    "plan": {"buckets": 2, "predicted_seconds": 0.011},
+    "weights_sha256": "aa", "config_sha256": "bb"})"));
+}
+
+TEST(Summary, WhatMakesNoSenseIsAbsent) {
+  Summary s;
+  s.status = "failed";
+  s.exit_code = 5;
+  s.workers = 1;
+  const json read = json::parse(ToJson(s));
+  for (const char* key :
+       {"strategy", "compressor", "servers", "step_seconds", "train", "test", "best",
+        "communication", "workers_detail", "staleness", "plan", "weights_sha256"}) {
+    EXPECT_FALSE(read.contains(key)) << key;
+  }
+  EXPECT_EQ(read["exit_code"], 5);
+}
+
+TEST(Summary, WholeStepsPrintAsIntegers) {
+  Summary s;
+  s.steps = 9380;
+  s.epochs = 10;
+  EXPECT_THAT(ToJson(s), testing::HasSubstr("\"steps\": 9380,"));
+  EXPECT_THAT(ToJson(s), testing::HasSubstr("\"epochs\": 10,"));
+}
+
+TEST(Summary, QuantilesOfStepSeconds) {
+  std::vector<double> seconds;
+  for (int i = 100; i >= 0; --i) seconds.push_back(i);
+  const StepSeconds s = StepSecondsOf(seconds);
+  EXPECT_THAT((std::vector<double>{s.p50, s.p90, s.max}), ElementsAre(50, 90, 100));
+  EXPECT_EQ(StepSecondsOf({7}).p50, 7);
+  EXPECT_EQ(StepSecondsOf({}).max, 0);
+}
+
+}  // namespace
+}  // namespace dtrain

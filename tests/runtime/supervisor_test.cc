@@ -1,0 +1,185 @@
+#include "framework/runtime/supervisor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "framework/core/error.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kFakeRank[] = DTRAIN_BINARY_DIR "/fake_rank";
+
+std::vector<std::string> Lines(const fs::path& path) {
+  std::istringstream in(Slurp(path));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Waits for something another process does; the minute ends a test that has already failed.
+template <class Condition>
+bool Eventually(Condition condition) {
+  for (int i = 0; i < 3000 && !condition(); ++i) ::usleep(20'000);
+  return condition();
+}
+
+bool IsGone(pid_t pid) {
+  if (::kill(pid, 0) != 0) return errno == ESRCH;
+  return Slurp("/proc/" + std::to_string(pid) + "/stat").find(") Z ") != std::string::npos;
+}
+
+class SupervisorTest : public testing::Test {
+ protected:
+  SupervisorOptions Options(const std::string& behaviour, int restarts = 0) {
+    return {.ranks = 2,
+            .arguments = {folder_.string(), behaviour},
+            .max_restarts = restarts,
+            .executable = kFakeRank};
+  }
+
+  // Runs it here and keeps what it said.
+  int Run(const SupervisorOptions& options) {
+    testing::internal::CaptureStderr();
+    testing::internal::CaptureStdout();
+    const int code = Supervise(options);
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  // Runs it in a process of its own, to which signals can be sent, once all ranks run.
+  pid_t Start(const std::string& behaviour) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (std::freopen((folder_ / "err").c_str(), "w", stderr) == nullptr) ::_exit(99);
+      ::_exit(Supervise(Options(behaviour)));
+    }
+    EXPECT_TRUE(Eventually([&] { return Pids().size() == 2; })) << "the ranks did not start";
+    return child;
+  }
+
+  int CodeOf(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+
+  std::vector<pid_t> Pids() const {
+    std::vector<pid_t> pids;
+    for (const std::string& line : Lines(folder_ / "pids")) pids.push_back(std::stoi(line));
+    return pids;
+  }
+
+  void ExpectRanksGone() {
+    for (const pid_t pid : Pids()) {
+      EXPECT_TRUE(Eventually([&] { return IsGone(pid); }))
+          << "rank with pid " << pid << " lives on";
+    }
+  }
+
+  fs::path folder_ = FreshFolder();
+  std::string out_, err_;
+};
+
+TEST_F(SupervisorTest, RunsTheRanksAndPassesTheirOutputOn) {
+  EXPECT_EQ(Run(Options("succeed")), 0);
+  EXPECT_THAT(out_, HasSubstr("rank 0 of 2\n"));
+  EXPECT_THAT(out_, HasSubstr("rank 1 of 2\n"));
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(SupervisorTest, AFailingRankGivesItsCodeAndReason) {
+  EXPECT_EQ(Run(Options("diverge", /*restarts=*/2)), 5);
+  EXPECT_THAT(err_, HasSubstr("rank 1 ("));
+  EXPECT_THAT(err_, HasSubstr("ended with exit code 5 after step 7: loss is nan"));
+  EXPECT_EQ(Lines(folder_ / "starts").size(), 1U) << "a divergence is no reason to restart";
+}
+
+TEST_F(SupervisorTest, AKilledRankIsNamed) {
+  EXPECT_EQ(Run(Options("killed")), 137);
+  EXPECT_THAT(err_, HasSubstr("rank 1 ("));
+  EXPECT_THAT(err_, HasSubstr("was killed by signal 9 (Killed) after step 815, training"));
+  ExpectRanksGone();
+}
+
+TEST_F(SupervisorTest, RestartsAfterALossAndResumes) {
+  EXPECT_EQ(Run(Options("killed-once", /*restarts=*/3)), 0);
+  EXPECT_THAT(err_, HasSubstr("restart 1 of 3, with --resume auto"));
+  EXPECT_THAT(err_, Not(HasSubstr("restart 2")));
+  EXPECT_THAT(Lines(folder_ / "starts"), testing::ElementsAre("fresh", "resumed"));
+}
+
+TEST_F(SupervisorTest, GivesUpWhenTheRestartsAreUsed) {
+  EXPECT_EQ(Run(Options("killed", /*restarts=*/1)), 137);
+  EXPECT_EQ(Lines(folder_ / "starts").size(), 2U);
+}
+
+TEST_F(SupervisorTest, InterruptAndTerminateAskForACheckpoint) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+    fs::remove(folder_ / "pids");
+    const pid_t supervisor = Start("train");
+    ::kill(supervisor, signal);
+    EXPECT_EQ(CodeOf(supervisor), 75);
+    EXPECT_THAT(Slurp(folder_ / "err"), HasSubstr("go on with --resume auto"));
+  }
+}
+
+TEST_F(SupervisorTest, ASecondInterruptLeavesAtOnce) {
+  const pid_t supervisor = Start("deaf");
+  ::kill(supervisor, SIGINT);
+  EXPECT_TRUE(
+      Eventually([&] { return Slurp(folder_ / "err").find("stopping") != std::string::npos; }));
+  ::kill(supervisor, SIGINT);
+  EXPECT_EQ(CodeOf(supervisor), 130);
+  ExpectRanksGone();
+}
+
+TEST_F(SupervisorTest, RanksDoNotOutliveAKilledSupervisor) {
+  const pid_t supervisor = Start("deaf");
+  ::kill(supervisor, SIGKILL);
+  CodeOf(supervisor);
+  ExpectRanksGone();
+}
+
+TEST_F(SupervisorTest, NoMpirunIsAUsageError) {
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", "/nowhere", 1);
+  try {
+    Supervise(Options("succeed"));
+    ADD_FAILURE() << "no error";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "several workers need mpirun, and PATH has none");
+    EXPECT_EQ(error.hint(), "install Open MPI (Debian: openmpi-bin), or run with --workers 1");
+  }
+  ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST_F(SupervisorTest, AnMpirunThatCannotRunIsAUsageError) {
+  const std::string path = std::getenv("PATH");
+  Spit(folder_ / "mpirun", "#!/nowhere/interpreter\n");
+  fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
+  ::setenv("PATH", folder_.c_str(), 1);
+  try {
+    Supervise(Options("succeed"));
+    ADD_FAILURE() << "no error";
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.what(),
+              "cannot start " + (folder_ / "mpirun").string() + ": No such file or directory");
+  }
+  ::setenv("PATH", path.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace dtrain

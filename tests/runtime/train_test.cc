@@ -1,0 +1,239 @@
+// Whole training runs in one process: ranks are threads over the local transport.
+#include "framework/runtime/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/file.h"
+#include "framework/runtime/stop_signal.h"
+#include "framework/runtime/world.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kStepsAnEpoch = 7;  // 400 samples in batches of 64, the last one of 16
+
+class TrainTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() / fmt::format("dtrain-train-{}-{}", ::getpid(), test->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // A small run on digits; `more` are --set overrides.
+  RunConfig Config(const std::string& output, int workers, std::vector<std::string> more = {}) {
+    std::vector<std::string> overrides = {
+        "output=" + (folder_ / output).string(), fmt::format("cluster.workers={}", workers),
+        "data.train_samples=400", "data.test_samples=300", "epochs=3", "threads=1",
+        "log_first_steps=100"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    config::Document document = config::Document::FromText(
+        "model: {name: " DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml}\n"
+        "data: {name: digits}\nbatch: 64\nsolver: {name: sgd, lr: 0.01, momentum: 0.9}\n",
+        "run.yaml", overrides);
+    return ReadRunConfig(document);
+  }
+
+  TrainResult Run(const RunConfig& config, const TrainRequest& request = {}) {
+    TrainResult root;
+    LocalWorld::Run(static_cast<int>(config.workers), [&](Transport& transport) {
+      const TrainResult result = Train(config, request, transport);
+      if (transport.rank() == 0) root = result;
+    });
+    return root;
+  }
+
+  std::vector<double> Losses(const std::string& output) {
+    std::vector<double> losses;
+    std::ifstream in(folder_ / output / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      const auto json = nlohmann::json::parse(line);
+      if (json["kind"] == "step") losses.push_back(json["loss"]);
+    }
+    return losses;
+  }
+
+  template <class Body>
+  std::string MessageOf(Body body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return fmt::format("{}: {} | {}", static_cast<int>(error.code()), error.what(), error.hint());
+    }
+    return "no error";
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(TrainTest, LeavesACompleteRunFolder) {
+  const TrainResult result = Run(Config("run", 1));
+  EXPECT_EQ(result.code, ExitCode::kDone);
+  EXPECT_EQ(result.summary.status, "completed");
+  EXPECT_DOUBLE_EQ(result.summary.epochs, 3);
+  EXPECT_DOUBLE_EQ(result.summary.steps, 3 * 400 / 64.0);
+  EXPECT_EQ(result.summary.weights_sha256.size(), 64u);
+  EXPECT_EQ(Losses("run").size(), 3u * kStepsAnEpoch);
+  for (const char* file : {"config.yaml", "plan.json", "metrics.jsonl", "summary.json",
+                           "checkpoints/latest", "checkpoints/step-00000021.h5"}) {
+    EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
+  }
+  const auto summary = nlohmann::json::parse(ReadFile(folder_ / "run" / "summary.json"));
+  EXPECT_EQ(summary["workers"], 1);
+  EXPECT_EQ(summary["strategy"], "allreduce");
+  EXPECT_FALSE(summary.contains("communication"));
+}
+
+TEST_F(TrainTest, TheLossFalls) {
+  Run(Config("run", 1, {"epochs=12"}));
+  const std::vector<double> losses = Losses("run");
+  EXPECT_NEAR(losses.front(), 2.3026, 0.1);  // ln(10): ten classes, nothing learnt
+  EXPECT_LT(losses.back(), 0.5 * losses.front());
+}
+
+TEST_F(TrainTest, FourWorkersFollowTheLossesOfOne) {
+  Run(Config("one", 1));
+  const TrainResult four = Run(Config("four", 4));
+  EXPECT_EQ(four.summary.workers_detail.size(), 4u);
+  EXPECT_GT(four.summary.communication->bytes_sent, 0);
+  const std::vector<double> a = Losses("one"), b = Losses("four");
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < 20; ++i) EXPECT_NEAR(b[i], a[i], 1e-5 * a[i]) << "step " << i + 1;
+}
+
+TEST_F(TrainTest, RunsRepeatToTheBitWithAnyFusionBytes) {
+  const std::string first = Run(Config("a", 3)).summary.weights_sha256;
+  EXPECT_EQ(Run(Config("b", 3)).summary.weights_sha256, first);
+  EXPECT_EQ(Run(Config("c", 3, {"strategy.fusion_bytes=0"})).summary.weights_sha256, first);
+  EXPECT_EQ(Run(Config("d", 3, {"strategy.fusion_bytes=30000"})).summary.weights_sha256, first);
+  EXPECT_NE(Run(Config("e", 3, {"seed=2"})).summary.weights_sha256, first);
+}
+
+TEST_F(TrainTest, MoreWorkersThanATailBatchHasSamples) {
+  const TrainResult result = Run(Config("run", 20, {"max_steps=7"}));
+  EXPECT_EQ(result.code, ExitCode::kDone);
+  EXPECT_DOUBLE_EQ(result.summary.epochs, 1);
+}
+
+TEST_F(TrainTest, ClippingHoldsForAnyNumberOfWorkers) {
+  const std::vector<std::string> clip = {"solver.clip_norm=0.5", "strategy.fusion_bytes=0"};
+  Run(Config("one", 1, clip));
+  Run(Config("two", 2, clip));
+  Run(Config("free", 1));
+  const std::vector<double> one = Losses("one"), two = Losses("two"), free = Losses("free");
+  for (size_t i = 0; i < 20; ++i) EXPECT_NEAR(two[i], one[i], 1e-5 * one[i]) << "step " << i + 1;
+  EXPECT_GT(std::abs(free[10] - one[10]), 1e-3);
+}
+
+TEST_F(TrainTest, AResumedRunEndsWithTheSameBits) {
+  const std::string whole = Run(Config("whole", 2)).summary.weights_sha256;
+  Run(Config("part", 2, {"max_steps=9"}));  // in the middle of the second epoch
+  const TrainResult rest = Run(Config("part", 2), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(rest.summary.weights_sha256, whole);
+  EXPECT_EQ(Losses("part"), Losses("whole"));
+}
+
+TEST_F(TrainTest, ACorruptNewestCheckpointFallsBackToTheOneBefore) {
+  const std::string whole = Run(Config("whole", 1)).summary.weights_sha256;
+  Run(Config("part", 1, {"epochs=2"}));
+  fs::resize_file(folder_ / "part" / "checkpoints" / "step-00000014.h5", 5000);
+  ::testing::internal::CaptureStderr();
+  const TrainResult rest = Run(Config("part", 1), {.resume = "auto", .weights = ""});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("step-00000014.h5"), HasSubstr("step-00000007.h5")));
+  EXPECT_EQ(rest.summary.weights_sha256, whole);
+}
+
+TEST_F(TrainTest, ACheckpointOfAnotherModelIsNamed) {
+  Run(Config("run", 1, {"max_steps=1"}));
+  RunConfig other =
+      Config("run", 1, {"model.name=" DTRAIN_SOURCE_DIR "/configs/models/lenet5_caffe.yaml"});
+  EXPECT_THAT(MessageOf([&] { Run(other, {.resume = "auto", .weights = ""}); }),
+              AllOf(HasSubstr("6: "), HasSubstr("of another model"),
+                    HasSubstr("'conv1.bias' is [6] there and [20] here")));
+}
+
+TEST_F(TrainTest, AFreshRunDoesNotBuryCheckpoints) {
+  Run(Config("run", 1, {"max_steps=1"}));
+  EXPECT_THAT(MessageOf([&] { Run(Config("run", 1)); }), AllOf(HasSubstr("2: "), HasSubstr("--resume auto")));
+}
+
+TEST_F(TrainTest, StartsFromGivenWeights) {
+  const TrainResult first = Run(Config("first", 1));
+  Run(Config("second", 1, {"max_steps=1"}), {.resume = "none", .weights = (folder_ / "first").string()});
+  EXPECT_LT(Losses("second")[0], Losses("first")[0]);
+}
+
+TEST_F(TrainTest, AStopSignalEndsAllRanksAtOneStepReadyToResume) {
+  const std::string whole = Run(Config("whole", 2)).summary.weights_sha256;
+  TrainResult stopped;
+  {
+    const StopSignals signals;
+    std::raise(SIGUSR1);  // pending from the start: ends the first step
+    stopped = Run(Config("run", 2));
+  }
+  EXPECT_EQ(stopped.code, ExitCode::kStopped);
+  EXPECT_EQ(stopped.summary.status, "stopped");
+  EXPECT_EQ(stopped.summary.exit_code, 75);
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoints" / "step-00000001.h5"));
+  const TrainResult rest = Run(Config("run", 2), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(rest.code, ExitCode::kDone);
+  EXPECT_EQ(rest.summary.weights_sha256, whole);
+}
+
+TEST_F(TrainTest, InfinityEndsTheRunNamingStepAndLayer) {
+  ::testing::internal::CaptureStderr();
+  const TrainResult result = Run(Config("run", 2, {"solver.lr=1e20"}));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("NaN or infinity in the gradient of "), HasSubstr("step "),
+                    HasSubstr("a lower solver.lr")));
+  EXPECT_EQ(result.code, ExitCode::kDiverged);
+  EXPECT_EQ(result.summary.status, "failed");
+  const auto error = nlohmann::json::parse(ReadFile(folder_ / "run" / "errors" / "rank-0.json"));
+  EXPECT_EQ(error["exit_code"], 5);
+}
+
+TEST_F(TrainTest, AnOutputFolderThatCannotBeWrittenIsNamed) {
+  RunConfig config = Config("run", 2);
+  config.output = "/dev/null/run";
+  EXPECT_THAT(MessageOf([&] { Run(config); }), AllOf(HasSubstr("6: "), HasSubstr("/dev/null/run")));
+}
+
+TEST_F(TrainTest, RanksThatDisagreeStopBeforeTheFirstStepWithADiff) {
+  const RunConfig a = Config("run", 2);
+  const RunConfig b = Config("run", 2, {"solver.momentum=0.8"});
+  const std::string message = MessageOf([&] {
+    LocalWorld::Run(2, [&](Transport& transport) {
+      Train(transport.rank() == 0 ? a : b, {}, transport);
+    });
+  });
+  EXPECT_THAT(message, AllOf(HasSubstr("2: the ranks do not agree"),
+                             HasSubstr("rank 1 has another config than rank 0"),
+                             HasSubstr("-   momentum: 0.9"), HasSubstr("+   momentum: 0.8")));
+}
+
+TEST_F(TrainTest, APlanFromAnotherMachineIsNotFollowedSilently) {
+  Run(Config("run", 1, {"max_steps=2"}));
+  ::testing::internal::CaptureStderr();
+  Run(Config("run", 1, {"max_steps=4", "threads=2"}), {.resume = "auto", .weights = ""});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("not bit-equal"), HasSubstr("threads 1 -> 2")));
+}
+
+}  // namespace
+}  // namespace dtrain

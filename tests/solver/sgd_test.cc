@@ -1,0 +1,166 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "framework/core/error.h"
+#include "framework/core/random.h"
+#include "framework/solver/loops.h"
+#include "framework/solver/solver.h"
+
+namespace dtrain {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pointwise;
+
+std::shared_ptr<const Solver> ReadSgd(const std::string& yaml) {
+  config::Document document = config::Document::FromText("solver: " + yaml, "test.yaml");
+  const SolverConfig config = ReadSolverConfig(document.root().Section("solver"));
+  document.Finish();
+  return config.solver;
+}
+
+// Two parameters; the second one does not decay.
+ArenaLayout TwoParameters(int64_t first, int64_t second) {
+  return {{{"a.weight", {first}, {0, first}, true},
+           {"a.bias", {second}, {first, first + second}, false}}};
+}
+
+std::vector<float> RandomVector(int64_t count, uint64_t stream) {
+  const Random random(5, Purpose::kSelfTest, stream);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) values[i] = random.Uniform(i, -1, 1);
+  return values;
+}
+
+// Three steps of torch.optim.SGD(lr=0.1, momentum=0.9, weight_decay=0.01) in double.
+void ExpectAfterThreeSteps(const std::string& yaml, const std::vector<float>& expected) {
+  const auto solver = ReadSgd(yaml);
+  const ArenaLayout layout = {{{"w", {3}, {0, 3}, true}}};
+  std::vector<float> w = {0.5f, -1.25f, 2.0f}, velocity(3);
+  float* const state[] = {velocity.data()};
+  for (const std::vector<float>& g : std::vector<std::vector<float>>{
+           {0.3f, -0.7f, 0.2f}, {0.1f, 0.4f, -0.6f}, {-0.2f, 0.05f, 0.9f}}) {
+    EXPECT_TRUE(solver->Apply(layout, {0, 3},
+                              {.lr = 0.1,
+                               .gradient = g.data(),
+                               .weights_in = w.data(),
+                               .weights_out = w.data(),
+                               .state = state}));
+  }
+  EXPECT_THAT(w, Pointwise(FloatNear(1e-6f), expected));
+}
+
+TEST(Sgd, MomentumAndDecayFollowPyTorch) {
+  ExpectAfterThreeSteps("{momentum: 0.9, weight_decay: 0.01}",
+                        {0.41702136949999996f, -1.13451942875f, 1.958605578f});
+}
+
+TEST(Sgd, NesterovFollowsPyTorch) {
+  ExpectAfterThreeSteps("{momentum: 0.9, weight_decay: 0.01, nesterov: true}",
+                        {0.40405728480049996f, -1.11770210629625f, 1.9067390251020002f});
+}
+
+TEST(Sgd, WithoutMomentumKeepsNothing) {
+  const auto solver = ReadSgd("{momentum: 0}");
+  EXPECT_THAT(solver->StateNames(), IsEmpty());
+  EXPECT_THAT(ReadSgd("{}")->StateNames(), ElementsAre("momentum"));
+  const std::vector<float> gradient = {2, -4}, w = {1, 1};
+  std::vector<float> out(2);
+  EXPECT_TRUE(solver->Apply(TwoParameters(1, 1), {0, 2},
+                            {.lr = 0.25,
+                             .gradient_scale = 0.5f,
+                             .gradient = gradient.data(),
+                             .weights_in = w.data(),
+                             .weights_out = out.data()}));
+  EXPECT_THAT(out, ElementsAre(0.75f, 1.5f));
+  EXPECT_THAT(w, ElementsAre(1, 1)) << "the version it read is left alone";
+}
+
+TEST(Sgd, DecayIsPerParameter) {
+  const std::vector<float> gradient = {0, 0, 0, 0};
+  std::vector<float> w = {1, 1, 1, 1};
+  EXPECT_TRUE(ReadSgd("{momentum: 0, weight_decay: 0.5}")
+                  ->Apply(TwoParameters(2, 2), {0, 4},
+                          {.lr = 0.5,
+                           .gradient = gradient.data(),
+                           .weights_in = w.data(),
+                           .weights_out = w.data()}));
+  EXPECT_THAT(w, ElementsAre(0.75f, 0.75f, 1, 1));
+}
+
+TEST(Sgd, PiecesThatCutParametersGiveTheBitsOfTheWhole) {
+  const auto solver = ReadSgd("{weight_decay: 0.01, nesterov: true}");
+  const ArenaLayout layout = TwoParameters(100, 57);
+  const std::vector<float> gradient = RandomVector(157, 1), w = RandomVector(157, 2);
+  std::vector<float> whole_v = RandomVector(157, 3), cut_v = whole_v;
+  std::vector<float> whole(157), cut(157);
+  const auto apply = [&](Range r, std::vector<float>& v, std::vector<float>& out) {
+    float* const state[] = {v.data() + r.begin};
+    EXPECT_TRUE(solver->Apply(layout, r,
+                              {.lr = 0.1,
+                               .gradient = gradient.data() + r.begin,
+                               .weights_in = w.data() + r.begin,
+                               .weights_out = out.data() + r.begin,
+                               .state = state}));
+  };
+  apply({0, 157}, whole_v, whole);
+  for (const Range r : {Range{93, 130}, Range{130, 157}, Range{0, 1}, Range{1, 93}}) {
+    apply(r, cut_v, cut);
+  }
+  EXPECT_EQ(whole, cut);
+  EXPECT_EQ(whole_v, cut_v);
+}
+
+TEST(Sgd, NonFiniteWeightsAreNoticed) {
+  const auto solver = ReadSgd("{momentum: 0}");
+  const ArenaLayout layout = {{{"w", {40}, {0, 40}, true}}};
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::quiet_NaN()}) {
+    for (const size_t place : {0, 20, 39}) {
+      std::vector<float> gradient(40, 1.0f), w(40, 3e38f);
+      const UpdateArgs args = {
+          .lr = 1e-3, .gradient = gradient.data(), .weights_in = w.data(), .weights_out = w.data()};
+      EXPECT_TRUE(solver->Apply(layout, {0, 40}, args)) << "large is not infinite";
+      gradient[place] = bad;
+      EXPECT_FALSE(solver->Apply(layout, {0, 40}, args)) << bad << " at " << place;
+    }
+  }
+}
+
+TEST(Sgd, EveryInstructionSetGivesTheSameBits) {
+  constexpr int64_t kCount = 1003;
+  const std::vector<float> gradient = RandomVector(kCount, 1), w = RandomVector(kCount, 2);
+  const SgdStep step = {0.1f, 0.9f, 0.0005f, 0.7f, true};
+  std::vector<float> first;
+  for (int isa = 0; isa <= static_cast<int>(CpuIsa()); ++isa) {
+    std::vector<float> out(kCount), velocity = RandomVector(kCount, 3);
+    EXPECT_TRUE(DTRAIN_ISA_SELECT(static_cast<Isa>(isa), SgdLoop)(
+        step, kCount, gradient.data(), w.data(), out.data(), velocity.data()));
+    out.insert(out.end(), velocity.begin(), velocity.end());
+    if (first.empty()) first = out;
+    EXPECT_EQ(out, first) << IsaName(static_cast<Isa>(isa));
+  }
+}
+
+std::string MistakesOf(const std::string& yaml) {
+  try {
+    ReadSgd(yaml);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no mistake";
+}
+
+TEST(Sgd, NesterovNeedsMomentum) {
+  EXPECT_THAT(MistakesOf("{momentum: 0, nesterov: true}"),
+              HasSubstr("nesterov looks ahead along the velocity, and momentum is 0"));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,90 @@
+#include "framework/solver/solver.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "framework/core/error.h"
+#include "framework/core/random.h"
+#include "framework/solver/clip.h"
+
+namespace dtrain {
+namespace {
+
+using testing::HasSubstr;
+
+SolverConfig Read(const std::string& yaml) {
+  config::Document document = config::Document::FromText("solver: " + yaml, "test.yaml");
+  SolverConfig config = ReadSolverConfig(document.root().Section("solver"));
+  document.Finish();
+  return config;
+}
+
+TEST(SolverConfig, ReadsTheSectionOfTheDesign) {
+  const SolverConfig config = Read(
+      "{name: sgd, lr: 0.02, momentum: 0.9, weight_decay: 0.0005, clip_norm: 0, "
+      "schedule: {name: step, at: [6, 8], factor: 0.1}, warmup_epochs: 0, lr_scaling: none}");
+  const LearningRate lr(config, 10, 4);
+  EXPECT_DOUBLE_EQ(lr.At(0), 0.02);
+  EXPECT_DOUBLE_EQ(lr.At(6), 0.002);
+  EXPECT_NEAR(lr.At(9), 0.0002, 1e-18);
+  EXPECT_EQ(config.clip_norm, 0);
+}
+
+TEST(SolverConfig, MistakesAreReportedTogether) {
+  try {
+    Read("{name: sgdd, lr: -1, momentum: 1, clip_norm: -1, lr_scaling: cubic}");
+    FAIL() << "no mistake found";
+  } catch (const ConfigError& error) {
+    for (const char* word : {"sgdd", "lr", "momentum", "clip_norm", "cubic"}) {
+      EXPECT_THAT(error.what(), HasSubstr(word));
+    }
+  }
+}
+
+TEST(LearningRate, ScalesByWorkersWhereAsked) {
+  EXPECT_DOUBLE_EQ(LearningRate(Read("{lr: 0.1}"), 1, 16).At(0), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRate(Read("{lr: 0.1, lr_scaling: linear}"), 1, 16).At(0), 1.6);
+  const LearningRate root(Read("{lr: 0.1, lr_scaling: sqrt}"), 1, 16);
+  EXPECT_DOUBLE_EQ(root.At(0), 0.4);
+  EXPECT_DOUBLE_EQ(root.scaling(), 4);
+}
+
+TEST(LearningRate, WarmsUpLinearlyOverItsSchedule) {
+  const LearningRate lr(
+      Read("{lr: 1, warmup_epochs: 2, schedule: {name: step, at: [1], factor: 0.5}}"), 10, 1);
+  EXPECT_DOUBLE_EQ(lr.At(0), 0.1);
+  EXPECT_DOUBLE_EQ(lr.At(0.5), 0.325);
+  EXPECT_DOUBLE_EQ(lr.At(1), 0.5 * 0.55);
+  EXPECT_DOUBLE_EQ(lr.At(2), 0.5);
+}
+
+TEST(Clip, ShortensLongGradientsOnly) {
+  EXPECT_EQ(ClipScale(0, 1e30), 1);
+  EXPECT_EQ(ClipScale(5, 25), 1);
+  EXPECT_EQ(ClipScale(5, 100), 0.5f);
+}
+
+TEST(Clip, SumOfSquaresIsExactInDoubleAndTheSameEverywhere) {
+  const Random random(1, Purpose::kSelfTest);
+  for (const int64_t count : {0, 1, 15, 16, 17, 1000}) {
+    std::vector<float> x(static_cast<size_t>(count));
+    double expected = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      x[i] = random.Uniform(i, -1, 1);
+      expected += static_cast<double>(x[i]) * x[i];
+    }
+    const double baseline = SumOfSquares(x.data(), count, Isa::kBaseline);
+    EXPECT_NEAR(baseline, expected, 1e-13 * expected);
+    for (int isa = 0; isa <= static_cast<int>(CpuIsa()); ++isa) {
+      EXPECT_EQ(SumOfSquares(x.data(), count, static_cast<Isa>(isa)), baseline) << count;
+    }
+  }
+}
+
+TEST(SolverRegistry, EverySolverHasHelp) {
+  for (const auto& [name, entry] : SolverRegistry::All()) EXPECT_FALSE(entry.help.empty()) << name;
+}
+
+}  // namespace
+}  // namespace dtrain

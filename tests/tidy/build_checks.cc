@@ -1,0 +1,56 @@
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "tests/tidy/checks.h"
+
+namespace dtrain::tidy {
+
+namespace {
+
+// tests/comm/mpi/x.cc -> tests/comm
+std::string TopTwo(const std::string& path) {
+  return path.substr(0, path.find('/', path.find('/') + 1));
+}
+
+}  // namespace
+
+std::set<std::string> CompiledSources(const std::string& json, const std::string& root) {
+  std::set<std::string> compiled;
+  for (const auto& command : nlohmann::json::parse(json)) {
+    const std::string file = command.at("file");
+    if (Under(file, root)) compiled.insert(file.substr(root.size() + 1));
+  }
+  return compiled;
+}
+
+Findings CheckSourcesCompiled(const SourceTree& tree, const std::set<std::string>& compiled) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (IsSource(file) && !compiled.contains(file.path)) {
+      findings.push_back(file.path + ": no target compiles this file");
+    }
+  }
+  return findings;
+}
+
+Findings CheckTestFoldersRegistered(const SourceTree& tree) {
+  std::set<std::string> folders, registered;
+  for (const SourceFile& file : tree) {
+    if (IsSource(file) && Under(file.path, "tests")) folders.insert(TopTwo(file.path));
+    if (file.path != "tests/CMakeLists.txt") continue;
+    static const std::regex call(R"((^|\n)\s*dtrain_(mpi_)?test\((\w+))");
+    for (std::sregex_iterator at(file.text.begin(), file.text.end(), call), end; at != end; ++at) {
+      registered.insert("tests/" + (*at)[3].str());
+    }
+  }
+  Findings findings;
+  for (const std::string& folder : folders) {
+    if (!registered.contains(folder)) {
+      findings.push_back(folder +
+                         ": no dtrain_test(...) in tests/CMakeLists.txt builds this folder");
+    }
+  }
+  return findings;
+}
+
+}  // namespace dtrain::tidy

@@ -1,0 +1,38 @@
+// The repository's own text files, as the tidy checks see them.  Tests plant files of their own.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtrain::tidy {
+
+struct SourceFile {
+  std::string path;  // from the repository root, with '/'
+  std::string text;
+};
+
+using SourceTree = std::vector<SourceFile>;
+
+// Every text file under the top-level folders that belong to the project (not build/, runs/,
+// .git/).
+SourceTree LoadSourceTree(const std::filesystem::path& root);
+
+bool IsHeader(const SourceFile& file);
+bool IsSource(const SourceFile& file);  // .cc
+bool Under(std::string_view path, std::string_view folder);
+std::string FolderOf(const std::string& path);
+
+std::vector<std::string> LinesOf(const std::string& text);
+// C++ without its // comments.  String literals are not told apart: a "//" in one ends the line.
+std::string WithoutComments(const std::string& text);
+
+struct Include {
+  std::string target;
+  bool quoted = false;  // "x" rather than <x>
+  int line = 0;
+};
+std::vector<Include> IncludesOf(const SourceFile& file);
+
+}  // namespace dtrain::tidy

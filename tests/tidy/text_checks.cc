@@ -1,0 +1,75 @@
+#include <regex>
+
+#include "tests/tidy/checks.h"
+
+namespace dtrain::tidy {
+
+namespace {
+
+std::string At(const SourceFile& file, int line, const std::string& what) {
+  return file.path + ":" + std::to_string(line) + ": " + what;
+}
+
+bool IsCode(const SourceFile& file) {
+  static const std::regex code(R"(\.(cc|h|py|sh|cmake)$|CMakeLists\.txt$)");
+  return std::regex_search(file.path, code);
+}
+
+// Home and work folders, put together here so that this file passes its own check.
+const std::regex& MachinePath() {
+  static const std::regex pattern(std::string("(^|[\\s\"'=(:])/(") +
+                                  "ho"
+                                  "me|ro"
+                                  "ot|wo"
+                                  "rk|Us"
+                                  "ers)/");
+  return pattern;
+}
+
+}  // namespace
+
+Findings CheckWhitespace(const SourceTree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (file.path == "LICENSE") continue;  // as published
+    int number = 0;
+    for (const std::string& line : LinesOf(file.text)) {
+      ++number;
+      if (line.find('\t') != std::string::npos) findings.push_back(At(file, number, "tab"));
+      if (line.ends_with(' ') || line.ends_with('\r')) {
+        findings.push_back(At(file, number, "blank at the end of the line"));
+      }
+    }
+    if (!file.text.empty() && file.text.back() != '\n') {
+      findings.push_back(At(file, number, "no newline at the end of the file"));
+    }
+  }
+  return findings;
+}
+
+Findings CheckFileLength(const SourceTree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    const int lines = static_cast<int>(LinesOf(file.text).size());
+    if (IsCode(file) && lines > kMaxLines) {
+      findings.push_back(At(file, lines, "longer than " + std::to_string(kMaxLines) + " lines"));
+    }
+  }
+  return findings;
+}
+
+Findings CheckMachinePaths(const SourceTree& tree) {
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    int number = 0;
+    for (const std::string& line : LinesOf(file.text)) {
+      ++number;
+      if (std::regex_search(line, MachinePath())) {
+        findings.push_back(At(file, number, "path of somebody's machine"));
+      }
+    }
+  }
+  return findings;
+}
+
+}  // namespace dtrain::tidy

@@ -1,0 +1,189 @@
+// Each check passes on the repository, and fails on a planted mistake.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "framework/core/file.h"
+#include "tests/tidy/checks.h"
+
+namespace dtrain::tidy {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const SourceTree& Repository() {
+  static const SourceTree tree = LoadSourceTree(DTRAIN_SOURCE_DIR);
+  return tree;
+}
+
+bool Has(const SourceTree& tree, const std::string& path) {
+  return std::any_of(tree.begin(), tree.end(), [&](const auto& f) { return f.path == path; });
+}
+
+TEST(Tidy, SeesTheWholeTree) {
+  for (const char* path : {"CMakeLists.txt", ".ci/run", "framework/core/error.h", "tests/run.sh",
+                           "tests/tidy/tidy_test.cc", "configs/models/lenet5.yaml", "README.md"}) {
+    EXPECT_TRUE(Has(Repository(), path)) << path;
+  }
+  EXPECT_GT(Repository().size(), 150u);
+}
+
+TEST(Tidy, IncludeArrows) { EXPECT_THAT(CheckIncludeArrows(Repository()), IsEmpty()); }
+
+TEST(Tidy, IncludeArrowsFindsPlanted) {
+  const SourceTree tree = {
+      {"framework/core/a.h", "#pragma once\n#include \"framework/config/b.h\"\n"},
+      {"framework/config/b.h", "#include \"framework/core/a.h\"\n"},
+      {"framework/strategies/c.cc", "#include \"framework/nn/net.h\"\n#include \"c.h\"\n"},
+      {"framework/nn/net.h", "#include \"framework/device/cpu/x.h\"\n"},
+      {"framework/device/cpu/x.h", ""},
+      {"framework/comm/mpi/m.h", "#include \"framework/comm/local/l.h\"\n"},
+      {"framework/comm/local/l.h", "#include \"framework/comm/t.h\"\n"},
+      {"framework/comm/t.h", ""},
+      {"layers/relu/relu.cc", "#include \"layers/relu/relu.h\"\n#include \"layers/lrn/lrn.h\"\n"},
+      {"layers/relu/relu.h", ""},
+      {"layers/lrn/lrn.h", "#include \"framework/runtime/r.h\"\n"},
+      {"framework/runtime/r.h", "#include \"framework/comm/mpi/m.h\"\n"},
+      {"tests/nn/t.cc", "#include \"framework/runtime/r.h\"\n"},
+      {"tools/t.cc", "#include \"framework/core/a.h\"\n"},
+  };
+  EXPECT_THAT(CheckIncludeArrows(tree),
+              ElementsAre("framework/core/a.h:2: must not include framework/config/b.h",
+                          "framework/strategies/c.cc:1: must not include framework/nn/net.h",
+                          "framework/strategies/c.cc:2: no file c.h in the tree",
+                          "framework/comm/mpi/m.h:1: must not include framework/comm/local/l.h",
+                          "layers/relu/relu.cc:2: must not include layers/lrn/lrn.h",
+                          "layers/lrn/lrn.h:1: must not include framework/runtime/r.h",
+                          "tools/t.cc:1: must not include framework/core/a.h"));
+}
+
+TEST(Tidy, HeavyHeaders) { EXPECT_THAT(CheckHeavyHeaders(Repository()), IsEmpty()); }
+
+TEST(Tidy, HeavyHeadersFindsPlanted) {
+  const SourceTree tree = {
+      {"framework/core/log.cc", "#include <spdlog/spdlog.h>\n"},
+      {"framework/core/log.h", "#include <vector>\n#include <spdlog/spdlog.h>\n"},
+      {"framework/runtime/a.h", "#include <nlohmann/json.hpp>\n#include <hdf5.h>\n"},
+      {"framework/runtime/a.cc", "#include <nlohmann/json.hpp>\n#include <hdf5.h>\n"},
+      {"framework/cli/b.cc", "#include <yaml-cpp/yaml.h>\n#include <CLI/CLI.hpp>\n"},
+      {"framework/strategies/c.cc", "#include <mpi.h>\n#include <oneapi/dnnl/dnnl.hpp>\n"},
+      {"framework/comm/mpi/mpi_transport.h", "#include <mpi.h>\n"},
+  };
+  EXPECT_THAT(CheckHeavyHeaders(tree),
+              ElementsAre("framework/core/log.h:2: must not include <spdlog/spdlog.h>",
+                          "framework/runtime/a.h:1: must not include <nlohmann/json.hpp>",
+                          "framework/runtime/a.h:2: must not include <hdf5.h>",
+                          "framework/cli/b.cc:1: must not include <yaml-cpp/yaml.h>",
+                          "framework/strategies/c.cc:1: must not include <mpi.h>",
+                          "framework/strategies/c.cc:2: must not include <oneapi/dnnl/dnnl.hpp>"));
+}
+
+TEST(Tidy, HeadersUsed) { EXPECT_THAT(CheckHeadersUsed(Repository()), IsEmpty()); }
+
+TEST(Tidy, HeadersUsedFindsPlanted) {
+  const SourceTree tree = {
+      {"framework/core/a.h", "#include \"framework/core/a.h\"\n"},
+      {"framework/core/b.h", ""},
+      {"framework/core/b.cc", "#include \"framework/core/b.h\"\n"},
+  };
+  EXPECT_THAT(CheckHeadersUsed(tree),
+              ElementsAre("framework/core/a.h: no file includes this header"));
+}
+
+TEST(Tidy, Purity) { EXPECT_THAT(CheckPurity(Repository()), IsEmpty()); }
+
+TEST(Tidy, PurityFindsPlanted) {
+  const SourceTree tree = {
+      {"framework/strategies/ps/a.cc",
+       "// WallNow() in a comment is fine\n"
+       "const Nanos now = WallNow();\n"
+       "std::thread thread;\n"
+       "const int step_time = Runtime(3);\n"},
+      {"framework/strategies/b.h", "#include <chrono>\n"},
+      {"framework/strategies/c.cc", "long t = time(nullptr);\n"},
+      {"framework/runtime/d.cc", "auto t = WallNow();\nint x = rand();\nint operand(int);\n"},
+      {"layers/dropout/e.cc", "std::mt19937 generator;\n"},
+      {"datasets/digits/f.cc", "std::random_device device;\n"},
+  };
+  const std::string uncounted = "draws uncounted random numbers (core/random.h has counted ones)";
+  EXPECT_THAT(
+      CheckPurity(tree),
+      ElementsAre("framework/strategies/ps/a.cc:2: reads a clock",
+                  "framework/strategies/ps/a.cc:3: starts or blocks a thread",
+                  "framework/strategies/b.h:1: reads a clock",
+                  "framework/strategies/c.cc:1: reads a clock",
+                  "framework/runtime/d.cc:2: " + uncounted, "layers/dropout/e.cc:1: " + uncounted,
+                  "datasets/digits/f.cc:1: " + uncounted));
+}
+
+TEST(Tidy, SourcesCompiled) {
+  const std::string json =
+      ReadFile(std::filesystem::path(DTRAIN_BINARY_DIR) / "compile_commands.json");
+  EXPECT_THAT(CheckSourcesCompiled(Repository(), CompiledSources(json, DTRAIN_SOURCE_DIR)),
+              IsEmpty());
+}
+
+TEST(Tidy, SourcesCompiledFindsPlanted) {
+  const std::string json =
+      R"([{"directory": "/b", "file": "/src/framework/a.cc", "command": "c++"},
+          {"directory": "/b", "file": "/b/empty.cc", "command": "c++"}])";
+  const std::set<std::string> compiled = CompiledSources(json, "/src");
+  EXPECT_THAT(compiled, ElementsAre("framework/a.cc"));
+  EXPECT_THAT(CheckSourcesCompiled({{"framework/a.cc", ""}, {"framework/b.cc", ""}}, compiled),
+              ElementsAre("framework/b.cc: no target compiles this file"));
+}
+
+TEST(Tidy, TestFoldersRegistered) {
+  EXPECT_THAT(CheckTestFoldersRegistered(Repository()), IsEmpty());
+}
+
+TEST(Tidy, TestFoldersRegisteredFindsPlanted) {
+  const SourceTree tree = {
+      {"tests/CMakeLists.txt",
+       "dtrain_test(core DEPS core)\ndtrain_mpi_test(world RANKS 2)\n"
+       "# dtrain_test(lost DEPS core)\n"},
+      {"tests/core/a_test.cc", ""},
+      {"tests/core/helper/main.cc", ""},
+      {"tests/lost/b_test.cc", ""},
+      {"tests/support/c.h", ""},
+      {"tests/world/d_test.cc", ""},
+  };
+  EXPECT_THAT(CheckTestFoldersRegistered(tree),
+              ElementsAre("tests/lost: no dtrain_test(...) in tests/CMakeLists.txt builds this "
+                          "folder"));
+}
+
+TEST(Tidy, Whitespace) { EXPECT_THAT(CheckWhitespace(Repository()), IsEmpty()); }
+
+TEST(Tidy, WhitespaceFindsPlanted) {
+  const SourceTree tree = {{"a.cc", "int a;\n\tint b;\nint c; \n"}, {"b.md", "text"}};
+  EXPECT_THAT(CheckWhitespace(tree),
+              ElementsAre("a.cc:2: tab", "a.cc:3: blank at the end of the line",
+                          "b.md:1: no newline at the end of the file"));
+}
+
+TEST(Tidy, FileLength) { EXPECT_THAT(CheckFileLength(Repository()), IsEmpty()); }
+
+TEST(Tidy, FileLengthFindsPlanted) {
+  std::string text;
+  for (int i = 0; i < kMaxLines; ++i) text += "int a;\n";
+  EXPECT_THAT(CheckFileLength({{"a.cc", text}}), IsEmpty());
+  EXPECT_THAT(CheckFileLength({{"a.cc", text + "\n"}, {"data.json", text + "\n"}}),
+              ElementsAre("a.cc:501: longer than 500 lines"));
+}
+
+TEST(Tidy, MachinePaths) { EXPECT_THAT(CheckMachinePaths(Repository()), IsEmpty()); }
+
+TEST(Tidy, MachinePathsFindsPlanted) {
+  const std::string home = std::string("/ho") + "me/ann/data";
+  const SourceTree tree = {{"a.md", "see\nin " + home + "\n"},
+                           {"b.sh", "cd \"" + home + "\"\n"},
+                           {"c.h", "// tests/home/x.h and https://example.org" + home + "\n"}};
+  EXPECT_THAT(CheckMachinePaths(tree), ElementsAre("a.md:2: path of somebody's machine",
+                                                   "b.sh:1: path of somebody's machine"));
+}
+
+}  // namespace
+}  // namespace dtrain::tidy
