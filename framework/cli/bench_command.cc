@@ -11,6 +11,7 @@
 #include "framework/cli/bench_allreduce.h"
 #include "framework/cli/bench_link.h"
 #include "framework/cli/command.h"
+#include "framework/device/cpu/threads.h"
 #include "framework/runtime/step_rig.h"
 #include "framework/runtime/supervisor.h"
 #include "framework/runtime/world.h"
@@ -137,8 +138,14 @@ void AddBenchCommand(CLI::App& app, Invocation& invocation) {
     return OnRanks(*options, invocation, [&](Transport& t) { return BenchLink(t, options->link, std::cout); });
   });
   link->add_option("--workers", options->workers, "ranks to start")->capture_default_str()->check(CLI::Range(2, 1024));
-  AddStepOptions(*AddCommand(*bench, invocation, "step", "a training step of a model", [=] { return BenchStep(*options); }), *options);
-  AddStepOptions(*AddCommand(*bench, invocation, "layers", "every kernel of a training step", [=] { return BenchLayers(*options); }), *options);
+  AddStepOptions(*AddCommand(*bench, invocation, "step", "a training step of a model", [=, &invocation] {
+    LimitSpinning(invocation.argv);
+    return BenchStep(*options);
+  }), *options);
+  AddStepOptions(*AddCommand(*bench, invocation, "layers", "every kernel of a training step", [=, &invocation] {
+    LimitSpinning(invocation.argv);
+    return BenchLayers(*options);
+  }), *options);
 }
 
 }  // namespace dtrain

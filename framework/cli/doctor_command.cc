@@ -9,6 +9,7 @@
 #include "framework/cli/doctor_report.h"
 #include "framework/core/revision.h"
 #include "framework/core/text.h"
+#include "framework/device/cuda/module.h"
 
 namespace dtrain {
 namespace {
@@ -30,6 +31,7 @@ std::vector<Row> RowsOf(const DoctorFacts& facts) {
                            {"CPU", facts.cpu},
                            {"instruction set", facts.isa + " (oneDNN: " + facts.onednn_isa + ")"},
                            {"AMX", AmxText(facts)},
+                           {"GPU", CudaDevices()},
                            {"cores", std::to_string(facts.cores)},
                            {"memory", HumanBytes(facts.memory_bytes) +
                                           (facts.memory_limit_bytes > 0 ? limit : "")},

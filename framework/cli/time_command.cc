@@ -12,6 +12,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/file.h"
 #include "framework/core/model_profile.h"
+#include "framework/device/cpu/threads.h"
 #include "framework/runtime/step_rig.h"
 
 namespace dtrain {
@@ -119,6 +120,7 @@ ModelProfile ProfileOf(const Timings& timings, const StepRig& rig, int64_t batch
 }
 
 int RunTime(const TimeOptions& options, const Invocation& invocation) {
+  LimitSpinning(invocation.argv);
   const RunConfig config = LoadConfig(options.config);
   StepRig rig(config);
   const Timings timings = Measure(rig, options.iterations);

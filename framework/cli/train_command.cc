@@ -34,7 +34,7 @@ struct TrainOptions {
   ConfigOptions Effective() const {
     ConfigOptions effective = config;
     if (workers > 0) effective.overrides.push_back(fmt::format("cluster.workers={}", workers));
-    if (!output.empty()) effective.overrides.push_back("output=" + output);
+    if (!output.empty()) effective.overrides.push_back("output=" + config::QuoteYaml(output));
     return effective;
   }
 };

@@ -5,8 +5,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -56,12 +54,19 @@ void WriteAll(const fs::path& path, std::string_view content) {
 }  // namespace
 
 std::string ReadFile(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  if (!in || !(content << in.rdbuf() || content.str().empty())) {
-    throw DataError(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::string content;
+  char piece[1 << 16];
+  ssize_t bytes = fd;
+  while (fd >= 0 && (bytes = ::read(fd, piece, sizeof(piece))) > 0) {
+    content.append(piece, static_cast<size_t>(bytes));
   }
-  return content.str();
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (bytes < 0) {
+    throw DataError(fmt::format("cannot read {}: {}", path.string(), std::strerror(error)));
+  }
+  return content;
 }
 
 void PublishDurably(const fs::path& temporary, const fs::path& path) {

@@ -16,8 +16,13 @@ static_assert(std::is_same_v<hid_t, int64_t>, "Hdf5Handle holds a hid_t");
 constexpr int64_t kChunkElements = 1 << 20;  // 4 MB: beyond HDF5's chunk cache, so written through
 constexpr hsize_t kTextBytesMax = 256 << 20;
 
-// The error stack belongs to a thread, so every entry point says this again.
-void SilenceHdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+// The error stack belongs to a thread, so every entry point says this again.  A file that could not
+// be flushed stays open in HDF5 1.10, which closes it once more at exit, and crashes: everything is
+// closed by its handle here, so that clean-up is switched off (before HDF5's first use).
+void SilenceHdf5() {
+  [[maybe_unused]] static const herr_t no_exit_handler = H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 herr_t TakeFirst(unsigned depth, const H5E_error2_t* error, void* out) {
   if (depth == 0 && error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;

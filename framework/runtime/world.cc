@@ -8,6 +8,7 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/core/check.h"
 #include "framework/core/log.h"
+#include "framework/device/cpu/threads.h"
 
 namespace dtrain {
 namespace {
@@ -31,6 +32,7 @@ SharedError Unpack(const std::string& packed, const std::string& prefix) {
 }  // namespace
 
 World::World(int& argc, char**& argv) {
+  LimitSpinning(argv);
   if (InsideMpiLaunch()) {
     mpi_ = std::make_unique<MpiRuntime>(argc, argv);
     transport_ = mpi_->MakeTransport();

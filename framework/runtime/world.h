@@ -20,6 +20,8 @@ class SharedError : public Error {
 
 class World {
  public:
+  // The process's own arguments: it may start itself again with them (LimitSpinning), so nothing may
+  // have been done before.
   World(int& argc, char**& argv);
   ~World();
 

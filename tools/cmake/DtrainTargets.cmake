@@ -1,7 +1,7 @@
 # dtrain_library(name DIR folder... [DEPS library...] [LINK target...])
 #
 # Every .cc directly in the folders, as an OBJECT library: static ones would drop the objects that
-# register themselves.  main.cc and *_cases.cc (tests) are left out.  A source that ends in _isa.cc is
+# register themselves.  main.cc, *_cases.cc (tests) and *_cuda.cc (the CUDA module) are left out.  An _isa.cc is
 # compiled once per instruction set (framework/core/isa.h).
 function(dtrain_library name)
   cmake_parse_arguments(ARG "" "" "DIR;DEPS;LINK" ${ARGN})
@@ -10,7 +10,7 @@ function(dtrain_library name)
     file(GLOB found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.cc)
     list(APPEND sources ${found})
   endforeach()
-  list(FILTER sources EXCLUDE REGEX "/main\\.cc$|_cases\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$|_cases\\.cc$|_cuda\\.cc$")
   set(isa_sources ${sources})
   list(FILTER isa_sources INCLUDE REGEX "_isa\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_isa\\.cc$")

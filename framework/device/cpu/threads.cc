@@ -2,8 +2,10 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -21,6 +23,12 @@ int UsableCores() {
 }  // namespace
 
 int ThreadsByRule(int ranks_on_node) { return std::max(1, UsableCores() / std::max(1, ranks_on_node)); }
+
+void LimitSpinning(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  ::setenv("GOMP_SPINCOUNT", "2000", 1);  // about 50 us
+  ::execv("/proc/self/exe", argv);        // where that fails, the long spin is no error
+}
 
 void FlushDenormals() {
 #if defined(__SSE2__)

@@ -1,0 +1,179 @@
+// The program as its users start it: real processes under mpirun, killed, resumed and asked wrongly.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int code = 0;       // 128+n for a signal
+  std::string out;
+  std::string err;
+};
+
+std::string Slurp(const fs::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+class SystemTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() / ("dtrain-system-" + std::to_string(::getpid()) + test->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Runs `dtrain <arguments>` with $OUT for the test's folder and $CONFIGS for configs/runs.
+  Outcome Run(const std::string& arguments, const std::string& before = "") {
+    const std::string command = "export OUT='" + folder_.string() + "' CONFIGS=" DTRAIN_SOURCE_DIR
+                                "/configs/runs; cd \"$OUT\"; " + before + " " DTRAIN_BINARY_DIR
+                                "/dtrain " + arguments + " >\"$OUT/out\" 2>\"$OUT/err\"";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            Slurp(folder_ / "out"), Slurp(folder_ / "err")};
+  }
+
+  std::string WeightsOf(const std::string& run) {
+    const std::string summary = Slurp(folder_ / run / "summary.json");
+    const size_t at = summary.find("\"weights_sha256\": \"");
+    return at == std::string::npos ? "no weights" : summary.substr(at + 19, 64);
+  }
+
+  fs::path folder_;
+};
+
+constexpr char kSmall[] =
+    "train --config $CONFIGS/quickstart.yaml --set data.train_samples=2000 "
+    "--set data.test_samples=500 --set epochs=3 ";
+
+TEST_F(SystemTest, WorkersTrainUnderTheSupervisorAndUnderPlainMpirun) {
+  const Outcome supervised = Run(std::string(kSmall) + "--workers 2 --output a");
+  ASSERT_EQ(supervised.code, 0) << supervised.err;
+  EXPECT_THAT(supervised.out, HasSubstr("completed after 3.0 epochs"));
+  const Outcome launched =
+      Run(std::string(kSmall) + "--output b",
+          "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2");
+  ASSERT_EQ(launched.code, 0) << launched.err;
+  EXPECT_EQ(WeightsOf("a").size(), 64u);
+  EXPECT_EQ(WeightsOf("a"), WeightsOf("b"));
+}
+
+// kill -9 of one rank once there is a checkpoint; mpirun ends the others.
+TEST_F(SystemTest, ARunKilledInTheMiddleResumesToTheSameWeights) {
+  const std::string run =
+      "train --config $CONFIGS/quickstart.yaml --workers 2 --set checkpoint.every_steps=50 "
+      "--set data.test_samples=500 ";
+  ASSERT_EQ(Run(run + "--output whole").code, 0);
+  std::thread killer([&] {
+    const fs::path latest = folder_ / "part" / "checkpoints" / "latest";
+    for (int i = 0; i < 6000 && !fs::exists(latest); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    // The newest process with this argument is a rank (exec: not the shell that looks for it).
+    std::system(("exec pkill -9 -n -f -- '--output " + folder_.string() + "/part'").c_str());
+  });
+  const Outcome killed = Run(run + "--output $OUT/part");
+  killer.join();
+  EXPECT_EQ(killed.code, 137) << killed.err;
+  EXPECT_THAT(killed.err, HasSubstr("signal 9"));
+  const Outcome resumed = Run(run + "--output $OUT/part --resume auto");
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("resumed after step"));
+  EXPECT_EQ(WeightsOf("part"), WeightsOf("whole"));
+}
+
+TEST_F(SystemTest, TenMistakesAreReportedAtOnce) {
+  std::ofstream(folder_ / "bad.yaml") << "model: {name: lenet6}\n"
+                                         "data: {name: mnits}\n"
+                                         "batch: -4\n"
+                                         "epochs: 1.5\n"
+                                         "solver: {name: sgd, lr: fast, momentum: 2, momentun: 0.9}\n"
+                                         "strategy: {name: allredcue}\n"
+                                         "colective: ordered\n"
+                                         "seed: 010\n"
+                                         "seed: 2\n"
+                                         "threads: -1\n";
+  const Outcome outcome = Run("check --config bad.yaml");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("lenet6"), HasSubstr("mnits"), HasSubstr("-4"), HasSubstr("1.5"),
+                    HasSubstr("fast"), HasSubstr("momentun"), HasSubstr("allredcue"),
+                    HasSubstr("colective"), HasSubstr("010"), HasSubstr("threads")));
+  EXPECT_THAT(outcome.err, HasSubstr("nothing was started"));
+}
+
+TEST_F(SystemTest, MoreRanksThanTheConfigAsksFor) {
+  const Outcome outcome = Run(
+      std::string(kSmall) + "--set cluster.workers=3",
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("the config asks for 3 workers, but the launcher started 2 ranks"));
+}
+
+TEST_F(SystemTest, MoreWorkersThanSamplesInABatch) {
+  const Outcome outcome = Run(std::string(kSmall) + "--set batch=4 --workers 8");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("batch 4 gives some of the 8 workers"));
+}
+
+TEST_F(SystemTest, AnUnknownCommandShowsTheHelp) {
+  const Outcome outcome = Run("tarin");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--help"));
+}
+
+TEST_F(SystemTest, SeedsEndInATable) {
+  const Outcome outcome = Run(std::string(kSmall) + "--seeds 1,2 --output runs");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("mean"), HasSubstr("seed")));
+  EXPECT_NE(WeightsOf("runs/seed-1"), WeightsOf("runs/seed-2"));
+}
+
+TEST_F(SystemTest, EvaluationPrintsTheSameDigitsForAnyNumberOfRanks) {
+  ASSERT_EQ(Run(std::string(kSmall) + "--output run").code, 0);
+  const std::string eval =
+      "eval --config $CONFIGS/quickstart.yaml --set data.train_samples=64 --weights run";
+  const Outcome alone = Run(eval);
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  EXPECT_THAT(alone.out, HasSubstr("samples 2000  loss "));
+  for (const char* ranks : {"2", "3", "4"}) {
+    const Outcome several =
+        Run(eval, std::string("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                              "OMPI_MCA_mpi_yield_when_idle=1 mpirun --oversubscribe --bind-to none -n ") + ranks);
+    EXPECT_EQ(several.out, alone.out) << ranks << " ranks: " << several.err;
+  }
+}
+
+TEST_F(SystemTest, TimeWritesAProfile) {
+  const Outcome outcome = Run(
+      "time --config $CONFIGS/quickstart.yaml --iterations 2 --profile p.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("conv1"), HasSubstr("all kernels"), HasSubstr("samples/s")));
+  EXPECT_THAT(Slurp(folder_ / "p.json"), AllOf(HasSubstr("\"conv1\""), HasSubstr("backward_seconds")));
+}
+
+TEST_F(SystemTest, ListsNameWhatExists) {
+  EXPECT_THAT(Run("list layers").out, AllOf(HasSubstr("convolution"), HasSubstr("kernel")));
+  EXPECT_THAT(Run("list strategies").out, AllOf(HasSubstr("allreduce"), HasSubstr("fusion_bytes")));
+  EXPECT_THAT(Run("list datasets").out, AllOf(HasSubstr("digits"), HasSubstr("mnist")));
+  EXPECT_THAT(Run("list solvers").out, AllOf(HasSubstr("sgd"), HasSubstr("one_cycle")));
+  EXPECT_THAT(Run("list models", "cd " DTRAIN_SOURCE_DIR ";").out, AllOf(HasSubstr("61706"), HasSubstr("431080")));
+}
+
+}  // namespace
