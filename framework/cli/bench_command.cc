@@ -108,10 +108,8 @@ int OnRanks(const BenchOptions& options, const Invocation& invocation, Bench ben
     supervisor.arguments.assign(invocation.argv + 1, invocation.argv + invocation.argc);
     return Supervise(supervisor);
   }
-  int argc = invocation.argc;
-  char** argv = invocation.argv;
-  World world(argc, argv);
-  return bench(world.transport());
+  return RunOnRanks(invocation.argc, invocation.argv,
+                    [&](World& world) { return bench(world.transport()); });
 }
 
 void AddStepOptions(CLI::App& command, BenchOptions& options) {
@@ -133,7 +131,7 @@ void AddBenchCommand(CLI::App& app, Invocation& invocation) {
   });
   allreduce->add_option("--workers", options->workers, "ranks to start")->capture_default_str()->check(CLI::Range(2, 1024));
   allreduce->add_option("--collectives", options->allreduce.collectives, "which")->delimiter(',')->capture_default_str();
-  allreduce->add_option("--bytes", options->allreduce.sizes_bytes, "message sizes")->delimiter(',');
+  allreduce->add_option("--bytes", options->allreduce.sizes_bytes, "message sizes")->delimiter(',')->check(CLI::PositiveNumber);
   CLI::App* link = AddCommand(*bench, invocation, "link", "latency and bandwidth from rank 0 to the others", [=, &invocation] {
     return OnRanks(*options, invocation, [&](Transport& t) { return BenchLink(t, options->link, std::cout); });
   });

@@ -60,14 +60,9 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
 }
 
 int RunEval(const EvalOptions& options, const Invocation& invocation) {
-  int argc = invocation.argc;
-  char** argv = invocation.argv;
-  World world(argc, argv);
-  try {
-    return Evaluate(options, world, invocation.json);
-  } catch (const Error& error) {
-    return world.Fail(error);
-  }
+  LimitSpinning(invocation.argv);
+  return RunOnRanks(invocation.argc, invocation.argv,
+                    [&](World& world) { return Evaluate(options, world, invocation.json); });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "framework/cli/command.h"
 #include "framework/cli/train_report.h"
 #include "framework/comm/gather.h"
+#include "framework/device/cpu/threads.h"
 #include "framework/runtime/run_folder.h"
 #include "framework/runtime/stop_signal.h"
 #include "framework/runtime/supervisor.h"
@@ -55,21 +56,23 @@ RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
 
 int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
   const StopSignals signals;
-  int argc = invocation.argc;
-  char** argv = invocation.argv;
-  World world(argc, argv);
-  Transport& transport = world.transport();
-  RunConfig config;
-  try {
-    TryTogether(transport, [&] { config = ConfigForRanks(options, transport.size()); });
-    config.output = Broadcast(transport, config.output);
-    const TrainResult result = Train(config, options.request, transport);
-    if (transport.rank() == 0) PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
-    return static_cast<int>(result.code);
-  } catch (const Error& error) {
-    RecordError(config.output, transport.rank(), error);
-    return world.Fail(error);
-  }
+  return RunOnRanks(invocation.argc, invocation.argv, [&](World& world) {
+    Transport& transport = world.transport();
+    RunConfig config;
+    try {
+      TryTogether(transport, [&] { config = ConfigForRanks(options, transport.size()); });
+      config.output = Broadcast(transport, config.output);
+      const TrainResult result = Train(config, options.request, transport);
+      const bool table_follows = !options.seeds.empty() && invocation.json;
+      if (transport.rank() == 0 && !table_follows) {
+        PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
+      }
+      return static_cast<int>(result.code);
+    } catch (const Error& error) {
+      RecordError(config.output, transport.rank(), error);
+      throw;
+    }
+  });
 }
 
 // The arguments for the ranks: this process's own, with the output and seed fixed.
@@ -78,6 +81,7 @@ std::vector<std::string> RankArguments(const Invocation& invocation, const std::
   std::vector<std::string> arguments;
   for (int i = 1; i < invocation.argc; ++i) {
     const std::string argument = invocation.argv[i];
+    if (seed && argument == "--json") continue;  // the table of all seeds is the result
     if (argument == "--seeds" || argument == "--output" || argument == "--max-restarts") {
       ++i;
     } else if (!argument.starts_with("--seeds=") && !argument.starts_with("--output=") &&
@@ -119,6 +123,7 @@ int TrainSeeds(const TrainOptions& options, const Invocation& invocation, const 
 }
 
 int RunTrain(const TrainOptions& options, const Invocation& invocation) {
+  LimitSpinning(invocation.argv);
   if (InsideMpiLaunch()) {
     if (!options.seeds.empty()) {
       throw UsageError("--seeds starts one run after the other and needs no launcher",
@@ -128,7 +133,7 @@ int RunTrain(const TrainOptions& options, const Invocation& invocation) {
   }
   const RunConfig config = LoadConfig(options.Effective());
   if (options.dry_run) {
-    std::cout << config.effective_yaml;
+    std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
     return 0;
   }
   if (!options.seeds.empty()) return TrainSeeds(options, invocation, config);

@@ -1,31 +1,42 @@
 #include "framework/comm/gather.h"
 
 #include "framework/comm/backoff.h"
+#include "framework/core/log.h"
+#include "framework/core/time.h"
 
 namespace dtrain {
 namespace {
 
-void Finish(Transport& transport, Request request) {
+constexpr Nanos kSayAfter = 30'000'000'000;
+
+// Waits, not mutely: a slow disk or a large data set may keep a rank for long, a dead one for ever.
+void Finish(Transport& transport, Request request, Rank peer) {
   Backoff backoff;
-  while (!transport.Test(request)) backoff.Pause();
+  Nanos say_at = WallNow() + kSayAfter;
+  while (!transport.Test(request)) {
+    backoff.Pause();
+    if (WallNow() < say_at) continue;
+    log::Warning("still waiting for rank {} (set-up, evaluation or checkpoint)", peer);
+    say_at += kSayAfter;
+  }
 }
 
 // A message of any length: its size first.
 void SendText(Transport& transport, Rank to, const std::string& text) {
   const uint64_t size = text.size();
-  Finish(transport, transport.Send(to, Tag::kCollective, std::as_bytes(std::span(&size, 1))));
+  Finish(transport, transport.Send(to, Tag::kCollective, std::as_bytes(std::span(&size, 1))), to);
   if (size > 0)
-    Finish(transport, transport.Send(to, Tag::kCollective, std::as_bytes(std::span(text))));
+    Finish(transport, transport.Send(to, Tag::kCollective, std::as_bytes(std::span(text))), to);
 }
 
 std::string ReceiveText(Transport& transport, Rank from) {
   uint64_t size = 0;
   Finish(transport,
-         transport.Receive(from, Tag::kCollective, std::as_writable_bytes(std::span(&size, 1))));
+         transport.Receive(from, Tag::kCollective, std::as_writable_bytes(std::span(&size, 1))), from);
   std::string text(size, '\0');
   if (size > 0) {
     Finish(transport,
-           transport.Receive(from, Tag::kCollective, std::as_writable_bytes(std::span(text))));
+           transport.Receive(from, Tag::kCollective, std::as_writable_bytes(std::span(text))), from);
   }
   return text;
 }

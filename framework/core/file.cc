@@ -58,7 +58,9 @@ std::string ReadFile(const fs::path& path) {
   std::string content;
   char piece[1 << 16];
   ssize_t bytes = fd;
-  while (fd >= 0 && (bytes = ::read(fd, piece, sizeof(piece))) > 0) {
+  while (fd >= 0 && (bytes = ::read(fd, piece, sizeof(piece))) != 0) {
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) break;
     content.append(piece, static_cast<size_t>(bytes));
   }
   const int error = errno;

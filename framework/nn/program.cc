@@ -95,6 +95,12 @@ class Compiler {
         best = {&entry, std::move(*offer)};
       }
     }
+    if (named != kernels_.end()) {
+      throw ConfigError(fmt::format("layer '{}' ({}): the execution plan names kernel '{}', which does "
+                                    "not exist or cannot run it here",
+                                    layer.name, layer.type, named->second),
+                        "use a plan of this program, or plan: auto");
+    }
     if (best.entry == nullptr) {
       throw ConfigError(fmt::format("layer '{}' ({}): no kernel runs it on this device", layer.name,
                                     layer.type));

@@ -61,16 +61,16 @@ class Placer {
     Slot& output = Root(op.output);
     output.block = RunsInPlace(op) ? Root(op.inputs[0]).block : NewBlock(BytesOf(output));
     Touch(output.block, i);
+    if (op.needs.saved_bytes > 0) {  // written by every training pass, read only by a backward one
+      op.saved_block = NewBlock(op.needs.saved_bytes);
+      Touch(op.saved_block, i);
+    }
     if (!op.has_backward) return;
+    Touch(op.saved_block, BackwardTime(i));
     if (op.needs.backward_reads_inputs) {
       for (const int slot : op.inputs) Touch(Root(slot).block, BackwardTime(i));
     }
     if (op.needs.backward_reads_outputs) Touch(output.block, BackwardTime(i));
-    if (op.needs.saved_bytes > 0) {
-      op.saved_block = NewBlock(op.needs.saved_bytes);
-      Touch(op.saved_block, i);
-      Touch(op.saved_block, BackwardTime(i));
-    }
   }
 
   // The output may replace the input when nobody else wants to see the input again.

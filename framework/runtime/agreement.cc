@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "framework/comm/gather.h"
-#include "framework/core/error.h"
+#include "framework/runtime/world.h"
 
 namespace dtrain {
 namespace {
@@ -74,7 +74,7 @@ void CheckAgreement(Transport& transport, const std::vector<Fact>& facts) {
   }
   verdict = Broadcast(transport, verdict);
   if (verdict.empty()) return;
-  throw ConfigError("the ranks do not agree on the run\n" + verdict,
+  throw SharedError(ExitCode::kUsage, "the ranks do not agree on the run\n" + verdict,
                     "start all ranks with the same program, config and data");
 }
 

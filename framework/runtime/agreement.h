@@ -14,7 +14,7 @@ struct Fact {
   std::string value;  // any text; compared line by line for the message
 };
 
-// Throws ConfigError on every rank when some rank's facts differ from rank 0's; `what` names the
+// Throws SharedError (exit code 2) on every rank when some rank's facts differ from rank 0's; `what` names the
 // rank, the fact and the first lines that differ.
 void CheckAgreement(Transport& transport, const std::vector<Fact>& facts);
 

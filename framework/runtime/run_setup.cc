@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/core/log.h"
 #include "framework/core/revision.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/agreement.h"
@@ -18,7 +19,12 @@ std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields) {
 }
 
 Graph ReadModel(const RunConfig& config) {
-  return Graph::FromFile(config.model_file, GraphInputsOf(config.data.source->fields()));
+  Graph graph = Graph::FromFile(config.model_file, GraphInputsOf(config.data.source->fields()));
+  if (graph.weights().size() == 0) {
+    throw ConfigError(config.model_file + ": no layer of the model has parameters",
+                      "there is nothing to train: add a convolution or inner_product layer");
+  }
+  return graph;
 }
 
 std::vector<ModelListing> ListModels() {
@@ -52,6 +58,7 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
                          int ranks_on_node) {
   ExecutionPlan plan;
   if (config.plan != "auto") plan = ReadPlan(config.plan);
+  const ExecutionPlan given = plan;
   plan.isa = IsaName(CpuIsa());
   plan.workers = workers;
   plan.collective = config.collective;
@@ -60,6 +67,10 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
     plan.threads = static_cast<int>(config.threads);
   } else if (config.plan == "auto") {
     plan.threads = ThreadsByRule(ranks_on_node);
+  }
+  const std::string differences = config.plan == "auto" ? "" : Differences(given, plan);
+  if (!differences.empty()) {
+    log::Warning("not bit-equal to the runs of {}: {}", config.plan, differences);
   }
   return plan;
 }

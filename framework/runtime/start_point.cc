@@ -4,6 +4,7 @@
 
 #include "framework/comm/gather.h"
 #include "framework/core/log.h"
+#include "framework/runtime/agreement.h"
 #include "framework/runtime/checkpoint_folder.h"
 
 namespace dtrain {
@@ -51,7 +52,13 @@ StartPoint FindStart(const Graph& graph, const RunConfig& config, const TrainReq
   const ModelLayout layout{graph.weights(), graph.state()};
   std::optional<Checkpoint> checkpoint =
       ResumeFrom(folder.checkpoints(), request.resume, layout);
-  if (checkpoint) return FromCheckpoint(std::move(*checkpoint));
+  if (checkpoint) {
+    const std::string diff = LineDiff(checkpoint->info.config_yaml, config.effective_yaml);
+    if (!diff.empty()) {
+      log::Warning("the config is not the checkpoint's (- checkpoint, + now):\n{}", diff);
+    }
+    return FromCheckpoint(std::move(*checkpoint));
+  }
   StartPoint start = Fresh(graph, config.seed);
   if (!request.weights.empty()) {
     Checkpoint given = ReadWeights(FindCheckpoint(request.weights), layout);
@@ -61,8 +68,9 @@ StartPoint FindStart(const Graph& graph, const RunConfig& config, const TrainReq
   return start;
 }
 
-void FollowPlanOf(const StartPoint& start, ExecutionPlan& plan) {
+void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPlan& plan) {
   if (!start.plan) return;
+  if (config.threads == 0) plan.threads = start.plan->threads;
   plan.kernels = start.plan->kernels;
   plan.chunk_bytes = start.plan->chunk_bytes;
   ExecutionPlan before = *start.plan;

@@ -31,7 +31,7 @@ StartPoint FindStart(const Graph& graph, const RunConfig& config, const TrainReq
 
 // Takes over what the resumed run's plan fixed, and warns "not bit-equal" with the differences where
 // this run cannot follow it.
-void FollowPlanOf(const StartPoint& start, ExecutionPlan& plan);
+void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPlan& plan);
 
 // Gives every rank rank 0's start.
 StartPoint BroadcastStart(Transport& transport, StartPoint start);

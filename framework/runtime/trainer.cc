@@ -51,6 +51,7 @@ class Trainer {
 
   void SetUp();
   StartPoint AgreeOnStart();
+  void CheckPosition();
   void PrepareNet(const StartPoint& start);
   ExitCode Loop();
   StepOutcome TrainStep(const Batch& batch);
@@ -62,7 +63,7 @@ class Trainer {
   Summary Summarize(ExitCode code);
 
   bool EpochEnds() const { return position_.step % steps_per_epoch_ == 0; }
-  bool RunEnds() const { return position_.step == last_step_; }
+  bool RunEnds() const { return position_.step >= last_step_; }
   void Say(Doing doing) { status_.Update(doing, position_.step, ToSeconds(accounts_.compute)); }
   MetricsPoint Here() const {
     return {std::max<int64_t>(position_.step - 1, 0) / steps_per_epoch_, position_.step,
@@ -105,6 +106,9 @@ TrainResult Trainer::Run() {
   } catch (const Error& error) {
     status_.End(static_cast<int>(error.code()), error.what());
     throw;
+  } catch (const std::exception& error) {
+    status_.End(static_cast<int>(ExitCode::kInternal), error.what());
+    throw;
   }
 }
 
@@ -119,9 +123,10 @@ void Trainer::SetUp() {
   if (config_.max_steps > 0) last_step_ = std::min(last_step_, config_.max_steps);
   position_ = start.position;
   first_step_ = position_.step;
+  CheckPosition();
   PrepareNet(start);
-  exchange_ = MakeExchange(config_, *graph_, plan_, start, dataset_->size(Split::kTrain), transport_);
   TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, position_, last_step_); });
+  exchange_ = MakeExchange(config_, *graph_, plan_, start, dataset_->size(Split::kTrain), transport_);
 }
 
 // Rank 0 finds where to begin and decides the plan; all get both.
@@ -133,16 +138,32 @@ StartPoint Trainer::AgreeOnStart() {
     outputs_.CreateFolder(request_.resume != "none");
     start = FindStart(*graph_, config_, request_, outputs_.folder());
     plan_ = DecidePlan(config_, *graph_, workers(), static_cast<int>(transport_.node_ranks().size()));
-    FollowPlanOf(start, plan_);
+    FollowPlanOf(start, config_, plan_);
   });
   plan_ = PlanFromJson(Broadcast(transport_, root() ? ToJson(plan_) : ""), "rank 0's plan");
   return BroadcastStart(transport_, std::move(start));
 }
 
+// A step only means the same samples with the batch and the training set it was counted with.
+void Trainer::CheckPosition() {
+  const int64_t size = dataset_->size(Split::kTrain);
+  const int64_t epochs = position_.step / steps_per_epoch_;
+  const int64_t within = position_.step % steps_per_epoch_ * config_.batch;
+  const int64_t expected = epochs * size + std::min(within, size);
+  if (position_.samples_applied == expected) return;
+  throw SharedError(ExitCode::kCheckpoint,
+                    fmt::format("the checkpoint's step {} had applied {} samples, here it would be {}",
+                                position_.step, position_.samples_applied, expected),
+                    "resume with the batch and the data set of the run that wrote it");
+}
+
+// This rank's share of a full batch and of the last one of an epoch.
 void Trainer::PrepareNet(const StartPoint& start) {
-  const int64_t share = sampler_->MaxShare(workers());
+  const uint64_t last = sampler_->steps_per_epoch() - 1;
+  const int64_t share = sampler_->ShareOf(0, transport_.rank(), workers()).share.size();
   net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
   net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
+  net_->Prepare(Mode::kTrain, sampler_->ShareOf(last, transport_.rank(), workers()).share.size());
   net_->Prepare(Mode::kTrain, share);
   plan_.kernels = net_->ChosenKernels(share);
   state_ = Buffer(static_cast<size_t>(graph_->state().size()) * sizeof(float));
@@ -154,7 +175,7 @@ ExitCode Trainer::Loop() {
                      TrainingBatches(*dataset_, *sampler_, transport_.rank(), workers(),
                                      static_cast<uint64_t>(first_step_),
                                      static_cast<uint64_t>(last_step_)));
-  accounts_.step_seconds.reserve(static_cast<size_t>(last_step_ - first_step_));
+  accounts_.step_seconds.reserve(static_cast<size_t>(std::max<int64_t>(last_step_ - first_step_, 0)));
   while (const Batch* batch = batches.Next()) {
     const StepOutcome outcome = TrainStep(*batch);
     if (!outcome.finite) return Diverge();
@@ -217,6 +238,8 @@ void Trainer::CheckpointIfDue(bool stop) {
   if (!stop && !RunEnds() && !epoch_due && !step_due) return;
   Say(Doing::kCheckpointing);
   outputs_.Save(Here(), position_, {*graph_, plan_, *exchange_, state_.f32()});
+  // The others wait here, not in their next step, where a slow disk would look like a stall.
+  exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });
 }
 
 // Names where the first NaN or infinity of the backward pass is; every rank has the same sums.

@@ -8,7 +8,6 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/core/check.h"
 #include "framework/core/log.h"
-#include "framework/device/cpu/threads.h"
 
 namespace dtrain {
 namespace {
@@ -32,7 +31,6 @@ SharedError Unpack(const std::string& packed, const std::string& prefix) {
 }  // namespace
 
 World::World(int& argc, char**& argv) {
-  LimitSpinning(argv);
   if (InsideMpiLaunch()) {
     mpi_ = std::make_unique<MpiRuntime>(argc, argv);
     transport_ = mpi_->MakeTransport();
@@ -50,6 +48,19 @@ int World::Fail(const Error& error) {
   if (!shared || transport_->rank() == 0) TellError(error);
   if (launched() && !shared) MpiRuntime::Abort(error.code());
   return static_cast<int>(error.code());
+}
+
+int RunOnRanks(int argc, char** argv, const std::function<int(World&)>& body) {
+  World world(argc, argv);
+  try {
+    return body(world);
+  } catch (const Error& error) {
+    return world.Fail(error);
+  } catch (const std::bad_alloc&) {
+    return world.Fail(Error(ExitCode::kInternal, "out of memory"));
+  } catch (const std::exception& error) {
+    return world.Fail(Error(ExitCode::kInternal, std::string("internal error: ") + error.what()));
+  }
 }
 
 void TryTogether(Transport& transport, const std::function<void()>& work) {

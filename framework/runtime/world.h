@@ -20,22 +20,25 @@ class SharedError : public Error {
 
 class World {
  public:
-  // The process's own arguments: it may start itself again with them (LimitSpinning), so nothing may
-  // have been done before.
   World(int& argc, char**& argv);
   ~World();
 
   Transport& transport() { return *transport_; }
-  bool launched() const { return mpi_ != nullptr; }
 
   // Tells `error` on stderr and returns its exit code.  One that the other ranks do not know of ends
   // them as well (MPI_Abort) and does not return.
   int Fail(const Error& error);
 
  private:
+  bool launched() const { return mpi_ != nullptr; }
+
   std::unique_ptr<MpiRuntime> mpi_;
   std::unique_ptr<Transport> transport_;
 };
+
+// Runs `body` in the world of this process and returns its exit code; whatever it throws is told
+// (World::Fail) before MPI ends.
+int RunOnRanks(int argc, char** argv, const std::function<int(World&)>& body);
 
 // Runs `work` on every rank; when it throws an Error on some, all throw the lowest such rank's as
 // SharedError.  For set-up, before the ranks depend on each other.

@@ -24,7 +24,12 @@ ThreadedExchange::ThreadedExchange(Transport& transport, std::function<Parts(Tra
       for_trainer_.notify_one();
     }
   });
-  WaitFor([this] { return made_; });
+  try {
+    WaitFor([this] { return made_; });
+  } catch (...) {
+    thread_.join();  // it has ended with that error
+    throw;
+  }
 }
 
 ThreadedExchange::~ThreadedExchange() {

@@ -233,6 +233,43 @@ TEST(Net, ALayerThatReachesNoLossIsAMistake) {
   }
 }
 
+// The first layer has no backward pass, but its kernel still saves what one would read.
+TEST(Net, AModelMayBeginWithPooling) {
+  const Graph graph = Graph::FromText(
+      "name: m\nlayers:\n  - {name: pool, type: pooling, method: max, kernel: 2}\n"
+      "  - {name: fc, type: inner_product, outputs: 3}\n"
+      "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n",
+      "m.yaml", kImages);
+  Net net(graph, Cpu());
+  Data data(5);
+  const Result result = StepOf(net, data.Rows(0, 5));
+  EXPECT_NEAR(result.loss / 5, 1.1, 1.0);
+  EXPECT_TRUE(std::isfinite(result.gradients[0]));
+}
+
+TEST(Net, AKernelThatAPlanNamesMustExist) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net net(graph, Cpu(), {{"conv", "winograd"}});
+  try {
+    net.Prepare(Mode::kTrain, 4);
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("layer 'conv' (convolution): the execution plan names kernel 'winograd'"));
+  }
+}
+
+TEST(Net, APlanMayNameAnotherKernelThanTheRule) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net by_rule(graph, Cpu());
+  Net planned(graph, Cpu(), {{"conv", "onednn"}});
+  Data data(20);
+  const Result a = StepOf(by_rule, data.Rows(0, 20));
+  const Result b = StepOf(planned, data.Rows(0, 20));
+  EXPECT_EQ(by_rule.ChosenKernels(20).at("conv"), "batch_blocked");
+  EXPECT_EQ(planned.ChosenKernels(20).at("conv"), "onednn");
+  ExpectClose(a.gradients, b.gradients, 1e-5);
+}
+
 TEST(Fusion, ReluMovesBehindMaxPoolingAndIntoProducers) {
   const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
   const std::vector<Call> calls = FuseAll(graph, [](const Call&) { return true; });

@@ -33,7 +33,7 @@ TEST(Agreement, EveryRankLearnsWhoDiffersInWhat) {
     try {
       const std::string config = transport.rank() == 2 ? "lr: 1\nbatch: 8" : "lr: 1\nbatch: 4";
       CheckAgreement(transport, {{"program", "0.1"}, {"config", config}});
-    } catch (const ConfigError& error) {
+    } catch (const Error& error) {
       what = error.what();
     }
     EXPECT_THAT(what, AllOf(HasSubstr("rank 2 has another config than rank 0"),

@@ -168,6 +168,36 @@ TEST_F(TrainTest, ACheckpointOfAnotherModelIsNamed) {
                     HasSubstr("'conv1.bias' is [6] there and [20] here")));
 }
 
+TEST_F(TrainTest, AFinishedRunResumesToNothing) {
+  const std::string done = Run(Config("run", 1, {"epochs=2"})).summary.weights_sha256;
+  const TrainResult again = Run(Config("run", 1, {"epochs=1"}), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(again.code, ExitCode::kDone);
+  EXPECT_EQ(again.summary.weights_sha256, done);
+  EXPECT_TRUE(again.summary.test.has_value());
+}
+
+TEST_F(TrainTest, ResumingWithAnotherBatchIsRefused) {
+  Run(Config("run", 1, {"max_steps=9"}));
+  EXPECT_THAT(MessageOf([&] { Run(Config("run", 1, {"batch=50"}), {.resume = "auto", .weights = ""}); }),
+              AllOf(HasSubstr("6: the checkpoint's step 9 had applied 528 samples, here it would be 450"),
+                    HasSubstr("resume with the batch")));
+}
+
+TEST_F(TrainTest, ResumingWithAnotherConfigIsSaid) {
+  Run(Config("run", 1, {"max_steps=2"}));
+  ::testing::internal::CaptureStderr();
+  Run(Config("run", 1, {"max_steps=4", "seed=7"}), {.resume = "auto", .weights = ""});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("- seed: 1"), HasSubstr("+ seed: 7")));
+}
+
+TEST_F(TrainTest, AModelWithoutParametersIsRefused) {
+  std::ofstream(folder_ / "m.yaml") << "name: none\nlayers:\n  - {name: flat, type: flatten}\n"
+                                       "  - {name: loss, type: softmax_cross_entropy, input: [flat, label]}\n";
+  EXPECT_THAT(MessageOf([&] { Run(Config("run", 2, {"model.name=" + (folder_ / "m.yaml").string()})); }),
+              HasSubstr("no layer of the model has parameters"));
+}
+
 TEST_F(TrainTest, AFreshRunDoesNotBuryCheckpoints) {
   Run(Config("run", 1, {"max_steps=1"}));
   EXPECT_THAT(MessageOf([&] { Run(Config("run", 1)); }), AllOf(HasSubstr("2: "), HasSubstr("--resume auto")));
