@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what dtrain needs to build and run on Debian 12 or Ubuntu 22.04 and later.
-# As root or with sudo; without either it says what is missing and ends with status 1.
+# Installs what dtrain needs to build and run on Debian 12 or Ubuntu 24.04 (older ones have a CMake
+# below 3.25).  As root or with sudo, which may ask for a password on a terminal; without either it
+# says what is missing and ends with status 1.
 set -eu
 
 packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libyaml-cpp-dev libcli11-dev
@@ -14,9 +15,15 @@ for package in $packages; do
 done
 [ -z "$missing" ] && exit 0
 
+may_sudo() {
+  command -v sudo >/dev/null 2>&1 || return 1
+  sudo -n true 2>/dev/null && return 0
+  [ -t 0 ] && sudo -v  # nobody can type a password elsewhere
+}
+
 if [ "$(id -u)" = 0 ]; then
   sudo=""
-elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+elif may_sudo; then
   sudo="sudo"
 else
   echo "These packages are missing:$missing" >&2
@@ -24,9 +31,10 @@ else
   exit 1
 fi
 echo "Installing:$missing" >&2
-export DEBIAN_FRONTEND=noninteractive
-# shellcheck disable=SC2086  # the list is meant to be split into words
+# Through env, since sudo drops the caller's variables.
+apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get"
+# shellcheck disable=SC2086  # the lists are meant to be split into words
 {
-  $sudo apt-get -o DPkg::Lock::Timeout=300 update -qq
-  $sudo apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $missing
+  $apt -o DPkg::Lock::Timeout=300 update -qq
+  $apt -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $missing
 } >/dev/null

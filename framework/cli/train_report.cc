@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/file.h"
+#include "framework/core/host.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
 #include "framework/runtime/run_folder.h"
@@ -89,10 +90,8 @@ void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, 
 void RecordError(const std::string& output, int rank, const Error& error) {
   std::error_code ignored;
   if (output.empty() || !std::filesystem::is_directory(output, ignored)) return;
-  char host[256] = {};
-  ::gethostname(host, sizeof(host) - 1);
   try {
-    RunFolder(output).WriteError({rank, host, ::getpid(), static_cast<int>(error.code()), 0, 0,
+    RunFolder(output).WriteError({rank, HostName(), ::getpid(), static_cast<int>(error.code()), 0, 0,
                                   error.what(), error.hint()});
   } catch (const Error& second) {
     log::Warning("the error could not be recorded: {}", second.what());

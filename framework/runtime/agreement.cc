@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
 #include "framework/runtime/world.h"
 
 namespace dtrain {
@@ -18,24 +19,20 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Facts as one text: "name\nsize\nvalue" each.
 std::string Pack(const std::vector<Fact>& facts) {
-  std::string packed;
+  ByteWriter writer;
   for (const Fact& fact : facts) {
-    packed += fmt::format("{}\n{}\n{}", fact.name, fact.value.size(), fact.value);
+    writer.Text(fact.name);
+    writer.Text(fact.value);
   }
-  return packed;
+  return writer.Take();
 }
 
 std::vector<Fact> Unpack(const std::string& packed) {
   std::vector<Fact> facts;
-  std::istringstream in(packed);
-  for (Fact fact; std::getline(in, fact.name);) {
-    std::string size;
-    std::getline(in, size);
-    fact.value.resize(std::stoul(size));
-    in.read(fact.value.data(), static_cast<std::streamsize>(fact.value.size()));
-    facts.push_back(fact);
+  for (ByteReader reader(packed); !reader.AtEnd();) {
+    const std::string name = reader.Text();
+    facts.push_back({name, reader.Text()});
   }
   return facts;
 }

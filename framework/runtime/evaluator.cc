@@ -1,48 +1,33 @@
 #include "framework/runtime/evaluator.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
 #include "framework/data/prefetch.h"
 #include "framework/data/sampler.h"
 
 namespace dtrain {
 namespace {
 
-template <class T>
-void Append(std::string& bytes, const T& value) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-template <class T>
-T Take(const std::string& bytes, size_t& at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof(value));
-  at += sizeof(value);
-  return value;
-}
-
 std::string Pack(const std::vector<BlockResult>& results) {
-  std::string bytes;
+  ByteWriter writer;
   for (const BlockResult& result : results) {
-    Append(bytes, result.block);
-    Append(bytes, result.samples);
-    Append(bytes, result.loss_sum);
-    Append(bytes, static_cast<int64_t>(result.counts.size()));
-    for (const int64_t count : result.counts) Append(bytes, count);
+    writer.Value(result.block);
+    writer.Value(result.samples);
+    writer.Value(result.loss_sum);
+    writer.Values(result.counts);
   }
-  return bytes;
+  return writer.Take();
 }
 
 void Unpack(const std::string& bytes, std::vector<BlockResult>& results) {
-  for (size_t at = 0; at < bytes.size();) {
+  for (ByteReader reader(bytes); !reader.AtEnd();) {
     BlockResult result;
-    result.block = Take<int64_t>(bytes, at);
-    result.samples = Take<int64_t>(bytes, at);
-    result.loss_sum = Take<double>(bytes, at);
-    result.counts.resize(static_cast<size_t>(Take<int64_t>(bytes, at)));
-    for (int64_t& count : result.counts) count = Take<int64_t>(bytes, at);
+    result.block = reader.Value<int64_t>();
+    result.samples = reader.Value<int64_t>();
+    result.loss_sum = reader.Value<double>();
+    result.counts = reader.Values<int64_t>();
     results.push_back(std::move(result));
   }
 }
@@ -64,19 +49,19 @@ Evaluation Sum(std::vector<BlockResult> results) {
 }
 
 std::string PackEvaluation(const Evaluation& evaluation) {
-  std::string bytes;
-  Append(bytes, evaluation.samples);
-  Append(bytes, evaluation.loss);
-  for (const double metric : evaluation.metrics) Append(bytes, metric);
-  return bytes;
+  ByteWriter writer;
+  writer.Value(evaluation.samples);
+  writer.Value(evaluation.loss);
+  writer.Values(evaluation.metrics);
+  return writer.Take();
 }
 
 Evaluation UnpackEvaluation(const std::string& bytes) {
+  ByteReader reader(bytes);
   Evaluation evaluation;
-  size_t at = 0;
-  evaluation.samples = Take<int64_t>(bytes, at);
-  evaluation.loss = Take<double>(bytes, at);
-  while (at < bytes.size()) evaluation.metrics.push_back(Take<double>(bytes, at));
+  evaluation.samples = reader.Value<int64_t>();
+  evaluation.loss = reader.Value<double>();
+  evaluation.metrics = reader.Values<double>();
   return evaluation;
 }
 

@@ -20,6 +20,4 @@ struct RankReport {
 // `communication`.
 void GatherReports(Transport& transport, const RankReport& mine, Summary& summary);
 
-std::string HostName();
-
 }  // namespace dtrain

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "framework/core/host.h"
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
 #include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/rank_report.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/status_record.h"
 

@@ -1,8 +1,7 @@
 #include "framework/runtime/start_point.h"
 
-#include <cstring>
-
 #include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
 #include "framework/core/log.h"
 #include "framework/runtime/agreement.h"
 #include "framework/runtime/checkpoint_folder.h"
@@ -29,20 +28,29 @@ StartPoint FromCheckpoint(Checkpoint checkpoint) {
   return start;
 }
 
-void Append(std::string& bytes, const std::vector<float>& values) {
-  const uint64_t count = values.size();
-  bytes.append(reinterpret_cast<const char*>(&count), sizeof(count));
-  bytes.append(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
+std::string Pack(const StartPoint& start) {
+  ByteWriter writer;
+  writer.Value(start.position);
+  writer.Values(start.weights);
+  writer.Values(start.state);
+  for (const auto& [name, values] : start.solver) {
+    writer.Text(name);
+    writer.Values(values);
+  }
+  return writer.Take();
 }
 
-std::vector<float> Take(const std::string& bytes, size_t& at) {
-  uint64_t count = 0;
-  std::memcpy(&count, bytes.data() + at, sizeof(count));
-  at += sizeof(count);
-  std::vector<float> values(count);
-  std::memcpy(values.data(), bytes.data() + at, count * sizeof(float));
-  at += count * sizeof(float);
-  return values;
+StartPoint Unpack(const std::string& bytes) {
+  ByteReader reader(bytes);
+  StartPoint start;
+  start.position = reader.Value<TrainingPosition>();
+  start.weights = reader.Values<float>();
+  start.state = reader.Values<float>();
+  while (!reader.AtEnd()) {
+    const std::string name = reader.Text();
+    start.solver[name] = reader.Values<float>();
+  }
+  return start;
 }
 
 }  // namespace
@@ -84,26 +92,8 @@ void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPla
 
 StartPoint BroadcastStart(Transport& transport, StartPoint start) {
   if (transport.size() == 1) return start;
-  std::string bytes(reinterpret_cast<const char*>(&start.position), sizeof(start.position));
-  Append(bytes, start.weights);
-  Append(bytes, start.state);
-  for (const auto& [name, values] : start.solver) {
-    bytes += name + '\0';
-    Append(bytes, values);
-  }
-  bytes = Broadcast(transport, bytes);
-  if (transport.rank() == 0) return start;
-  StartPoint received;
-  size_t at = sizeof(received.position);
-  std::memcpy(&received.position, bytes.data(), sizeof(received.position));
-  received.weights = Take(bytes, at);
-  received.state = Take(bytes, at);
-  while (at < bytes.size()) {
-    const std::string name = bytes.c_str() + at;
-    at += name.size() + 1;
-    received.solver[name] = Take(bytes, at);
-  }
-  return received;
+  const std::string bytes = Broadcast(transport, transport.rank() == 0 ? Pack(start) : "");
+  return transport.rank() == 0 ? std::move(start) : Unpack(bytes);
 }
 
 }  // namespace dtrain

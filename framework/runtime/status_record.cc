@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "framework/core/host.h"
+
 namespace dtrain {
 namespace fs = std::filesystem;
 
@@ -45,12 +47,6 @@ void CopyText(std::string_view text, char (&out)[kSize]) {
 template <size_t kSize>
 std::string TextOf(const char (&in)[kSize]) {
   return {in, strnlen(in, kSize)};
-}
-
-std::string HostName() {
-  char name[256] = "";
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "framework/core/error.h"
+#include "framework/core/host.h"
 #include "framework/core/log.h"
 #include "framework/core/time.h"
 #include "framework/runtime/job_end.h"
@@ -83,9 +84,7 @@ pid_t ParentOf(pid_t pid) {
 class Job {
  public:
   Job(const SupervisorOptions& options, const std::vector<std::string>& arguments)
-      : ranks_(options.ranks), host_(256, '\0') {
-    ::gethostname(host_.data(), host_.size() - 1);
-    host_.resize(std::strlen(host_.c_str()));
+      : ranks_(options.ranks), host_(HostName()) {
     mpirun_ = StartMpirun(MakeMpirunCommand({.ranks = options.ranks,
                                              .executable = options.executable,
                                              .arguments = arguments,

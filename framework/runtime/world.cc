@@ -6,26 +6,55 @@
 
 #include "framework/comm/gather.h"
 #include "framework/comm/local/local_world.h"
+#include "framework/core/bytes.h"
 #include "framework/core/check.h"
 #include "framework/core/log.h"
 
 namespace dtrain {
 namespace {
 
-// "code\nhint length\nhint" + what; "" for no error.
-std::string Pack(const std::optional<Error>& error) {
-  if (!error) return "";
-  return fmt::format("{}\n{}\n{}{}", static_cast<int>(error->code()), error->hint().size(),
-                     error->hint(), error->what());
+// Who failed, how many did, and the error; "" for no error.
+struct Failure {
+  int rank = 0;
+  int failed = 1;
+  ExitCode code = ExitCode::kInternal;
+  std::string what;
+  std::string hint;
+};
+
+std::string Pack(const Failure& failure) {
+  ByteWriter writer;
+  writer.Value(failure.rank);
+  writer.Value(failure.failed);
+  writer.Value(failure.code);
+  writer.Text(failure.what);
+  writer.Text(failure.hint);
+  return writer.Take();
 }
 
-SharedError Unpack(const std::string& packed, const std::string& prefix) {
-  const size_t code_end = packed.find('\n');
-  const size_t size_end = packed.find('\n', code_end + 1);
-  const size_t hint_size = std::stoul(packed.substr(code_end + 1, size_end - code_end - 1));
-  return SharedError(static_cast<ExitCode>(std::stoi(packed.substr(0, code_end))),
-                     prefix + packed.substr(size_end + 1 + hint_size),
-                     packed.substr(size_end + 1, hint_size));
+Failure Unpack(const std::string& bytes) {
+  ByteReader reader(bytes);
+  Failure failure;
+  failure.rank = reader.Value<int>();
+  failure.failed = reader.Value<int>();
+  failure.code = reader.Value<ExitCode>();
+  failure.what = reader.Text();
+  failure.hint = reader.Text();
+  return failure;
+}
+
+// The lowest failed rank's, with the number of those that failed; "" for none.
+std::string FirstOf(const std::vector<std::string>& all) {
+  std::optional<Failure> first;
+  for (const std::string& bytes : all) {
+    if (bytes.empty()) continue;
+    if (first) {
+      ++first->failed;
+    } else {
+      first = Unpack(bytes);
+    }
+  }
+  return first ? Pack(*first) : "";
 }
 
 }  // namespace
@@ -64,29 +93,19 @@ int RunOnRanks(int argc, char** argv, const std::function<int(World&)>& body) {
 }
 
 void TryTogether(Transport& transport, const std::function<void()>& work) {
-  std::optional<Error> error;
+  std::string mine;
   try {
     work();
-  } catch (const Error& caught) {
-    error = caught;
+  } catch (const Error& error) {
+    mine = Pack({transport.rank(), 1, error.code(), error.what(), error.hint()});
   }
-  std::string first;
-  int failed = 0;
-  const std::vector<std::string> all = Gather(transport, Pack(error));
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].empty()) continue;
-    if (first.empty()) first = fmt::format("{}\n", rank) + all[rank];
-    ++failed;
-  }
-  // On all ranks the same thing went wrong, or on this one alone: say which when it matters.
-  if (!first.empty()) first = fmt::format("{}\n", failed) + first;
-  first = Broadcast(transport, first);
+  const std::string first = Broadcast(transport, FirstOf(Gather(transport, mine)));
   if (first.empty()) return;
-  const size_t count_end = first.find('\n');
-  const size_t rank_end = first.find('\n', count_end + 1);
-  const std::string rank = first.substr(count_end + 1, rank_end - count_end - 1);
-  const bool everywhere = std::stoi(first.substr(0, count_end)) == transport.size();
-  throw Unpack(first.substr(rank_end + 1), everywhere || rank == "0" ? "" : "rank " + rank + ": ");
+  const Failure failure = Unpack(first);
+  // Which rank it was matters when it was not all of them.
+  const bool everywhere = failure.failed == transport.size();
+  const std::string who = everywhere || failure.rank == 0 ? "" : fmt::format("rank {}: ", failure.rank);
+  throw SharedError(failure.code, who + failure.what, failure.hint);
 }
 
 void TellError(const Error& error) {

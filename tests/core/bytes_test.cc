@@ -1,0 +1,33 @@
+#include "framework/core/bytes.h"
+
+#include <gtest/gtest.h>
+
+namespace dtrain {
+namespace {
+
+TEST(Bytes, WhatIsWrittenIsRead) {
+  ByteWriter writer;
+  writer.Value<int64_t>(-5);
+  writer.Text("two\nlines");
+  writer.Values(std::vector<float>{1.5f, -2});
+  writer.Values(std::vector<int64_t>{});
+  writer.Value(true);
+  const std::string bytes = writer.Take();
+  ByteReader reader(bytes);
+  EXPECT_EQ(reader.Value<int64_t>(), -5);
+  EXPECT_EQ(reader.Text(), "two\nlines");
+  EXPECT_EQ(reader.Values<float>(), (std::vector<float>{1.5f, -2}));
+  EXPECT_TRUE(reader.Values<int64_t>().empty());
+  EXPECT_FALSE(reader.AtEnd());
+  EXPECT_TRUE(reader.Value<bool>());
+  EXPECT_TRUE(reader.AtEnd());
+}
+
+TEST(BytesDeathTest, ReadingPastTheEndStops) {
+  const std::string three(3, 'x');
+  ByteReader reader(three);
+  EXPECT_DEATH(reader.Value<int64_t>(), "8 bytes wanted, 3 left");
+}
+
+}  // namespace
+}  // namespace dtrain
