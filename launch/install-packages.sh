@@ -1,12 +1,11 @@
 #!/bin/sh
-# Installs what dtrain needs to build and run on Debian 12 or Ubuntu 24.04 (older ones have a CMake
-# below 3.25).  As root or with sudo, which may ask for a password on a terminal; without either it
-# says what is missing and ends with status 1.
+# Installs what dtrain needs to build, run and test on Debian 12.  As root or with sudo, which may ask
+# for a password on a terminal; without either it says what is missing and ends with status 1.
 set -eu
 
 packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libyaml-cpp-dev libcli11-dev
   libhdf5-dev libgtest-dev libgmock-dev libdnnl-dev libspdlog-dev libfmt-dev nlohmann-json3-dev
-  libarchive-dev libcurl4-openssl-dev libssl-dev"
+  libarchive-dev libcurl4-openssl-dev libssl-dev procps"
 
 missing=""
 for package in $packages; do

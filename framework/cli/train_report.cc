@@ -89,7 +89,9 @@ void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, 
 
 void RecordError(const std::string& output, int rank, const Error& error) {
   std::error_code ignored;
-  if (output.empty() || !std::filesystem::is_directory(output, ignored)) return;
+  // A usage error may be that the folder is another run's.
+  if (output.empty() || error.code() == ExitCode::kUsage) return;
+  if (!std::filesystem::is_directory(output, ignored)) return;
   try {
     RunFolder(output).WriteError({rank, HostName(), ::getpid(), static_cast<int>(error.code()), 0, 0,
                                   error.what(), error.hint()});

@@ -24,6 +24,25 @@ void Append(ArenaLayout& layout, const std::string& layer, const Spec& spec, boo
                             {begin, begin + spec.shape.count()}, decay});
 }
 
+// Whether a gradient flows into `value`: some layer before it has parameters.
+bool HasGradient(const Graph& graph, int value) {
+  const int producer = graph.values()[value].producer;
+  if (producer < 0) return false;
+  const GraphLayer& layer = graph.layers()[producer];
+  return !layer.params.empty() ||
+         std::any_of(layer.inputs.begin(), layer.inputs.end(),
+                     [&](int input) { return HasGradient(graph, input); });
+}
+
+// What the layer says, less the input gradient that nobody computes: it costs what forward does.
+Cost CostIn(const Graph& graph, const GraphLayer& layer, const Cost& whole) {
+  for (const int input : layer.inputs) {
+    if (HasGradient(graph, input)) return whole;
+  }
+  const double backward = layer.params.empty() ? 0 : whole.backward_flops - whole.forward_flops;
+  return {whole.forward_flops, backward};
+}
+
 }  // namespace
 
 Graph Graph::FromFile(const std::string& path, const std::vector<GraphInput>& inputs) {
@@ -120,7 +139,7 @@ void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
   }
   layer.params = layer.layer->Params();
   layer.states = layer.layer->State();
-  layer.cost = layer.layer->CostOf(shapes);
+  layer.cost = CostIn(*this, layer, layer.layer->CostOf(shapes));
   layer.output = static_cast<int>(values_.size());
   values_.push_back(std::move(output));
   layers_.push_back(std::move(layer));

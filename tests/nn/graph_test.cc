@@ -48,6 +48,18 @@ TEST(Graph, ArenaIsInBackwardOrderWithoutGaps) {
   }
 }
 
+// conv1 computes no gradient of the images: 2 x 156 x 28 x 28 (less the bias) forward and once more
+// for its weights; conv2 twice more.
+TEST(Graph, CostsCountWhatIsComputed) {
+  const Graph graph = ModelOfConfigs("lenet5");
+  const Cost conv1 = graph.layers()[0].cost;
+  EXPECT_NEAR(conv1.forward_flops, 2.0 * 150 * 28 * 28, 6.0 * 28 * 28);
+  EXPECT_NEAR(conv1.backward_flops, conv1.forward_flops, 6.0 * 28 * 28);
+  const Cost conv2 = graph.layers()[3].cost;
+  EXPECT_NEAR(conv2.forward_flops, 2.0 * 2400 * 100, 1600);
+  EXPECT_NEAR(conv2.backward_flops, 2 * conv2.forward_flops, 3200);
+}
+
 TEST(Graph, WeightsDependOnSeedAndNothingElse) {
   const Graph graph = ModelOfConfigs("lenet5");
   std::vector<float> a(static_cast<size_t>(graph.weights().size())), b(a), c(a);
