@@ -28,7 +28,7 @@ using testing::Not;
 const std::string& Content() {
   static const std::string content = [] {
     std::string text;
-    for (int i = 0; text.size() < 3'000'000; ++i) text += std::to_string(i * 7919) + "\n";
+    for (int64_t i = 0; text.size() < 3'000'000; ++i) text += std::to_string(i * 7919) + "\n";
     return text;
   }();
   return content;
