@@ -133,6 +133,9 @@ TEST(Tidy, SourcesCompiledFindsPlanted) {
   EXPECT_THAT(compiled, ElementsAre("framework/a.cc"));
   EXPECT_THAT(CheckSourcesCompiled({{"framework/a.cc", ""}, {"framework/b.cc", ""}}, compiled),
               ElementsAre("framework/b.cc: no target compiles this file"));
+  EXPECT_THAT(CheckSourcesCompiled({{"framework/x_cuda.cc", ""}}, compiled), IsEmpty());
+  EXPECT_THAT(CheckSourcesCompiled({{"framework/x_cuda.cc", ""}}, {"framework/y_cuda.cc"}),
+              ElementsAre("framework/x_cuda.cc: no target compiles this file"));
 }
 
 TEST(Tidy, TestFoldersRegistered) {
