@@ -21,6 +21,9 @@ if [ -z "${DTRAIN_DATA:-}" ] && [ -d ../shared/data ]; then
   export DTRAIN_DATA
 fi
 
+# Tests of two threads run beside other tests: a waiting thread must not hold a core.
+export OMP_WAIT_POLICY=passive
+
 run=()
 case $preset in
   asan)
