@@ -26,7 +26,7 @@ class Collective {
   virtual std::string name() const = 0;
 
   // Begins summing data[0, n) over all ranks in place.  Returns a ticket, counting from 0.  The
-  // memory is the collective's until Done(ticket).
+  // memory is the collective's until Done(ticket) or the collective's own end.
   virtual int64_t Start(std::span<float> data) = 0;
 
   // Moves everything in flight along a little (at most about 1 MB of arithmetic); true when

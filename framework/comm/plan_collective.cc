@@ -39,6 +39,10 @@ PlanCollective::PlanCollective(std::string name, const PlanRules& rules, Transpo
   busy_.reserve(kLanes);
 }
 
+PlanCollective::~PlanCollective() {
+  if (!Idle()) transport_->Withdraw();
+}
+
 int64_t PlanCollective::Start(std::span<float> data) {
   ForgetFinished();
   Reduction reduction{.data = data, .plan = &plan_};

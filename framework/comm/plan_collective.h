@@ -25,6 +25,7 @@ struct PlanRules {
 class PlanCollective : public Collective {
  public:
   PlanCollective(std::string name, const PlanRules& rules, Transport& transport);
+  ~PlanCollective() override;
 
   std::string name() const override { return name_; }
   int64_t Start(std::span<float> data) override;

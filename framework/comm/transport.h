@@ -6,8 +6,8 @@
 // thread makes all calls of a Transport.  Nothing here blocks except Barrier; whoever waits polls
 // and backs off (backoff.h), so that more ranks than cores work.
 //
-// Errors: a peer that is gone raises PeerLostError where the implementation can know (local/);
-// under MPI the launcher ends the job.
+// Errors: a peer that is gone raises PeerLostError where the implementation can know (local/), and
+// withdraws what this rank has in flight; under MPI the launcher ends the job.
 #pragma once
 
 #include <cstddef>
@@ -70,6 +70,11 @@ class Transport {
   virtual std::optional<Incoming> Probe(Tag tag) = 0;
 
   virtual void Barrier() = 0;
+
+  // For a rank that ends with an error: afterwards nobody reads or writes this rank's memory for
+  // what was in flight, and its requests never complete.  Where a lost rank ends the whole job
+  // (MPI) there is nothing to do.
+  virtual void Withdraw() {}
 
   // Ranks that share this rank's memory (one node), in order, this one included.
   virtual const std::vector<Rank>& node_ranks() const = 0;

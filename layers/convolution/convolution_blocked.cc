@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/blocked_loops.h"
 #include "layers/convolution/convolution.h"
@@ -95,8 +96,7 @@ const float* ConvolutionBlocked::PadInput(const KernelArgs& args) const {
   float* const padded = static_cast<float*>(args.scratch);
   const int64_t row = (conv_.width - 2 * pad_) * kLanes;
   const int64_t side = pad_ * kLanes;
-#pragma omp parallel for num_threads(device_.threads)
-  for (int64_t plane = 0; plane < blocks_ * conv_.channels; ++plane) {
+  ParallelFor(device_.threads, blocks_ * conv_.channels, [&](int64_t plane) {
     float* to = padded + plane * InputPlane();
     const float* from = x + plane * (conv_.height - 2 * pad_) * row;
     to = std::fill_n(to, pad_ * conv_.width * kLanes, 0.0f);
@@ -106,7 +106,7 @@ const float* ConvolutionBlocked::PadInput(const KernelArgs& args) const {
       to = std::fill_n(to, side, 0.0f);
     }
     std::fill_n(to, pad_ * conv_.width * kLanes, 0.0f);
-  }
+  });
   return padded;
 }
 
@@ -114,13 +114,12 @@ void ConvolutionBlocked::Forward(const KernelArgs& args) {
   const float* const x = PadInput(args);
   const float* const w = args.params[0].f32();
   const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
-#pragma omp parallel for num_threads(device_.threads)
-  for (int64_t i = 0; i < blocks_ * conv_.out_height; ++i) {
+  ParallelFor(device_.threads, blocks_ * conv_.out_height, [&](int64_t i) {
     const int64_t block = i / conv_.out_height;
     DTRAIN_ISA_SELECT(device_.isa, ForwardRow)
     (conv_, tile_, x + block * conv_.channels * InputPlane(), w, bias, relu_, i % conv_.out_height,
      args.outputs[0].f32() + block * conv_.outputs * OutputPlane());
-  }
+  });
 }
 
 void ConvolutionBlocked::Backward(const KernelArgs& args) {
@@ -133,24 +132,22 @@ void ConvolutionBlocked::Backward(const KernelArgs& args) {
 // batch (they hold anything).
 void ConvolutionBlocked::PrepareGradient(const KernelArgs& args) const {
   const int64_t used = batch_ - (blocks_ - 1) * kLanes;
-#pragma omp parallel for num_threads(device_.threads)
-  for (int64_t plane = 0; plane < blocks_ * conv_.outputs; ++plane) {
+  ParallelFor(device_.threads, blocks_ * conv_.outputs, [&](int64_t plane) {
     float* const dy = args.output_gradients[0].f32() + plane * OutputPlane();
     if (relu_) {
       const float* const y = args.outputs[0].f32() + plane * OutputPlane();
       for (int64_t i = 0; i < OutputPlane(); ++i) dy[i] = y[i] > 0 ? dy[i] : 0;
     }
-    if (used == kLanes || plane < (blocks_ - 1) * conv_.outputs) continue;
+    if (used == kLanes || plane < (blocks_ - 1) * conv_.outputs) return;
     for (int64_t i = 0; i < OutputPlane(); i += kLanes) {
       for (int64_t lane = used; lane < kLanes; ++lane) dy[i + lane] = 0;
     }
-  }
+  });
 }
 
 void ConvolutionBlocked::BackwardParams(const KernelArgs& args, const float* x) const {
   float* const free = static_cast<float*>(args.scratch) + PaddedFloats();
-#pragma omp parallel for num_threads(device_.threads) schedule(static, 1)
-  for (int thread = 0; thread < device_.threads; ++thread) {
+  ParallelFor(device_.threads, device_.threads, [&](int64_t thread) {
     for (int64_t piece = thread; piece < pieces_; piece += device_.threads) {
       const int64_t first = piece * piece_outputs_;
       if (first >= conv_.outputs) break;
@@ -159,7 +156,7 @@ void ConvolutionBlocked::BackwardParams(const KernelArgs& args, const float* x) 
           {.first_output = first, .outputs = std::min(piece_outputs_, conv_.outputs - first)},
           free + thread * SumFloats());
     }
-  }
+  });
 }
 
 void ConvolutionBlocked::BackwardPiece(const KernelArgs& args, const float* x,
@@ -197,8 +194,7 @@ void ConvolutionBlocked::BackwardData(const KernelArgs& args) const {
   const int64_t rows = conv_.height - 2 * pad_;
   const int64_t row_floats = (conv_.width - 2 * pad_) * kLanes;
   float* const free = static_cast<float*>(args.scratch) + PaddedFloats();
-#pragma omp parallel for num_threads(device_.threads) schedule(static, 1)
-  for (int thread = 0; thread < device_.threads; ++thread) {
+  ParallelFor(device_.threads, device_.threads, [&](int64_t thread) {
     for (int64_t i = thread; i < blocks_ * rows; i += device_.threads) {
       const int64_t block = i / rows, row = i % rows;
       const float* const dy = GradientOf(args, block, 0);
@@ -216,7 +212,7 @@ void ConvolutionBlocked::BackwardData(const KernelArgs& args) const {
                     dx + c * rows * row_floats);
       }
     }
-  }
+  });
 }
 
 // Products computed over products needed when channels are rounded up to sixteen.  One input

@@ -1,6 +1,7 @@
 // Dropout on the CPU, implementation "direct": draws the mask again in backward and keeps nothing.
 #include <cstring>
 
+#include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/dropout/dropout.h"
 #include "layers/dropout/dropout_loops.h"
@@ -38,11 +39,10 @@ class DropoutDirect : public Kernel {
  private:
   void Drop(const KernelArgs& args, const float* from, float* to) const {
     const int64_t size = shape_.CountFrom(1);
-#pragma omp parallel for num_threads(device_.threads)
-    for (int64_t n = 0; n < shape_[0]; ++n) {
+    ParallelFor(device_.threads, shape_[0], [&](int64_t n) {
       const DropoutSample sample = SampleAt(args, args.first_position + n);
       DTRAIN_ISA_SELECT(device_.isa, DropElements)(sample, from + n * size, size, to + n * size);
-    }
+    });
   }
 
   DropoutSample SampleAt(const KernelArgs& args, int64_t position) const {

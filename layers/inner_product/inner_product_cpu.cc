@@ -9,6 +9,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/range.h"
+#include "framework/device/cpu/parallel.h"
 #include "framework/device/cpu/reorder.h"
 #include "framework/nn/kernel.h"
 #include "layers/inner_product/inner_product.h"
@@ -58,11 +59,10 @@ class InnerProductGemm : public Kernel {
                                     .in = x_[1],
                                     .out = y_[1],
                                     .relu = relu_};
-#pragma omp parallel for num_threads(device_.threads)
-    for (int part = 0; part < device_.threads; ++part) {
+    ParallelFor(device_.threads, device_.threads, [&](int64_t part) {
       const Range outputs = SplitEvenly({0, y_[1]}, device_.threads, part);
       DTRAIN_ISA_SELECT(device_.isa, MultiplyBlocked)(product, outputs.begin, outputs.end);
-    }
+    });
     Reorder({y, y_, DType::kF32, Format::kBatchBlocked}, {args.outputs[0].data, y_}, device_);
   }
 

@@ -1,4 +1,5 @@
 // Pooling on the CPU, implementation "batch_blocked": for an input that already is batch_blocked.
+#include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/pooling/blocked_pooling.h"
 #include "layers/pooling/pooling.h"
@@ -24,8 +25,7 @@ class PoolingBlocked : public Kernel {
 
   void Forward(const KernelArgs& args) override {
     uint8_t* const winners = training_ ? static_cast<uint8_t*>(args.saved) : nullptr;
-#pragma omp parallel for num_threads(device_.threads)
-    for (int64_t i = 0; i < planes_; ++i) {
+    ParallelFor(device_.threads, planes_, [&](int64_t i) {
       const float* const x = args.inputs[0].f32() + i * InputFloats();
       float* const y = args.outputs[0].f32() + i * OutputFloats();
       if (is_max_) {
@@ -34,14 +34,13 @@ class PoolingBlocked : public Kernel {
       } else {
         DTRAIN_ISA_SELECT(device_.isa, AveragePoolPlane)(plane_, x, y);
       }
-    }
+    });
   }
 
   void Backward(const KernelArgs& args) override {
     if (args.input_gradients[0].data == nullptr) return;
     const uint8_t* const winners = static_cast<const uint8_t*>(args.saved);
-#pragma omp parallel for num_threads(device_.threads)
-    for (int64_t i = 0; i < planes_; ++i) {
+    ParallelFor(device_.threads, planes_, [&](int64_t i) {
       const float* const dy = args.output_gradients[0].f32() + i * OutputFloats();
       float* const dx = args.input_gradients[0].f32() + i * InputFloats();
       if (is_max_) {
@@ -50,7 +49,7 @@ class PoolingBlocked : public Kernel {
       } else {
         DTRAIN_ISA_SELECT(device_.isa, AveragePoolPlaneBackward)(plane_, dy, dx);
       }
-    }
+    });
   }
 
  private:

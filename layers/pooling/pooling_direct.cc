@@ -1,6 +1,7 @@
 // Pooling on the CPU, implementation "direct": any format, straight from the definition.
 #include <algorithm>
 
+#include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/pooling/pooling.h"
 
@@ -38,8 +39,7 @@ class PoolingDirect : public Kernel {
   }
 
   void Forward(const KernelArgs& args) override {
-#pragma omp parallel for num_threads(device_.threads)
-    for (int64_t n = 0; n < in_[0]; ++n) {
+    ParallelFor(device_.threads, in_[0], [&](int64_t n) {
       const float* const x = args.inputs[0].f32() + n * in_.CountFrom(1);
       float* const y = args.outputs[0].f32() + n * out_.CountFrom(1);
       uint8_t* const saved = static_cast<uint8_t*>(args.saved);
@@ -51,13 +51,12 @@ class PoolingDirect : public Kernel {
           y[at] = Sum(x + first, window) * Share();
         }
       });
-    }
+    });
   }
 
   void Backward(const KernelArgs& args) override {
     if (args.input_gradients[0].data == nullptr) return;
-#pragma omp parallel for num_threads(device_.threads)
-    for (int64_t n = 0; n < in_[0]; ++n) {
+    ParallelFor(device_.threads, in_[0], [&](int64_t n) {
       const float* const dy = args.output_gradients[0].f32() + n * out_.CountFrom(1);
       float* const dx = args.input_gradients[0].f32() + n * in_.CountFrom(1);
       const uint8_t* const winners =
@@ -70,7 +69,7 @@ class PoolingDirect : public Kernel {
           dx[first + OffsetOf(winners[at])] += dy[at];
         }
       });
-    }
+    });
   }
 
  private:

@@ -71,6 +71,16 @@ TEST(Collective, ALostRankReachesWhoeverReduces) {
   EXPECT_THROW(LocalWorld::Run(3, body), DivergedError);
 }
 
+TEST(Collective, ThatEndsInFlightTakesItsMemoryBack) {
+  const auto body = [](Transport& transport) {
+    std::vector<float> data(100'000);
+    const auto collective = MakeCollective("ordered", transport);
+    collective->Start(data);
+    throw DivergedError("loss is NaN");
+  };
+  for (int i = 0; i < 20; ++i) EXPECT_THROW(LocalWorld::Run(3, body), DivergedError);
+}
+
 TEST(Collective, NamesAreListedAndAnUnknownOneIsExplained) {
   EXPECT_THAT(CollectiveNames(), Contains("ordered"));
   EXPECT_THAT(CollectiveNames(), Contains("ring"));

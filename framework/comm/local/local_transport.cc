@@ -23,13 +23,19 @@ LocalTransport::~LocalTransport() {
   state_->Leave(rank_, failed, failed ? "it ended with an error" : "it has ended");
 }
 
-// Takes back what nobody has received: the memory behind it goes away with this rank.
 void LocalTransport::Withdraw() {
+  receives_.clear();
   for (LocalMailbox& mailbox : state_->mailboxes) {
     const std::lock_guard lock(mailbox.mutex);
     std::erase_if(mailbox.waiting, [this](const LocalMessage* m) { return m->from == rank_; });
     mailbox.count = static_cast<int>(mailbox.waiting.size());
   }
+}
+
+// The caller is about to unwind, and the memory of what it has in flight with it.
+void LocalTransport::ThrowLost(Rank peer) {
+  Withdraw();
+  state_->ThrowLost(peer);
 }
 
 int LocalTransport::TakeSlot() {
@@ -104,7 +110,7 @@ bool LocalTransport::Test(Request& request) {
   const bool peer_gone = state_->gone[slot.peer].load();  // before the look: it may come last
   Deliver();
   if (!(slot.sending ? slot.message.received.load() : slot.received)) {
-    if (peer_gone) state_->ThrowLost(slot.peer);
+    if (peer_gone) ThrowLost(slot.peer);
     return false;
   }
   free_slots_.push_back(request.slot);
@@ -122,7 +128,7 @@ std::optional<Incoming> LocalTransport::Probe(Tag tag) {
       if (message->tag == tag) return Incoming{message->from, message->data.size()};
     }
   }
-  if (failed >= 0) state_->ThrowLost(failed);
+  if (failed >= 0) ThrowLost(failed);
   return std::nullopt;
 }
 
@@ -141,7 +147,7 @@ void LocalTransport::Barrier() {
   if (state.barrier_generation != generation) return;
   const Rank lost = state.left_rank;
   lock.unlock();
-  state.ThrowLost(lost);
+  ThrowLost(lost);
 }
 
 }  // namespace dtrain

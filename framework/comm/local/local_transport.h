@@ -22,6 +22,7 @@ class LocalTransport : public Transport {
   bool Test(Request& request) override;
   std::optional<Incoming> Probe(Tag tag) override;
   void Barrier() override;
+  void Withdraw() override;
   const std::vector<Rank>& node_ranks() const override { return node_ranks_; }
 
  private:
@@ -37,7 +38,7 @@ class LocalTransport : public Transport {
   int TakeSlot();
   void Deliver();
   bool Hand(LocalMessage& message);
-  void Withdraw();
+  [[noreturn]] void ThrowLost(Rank peer);
 
   std::shared_ptr<LocalWorld::State> state_;
   Rank rank_;

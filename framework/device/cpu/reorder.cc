@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "framework/core/check.h"
+#include "framework/device/cpu/parallel.h"
 
 namespace dtrain {
 namespace {
@@ -44,33 +45,30 @@ void Transpose(const float* from, int64_t from_stride, int64_t rows, int64_t col
 // Blocks of sixteen samples against samples in row-major order.
 void BlockSamples(const float* from, const Shape& shape, int threads, float* to) {
   const int64_t features = shape.CountFrom(1), blocks = (shape[0] + kBatchBlock - 1) / kBatchBlock;
-#pragma omp parallel for num_threads(threads)
-  for (int64_t block = 0; block < blocks; ++block) {
+  ParallelFor(threads, blocks, [&](int64_t block) {
     const int64_t first = block * kBatchBlock, samples = std::min(kBatchBlock, shape[0] - first);
     float* const out = to + first * features;
     if (samples < kBatchBlock) std::fill_n(out, features * kBatchBlock, 0.0f);
     Transpose(from + first * features, features, samples, features, out, kBatchBlock);
-  }
+  });
 }
 
 void UnblockSamples(const float* from, const Shape& shape, int threads, float* to) {
   const int64_t features = shape.CountFrom(1), blocks = (shape[0] + kBatchBlock - 1) / kBatchBlock;
-#pragma omp parallel for num_threads(threads)
-  for (int64_t block = 0; block < blocks; ++block) {
+  ParallelFor(threads, blocks, [&](int64_t block) {
     const int64_t first = block * kBatchBlock, samples = std::min(kBatchBlock, shape[0] - first);
     Transpose(from + first * features, kBatchBlock, features, samples, to + first * features,
               features);
-  }
+  });
 }
 
 // Each sample's matrix [rows, columns] turned.
 void TurnSamples(const float* from, int64_t samples, int64_t rows, int64_t columns, int threads,
                  float* to) {
-#pragma omp parallel for num_threads(threads)
-  for (int64_t n = 0; n < samples; ++n) {
+  ParallelFor(threads, samples, [&](int64_t n) {
     const int64_t at = n * rows * columns;
     Transpose(from + at, columns, rows, columns, to + at, rows);
-  }
+  });
 }
 
 // Floats between neighbours along c and along the pixels (h, w together), and where sample n
@@ -94,8 +92,7 @@ void CopyElements(const Tensor& from, const Tensor& to, int threads) {
     std::memset(to.data, 0, StoredCount(to.shape, to.format) * sizeof(float));
   }
   const int64_t pixels = from.shape.CountFrom(2);
-#pragma omp parallel for num_threads(threads)
-  for (int64_t n = 0; n < from.shape[0]; ++n) {
+  ParallelFor(threads, from.shape[0], [&](int64_t n) {
     const Strides in = StridesOf(from.shape, from.format, n);
     const Strides out = StridesOf(to.shape, to.format, n);
     for (int64_t c = 0; c < from.shape[1]; ++c) {
@@ -104,7 +101,7 @@ void CopyElements(const Tensor& from, const Tensor& to, int threads) {
             from.f32()[in.sample + c * in.channel + p * in.pixel];
       }
     }
-  }
+  });
 }
 
 }  // namespace
