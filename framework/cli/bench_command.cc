@@ -136,6 +136,7 @@ void AddBenchCommand(CLI::App& app, Invocation& invocation) {
     return OnRanks(*options, invocation, [&](Transport& t) { return BenchLink(t, options->link, std::cout); });
   });
   link->add_option("--workers", options->workers, "ranks to start")->capture_default_str()->check(CLI::Range(2, 1024));
+  link->add_flag_callback("--fit-only", [options] { options->link.sizes_bytes.clear(); }, "rate, bucket and latency without the table of message sizes");
   AddStepOptions(*AddCommand(*bench, invocation, "step", "a training step of a model", [=, &invocation] {
     LimitSpinning(invocation.argv);
     return BenchStep(*options);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "framework/cli/link_fit.h"
+#include "framework/cli/link_stream.h"
 #include "framework/comm/backoff.h"
 #include "framework/core/error.h"
 #include "framework/core/time.h"
@@ -10,6 +12,8 @@
 
 namespace dtrain {
 namespace {
+
+constexpr int kFitStreams = 3;
 
 int SamplesFor(int64_t bytes, int asked) {
   return asked > 0 ? asked : static_cast<int>(std::clamp<int64_t>((64 << 20) / bytes, 11, 201));
@@ -44,21 +48,49 @@ std::vector<double> TimePings(Transport& transport, Rank peer, std::span<std::by
   return one_way_us;
 }
 
-void Print(const Transport& transport, Rank peer, int64_t bytes,
-           const std::vector<double>& one_way_us, std::ostream& out) {
+nlohmann::ordered_json LineFor(const char* bench, const Transport& transport, Rank peer) {
   const auto& node = transport.node_ranks();
+  return {{"bench", bench},
+          {"transport", transport.name()},
+          {"from", 0},
+          {"to", peer},
+          {"same_node", std::find(node.begin(), node.end(), peer) != node.end()}};
+}
+
+// Case `bytes`, as rank 0 and as the peer see it.
+void Measure(Transport& transport, Rank peer, std::span<std::byte> message, int samples,
+             std::ostream& out) {
+  if (transport.rank() != 0) {
+    for (int i = 0; i < samples + 1; ++i) Pong(transport, message);
+    return;
+  }
+  const std::vector<double> one_way_us = TimePings(transport, peer, message, samples);
   const double median = one_way_us[one_way_us.size() / 2];
-  const nlohmann::ordered_json line = {
-      {"bench", "link"},
-      {"transport", transport.name()},
-      {"from", 0},
-      {"to", peer},
-      {"same_node", std::find(node.begin(), node.end(), peer) != node.end()},
-      {"bytes", bytes},
-      {"samples", one_way_us.size()},
-      {"latency_us", median},
-      {"latency_us_min", one_way_us.front()},
-      {"gbyte_s", static_cast<double>(bytes) / median / 1e3}};
+  auto line = LineFor("link", transport, peer);
+  line["bytes"] = message.size();
+  line["samples"] = one_way_us.size();
+  line["latency_us"] = median;
+  line["latency_us_min"] = one_way_us.front();
+  line["gbyte_s"] = static_cast<double>(message.size()) / median / 1e3;
+  out << line.dump() << std::endl;
+}
+
+void MeasureFit(Transport& transport, Rank peer, double seconds, std::ostream& out) {
+  std::byte byte{};
+  const std::span<std::byte> message(&byte, 1);
+  const int samples = SamplesFor(1, 0);
+  if (transport.rank() != 0) {
+    for (int i = 0; i < samples + 1; ++i) Pong(transport, message);
+    TakeStreams(transport);
+    return;
+  }
+  const std::vector<double> one_way_us = TimePings(transport, peer, message, samples);
+  const LinkFit fit = FitBest(StreamTo(transport, peer, seconds, kFitStreams));
+  auto line = LineFor("link_fit", transport, peer);
+  line["latency_us"] = one_way_us[one_way_us.size() / 2];
+  line["bandwidth_gbit_s"] = fit.rate * 8e-9;
+  line["bucket_bytes"] = static_cast<int64_t>(fit.bucket);
+  line["line_gbit_s"] = fit.line * 8e-9;
   out << line.dump() << std::endl;
 }
 
@@ -68,18 +100,17 @@ int BenchLink(Transport& transport, const BenchLinkOptions& options, std::ostrea
   if (transport.size() < 2) {
     throw UsageError("bench link needs at least 2 ranks, here is 1", "try --workers 2");
   }
-  const int64_t most = *std::max_element(options.sizes_bytes.begin(), options.sizes_bytes.end());
+  int64_t most = 0;
+  for (const int64_t bytes : options.sizes_bytes) most = std::max(most, bytes);
   const Buffer buffer(static_cast<size_t>(most));
   for (Rank peer = 1; peer < transport.size(); ++peer) {
-    for (const int64_t bytes : options.sizes_bytes) {
-      const std::span<std::byte> message(static_cast<std::byte*>(buffer.data()),
-                                         static_cast<size_t>(bytes));
-      const int samples = SamplesFor(bytes, options.samples);
-      if (transport.rank() == 0) {
-        Print(transport, peer, bytes, TimePings(transport, peer, message, samples), out);
-      } else if (transport.rank() == peer) {
-        for (int i = 0; i < samples + 1; ++i) Pong(transport, message);
+    if (transport.rank() == 0 || transport.rank() == peer) {
+      for (const int64_t bytes : options.sizes_bytes) {
+        const std::span<std::byte> message(static_cast<std::byte*>(buffer.data()),
+                                           static_cast<size_t>(bytes));
+        Measure(transport, peer, message, SamplesFor(bytes, options.samples), out);
       }
+      MeasureFit(transport, peer, options.fit_seconds, out);
     }
     transport.Barrier();
   }

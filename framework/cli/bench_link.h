@@ -1,10 +1,17 @@
-// `dtrain bench link`: latency and bandwidth between rank 0 and each other rank, by ping-pong.
+// `dtrain bench link`: latency and bandwidth between rank 0 and each other rank, by ping-pong, and
+// what a simulation needs to know of the link, by a stream one way.
 //
 // A message of `bytes` goes to the other rank and one of the same size comes back; latency_us is
 // half of that, the median over all samples.  Rank 0 prints one JSON line a case:
 //
 //   {"bench":"link","transport":"mpi","from":0,"to":1,"same_node":true,"bytes":1024,"samples":200,
 //    "latency_us":0.9,"latency_us_min":0.8,"gbyte_s":1.14}
+//
+// The last line for a rank is the fit (link_fit.h), whose keys are those of a config's
+// `cluster.network`; rates are of payload, 4 to 5 % less than TCP and Ethernet put on the wire:
+//
+//   {"bench":"link_fit","transport":"mpi","from":0,"to":1,"same_node":false,"latency_us":9.4,
+//    "bandwidth_gbit_s":0.957,"bucket_bytes":221000,"line_gbit_s":48}
 #pragma once
 
 #include <cstdint>
@@ -18,7 +25,8 @@ namespace dtrain {
 struct BenchLinkOptions {
   std::vector<int64_t> sizes_bytes = {1,        64,        1024,    4096,    16 << 10,
                                       64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
-  int samples = 0;  // 0: by rule, fewer for large sizes
+  int samples = 0;           // 0: by rule, fewer for large sizes
+  double fit_seconds = 0.5;  // a stream lasts at least so long: a larger bucket is not seen
 };
 
 // All ranks call it with the same options; ranks that are not measured wait in a barrier.  Returns

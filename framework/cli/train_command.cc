@@ -17,6 +17,7 @@
 #include "framework/runtime/stop_signal.h"
 #include "framework/runtime/supervisor.h"
 #include "framework/runtime/trainer.h"
+#include "framework/runtime/training_step.h"
 #include "framework/runtime/world.h"
 
 namespace dtrain {
@@ -24,7 +25,7 @@ namespace {
 
 struct TrainOptions {
   ConfigOptions config;
-  int workers = 0;                   // 0: the config's
+  int workers = 0;  // 0: the config's
   std::vector<uint64_t> seeds;
   std::string output;
   int max_restarts = 0;
@@ -44,13 +45,18 @@ struct TrainOptions {
 RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
   ConfigOptions effective = options.Effective();
   RunConfig config = LoadConfig(effective);
-  if (config.workers == ranks) return config;
-  if (config.workers_given) {
-    throw UsageError(fmt::format("the config asks for {} workers, but the launcher started {} ranks",
-                                 config.workers, ranks),
-                     "start as many ranks as cluster.workers says, or leave that key out");
+  const Placement placement = PlacementOf(config);
+  if (placement.ranks() == ranks) return config;
+  const int apart = placement.ranks() - placement.workers;  // ranks of servers alone
+  if (config.workers_given || ranks <= apart) {
+    throw UsageError(
+        fmt::format("the config asks for {} workers{}, but the launcher started {} ranks",
+                    placement.workers, apart > 0 ? fmt::format(" and {} servers", apart) : "",
+                    ranks),
+        apart > 0 ? "start as many ranks as workers and servers together"
+                  : "start as many ranks as cluster.workers says, or leave that key out");
   }
-  effective.overrides.push_back(fmt::format("cluster.workers={}", ranks));
+  effective.overrides.push_back(fmt::format("cluster.workers={}", ranks - apart));
   return LoadConfig(effective);
 }
 
@@ -97,9 +103,10 @@ std::vector<std::string> RankArguments(const Invocation& invocation, const std::
 // One run: under a supervisor when there are several workers.
 int TrainOnce(const TrainOptions& options, const Invocation& invocation, const RunConfig& config,
               const std::string& output, std::optional<uint64_t> seed) {
-  if (config.workers > 1) {
+  const int ranks = PlacementOf(config).ranks();
+  if (ranks > 1) {
     SupervisorOptions supervisor;
-    supervisor.ranks = static_cast<int>(config.workers);
+    supervisor.ranks = ranks;
     supervisor.arguments = RankArguments(invocation, output, seed);
     supervisor.max_restarts = options.max_restarts;
     return Supervise(supervisor);
@@ -151,13 +158,16 @@ void AddTrainCommand(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(1, 65536));
   command->add_option("--seeds", options->seeds, "one run a seed, then a table")->delimiter(',');
   command->add_option("--output", options->output, "folder for the results")->type_name("DIR");
-  command->add_option("--resume", options->request.resume, "auto, none or a checkpoint (default: none)")
+  command
+      ->add_option("--resume", options->request.resume,
+                   "auto, none or a checkpoint (default: none)")
       ->type_name("auto|none|PATH");
   command->add_option("--weights", options->request.weights, "start from these weights")
       ->type_name("FILE");
   command->add_flag("--dry-run", options->dry_run, "check the config, print it and stop");
-  command->add_option("--max-restarts", options->max_restarts,
-                      "start again from the last checkpoint when a worker is lost")
+  command
+      ->add_option("--max-restarts", options->max_restarts,
+                   "start again from the last checkpoint when a worker is lost")
       ->check(CLI::NonNegativeNumber);
 }
 

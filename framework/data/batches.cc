@@ -15,12 +15,15 @@ struct TrainingFiller {
   int workers;
   uint64_t first_step;
   uint64_t last_step;
+  bool own;  // mini-batches of its own, not shares of global ones
   uint64_t shuffled_epoch = std::numeric_limits<uint64_t>::max();  // the one that `order` holds
   std::vector<int64_t> order = {};
 
   bool operator()(uint64_t k, Batch& batch) {
     if (first_step + k >= last_step) return false;
-    const StepShare part = sampler.ShareOf(first_step + k, worker, workers);
+    const uint64_t step = first_step + k;
+    const StepShare part =
+        own ? sampler.OwnShareOf(step, worker, workers) : sampler.ShareOf(step, worker, workers);
     if (part.epoch != shuffled_epoch) {
       sampler.Shuffle(part.epoch, order);
       shuffled_epoch = part.epoch;
@@ -62,7 +65,13 @@ struct EvaluationFiller {
 
 BatchFiller TrainingBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
                             uint64_t first_step, uint64_t last_step) {
-  return TrainingFiller{dataset, sampler, worker, workers, first_step, last_step};
+  return TrainingFiller{dataset, sampler, worker, workers, first_step, last_step, false};
+}
+
+BatchFiller OwnBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
+                       uint64_t first) {
+  return TrainingFiller{
+      dataset, sampler, worker, workers, first, std::numeric_limits<uint64_t>::max(), true};
 }
 
 BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<Range> blocks) {

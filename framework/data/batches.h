@@ -22,6 +22,10 @@ using BatchFiller = std::function<bool(uint64_t k, Batch& batch)>;
 BatchFiller TrainingBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
                             uint64_t first_step, uint64_t last_step);
 
+// Worker `worker`'s own mini-batches of an asynchronous run, from its `first` on, without end.
+BatchFiller OwnBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
+                       uint64_t first);
+
 // The given blocks of a split in index order, not augmented by epoch (epoch 0).
 BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<Range> blocks);
 

@@ -27,6 +27,34 @@ StepShare Sampler::ShareOf(uint64_t step, int worker, int workers) const {
   return part;
 }
 
+StepShare Sampler::OwnShareOf(uint64_t i, int worker, int workers) const {
+  DT_CHECK(worker >= 0 && worker < workers) << "worker " << worker << " of " << workers;
+  const int64_t size =
+      std::max<int64_t>(SplitEvenly({0, std::min(batch_, train_size_)}, workers, worker).size(), 1);
+  // A worker comes by every shard once in W passes: a cycle of known length.
+  const auto batches_in = [&](int shard) {
+    const int64_t samples = SplitEvenly({0, train_size_}, workers, shard).size();
+    return static_cast<uint64_t>((samples + size - 1) / size);
+  };
+  uint64_t cycle = 0;
+  for (int shard = 0; shard < workers; ++shard) cycle += batches_in(shard);
+  StepShare part;
+  part.step = i;
+  part.epoch = i / cycle * static_cast<uint64_t>(workers);
+  uint64_t within = i % cycle;
+  int shard = worker;
+  while (within >= batches_in(shard)) {
+    within -= batches_in(shard);
+    shard = (shard + 1) % workers;
+    ++part.epoch;
+  }
+  const Range all = SplitEvenly({0, train_size_}, workers, shard);
+  part.share.begin = all.begin + static_cast<int64_t>(within) * size;
+  part.share.end = std::min(part.share.begin + size, all.end);
+  part.global = part.share;
+  return part;
+}
+
 int64_t Sampler::MaxShare(int workers) const {
   return (std::min(batch_, train_size_) + workers - 1) / workers;
 }

@@ -9,6 +9,10 @@
 //   step s, counted from 0, is batch s % ceil(N / B) of epoch s / ceil(N / B);
 //   worker w of W takes a contiguous share, SplitEvenly(batch, W, w), which is empty for some
 //   workers where a last batch has fewer samples than there are workers.
+//
+// That is a synchronous run.  In an asynchronous one each worker goes through the data at its own
+// speed: pass p has the order of epoch p, cut into W shards; worker w reads shard (w + p) mod W in
+// mini-batches of SplitEvenly(B, W, w) samples, the last of a shard smaller.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +43,10 @@ class Sampler {
   uint64_t StepOf(uint64_t epoch, uint64_t batch) const { return epoch * steps_per_epoch_ + batch; }
 
   StepShare ShareOf(uint64_t step, int worker, int workers) const;
+
+  // Asynchronous: worker `worker`'s i-th mini-batch.  Its loss is averaged over itself, so `global`
+  // is the share and `step` is i.
+  StepShare OwnShareOf(uint64_t i, int worker, int workers) const;
 
   // The most samples a share can have: what batches are made for.
   int64_t MaxShare(int workers) const;

@@ -11,29 +11,63 @@ namespace {
 
 std::string Pack(const RankReport& report) {
   ByteWriter writer;
-  writer.Value(report);
+  writer.Value(report.steps);
+  writer.Value(report.compute);
+  writer.Value(report.exchange.traffic);
+  writer.Value(report.exchange.exposed);
+  writer.Values(report.exchange.protocol.staleness);
+  writer.Value(report.exchange.protocol.clock_lead_max);
   writer.Text(HostName());
   return writer.Take();
 }
 
+RankReport Unpack(ByteReader& reader) {
+  RankReport report;
+  report.steps = reader.Value<int64_t>();
+  report.compute = reader.Value<Nanos>();
+  report.exchange.traffic = reader.Value<Collective::Traffic>();
+  report.exchange.exposed = reader.Value<Nanos>();
+  report.exchange.protocol.staleness = reader.Values<int64_t>();
+  report.exchange.protocol.clock_lead_max = reader.Value<int64_t>();
+  return report;
+}
+
 }  // namespace
 
-void GatherReports(Transport& transport, const RankReport& mine, Summary& summary) {
+StalenessSummary StalenessOf(const ProtocolReport& report) {
+  StalenessSummary staleness;
+  staleness.histogram = report.staleness;
+  staleness.max = static_cast<int64_t>(report.staleness.size()) - 1;
+  staleness.clock_lead_max = report.clock_lead_max;
+  int64_t count = 0, sum = 0;
+  for (size_t s = 0; s < report.staleness.size(); ++s) {
+    count += report.staleness[s];
+    sum += static_cast<int64_t>(s) * report.staleness[s];
+  }
+  staleness.mean = static_cast<double>(sum) / static_cast<double>(std::max<int64_t>(count, 1));
+  return staleness;
+}
+
+void GatherReports(Transport& transport, const RankReport& mine, int workers, Summary& summary) {
   const std::vector<std::string> all = Gather(transport, Pack(mine));
   CommunicationSummary communication;
+  ProtocolReport protocol;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     ByteReader reader(all[rank]);
-    const RankReport report = reader.Value<RankReport>();
+    const RankReport report = Unpack(reader);
     const ExchangeStats& exchange = report.exchange;
     const double wait = ToSeconds(exchange.exposed);
     communication.bytes_sent += exchange.traffic.bytes_sent;
     communication.bytes_received += exchange.traffic.bytes_received;
     communication.messages += exchange.traffic.messages;
+    protocol.Add(exchange.protocol);
+    if (static_cast<int>(rank) >= workers) continue;
     communication.exposed_seconds = std::max(communication.exposed_seconds, wait);
     summary.workers_detail.push_back({static_cast<int>(rank), reader.Text(), std::nullopt,
                                       report.steps, ToSeconds(report.compute), wait});
   }
   if (all.size() > 1) summary.communication = communication;
+  if (!protocol.staleness.empty()) summary.staleness = StalenessOf(protocol);
 }
 
 }  // namespace dtrain

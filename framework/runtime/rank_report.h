@@ -11,13 +11,13 @@
 namespace dtrain {
 
 struct RankReport {
-  int64_t steps = 0;     // since the start or resume
-  Nanos compute = 0;     // forward and backward
+  int64_t steps = 0;  // since the start or resume
+  Nanos compute = 0;  // forward and backward
   ExchangeStats exchange;
 };
 
-// All ranks call it at rest.  On rank 0 it fills `workers_detail` and, with several ranks,
-// `communication`.
-void GatherReports(Transport& transport, const RankReport& mine, Summary& summary);
+// All ranks call it at rest.  On rank 0 it fills `workers_detail` (of ranks 0..workers-1), with
+// several ranks `communication`, and `staleness` where a protocol has counted any.
+void GatherReports(Transport& transport, const RankReport& mine, int workers, Summary& summary);
 
 }  // namespace dtrain

@@ -51,6 +51,10 @@ void ReadStrategy(Reader root, RunConfig& run) {
       reader.String("name", "allreduce").OneOf(StrategyRegistry::Names()).Help("see dtrain list"));
   std::shared_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", run.strategy_name).make();
   strategy->Configure(reader);
+  if (!strategy->synchronous()) {
+    run.record = reader.Bool("record", false)
+                     .Help("write the order of events, for dtrain simulate --replay");
+  }
   run.strategy = std::move(strategy);
 }
 
@@ -68,6 +72,7 @@ void ReadMachine(Reader root, RunConfig& run) {
   Reader cluster = root.Section("cluster", "who takes part");
   run.workers = cluster.Int("workers", 1).Min(1).Help("processes that train, as --workers");
   run.workers_given = cluster.Has("workers");
+  run.cluster = ReadCluster(cluster, static_cast<int>(run.workers));
   run.device = static_cast<std::string>(root.String("device", "auto")
                                             .OneOf({"auto", "cpu"})
                                             .Help("what computes; auto takes the best there is"));

@@ -10,6 +10,7 @@
 
 #include "framework/config/reader.h"
 #include "framework/data/dataset.h"
+#include "framework/sim/cluster_config.h"
 #include "framework/solver/solver.h"
 #include "framework/strategies/strategy.h"
 
@@ -36,9 +37,11 @@ struct RunConfig {
   SolverConfig solver;
   std::string strategy_name;
   std::shared_ptr<const Strategy> strategy;
+  bool record = false;  // note the order of events, for `dtrain simulate --replay`
   std::string collective;
   int64_t workers = 1;
   bool workers_given = false;  // by file or override, not by default
+  ClusterConfig cluster;       // how it is paced, or simulated
   std::string device;     // "auto", "cpu"
   std::string precision;  // "fp32"
   int64_t threads = 0;    // of a rank; 0: by rule

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
 #include "framework/device/cpu/threads.h"
@@ -24,6 +26,11 @@ Graph ReadModel(const RunConfig& config) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");
   }
+  if (config.strategy->servers() > graph.weights().size()) {
+    throw ConfigError(fmt::format("strategy.servers {} is more than the {} parameters of {}",
+                                  config.strategy->servers(), graph.weights().size(), graph.name()),
+                      "each server needs at least one parameter");
+  }
   return graph;
 }
 
@@ -34,7 +41,8 @@ std::vector<ModelListing> ListModels() {
     const Graph graph = Graph::FromFile(
         path.string(), {{"data", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}}});
     ModelListing listing{name, graph.weights().size(), 0};
-    for (const GraphLayer& layer : graph.layers()) listing.forward_flops += layer.cost.forward_flops;
+    for (const GraphLayer& layer : graph.layers())
+      listing.forward_flops += layer.cost.forward_flops;
     listings.push_back(listing);
   }
   return listings;
@@ -82,7 +90,8 @@ ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.s
 void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
                  Summary& summary) {
   summary.strategy = config.strategy_name;
-  if (plan.workers > 1) summary.collective = plan.collective;
+  if (plan.workers > 1 && config.strategy->servers() == 0) summary.collective = plan.collective;
+  if (config.strategy->servers() > 0) summary.servers = config.strategy->servers();
   summary.model = graph.name();
   summary.dataset = config.data.name;
   summary.device = "cpu";

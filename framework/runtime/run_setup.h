@@ -1,5 +1,5 @@
-// Run set-up: everything a run needs before its first step, made from the config in one place - data,
-// graph, execution plan, net, and the agreement of the ranks on all of it.
+// Run set-up: everything a run needs before its first step, made from the config in one place -
+// data, graph, execution plan, net, and the agreement of the ranks on all of it.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ Graph ReadModel(const RunConfig& config);
 struct ModelListing {
   std::string name;
   int64_t parameters = 0;
-  double forward_flops = 0;   // a sample
+  double forward_flops = 0;  // a sample
 };
 std::vector<ModelListing> ListModels();
 

@@ -21,8 +21,10 @@ StepRig::StepRig(const RunConfig& config)
   start.weights.resize(static_cast<size_t>(graph_->weights().size()));
   graph_->InitializeWeights(config.seed, start.weights.data());
   graph_->InitializeState(state_.f32());
-  constexpr int64_t kEndless = 1'000'000'000;  // samples of an epoch: the rate stays where it starts
-  exchange_ = MakeExchange(config, *graph_, plan_, start, kEndless, *transport_);
+  // One endless epoch: no rest, and the rate stays where it starts.
+  constexpr int64_t kEndless = int64_t{1} << 60;
+  const RestRule rule{.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless};
+  exchange_ = MakeExchange(config, *graph_, plan_, start, rule, *transport_);
   batch_.Resize(config.batch);
   batch_.global_samples = config.batch;
   FillBatch(config.data.source->classes());
@@ -45,8 +47,10 @@ void StepRig::FillBatch(int64_t classes) {
 
 void StepRig::Step() {
   batch_.step = step_++;
-  const StepResult result = ForwardBackward(*net_, *exchange_, batch_, state_.f32(), 1);
-  exchange_->End({batch_.samples, result.loss_sum, false});
+  Turn turn = exchange_->Begin(batch_.samples);
+  const StepResult result =
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_, state_.f32(), 1);
+  exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
 }
 
 }  // namespace dtrain

@@ -18,7 +18,7 @@ class StepRig {
   explicit StepRig(const RunConfig& config);
   ~StepRig();
 
-  void Step();                     // forward, backward and update
+  void Step();  // forward, backward and update
   Net& net() { return *net_; }
   const Graph& graph() const { return *graph_; }
   const ExecutionPlan& plan() const { return plan_; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -26,12 +28,10 @@ namespace {
 // Where the time of a run went, since its start or resume.
 struct Accounts {
   Nanos begun = WallNow();
-  Nanos training = 0;   // without evaluation and checkpoints
+  Nanos training = 0;  // without evaluation and checkpoints
   Nanos compute = 0;
-  int64_t samples = 0;
+  int64_t steps = 0;  // of this rank's worker
   std::vector<double> step_seconds;
-
-  double samples_per_second() const { return static_cast<double>(samples) / ToSeconds(training); }
 };
 
 class Trainer {
@@ -40,6 +40,9 @@ class Trainer {
       : config_(config),
         request_(request),
         transport_(transport),
+        placement_(PlacementOf(config)),
+        synchronous_(config.strategy->synchronous()),
+        learning_rate_(config.solver, static_cast<double>(config.epochs), placement_.workers),
         outputs_(config, transport.rank() == 0),
         status_(StatusRecord::OfThisProcess(transport.rank())) {}
 
@@ -47,32 +50,41 @@ class Trainer {
 
  private:
   bool root() const { return transport_.rank() == 0; }
-  int workers() const { return transport_.size(); }
+  bool HasWorker() const { return placement_.IsWorker(transport_.rank()); }
+  int workers() const { return placement_.workers; }
 
   void SetUp();
   StartPoint AgreeOnStart();
   void CheckPosition();
   void PrepareNet(const StartPoint& start);
+  std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
-  StepOutcome TrainStep(const Batch& batch);
-  void Account(const Batch& batch, const StepOutcome& outcome, Nanos started, Nanos computed);
+  void TrainStep(const Batch& batch, Turn turn);
+  void Account(Nanos started, Nanos computed);
+  void Follow(const StepOutcome& outcome);
+  void MoveTo(int64_t samples_applied);
   void Log();
-  void EvaluateIfDue();
-  void CheckpointIfDue(bool stop);
+  std::optional<ExitCode> AtRest(const RestState& state);
+  bool EvaluationDue() const;
+  bool CheckpointDue(bool stop) const;
+  void Evaluate();
+  void SaveCheckpoint();
   ExitCode Diverge();
   Summary Summarize(ExitCode code);
 
-  bool EpochEnds() const { return position_.step % steps_per_epoch_ == 0; }
-  bool RunEnds() const { return position_.step >= last_step_; }
+  bool RunEnds() const { return position_.samples_applied >= rule_.last_samples; }
   void Say(Doing doing) { status_.Update(doing, position_.step, ToSeconds(accounts_.compute)); }
   MetricsPoint Here() const {
-    return {std::max<int64_t>(position_.step - 1, 0) / steps_per_epoch_, position_.step,
+    return {std::max<int64_t>(position_.step - 1, 0) / rule_.steps_per_epoch(), position_.step,
             position_.samples_applied, ToSeconds(WallNow() - accounts_.begun)};
   }
 
   const RunConfig& config_;
   const TrainRequest& request_;
   Transport& transport_;
+  const Placement placement_;
+  const bool synchronous_;
+  const LearningRate learning_rate_;
   RunOutputs outputs_;
   StatusRecord status_;
 
@@ -84,13 +96,14 @@ class Trainer {
   Buffer state_;
   std::unique_ptr<Exchange> exchange_;
 
-  int64_t steps_per_epoch_ = 1;
-  int64_t first_step_ = 0;
-  int64_t last_step_ = 0;
-  TrainingPosition position_;
+  RestRule rule_;
+  TrainingPosition first_;     // where this run began
+  TrainingPosition position_;  // as far as this rank knows
+  TrainingPosition rested_;    // at the last rest
+  int64_t saved_samples_ = 0;  // at the last checkpoint, or the one that the run began with
   Accounts accounts_;
-  double loss_ = 0;                 // of the last step, mean over the global batch
-  double exposed_ = 0;              // of the last step: seconds that End waited
+  double loss_ = 0;     // of the last step, mean over its samples
+  double exposed_ = 0;  // of the last step: seconds that Begin and End waited
   std::optional<Evaluation> test_;
 };
 
@@ -118,15 +131,14 @@ void Trainer::SetUp() {
   TryTogether(transport_, [&] { dataset_ = LoadData(config_); });
   AgreeOnRun(transport_, config_, *graph_, plan_, *dataset_);
   sampler_ = std::make_unique<Sampler>(config_.seed, dataset_->size(Split::kTrain), config_.batch);
-  steps_per_epoch_ = static_cast<int64_t>(sampler_->steps_per_epoch());
-  last_step_ = config_.epochs * steps_per_epoch_;
-  if (config_.max_steps > 0) last_step_ = std::min(last_step_, config_.max_steps);
-  position_ = start.position;
-  first_step_ = position_.step;
+  rule_ = RestRuleOf(config_, dataset_->size(Split::kTrain));
+  first_ = position_ = rested_ = start.position;
+  saved_samples_ = start.position.samples_applied;
   CheckPosition();
   PrepareNet(start);
-  TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, position_, last_step_); });
-  exchange_ = MakeExchange(config_, *graph_, plan_, start, dataset_->size(Split::kTrain), transport_);
+  TryTogether(transport_,
+              [&] { outputs_.Open(*graph_, plan_, position_, rule_.StepsOf(rule_.last_samples)); });
+  exchange_ = MakeExchange(config_, *graph_, plan_, start, rule_, transport_);
 }
 
 // Rank 0 finds where to begin and decides the plan; all get both.
@@ -137,7 +149,8 @@ StartPoint Trainer::AgreeOnStart() {
     if (!root()) return;
     outputs_.CreateFolder(request_.resume != "none");
     start = FindStart(*graph_, config_, request_, outputs_.folder());
-    plan_ = DecidePlan(config_, *graph_, workers(), static_cast<int>(transport_.node_ranks().size()));
+    plan_ =
+        DecidePlan(config_, *graph_, workers(), static_cast<int>(transport_.node_ranks().size()));
     FollowPlanOf(start, config_, plan_);
   });
   plan_ = PlanFromJson(Broadcast(transport_, root() ? ToJson(plan_) : ""), "rank 0's plan");
@@ -146,98 +159,169 @@ StartPoint Trainer::AgreeOnStart() {
 
 // A step only means the same samples with the batch and the training set it was counted with.
 void Trainer::CheckPosition() {
-  const int64_t size = dataset_->size(Split::kTrain);
-  const int64_t epochs = position_.step / steps_per_epoch_;
-  const int64_t within = position_.step % steps_per_epoch_ * config_.batch;
-  const int64_t expected = epochs * size + std::min(within, size);
-  if (position_.samples_applied == expected) return;
-  throw SharedError(ExitCode::kCheckpoint,
-                    fmt::format("the checkpoint's step {} had applied {} samples, here it would be {}",
-                                position_.step, position_.samples_applied, expected),
-                    "resume with the batch and the data set of the run that wrote it");
+  const int64_t expected = rule_.SamplesOf(position_.step);
+  const bool fits = synchronous_ ? position_.samples_applied == expected
+                                 : rule_.StepsOf(position_.samples_applied) == position_.step;
+  if (fits) return;
+  throw SharedError(
+      ExitCode::kCheckpoint,
+      fmt::format("the checkpoint's step {} had applied {} samples, here it would be {}",
+                  position_.step, position_.samples_applied, expected),
+      "resume with the batch and the data set of the run that wrote it");
 }
 
-// This rank's share of a full batch and of the last one of an epoch.
+// Compiled for the sizes of a full mini-batch and of the last one of an epoch; others follow when
+// they come.
 void Trainer::PrepareNet(const StartPoint& start) {
-  const uint64_t last = sampler_->steps_per_epoch() - 1;
-  const int64_t share = sampler_->ShareOf(0, transport_.rank(), workers()).share.size();
-  net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
-  net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
-  net_->Prepare(Mode::kTrain, sampler_->ShareOf(last, transport_.rank(), workers()).share.size());
-  net_->Prepare(Mode::kTrain, share);
-  plan_.kernels = net_->ChosenKernels(share);
   state_ = Buffer(static_cast<size_t>(graph_->state().size()) * sizeof(float));
   std::copy(start.state.begin(), start.state.end(), state_.f32());
+  if (!HasWorker()) return;
+  const int rank = transport_.rank();
+  const uint64_t last = sampler_->steps_per_epoch() - 1;
+  const int64_t share = sampler_->ShareOf(0, rank, workers()).share.size();
+  net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
+  net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
+  net_->Prepare(Mode::kTrain, sampler_->ShareOf(last, rank, workers()).share.size());
+  net_->Prepare(Mode::kTrain, share);
+  plan_.kernels = net_->ChosenKernels(share);
+}
+
+std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
+  if (!HasWorker()) return nullptr;
+  const int rank = transport_.rank();
+  const uint64_t first = static_cast<uint64_t>(first_.step);
+  // A resumed asynchronous run goes on as if all its workers had been equally fast.
+  BatchFiller filler =
+      synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
+                                     static_cast<uint64_t>(rule_.StepsOf(rule_.last_samples)))
+                   : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
+  return std::make_unique<Prefetcher>(dataset_->fields(), sampler_->MaxShare(workers()),
+                                      std::move(filler));
 }
 
 ExitCode Trainer::Loop() {
-  Prefetcher batches(dataset_->fields(), sampler_->MaxShare(workers()),
-                     TrainingBatches(*dataset_, *sampler_, transport_.rank(), workers(),
-                                     static_cast<uint64_t>(first_step_),
-                                     static_cast<uint64_t>(last_step_)));
-  accounts_.step_seconds.reserve(static_cast<size_t>(std::max<int64_t>(last_step_ - first_step_, 0)));
-  while (const Batch* batch = batches.Next()) {
-    const StepOutcome outcome = TrainStep(*batch);
-    if (!outcome.finite) return Diverge();
-    Log();
-    EvaluateIfDue();
-    CheckpointIfDue(outcome.stop);
-    if (outcome.stop && !RunEnds()) return ExitCode::kStopped;
+  const std::unique_ptr<Prefetcher> batches = MakeBatches();
+  accounts_.step_seconds.reserve(
+      static_cast<size_t>(std::max<int64_t>(rule_.StepsOf(rule_.last_samples) - first_.step, 0)));
+  const Batch* batch = batches ? batches->Next() : nullptr;
+  for (;;) {
+    const Nanos asked = WallNow();
+    Turn turn = exchange_->Begin(batch == nullptr ? 0 : batch->samples);
+    if (!turn.rest) {
+      exposed_ = ToSeconds(WallNow() - asked);
+      TrainStep(*batch, std::move(turn));
+      batch = batches->Next();
+    } else if (const std::optional<ExitCode> end = AtRest(turn.state)) {
+      return *end;
+    } else {
+      exchange_->Leave();
+    }
   }
-  if (!test_) EvaluateIfDue();  // a resumed run that had nothing left to do
-  return ExitCode::kDone;
 }
 
-StepOutcome Trainer::TrainStep(const Batch& batch) {
+void Trainer::TrainStep(const Batch& batch, Turn turn) {
   const Nanos started = WallNow();
-  const StepResult result = ForwardBackward(*net_, *exchange_, batch, state_.f32(), config_.seed);
+  const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch,
+                                            state_.f32(), config_.seed);
   const Nanos computed = WallNow();
-  const StepOutcome outcome = exchange_->End({batch.samples, result.loss_sum, StopRequested()});
-  Account(batch, outcome, started, computed);
-  return outcome;
+  const StepOutcome outcome = exchange_->End({.samples = batch.samples,
+                                              .loss_sum = result.loss_sum,
+                                              .stop = StopRequested(),
+                                              .global_samples = batch.global_samples});
+  Account(started, computed);
+  Follow(outcome);
 }
 
-void Trainer::Account(const Batch& batch, const StepOutcome& outcome, Nanos started,
-                      Nanos computed) {
+void Trainer::Account(Nanos started, Nanos computed) {
   const Nanos ended = WallNow();
+  const Nanos waited = FromSeconds(exposed_);
   accounts_.compute += computed - started;
-  exposed_ = ToSeconds(ended - computed);
-  accounts_.training += ended - started;
-  accounts_.samples += outcome.samples;
-  accounts_.step_seconds.push_back(ToSeconds(ended - started));
-  position_.step = static_cast<int64_t>(batch.step) + 1;
-  position_.samples_applied += outcome.samples;
-  position_.epoch = position_.step / steps_per_epoch_;
-  loss_ = outcome.loss_sum / static_cast<double>(std::max<int64_t>(outcome.samples, 1));
+  exposed_ += ToSeconds(ended - computed);
+  accounts_.training += waited + ended - started;
+  ++accounts_.steps;
+  accounts_.step_seconds.push_back(ToSeconds(waited + ended - started));
+}
+
+// Where the run stands after this step: what all workers did of it, or what rank 0 has been told.
+void Trainer::Follow(const StepOutcome& outcome) {
+  if (synchronous_) {
+    loss_ = outcome.loss_sum / static_cast<double>(std::max<int64_t>(outcome.samples, 1));
+    MoveTo(position_.samples_applied + outcome.samples);
+  } else {
+    const Rest::Told told = exchange_->told();
+    if (told.samples_applied <= position_.samples_applied) return Say(Doing::kTraining);
+    loss_ = told.loss_sum / static_cast<double>(std::max<int64_t>(told.samples, 1));
+    MoveTo(told.samples_applied);
+  }
   Say(Doing::kTraining);
+  Log();
+}
+
+void Trainer::MoveTo(int64_t samples_applied) {
+  position_.samples_applied = samples_applied;
+  position_.step = rule_.StepsOf(samples_applied);
+  position_.epoch = samples_applied / rule_.epoch_samples;
 }
 
 void Trainer::Log() {
-  outputs_.Step({Here(), loss_, exchange_->learning_rate(), accounts_.samples_per_second(),
-                 exposed_, RunEnds()});
+  const double epochs =
+      static_cast<double>(position_.samples_applied) / static_cast<double>(rule_.epoch_samples);
+  const double before =
+      epochs - static_cast<double>(config_.batch) / static_cast<double>(rule_.epoch_samples);
+  const double applied = static_cast<double>(position_.samples_applied - first_.samples_applied);
+  outputs_.Step({Here(), loss_, learning_rate_.At(std::max(before, 0.0)),
+                 applied / std::max(ToSeconds(accounts_.training), 1e-9), exposed_, RunEnds()});
 }
 
-void Trainer::EvaluateIfDue() {
+// What is due when nothing is in flight; an exit code when the run is over.
+std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
+  MoveTo(state.samples_applied);
+  if (!state.finite) {
+    exchange_->Collect(false);
+    return Diverge();
+  }
+  const bool evaluate = EvaluationDue(), save = CheckpointDue(state.stop);
+  if (evaluate || save || state.stop || RunEnds()) exchange_->Collect(save);
+  if (evaluate) Evaluate();
+  if (save) SaveCheckpoint();
+  rested_ = position_;
+  if (RunEnds()) return ExitCode::kDone;
+  if (state.stop) return ExitCode::kStopped;
+  return std::nullopt;
+}
+
+bool Trainer::EvaluationDue() const {
   const int64_t every = config_.evaluate_every_epochs;
-  const bool epoch_due = every > 0 && EpochEnds() && position_.epoch % every == 0;
-  if (!RunEnds() && !epoch_due) return;
+  return RunEnds() || (every > 0 && position_.epoch / every > rested_.epoch / every);
+}
+
+bool Trainer::CheckpointDue(bool stop) const {
+  const RunConfig::Checkpoint& when = config_.checkpoint;
+  if (position_.samples_applied == saved_samples_) return false;
+  const auto passed = [](int64_t every, int64_t before, int64_t now) {
+    return every > 0 && now / every > before / every;
+  };
+  return stop || RunEnds() || passed(when.every_epochs, rested_.epoch, position_.epoch) ||
+         passed(when.every_steps, rested_.step, position_.step);
+}
+
+void Trainer::Evaluate() {
   const Nanos started = WallNow();
   Say(Doing::kEvaluating);
-  const Blob weights = exchange_->weights();
-  const std::vector<BlockResult> mine = EvaluateBlocks(
-      *net_, *dataset_, Split::kTest, weights.f32(), state_.f32(), transport_.rank(), workers());
+  std::vector<BlockResult> mine;
+  if (HasWorker()) {
+    const Blob weights = exchange_->weights();
+    mine = EvaluateBlocks(*net_, *dataset_, Split::kTest, weights.f32(), state_.f32(),
+                          transport_.rank(), workers());
+  }
   exchange_->AtRest([&](Transport& transport) { test_ = JoinEvaluations(transport, mine); });
   outputs_.Evaluated(Here(), *test_, ToSeconds(WallNow() - started));
 }
 
-void Trainer::CheckpointIfDue(bool stop) {
-  const RunConfig::Checkpoint& when = config_.checkpoint;
-  const bool epoch_due =
-      when.every_epochs > 0 && EpochEnds() && position_.epoch % when.every_epochs == 0;
-  const bool step_due = when.every_steps > 0 && position_.step % when.every_steps == 0;
-  if (!stop && !RunEnds() && !epoch_due && !step_due) return;
+void Trainer::SaveCheckpoint() {
   Say(Doing::kCheckpointing);
   outputs_.Save(Here(), position_, {*graph_, plan_, *exchange_, state_.f32()});
+  saved_samples_ = position_.samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
   exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });
 }
@@ -245,12 +329,15 @@ void Trainer::CheckpointIfDue(bool stop) {
 // Names where the first NaN or infinity of the backward pass is; every rank has the same sums.
 ExitCode Trainer::Diverge() {
   std::string where = "the loss";
-  const float* gradients = exchange_->gradients();
+  const Blob weights = exchange_->weights();
   for (const ArenaEntry& entry : graph_->weights().entries) {
-    const bool finite = std::all_of(gradients + entry.range.begin, gradients + entry.range.end,
-                                    [](float g) { return std::isfinite(g); });
-    if (finite) continue;
-    where = "the gradient of " + entry.name;
+    const auto finite = [&entry](const float* arena) {
+      return std::all_of(arena + entry.range.begin, arena + entry.range.end,
+                         [](float x) { return std::isfinite(x); });
+    };
+    const bool bad_gradient = HasWorker() && !finite(exchange_->gradients());
+    if (!bad_gradient && finite(weights.f32())) continue;
+    where = (bad_gradient ? "the gradient of " : "the weights of ") + entry.name;
     break;
   }
   outputs_.Diverged(position_, fmt::format("step {}: NaN or infinity in {} (loss {})",
@@ -265,8 +352,9 @@ std::string_view StatusOf(ExitCode code) {
 
 Summary Trainer::Summarize(ExitCode code) {
   Summary summary;
-  const RankReport mine{position_.step - first_step_, accounts_.compute, exchange_->stats()};
-  exchange_->AtRest([&](Transport& transport) { GatherReports(transport, mine, summary); });
+  const RankReport mine{accounts_.steps, accounts_.compute, exchange_->stats()};
+  exchange_->AtRest(
+      [&](Transport& transport) { GatherReports(transport, mine, workers(), summary); });
   if (!root()) return summary;
   DescribeRun(config_, *graph_, plan_, summary);
   summary.status = StatusOf(code);
@@ -276,7 +364,9 @@ Summary Trainer::Summarize(ExitCode code) {
   summary.steps = samples / static_cast<double>(config_.batch);
   summary.seconds = ToSeconds(WallNow() - accounts_.begun);
   if (accounts_.training > 0) {
-    summary.samples_per_second = accounts_.samples_per_second();
+    summary.samples_per_second =
+        static_cast<double>(position_.samples_applied - first_.samples_applied) /
+        ToSeconds(accounts_.training);
     summary.step_seconds = StepSecondsOf(accounts_.step_seconds);
     summary.train_loss = loss_;
   }

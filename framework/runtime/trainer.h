@@ -12,18 +12,19 @@
 namespace dtrain {
 
 struct TrainRequest {
-  std::string resume = "none";   // none, auto, PATH
-  std::string weights;           // start from these weights, not from the initialisers; "" = no
+  std::string resume = "none";  // none, auto, PATH
+  std::string weights;          // start from these weights, not from the initialisers; "" = no
 };
 
 struct TrainResult {
-  ExitCode code = ExitCode::kDone;   // kDone, kStopped or kDiverged
-  Summary summary;                   // complete on rank 0
+  ExitCode code = ExitCode::kDone;  // kDone, kStopped or kDiverged
+  Summary summary;                  // complete on rank 0
 };
 
-// Trains.  All ranks call it with the same config; `transport` is used by one thread at a time until
-// it returns.  A stop signal ends it with kStopped and a checkpoint; NaN or infinity with kDiverged,
-// on all ranks at the same step.  Everything else that goes wrong is an exception of this rank alone.
+// Trains.  All ranks call it with the same config; `transport` is used by one thread at a time
+// until it returns.  A stop signal ends it with kStopped and a checkpoint; NaN or infinity with
+// kDiverged, on all ranks at the same step.  Everything else that goes wrong is an exception of
+// this rank alone.
 TrainResult Train(const RunConfig& config, const TrainRequest& request, Transport& transport);
 
 }  // namespace dtrain

@@ -1,5 +1,7 @@
 #include "framework/runtime/training_step.h"
 
+#include <algorithm>
+
 #include "framework/device/cpu/threads.h"
 #include "framework/strategies/inline_exchange.h"
 #include "framework/strategies/threaded_exchange.h"
@@ -18,9 +20,8 @@ class ReadyToExchange : public GradientSink {
 
 }  // namespace
 
-StepResult ForwardBackward(Net& net, Exchange& exchange, const Batch& batch, float* state,
-                           uint64_t seed) {
-  const Blob weights = exchange.Begin();
+StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
+                           float* state, uint64_t seed) {
   ReadyToExchange sink(exchange);
   NetInput input;
   input.fields = batch.fields;
@@ -32,32 +33,46 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, const Batch& batch, flo
   return net.Step(weights.f32(), exchange.gradients(), state, input, &sink);
 }
 
+Placement PlacementOf(const RunConfig& config) {
+  return {static_cast<int>(config.workers), config.strategy->servers(),
+          config.strategy->colocated()};
+}
+
+RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
+  RestRule rule{.epoch_samples = epoch_samples,
+                .batch = config.batch,
+                .evaluate_every_epochs = config.evaluate_every_epochs,
+                .checkpoint_every_epochs = config.checkpoint.every_epochs,
+                .checkpoint_every_steps = config.checkpoint.every_steps,
+                .last_samples = config.epochs * epoch_samples};
+  if (config.max_steps > 0) {
+    rule.last_samples = std::min(rule.last_samples, rule.SamplesOf(config.max_steps));
+  }
+  return rule;
+}
+
 std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const Graph& graph,
                                        const ExecutionPlan& plan, const StartPoint& start,
-                                       int64_t epoch_samples, Transport& transport) {
-  const auto make_driver = [&](Collective* collective) {
-    DriverOptions options;
-    options.solver = config.solver;
-    options.epochs = static_cast<double>(config.epochs);
-    options.epoch_samples = epoch_samples;
-    options.samples_applied = start.position.samples_applied;
-    options.workers = transport.size();
-    auto actor = config.strategy->MakeWorker(plan.buckets, config.solver.clip_norm > 0);
-    auto driver = std::make_unique<Driver>(std::move(actor), graph.weights(), std::move(options), collective);
-    driver->Restore(start.weights, start.solver);
-    return driver;
-  };
-  if (transport.size() == 1) {
-    return std::make_unique<InlineExchange>(make_driver(nullptr), transport);
-  }
-  const auto make_parts = [&](Transport& owned) {
-    FlushDenormals();
-    ThreadedExchange::Parts parts;
-    parts.collective = MakeCollective(plan.collective, owned, {.chunk_bytes = plan.chunk_bytes});
-    parts.driver = make_driver(parts.collective.get());
-    return parts;
-  };
-  return std::make_unique<ThreadedExchange>(transport, make_parts, config.stall_seconds);
+                                       const RestRule& rule, Transport& transport) {
+  RankSetup setup;
+  setup.layout = &graph.weights();
+  setup.strategy = config.strategy.get();
+  setup.actors = {PlacementOf(config), graph.weights().size(), plan.buckets,
+                  config.solver.clip_norm > 0};
+  setup.driver.solver = config.solver;
+  setup.driver.epochs = static_cast<double>(config.epochs);
+  setup.driver.epoch_samples = rule.epoch_samples;
+  setup.driver.samples_applied = start.position.samples_applied;
+  setup.driver.placement = setup.actors.placement;
+  setup.driver.rank = transport.rank();
+  setup.rule = rule;
+  setup.collective = plan.collective;
+  setup.chunk_bytes = plan.chunk_bytes;
+  setup.record = config.record;
+  setup.weights = start.weights;
+  setup.solver = &start.solver;
+  if (transport.size() == 1) return std::make_unique<InlineExchange>(setup, transport);
+  return std::make_unique<ThreadedExchange>(transport, setup, config.stall_seconds, FlushDenormals);
 }
 
 }  // namespace dtrain

@@ -13,15 +13,21 @@
 
 namespace dtrain {
 
-// Exchange::Begin, the net's step with every gradient announced, and the weights let go, so that the
-// update may happen in place; Exchange::End is the caller's.
-StepResult ForwardBackward(Net& net, Exchange& exchange, const Batch& batch, float* state,
-                           uint64_t seed);
+// The net's step with every gradient announced, and the weights let go, so that the update may
+// happen in place.  Exchange::Begin and End are the caller's.
+StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
+                           float* state, uint64_t seed);
 
-// The exchange of the config's strategy for this rank: inline for one worker, with an exchange
-// thread that owns the transport for several.
+// Which ranks are workers and servers.
+Placement PlacementOf(const RunConfig& config);
+
+// When the run pauses; `epoch_samples` is the size of the training set.
+RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples);
+
+// The exchange of the config's strategy for this rank: inline for one rank, with an exchange thread
+// that owns the transport for several.  `graph` outlives it.
 std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const Graph& graph,
                                        const ExecutionPlan& plan, const StartPoint& start,
-                                       int64_t epoch_samples, Transport& transport);
+                                       const RestRule& rule, Transport& transport);
 
 }  // namespace dtrain

@@ -1,45 +1,109 @@
-// Actor: one participant of a protocol (a worker, a server, ...) as a pure state machine - events in,
-// effects out.
+// Actor: one participant of a protocol (a worker, a server, ...) as a pure state machine - events
+// in, effects out.
 //
-// An actor does no I/O, reads no clock, starts no thread, sees no float and never asks whether it is
-// simulated.  A Driver calls its On... functions one at a time and carries the effects out in order.
-// Its whole state is a small struct, so saving it saves the protocol.
+// An actor does no I/O, reads no clock, starts no thread, sees no float of a vector and never asks
+// whether it is simulated.  A Driver calls its On... functions one at a time and carries the
+// effects out in the order in which they were asked for.  The actor's struct (Visit) and its named
+// vectors are its whole state: saving them saves the protocol.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "framework/core/range.h"
+#include "framework/core/state_visitor.h"
+#include "framework/core/time.h"
+#include "framework/strategies/message.h"
+#include "framework/strategies/report.h"
 
 namespace dtrain {
 
-// What an actor may ask for.  Ranges are pieces of the gradient and weight arenas.
+// Index into the actor's Vectors().
+using VectorId = int;
+constexpr VectorId kNoVector = -1;
+constexpr VectorId kArrived = -2;  // what came with the message that is being handled
+
+enum class VectorRole {
+  kGradient,  // a worker's: written by the backward pass
+  kWeights,   // a worker's: what it computes with; begins as the model's weights
+  kMaster,    // weights that Apply updates, the solver's state beside them; begin as the model's.
+              // In a worker without kWeights also what it computes with.
+  kPlain,     // anything else; begins empty, which counts as zeros
+};
+
+struct VectorSpec {
+  std::string name;  // "weights", "sum", ...
+  VectorRole role = VectorRole::kPlain;
+  Range range;  // of the arena
+};
+
+// A vector that rides with a message: all of it, or the part within `range`.
+struct Payload {
+  VectorId vector = kNoVector;
+  Range range = {};  // empty: all of it
+};
+
+// One solver step on the master's weights.
+struct Update {
+  VectorId gradient = kNoVector;  // a vector of the actor, or kArrived
+  Range range = {};               // empty: all of the gradient's
+  double lr_factor = 1;           // times the schedule's rate; staleness damping, q/W
+  int64_t samples = 0;            // behind this gradient: the schedule follows their sum
+};
+
+// What an actor may ask for.  Ranges are pieces of the arena.  Effects on vectors and Sends happen
+// in order; a Send takes the version that the vector then has, so changing the vector afterwards is
+// safe.
 class Effects {
  public:
   virtual ~Effects() = default;
 
-  // The worker's next step may start with the newest weights.
-  virtual void StartStep() = 0;
-  // Sum this range of the gradient over all workers; OnReduced follows.  How (ordered, ring, ...) is
-  // the collective's business.
+  // --- a worker's step
+  virtual void StartStep() = 0;                          // it may be computed now
+  virtual void EndStep(const StepOutcome& outcome) = 0;  // it is over
+  // Sum this range of the gradient over all workers; OnReduced follows.  How (ordered, ring, ...)
+  // is the collective's business.
   virtual void Reduce(Range range) = 0;
-  // Solver update of this range of the weights with the reduced gradient; OnApplied follows.
-  virtual void Apply(Range range) = 0;
-  // The worker's step is over: its weights are the next version.
-  virtual void EndStep() = 0;
+
+  // --- messages and time
+  virtual void Send(ActorId to, Message message, Payload payload = {}) = 0;
+  virtual void SetTimer(int timer, Nanos delay) = 0;  // OnTimer(timer) follows
+
+  // --- vectors
+  // `to` becomes `from`: by reference where `from` covers all of it, else its part is copied.
+  // `from` (when it is one of the actor's) is empty afterwards.
+  virtual void Take(VectorId to, VectorId from = kArrived) = 0;
+  virtual void Add(VectorId to, VectorId from, double factor = 1) = 0;  // to += factor * from
+  virtual void Blend(VectorId to, VectorId from,
+                     double share) = 0;  // to = (1-share) to + share from
+  virtual void Apply(const Update& update) = 0;
+  virtual void Clear(VectorId vector) = 0;  // zeros
 };
 
 class Actor {
  public:
   virtual ~Actor() = default;
 
-  virtual void OnBegin(Effects& effects) = 0;                  // the trainer wants to start a step
-  virtual void OnReady(Range range, Effects& effects) = 0;     // a gradient is final (backward order)
-  virtual void OnReduced(Range range, Effects& effects) = 0;
-  virtual void OnApplied(Range range, Effects& effects) = 0;
+  virtual std::vector<VectorSpec> Vectors() const = 0;
 
-  // One line for the stall report: "allreduce: step 815, 2 of 3 buckets reduced, 1 in flight".
+  // --- what happens to a worker
+  virtual void OnBegin(Effects&) {}                   // the trainer wants to start a step
+  virtual void OnReady(Range, Effects&) {}            // a gradient is final (backward order)
+  virtual void OnEnd(const StepReport&, Effects&) {}  // all of the step's gradient is final
+  virtual void OnReduced(Range, Effects&) {}
+  // The last range's reduction carries the reports of all workers.
+  virtual void OnOutcome(const StepOutcome&, Effects&) {}
+
+  // --- what happens to anybody
+  virtual void OnMessage(ActorId, const Message&, Effects&) {}
+  virtual void OnTimer(int, Effects&) {}
+
+  virtual void Visit(StateVisitor& visitor) = 0;
+  // One line for the stall report: "ps_ssp server 0: clocks 815 815 813 811, waiting {0, 1}".
   virtual std::string Describe() const = 0;
+  // Adds what it has counted so far.
+  virtual void Report(ProtocolReport&) const {}
 };
 
 }  // namespace dtrain

@@ -1,11 +1,17 @@
-// Driver: carries out one worker actor's effects - reductions on a Collective, solver updates on the
-// weights - and turns their ends into events.
+// Driver: carries out what the actors of one rank ask for, and turns what comes of it into events.
 //
-// It owns the vectors of the worker: the gradient arena, the weights (Blob versions) and the solver
-// state.  Long work is done in slices of 1 MB, so that whoever polls it can poll the network in
-// between.  One thread calls a Driver (the exchange thread, or the trainer when there is one worker).
+// It stands on three seams - Mail (letters between ranks), Collective (sums over all workers) and
+// Clock - and never knows whether they are real or simulated.  It owns the vectors of its actors
+// and the solver's state beside their master weights.
+//
+// Effects on vectors and Sends wait in one queue and are carried out in order, in slices of 1 MB,
+// so that whoever polls it can poll the network in between; events reach the actors meanwhile.  One
+// thread calls a Driver (the exchange thread, the trainer's when there is one rank, the simulator).
 #pragma once
 
+#include <deque>
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <span>
@@ -13,97 +19,166 @@
 #include <vector>
 
 #include "framework/comm/collective.h"
+#include "framework/core/clock.h"
 #include "framework/core/layout.h"
-#include "framework/device/blob.h"
-#include "framework/device/buffer.h"
 #include "framework/solver/solver.h"
 #include "framework/strategies/actor.h"
-#include "framework/strategies/exchange.h"
+#include "framework/strategies/event_log.h"
+#include "framework/strategies/placement.h"
+#include "framework/strategies/vectors.h"
 
 namespace dtrain {
 
 struct DriverOptions {
   SolverConfig solver;
-  double epochs = 1;             // of the whole run, for the schedule
+  double epochs = 1;  // of the whole run, for the schedule
   int64_t epoch_samples = 1;
-  int64_t samples_applied = 0;   // at the start: > 0 after a resume
-  int workers = 1;
+  int64_t samples_applied = 0;  // at the start: > 0 after a resume
+  Placement placement;
+  Rank rank = 0;
+  bool ghost = false;  // sizes only: no arithmetic
 };
 
-class Driver : public Effects {
+class Driver {
  public:
-  // `layout` outlives the driver.  `collective` is null for one worker.
-  Driver(std::unique_ptr<Actor> actor, const ArenaLayout& layout, DriverOptions options,
-         Collective* collective);
+  // What the driver stands on.  Mail is null where no other rank has an actor to talk to, the
+  // collective where there is one worker or the strategy uses none.
+  struct Seams {
+    Mail* mail = nullptr;
+    Collective* collective = nullptr;
+    const Clock* clock = nullptr;
+    BlobPools* pools = nullptr;  // null in a ghost run
+    EventLog* record = nullptr;  // notes every event; null: nobody wants to know
+  };
 
-  // Sets weights and solver vectors by name (absent ones are zero); before the first step.
-  void Restore(const std::vector<float>& weights,
+  // `layout` and the seams outlive the driver.
+  Driver(const ArenaLayout& layout, DriverOptions options, const Seams& seams);
+  ~Driver();
+
+  // Before the first step.  A rank has at most one worker.
+  void AddActor(ActorId id, std::unique_ptr<Actor> actor);
+
+  // Sets the model's weights in every vector that begins with them, and the solver's vectors by
+  // name (absent ones are zero), from arenas of the whole layout.
+  void Restore(std::span<const float> weights,
                const std::map<std::string, std::vector<float>>& solver);
 
-  // The trainer's events.
+  // --- the step of this rank's worker
+  bool HasWorker() const { return worker_ >= 0; }
   void Begin();
-  void Ready(Range range) { actor_->OnReady(range, *this); }
-  // The last Ready of a step: the report rides behind it.
+  void Ready(Range range);
+  // The last Ready of a step: all of its gradient is final.
   void ReadyLast(Range range, const StepReport& report);
   bool IsLast(Range range) const { return range.end == layout_.size(); }
+  bool StepStarted() const { return started_; }
+  bool StepEnded() const { return ended_; }
+  const StepOutcome& outcome() const { return outcome_; }
+  // What the worker computes with, and where the backward pass writes.
+  Blob weights();
+  float* gradients();
+
+  // --- rest (rest.h).  While withheld, no step starts.
+  void Withhold(bool withheld);
+  bool withheld() const { return withheld_; }
+  // Letters between actors so far; a letter within the rank counts as both.
+  int64_t letters_sent() const { return letters_sent_; }
+  int64_t letters_received() const { return letters_received_; }
+  // False once an update here, or one that a letter comes behind, has written a NaN or an infinity.
+  bool finite() const { return finite_; }
+  // Letters to the driver itself.
+  void OnService(std::function<void(const Letter&)> handler) { service_ = std::move(handler); }
+  void SendService(Rank to, Message message);
 
   // Moves everything along a little; true when something moved.
   bool Progress();
-  bool Busy() const { return !reducing_.empty() || !applying_.empty(); }
-  bool StepStarted() const { return started_; }
-  bool StepEnded() const { return ended_; }
-  StepOutcome outcome() const { return outcome_; }
+  // There is something to move along, now or when others have done their part.
+  bool Busy() const;
+  bool Idle() const { return operations_.empty() && local_.empty() && !MailBusy(); }
+  // Bytes that the operation in front touches, for who charges for it (the simulator).
+  int64_t OperationBytes() const;
+  bool HasOperation() const { return !operations_.empty(); }
+  // The earliest timer; negative when there is none.
+  Nanos NextTimer() const { return timers_.empty() ? -1 : timers_.begin()->first; }
 
-  float* gradients() { return gradients_.f32(); }
-  const Blob& weights() const { return weights_; }
-  std::span<float* const> solver_state() const { return state_; }
-  double learning_rate() const { return lr_; }
+  // --- the masters of this rank, at rest
+  struct Master {
+    ActorId actor;
+    Range range;
+    Blob weights;
+    std::vector<float*> solver_state;  // in the solver's StateNames() order, of `range`
+  };
+  std::vector<Master> Masters();
+  int solver_vectors() const {
+    return static_cast<int>(options_.solver.solver->StateNames().size());
+  }
+
   Collective::Traffic traffic() const;
-  std::string Describe() const;
-
-  // Effects
-  void StartStep() override;
-  void Reduce(Range range) override;
-  void Apply(Range range) override;
-  void EndStep() override;
+  ProtocolReport Report() const;
+  std::string Describe() const;  // every actor of this rank, joined by "; "
+  const Actor& actor(ActorId id) const;
+  void Visit(StateVisitor& visitor);
 
  private:
-  // The report rides behind the last gradient in these extra elements of the arena.
+  // The report of a step rides behind the last gradient in these extra elements of the arena.
   enum Tail { kSamples, kLoss, kStop, kTailSize };
+
+  struct Hosted;
+  struct Operation;
+  class Port;
 
   struct Reduction {
     int64_t ticket;
     Range range;
   };
 
-  bool ProgressReductions();
-  bool ProgressUpdates();
-  void UpdateSlice(Range slice);
-  void ReadTail();
+  Hosted& HostedBy(ActorId id) const;
+  Hosted& WorkerHost() const;
+  bool MailBusy() const { return mail_ != nullptr && mail_->Busy(); }
 
-  const std::unique_ptr<Actor> actor_;
+  bool DeliverLetter();
+  void Deliver(const Letter& letter);
+  bool ProgressReductions();
+  bool FireTimers();
+  void Note(EventKind kind, ActorId actor, ActorId from = kService);
+
+  bool RunSlice();
+  void Run(Operation& operation);
+  void Send(Operation& operation);
+  void Take(Operation& operation);
+  void AddSlice(Operation& operation, Range slice);
+  void ApplySlice(Operation& operation, Range slice);
+  void BeginUpdate(Operation& operation);
+  void EndUpdate(Operation& operation);
+  void EndStep(const StepOutcome& outcome);
+  void ClipAtWorker(const StepReport& report);
+  StepOutcome ReadTail() const;
+
   const ArenaLayout& layout_;
   const DriverOptions options_;
   const LearningRate learning_rate_;
+  Mail* const mail_;
   Collective* const collective_;
+  const Clock* const clock_;
+  BlobPools* const pools_;
+  EventLog* const record_;
 
-  Buffer gradients_;                 // layout_.size() + kTailSize
-  std::unique_ptr<BlobPool> pool_;
-  Blob weights_;                     // current version
-  Blob next_;                        // being written; empty until the step's first update
-  std::vector<Buffer> state_memory_;
-  std::vector<float*> state_;
+  std::vector<std::unique_ptr<Hosted>> hosted_;
+  int worker_ = -1;  // index into hosted_
+  std::list<Operation> operations_;
+  std::deque<Letter> local_;  // from actors of this rank to actors of this rank
+  std::multimap<Nanos, std::pair<ActorId, int>> timers_;
+  std::deque<Reduction> reducing_;  // in the order they were started
+  std::function<void(const Letter&)> service_;
 
-  std::vector<Reduction> reducing_;  // in the order they were started
-  std::vector<Range> applying_;      // in order; the first one shrinks slice by slice
-  Range applying_whole_;             // the first one as it was asked for
+  bool withheld_ = false;
+  bool start_pending_ = false;  // admitted while withheld
+  bool waiting_ = false;        // begun, not started
   bool started_ = false;
-  bool ended_ = false;
-  int64_t samples_applied_;
-  double lr_ = 0;
-  float gradient_scale_ = 1;
+  bool ended_ = true;
   bool finite_ = true;
   StepOutcome outcome_;
+  int64_t letters_sent_ = 0;
+  int64_t letters_received_ = 0;
 };
 
 }  // namespace dtrain

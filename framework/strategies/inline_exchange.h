@@ -1,29 +1,32 @@
-// InlineExchange: one worker, no network, no thread - every event is handled where it arises.
+// InlineExchange: one rank, no network, no thread - every event is handled where it arises.
 #pragma once
 
-#include "framework/strategies/driver.h"
+#include "framework/strategies/exchange.h"
+#include "framework/strategies/rank_parts.h"
 
 namespace dtrain {
 
 class InlineExchange : public Exchange {
  public:
   // `transport` has one rank and is only for AtRest.
-  InlineExchange(std::unique_ptr<Driver> driver, Transport& transport)
-      : driver_(std::move(driver)), transport_(transport) {}
+  InlineExchange(const RankSetup& setup, Transport& transport);
 
-  Blob Begin() override;
-  float* gradients() override { return driver_->gradients(); }
+  Turn Begin(int64_t samples) override;
+  float* gradients() override { return parts_.driver->gradients(); }
   void Ready(Range range) override;
   StepOutcome End(const StepReport& report) override;
   void AtRest(const std::function<void(Transport&)>& work) override { work(transport_); }
-  Blob weights() override { return driver_->weights(); }
-  std::span<float* const> solver_state() override { return driver_->solver_state(); }
-  double learning_rate() const override { return driver_->learning_rate(); }
-  ExchangeStats stats() const override { return {}; }
+  void Collect(bool with_solver) override { parts_.model->Collect(transport_, with_solver); }
+  Blob weights() override { return parts_.model->weights(); }
+  std::span<float* const> solver_state() override { return parts_.model->solver_state(); }
+  void Leave() override;
+  Rest::Told told() const override { return parts_.rest->told(); }
+  ExchangeStats stats() const override { return {{}, 0, parts_.driver->Report()}; }
+  const EventLog& record() const override { return parts_.log; }
 
  private:
-  std::unique_ptr<Driver> driver_;
   Transport& transport_;
+  RankParts parts_;
   Range last_;
 };
 

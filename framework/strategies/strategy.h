@@ -12,28 +12,40 @@
 #include "framework/config/reader.h"
 #include "framework/core/registry.h"
 #include "framework/strategies/actor.h"
+#include "framework/strategies/placement.h"
 
 namespace dtrain {
 
-// What a strategy may know of the model: the gradient pieces in the order the backward pass finishes
-// them (one a layer), contiguous and ascending.
+// What a strategy may know of the model: the gradient pieces in the order the backward pass
+// finishes them (one a layer), contiguous and ascending.
 struct GradientPieces {
   std::vector<Range> ranges;
   int64_t total() const { return ranges.empty() ? 0 : ranges.back().end; }
+};
+
+// What an actor is made from.
+struct ActorSetup {
+  Placement placement;
+  int64_t size = 0;            // of the arena, elements
+  std::vector<Range> buckets;  // of the plan
+  bool whole_update = false;   // the solver needs the whole gradient at once (clipping)
 };
 
 class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  virtual void Configure(config::Reader& reader) = 0;   // its keys in section `strategy`
+  virtual void Configure(config::Reader& reader) = 0;  // its keys in section `strategy`
+
+  // All workers end the same step together, on equal weights; else each takes its own mini-batches.
+  virtual bool synchronous() const = 0;
+  virtual int servers() const { return 0; }
+  virtual bool colocated() const { return false; }
 
   // The ranges that are sent together, by declaration order and bytes, never by arrival time.
   virtual std::vector<Range> Buckets(const GradientPieces& pieces) const = 0;
 
-  // The worker's actor.  `whole_update`: the solver needs the whole gradient at once (clipping).
-  virtual std::unique_ptr<Actor> MakeWorker(const std::vector<Range>& buckets,
-                                            bool whole_update) const = 0;
+  virtual std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const = 0;
 };
 
 struct StrategyEntry {
@@ -45,6 +57,7 @@ using StrategyRegistry = Registry<StrategyEntry>;
 
 }  // namespace dtrain
 
-#define DTRAIN_STRATEGY(name, Class, help_text)                                                   \
-  [[maybe_unused]] static const bool Class##_strategy_registered = ::dtrain::StrategyRegistry::Add( \
-      name, {[] { return std::unique_ptr<::dtrain::Strategy>(new Class); }, help_text})
+#define DTRAIN_STRATEGY(name, Class, help_text)                    \
+  [[maybe_unused]] static const bool Class##_strategy_registered = \
+      ::dtrain::StrategyRegistry::Add(                             \
+          name, {[] { return std::unique_ptr<::dtrain::Strategy>(new Class); }, help_text})

@@ -1,21 +1,50 @@
 #include "framework/strategies/threaded_exchange.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "framework/comm/backoff.h"
 #include "framework/core/error.h"
 
 namespace dtrain {
+namespace {
 
-ThreadedExchange::ThreadedExchange(Transport& transport, std::function<Parts(Transport&)> make,
-                                   double stall_seconds)
-    : transport_(transport), stall_(FromSeconds(stall_seconds)) {
-  thread_ = std::thread([this, make = std::move(make)] {
+constexpr Nanos kAskFor = 3'000'000'000;  // how long a stalled rank waits for answers
+constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank looks for questions
+
+// "What do your actors wait for?"
+struct Ask {
+  static constexpr int kKind = 201;
+  template <class F>
+  void Fields(F&&) {}
+};
+
+struct State {
+  static constexpr int kKind = 202;
+  std::vector<int64_t> text;  // a word a character: stall reports are rare and short
+  template <class F>
+  void Fields(F&& field) {
+    field(text);
+  }
+};
+
+}  // namespace
+
+ThreadedExchange::ThreadedExchange(Transport& transport, const RankSetup& setup,
+                                   double stall_seconds, std::function<void()> on_thread)
+    : transport_(transport),
+      placement_(setup.actors.placement),
+      whole_{0, setup.layout->size()},
+      stall_(FromSeconds(stall_seconds)) {
+  thread_ = std::thread([this, &setup, on_thread = std::move(on_thread)] {
     try {
-      parts_ = make(transport_);
+      on_thread();
+      parts_ = std::make_unique<RankParts>(setup, transport_);
+      parts_->driver->OnService([this](const Letter& letter) { OnService(letter); });
       Publish();
       Run();
     } catch (...) {
@@ -41,6 +70,8 @@ ThreadedExchange::~ThreadedExchange() {
   thread_.join();
 }
 
+// ------------------------------------------------------------------ the trainer's thread
+
 // Waits until `condition` holds, or throws what ended the exchange thread.
 template <class Condition>
 void ThreadedExchange::WaitFor(Condition condition) {
@@ -49,22 +80,27 @@ void ThreadedExchange::WaitFor(Condition condition) {
   if (error_ != nullptr) std::rethrow_exception(error_);
 }
 
-Blob ThreadedExchange::Begin() {
+Turn ThreadedExchange::Begin(int64_t samples) {
+  const Nanos start = WallNow();
   {
     const std::lock_guard lock(mutex_);
-    posted_.begin = true;
+    posted_.begin = placement_.IsWorker(transport_.rank());
+    posted_.samples = samples;
     started_ = ended_ = false;
     for_thread_.notify_one();
   }
-  WaitFor([this] { return started_; });
-  return parts_.driver->weights();
+  WaitFor([this] { return started_ || reached_; });
+  const std::lock_guard lock(mutex_);
+  if (reached_) return {.rest = true, .state = parts_->rest->state()};
+  stats_.exposed += WallNow() - start;
+  return {.weights = std::move(weights_)};
 }
 
 // The last range is sent by End, whose report rides behind it.
 void ThreadedExchange::Ready(Range range) {
   const std::lock_guard lock(mutex_);
   posted_.ready.push_back(range);
-  if (!parts_.driver->IsLast(range)) for_thread_.notify_one();
+  if (range.end != whole_.end) for_thread_.notify_one();
 }
 
 StepOutcome ThreadedExchange::End(const StepReport& report) {
@@ -77,8 +113,8 @@ StepOutcome ThreadedExchange::End(const StepReport& report) {
   }
   WaitFor([this] { return ended_; });
   const std::lock_guard lock(mutex_);
-  exposed_ += WallNow() - start;
-  return parts_.driver->outcome();
+  stats_.exposed += WallNow() - start;
+  return outcome_;
 }
 
 void ThreadedExchange::AtRest(const std::function<void(Transport&)>& work) {
@@ -91,45 +127,97 @@ void ThreadedExchange::AtRest(const std::function<void(Transport&)>& work) {
   WaitFor([this] { return !working_; });
 }
 
+void ThreadedExchange::Collect(bool with_solver) {
+  AtRest([&](Transport& transport) { parts_->model->Collect(transport, with_solver); });
+}
+
+void ThreadedExchange::Leave() {
+  AtRest([this](Transport&) {
+    parts_->model->Drop();
+    parts_->rest->Leave();
+  });
+}
+
+Rest::Told ThreadedExchange::told() const {
+  const std::lock_guard lock(mutex_);
+  return told_;
+}
+
 ExchangeStats ThreadedExchange::stats() const {
   const std::lock_guard lock(mutex_);
-  return {traffic_, exposed_};
+  return stats_;
+}
+
+// ------------------------------------------------------------------ the exchange thread
+
+// Servers must hear, and so must workers that others may tell to pause.
+bool ThreadedExchange::Listens() const {
+  return placement_.servers > 0 && !parts_->rest->reached();
 }
 
 void ThreadedExchange::Run() {
   Backoff backoff;
   while (!taken_.quit) {
-    bool moved = TakeEvents();
-    moved |= parts_.driver->Progress();
+    const bool moved = Step();
     if (moved) {
       Publish();
       backoff.Reset();
-    } else if (parts_.driver->Busy()) {
-      backoff.Pause();
+    } else if (parts_->driver->Busy() || Listens()) {
+      Wait(backoff.NextSleep(WallNow()));
+    } else {
+      Wait(kIdleLook);
     }
     WatchForStall(moved);
   }
+  FinishSends();
+}
+
+// At rest letters wait: those who have left it may already be writing.
+bool ThreadedExchange::Step() {
+  bool moved = TakeEvents();
+  if (!parts_->rest->reached()) moved |= parts_->driver->Progress();
+  Driver& driver = *parts_->driver;
+  if (step_open_ && !step_running_ && driver.StepStarted()) {
+    step_running_ = true;
+    step_begin_ = WallNow();
+    parts_->rest->StepStarts(samples_);
+    moved = true;
+  }
+  if (step_running_ && driver.StepEnded()) {
+    step_open_ = step_running_ = step_closing_ = false;
+    longest_step_ = std::max(longest_step_, WallNow() - step_begin_);
+    parts_->rest->StepEnded(driver.outcome());
+    moved = true;
+  }
+  return moved;
+}
+
+void ThreadedExchange::Wait(Nanos sleep) {
+  if (sleep == 0) {
+    ::sched_yield();
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  for_thread_.wait_for(lock, std::chrono::nanoseconds(sleep), [this] { return AnyPosted(); });
 }
 
 // The last range alone is nothing to do yet.
 bool ThreadedExchange::AnyPosted() const {
   const size_t held = posted_.last ? 0 : 1;
   const bool ranges = !posted_.ready.empty() &&
-                      (posted_.ready.size() > held || !parts_.driver->IsLast(posted_.ready.back()));
+                      (posted_.ready.size() > held || posted_.ready.back().end != whole_.end);
   return posted_.begin || posted_.quit || posted_.work != nullptr || ranges;
 }
 
-// Sleeps while there are none and nothing is in flight.
 bool ThreadedExchange::TakeEvents() {
   {
-    std::unique_lock lock(mutex_);
-    if (!parts_.driver->Busy()) for_thread_.wait(lock, [this] { return AnyPosted(); });
+    const std::lock_guard lock(mutex_);
     if (!AnyPosted()) return false;
     std::swap(taken_, posted_);
     posted_.begin = posted_.quit = posted_.last = false;
     posted_.work = nullptr;
     posted_.ready.clear();
-    if (!taken_.last && !taken_.ready.empty() && parts_.driver->IsLast(taken_.ready.back())) {
+    if (!taken_.last && !taken_.ready.empty() && taken_.ready.back().end == whole_.end) {
       posted_.ready.push_back(taken_.ready.back());
       taken_.ready.pop_back();
     }
@@ -139,13 +227,17 @@ bool ThreadedExchange::TakeEvents() {
 }
 
 void ThreadedExchange::Handle(const Events& events) {
-  Driver& driver = *parts_.driver;
+  Driver& driver = *parts_->driver;
   if (events.begin) {
-    step_begin_ = WallNow();
-    driver.Begin();
+    if (!parts_->rest->reached()) {
+      driver.Begin();
+      step_open_ = true;
+    }
+    samples_ = events.samples;
   }
   for (const Range& range : events.ready) {
     if (driver.IsLast(range)) {
+      step_closing_ = true;
       driver.ReadyLast(range, events.report);
     } else {
       driver.Ready(range);
@@ -155,34 +247,112 @@ void ThreadedExchange::Handle(const Events& events) {
   (*events.work)(transport_);
   const std::lock_guard lock(mutex_);
   working_ = false;
+  reached_ = parts_->rest->reached();
 }
 
 void ThreadedExchange::Publish() {
+  Driver& driver = *parts_->driver;
   const std::lock_guard lock(mutex_);
-  const bool fresh = !posted_.begin;  // else the driver still speaks of the step before
-  const bool ended = fresh && parts_.driver->StepEnded();
-  if (ended && !ended_) longest_step_ = std::max(longest_step_, WallNow() - step_begin_);
   made_ = true;
-  started_ = fresh && parts_.driver->StepStarted();
-  ended_ = ended;
-  traffic_ = parts_.driver->traffic();
+  reached_ = parts_->rest->reached();
+  if (!posted_.begin) {  // else the driver still speaks of the step before
+    if (step_running_ && !started_) {
+      started_ = true;
+      weights_ = driver.weights();
+      gradients_ = driver.gradients();
+    }
+    if (!step_open_ && !ended_) {
+      ended_ = true;
+      outcome_ = driver.outcome();
+    }
+  }
+  told_ = parts_->rest->told();
+  stats_.traffic = driver.traffic();
+  if (reached_) stats_.protocol = driver.Report();
   for_trainer_.notify_one();
+}
+
+// Nobody may wait for what this rank has said last.
+void ThreadedExchange::FinishSends() {
+  Backoff backoff;
+  while (parts_->mail != nullptr && parts_->mail->Sending()) {
+    parts_->mail->Next();
+    backoff.Pause();
+  }
+}
+
+// ------------------------------------------------------------------ stalls
+
+void ThreadedExchange::OnService(const Letter& letter) {
+  if (letter.message.kind == Ask::kKind) {
+    const std::string text = parts_->driver->Describe();
+    parts_->driver->SendService(letter.from_rank, Pack(State{{text.begin(), text.end()}}));
+  } else if (letter.message.kind == State::kKind) {
+    const auto state = Unpack<State>(letter.message);
+    states_[letter.from_rank] = std::string(state.text.begin(), state.text.end());
+  } else {
+    parts_->rest->OnMessage(letter.from_rank, letter.message);
+  }
 }
 
 Nanos ThreadedExchange::StallLimit() const {
   return stall_ > 0 ? stall_ : std::max<Nanos>(FromSeconds(30), 20 * longest_step_);
 }
 
+// This rank needs something from others: an admission, a sum, an answer, the others' rest.
+bool ThreadedExchange::Expects() const {
+  if (parts_->rest->reached()) return false;
+  return parts_->driver->Busy() || step_closing_ || (step_open_ && !step_running_) ||
+         parts_->driver->withheld();
+}
+
 void ThreadedExchange::WatchForStall(bool moved) {
   const Nanos now = WallNow();
-  if (moved || !parts_.driver->Busy() || last_move_ == 0) {
+  if (moved || !Expects() || last_move_ == 0) {
     last_move_ = now;
-  } else if (now - last_move_ > StallLimit()) {
-    throw StalledError(
-        fmt::format("rank {} of {}: nothing has moved for {:.0f} s | {}", transport_.rank(),
-                    transport_.size(), ToSeconds(now - last_move_), parts_.driver->Describe()),
-        "a rank is gone or much slower; stall_seconds sets the limit");
+    return;
   }
+  if (now - last_move_ <= StallLimit()) return;
+  const int64_t letters = parts_->driver->letters_received();
+  AskAll();
+  if (parts_->driver->letters_received() != letters) return;
+  throw StalledError(
+      fmt::format("rank {} of {}: nothing has moved for {:.0f} s{}", transport_.rank(),
+                  transport_.size(), ToSeconds(now - last_move_), StatesOfAll()),
+      "a rank that does not answer is gone or hangs; stall_seconds sets the limit");
+}
+
+void ThreadedExchange::AskAll() {
+  states_.clear();
+  states_[transport_.rank()] = parts_->driver->Describe();
+  for (Rank rank = 0; rank < transport_.size(); ++rank) {
+    if (rank != transport_.rank()) parts_->driver->SendService(rank, Pack(Ask{}));
+  }
+  Backoff backoff;
+  const Nanos until = WallNow() + kAskFor;
+  while (static_cast<int>(states_.size()) < transport_.size() && WallNow() < until) {
+    if (!parts_->driver->Progress()) backoff.Pause();
+  }
+}
+
+std::string ThreadedExchange::StatesOfAll() const {
+  std::string lines;
+  for (Rank rank = 0; rank < transport_.size(); ++rank) {
+    const auto it = states_.find(rank);
+    std::string state;
+    if (it != states_.end()) {
+      state = it->second;
+    } else {
+      for (const ActorId actor : placement_.ActorsOf(rank)) {
+        state += placement_.IsWorker(actor)
+                     ? fmt::format("worker {}, ", actor)
+                     : fmt::format("server {}, ", placement_.ServerOf(actor));
+      }
+      state += "no answer";
+    }
+    lines += fmt::format("\n  rank {}: {}", rank, state);
+  }
+  return lines;
 }
 
 }  // namespace dtrain

@@ -1,86 +1,113 @@
-// ThreadedExchange: the exchange thread of a rank.  It owns the transport, the collective and the
-// driver; the trainer's thread posts events to it and waits for its answers.
+// ThreadedExchange: the exchange thread of a rank.  It owns the transport and everything that
+// speaks over it (RankParts); the trainer's thread posts events to it and waits for its answers.
 //
-// The thread sleeps while nothing is in flight, polls while something is, and backs off while nothing
-// moves.  When nothing has moved for `stall_seconds` (0: 20 times the longest step so far, at least
-// 30 s) the run ends with StalledError (exit 7) saying what this rank waits for.
+// The thread polls while something is in flight or others may write to this rank, and backs off
+// while nothing moves; a post of the trainer wakes it.  When nothing it waits for has moved for
+// `stall_seconds` (0: 20 times the longest step so far, at least 30 s) it asks every rank what its
+// actors wait for and ends the run with StalledError (exit 7), which says so for each and names
+// those that did not answer.
 #pragma once
 
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "framework/strategies/driver.h"
+#include "framework/comm/backoff.h"
+#include "framework/strategies/exchange.h"
+#include "framework/strategies/rank_parts.h"
 
 namespace dtrain {
 
 class ThreadedExchange : public Exchange {
  public:
-  struct Parts {  // made on the exchange thread, which then owns them
-    std::unique_ptr<Collective> collective;
-    std::unique_ptr<Driver> driver;
-  };
-
-  // `transport` outlives the exchange and is touched by its thread only until then.
-  ThreadedExchange(Transport& transport, std::function<Parts(Transport&)> make, double stall_seconds);
+  // `transport` outlives the exchange and is touched by its thread only until then.  `on_thread`
+  // runs first on that thread.
+  ThreadedExchange(
+      Transport& transport, const RankSetup& setup, double stall_seconds,
+      std::function<void()> on_thread = [] {});
   ~ThreadedExchange() override;
 
-  Blob Begin() override;
-  float* gradients() override { return parts_.driver->gradients(); }
+  Turn Begin(int64_t samples) override;
+  float* gradients() override { return gradients_; }
   void Ready(Range range) override;
   StepOutcome End(const StepReport& report) override;
   void AtRest(const std::function<void(Transport&)>& work) override;
-  Blob weights() override { return parts_.driver->weights(); }
-  std::span<float* const> solver_state() override { return parts_.driver->solver_state(); }
-  double learning_rate() const override { return parts_.driver->learning_rate(); }
+  void Collect(bool with_solver) override;
+  Blob weights() override { return parts_->model->weights(); }
+  std::span<float* const> solver_state() override { return parts_->model->solver_state(); }
+  void Leave() override;
+  Rest::Told told() const override;
   ExchangeStats stats() const override;
+  const EventLog& record() const override { return parts_->log; }
 
  private:
   // What the trainer has posted since the last look.
   struct Events {
     bool begin = false;
     bool quit = false;
-    bool last = false;                    // the last range is there, and so is the report
+    bool last = false;  // the last range is there, and so is the report
+    int64_t samples = 0;
     StepReport report;
     const std::function<void(Transport&)>* work = nullptr;
     std::vector<Range> ready;
   };
 
-  void Run();                             // the thread
-  bool TakeEvents();                      // true when there were some
-  bool AnyPosted() const;                 // with mutex_ held
+  void Run();  // the thread
+  bool Listens() const;
+  bool Step();
+  bool TakeEvents();
+  bool AnyPosted() const;  // with mutex_ held
   void Handle(const Events& events);
-  void Publish();                         // tells the trainer what has changed
+  void Wait(Nanos sleep);
+  void Publish();  // tells the trainer what has changed
+  void FinishSends();
+
+  void OnService(const Letter& letter);
+  bool Expects() const;
   void WatchForStall(bool moved);
   Nanos StallLimit() const;
+  void AskAll();
+  std::string StatesOfAll() const;
   template <class Condition>
   void WaitFor(Condition condition);
 
   Transport& transport_;
-  Nanos stall_;
-  Parts parts_;                  // exchange thread's; the trainer may read it at rest
+  const Placement placement_;
+  const Range whole_;
+  const Nanos stall_;
+  std::unique_ptr<RankParts> parts_;  // exchange thread's; the trainer may read it at rest
 
-  mutable std::mutex mutex_;     // guards all below
+  mutable std::mutex mutex_;  // guards all below
   std::condition_variable for_thread_;
   std::condition_variable for_trainer_;
   Events posted_;
   bool made_ = false;
   bool started_ = false;
   bool ended_ = false;
-  bool working_ = false;         // AtRest's work is not done
+  bool reached_ = false;  // rest
+  bool working_ = false;  // AtRest's work is not done
   std::exception_ptr error_;
-  Collective::Traffic traffic_;
-  Nanos exposed_ = 0;
+  Blob weights_;  // of the step that has started; the trainer takes it
+  float* gradients_ = nullptr;
+  StepOutcome outcome_;
+  Rest::Told told_;
+  ExchangeStats stats_;
 
   // The thread's own.
   Events taken_;
+  int64_t samples_ = 0;        // of the step that is begun
+  bool step_open_ = false;     // begun, not ended
+  bool step_running_ = false;  // started, not ended
+  bool step_closing_ = false;  // the trainer is done with it
   Nanos last_move_ = 0;
   Nanos step_begin_ = 0;
   Nanos longest_step_ = 0;
-  std::thread thread_;           // last: starts when all else is there
+  std::map<Rank, std::string> states_;  // answers to AskAll
+  std::thread thread_;                  // last: starts when all else is there
 };
 
 }  // namespace dtrain

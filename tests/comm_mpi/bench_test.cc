@@ -7,6 +7,7 @@
 
 #include "framework/cli/bench_allreduce.h"
 #include "framework/cli/bench_link.h"
+#include "framework/cli/link_stream.h"
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
 #include "tests/comm_mpi/mpi_fixture.h"
@@ -54,19 +55,53 @@ TEST(BenchAllreduce, HasNothingToCompareWithOverLocal) {
   });
 }
 
-TEST(BenchLink, PrintsALineForEachPeerAndSize) {
+TEST(BenchLink, PrintsALineForEachPeerAndSizeThenTheFit) {
   Transport& transport = SharedTransport();
   std::ostringstream out;
-  EXPECT_EQ(BenchLink(transport, {.sizes_bytes = {1, 100'000}, .samples = 3}, out), 0);
+  EXPECT_EQ(
+      BenchLink(transport, {.sizes_bytes = {1, 100'000}, .samples = 3, .fit_seconds = 0}, out), 0);
   const auto lines = LinesOf(out);
-  const size_t cases = 2 * static_cast<size_t>(transport.size() - 1);
+  const size_t cases = 3 * static_cast<size_t>(transport.size() - 1);
   ASSERT_EQ(lines.size(), transport.rank() == 0 ? cases : 0);
   for (size_t i = 0; i < lines.size(); ++i) {
-    EXPECT_EQ(lines[i]["to"], 1 + i / 2);
-    EXPECT_EQ(lines[i]["bytes"], i % 2 == 0 ? 1 : 100'000);
+    EXPECT_EQ(lines[i]["to"], 1 + i / 3);
     EXPECT_TRUE(lines[i]["same_node"].get<bool>());
     EXPECT_GT(lines[i]["latency_us"].get<double>(), 0);
+    EXPECT_EQ(lines[i]["bench"], i % 3 == 2 ? "link_fit" : "link");
+    EXPECT_EQ(lines[i].value("bytes", 0), std::vector<int>({1, 100'000, 0})[i % 3]);
   }
+}
+
+TEST(BenchLink, TheFitHasTheKeysOfANetworkSection) {
+  LocalWorld::Run(2, [](Transport& transport) {
+    std::ostringstream out;
+    EXPECT_EQ(BenchLink(transport, {.sizes_bytes = {}, .fit_seconds = 0}, out), 0);
+    const auto lines = LinesOf(out);
+    ASSERT_EQ(lines.size(), transport.rank() == 0 ? 1 : 0);
+    for (const auto& line : lines) {
+      EXPECT_EQ(line["bench"], "link_fit");
+      EXPECT_EQ(line["transport"], "local");
+      EXPECT_GT(line["bandwidth_gbit_s"].get<double>(), 0);
+      EXPECT_GE(line["line_gbit_s"].get<double>(), line["bandwidth_gbit_s"].get<double>());
+      EXPECT_TRUE(line["bucket_bytes"].is_number_integer());
+    }
+  });
+}
+
+// The streams arrive whole and in order, whatever the clocks of the ranks.
+TEST(LinkStream, EveryMessageIsStamped) {
+  LocalWorld::Run(2, [](Transport& transport) {
+    if (transport.rank() == 1) return TakeStreams(transport);
+    const auto streams = StreamTo(transport, 1, 0, 2);
+    ASSERT_EQ(streams.size(), 2u);
+    for (const Arrivals& arrivals : streams) {
+      ASSERT_GE(arrivals.size(), 64u);
+      for (size_t i = 0; i < arrivals.size(); ++i) {
+        EXPECT_EQ(arrivals[i].bytes, arrivals[0].bytes * static_cast<int64_t>(i + 1));
+        EXPECT_GE(arrivals[i].seconds, arrivals[i == 0 ? 0 : i - 1].seconds);
+      }
+    }
+  });
 }
 
 TEST(BenchLink, NeedsTwoRanks) {

@@ -71,7 +71,8 @@ TEST(RunConfig, EveryKeyIsRead) {
       "batch: 32\nepochs: 3\nmax_steps: 7\n"
       "solver: {name: sgd, lr: 0.5, clip_norm: 2, warmup_epochs: 1, lr_scaling: linear}\n"
       "strategy: {name: allreduce, fusion_bytes: 1000}\n"
-      "collective: ring\ncluster: {workers: 8}\ndevice: cpu\nprecision: fp32\nthreads: 2\nseed: 9\n"
+      "collective: ring\ncluster: {workers: 8, per_node: 2, slowdown: [1, 4], step_seconds: 0.05}\n"
+      "device: cpu\nprecision: fp32\nthreads: 2\nseed: 9\n"
       "evaluate: {every_epochs: 2}\n"
       "checkpoint: {every_epochs: 0, every_steps: 50, keep: 5}\n"
       "log_first_steps: 1\nlog_every_steps: 10\nstall_seconds: 12.5\noutput: /tmp/out\n");
@@ -88,6 +89,9 @@ TEST(RunConfig, EveryKeyIsRead) {
   EXPECT_EQ(run.strategy->Buckets({{{0, 100}, {100, 200}, {200, 500}}}).size(), 2u);
   EXPECT_EQ(run.collective, "ring");
   EXPECT_EQ(run.workers, 8);
+  EXPECT_EQ(run.cluster.per_node(), 2);
+  EXPECT_EQ(run.cluster.step_seconds, 0.05);
+  EXPECT_EQ(run.cluster.SlowdownOf(8).back(), 4);
   EXPECT_EQ(run.device, "cpu");
   EXPECT_EQ(run.threads, 2);
   EXPECT_EQ(run.seed, 9u);
@@ -169,6 +173,16 @@ TEST(RunConfig, EveryWorkerNeedsASample) {
               HasSubstr("small.yaml:1:1: batch 64 gives some of the 65 workers (--set "
                         "cluster.workers=65) no sample\n"));
   EXPECT_EQ(ErrorOf(kSmall, {"cluster.workers=64"}), "no error");
+}
+
+TEST(RunConfig, SlowdownIsForTheWorkers) {
+  const std::string slow = std::string(kSmall) + "cluster:\n  slowdown: [1, 1, 4]\n";
+  EXPECT_THAT(ErrorOf(slow + "  workers: 4\n"),
+              HasSubstr("small.yaml:4:3: 3 slowdown factors cannot be shared out to 4 workers "
+                        "(line 5)\n"));
+  EXPECT_EQ(ErrorOf(slow), "no error");  // a launcher may give a fitting number
+  EXPECT_THAT(ErrorOf(slow, {"cluster.workers=2"}),
+              HasSubstr("cannot be shared out to 2 workers (--set cluster.workers=2)\n"));
 }
 
 TEST(RunConfig, ABatchNeedsThatManySamples) {

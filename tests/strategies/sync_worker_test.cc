@@ -13,9 +13,20 @@ namespace {
 class Recorder : public Effects {
  public:
   void StartStep() override { Note("start"); }
+  void EndStep(const StepOutcome& outcome) override {
+    Note(fmt::format("end, {} samples", outcome.samples));
+  }
   void Reduce(Range r) override { Note(fmt::format("reduce {}-{}", r.begin, r.end)); }
-  void Apply(Range r) override { Note(fmt::format("apply {}-{}", r.begin, r.end)); }
-  void EndStep() override { Note("end"); }
+  void Apply(const Update& update) override {
+    Note(update.range.empty() ? "apply all"
+                              : fmt::format("apply {}-{}", update.range.begin, update.range.end));
+  }
+  void Send(ActorId, Message, Payload) override { Note("send"); }
+  void SetTimer(int, Nanos) override { Note("timer"); }
+  void Take(VectorId, VectorId) override { Note("take"); }
+  void Add(VectorId, VectorId, double) override { Note("add"); }
+  void Blend(VectorId, VectorId, double) override { Note("blend"); }
+  void Clear(VectorId) override { Note("clear"); }
 
   std::string Take() {
     std::string text = notes_.empty() ? "(none)" : notes_;
@@ -28,7 +39,7 @@ class Recorder : public Effects {
   std::string notes_;
 };
 
-// Runs "begin", "ready 0 10", "reduced 0 10", "applied 0 10".
+// Runs "begin", "ready 0 10", "reduced 0 10", "outcome 64".
 std::string Transcript(SyncWorker& worker, const std::vector<std::string>& events) {
   Recorder effects;
   std::string transcript;
@@ -40,7 +51,7 @@ std::string Transcript(SyncWorker& worker, const std::vector<std::string>& event
     if (what == "begin") worker.OnBegin(effects);
     if (what == "ready") worker.OnReady(range, effects);
     if (what == "reduced") worker.OnReduced(range, effects);
-    if (what == "applied") worker.OnApplied(range, effects);
+    if (what == "outcome") worker.OnOutcome({.samples = range.begin}, effects);
     transcript += fmt::format("{:<14} -> {}\n", event, effects.Take());
   }
   return transcript;
@@ -49,15 +60,14 @@ std::string Transcript(SyncWorker& worker, const std::vector<std::string>& event
 TEST(SyncWorker, SendsABucketWhenItsLastGradientIsFinal) {
   SyncWorker worker("allreduce", {{0, 30}, {30, 40}}, false);
   EXPECT_EQ(Transcript(worker, {"begin", "ready 0 10", "ready 10 30", "reduced 0 30", "ready 30 40",
-                                "applied 0 30", "reduced 30 40", "applied 30 40", "begin"}),
+                                "outcome 64", "reduced 30 40", "begin"}),
             "begin          -> start\n"
             "ready 0 10     -> (none)\n"
             "ready 10 30    -> reduce 0-30\n"
             "reduced 0 30   -> apply 0-30\n"
             "ready 30 40    -> reduce 30-40\n"
-            "applied 0 30   -> (none)\n"
-            "reduced 30 40  -> apply 30-40\n"
-            "applied 30 40  -> end\n"
+            "outcome 64     -> (none)\n"
+            "reduced 30 40  -> apply 30-40, end, 64 samples\n"
             "begin          -> start\n");
 }
 
@@ -70,19 +80,19 @@ TEST(SyncWorker, OneReadyMayCompleteSeveralBuckets) {
 
 TEST(SyncWorker, AWholeUpdateWaitsForTheWholeGradient) {
   SyncWorker worker("allreduce", {{0, 5}, {5, 10}}, true);
-  EXPECT_EQ(Transcript(worker, {"begin", "ready 0 10", "reduced 0 5", "reduced 5 10", "applied 0 10"}),
+  EXPECT_EQ(Transcript(worker, {"begin", "ready 0 10", "reduced 0 5", "outcome 8", "reduced 5 10"}),
             "begin          -> start\n"
             "ready 0 10     -> reduce 0-5, reduce 5-10\n"
             "reduced 0 5    -> (none)\n"
-            "reduced 5 10   -> apply 0-10\n"
-            "applied 0 10   -> end\n");
+            "outcome 8      -> (none)\n"
+            "reduced 5 10   -> apply all, end, 8 samples\n");
 }
 
 TEST(SyncWorker, DescribesWhereItStands) {
   SyncWorker worker("allreduce", {{0, 5}, {5, 10}}, false);
   Transcript(worker, {"begin", "ready 0 7", "reduced 0 5"});
   EXPECT_EQ(worker.Describe(),
-            "allreduce: step 1, 1 of 2 buckets sent, 50 % of the gradient reduced, 0 % applied");
+            "allreduce: step 1, 1 of 2 buckets sent, 50 % of the gradient reduced");
 }
 
 TEST(SyncWorkerDeathTest, GradientsOutOfOrderAreOurFault) {

@@ -54,7 +54,7 @@ endfunction()
 function(dtrain_compile_options target)
   # Products and sums are never contracted into FMA by the compiler: elementwise code then gives the
   # same bits under every instruction set.  Kernels that want FMA ask for it.
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -ffp-contract=off)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wno-restrict -ffp-contract=off)
   if(DTRAIN_SANITIZE)
     target_compile_options(${target} PUBLIC -fsanitize=${DTRAIN_SANITIZE}
       -fno-sanitize-recover=all -fno-omit-frame-pointer)

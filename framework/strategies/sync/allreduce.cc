@@ -9,18 +9,20 @@ namespace {
 class AllReduce : public Strategy {
  public:
   void Configure(config::Reader& reader) override {
-    fusion_bytes_ = reader.Int("fusion_bytes", 64 << 20)
-                        .Min(0)
-                        .Help("gradients are reduced together up to this many bytes; 0: one by one");
+    fusion_bytes_ =
+        reader.Int("fusion_bytes", 64 << 20)
+            .Min(0)
+            .Help("gradients are reduced together up to this many bytes; 0: one by one");
   }
+
+  bool synchronous() const override { return true; }
 
   std::vector<Range> Buckets(const GradientPieces& pieces) const override {
     return FusionBuckets(pieces, fusion_bytes_);
   }
 
-  std::unique_ptr<Actor> MakeWorker(const std::vector<Range>& buckets,
-                                    bool whole_update) const override {
-    return std::make_unique<SyncWorker>("allreduce", buckets, whole_update);
+  std::unique_ptr<Actor> MakeActor(ActorId, const ActorSetup& setup) const override {
+    return std::make_unique<SyncWorker>("allreduce", setup.buckets, setup.whole_update);
   }
 
  private:

@@ -1,0 +1,100 @@
+// `dtrain slurm`: prints the batch script that trains a config under Slurm.
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/core/file.h"
+#include "framework/core/log.h"
+#include "framework/runtime/run_setup.h"
+#include "framework/runtime/slurm_script.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SlurmOptions {
+  ConfigOptions config;
+  int workers = 0;     // 0: the config's
+  std::string output;  // "": stdout
+  SlurmJob job;
+};
+
+// What the script gives to `dtrain train`.
+std::vector<std::string> TrainArguments(const SlurmOptions& options) {
+  std::vector<std::string> arguments = {"--config", options.config.file};
+  for (const std::string& setting : options.config.overrides) {
+    arguments.insert(arguments.end(), {"--set", setting});
+  }
+  return arguments;
+}
+
+SlurmJob JobOf(const SlurmOptions& options) {
+  ConfigOptions effective = options.config;
+  if (options.workers > 0) {
+    effective.overrides.push_back(fmt::format("cluster.workers={}", options.workers));
+  }
+  const RunConfig config = LoadConfig(effective);
+  ReadModel(config);
+  SlurmJob job = options.job;
+  job.name = SlurmJobName(fs::path(options.config.file).stem().string());
+  job.program = fs::read_symlink("/proc/self/exe").string();
+  job.train = TrainArguments(options);
+  job.workers = static_cast<int>(config.workers);
+  job.servers = config.strategy->colocated() ? 0 : config.strategy->servers();
+  job.per_node = config.cluster.per_node();
+  job.threads = static_cast<int>(config.threads);
+  return job;
+}
+
+int PrintScript(const SlurmOptions& options, bool json) {
+  const SlurmJob job = JobOf(options);
+  const std::string script = SlurmScript(job);
+  if (!options.output.empty()) {
+    WriteFileDurably(options.output, script);
+    log::Info("the script is in {}", options.output);
+  }
+  if (json) {
+    const SlurmNodes nodes = NodesOf(job);
+    std::cout << nlohmann::ordered_json{{"nodes", nodes.total()},
+                                        {"per_node", nodes.per_node},
+                                        {"ranks", job.workers + job.servers},
+                                        {"script", script}}
+                     .dump(2)
+              << "\n";
+  } else if (options.output.empty()) {
+    std::cout << script;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddSlurmCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<SlurmOptions>();
+  CLI::App* command =
+      AddCommand(app, invocation, "slurm", "print a batch script that trains under Slurm",
+                 [options, &invocation] { return PrintScript(*options, invocation.json); });
+  AddConfigOptions(*command, options->config);
+  command->add_option("--workers", options->workers, "workers (default: cluster.workers)")
+      ->check(CLI::Range(1, 65536));
+  SlurmJob& job = options->job;
+  command->add_option("--nodes", job.nodes, "nodes (default: as many as cluster.per_node asks for)")
+      ->check(CLI::Range(1, 65536));
+  command->add_option("--time", job.time, "time limit of the job")
+      ->capture_default_str()
+      ->type_name("TIME");
+  command->add_option("--partition", job.partition, "default: the cluster's")->type_name("NAME");
+  command->add_option("--launcher", job.launcher, "what starts the ranks")
+      ->capture_default_str()
+      ->type_name("srun|yhrun|mpirun");
+  command->add_flag("--servers-apart", job.servers_apart, "servers on nodes of their own");
+  command->add_option("--output", options->output, "write it there instead")->type_name("FILE");
+}
+
+}  // namespace dtrain

@@ -1,0 +1,78 @@
+// StateVisitor: walks everything that an actor, a vector or a compressor keeps, field by field, so
+// that one function saves it, loads it, hashes it and packs it into a message.
+//
+//   void Visit(StateVisitor& visitor) override {
+//     visitor.Int("clock", clock_);
+//     visitor.Ints("finished", finished_);
+//   }
+//
+// A visitor that loads writes the fields; the others leave them alone.  The order of the calls is
+// the format.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtrain {
+
+class StateVisitor {
+ public:
+  virtual ~StateVisitor() = default;
+  virtual void Int(std::string_view name, int64_t& value) = 0;
+  virtual void Ints(std::string_view name, std::vector<int64_t>& values) = 0;
+  virtual void Floats(std::string_view name, std::span<float> values) = 0;  // of known size
+};
+
+// Any object with Visit(StateVisitor&), as bytes.
+class StateSaver : public StateVisitor {
+ public:
+  void Int(std::string_view name, int64_t& value) override;
+  void Ints(std::string_view name, std::vector<int64_t>& values) override;
+  void Floats(std::string_view name, std::span<float> values) override;
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  void Append(std::string_view name, const void* data, size_t bytes);
+  std::string bytes_;
+};
+
+// The inverse.  Throws CheckpointError, naming the field, when the bytes are of another object.
+class StateLoader : public StateVisitor {
+ public:
+  explicit StateLoader(std::string_view bytes) : rest_(bytes) {}  // borrowed
+  void Int(std::string_view name, int64_t& value) override;
+  void Ints(std::string_view name, std::vector<int64_t>& values) override;
+  void Floats(std::string_view name, std::span<float> values) override;
+  void Finish() const;  // throws when something is left
+
+ private:
+  std::string_view Next(std::string_view name);
+  std::string_view rest_;
+};
+
+template <class Object>
+std::string SaveState(Object& object) {
+  StateSaver saver;
+  object.Visit(saver);
+  return saver.Take();
+}
+
+template <class Object>
+void LoadState(Object& object, std::string_view bytes) {
+  StateLoader loader(bytes);
+  object.Visit(loader);
+  loader.Finish();
+}
+
+std::string HashStateBytes(std::string_view bytes);
+
+// SHA-256 of the saved bytes, in hex.
+template <class Object>
+std::string HashState(Object& object) {
+  return HashStateBytes(SaveState(object));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,45 @@
+// TimelineFile: writes timeline.json from what the ranks recorded (timeline.h), one rank at a time.
+//
+// Chrome's trace event format, JSON object form ("Trace Event Format", Google, 2016): pid is the
+// rank, tid the lane, times in microseconds from the ranks' common origin.  Spans are "X" events,
+// instants "i", counters "C"; "M" events name ranks and lanes.  "otherData" tells how many events
+// were dropped.
+//
+// Events go to the disk as they are added: the file, which may be several hundred megabytes, is
+// never in memory.  It appears under its name when complete (Finish), else not at all.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace dtrain {
+
+class TimelineFile {
+ public:
+  // Throws CheckpointError, naming path and reason, here as from the others, when it cannot be
+  // written.
+  explicit TimelineFile(const std::filesystem::path& path);
+  ~TimelineFile();  // removes what Finish has not completed
+  TimelineFile(const TimelineFile&) = delete;
+  TimelineFile& operator=(const TimelineFile&) = delete;
+
+  // `packed` is one rank's PackTimelines; ranks in any order, each once.
+  void Add(std::string_view packed);
+  void Finish();
+
+ private:
+  void Write(std::string_view text);
+  void CheckWritten() const;
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  std::ofstream out_;
+  bool first_event_ = true;
+  bool finished_ = false;
+  int64_t dropped_ = 0;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,118 @@
+#include "framework/sim/cluster_config.h"
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+using config::Reader;
+
+constexpr char kSlowdownHint[] = "one factor a worker, or one a block of workers of equal size";
+
+bool AreBlocks(size_t factors, int workers) {
+  return factors > 0 && static_cast<size_t>(workers) % factors == 0;
+}
+
+std::string NoBlocks(size_t factors, const std::string& workers) {
+  return fmt::format("{} slowdown factor{} cannot be shared out to {}", factors,
+                     factors == 1 ? "" : "s", workers);
+}
+
+std::string Counted(int workers) {
+  return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s");
+}
+
+void ReadRateAndLatency(Reader& reader, LinkModel& link) {
+  link.bandwidth_gbit_s = reader.Number("bandwidth_gbit_s", link.bandwidth_gbit_s)
+                              .Above(0)
+                              .Help("payload, in the long run");
+  link.latency_us = reader.Number("latency_us", link.latency_us)
+                        .Min(0)
+                        .Help("of a message, without the time for its bytes");
+}
+
+void ReadBucket(Reader& reader, LinkModel& link) {
+  link.bucket_bytes = reader.Int("bucket_bytes", link.bucket_bytes)
+                          .Min(0)
+                          .Help("pass at line rate after a pause (token bucket)");
+  link.line_gbit_s = reader.Number("line_gbit_s", link.line_gbit_s)
+                         .Min(0)
+                         .Help("rate while the bucket lasts; 0: no limit");
+  if (link.line_gbit_s > 0 && link.line_gbit_s < link.bandwidth_gbit_s) {
+    reader.Mistake("line_gbit_s",
+                   fmt::format("line rate {} is below the bandwidth {} ({})", link.line_gbit_s,
+                               link.bandwidth_gbit_s, reader.Line("bandwidth_gbit_s")));
+  }
+}
+
+NetworkModel ReadNetwork(Reader reader) {
+  NetworkModel network;
+  ReadRateAndLatency(reader, network.between_nodes);
+  ReadBucket(reader, network.between_nodes);
+  const std::string queue = reader.String("queue", "fair")
+                                .OneOf({"fair", "fifo"})
+                                .Help("how messages share a network card");
+  network.queue = queue == "fifo" ? NetworkModel::Queue::kFifo : NetworkModel::Queue::kFair;
+  network.message_overhead_us = reader.Number("message_overhead_us", 0)
+                                    .Min(0)
+                                    .Help("processor time for each message, at both ends");
+  Reader inside = reader.Section("inside", "between ranks of one node");
+  ReadRateAndLatency(inside, network.inside_node);
+  return network;
+}
+
+ClusterConfig::Pauses ReadPauses(Reader reader) {
+  ClusterConfig::Pauses pauses;
+  pauses.probability =
+      reader.Number("probability", 0).Min(0).Max(1).Help("that a step begins with a pause");
+  pauses.seconds = reader.Number("seconds", 0).Min(0).Help("length of a pause");
+  return pauses;
+}
+
+void ReadSlowdown(Reader& reader, int workers, ClusterConfig& cluster) {
+  cluster.slowdown = static_cast<std::vector<double>>(
+      reader.Numbers("slowdown", {1}).Above(0).Help(kSlowdownHint));
+  const size_t factors = cluster.slowdown.size();
+  if (factors == 0) {
+    reader.Mistake("slowdown", "slowdown names no factor", kSlowdownHint);
+  } else if (reader.Has("workers") && !AreBlocks(factors, workers)) {
+    const std::string them = fmt::format("{} ({})", Counted(workers), reader.Line("workers"));
+    reader.Mistake("slowdown", NoBlocks(factors, them), kSlowdownHint);
+  }
+}
+
+}  // namespace
+
+std::vector<double> ClusterConfig::SlowdownOf(int workers) const {
+  if (!AreBlocks(slowdown.size(), workers)) {
+    throw ConfigError(NoBlocks(slowdown.size(), Counted(workers)), kSlowdownHint);
+  }
+  const size_t block = workers / slowdown.size();
+  std::vector<double> factors;
+  for (int worker = 0; worker < workers; ++worker) factors.push_back(slowdown[worker / block]);
+  return factors;
+}
+
+ClusterConfig ReadCluster(Reader& reader, int workers) {
+  ClusterConfig cluster;
+  const int64_t per_node =
+      reader.Int("per_node", 1).Min(1).Max(1 << 20).Help("ranks of one simulated node");
+  cluster.step_seconds =
+      reader.Number("step_seconds", 0).Min(0).Help("a worker's step takes at least this long");
+  ReadSlowdown(reader, workers, cluster);
+  cluster.jitter = reader.Number("jitter", 0).Min(0).Help("relative deviation of step times");
+  cluster.pauses = ReadPauses(reader.Section("pauses", "now and then a worker stands still"));
+  cluster.gflops = reader.Number("gflops", 100)
+                       .Above(0)
+                       .Help("of a simulated worker, where no layer times are measured");
+  cluster.memory_gbyte_s = reader.Number("memory_gbyte_s", 8)
+                               .Above(0)
+                               .Help("vector arithmetic of a simulated rank: bytes of results");
+  cluster.network = ReadNetwork(reader.Section("network", "what `dtrain simulate` sends over"));
+  cluster.network.per_node = static_cast<int>(per_node);
+  return cluster;
+}
+
+}  // namespace dtrain

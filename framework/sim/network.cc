@@ -1,0 +1,147 @@
+#include "framework/sim/network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace dtrain {
+namespace {
+
+Nanos FromMicros(double micros) { return std::llround(micros * 1e3); }
+
+}  // namespace
+
+Network::Network(EventQueue& events, const NetworkModel& model, int ranks, std::vector<int> node_of)
+    : events_(events),
+      model_(model),
+      latency_(FromMicros(model.between_nodes.latency_us)),
+      latency_inside_(FromMicros(model.inside_node.latency_us)),
+      overhead_(FromMicros(model.message_overhead_us)),
+      node_of_(node_of.empty() ? NodesInOrder(ranks, model.per_node) : std::move(node_of)),
+      processor_free_(ranks),
+      traffic_(ranks) {
+  DT_CHECK(this->ranks() == ranks) << ranks << " ranks, but nodes of " << this->ranks();
+  const int nodes = ranks == 0 ? 0 : *std::max_element(node_of_.begin(), node_of_.end()) + 1;
+  for (int node = 0; node < nodes; ++node) AddCards(model.between_nodes);
+}
+
+void Network::AddCards(const LinkModel& link) {
+  outgoing_.emplace_back(events_, link,
+                         Card::Listener{.begun = [this](Id id) { OnBegun(id); },
+                                        .passed = [this](Id id) { OnLeft(id); }});
+  incoming_.emplace_back(
+      events_, link,
+      Card::Listener{.begun = [](Id) {}, .passed = [this](Id id) { OnArrived(id); }});
+}
+
+void Network::Send(Rank from, Rank to, int64_t bytes, Task delivered, Task sent) {
+  DT_CHECK(from >= 0 && from < ranks() && to >= 0 && to < ranks())
+      << "message from rank " << from << " to rank " << to << " of " << ranks();
+  DT_CHECK(bytes >= 0) << "message of " << bytes << " bytes";
+  if (from == to) {
+    if (sent) events_.After(0, std::move(sent));
+    events_.After(0, std::move(delivered));
+    return;
+  }
+  traffic_[from].bytes_sent += bytes;
+  traffic_[from].messages_sent += 1;
+  in_flight_ += 1;
+  const Id id = Store({from, to, bytes, -1, false, std::move(delivered), std::move(sent)});
+  const Nanos start = ProcessorDone(from);
+  if (start > events_.now()) {
+    events_.At(start, [this, id] { Depart(id); });
+  } else {
+    Depart(id);
+  }
+}
+
+Network::Id Network::Store(Transfer transfer) {
+  if (free_.empty()) {
+    transfers_.push_back(std::move(transfer));
+    return static_cast<Id>(transfers_.size()) - 1;
+  }
+  const Id id = free_.back();
+  free_.pop_back();
+  transfers_[id] = std::move(transfer);
+  return id;
+}
+
+// When the rank's processor, busy with one message at a time, has dealt with one more.
+Nanos Network::ProcessorDone(Rank rank) {
+  if (overhead_ == 0) return events_.now();
+  processor_free_[rank] = std::max(processor_free_[rank], events_.now()) + overhead_;
+  return processor_free_[rank];
+}
+
+Card::Flow Network::FlowOf(const Transfer& transfer) const {
+  return (static_cast<Card::Flow>(transfer.from) << 32) | static_cast<Card::Flow>(transfer.to);
+}
+
+void Network::Depart(Id id) {
+  const Transfer& transfer = transfers_[id];
+  const int node = node_of_[transfer.from];
+  if (node == node_of_[transfer.to]) return CopyInside(id);
+  const bool fair = model_.queue == NetworkModel::Queue::kFair;
+  outgoing_[node].Add(fair ? FlowOf(transfer) : 0, id, transfer.bytes);
+}
+
+void Network::CopyInside(Id id) {
+  const Transfer& transfer = transfers_[id];
+  double& free = copies_free_[FlowOf(transfer)];
+  const double begin = std::max(free, static_cast<double>(events_.now()));
+  free = begin + static_cast<double>(transfer.bytes) / model_.inside_node.bytes_per_ns();
+  const Nanos end = WholeNanos(free);
+  events_.At(end, [this, id] { OnLeft(id); });
+  events_.At(end + latency_inside_, [this, id] { Arrive(id); });
+}
+
+void Network::OnBegun(Id id) {
+  events_.After(latency_, [this, id] {
+    const Transfer& transfer = transfers_[id];
+    const bool fair = model_.queue == NetworkModel::Queue::kFair;
+    incoming_[node_of_[transfer.to]].Add(fair ? FlowOf(transfer) : 0, id, transfer.bytes);
+  });
+}
+
+void Network::OnLeft(Id id) {
+  Transfer& transfer = transfers_[id];
+  transfer.left = events_.now();
+  if (transfer.arrived) {
+    events_.After(latency_, [this, id] { Arrive(id); });
+  }
+  if (transfer.sent) Task(std::move(transfer.sent))();
+}
+
+// The incoming card is through with what may still be held up at the outgoing one.
+void Network::OnArrived(Id id) {
+  Transfer& transfer = transfers_[id];
+  transfer.arrived = true;
+  if (transfer.left < 0) return;
+  const Nanos last_byte = transfer.left + latency_;
+  if (last_byte > events_.now()) {
+    events_.At(last_byte, [this, id] { Arrive(id); });
+  } else {
+    Arrive(id);
+  }
+}
+
+void Network::Arrive(Id id) {
+  const Nanos done = ProcessorDone(transfers_[id].to);
+  if (done > events_.now()) {
+    events_.At(done, [this, id] { Deliver(id); });
+  } else {
+    Deliver(id);
+  }
+}
+
+void Network::Deliver(Id id) {
+  Transfer& transfer = transfers_[id];
+  traffic_[transfer.to].bytes_received += transfer.bytes;
+  traffic_[transfer.to].messages_received += 1;
+  in_flight_ -= 1;
+  Task delivered = std::move(transfer.delivered);
+  free_.push_back(id);
+  delivered();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,93 @@
+// Network: messages between ranks in virtual time, over shared network cards.
+//
+// Each node has one card with an outgoing and an incoming direction (full duplex).  A message
+// passes the sender's outgoing direction and, `latency` later, the receiver's incoming one, both at
+// the same time (cut-through): alone it takes latency + bytes / bandwidth.  W workers that push to
+// one server share its incoming direction, and its answers share the outgoing one.  Where a message
+// shares both it is delivered when the slower one is through; the share that it cannot use at the
+// faster one is lost to the others, as if windows adapted slowly.
+//
+// Messages between ranks of one node do not touch the card: each pair of ranks has the bandwidth of
+// inside_node to itself.  A rank's message to itself arrives at once and counts as no traffic.
+// Between two ranks messages are delivered in the order of Send; otherwise no order is promised.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/comm/transport.h"
+#include "framework/sim/card.h"
+#include "framework/sim/event_queue.h"
+#include "framework/sim/network_model.h"
+
+namespace dtrain {
+
+class Network {
+ public:
+  // `node_of`: the node of each rank, counted from 0; empty: rank / model.per_node.
+  Network(EventQueue& events, const NetworkModel& model, int ranks, std::vector<int> node_of = {});
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  // `delivered` runs when the last byte is there (and the receiver's overhead spent), `sent` when
+  // the sender's memory is free again: before or at that time.  Neither runs within Send.
+  void Send(Rank from, Rank to, int64_t bytes, Task delivered, Task sent = {});
+
+  struct Traffic {
+    int64_t bytes_sent = 0;  // counted at Send
+    int64_t bytes_received = 0;
+    int64_t messages_sent = 0;
+    int64_t messages_received = 0;
+  };
+  const Traffic& traffic(Rank rank) const { return traffic_[rank]; }
+  int64_t in_flight() const { return in_flight_; }  // messages sent and not yet delivered
+
+  int ranks() const { return static_cast<int>(node_of_.size()); }
+  int nodes() const { return static_cast<int>(incoming_.size()); }
+  int NodeOf(Rank rank) const { return node_of_[rank]; }
+  Nanos outgoing_busy(int node) const { return outgoing_[node].busy(); }
+  Nanos incoming_busy(int node) const { return incoming_[node].busy(); }
+
+ private:
+  using Id = Card::MessageId;
+  struct Transfer {
+    Rank from;
+    Rank to;
+    int64_t bytes;
+    Nanos left;    // when the last byte passed the outgoing card; -1: not yet
+    bool arrived;  // the incoming card is through
+    Task delivered;
+    Task sent;
+  };
+
+  void AddCards(const LinkModel& link);
+  Id Store(Transfer transfer);
+  Nanos ProcessorDone(Rank rank);
+  Card::Flow FlowOf(const Transfer& transfer) const;
+  void Depart(Id id);
+  void CopyInside(Id id);
+  void OnBegun(Id id);
+  void OnLeft(Id id);
+  void OnArrived(Id id);
+  void Arrive(Id id);
+  void Deliver(Id id);
+
+  EventQueue& events_;
+  NetworkModel model_;
+  Nanos latency_;
+  Nanos latency_inside_;
+  Nanos overhead_;
+  std::vector<int> node_of_;
+  std::deque<Card> outgoing_;  // by node; cards stay where they are
+  std::deque<Card> incoming_;
+  std::vector<Nanos> processor_free_;                   // by rank
+  std::unordered_map<Card::Flow, double> copies_free_;  // by pair of a node: when the last is done
+  std::vector<Transfer> transfers_;
+  std::vector<Id> free_;
+  std::vector<Traffic> traffic_;
+  int64_t in_flight_ = 0;
+};
+
+}  // namespace dtrain

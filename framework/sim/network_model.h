@@ -1,0 +1,41 @@
+// NetworkModel: what the simulated network is made of (config section cluster.network).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace dtrain {
+
+// One class of link.  In t seconds it passes min(line t, bucket + bandwidth t) bytes when it was
+// idle long enough for a full bucket: a token bucket, as Linux's tc-tbf shapes a card.
+struct LinkModel {
+  double bandwidth_gbit_s = 10;  // of payload, in the long run
+  double latency_us = 50;        // from the first byte sent to the first byte there
+  int64_t bucket_bytes = 0;      // may pass at line rate after a pause; filled at bandwidth
+  double line_gbit_s = 0;        // at least the bandwidth; 0: no limit.  Counts with a bucket only
+
+  double bytes_per_ns() const { return bandwidth_gbit_s / 8; }
+  double line_bytes_per_ns() const { return line_gbit_s / 8; }
+
+  friend bool operator==(const LinkModel&, const LinkModel&) = default;
+};
+
+struct NetworkModel {
+  enum class Queue {
+    kFifo,  // one message at a time, in the order of arrival at the card
+    kFair,  // all pairs of ranks that have messages there share the card evenly, as TCP streams do
+  };
+
+  LinkModel between_nodes;
+  LinkModel inside_node{.bandwidth_gbit_s = 80, .latency_us = 1};  // bucket and line do not count
+  int per_node = 1;                                                // ranks
+  Queue queue = Queue::kFair;
+  double message_overhead_us = 0;  // processor time of a rank for each message, at both ends
+
+  friend bool operator==(const NetworkModel&, const NetworkModel&) = default;
+};
+
+// The node of each rank when nodes are filled one after the other.
+std::vector<int> NodesInOrder(int ranks, int per_node);
+
+}  // namespace dtrain

@@ -1,0 +1,85 @@
+// Message: what actors tell each other - a kind and a few whole numbers.  Vectors ride beside it
+// (Effects::Send), by reference.
+//
+// A protocol declares its messages as structs, whose fields are packed in order:
+//
+//   struct Push {
+//     static constexpr int kKind = 2;
+//     int64_t clock = 0, version = 0;
+//     template <class F> void Fields(F&& field) { field(clock), field(version); }
+//   };
+//   effects.Send(server, Pack(Push{.clock = 3, .version = 7}));
+//   const auto push = Unpack<Push>(message);
+//
+// Fields are int64_t, double (its bits travel) or, as the last one, std::vector<int64_t>.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+
+// Workers 0..W-1, then servers W..W+S-1 (placement.h).
+using ActorId = int;
+
+struct Message {
+  int kind = 0;
+  std::vector<int64_t> words;
+};
+
+class FieldPacker {
+ public:
+  explicit FieldPacker(std::vector<int64_t>& words) : words_(words) {}
+  void operator()(int64_t value) { words_.push_back(value); }
+  void operator()(double value) { words_.push_back(std::bit_cast<int64_t>(value)); }
+  void operator()(const std::vector<int64_t>& values) {
+    words_.insert(words_.end(), values.begin(), values.end());
+  }
+
+ private:
+  std::vector<int64_t>& words_;
+};
+
+class FieldUnpacker {
+ public:
+  explicit FieldUnpacker(const std::vector<int64_t>& words) : words_(words) {}
+  void operator()(int64_t& value) { value = Next(); }
+  void operator()(double& value) { value = std::bit_cast<double>(Next()); }
+  void operator()(std::vector<int64_t>& values) {
+    values.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
+    next_ = words_.size();
+  }
+  bool AtEnd() const { return next_ == words_.size(); }
+
+ private:
+  int64_t Next() {
+    DT_CHECK(next_ < words_.size()) << "message ends after " << words_.size() << " words";
+    return words_[next_++];
+  }
+  const std::vector<int64_t>& words_;
+  size_t next_ = 0;
+};
+
+template <class M>
+Message Pack(M fields) {
+  Message message{M::kKind, {}};
+  FieldPacker packer(message.words);
+  fields.Fields(packer);
+  return message;
+}
+
+template <class M>
+M Unpack(const Message& message) {
+  DT_CHECK(message.kind == M::kKind)
+      << "message of kind " << message.kind << " instead of " << M::kKind;
+  M fields;
+  FieldUnpacker unpacker(message.words);
+  fields.Fields(unpacker);
+  DT_CHECK(unpacker.AtEnd()) << "message of kind " << message.kind << " is too long";
+  return fields;
+}
+
+}  // namespace dtrain

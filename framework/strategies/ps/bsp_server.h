@@ -1,0 +1,46 @@
+// BspServer: one shard of a parameter server whose workers step together.
+//
+//   on Push(w) of round v:  sum <- sum + w's gradient, in worker order
+//   when all are in:        weights <- solver step with sum;  version += 1;  all get the weights
+//
+// The sum is the canonical one, ((g0 + g1) + g2) + ..., whatever the order of arrival, so that
+// every number of shards gives the bits of `allreduce`.  A gradient that comes before its turn is
+// held, one that comes in its turn is added at once: the work is spread over the round, and memory
+// is needed for early ones only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/strategies/actor.h"
+#include "framework/strategies/ps/messages.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain::ps {
+
+class BspServer : public Actor {
+ public:
+  BspServer(int server, const ActorSetup& setup);
+
+  std::vector<VectorSpec> Vectors() const override;
+  void OnMessage(ActorId from, const Message& message, Effects& effects) override;
+
+  void Visit(StateVisitor& visitor) override;
+  std::string Describe() const override;
+
+ private:
+  enum : VectorId { kMaster, kSum, kHeld };  // kHeld + w: worker w's gradient
+
+  int workers() const { return static_cast<int>(pushes_.size()); }
+  bool IsIn(int worker) const { return pushes_[worker].clock > version_; }
+  void AddNext(VectorId gradient, Effects& effects);
+  void EndRound(Effects& effects);
+
+  const int server_;
+  const Range shard_;
+  int64_t version_ = 0;       // rounds, and updates: one each
+  int64_t added_ = 0;         // workers whose gradient is in the sum: 0..added - 1
+  std::vector<Push> pushes_;  // by worker: its last one, of this round or the one before
+};
+
+}  // namespace dtrain::ps

@@ -1,0 +1,37 @@
+// ps_asp: asynchronous parallel - no worker ever waits for another.
+#include "framework/strategies/ps/ps_strategy.h"
+
+namespace dtrain::ps {
+namespace {
+
+class PsAsp : public PsStrategy {
+ public:
+  void Configure(config::Reader& reader) override {
+    PsStrategy::Configure(reader);
+    options_ = ReadSspOptions(reader);
+    prefetch_ = reader.Bool("prefetch", false)
+                    .Help(
+                        "ask for the next step's weights when a step starts, at one step more of "
+                        "staleness");
+  }
+  bool synchronous() const override { return false; }
+
+ protected:
+  std::unique_ptr<Actor> MakeWorker(ActorId id, const ActorSetup& setup) const override {
+    return std::make_unique<PsWorker>("ps_asp", id, setup, PsWorkerOptions{.prefetch = prefetch_});
+  }
+  std::unique_ptr<Actor> MakeServer(int server, const ActorSetup& setup) const override {
+    return std::make_unique<SspServer>("ps_asp", server, setup, options_);
+  }
+
+ private:
+  SspOptions options_;
+  bool prefetch_ = false;
+};
+
+DTRAIN_STRATEGY(
+    "ps_asp", PsAsp,
+    "parameter servers, asynchronous: each gradient is applied as it comes, nobody waits");
+
+}  // namespace
+}  // namespace dtrain::ps

@@ -1,0 +1,38 @@
+// What the strategies of the family have in common: their keys, and who is worker and who server.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/strategies/ps/ps_worker.h"
+#include "framework/strategies/ps/ssp_server.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain::ps {
+
+class PsStrategy : public Strategy {
+ public:
+  void Configure(config::Reader& reader) override;
+
+  int servers() const override { return servers_; }
+  bool colocated() const override { return colocated_; }
+
+  // One: a gradient is pushed when all of it is final, and shards are the servers' business.
+  // Throws ConfigError when there are more servers than parameters.
+  std::vector<Range> Buckets(const GradientPieces& pieces) const override;
+
+  std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const final;
+
+ protected:
+  virtual std::unique_ptr<Actor> MakeWorker(ActorId id, const ActorSetup& setup) const = 0;
+  virtual std::unique_ptr<Actor> MakeServer(int server, const ActorSetup& setup) const = 0;
+
+ private:
+  int servers_ = 1;
+  bool colocated_ = false;
+};
+
+// Keys `scale` and `damping` of the strategies that apply each gradient by itself; no bound.
+SspOptions ReadSspOptions(config::Reader& reader);
+
+}  // namespace dtrain::ps

@@ -1,0 +1,121 @@
+#include "framework/strategies/ps/ps_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/core/check.h"
+#include "framework/strategies/ps/describe.h"
+#include "framework/strategies/ps/visit.h"
+
+namespace dtrain::ps {
+namespace {
+
+constexpr int64_t kAwaited = -1;
+
+}  // namespace
+
+PsWorker::PsWorker(std::string strategy, ActorId id, const ActorSetup& setup,
+                   const PsWorkerOptions& options)
+    : strategy_(std::move(strategy)),
+      id_(id),
+      placement_(setup.placement),
+      size_(setup.size),
+      options_(options),
+      versions_(setup.placement.servers, 0),
+      arriving_(setup.placement.servers, 0) {}
+
+std::vector<VectorSpec> PsWorker::Vectors() const {
+  const Range whole{0, size_};
+  return {{"gradient", VectorRole::kGradient, whole},
+          {"weights", VectorRole::kWeights, whole},
+          {"arriving", VectorRole::kPlain, whole}};
+}
+
+// Also when waiting already: a run that was stopped there begins the step anew.
+void PsWorker::OnBegin(Effects& effects) {
+  DT_CHECK(phase_ != kComputing) << Describe();
+  phase_ = kWaiting;
+  Advance(effects);
+}
+
+void PsWorker::OnEnd(const StepReport& report, Effects& effects) {
+  DT_CHECK(phase_ == kComputing) << Describe();
+  phase_ = kIdle;
+  ++clock_;
+  for (int server = 0; server < placement_.servers; ++server) {
+    const Push push{.clock = clock_,
+                    .version = versions_[server],
+                    .samples = report.samples,
+                    .loss_sum = report.loss_sum,
+                    .stop = report.stop,
+                    .wants_weights = !options_.prefetch};
+    effects.Send(placement_.ServerId(server), Pack(push),
+                 {kGradient, placement_.ShardOf(server, size_)});
+  }
+  if (!options_.prefetch) arriving_.assign(arriving_.size(), kAwaited);
+  if (!options_.synchronous) effects.EndStep(OutcomeOf(report));
+  Advance(effects);
+}
+
+void PsWorker::OnMessage(ActorId from, const Message& message, Effects& effects) {
+  const auto answer = Unpack<Weights>(message);
+  const int server = placement_.ServerOf(from);
+  DT_CHECK(arriving_[server] == kAwaited)
+      << "server " << server << " answers unasked; " << Describe();
+  arriving_[server] = answer.version;
+  staleness_ = std::max(staleness_, answer.staleness);
+  effects.Take(kArriving);
+  if (!AllAnswered()) return;
+  if (staleness_ != kNoStaleness) counted_.AddStaleness(std::exchange(staleness_, kNoStaleness));
+  Advance(effects);
+  if (options_.synchronous) {
+    effects.EndStep({answer.samples, answer.loss_sum, answer.stop != 0});
+  }
+}
+
+bool PsWorker::AllAnswered() const {
+  return std::find(arriving_.begin(), arriving_.end(), kAwaited) == arriving_.end();
+}
+
+// Whatever can be done now: the arrived weights become the current ones, the next step starts.
+void PsWorker::Advance(Effects& effects) {
+  if (phase_ == kComputing || !AllAnswered()) return;
+  if (versions_ != arriving_) {  // equal ones are the weights we have
+    effects.Take(kWeights, kArriving);
+    versions_ = arriving_;
+  }
+  if (phase_ == kWaiting) Start(effects);
+}
+
+void PsWorker::Start(Effects& effects) {
+  phase_ = kComputing;
+  effects.StartStep();
+  if (!options_.prefetch) return;
+  arriving_.assign(arriving_.size(), kAwaited);
+  for (int server = 0; server < placement_.servers; ++server) {
+    effects.Send(placement_.ServerId(server), Pack(Pull{clock_}));
+  }
+}
+
+void PsWorker::Visit(StateVisitor& visitor) {
+  visitor.Int("phase", phase_);
+  visitor.Int("clock", clock_);
+  VisitFixed(visitor, "versions", versions_);
+  VisitFixed(visitor, "arriving", arriving_);
+  visitor.Int("staleness", staleness_);
+  visitor.Ints("staleness_counts", counted_.staleness);
+}
+
+std::string PsWorker::Describe() const {
+  static constexpr const char* kPhases[] = {"idle", "waiting", "computing"};
+  std::vector<int64_t> awaited;
+  for (const int64_t version : arriving_) awaited.push_back(version == kAwaited ? 1 : 0);
+  const std::string missing =
+      AllAnswered() ? "" : ", no weights yet from servers " + DescribeMembers(awaited);
+  return fmt::format("{} worker {}: clock {}, {}{}", strategy_, id_, clock_, kPhases[phase_],
+                     missing);
+}
+
+}  // namespace dtrain::ps

@@ -1,0 +1,77 @@
+#include "framework/strategies/ps/ssp_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "framework/core/check.h"
+#include "framework/strategies/ps/visit.h"
+
+namespace dtrain::ps {
+
+SspServer::SspServer(std::string strategy, int server, const ActorSetup& setup,
+                     const SspOptions& options)
+    : strategy_(std::move(strategy)),
+      server_(server),
+      shard_(setup.placement.ShardOf(server, setup.size)),
+      options_(options),
+      admission_(setup.placement.workers, options.bound),
+      untold_(setup.placement.workers, kNoStaleness) {}
+
+void SspServer::OnMessage(ActorId worker, const Message& message, Effects& effects) {
+  if (message.kind == Push::kKind) {
+    OnPush(worker, Unpack<Push>(message), effects);
+  } else {
+    const auto pull = Unpack<Pull>(message);
+    DT_CHECK(pull.clock == admission_.clocks().Finished(worker))
+        << "worker " << worker << " pulls at clock " << pull.clock << "; " << Describe();
+    SendWeights(admission_.Request(worker), effects);
+  }
+}
+
+void SspServer::OnPush(int worker, const Push& push, Effects& effects) {
+  DT_CHECK(push.clock == admission_.clocks().Finished(worker) + 1)
+      << "worker " << worker << " pushes step " << push.clock << "; " << Describe();
+  const int64_t staleness = version_ - push.version;
+  DT_CHECK(staleness >= 0) << "worker " << worker << " has version " << push.version << " of "
+                           << version_;
+  DT_CHECK(untold_[worker] == kNoStaleness) << "worker " << worker << " pushed twice";
+  untold_[worker] = staleness;
+  effects.Apply(
+      {.gradient = kArrived, .lr_factor = LearningRateFactor(staleness), .samples = push.samples});
+  ++version_;
+  SendWeights(admission_.Finish(worker, push.wants_weights != 0), effects);
+}
+
+void SspServer::SendWeights(const std::vector<int>& workers, Effects& effects) {
+  for (const int worker : workers) {
+    const Weights answer{.version = version_, .staleness = untold_[worker]};
+    untold_[worker] = kNoStaleness;
+    effects.Send(worker, Pack(answer), {kMaster});
+  }
+}
+
+double SspServer::LearningRateFactor(int64_t staleness) const {
+  const double share = options_.share ? 1.0 / admission_.clocks().workers() : 1.0;
+  return options_.damping ? share / static_cast<double>(std::max<int64_t>(staleness, 1)) : share;
+}
+
+void SspServer::Visit(StateVisitor& visitor) {
+  admission_.Visit(visitor);
+  visitor.Int("version", version_);
+  VisitFixed(visitor, "untold", untold_);
+}
+
+std::string SspServer::Describe() const {
+  return fmt::format("{} server {}: {}", strategy_, server_, admission_.Describe());
+}
+
+void SspServer::Report(ProtocolReport& report) const {
+  report.clock_lead_max = std::max(report.clock_lead_max, admission_.lead_max());
+  if (server_ != 0) return;
+  for (const int64_t staleness : untold_) {
+    if (staleness != kNoStaleness) report.AddStaleness(staleness);
+  }
+}
+
+}  // namespace dtrain::ps

@@ -1,0 +1,65 @@
+// SspServer: one shard of a parameter server that applies each gradient as it comes.
+//
+//   on Push(w):  weights <- solver step with w's gradient, lr x factor;  version += 1
+//                w's clock += 1
+//   then every waiting worker whose clock - minimum <= bound gets the weights      (Admission)
+//
+// bound 0 lets nobody start a step before all have finished the last one (its gradients are still
+// applied one by one, which is not BSP's sum); no bound is ASP, which never makes anyone wait.
+//
+// Read-my-writes (Ho et al., NIPS 2013, section 3): a push and the request for the next weights are
+// one message, or come in that order from one worker, so the weights that answer contain the push.
+//
+// Staleness of a gradient = updates applied between the weights it was computed from and itself. It
+// is told to the worker with its next weights, and counted there (the largest of all shards).
+// Server 0 counts those that it has not told yet, by its own shard: each gradient is counted once,
+// as long as nothing is in flight.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/strategies/actor.h"
+#include "framework/strategies/placement.h"
+#include "framework/strategies/ps/admission.h"
+#include "framework/strategies/ps/messages.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain::ps {
+
+struct SspOptions {
+  int64_t bound = kNoBound;  // steps that a worker may lead the slowest one by
+  bool share = true;         // lr / workers, since this is one of so many gradients
+  bool damping = false;      // lr / staleness
+};
+
+class SspServer : public Actor {
+ public:
+  SspServer(std::string strategy, int server, const ActorSetup& setup, const SspOptions& options);
+
+  std::vector<VectorSpec> Vectors() const override {
+    return {{"master", VectorRole::kMaster, shard_}};
+  }
+  void OnMessage(ActorId from, const Message& message, Effects& effects) override;
+
+  void Visit(StateVisitor& visitor) override;
+  std::string Describe() const override;
+  void Report(ProtocolReport& report) const override;
+
+ private:
+  enum : VectorId { kMaster };
+
+  void OnPush(int worker, const Push& push, Effects& effects);
+  void SendWeights(const std::vector<int>& workers, Effects& effects);
+  double LearningRateFactor(int64_t staleness) const;
+
+  const std::string strategy_;
+  const int server_;
+  const Range shard_;
+  const SspOptions options_;
+  Admission admission_;
+  int64_t version_ = 0;
+  std::vector<int64_t> untold_;  // by worker: staleness of its last push, kNoStaleness once told
+};
+
+}  // namespace dtrain::ps

@@ -1,0 +1,47 @@
+// What workers say of their steps, and what protocols count.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace dtrain {
+
+// What a worker says of its step.
+struct StepReport {
+  int64_t samples = 0;
+  double loss_sum = 0;
+  bool stop = false;           // this rank was asked to stop
+  int64_t global_samples = 0;  // what its gradient was divided by; 0: its own samples
+};
+
+// In a synchronous strategy of all workers together, equal on every rank; else of this worker.
+struct StepOutcome {
+  int64_t samples = 0;
+  double loss_sum = 0;
+  bool stop = false;   // some rank was asked to stop
+  bool finite = true;  // no NaN or infinity in the loss or in an updated weight
+};
+
+inline StepOutcome OutcomeOf(const StepReport& report) {
+  return {report.samples, report.loss_sum, report.stop, true};
+}
+
+// Counted by actors, for summary.json.
+struct ProtocolReport {
+  std::vector<int64_t> staleness;  // [s]: gradients of staleness s
+  int64_t clock_lead_max = 0;
+
+  void AddStaleness(int64_t value, int64_t count = 1) {
+    if (static_cast<int64_t>(staleness.size()) <= value) staleness.resize(value + 1);
+    staleness[value] += count;
+  }
+  void Add(const ProtocolReport& other) {
+    for (size_t s = 0; s < other.staleness.size(); ++s) {
+      if (other.staleness[s] > 0) AddStaleness(static_cast<int64_t>(s), other.staleness[s]);
+    }
+    clock_lead_max = std::max(clock_lead_max, other.clock_lead_max);
+  }
+};
+
+}  // namespace dtrain

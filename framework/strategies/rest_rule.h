@@ -1,0 +1,45 @@
+// RestRule: when a run pauses - for an evaluation, a checkpoint or its end - counted in samples
+// applied by all workers together.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dtrain {
+
+struct RestRule {
+  int64_t epoch_samples = 1;
+  int64_t batch = 1;                  // global
+  int64_t evaluate_every_epochs = 0;  // 0: never, here and below
+  int64_t checkpoint_every_epochs = 0;
+  int64_t checkpoint_every_steps = 0;
+  int64_t last_samples = 0;  // the end of the run
+
+  int64_t steps_per_epoch() const { return (epoch_samples + batch - 1) / batch; }
+
+  // Samples of the first `steps` global batches: the last of an epoch may be smaller.
+  int64_t SamplesOf(int64_t steps) const {
+    const int64_t within = steps % steps_per_epoch() * batch;
+    return steps / steps_per_epoch() * epoch_samples + std::min(within, epoch_samples);
+  }
+  // Whole global batches within `samples`.
+  int64_t StepsOf(int64_t samples) const {
+    const int64_t within = samples % epoch_samples;
+    return samples / epoch_samples * steps_per_epoch() + within / batch;
+  }
+  // The first pause behind `samples`.
+  int64_t NextAfter(int64_t samples) const {
+    int64_t next = last_samples;
+    for (const int64_t every : {evaluate_every_epochs, checkpoint_every_epochs}) {
+      if (every > 0)
+        next = std::min(next, (samples / epoch_samples / every + 1) * every * epoch_samples);
+    }
+    if (checkpoint_every_steps > 0) {
+      const int64_t done = StepsOf(samples) / checkpoint_every_steps;
+      next = std::min(next, SamplesOf((done + 1) * checkpoint_every_steps));
+    }
+    return std::max(next, samples);
+  }
+};
+
+}  // namespace dtrain

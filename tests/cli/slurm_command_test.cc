@@ -1,0 +1,90 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "framework/cli/command_line.h"
+#include "framework/core/file.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+// `dtrain slurm --config run.yaml ARGUMENTS...`, the config being one of 4 workers.
+Outcome Slurm(const TempFolder& folder, const std::vector<std::string>& arguments) {
+  const std::string config =
+      folder.Write("run.yaml", "model: {name: " DTRAIN_SOURCE_DIR
+                               "/configs/models/lenet5.yaml}\ndata: {name: digits}\n"
+                               "cluster: {workers: 4}\n");
+  std::vector<std::string> words = {"dtrain", "slurm", "--config", config};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = RunCommandLine(static_cast<int>(argv.size()), argv.data());
+  return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+TEST(SlurmCommand, PrintsTheScriptOfAConfig) {
+  const TempFolder folder;
+  const Outcome outcome =
+      Slurm(folder, {"--set", "threads=3", "--nodes", "2", "--time", "30", "--partition", "long"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(StartsWith("#!/bin/bash\n"), HasSubstr("--job-name=run\n"),
+                    HasSubstr("--nodes=2\n"), HasSubstr("--cpus-per-task=3\n"),
+                    HasSubstr("--time=30\n"), HasSubstr("--partition=long\n"),
+                    HasSubstr("workers=4 servers=0 per_node=2\n"), HasSubstr("--set threads=3\n")));
+}
+
+TEST(SlurmCommand, WorkersOfTheCommandLineCount) {
+  const TempFolder folder;
+  EXPECT_THAT(Slurm(folder, {"--workers", "6", "--nodes", "3"}).out,
+              HasSubstr("workers=6 servers=0 per_node=2\n"));
+}
+
+TEST(SlurmCommand, TheConfigSaysHowManyRanksANodeHas) {
+  const TempFolder folder;
+  EXPECT_THAT(Slurm(folder, {"--set", "cluster.per_node=4"}).out,
+              AllOf(HasSubstr("--nodes=1\n"), HasSubstr("--ntasks-per-node=4\n")));
+}
+
+TEST(SlurmCommand, WritesAFileWhereAskedTo) {
+  const TempFolder folder;
+  const Outcome outcome = Slurm(folder, {"--output", (folder / "job.sh").string()});
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(ReadFile(folder / "job.sh"), Slurm(folder, {}).out);
+}
+
+TEST(SlurmCommand, AsJsonTheScriptIsAField) {
+  const TempFolder folder;
+  EXPECT_THAT(Slurm(folder, {"--json", "--nodes", "2"}).out,
+              AllOf(StartsWith("{\n  \"nodes\": 2,\n  \"per_node\": 2,\n  \"ranks\": 4,\n"),
+                    HasSubstr("\"script\": \"#!/bin/bash\\n")));
+}
+
+TEST(SlurmCommand, AFaultyConfigPrintsNoScript) {
+  const TempFolder folder;
+  Outcome outcome = Slurm(folder, {"--set", "batch=3"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("batch 3 gives some of the 4 workers"));
+  outcome = Slurm(folder, {"--servers-apart"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("the run has no servers with ranks of their own"));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,45 @@
+// EffectWriter: says in words what an actor asks for.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "framework/strategies/actor.h"
+#include "framework/strategies/placement.h"
+
+namespace dtrain {
+
+// A message of the ps family in words: "push: clock 1, version 0, ...".
+std::string MessageText(const Message& message);
+
+class EffectWriter : public Effects {
+ public:
+  using Post = std::function<void(ActorId to, const Message& message)>;
+
+  // Appends lines to `text`, which it borrows, and hands each message to `post`.
+  EffectWriter(const Placement& placement, ActorId id, const Actor& actor, std::string& text,
+               Post post);
+
+  void StartStep() override;
+  void EndStep(const StepOutcome& outcome) override;
+  void Reduce(Range range) override;
+  void Send(ActorId to, Message message, Payload payload) override;
+  void SetTimer(int timer, Nanos delay) override;
+  void Take(VectorId to, VectorId from) override;
+  void Add(VectorId to, VectorId from, double factor) override;
+  void Blend(VectorId to, VectorId from, double share) override;
+  void Apply(const Update& update) override;
+  void Clear(VectorId vector) override;
+
+ private:
+  void Note(const std::string& what);
+  std::string NameOf(VectorId vector) const;
+
+  const Placement placement_;
+  const ActorId id_;
+  const std::vector<VectorSpec> vectors_;
+  std::string& text_;
+  const Post post_;
+};
+
+}  // namespace dtrain

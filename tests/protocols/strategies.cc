@@ -1,0 +1,36 @@
+#include "tests/protocols/strategies.h"
+
+#include <fmt/format.h>
+
+namespace dtrain {
+
+std::unique_ptr<Strategy> MakeStrategy(const std::string& section) {
+  config::Document document = config::Document::FromText("strategy: " + section, "run.yaml");
+  config::Reader reader = document.root().Section("strategy");
+  const std::string name = reader.String("name", "");
+  std::unique_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", name).make();
+  strategy->Configure(reader);
+  document.Finish();
+  return strategy;
+}
+
+ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size) {
+  return {.placement = {workers, strategy.servers(), strategy.colocated()},
+          .size = size,
+          .buckets = strategy.Buckets({{{0, size}}})};
+}
+
+std::vector<std::unique_ptr<Actor>> MakeActors(const Strategy& strategy, const ActorSetup& setup) {
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (ActorId id = 0; id < setup.placement.actors(); ++id) {
+    actors.push_back(strategy.MakeActor(id, setup));
+  }
+  return actors;
+}
+
+std::string ActorName(const Placement& placement, ActorId actor) {
+  return placement.IsWorker(actor) ? fmt::format("w{}", actor)
+                                   : fmt::format("s{}", placement.ServerOf(actor));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,20 @@
+// A transcript: events, one a line, and below each the effects that it had, indented.
+//
+//   # comment
+//   run 3 workers, 10 parameters, strategy {name: ps_ssp, staleness: 1}
+//   begin w0
+//     w0: start step
+//   end w0 samples=4 loss=1.5
+//     w0 > s0 push: clock 1, ...
+//   deliver w0 s0                the oldest message from w0 to s0
+//   describe w0    report    reload    (reload: every actor saved, made anew and loaded)
+#pragma once
+
+#include <string>
+
+namespace dtrain {
+
+// The transcript with the effects that its events have now.
+std::string Replay(const std::string& transcript);
+
+}  // namespace dtrain

@@ -1,0 +1,244 @@
+#include "framework/runtime/slurm_script.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+SlurmJob Job(int workers, int servers, int per_node, bool apart = false) {
+  SlurmJob job;
+  job.name = "lenet5_mnist";
+  job.program = "build/release/dtrain";
+  job.train = {"--config", "configs/runs/lenet5_mnist.yaml"};
+  job.workers = workers;
+  job.servers = servers;
+  job.per_node = per_node;
+  job.servers_apart = apart;
+  return job;
+}
+
+SlurmJob By(const std::string& launcher, SlurmJob job = Job(4, 0, 2)) {
+  job.launcher = launcher;
+  return job;
+}
+
+// Runs the part of a script that lists the ranks' nodes, on nodes n0, n1, ...
+std::string ListOfRanks(const SlurmJob& job) {
+  const std::string script = SlurmScript(job);
+  const size_t begin = script.find("\nworkers=") + 1;
+  const size_t list = script.find("mapfile -t nodes");
+  const size_t end = script.find("unset SLURM_NTASKS_PER_NODE");
+  EXPECT_NE(list, std::string::npos) << script;
+  TempFolder folder;
+  std::ofstream(folder / "list.sh")
+      << "set -eu\noutput=" << folder.path().string() << "\ncontrol=hosts\n"
+      << "SLURM_JOB_NODELIST=n[0-9]\nhosts() { printf 'n%d\\n' 0 1 2 3 4 5 6 7 8 9; }\n"
+      << script.substr(begin, script.find('\n', begin) - begin) << "\n"
+      << script.substr(list, end - list);
+  EXPECT_EQ(std::system(("bash " + (folder / "list.sh").string()).c_str()), 0);
+  std::string ranks = ReadFile(folder / "hosts");
+  std::ranges::replace(ranks, '\n', ' ');
+  return ranks;
+}
+
+TEST(SlurmNodes, FollowFromPerNode) {
+  EXPECT_EQ(NodesOf(Job(4, 0, 1)).total(), 4);
+  EXPECT_EQ(NodesOf(Job(4, 0, 2)).total(), 2);
+  EXPECT_EQ(NodesOf(Job(4, 1, 2)).total(), 3);
+  EXPECT_EQ(NodesOf(Job(3, 1, 2)).total(), 2);
+}
+
+TEST(SlurmNodes, ServersApartShareNoNode) {
+  const SlurmNodes nodes = NodesOf(Job(3, 3, 2, true));
+  EXPECT_EQ(nodes.workers, 2);
+  EXPECT_EQ(nodes.servers, 2);
+}
+
+TEST(SlurmNodes, GivenNodesDecidePerNode) {
+  SlurmJob job = Job(8, 1, 1);
+  job.nodes = 3;
+  EXPECT_EQ(NodesOf(job).per_node, 3);
+  job.servers_apart = true;  // two nodes for the workers, one for the server
+  EXPECT_EQ(NodesOf(job).per_node, 4);
+}
+
+TEST(SlurmNodes, NodesThatCannotBeFilledAreAnError) {
+  SlurmJob job = Job(4, 1, 1);
+  job.nodes = 4;
+  EXPECT_EQ(MessageOf<UsageError>([&] { NodesOf(job); }),
+            "4 nodes cannot be filled with 4 workers and 1 server: at 2 a node they take 3 | "
+            "take --nodes 3, or other numbers of workers and servers");
+  job = Job(1, 0, 1);
+  job.nodes = 2;
+  EXPECT_THAT(MessageOf<UsageError>([&] { NodesOf(job); }),
+              HasSubstr("2 nodes cannot be filled with 1 worker: at 1 a node they take 1"));
+  job = Job(4, 1, 1, true);
+  job.nodes = 1;
+  EXPECT_THAT(MessageOf<UsageError>([&] { NodesOf(job); }), HasSubstr("take --nodes 2"));
+}
+
+TEST(SlurmNodes, ServersApartNeedServers) {
+  EXPECT_EQ(MessageOf<UsageError>([] { NodesOf(Job(4, 0, 2, true)); }),
+            "--servers-apart: the run has no servers with ranks of their own | "
+            "leave it out, or take a strategy with placement: dedicated");
+}
+
+TEST(SlurmScript, AsksForNodesRanksAndTime) {
+  SlurmJob job = Job(4, 0, 2);
+  job.time = "2-12";
+  job.partition = "long";
+  EXPECT_THAT(SlurmScript(job),
+              AllOf(HasSubstr("#SBATCH --job-name=lenet5_mnist\n#SBATCH --nodes=2\n"
+                              "#SBATCH --ntasks-per-node=2\n#SBATCH --exclusive\n"
+                              "#SBATCH --time=2-12\n#SBATCH --partition=long\n"),
+                    HasSubstr("cpus=$((SLURM_CPUS_ON_NODE / per_node))")));
+}
+
+TEST(SlurmScript, ThreadsAreTheCpusOfATask) {
+  SlurmJob job = Job(4, 0, 2);
+  job.threads = 6;
+  EXPECT_THAT(SlurmScript(job), AllOf(HasSubstr("#SBATCH --cpus-per-task=6\n"),
+                                      HasSubstr("\ncpus=6 "), Not(HasSubstr("--exclusive"))));
+}
+
+TEST(SlurmScript, SrunsRanksGetTheStopSignalFromSlurm) {
+  EXPECT_THAT(SlurmScript(By("srun")),
+              AllOf(HasSubstr("--signal=USR1@120"), HasSubstr("launcher=${LAUNCHER:-srun}"),
+                    Not(HasSubstr("trap"))));
+}
+
+TEST(SlurmScript, MpirunGetsTheStopSignalFromTheScript) {
+  EXPECT_THAT(SlurmScript(By("mpirun")),
+              AllOf(HasSubstr("--signal=B:USR1@120"), HasSubstr("mpirun -n"),
+                    HasSubstr("kill -USR1"), Not(HasSubstr("srun"))));
+}
+
+TEST(SlurmScript, TianhesCommandsHaveOtherNames) {
+  EXPECT_THAT(SlurmScript(By("yhrun")),
+              AllOf(HasSubstr("launcher=${LAUNCHER:-yhrun}"), HasSubstr("with yhbatch")));
+}
+
+TEST(SlurmScript, FullNodesNeedNoListOfRanks) {
+  EXPECT_THAT(SlurmScript(Job(3, 1, 2)),
+              AllOf(Not(HasSubstr("HOSTFILE")), Not(HasSubstr("arbitrary"))));
+}
+
+TEST(SlurmScript, WorkersComeFirstAndServersAreApart) {
+  EXPECT_EQ(ListOfRanks(Job(4, 1, 2, true)), "n0 n0 n1 n1 n2 ");
+  EXPECT_EQ(ListOfRanks(Job(3, 3, 2, true)), "n0 n0 n1 n2 n2 n3 ");
+  EXPECT_EQ(ListOfRanks(Job(2, 2, 4, true)), "n0 n0 n1 n1 ");
+}
+
+TEST(SlurmScript, AnUnevenLastNodeHasFewerRanks) {
+  EXPECT_EQ(ListOfRanks(Job(5, 0, 2)), "n0 n0 n1 n1 n2 ");
+  EXPECT_EQ(ListOfRanks(Job(4, 3, 3)), "n0 n0 n0 n1 n1 n1 n2 ");
+}
+
+// Whoever edits the numbers at the head of a script changes the run with them.
+TEST(SlurmScript, ItsNumbersAreThoseOfTheRun) {
+  EXPECT_THAT(SlurmScript(Job(4, 0, 2)),
+              AllOf(HasSubstr("--workers \"$workers\""), Not(HasSubstr("strategy.servers"))));
+  EXPECT_THAT(SlurmScript(Job(4, 2, 2)), HasSubstr("--set strategy.servers=\"$servers\""));
+}
+
+TEST(SlurmScript, BothLaunchersReadTheListOfRanks) {
+  EXPECT_THAT(
+      SlurmScript(By("srun", Job(4, 1, 2, true))),
+      AllOf(HasSubstr("export SLURM_HOSTFILE=$hosts"), HasSubstr("--distribution=arbitrary"),
+            HasSubstr("unset SLURM_NTASKS_PER_NODE")));
+  EXPECT_THAT(SlurmScript(By("mpirun", Job(4, 1, 2, true))),
+              HasSubstr("--map-by seq --hostfile \"$hosts\""));
+}
+
+TEST(SlurmScript, WordsOfTheCommandAreQuotedWhereTheyMustBe) {
+  SlurmJob job = Job(2, 0, 2);
+  job.train = {"--config", "my runs/a.yaml", "--set", "output=it's {config}", "--set", "lr=0.1"};
+  EXPECT_THAT(SlurmScript(job),
+              HasSubstr("train --config 'my runs/a.yaml' --set 'output=it'\\''s {config}' "
+                        "--set lr=0.1\n"));
+}
+
+TEST(SlurmScript, WhatSlurmWouldNotTakeIsAnError) {
+  EXPECT_EQ(MessageOf<UsageError>([] { SlurmScript(By("yrun")); }),
+            "there is no launcher 'yrun' | did you mean 'srun'?  allowed: srun, yhrun, mpirun");
+  SlurmJob job = Job(4, 0, 2);
+  for (const char* time : {"", "tomorrow", "1h", "10\n#SBATCH", "-5", "1:2:3:4", "2-"}) {
+    job.time = time;
+    EXPECT_EQ(MessageOf<UsageError>([&] { SlurmScript(job); }),
+              "'" + job.time +
+                  "' is no time limit of Slurm | "
+                  "minutes, hours:minutes:seconds or days-hours: 90, 1:30:00, 2-12");
+  }
+  job.time = "90";
+  job.partition = "a b";
+  EXPECT_EQ(MessageOf<UsageError>([&] { SlurmScript(job); }),
+            "'a b' is no partition of Slurm | sinfo lists them");
+}
+
+TEST(SlurmScript, TimeMustBeLeftToTrain) {
+  SlurmJob job = Job(4, 0, 2);
+  for (const char* time : {"3", "3:00", "0:03:00", "0-0:3", "0-0:2:59", "0"}) {
+    job.time = time;
+    EXPECT_EQ(MessageOf<UsageError>([&] { SlurmScript(job); }),
+              "a time limit of " + job.time +
+                  " leaves no time to train: the run is stopped up to 180 s before | "
+                  "take 5 minutes or more");
+  }
+  for (const char* time : {"4", "3:01", "1:00:00", "0-1", "0-0:4", "0-0:3:01", "7-0"}) {
+    job.time = time;
+    EXPECT_THAT(SlurmScript(job), HasSubstr("--time=" + job.time + "\n"));
+  }
+}
+
+TEST(SlurmScript, ANameOfAJobHasNoOddCharacters) {
+  EXPECT_EQ(SlurmJobName("lenet5_mnist-2.b"), "lenet5_mnist-2.b");
+  EXPECT_EQ(SlurmJobName("my run\n%j/x"), "my_run__j_x");
+  EXPECT_EQ(SlurmJobName(""), "dtrain");
+}
+
+// The scripts of launch/slurm are what this code prints; they are written anew by running the test
+// with DTRAIN_REGENERATE set.
+struct Shipped {
+  const char* file;
+  const char* launcher;
+  int servers;
+};
+
+class ShippedScript : public ::testing::TestWithParam<Shipped> {};
+
+TEST_P(ShippedScript, IsWhatIsPrinted) {
+  const Shipped& shipped = GetParam();
+  SlurmJob job = By(shipped.launcher, Job(4, shipped.servers, 2, shipped.servers > 0));
+  if (shipped.servers > 0) job.train.insert(job.train.end(), {"--set", "strategy.name=ps_ssp"});
+  const std::string path = std::string(DTRAIN_SOURCE_DIR "/launch/slurm/") + shipped.file;
+  if (std::getenv("DTRAIN_REGENERATE") != nullptr) WriteFileDurably(path, SlurmScript(job));
+  EXPECT_EQ(ReadFile(path), SlurmScript(job));
+}
+
+INSTANTIATE_TEST_SUITE_P(Launch, ShippedScript,
+                         ::testing::Values(Shipped{"train.sbatch", "srun", 0},
+                                           Shipped{"train_mpirun.sbatch", "mpirun", 0},
+                                           Shipped{"train_servers.sbatch", "srun", 1},
+                                           Shipped{"train_servers_mpirun.sbatch", "mpirun", 1}));
+
+TEST_P(ShippedScript, IsAcceptedByShellcheck) {
+  if (std::system("command -v shellcheck >/dev/null") != 0) GTEST_SKIP() << "no shellcheck";
+  const std::string path = std::string(DTRAIN_SOURCE_DIR "/launch/slurm/") + GetParam().file;
+  EXPECT_EQ(std::system(("shellcheck " + path).c_str()), 0);
+}
+
+}  // namespace
+}  // namespace dtrain

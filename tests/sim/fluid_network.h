@@ -1,0 +1,160 @@
+// The network as plain loops: a fluid that moves from one event to the next, everything looked at
+// each time.  O(messages^2); what the real one is compared with.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "tests/sim/sim_network.h"
+
+namespace dtrain {
+
+class FluidNetwork {
+ public:
+  FluidNetwork(const NetworkModel& model, const std::vector<NotedMessage>& messages)
+      : model_(model) {
+    for (const NotedMessage& noted : messages) {
+      const auto bytes = static_cast<double>(noted.bytes);
+      const auto start = static_cast<double>(noted.start);
+      messages_.push_back({noted.from, noted.to, {start, bytes}, {kNever, bytes}});
+    }
+    outgoing_.assign(kRanks, {static_cast<double>(model.between_nodes.bucket_bytes)});
+    incoming_ = outgoing_;
+  }
+
+  // When each message is delivered.
+  std::vector<double> Run() {
+    while (Step()) {
+    }
+    std::vector<double> delivered;
+    for (const Message& message : messages_) {
+      delivered.push_back(std::max(message.in.done, message.out.done + Latency()));
+    }
+    return delivered;
+  }
+
+ private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  static constexpr double kTiny = 1e-6;
+  static constexpr int kRanks = 16;
+
+  struct Passage {  // through one card
+    double arrival;
+    double left;  // bytes
+    double done = kNever;
+    double rate = 0;
+    bool begun = false;
+  };
+  struct Message {
+    Rank from;
+    Rank to;
+    Passage out;
+    Passage in;
+  };
+  struct FluidCard {
+    double tokens;
+    int active = 0;
+  };
+
+  double Latency() const { return model_.between_nodes.latency_us * 1e3; }
+  double Rate() const { return model_.between_nodes.bytes_per_ns(); }
+  bool Waits(const Passage& passage) const {
+    return passage.arrival <= now_ + kTiny && passage.done == kNever;
+  }
+
+  // Whether `a` must let `b` pass first: the same card, and of the same pair or first come.
+  bool Yields(const Message& a, const Message& b, Passage Message::*side) const {
+    const bool out = side == &Message::out;
+    const bool same_pair = a.from == b.from && a.to == b.to;
+    const bool same_card = out ? a.from == b.from : a.to == b.to;
+    const bool fifo = model_.queue == NetworkModel::Queue::kFifo;
+    if (!(fifo ? same_card : same_pair) || !Waits(b.*side)) return false;
+    const double a_came = (a.*side).arrival;
+    const double b_came = (b.*side).arrival;
+    return b_came < a_came || (b_came == a_came && &b < &a);
+  }
+
+  bool IsServed(const Message& message, Passage Message::*side) const {
+    if (!Waits(message.*side)) return false;
+    return std::none_of(messages_.begin(), messages_.end(), [&](const Message& other) {
+      return &other != &message && Yields(message, other, side);
+    });
+  }
+
+  double CardRate(const FluidCard& card) const {
+    return card.tokens > kTiny ? model_.between_nodes.line_bytes_per_ns() : Rate();
+  }
+
+  void Share(Passage Message::*side, Rank Message::*place, std::vector<FluidCard>& cards) {
+    for (FluidCard& card : cards) card.active = 0;
+    for (Message& message : messages_) {
+      const bool served = IsServed(message, side);
+      (message.*side).rate = served ? 1 : 0;
+      cards[message.*place].active += served ? 1 : 0;
+    }
+    for (Message& message : messages_) {
+      const FluidCard& card = cards[message.*place];
+      if ((message.*side).rate > 0) (message.*side).rate = CardRate(card) / card.active;
+    }
+  }
+
+  double NextOf(const Passage& passage) const {
+    if (passage.done != kNever) return kNever;
+    if (passage.rate > 0) return now_ + passage.left / passage.rate;
+    return passage.arrival > now_ + kTiny ? passage.arrival : kNever;
+  }
+
+  double NextEmptyBucket(const FluidCard& card) const {
+    if (card.active == 0 || card.tokens <= kTiny) return kNever;
+    return now_ + card.tokens / (CardRate(card) - Rate());
+  }
+
+  void Move(Passage& passage, double ns) {
+    passage.left -= passage.rate * ns;
+    if (passage.rate > 0 && passage.left <= kTiny) passage.done = now_;
+  }
+
+  void Move(FluidCard& card, double ns) {
+    const double used = card.active > 0 ? CardRate(card) : 0;
+    card.tokens = std::clamp(card.tokens + (Rate() - used) * ns, 0.0,
+                             static_cast<double>(model_.between_nodes.bucket_bytes));
+  }
+
+  bool Step() {
+    Share(&Message::out, &Message::from, outgoing_);
+    for (Message& message : messages_) {
+      if (message.out.rate == 0 || message.out.begun) continue;
+      message.out.begun = true;
+      message.in.arrival = now_ + Latency();
+    }
+    Share(&Message::in, &Message::to, incoming_);
+    double next = kNever;
+    for (const Message& message : messages_) {
+      next = std::min({next, NextOf(message.out), NextOf(message.in)});
+    }
+    if (next == kNever) return false;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      next = std::min({next, NextEmptyBucket(outgoing_[rank]), NextEmptyBucket(incoming_[rank])});
+    }
+    const double ns = next - now_;
+    now_ = next;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      Move(outgoing_[rank], ns);
+      Move(incoming_[rank], ns);
+    }
+    for (Message& message : messages_) {
+      Move(message.out, ns);
+      Move(message.in, ns);
+    }
+    return true;
+  }
+
+  NetworkModel model_;
+  std::vector<Message> messages_;
+  std::vector<FluidCard> outgoing_;
+  std::vector<FluidCard> incoming_;
+  double now_ = 0;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,116 @@
+// A small model, its gradients by formula, and ranks made of it: for tests of the exchange.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/config/reader.h"
+#include "framework/core/random.h"
+#include "framework/strategies/exchange.h"
+#include "framework/strategies/rank_parts.h"
+
+namespace dtrain {
+
+constexpr int kSteps = 4;
+inline const GradientPieces kPieces{{{0, 700}, {700, 701}, {701, 3000}, {3000, 300'000}}};
+inline const ArenaLayout kLayout{{{"fc.weight", {700}, {0, 700}, true},
+                                  {"fc.bias", {1}, {700, 701}, false},
+                                  {"conv.weight", {2299}, {701, 3000}, true},
+                                  {"embedding.weight", {297'000}, {3000, 300'000}, true}}};
+
+inline SolverConfig Sgd(double clip_norm = 0) {
+  config::Document document = config::Document::FromText(
+      "solver: {name: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.001, clip_norm: " +
+          std::to_string(clip_norm) + "}",
+      "test");
+  SolverConfig solver = ReadSolverConfig(document.root().Section("solver"));
+  document.Finish();
+  return solver;
+}
+
+inline float Gradient(int rank, int step, int64_t i) {
+  return Random(7, Purpose::kSelfTest, static_cast<uint64_t>(rank), static_cast<uint64_t>(step))
+      .Uniform(static_cast<uint64_t>(i), -1, 1);
+}
+
+inline std::vector<float> InitialWeights() {
+  std::vector<float> weights(static_cast<size_t>(kLayout.size()));
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = Gradient(99, 0, static_cast<int64_t>(i));
+  return weights;
+}
+
+// The canonical sum and one whole update a step.
+inline std::vector<float> Expected(int ranks, double clip_norm) {
+  const SolverConfig solver = Sgd(clip_norm);
+  std::vector<float> weights = InitialWeights();
+  std::vector<float> momentum(weights.size());
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<float> sum(weights.size());
+    for (size_t i = 0; i < sum.size(); ++i) {
+      sum[i] = Gradient(0, step, static_cast<int64_t>(i));
+      for (int r = 1; r < ranks; ++r) sum[i] += Gradient(r, step, static_cast<int64_t>(i));
+    }
+    double squares = 0;
+    for (const float g : sum) squares += double{g} * g;
+    float* state[] = {momentum.data()};
+    UpdateArgs args;
+    args.lr = LearningRate(solver, 1, ranks).At(step * 10.0 * ranks / 1e9);
+    args.gradient_scale =
+        clip_norm > 0 ? static_cast<float>(std::min(1.0, clip_norm / std::sqrt(squares))) : 1.0f;
+    args.gradient = sum.data();
+    args.weights_in = args.weights_out = weights.data();
+    args.state = state;
+    EXPECT_TRUE(solver.solver->Apply(kLayout, {0, kLayout.size()}, args));
+  }
+  return weights;
+}
+
+constexpr int64_t kEpoch = 1'000'000'000;
+
+// What a rank is made from, with what it borrows.
+struct RankInputs {
+  RankInputs(const Strategy& strategy, const Placement& placement, Rank rank, double clip_norm,
+             int64_t rest_after = kEpoch)
+      : weights(InitialWeights()) {
+    setup.layout = &kLayout;
+    setup.strategy = &strategy;
+    setup.actors = {placement, kLayout.size(), strategy.Buckets(kPieces), clip_norm > 0};
+    setup.driver.solver = Sgd(clip_norm);
+    setup.driver.epoch_samples = kEpoch;
+    setup.driver.placement = placement;
+    setup.driver.rank = rank;
+    setup.rule = {.epoch_samples = kEpoch, .batch = 10, .last_samples = rest_after};
+    setup.collective = "ordered";
+    setup.weights = weights;
+    setup.solver = &solver;
+  }
+  std::vector<float> weights;
+  std::map<std::string, std::vector<float>> solver;
+  RankSetup setup;
+};
+
+inline StepOutcome RunStep(Exchange& exchange, int rank, int step, bool stop = false) {
+  const Turn turn = exchange.Begin(10);
+  EXPECT_FALSE(turn.rest);
+  EXPECT_EQ(turn.weights.size(), kLayout.size());
+  for (const Range& piece : kPieces.ranges) {
+    for (int64_t i = piece.begin; i < piece.end; ++i) {
+      exchange.gradients()[i] = Gradient(rank, step, i);
+    }
+    exchange.Ready(piece);
+  }
+  return exchange.End({.samples = 10, .loss_sum = 2.5 * (rank + 1), .stop = stop});
+}
+
+inline std::vector<float> WeightsOf(Exchange& exchange) {
+  exchange.Collect(false);
+  const Blob weights = exchange.weights();
+  return {weights.f32(), weights.f32() + weights.size()};
+}
+
+}  // namespace dtrain
