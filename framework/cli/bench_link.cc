@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int kFitStreams = 3;
+constexpr int kFitStreams = 5;
 
 int SamplesFor(int64_t bytes, int asked) {
   return asked > 0 ? asked : static_cast<int>(std::clamp<int64_t>((64 << 20) / bytes, 11, 201));
@@ -85,7 +85,7 @@ void MeasureFit(Transport& transport, Rank peer, double seconds, std::ostream& o
     return;
   }
   const std::vector<double> one_way_us = TimePings(transport, peer, message, samples);
-  const LinkFit fit = FitBest(StreamTo(transport, peer, seconds, kFitStreams));
+  const LinkFit fit = FitLink(StreamTo(transport, peer, seconds, kFitStreams));
   auto line = LineFor("link_fit", transport, peer);
   line["latency_us"] = one_way_us[one_way_us.size() / 2];
   line["bandwidth_gbit_s"] = fit.rate * 8e-9;

@@ -59,6 +59,7 @@ int RunCommandLine(int argc, char** argv) {
   invocation.argv = argv;
   AddTrainCommand(app, invocation);
   AddEvalCommand(app, invocation);
+  AddSimulateCommand(app, invocation);
   AddCheckCommand(app, invocation);
   AddTimeCommand(app, invocation);
   AddBenchCommand(app, invocation);

@@ -1,6 +1,7 @@
 #include "framework/cli/link_fit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "framework/core/check.h"
@@ -11,8 +12,9 @@ namespace {
 constexpr size_t kSlopePoints = 64;  // all pairs of so many points
 constexpr size_t kPrefixLeast = 16;  // messages
 constexpr double kPlateau = 1.1;     // what still counts as level
-constexpr double kBucketSeconds = 0.5e-3;
-constexpr double kLineOverRate = 1.5;
+constexpr double kBucketSeconds = 1e-3;
+constexpr double kLineOverRate = 2;
+constexpr double kAgreement = 0.25;
 
 double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
@@ -75,11 +77,8 @@ double LineRate(std::span<const Arrival> arrivals, double rate, double bucket) {
   return bytes / std::max(seconds, 1e-9);
 }
 
-}  // namespace
-
-LinkFit FitLink(std::span<const Arrival> arrivals) {
-  DT_CHECK(arrivals.size() >= 8) << arrivals.size() << " messages";
-  const double rate = LongRunRate(arrivals);
+// Bucket and line of a stream over a link of this rate.
+LinkFit FitAt(std::span<const Arrival> arrivals, double rate) {
   const LinkFit plain{rate, 0, rate};
   if (arrivals.size() < 4 * kPrefixLeast) return plain;
   const double bucket = PlateauOfExcess(arrivals, rate);
@@ -90,13 +89,24 @@ LinkFit FitLink(std::span<const Arrival> arrivals) {
   return line < kLineOverRate * rate ? plain : LinkFit{rate, bucket, line};
 }
 
-LinkFit FitBest(std::span<const Arrivals> streams) {
-  LinkFit best;
+}  // namespace
+
+LinkFit FitLink(std::span<const Arrivals> streams) {
+  double rate = 0;
   for (const Arrivals& arrivals : streams) {
-    const LinkFit fit = FitLink(arrivals);
-    if (fit.rate > best.rate) best = fit;
+    DT_CHECK(arrivals.size() >= 8) << "a stream of " << arrivals.size() << " messages";
+    rate = std::max(rate, LongRunRate(arrivals));
   }
-  return best;
+  std::vector<LinkFit> fits;
+  for (const Arrivals& arrivals : streams) fits.push_back(FitAt(arrivals, rate));
+  std::sort(fits.begin(), fits.end(),
+            [](const LinkFit& a, const LinkFit& b) { return a.bucket < b.bucket; });
+  const LinkFit middle = fits[fits.size() / 2];
+  const auto agreeing = std::count_if(fits.begin(), fits.end(), [&](const LinkFit& fit) {
+    return std::abs(fit.bucket - middle.bucket) <= kAgreement * middle.bucket;
+  });
+  const bool agreed = 2 * agreeing > static_cast<ptrdiff_t>(fits.size());
+  return agreed ? middle : LinkFit{rate, 0, rate};
 }
 
 }  // namespace dtrain

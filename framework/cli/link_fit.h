@@ -20,13 +20,11 @@ struct LinkFit {
   double line = 0;    // bytes per second; the rate where there is no bucket
 };
 
-// `arrivals`: at least 8, of messages of one size.  A bucket is seen when it holds two messages and
-// half a millisecond of the rate - less is the noise of scheduling - and when the stream went on
-// for eight times as long as the bucket.
-LinkFit FitLink(std::span<const Arrival> arrivals);
-
-// The fit with the highest rate of several streams: other programs on the machines slow a stream
-// down, nothing makes it faster than the link.
-LinkFit FitBest(std::span<const Arrivals> streams);
+// From several streams over one link, each of at least 8 messages of one size.  The rate is the
+// highest of theirs: other programs on the machines slow a stream down, nothing makes it faster
+// than the link.  The bucket is the median one where most streams agree on it (to a quarter); one
+// is seen when it holds two messages and a millisecond of the rate - less is the noise of
+// scheduling - and when the stream went on for eight times as long.
+LinkFit FitLink(std::span<const Arrivals> streams);
 
 }  // namespace dtrain

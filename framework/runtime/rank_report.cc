@@ -38,13 +38,8 @@ StalenessSummary StalenessOf(const ProtocolReport& report) {
   StalenessSummary staleness;
   staleness.histogram = report.staleness;
   staleness.max = static_cast<int64_t>(report.staleness.size()) - 1;
+  staleness.mean = report.staleness_mean();
   staleness.clock_lead_max = report.clock_lead_max;
-  int64_t count = 0, sum = 0;
-  for (size_t s = 0; s < report.staleness.size(); ++s) {
-    count += report.staleness[s];
-    sum += static_cast<int64_t>(s) * report.staleness[s];
-  }
-  staleness.mean = static_cast<double>(sum) / static_cast<double>(std::max<int64_t>(count, 1));
   return staleness;
 }
 
@@ -63,8 +58,12 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     protocol.Add(exchange.protocol);
     if (static_cast<int>(rank) >= workers) continue;
     communication.exposed_seconds = std::max(communication.exposed_seconds, wait);
-    summary.workers_detail.push_back({static_cast<int>(rank), reader.Text(), std::nullopt,
-                                      report.steps, ToSeconds(report.compute), wait});
+    WorkerSummary worker{static_cast<int>(rank),    reader.Text(), std::nullopt, report.steps,
+                         ToSeconds(report.compute), wait};
+    if (!exchange.protocol.staleness.empty()) {
+      worker.staleness_mean = exchange.protocol.staleness_mean();
+    }
+    summary.workers_detail.push_back(worker);
   }
   if (all.size() > 1) summary.communication = communication;
   if (!protocol.staleness.empty()) summary.staleness = StalenessOf(protocol);

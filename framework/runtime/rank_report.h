@@ -16,6 +16,8 @@ struct RankReport {
   ExchangeStats exchange;
 };
 
+StalenessSummary StalenessOf(const ProtocolReport& report);
+
 // All ranks call it at rest.  On rank 0 it fills `workers_detail` (of ranks 0..workers-1), with
 // several ranks `communication`, and `staleness` where a protocol has counted any.
 void GatherReports(Transport& transport, const RankReport& mine, int workers, Summary& summary);

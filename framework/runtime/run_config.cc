@@ -150,13 +150,13 @@ std::string WithoutOutput(const std::string& yaml) {
   return yaml.substr(0, begin) + yaml.substr(end);
 }
 
-}  // namespace
-
-RunConfig ReadRunConfig(config::Document& document) {
+RunConfig Read(config::Document& document, bool with_model) {
   RunConfig run;
   Reader root = document.root();
-  ReadModelKeys(root, document.file_name(), run);
-  ReadData(root, run);
+  if (with_model) {
+    ReadModelKeys(root, document.file_name(), run);
+    ReadData(root, run);
+  }
   ReadLength(root, run);
   run.solver = ReadSolverConfig(root.Section("solver", "how weights follow gradients"));
   ReadStrategy(root, run);
@@ -171,6 +171,12 @@ RunConfig ReadRunConfig(config::Document& document) {
   run.config_sha256 = Sha256::Of(WithoutOutput(run.effective_yaml));
   return run;
 }
+
+}  // namespace
+
+RunConfig ReadRunConfig(config::Document& document) { return Read(document, true); }
+
+RunConfig ReadGhostConfig(config::Document& document) { return Read(document, false); }
 
 std::string ExpandOutput(const std::string& output, const std::string& config_file,
                          const std::string& time) {

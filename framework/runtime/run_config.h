@@ -42,9 +42,9 @@ struct RunConfig {
   int64_t workers = 1;
   bool workers_given = false;  // by file or override, not by default
   ClusterConfig cluster;       // how it is paced, or simulated
-  std::string device;     // "auto", "cpu"
-  std::string precision;  // "fp32"
-  int64_t threads = 0;    // of a rank; 0: by rule
+  std::string device;          // "auto", "cpu"
+  std::string precision;       // "fp32"
+  int64_t threads = 0;         // of a rank; 0: by rule
   uint64_t seed = 1;
   int64_t evaluate_every_epochs = 1;  // 0: at the end only
   Checkpoint checkpoint;
@@ -63,6 +63,9 @@ struct RunConfig {
 // Reads all keys and ends the document (Document::Finish): throws ConfigError with every mistake.
 // For Document::Empty the result is all defaults, with no data source, strategy or model file.
 RunConfig ReadRunConfig(config::Document& document);
+
+// The same without the sections model and data: for simulations of a model profile.
+RunConfig ReadGhostConfig(config::Document& document);
 
 // `output` with {config} (the config's file name without folder and ending) and {time} filled in.
 // Throws ConfigError for any other {word}.

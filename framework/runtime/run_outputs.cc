@@ -91,7 +91,8 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
   const Blob weights = source.exchange.weights();
   CheckpointView view{info, layout, weights.f32(), {}, source.state};
   const std::vector<std::string> names = config_.solver.solver->StateNames();
-  for (size_t i = 0; i < names.size(); ++i) view.solver[names[i]] = source.exchange.solver_state()[i];
+  for (size_t i = 0; i < names.size(); ++i)
+    view.solver[names[i]] = source.exchange.solver_state()[i];
   const CheckpointFolder folder(folder_.checkpoints(), static_cast<int>(config_.checkpoint.keep));
   const std::string file = folder.Save(view).filename().string();
   metrics_->Write(CheckpointMetrics{at, file, ToSeconds(WallNow() - started)});
@@ -101,10 +102,15 @@ void RunOutputs::Diverged(const TrainingPosition& position, const std::string& w
   if (!root_) return;
   progress_->Pause();
   log::Error("{}", what);
-  log::Error("the last good checkpoint is kept; a lower solver.lr, solver.clip_norm or "
-             "solver.warmup_epochs may help");
+  log::Error(
+      "the last good checkpoint is kept; a lower solver.lr, solver.clip_norm or "
+      "solver.warmup_epochs may help");
   folder_.WriteError({0, HostName(), ::getpid(), static_cast<int>(ExitCode::kDiverged),
                       position.epoch, position.step, what, ""});
+}
+
+void RunOutputs::SaveRecord(const RunRecord& record) {
+  if (root_) WriteRecord(folder_.record(), record);
 }
 
 void RunOutputs::Finish(const Summary& summary) {

@@ -15,6 +15,7 @@
 #include "framework/runtime/progress.h"
 #include "framework/runtime/run_config.h"
 #include "framework/runtime/run_folder.h"
+#include "framework/runtime/run_record.h"
 #include "framework/strategies/exchange.h"
 
 namespace dtrain {
@@ -43,12 +44,14 @@ class RunOutputs {
     double learning_rate = 0;
     double samples_per_second = 0;
     double exposed_seconds = 0;  // of this step
-    bool last = false;          // of the run: logged in any case
+    bool last = false;           // of the run: logged in any case
   };
   void Step(const StepFacts& facts);
   void Evaluated(const MetricsPoint& at, const Evaluation& evaluation, double seconds);
-  void Save(const MetricsPoint& at, const TrainingPosition& position, const CheckpointSource& source);
+  void Save(const MetricsPoint& at, const TrainingPosition& position,
+            const CheckpointSource& source);
   void Diverged(const TrainingPosition& position, const std::string& what);
+  void SaveRecord(const RunRecord& record);
   void Finish(const Summary& summary);
 
   const RunFolder& folder() const { return folder_; }

@@ -198,17 +198,16 @@ export SLURM_HOSTFILE=$hosts
 std::string LaunchByMpirun(bool rank_list) {
   std::string text = R"(
 export SLURM_WHOLE=1  # mpirun's daemons use all CPUs of the job
+trap 'told=1; kill -USR1 "$!"' USR1
 mpirun -n $((workers + servers)) --bind-to none)";
   if (rank_list) text += R"( --map-by seq --hostfile "$hosts")";
   text += " \"${train[@]}\" &\n";
-  return text + R"(ranks=$!
-
+  return text + R"(
 # A signal ends `wait` early: then wait again, for the code of the ranks.
 told=1
-trap 'told=1; kill -USR1 "$ranks"' USR1
 while [ "$told" = 1 ]; do
   told=0
-  wait "$ranks"
+  wait "$!"
   code=$?
 done
 )";

@@ -50,6 +50,7 @@ ordered_json Json(const WorkerSummary& worker) {
   json["steps"] = worker.steps;
   json["compute_seconds"] = worker.compute_seconds;
   json["wait_seconds"] = worker.wait_seconds;
+  Put(json, "staleness_mean", worker.staleness_mean);
   return json;
 }
 

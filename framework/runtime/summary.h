@@ -47,6 +47,7 @@ struct WorkerSummary {
   int64_t steps = 0;
   double compute_seconds = 0;
   double wait_seconds = 0;
+  std::optional<double> staleness_mean;  // of its gradients, where the protocol counts any
 };
 
 struct StalenessSummary {

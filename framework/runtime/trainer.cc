@@ -70,6 +70,7 @@ class Trainer {
   void Evaluate();
   void SaveCheckpoint();
   ExitCode Diverge();
+  void SaveRecord(const std::string& weights_sha256);
   Summary Summarize(ExitCode code);
 
   bool RunEnds() const { return position_.samples_applied >= rule_.last_samples; }
@@ -93,6 +94,7 @@ class Trainer {
   std::unique_ptr<Sampler> sampler_;
   ExecutionPlan plan_;
   std::unique_ptr<Net> net_;
+  std::unique_ptr<Pacer> pacer_;
   Buffer state_;
   std::unique_ptr<Exchange> exchange_;
 
@@ -184,6 +186,8 @@ void Trainer::PrepareNet(const StartPoint& start) {
   net_->Prepare(Mode::kTrain, sampler_->ShareOf(last, rank, workers()).share.size());
   net_->Prepare(Mode::kTrain, share);
   plan_.kernels = net_->ChosenKernels(share);
+  pacer_ =
+      std::make_unique<Pacer>(*graph_, PacingOf(config_.cluster, workers(), rank, config_.seed));
 }
 
 std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
@@ -222,7 +226,7 @@ ExitCode Trainer::Loop() {
 void Trainer::TrainStep(const Batch& batch, Turn turn) {
   const Nanos started = WallNow();
   const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch,
-                                            state_.f32(), config_.seed);
+                                            state_.f32(), config_.seed, pacer_.get());
   const Nanos computed = WallNow();
   const StepOutcome outcome = exchange_->End({.samples = batch.samples,
                                               .loss_sum = result.loss_sum,
@@ -350,11 +354,24 @@ std::string_view StatusOf(ExitCode code) {
   return code == ExitCode::kStopped ? "stopped" : "failed";
 }
 
+// The order of events on every rank, where the config asks for it.
+void Trainer::SaveRecord(const std::string& weights_sha256) {
+  if (!config_.record) return;
+  std::vector<std::string> logs;
+  exchange_->AtRest(
+      [&](Transport& transport) { logs = Gather(transport, exchange_->record().bytes()); });
+  outputs_.SaveRecord({config_.effective_yaml, plan_, first_.step, request_.weights, weights_sha256,
+                       std::move(logs)});
+}
+
 Summary Trainer::Summarize(ExitCode code) {
   Summary summary;
   const RankReport mine{accounts_.steps, accounts_.compute, exchange_->stats()};
   exchange_->AtRest(
       [&](Transport& transport) { GatherReports(transport, mine, workers(), summary); });
+  const Blob weights = exchange_->weights();
+  summary.weights_sha256 = WeightsSha256(ModelLayoutOf(*graph_), weights.f32(), state_.f32());
+  SaveRecord(summary.weights_sha256);
   if (!root()) return summary;
   DescribeRun(config_, *graph_, plan_, summary);
   summary.status = StatusOf(code);
@@ -375,8 +392,6 @@ Summary Trainer::Summarize(ExitCode code) {
     if (!test_->metrics.empty()) summary.test->accuracy = test_->metrics[0];
   }
   summary.best = outputs_.best();
-  const Blob weights = exchange_->weights();
-  summary.weights_sha256 = WeightsSha256(ModelLayoutOf(*graph_), weights.f32(), state_.f32());
   return summary;
 }
 

@@ -21,7 +21,7 @@ class ReadyToExchange : public GradientSink {
 }  // namespace
 
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
-                           float* state, uint64_t seed) {
+                           float* state, uint64_t seed, Pacer* pacer) {
   ReadyToExchange sink(exchange);
   NetInput input;
   input.fields = batch.fields;
@@ -30,7 +30,11 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
   input.global_samples = batch.global_samples;
   input.step = batch.step;
   input.seed = seed;
-  return net.Step(weights.f32(), exchange.gradients(), state, input, &sink);
+  if (pacer != nullptr) pacer->BeginStep(static_cast<int64_t>(batch.step));
+  const StepResult result = net.Step(weights.f32(), exchange.gradients(), state, input,
+                                     pacer == nullptr ? &sink : pacer->Wrap(&sink));
+  if (pacer != nullptr) pacer->FinishStep();
+  return result;
 }
 
 Placement PlacementOf(const RunConfig& config) {

@@ -7,16 +7,18 @@
 #include "framework/core/execution_plan.h"
 #include "framework/data/dataset.h"
 #include "framework/nn/net.h"
+#include "framework/runtime/pacing.h"
 #include "framework/runtime/run_config.h"
 #include "framework/runtime/start_point.h"
 #include "framework/strategies/exchange.h"
 
 namespace dtrain {
 
-// The net's step with every gradient announced, and the weights let go, so that the update may
-// happen in place.  Exchange::Begin and End are the caller's.
+// The net's step with every gradient announced (no earlier than `pacer` allows, where there is one),
+// and the weights let go, so that the update may happen in place.  Exchange::Begin and End are the
+// caller's.
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
-                           float* state, uint64_t seed);
+                           float* state, uint64_t seed, Pacer* pacer = nullptr);
 
 // Which ranks are workers and servers.
 Placement PlacementOf(const RunConfig& config);

@@ -67,7 +67,6 @@ void Card::FinishFront(double when) {
   } else {
     tails_.erase(done.flow);
   }
-  if (fronts_.empty()) served_ = 0;  // keeps the sums small, hence exact
 }
 
 void Card::Begin(Place place) {

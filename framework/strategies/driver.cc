@@ -15,6 +15,8 @@ constexpr int64_t kSliceElements = (1 << 20) / sizeof(float);
 
 bool UsesArrived(VectorId vector) { return vector == kArrived; }
 
+Range SliceOf(Range rest) { return {rest.begin, std::min(rest.end, rest.begin + kSliceElements)}; }
+
 }  // namespace
 
 // An effect that waits for its turn.
@@ -161,6 +163,8 @@ Driver::Hosted& Driver::HostedBy(ActorId id) const {
 
 Driver::Hosted& Driver::WorkerHost() const { return *hosted_[worker_]; }
 
+ActorId Driver::worker() const { return WorkerHost().id; }
+
 const Actor& Driver::actor(ActorId id) const { return *HostedBy(id).actor; }
 
 void Driver::Restore(std::span<const float> weights,
@@ -198,7 +202,6 @@ void Driver::Begin() {
 
 void Driver::Ready(Range range) {
   Hosted& host = WorkerHost();
-  Note(EventKind::kReady, host.id);
   host.actor->OnReady(range, *host.port);
 }
 
@@ -309,7 +312,6 @@ bool Driver::ProgressReductions() {
   reducing_.pop_front();
   Hosted& host = WorkerHost();
   if (IsLast(first.range)) host.actor->OnOutcome(ReadTail(), *host.port);
-  Note(EventKind::kReduced, host.id);
   host.actor->OnReduced(first.range, *host.port);
   return true;
 }
@@ -370,18 +372,16 @@ void Driver::Run(Operation& operation) {
       break;
   }
   if (!operation.begun) BeginUpdate(operation);
+  Range slice = operation.rest;
   if (!options_.ghost) {
-    const Range slice{operation.rest.begin,
-                      std::min(operation.rest.end, operation.rest.begin + kSliceElements)};
+    slice = SliceOf(operation.rest);
     if (operation.kind == Kind::kApply) {
       ApplySlice(operation, slice);
     } else {
       AddSlice(operation, slice);
     }
-    operation.rest.begin = slice.end;
-  } else {
-    operation.rest = {};
   }
+  Advance(operation, slice);
   if (operation.rest.empty()) EndUpdate(operation);
 }
 
@@ -418,14 +418,18 @@ void Driver::Take(Operation& operation) {
     }
     DT_CHECK(vectors.RangeOf(operation.to).Contains(source.range))
         << operation.host->actor->Describe();
-    if (options_.ghost) return;
     operation.rest = source.range;
   }
-  const Range slice{operation.rest.begin,
-                    std::min(operation.rest.end, operation.rest.begin + kSliceElements)};
+  if (options_.ghost) return Advance(operation, operation.rest);
+  const Range slice = SliceOf(operation.rest);
   std::copy_n(operation.source.At(slice.begin), slice.size(),
               vectors.Slice(operation.to, slice).new_values);
+  Advance(operation, slice);
+}
+
+void Driver::Advance(Operation& operation, Range slice) {
   operation.rest.begin = slice.end;
+  bytes_written_ += slice.size() * static_cast<int64_t>(sizeof(float));
 }
 
 void Driver::BeginUpdate(Operation& operation) {
@@ -438,7 +442,7 @@ void Driver::BeginUpdate(Operation& operation) {
   DT_CHECK(host.master != kNoVector && host.vectors.RangeOf(host.master).Contains(operation.rest))
       << host.actor->Describe();
   operation.lr = learning_rate_.At(static_cast<double>(host.samples_applied) /
-                                         static_cast<double>(options_.epoch_samples));
+                                   static_cast<double>(options_.epoch_samples));
   operation.lr *= operation.update.lr_factor;
   // A worker that updates its own weights clips the reduced gradient; see ClipAtWorker.
   if (options_.solver.clip_norm > 0 && host.gradient != kNoVector && !options_.ghost) {
@@ -502,23 +506,6 @@ void Driver::EndStep(const StepOutcome& outcome) {
 // ------------------------------------------------------------------ what others see
 
 bool Driver::Busy() const { return (waiting_ && !start_pending_) || !reducing_.empty() || !Idle(); }
-
-int64_t Driver::OperationBytes() const {
-  if (operations_.empty()) return 0;
-  const Operation& operation = operations_.front();
-  using Kind = Operation::Kind;
-  const bool reads = operation.kind == Kind::kAdd || operation.kind == Kind::kBlend ||
-                     operation.kind == Kind::kApply;
-  if (!reads) return 0;
-  const Range range = operation.arrived ? operation.arrived->range
-                                        : operation.host->vectors.RangeOf(operation.from);
-  // An Add reads two vectors and writes one; a solver step has its state to read and write as well.
-  const int64_t vectors =
-      operation.kind == Kind::kApply
-          ? 3 + 2 * static_cast<int64_t>(options_.solver.solver->StateNames().size())
-          : 3;
-  return vectors * range.size() * static_cast<int64_t>(sizeof(float));
-}
 
 std::vector<Driver::Master> Driver::Masters() {
   std::vector<Master> masters;

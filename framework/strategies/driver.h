@@ -65,6 +65,7 @@ class Driver {
 
   // --- the step of this rank's worker
   bool HasWorker() const { return worker_ >= 0; }
+  ActorId worker() const;
   void Begin();
   void Ready(Range range);
   // The last Ready of a step: all of its gradient is final.
@@ -94,8 +95,8 @@ class Driver {
   // There is something to move along, now or when others have done their part.
   bool Busy() const;
   bool Idle() const { return operations_.empty() && local_.empty() && !MailBusy(); }
-  // Bytes that the operation in front touches, for who charges for it (the simulator).
-  int64_t OperationBytes() const;
+  // Bytes of vectors that effects have written so far, for who charges for it (the simulator).
+  int64_t bytes_written() const { return bytes_written_; }
   bool HasOperation() const { return !operations_.empty(); }
   // The earliest timer; negative when there is none.
   Nanos NextTimer() const { return timers_.empty() ? -1 : timers_.begin()->first; }
@@ -139,12 +140,13 @@ class Driver {
   void Deliver(const Letter& letter);
   bool ProgressReductions();
   bool FireTimers();
-  void Note(EventKind kind, ActorId actor, ActorId from = kService);
+  void Note(EventKind kind, ActorId actor, ActorId from = 0);
 
   bool RunSlice();
   void Run(Operation& operation);
   void Send(Operation& operation);
   void Take(Operation& operation);
+  void Advance(Operation& operation, Range slice);
   void AddSlice(Operation& operation, Range slice);
   void ApplySlice(Operation& operation, Range slice);
   void BeginUpdate(Operation& operation);
@@ -179,6 +181,7 @@ class Driver {
   StepOutcome outcome_;
   int64_t letters_sent_ = 0;
   int64_t letters_received_ = 0;
+  int64_t bytes_written_ = 0;
 };
 
 }  // namespace dtrain

@@ -5,33 +5,34 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "framework/strategies/message.h"
 
 namespace dtrain {
 
-enum class EventKind : uint8_t { kBegin = 1, kReady, kEnd, kReduced, kMessage, kTimer };
+enum class EventKind : uint8_t { kBegin = 1, kEnd, kMessage, kTimer };
 
 struct Event {
   EventKind kind = EventKind::kBegin;
   ActorId actor = 0;
-  ActorId from = 0;  // of a message
+  ActorId from = 0;  // of a message; 0 otherwise
   friend bool operator==(const Event&, const Event&) = default;
 };
 
+// Events as bytes, a few each: kind, actor and, of a message, its sender, as variable-length
+// numbers.
 class EventLog {
  public:
-  void Add(const Event& event) { events_.push_back(event); }
-  const std::vector<Event>& events() const { return events_; }
+  void Add(const Event& event);
+  const std::string& bytes() const { return bytes_; }
 
-  std::string ToBytes() const;  // a few bytes an event
-  // Throws CheckpointError naming `source` when the bytes are cut short or no log.
-  static EventLog FromBytes(std::string_view bytes, const std::string& source);
+  // The events of `bytes`.  Throws CheckpointError, naming `source`, when they are cut short or
+  // none.
+  static std::vector<Event> Read(const std::string& bytes, const std::string& source);
 
  private:
-  std::vector<Event> events_;
+  std::string bytes_;
 };
 
 }  // namespace dtrain

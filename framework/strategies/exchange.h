@@ -60,7 +60,7 @@ class Exchange {
   virtual std::span<float* const> solver_state() = 0;
   virtual void Leave() = 0;
 
-  virtual Rest::Told told() const = 0;       // asynchronous, rank 0: what all workers did of late
+  virtual Rest::Told told() const = 0;  // asynchronous, rank 0: what all workers did of late
   virtual ExchangeStats stats() const = 0;
   virtual const EventLog& record() const = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace dtrain {
@@ -35,6 +36,16 @@ struct ProtocolReport {
   void AddStaleness(int64_t value, int64_t count = 1) {
     if (static_cast<int64_t>(staleness.size()) <= value) staleness.resize(value + 1);
     staleness[value] += count;
+  }
+  int64_t gradients() const {
+    return std::accumulate(staleness.begin(), staleness.end(), int64_t{0});
+  }
+  double staleness_mean() const {
+    double sum = 0;
+    for (size_t s = 0; s < staleness.size(); ++s) {
+      sum += static_cast<double>(s) * static_cast<double>(staleness[s]);
+    }
+    return sum / static_cast<double>(std::max<int64_t>(gradients(), 1));
   }
   void Add(const ProtocolReport& other) {
     for (size_t s = 0; s < other.staleness.size(); ++s) {

@@ -43,7 +43,7 @@ class TransportMail : public Mail {
 
   Transport& transport_;
   BlobPools& pools_;
-  std::list<Outgoing> sends_;                 // in order; their headers must not move
+  std::list<Outgoing> sends_;                // in order; their headers must not move
   std::vector<std::deque<Arriving>> inbox_;  // by sending rank, in order
   int arriving_ = 0;                         // letters in inbox_
   size_t next_rank_ = 0;                     // whose turn it is, so that no rank is starved

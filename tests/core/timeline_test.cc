@@ -106,8 +106,8 @@ TEST_F(TimelineFileTest, WritesEveryKindOfEventAsTheFormatAsks) {
     {"ph": "C", "name": "in flight", "pid": 3, "tid": 1, "ts": 4.001, "args": {"value": 12}}
   ])json");
   const json written = Written();
-EXPECT_EQ(written["traceEvents"], expected);
-EXPECT_EQ(written["displayTimeUnit"], "ms");
+  EXPECT_EQ(written["traceEvents"], expected);
+  EXPECT_EQ(written["displayTimeUnit"], "ms");
 }
 
 TEST_F(TimelineFileTest, AddsUpRanksAndWhatTheyDropped) {

@@ -70,7 +70,8 @@ TEST(PsWorkerDeathTest, AStepEndsOnce) {
   EffectWriter effects = actors.Effects(actors.worker());
   EXPECT_DEATH(actors.worker().OnEnd({}, effects), "ps_ssp worker 0: clock 0, idle");
   actors.worker().OnBegin(effects);
-  EXPECT_DEATH(actors.worker().OnBegin(effects), "ps_ssp worker 0: clock 0, computing");
+  actors.worker().OnEnd({}, effects);
+  EXPECT_DEATH(actors.worker().OnEnd({}, effects), "ps_ssp worker 0: clock 1, idle");
 }
 
 // A pull by itself is admitted by the same rule as one that rides on a push.

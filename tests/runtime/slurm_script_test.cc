@@ -2,10 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
@@ -15,8 +16,10 @@ namespace dtrain {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 SlurmJob Job(int workers, int servers, int per_node, bool apart = false) {
   SlurmJob job;
@@ -35,23 +38,34 @@ SlurmJob By(const std::string& launcher, SlurmJob job = Job(4, 0, 2)) {
   return job;
 }
 
-// Runs the part of a script that lists the ranks' nodes, on nodes n0, n1, ...
-std::string ListOfRanks(const SlurmJob& job) {
-  const std::string script = SlurmScript(job);
-  const size_t begin = script.find("\nworkers=") + 1;
-  const size_t list = script.find("mapfile -t nodes");
-  const size_t end = script.find("unset SLURM_NTASKS_PER_NODE");
-  EXPECT_NE(list, std::string::npos) << script;
-  TempFolder folder;
-  std::ofstream(folder / "list.sh")
-      << "set -eu\noutput=" << folder.path().string() << "\ncontrol=hosts\n"
-      << "SLURM_JOB_NODELIST=n[0-9]\nhosts() { printf 'n%d\\n' 0 1 2 3 4 5 6 7 8 9; }\n"
-      << script.substr(begin, script.find('\n', begin) - begin) << "\n"
-      << script.substr(list, end - list);
-  EXPECT_EQ(std::system(("bash " + (folder / "list.sh").string()).c_str()), 0);
-  std::string ranks = ReadFile(folder / "hosts");
-  std::ranges::replace(ranks, '\n', ' ');
-  return ranks;
+// What became of a script that was run where every command is a stand-in.
+struct Played {
+  int code = 0;
+  std::string calls;  // a line for each call of a launcher or scontrol
+  std::string hosts;  // the list of ranks, on one line
+};
+
+// `launcher` is the shell code of srun and mpirun, after the note of their call; the nodes of the
+// job are n0, n1, ...
+Played Play(const SlurmJob& job, const std::string& launcher) {
+  const TempFolder folder;
+  const std::string note = "#!/bin/bash\necho \"${0##*/} $*\" >>calls\n";
+  folder.Write("bin/srun", note + launcher);
+  folder.Write("bin/mpirun", note + launcher);
+  folder.Write("bin/scontrol", note + "printf 'n%d\\n' {0..9}\n");
+  folder.Write("job.sh", SlurmScript(job));
+  const std::string command = "cd " + folder.path().string() +
+                              " && chmod +x bin/* && PATH=$PWD/bin:$PATH SLURM_JOB_NAME=run "
+                              "SLURM_JOB_ID=7 SLURM_JOB_NODELIST=n[0-9] SLURM_CPUS_ON_NODE=8 "
+                              "bash job.sh >/dev/null";
+  Played played;
+  played.code = WEXITSTATUS(std::system(command.c_str()));
+  played.calls = ReadFile(folder / "calls");
+  if (std::filesystem::exists(folder / "runs/run-7/hosts")) {
+    played.hosts = ReadFile(folder / "runs/run-7/hosts");
+    std::ranges::replace(played.hosts, '\n', ' ');
+  }
+  return played;
 }
 
 TEST(SlurmNodes, FollowFromPerNode) {
@@ -137,14 +151,45 @@ TEST(SlurmScript, FullNodesNeedNoListOfRanks) {
 }
 
 TEST(SlurmScript, WorkersComeFirstAndServersAreApart) {
-  EXPECT_EQ(ListOfRanks(Job(4, 1, 2, true)), "n0 n0 n1 n1 n2 ");
-  EXPECT_EQ(ListOfRanks(Job(3, 3, 2, true)), "n0 n0 n1 n2 n2 n3 ");
-  EXPECT_EQ(ListOfRanks(Job(2, 2, 4, true)), "n0 n0 n1 n1 ");
+  EXPECT_EQ(Play(Job(4, 1, 2, true), "").hosts, "n0 n0 n1 n1 n2 ");
+  EXPECT_EQ(Play(Job(3, 3, 2, true), "").hosts, "n0 n0 n1 n2 n2 n3 ");
+  EXPECT_EQ(Play(Job(2, 2, 4, true), "").hosts, "n0 n0 n1 n1 ");
 }
 
 TEST(SlurmScript, AnUnevenLastNodeHasFewerRanks) {
-  EXPECT_EQ(ListOfRanks(Job(5, 0, 2)), "n0 n0 n1 n1 n2 ");
-  EXPECT_EQ(ListOfRanks(Job(4, 3, 3)), "n0 n0 n0 n1 n1 n1 n2 ");
+  EXPECT_EQ(Play(Job(5, 0, 2), "").hosts, "n0 n0 n1 n1 n2 ");
+  EXPECT_EQ(Play(By("mpirun", Job(4, 3, 3)), "").hosts, "n0 n0 n0 n1 n1 n1 n2 ");
+}
+
+TEST(SlurmScript, StartsTheRanksOnceAndEndsAsTheyDo) {
+  for (const std::string launcher : {"srun", "mpirun"}) {
+    const Played played = Play(By(launcher), "exit 5");
+    EXPECT_EQ(played.code, 5);
+    EXPECT_THAT(played.calls,
+                AllOf(StartsWith(launcher), HasSubstr(launcher == "srun" ? "--ntasks=4" : "-n 4"),
+                      EndsWith(" build/release/dtrain train --config "
+                               "configs/runs/lenet5_mnist.yaml --workers 4 --output runs/run-7 "
+                               "--resume auto\n")));
+  }
+  EXPECT_THAT(Play(By("srun"), "").calls, HasSubstr("--cpus-per-task=4 "));
+}
+
+TEST(SlurmScript, AStoppedRunGoesBackIntoTheQueue) {
+  for (const std::string launcher : {"srun", "mpirun"}) {
+    const Played played = Play(By(launcher), "exit 75");
+    EXPECT_EQ(played.code, 75);
+    EXPECT_THAT(played.calls, EndsWith("\nscontrol requeue 7\n"));
+  }
+}
+
+TEST(SlurmScript, MpirunIsToldToStopAndWaitedFor) {
+  // The signal comes twice, as it may under Slurm.
+  const Played played = Play(By("mpirun"),
+                             "stop() { [ $((++told)) = 2 ] && exit 75; kill -USR1 $PPID; }\n"
+                             "told=0; trap stop USR1; kill -USR1 $PPID\n"
+                             "while :; do sleep 0.01; done\n");
+  EXPECT_EQ(played.code, 75);
+  EXPECT_THAT(played.calls, EndsWith("\nscontrol requeue 7\n"));
 }
 
 // Whoever edits the numbers at the head of a script changes the run with them.

@@ -253,6 +253,18 @@ TEST(Network, AWideIncastCostsAFewEventsAMessage) {
   }
 }
 
+TEST(Network, MessagesThatOvertakeCostAFewEventsEach) {
+  // Each newcomer ends before all others, so that the time of the next end moves forward each time.
+  NotingNetwork net(RoundNumbers(), 1001);
+  for (Rank worker = 1; worker <= 1000; ++worker) {
+    net.Send(worker, 0, 1'000'000'000 / (worker * worker), worker);
+  }
+  net.Run();
+  EXPECT_EQ(net.order.front(), 999);
+  EXPECT_EQ(net.order.back(), 0);
+  EXPECT_LE(net.events.executed(), 7 * 1000);
+}
+
 TEST(NetworkDeathTest, MisuseIsNamed) {
   EventQueue events;
   Network network(events, RoundNumbers(), 2);

@@ -145,6 +145,12 @@ TEST_P(PlanPriceAgreement, WithOverheadWhereTheWireIsSlower) {
   ExpectAgreement(model, 8, 16 * 800, 0.02);
 }
 
+TEST_P(PlanPriceAgreement, WithOverheadWhereTheProcessorIsSlower) {
+  NetworkModel model = RoundNumbers();
+  model.message_overhead_us = 1;
+  ExpectAgreement(model, 8, 16 * 80, 0.02);
+}
+
 TEST(PlanPrice, RanksOfANodeShareItsCard) {
   NetworkModel model = RoundNumbers();
   model.per_node = 4;

@@ -33,9 +33,10 @@ std::vector<VectorSpec> PsWorker::Vectors() const {
           {"arriving", VectorRole::kPlain, whole}};
 }
 
-// Also when waiting already: a run that was stopped there begins the step anew.
+// Comes again after a resume, when the run was stopped before a step that it had begun: while the
+// step waited, or when it might start and was not let.
 void PsWorker::OnBegin(Effects& effects) {
-  DT_CHECK(phase_ != kComputing) << Describe();
+  if (phase_ == kComputing) return effects.StartStep();
   phase_ = kWaiting;
   Advance(effects);
 }

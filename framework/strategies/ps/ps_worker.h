@@ -5,13 +5,12 @@
 //
 // The first step needs no answer: all begin with the model's weights, version 0 at each server. The
 // strategies differ in two things only:
-//   synchronous  a step is over when the servers have answered, and its outcome is everybody's;
-//                else it is over once pushed, and what the next one waits for is admission
-//   prefetch     the weights for the next step are asked for when a step starts, so that they
-//   travel
-//                while it computes.  They lack the gradient of that step, the worker's own
-//                included: one step more of staleness, and no read-my-writes.  Needs servers
-//                without a bound.
+//
+//   synchronous: a step is over when the servers have answered, and its outcome is everybody's.
+//     Otherwise it is over once pushed, and what the next one waits for is admission.
+//   prefetch: the weights for the next step are asked for when a step starts, so that they travel
+//     while it computes.  They lack that step's gradient, even in its own worker: one step more of
+//     staleness, and no read-my-writes.  For servers that admit everybody at once.
 //
 // Answers gather in `arriving`, which becomes `weights` when it is whole and no step computes with
 // the old ones.  With one server both hand-overs are by reference.

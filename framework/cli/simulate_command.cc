@@ -1,0 +1,254 @@
+// `dtrain simulate`: the config's run in virtual time; comparisons of strategies over seeds; the
+// replay of a recorded run.
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/core/log.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/run_folder.h"
+#include "framework/runtime/simulated_run.h"
+
+namespace dtrain {
+namespace {
+
+struct SimulateOptions {
+  ConfigOptions config;
+  std::string profile;
+  int workers = 0;
+  std::vector<std::string> compare;
+  std::vector<uint64_t> seeds;
+  std::string replay;
+  std::string output;
+
+  // Without a config everything has its default.
+  RunConfig Load(const std::vector<std::string>& more) const {
+    ConfigOptions effective = config;
+    if (workers > 0) effective.overrides.push_back(fmt::format("cluster.workers={}", workers));
+    effective.overrides.insert(effective.overrides.end(), more.begin(), more.end());
+    if (!config.file.empty()) return LoadConfig(effective);
+    config::Document document =
+        config::Document::FromText("{max_steps: 1000}", "(no config)", effective.overrides);
+    return ReadGhostConfig(document);
+  }
+};
+
+int64_t GradientsOf(const Summary& summary) {
+  int64_t steps = 0;
+  for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
+  return steps;
+}
+
+double RateOf(const Summary& summary) {
+  return static_cast<double>(GradientsOf(summary)) / std::max(summary.seconds, 1e-9);
+}
+
+double WaitOf(const Summary& summary) {
+  double wait = 0, all = 0;
+  for (const WorkerSummary& worker : summary.workers_detail) {
+    wait += worker.wait_seconds;
+    all += worker.wait_seconds + worker.compute_seconds;
+  }
+  return all > 0 ? wait / all : 0;
+}
+
+Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config, bool quiet) {
+  std::optional<ModelProfile> profile;
+  if (!options.profile.empty()) profile = ReadProfile(options.profile);
+  SimulatedRun run(config, profile, !profile.has_value());
+  return run.Run([quiet](double epochs, double seconds, const Evaluation& evaluation) {
+    if (quiet) return;
+    log::Info("epoch {:.1f}, {:.1f} virtual s: test loss {:.4f}{}", epochs, seconds,
+              evaluation.loss,
+              evaluation.metrics.empty()
+                  ? ""
+                  : fmt::format(", accuracy {:.2f} %", 100 * evaluation.metrics[0]));
+  });
+}
+
+void Print(const Summary& summary) {
+  std::cout << fmt::format(
+      "{} with {} workers{}: {:.3f} virtual s, {} gradients, {:.2f} a second\n", summary.strategy,
+      summary.workers, summary.servers ? fmt::format(" and {} servers", *summary.servers) : "",
+      summary.seconds, GradientsOf(summary), RateOf(summary));
+  std::cout << fmt::format(
+      "step {:.4f} s (p50), {:.4f} s (p90); workers wait {:.1f} % of their time\n",
+      summary.step_seconds->p50, summary.step_seconds->p90, 100 * WaitOf(summary));
+  if (summary.staleness) {
+    std::cout << fmt::format("staleness mean {:.2f}, max {}; clock lead at most {}\n",
+                             summary.staleness->mean, summary.staleness->max,
+                             summary.staleness->clock_lead_max);
+  }
+  std::cout << fmt::format("sent {:.1f} MB in {} messages\n",
+                           static_cast<double>(summary.communication->bytes_sent) * 1e-6,
+                           summary.communication->messages);
+  if (summary.test) {
+    std::cout << fmt::format("test loss {:.4f}", summary.test->loss);
+    if (summary.test->accuracy) {
+      std::cout << fmt::format(", accuracy {:.2f} %", 100 * *summary.test->accuracy);
+    }
+    std::cout << fmt::format("\nweights {}\n", summary.weights_sha256);
+  }
+}
+
+void Save(const std::string& output, const RunConfig& config, const Summary& summary) {
+  if (output.empty()) return;
+  const RunFolder folder(output);
+  folder.Create(false);
+  folder.WriteConfig(config.effective_yaml);
+  folder.WriteSummary(summary);
+}
+
+struct Statistic {
+  double mean = 0, deviation = 0;
+};
+
+Statistic StatisticOf(const std::vector<Summary>& runs, double (*value)(const Summary&)) {
+  Statistic statistic;
+  for (const Summary& run : runs) statistic.mean += value(run) / static_cast<double>(runs.size());
+  for (const Summary& run : runs) {
+    statistic.deviation += std::pow(value(run) - statistic.mean, 2);
+  }
+  const double others = static_cast<double>(std::max<size_t>(runs.size(), 2) - 1);
+  statistic.deviation = std::sqrt(statistic.deviation / others);
+  return statistic;
+}
+
+struct Column {
+  const char* name;
+  const char* title;
+  double (*value)(const Summary&);
+  int digits;
+};
+
+const Column kColumns[] = {
+    {"seconds", "virtual s", [](const Summary& s) { return s.seconds; }, 3},
+    {"gradients_per_second", "gradients/s", RateOf, 2},
+    {"step_seconds_p50", "step p50 s", [](const Summary& s) { return s.step_seconds->p50; }, 4},
+    {"wait_percent", "wait %", [](const Summary& s) { return 100 * WaitOf(s); }, 1},
+    {"staleness_mean", "staleness",
+     [](const Summary& s) { return s.staleness ? s.staleness->mean : 0.0; }, 2},
+    {"clock_lead_max", "lead max",
+     [](const Summary& s) {
+       return s.staleness ? static_cast<double>(s.staleness->clock_lead_max) : 0.0;
+     },
+     0},
+    {"mbytes_sent", "MB sent",
+     [](const Summary& s) { return static_cast<double>(s.communication->bytes_sent) * 1e-6; }, 1},
+    {"test_accuracy_percent", "accuracy %",
+     [](const Summary& s) { return s.test ? 100 * s.test->accuracy.value_or(0) : 0.0; }, 2},
+};
+
+void PrintTable(const std::vector<std::pair<std::string, std::vector<Summary>>>& rows, bool json) {
+  nlohmann::ordered_json table = nlohmann::ordered_json::array();
+  std::string text = fmt::format("{:<12}", "strategy");
+  for (const Column& column : kColumns) text += fmt::format(" {:>17}", column.title);
+  text += '\n';
+  for (const auto& [name, runs] : rows) {
+    text += fmt::format("{:<12}", name);
+    nlohmann::ordered_json row = {{"strategy", name}, {"seeds", runs.size()}};
+    for (const Column& column : kColumns) {
+      const Statistic s = StatisticOf(runs, column.value);
+      const std::string deviation =
+          runs.size() > 1 ? fmt::format(" +-{:.{}f}", s.deviation, column.digits) : "";
+      text += fmt::format(" {:>17}", fmt::format("{:.{}f}{}", s.mean, column.digits, deviation));
+      row[column.name] = {{"mean", s.mean}, {"deviation", s.deviation}};
+    }
+    text += '\n';
+    table.push_back(row);
+  }
+  std::cout << (json ? table.dump(2) + "\n" : text);
+}
+
+int Compare(const SimulateOptions& options, bool json) {
+  std::vector<std::string> names = options.compare;
+  if (names.empty()) names.push_back("");
+  std::vector<uint64_t> seeds = options.seeds;
+  if (seeds.empty()) seeds.push_back(options.Load({}).seed);
+  std::vector<std::pair<std::string, std::vector<Summary>>> rows;
+  for (const std::string& name : names) {
+    std::vector<Summary> runs;
+    for (const uint64_t seed : seeds) {
+      std::vector<std::string> overrides = {fmt::format("seed={}", seed)};
+      if (!name.empty()) overrides.push_back("strategy.name=" + name);
+      runs.push_back(SimulateOnce(options, options.Load(overrides), true));
+    }
+    rows.emplace_back(runs[0].strategy, std::move(runs));
+  }
+  PrintTable(rows, json);
+  return 0;
+}
+
+int ReplayFile(const SimulateOptions& options, bool json) {
+  const RunRecord record = ReadRecord(options.replay);
+  config::Document document = config::Document::FromText(record.config_yaml, options.replay);
+  const RunConfig config = ReadRunConfig(document);
+  const std::string hash = ReplayRecord(config, record);
+  const bool equal = hash == record.weights_sha256;
+  if (json) {
+    std::cout << nlohmann::ordered_json{{"recorded", record.weights_sha256},
+                                        {"replayed", hash},
+                                        {"equal", equal}}
+                     .dump(2)
+              << '\n';
+  } else {
+    std::cout << fmt::format("recorded {}\nreplayed {}\n{}\n", record.weights_sha256, hash,
+                             equal ? "equal to the bit" : "NOT equal");
+  }
+  return equal ? 0 : static_cast<int>(ExitCode::kInternal);
+}
+
+int RunSimulate(const SimulateOptions& options, const Invocation& invocation) {
+  LimitSpinning(invocation.argv);
+  if (!options.replay.empty()) return ReplayFile(options, invocation.json);
+  if (options.config.file.empty() && options.profile.empty()) {
+    throw UsageError("there is nothing to simulate",
+                     "give --config for a numeric run, --profile for a ghost, or --replay");
+  }
+  if (!options.compare.empty() || !options.seeds.empty()) return Compare(options, invocation.json);
+  const RunConfig config = options.Load({});
+  const Summary summary = SimulateOnce(options, config, invocation.json);
+  if (invocation.json) {
+    std::cout << ToJson(summary);
+  } else {
+    Print(summary);
+  }
+  Save(options.output, config, summary);
+  return summary.exit_code;
+}
+
+}  // namespace
+
+void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command =
+      AddCommand(app, invocation, "simulate", "run a config in virtual time",
+                 [options, &invocation] { return RunSimulate(*options, invocation); });
+  command->add_option("--config", options->config.file, "run config; alone: gradients are computed")
+      ->type_name("FILE");
+  command->add_option("--set", options->config.overrides, "change a key of the config")
+      ->type_name("k.ey=v");
+  command
+      ->add_option("--profile", options->profile,
+                   "model profile (dtrain time --profile): sizes and times only, no gradients")
+      ->type_name("FILE");
+  command->add_option("--workers", options->workers, "virtual workers (default: cluster.workers)")
+      ->check(CLI::Range(1, 65536));
+  command
+      ->add_option("--compare", options->compare,
+                   "strategies to run one after the other, as a table")
+      ->type_name("STRATEGY");
+  command->add_option("--seeds", options->seeds, "one run a seed, as a table")->delimiter(',');
+  command->add_option("--replay", options->replay, "repeat a recorded run (record.bin) to the bit")
+      ->type_name("FILE");
+  command->add_option("--output", options->output, "folder for config.yaml and summary.json")
+      ->type_name("DIR");
+}
+
+}  // namespace dtrain

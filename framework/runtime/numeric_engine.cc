@@ -1,0 +1,68 @@
+#include "framework/runtime/numeric_engine.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/run_setup.h"
+
+namespace dtrain {
+namespace {
+
+// Nobody needs to know when a gradient is final: virtual time says.
+class NoSink : public GradientSink {
+ public:
+  void Ready(Range) override {}
+};
+
+}  // namespace
+
+NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan)
+    : seed_(config.seed), dataset_(LoadData(config)) {
+  const int workers = static_cast<int>(config.workers);
+  ApplyThreadBudget(plan.threads);
+  sampler_ = std::make_unique<Sampler>(config.seed, dataset_->size(Split::kTrain), config.batch);
+  net_ = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
+  const int64_t share = sampler_->MaxShare(workers);
+  net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
+  net_->Prepare(Mode::kTrain, share);
+  plan.kernels = net_->ChosenKernels(share);
+  batch_ = std::make_unique<Batch>(dataset_->fields(), share);
+  constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
+  for (int worker = 0; worker < workers; ++worker) {
+    Worker& own = workers_.emplace_back();
+    own.batches = config.strategy->synchronous()
+                      ? TrainingBatches(*dataset_, *sampler_, worker, workers, 0, kEndless)
+                      : OwnBatches(*dataset_, *sampler_, worker, workers, 0);
+    own.state = Buffer(static_cast<size_t>(graph.state().size()) * sizeof(float));
+    graph.InitializeState(own.state.f32());
+  }
+  initial_weights_.resize(static_cast<size_t>(graph.weights().size()));
+  graph.InitializeWeights(config.seed, initial_weights_.data());
+}
+
+StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights, float* gradients) {
+  Worker& own = workers_[worker];
+  own.batches(static_cast<uint64_t>(step), *batch_);
+  NetInput input;
+  input.fields = batch_->fields;
+  input.samples = batch_->samples;
+  input.first_position = batch_->first_position;
+  input.global_samples = batch_->global_samples;
+  input.step = batch_->step;
+  input.seed = seed_;
+  NoSink sink;
+  const StepResult result = net_->Step(weights.f32(), gradients, own.state.f32(), input, &sink);
+  return {.samples = batch_->samples,
+          .loss_sum = result.loss_sum,
+          .global_samples = batch_->global_samples};
+}
+
+Evaluation NumericEngine::Evaluate(const float* weights) {
+  const auto transport = LocalWorld(1).Connect(0);
+  return JoinEvaluations(*transport,
+                         EvaluateBlocks(*net_, *dataset_, Split::kTest, weights, state(0), 0, 1));
+}
+
+}  // namespace dtrain

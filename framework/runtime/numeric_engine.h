@@ -1,0 +1,45 @@
+// NumericEngine: one net that computes the gradients of all virtual workers, on real data.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/core/execution_plan.h"
+#include "framework/data/batches.h"
+#include "framework/data/dataset.h"
+#include "framework/data/sampler.h"
+#include "framework/nn/net.h"
+#include "framework/runtime/evaluator.h"
+#include "framework/runtime/run_config.h"
+#include "framework/sim/gradient_source.h"
+
+namespace dtrain {
+
+class NumericEngine : public GradientSource {
+ public:
+  // Loads the config's data set.  `graph` outlives the engine.
+  NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan);
+
+  StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override;
+  Evaluation Evaluate(const float* weights);
+
+  const Dataset& dataset() const { return *dataset_; }
+  const std::vector<float>& initial_weights() const { return initial_weights_; }
+  const float* state(int worker) const { return workers_[worker].state.f32(); }
+
+ private:
+  struct Worker {
+    BatchFiller batches;
+    Buffer state;  // batch-norm statistics
+  };
+
+  const uint64_t seed_;
+  std::unique_ptr<Dataset> dataset_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Net> net_;
+  std::unique_ptr<Batch> batch_;
+  std::vector<Worker> workers_;
+  std::vector<float> initial_weights_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,57 @@
+// SimulatedRun: a config's run in virtual time - numeric (the net really computes the gradients) or
+// a ghost (sizes only, from a model profile) - and the replay of a recorded one.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/runtime/evaluator.h"
+#include "framework/runtime/numeric_engine.h"
+#include "framework/runtime/run_config.h"
+#include "framework/runtime/run_record.h"
+#include "framework/runtime/summary.h"
+#include "framework/sim/simulation.h"
+
+namespace dtrain {
+
+// What a simulator knows of a model that nobody has timed: parameters and FLOPs of one sample.
+ModelProfile ProfileByFlops(const Graph& graph);
+
+class SimulatedRun {
+ public:
+  // `profile`: layer times; without it those of FLOPs.  With `numeric` the gradients are computed.
+  SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile, bool numeric);
+  ~SimulatedRun();
+
+  // Called after each evaluation of a numeric run with the epochs done and the virtual time.
+  using Progress = std::function<void(double epochs, double seconds, const Evaluation&)>;
+  Summary Run(const Progress& progress = {});
+
+  const SimulationSetup& setup() const { return setup_; }
+
+ private:
+  void DescribeModel(const std::optional<ModelProfile>& profile);
+  void MakeEngine();
+  Evaluation EvaluateAt(const RestState& state, Nanos now, const float* weights,
+                        const Progress& progress);
+  Summary Summarize(const SimulationResult& result) const;
+
+  const RunConfig& config_;
+  std::unique_ptr<Graph> graph_;  // null for a ghost of a profile alone
+  ArenaLayout ghost_layout_;
+  ExecutionPlan plan_;
+  std::unique_ptr<NumericEngine> engine_;
+  SimulationSetup setup_;
+  std::optional<Evaluation> test_;
+  std::optional<BestResult> best_;
+  int64_t evaluated_epoch_ = 0;
+};
+
+// Repeats a recorded run; `config` is the record's own.  Says on stderr why the bits may differ
+// where this machine cannot follow the plan.  Returns the weights' SHA-256.
+std::string ReplayRecord(const RunConfig& config, const RunRecord& record);
+
+}  // namespace dtrain

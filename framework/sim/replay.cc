@@ -1,0 +1,178 @@
+#include "framework/sim/replay.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/strategies/driver.h"
+
+namespace dtrain {
+namespace {
+
+class NoClock : public Clock {
+ public:
+  Nanos Now() const override { return 0; }
+};
+
+// Letters that wait until the log says that they are read.
+class HeldMail : public Mail {
+ public:
+  explicit HeldMail(std::vector<HeldMail*>& all) : all_(all) {}
+
+  void Send(Rank to, Letter letter) override {
+    all_[to]->held_[letter.from].push_back(std::move(letter));
+  }
+  std::optional<Letter> Next() override { return std::exchange(released_, std::nullopt); }
+  bool Busy() const override { return false; }
+  Collective::Traffic traffic() const override { return {}; }
+
+  // Lets the next letter from `from` through; false when there is none yet.
+  bool Release(ActorId from) {
+    std::deque<Letter>& letters = held_[from];
+    if (letters.empty()) return false;
+    released_ = std::move(letters.front());
+    letters.pop_front();
+    return true;
+  }
+
+ private:
+  std::vector<HeldMail*>& all_;
+  std::map<ActorId, std::deque<Letter>> held_;  // by sender
+  std::optional<Letter> released_;
+};
+
+// Each actor on a rank of its own: those that shared one shared no vector.
+class Replayer {
+ public:
+  Replayer(const SimulationSetup& setup, const std::vector<std::vector<Event>>& logs);
+
+  std::vector<float> Run();
+
+ private:
+  struct Part {
+    std::unique_ptr<HeldMail> mail;
+    std::unique_ptr<Driver> driver;
+    std::vector<Event> events;
+    size_t next = 0;
+    int64_t steps = 0;  // of a worker
+  };
+
+  void AddActor(ActorId actor);
+  bool Advance(Part& part);
+  bool TryEvent(Part& part, const Event& event);
+  bool ComputeStep(Part& part);
+  std::string WhereItStopped() const;
+
+  const SimulationSetup& setup_;
+  const Placement placement_;
+  const NoClock clock_;
+  BlobPools pools_;
+  std::vector<HeldMail*> boxes_;
+  std::vector<Part> parts_;  // by actor
+};
+
+Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<Event>>& logs)
+    : setup_(setup), placement_{setup.placement.workers, setup.placement.servers, false} {
+  for (ActorId actor = 0; actor < placement_.actors(); ++actor) AddActor(actor);
+  for (const std::vector<Event>& log : logs) {
+    for (const Event& event : log) {
+      if (event.actor >= placement_.actors() || event.from >= placement_.actors()) {
+        throw CheckpointError(fmt::format("the record tells of actor {}, the run had {}",
+                                          std::max(event.actor, event.from), placement_.actors()));
+      }
+      parts_[event.actor].events.push_back(event);
+    }
+  }
+}
+
+void Replayer::AddActor(ActorId actor) {
+  Part& part = parts_.emplace_back();
+  part.mail = std::make_unique<HeldMail>(boxes_);
+  boxes_.push_back(part.mail.get());
+  DriverOptions options;
+  options.solver = setup_.solver;
+  options.epochs = setup_.epochs;
+  options.epoch_samples = setup_.rule.epoch_samples;
+  options.placement = placement_;
+  options.rank = actor;
+  part.driver = std::make_unique<Driver>(
+      *setup_.layout, options,
+      Driver::Seams{.mail = part.mail.get(), .clock = &clock_, .pools = &pools_});
+  const ActorSetup actors{setup_.placement, setup_.layout->size(), setup_.buckets,
+                          setup_.solver.clip_norm > 0};
+  part.driver->AddActor(actor, setup_.strategy->MakeActor(actor, actors));
+  part.driver->Restore(setup_.weights, {});
+}
+
+std::vector<float> Replayer::Run() {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (Part& part : parts_) {
+      while (Advance(part)) moved = true;
+    }
+  }
+  const bool all = std::all_of(parts_.begin(), parts_.end(),
+                               [](const Part& part) { return part.next == part.events.size(); });
+  if (!all) throw CheckpointError("the record does not fit its run: " + WhereItStopped());
+  std::vector<float> weights(static_cast<size_t>(setup_.layout->size()));
+  for (Part& part : parts_) {
+    for (const Driver::Master& master : part.driver->Masters()) {
+      std::copy_n(master.weights.f32(), master.range.size(), weights.begin() + master.range.begin);
+    }
+  }
+  return weights;
+}
+
+// The next event of this actor and all that it asks for; false when it must wait for others.
+bool Replayer::Advance(Part& part) {
+  if (part.next == part.events.size() || !TryEvent(part, part.events[part.next])) return false;
+  ++part.next;
+  while (part.driver->Progress()) {
+  }
+  return true;
+}
+
+bool Replayer::TryEvent(Part& part, const Event& event) {
+  switch (event.kind) {
+    case EventKind::kBegin:
+      part.driver->Begin();
+      return true;
+    case EventKind::kEnd:
+      return ComputeStep(part);
+    case EventKind::kMessage:
+      return part.mail->Release(event.from);
+    case EventKind::kTimer:
+      break;
+  }
+  throw CheckpointError("the record holds a timer, which no strategy sets");
+}
+
+bool Replayer::ComputeStep(Part& part) {
+  if (!part.driver->StepStarted()) return false;
+  const StepReport report = setup_.source->Compute(
+      part.driver->worker(), part.steps++, part.driver->weights(), part.driver->gradients());
+  part.driver->ReadyLast(setup_.pieces.ranges.back(), report);
+  return true;
+}
+
+std::string Replayer::WhereItStopped() const {
+  for (size_t actor = 0; actor < parts_.size(); ++actor) {
+    const Part& part = parts_[actor];
+    if (part.next == part.events.size()) continue;
+    return fmt::format("actor {} waits for event {} of {} ({})", actor, part.next + 1,
+                       part.events.size(), part.driver->Describe());
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<float> Replay(const SimulationSetup& setup,
+                          const std::vector<std::vector<Event>>& logs) {
+  return Replayer(setup, logs).Run();
+}
+
+}  // namespace dtrain

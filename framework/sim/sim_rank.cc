@@ -1,0 +1,146 @@
+#include "framework/sim/sim_rank.h"
+
+#include <algorithm>
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+
+SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
+                 const ComputeModel& compute, BlobPools* pools, std::unique_ptr<SimMail> mail,
+                 std::unique_ptr<Collective> collective)
+    : setup_(setup),
+      events_(events),
+      compute_(compute),
+      clock_(events),
+      mail_(std::move(mail)),
+      collective_(std::move(collective)) {
+  DriverOptions options;
+  options.solver = setup.solver;
+  options.epochs = setup.epochs;
+  options.epoch_samples = setup.rule.epoch_samples;
+  options.placement = setup.placement;
+  options.rank = rank;
+  options.ghost = setup.source == nullptr;
+  driver_ = std::make_unique<Driver>(
+      *setup.layout, options,
+      Driver::Seams{
+          .mail = mail_.get(), .collective = collective_.get(), .clock = &clock_, .pools = pools});
+  const ActorSetup actors{setup.placement, setup.layout->size(), setup.buckets,
+                          setup.solver.clip_norm > 0};
+  for (const ActorId id : setup.placement.ActorsOf(rank)) {
+    driver_->AddActor(id, setup.strategy->MakeActor(id, actors));
+  }
+  driver_->Restore(setup.weights, {});
+  rest_ =
+      std::make_unique<Rest>(*driver_, Rest::Options{.rule = setup.rule,
+                                                     .synchronous = setup.strategy->synchronous(),
+                                                     .placement = setup.placement,
+                                                     .rank = rank});
+  driver_->OnService(
+      [this](const Letter& letter) { rest_->OnMessage(letter.from_rank, letter.message); });
+  if (driver_->HasWorker()) BeginStep();
+  Wake();
+}
+
+void SimRank::Wake() {
+  if (look_scheduled_) return;
+  look_scheduled_ = true;
+  events_.At(std::max(events_.now(), busy_until_), [this] { Look(); });
+}
+
+// Moves everything along that can move now; arithmetic ends the look until it is done.
+void SimRank::Look() {
+  look_scheduled_ = false;
+  while (!rest_->reached()) {
+    const int64_t written = driver_->bytes_written();
+    if (!driver_->Progress() && !StepMoved()) break;
+    StepMoved();
+    const Nanos cost = compute_.VectorTime(driver_->bytes_written() - written);
+    if (cost == 0) continue;
+    busy_until_ = events_.now() + cost;
+    return Wake();
+  }
+  if (rest_->reached()) return on_rest();
+  const Nanos timer = driver_->NextTimer();
+  if (timer >= 0) events_.At(std::max(timer, events_.now()), [this] { Wake(); });
+}
+
+// Follows the worker's step; true when it has come to its next part.
+bool SimRank::StepMoved() {
+  if (begun_ && !computing_ && driver_->StepStarted()) {
+    ComputeStep();
+    return true;
+  }
+  if (computing_ && driver_->StepEnded()) {
+    FinishStep();
+    return true;
+  }
+  return false;
+}
+
+void SimRank::BeginStep() {
+  begun_ = true;
+  asked_ = events_.now();
+  driver_->Begin();
+}
+
+StepReport SimRank::GhostStep() const {
+  const int worker = driver_->worker();
+  const int workers = setup_.placement.workers;
+  if (!setup_.strategy->synchronous()) {
+    const int64_t samples = SplitEvenly({0, setup_.rule.batch}, workers, worker).size();
+    return {.samples = std::max<int64_t>(samples, 1)};
+  }
+  const int64_t global =
+      setup_.rule.SamplesOf(worker_.steps + 1) - setup_.rule.SamplesOf(worker_.steps);
+  return {.samples = SplitEvenly({0, global}, workers, worker).size(), .global_samples = global};
+}
+
+void SimRank::ComputeStep() {
+  computing_ = true;
+  worker_.wait += events_.now() - asked_;
+  const int worker = driver_->worker();
+  report_ =
+      setup_.source == nullptr
+          ? GhostStep()
+          : setup_.source->Compute(worker, worker_.steps, driver_->weights(), driver_->gradients());
+  rest_->StepStarts(report_.samples);
+  const StepTiming timing = compute_.Step(worker, worker_.steps, report_.samples);
+  worker_.compute += timing.end;
+  const size_t last = setup_.pieces.ranges.size() - 1;
+  // Only a collective has something to do before the end.
+  for (size_t piece = setup_.placement.servers > 0 ? last : 0; piece < last; ++piece) {
+    events_.After(timing.ready[piece], [this, piece] { Announce(piece); });
+  }
+  events_.After(timing.end, [this, last] { Announce(last); });
+}
+
+void SimRank::Announce(size_t piece) {
+  const Range range = setup_.pieces.ranges[piece];
+  if (driver_->IsLast(range)) {
+    computed_ = events_.now();
+    driver_->ReadyLast(range, report_);
+  } else {
+    driver_->Ready(range);
+  }
+  Wake();
+}
+
+void SimRank::FinishStep() {
+  ++worker_.steps;
+  worker_.wait += events_.now() - computed_;
+  if (driver_->worker() == 0) step_seconds_.push_back(ToSeconds(events_.now() - asked_));
+  begun_ = computing_ = false;
+  outcome_ = driver_->outcome();
+  rest_->StepEnded(outcome_);
+  if (!rest_->reached()) BeginStep();
+}
+
+void SimRank::Leave() {
+  rest_->Leave();
+  if (driver_->HasWorker() && !begun_) BeginStep();
+  Wake();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,154 @@
+#include "framework/sim/simulation.h"
+
+#include <algorithm>
+
+#include "framework/comm/plan.h"
+#include "framework/core/error.h"
+#include "framework/core/sha256.h"
+#include "framework/sim/event_queue.h"
+#include "framework/sim/network.h"
+#include "framework/sim/sim_collective.h"
+#include "framework/sim/sim_rank.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kStatesShown = 40;
+
+Planner PlannerOf(const std::string& collective) {
+  if (collective == "ordered") return OrderedPlan;
+  if (collective == "ring") return RingPlan;
+  throw ConfigError("collective '" + collective + "' cannot be simulated",
+                    "its plan is not known; take ordered or ring");
+}
+
+}  // namespace
+
+struct Simulation::World {
+  explicit World(const SimulationSetup& given);
+
+  void RankRests();
+  void CallAtRest();
+  [[noreturn]] void ThrowStalled();
+  std::vector<float> Weights();
+  SimulationResult Result();
+
+  const SimulationSetup setup;
+  BlobPools pools;  // letters on their way hold blobs of it
+  EventQueue events;
+  Network network;
+  ComputeModel compute;
+  std::unique_ptr<SimReductions> reductions;
+  std::vector<SimMail*> boxes;
+  std::vector<std::unique_ptr<SimRank>> ranks;
+  int resting = 0;
+  bool ended = false;
+};
+
+Simulation::World::World(const SimulationSetup& given)
+    : setup(given),
+      network(events, setup.cluster.network, setup.placement.ranks()),
+      compute(setup.cluster, setup.profile, setup.placement.workers, setup.seed) {
+  if (!setup.trace.empty()) compute.UseTrace(setup.trace);
+  const int size = setup.placement.ranks();
+  const auto wake = [this](Rank rank) { ranks[rank]->Wake(); };
+  if (setup.placement.servers == 0 && size > 1) {
+    const double add_ns_per_byte = 1 / setup.cluster.memory_gbyte_s;
+    reductions = std::make_unique<SimReductions>(
+        events,
+        PlanPrice(PlannerOf(setup.collective), size, setup.cluster.network, add_ns_per_byte), size,
+        wake);
+  }
+  BlobPools* const blobs = setup.source == nullptr ? nullptr : &pools;
+  for (Rank rank = 0; rank < size; ++rank) {
+    auto mail = std::make_unique<SimMail>(rank, network, boxes, wake);
+    boxes.push_back(mail.get());
+    ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, blobs, std::move(mail),
+                                              reductions ? reductions->Connect(rank) : nullptr));
+    ranks.back()->on_rest = [this] { RankRests(); };
+  }
+}
+
+// When all have come to rest the run goes on, or is over.
+void Simulation::World::RankRests() {
+  if (++resting < static_cast<int>(ranks.size())) return;
+  resting = 0;
+  CallAtRest();
+  const RestState& state = ranks[0]->rest().state();
+  ended = state.samples_applied >= setup.rule.last_samples || state.stop || !state.finite;
+  if (ended) return;
+  for (const auto& rank : ranks) rank->Leave();
+}
+
+void Simulation::World::CallAtRest() {
+  if (!setup.at_rest) return;
+  const std::vector<float> weights = Weights();
+  setup.at_rest(ranks[0]->rest().state(), events.now(), weights.empty() ? nullptr : weights.data());
+}
+
+std::vector<float> Simulation::World::Weights() {
+  if (setup.source == nullptr) return {};
+  std::vector<float> weights(static_cast<size_t>(setup.layout->size()));
+  for (const auto& rank : ranks) {
+    for (const Driver::Master& master : rank->driver().Masters()) {
+      std::copy_n(master.weights.f32(), master.range.size(), weights.begin() + master.range.begin);
+    }
+  }
+  return weights;
+}
+
+void Simulation::World::ThrowStalled() {
+  std::string states;
+  for (size_t rank = 0; rank < ranks.size() && rank < kStatesShown; ++rank) {
+    states += "\n  rank " + std::to_string(rank) + ": " + ranks[rank]->driver().Describe();
+  }
+  if (ranks.size() > kStatesShown) {
+    states += "\n  and " + std::to_string(ranks.size() - kStatesShown) + " more";
+  }
+  throw StalledError("nothing is left to happen at " + std::to_string(ToSeconds(events.now())) +
+                         " s, and the run is not over" + states,
+                     "the protocol waits for itself: this is a bug of the strategy");
+}
+
+SimulationResult Simulation::World::Result() {
+  SimulationResult result;
+  result.end = ranks[0]->rest().state();
+  result.time = events.now();
+  result.events = events.executed();
+  result.weights = Weights();
+  Sha256 hash;
+  for (const auto& rank : ranks) {
+    Driver& driver = rank->driver();
+    if (driver.HasWorker()) {
+      result.workers.push_back(rank->worker());
+      driver.actor(driver.worker()).Report(result.workers.back().protocol);
+    }
+    const Collective::Traffic traffic = driver.traffic();
+    result.traffic.bytes_sent += traffic.bytes_sent;
+    result.traffic.bytes_received += traffic.bytes_received;
+    result.traffic.messages += traffic.messages;
+    result.protocol.Add(driver.Report());
+    hash.Update(HashState(driver));
+  }
+  result.state_sha256 = hash.HexDigest();
+  result.step_seconds = ranks[0]->step_seconds();
+  const Rest::Told& told = ranks[0]->rest().told();
+  const StepOutcome& outcome = ranks[0]->outcome();
+  const bool all = setup.strategy->synchronous();
+  result.loss = all ? outcome.loss_sum / static_cast<double>(std::max<int64_t>(outcome.samples, 1))
+                    : told.loss_sum / static_cast<double>(std::max<int64_t>(told.samples, 1));
+  return result;
+}
+
+Simulation::Simulation(const SimulationSetup& setup) : world_(std::make_unique<World>(setup)) {}
+
+Simulation::~Simulation() = default;
+
+SimulationResult Simulation::Run() {
+  while (!world_->ended) {
+    if (!world_->events.RunNext()) world_->ThrowStalled();
+  }
+  return world_->Result();
+}
+
+}  // namespace dtrain

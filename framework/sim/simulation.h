@@ -1,0 +1,82 @@
+// Simulation: a training run in virtual time - the strategy's own actors, drivers and rest, over a
+// simulated network and simulated compute.  One seed gives one history.
+//
+//   Simulation simulation(setup);
+//   SimulationResult result = simulation.Run();
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/core/layout.h"
+#include "framework/core/model_profile.h"
+#include "framework/sim/cluster_config.h"
+#include "framework/sim/gradient_source.h"
+#include "framework/strategies/driver.h"
+#include "framework/strategies/rest.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain {
+
+struct SimulationSetup {
+  const ArenaLayout* layout = nullptr;  // outlives the simulation
+  const Strategy* strategy = nullptr;
+  Placement placement;
+  GradientPieces pieces;  // as announced by the backward pass
+  std::vector<Range> buckets;
+  SolverConfig solver;
+  double epochs = 1;
+  RestRule rule;
+  std::string collective = "ordered";  // "ordered" or "ring"
+  ClusterConfig cluster;
+  ModelProfile profile;
+  std::vector<std::vector<double>> trace;  // recorded step seconds by worker; empty: the profile
+  uint64_t seed = 1;
+  int64_t samples_per_step = 0;  // of one worker, for ghosts; 0: batch / workers
+
+  // Numeric: the model's weights to begin with, and who computes.  Null: a ghost.
+  GradientSource* source = nullptr;
+  std::span<const float> weights;
+
+  // At every rest but the last, with the model's weights (null in a ghost run).
+  std::function<void(const RestState&, Nanos, const float* weights)> at_rest;
+};
+
+struct SimulatedWorker {
+  int64_t steps = 0;
+  Nanos compute = 0;
+  Nanos wait = 0;           // for admission, answers and sums
+  ProtocolReport protocol;  // what it has counted itself
+};
+
+struct SimulationResult {
+  RestState end;
+  Nanos time = 0;  // virtual
+  std::vector<SimulatedWorker> workers;
+  std::vector<double> step_seconds;  // of worker 0, begin to begin
+  Collective::Traffic traffic;       // of all ranks
+  ProtocolReport protocol;
+  std::vector<float> weights;  // numeric
+  double loss = 0;             // numeric: mean of the last global batch
+  int64_t events = 0;
+  std::string state_sha256;  // of all actors and vectors: one seed, one history
+};
+
+class Simulation {
+ public:
+  // Throws ConfigError where the cluster does not fit the workers.
+  explicit Simulation(const SimulationSetup& setup);
+  ~Simulation();
+
+  // Throws StalledError, with every actor's state, when nothing is left to happen before the end.
+  SimulationResult Run();
+
+ private:
+  struct World;
+  std::unique_ptr<World> world_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,185 @@
+// Whole runs in virtual time: the strategies' own actors over a simulated cluster.
+#include "framework/sim/simulation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "framework/config/reader.h"
+#include "framework/core/error.h"
+#include "framework/core/random.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kSize = 1000;
+const ArenaLayout kLayout{
+    {{"fc.weight", {400}, {0, 400}, true}, {"conv.weight", {600}, {400, 1000}, true}}};
+
+struct Scenario {
+  explicit Scenario(const std::string& name, int workers, const std::string& keys = "") {
+    config::Document document =
+        config::Document::FromText("{strategy: {name: " + name + ", " + keys +
+                                       "}, solver: {name: sgd, lr: 0.1, momentum: 0.9}}",
+                                   "test");
+    config::Reader reader = document.root().Section("strategy");
+    reader.String("name", "");
+    strategy = StrategyRegistry::Get("strategy", name).make();
+    strategy->Configure(reader);
+    setup.solver = ReadSolverConfig(document.root().Section("solver"));
+    document.Finish();
+    setup.layout = &kLayout;
+    setup.strategy = strategy.get();
+    setup.placement = {workers, strategy->servers(), strategy->colocated()};
+    setup.pieces = {{{0, 400}, {400, 1000}}};
+    setup.buckets = strategy->Buckets(setup.pieces);
+    setup.rule = {
+        .epoch_samples = 1 << 30, .batch = 8 * workers, .last_samples = 8 * workers * 500};
+    setup.cluster.step_seconds = 0.05;
+    setup.profile.batch = 8;
+    setup.profile.layers = {{"conv", 600, 2400, 0, 0, 600}, {"fc", 400, 1600, 0, 0, 400}};
+  }
+
+  Scenario& FreeLink() {
+    setup.cluster.network.between_nodes = {.bandwidth_gbit_s = 1e6, .latency_us = 0.001};
+    setup.cluster.memory_gbyte_s = 1e6;
+    return *this;
+  }
+  Scenario& Slowdown(std::vector<double> factors) {
+    setup.cluster.slowdown = std::move(factors);
+    return *this;
+  }
+  Scenario& Stragglers(double jitter) {
+    setup.cluster.jitter = jitter;
+    return *this;
+  }
+
+  SimulationResult Run() const { return Simulation(setup).Run(); }
+  // Gradients a second.
+  double Rate() const {
+    const SimulationResult result = Run();
+    int64_t steps = 0;
+    for (const SimulatedWorker& worker : result.workers) steps += worker.steps;
+    return static_cast<double>(steps) / ToSeconds(result.time);
+  }
+
+  std::unique_ptr<Strategy> strategy;
+  SimulationSetup setup;
+};
+
+double MeanOf(const std::vector<int64_t>& histogram) {
+  double count = 0, sum = 0;
+  for (size_t s = 0; s < histogram.size(); ++s) {
+    count += static_cast<double>(histogram[s]);
+    sum += static_cast<double>(s) * static_cast<double>(histogram[s]);
+  }
+  return sum / count;
+}
+
+TEST(Simulation, ASynchronousStepTakesTheSlowestWorkersTime) {
+  for (const char* name : {"allreduce", "ps_bsp"}) {
+    Scenario scenario(name, 4);
+    scenario.FreeLink().Slowdown({1, 1, 1, 4});
+    const SimulationResult result = scenario.Run();
+    EXPECT_NEAR(ToSeconds(result.time), 500 * 0.2, 0.01) << name;
+    for (const SimulatedWorker& worker : result.workers) EXPECT_EQ(worker.steps, 500) << name;
+    EXPECT_NEAR(ToSeconds(result.workers[0].wait), 500 * 0.15, 0.02) << name;
+  }
+}
+
+TEST(Simulation, OneSlowWorkerHoldsUpBspAndSspButNotAsp) {
+  const auto rate = [](const char* name, const char* keys) {
+    return Scenario(name, 4, keys).FreeLink().Slowdown({1, 1, 1, 4}).Rate();
+  };
+  const double bsp = rate("ps_bsp", ""), ssp = rate("ps_ssp", "staleness: 3"),
+               asp = rate("ps_asp", "");
+  EXPECT_GE(asp, 2.5 * ssp);
+  EXPECT_GE(ssp, 0.95 * bsp);
+}
+
+TEST(Simulation, TransientStragglersCostBspMoreThanSsp) {
+  const auto rate = [](const char* name, const char* keys) {
+    return Scenario(name, 4, keys).FreeLink().Stragglers(std::sqrt(std::exp(0.25) - 1)).Rate();
+  };
+  EXPECT_GE(rate("ps_ssp", "staleness: 3"), 1.1 * rate("ps_bsp", ""));
+}
+
+// While the slow worker computes one gradient, each of the others makes four: 12; and of 13
+// gradients between two of a fast worker's four ... (3 x 4 + 1) / 4 - 1 = 2.25.
+TEST(Simulation, StalenessOfAspOnAFreeLink) {
+  Scenario scenario("ps_asp", 4);
+  scenario.FreeLink().Slowdown({1, 1, 1, 4}).Stragglers(0.02);
+  const SimulationResult result = scenario.Run();
+  const double mean = MeanOf(result.protocol.staleness);
+  const double expected = (12 * 2.25 + 1 * 12) / 13.0;
+  EXPECT_NEAR(mean, expected, 0.1 * expected);
+}
+
+TEST(Simulation, SspNeverLeadsByMoreThanItsBound) {
+  for (const int bound : {0, 1, 3}) {
+    Scenario scenario("ps_ssp", 5, "servers: 2, staleness: " + std::to_string(bound));
+    scenario.Slowdown({1, 2, 1, 3, 1}).Stragglers(0.5);
+    EXPECT_EQ(scenario.Run().protocol.clock_lead_max, bound);
+  }
+}
+
+TEST(Simulation, OneSeedGivesOneHistory) {
+  Scenario scenario("ps_asp", 4, "servers: 2");
+  scenario.Stragglers(0.3);
+  const SimulationResult first = scenario.Run(), second = scenario.Run();
+  EXPECT_EQ(first.time, second.time);
+  EXPECT_EQ(first.state_sha256, second.state_sha256);
+  scenario.setup.seed = 2;
+  EXPECT_NE(scenario.Run().state_sha256, first.state_sha256);
+}
+
+// f(w) = |w - target|^2 / 2 with a little noise of its own for every mini-batch.
+class Quadratic : public GradientSource {
+ public:
+  StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
+    const Random random(3, Purpose::kSelfTest, static_cast<uint64_t>(worker),
+                        static_cast<uint64_t>(step));
+    double loss = 0;
+    for (int64_t i = 0; i < kSize; ++i) {
+      const float away = weights.f32()[i] - 1;
+      loss += 0.5 * away * away;
+      gradients[i] = (away + random.Uniform(static_cast<uint64_t>(i), -0.1f, 0.1f)) / divisor;
+    }
+    return {.samples = 8, .loss_sum = loss, .global_samples = 8 * static_cast<int64_t>(divisor)};
+  }
+  float divisor = 1;
+};
+
+SimulationResult RunNumeric(const std::string& name, const std::string& keys) {
+  Scenario scenario(name, 4, keys);
+  scenario.Stragglers(0.3);
+  scenario.setup.rule.last_samples = 32 * 40;
+  Quadratic source;
+  source.divisor = scenario.strategy->synchronous() ? 4 : 1;
+  const std::vector<float> weights(kSize, 0.0f);
+  scenario.setup.source = &source;
+  scenario.setup.weights = weights;
+  return Simulation(scenario.setup).Run();
+}
+
+TEST(Simulation, SynchronousStrategiesGiveTheSameBits) {
+  const std::vector<float> expected = RunNumeric("allreduce", "").weights;
+  EXPECT_EQ(RunNumeric("allreduce", "fusion_bytes: 0").weights, expected);
+  EXPECT_EQ(RunNumeric("ps_bsp", "").weights, expected);
+  EXPECT_EQ(RunNumeric("ps_bsp", "servers: 3").weights, expected);
+  EXPECT_EQ(RunNumeric("ps_bsp", "servers: 3, placement: colocated").weights, expected);
+}
+
+TEST(Simulation, AsynchronousStrategiesConverge) {
+  for (const char* name : {"ps_asp", "ps_ssp"}) {
+    const SimulationResult result = RunNumeric(name, "servers: 2");
+    double away = 0;
+    for (const float w : result.weights) away += (w - 1) * (w - 1);
+    EXPECT_LT(std::sqrt(away / kSize), 0.2) << name;
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
