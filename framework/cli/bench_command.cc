@@ -11,9 +11,12 @@
 #include "framework/cli/bench_allreduce.h"
 #include "framework/cli/bench_link.h"
 #include "framework/cli/command.h"
+#include "framework/cli/scenario.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/exchange_run.h"
 #include "framework/runtime/step_rig.h"
 #include "framework/runtime/supervisor.h"
+#include "framework/runtime/training_step.h"
 #include "framework/runtime/world.h"
 
 namespace dtrain {
@@ -21,6 +24,7 @@ namespace {
 
 struct BenchOptions {
   int workers = 2;
+  ScenarioOptions scenario;
   BenchAllreduceOptions allreduce;
   BenchLinkOptions link;
   std::string model = "lenet5";
@@ -112,6 +116,22 @@ int OnRanks(const BenchOptions& options, const Invocation& invocation, Bench ben
                     [&](World& world) { return bench(world.transport()); });
 }
 
+// The strategy over real ranks with compute replaced by sleep: summary.json's keys on one line.
+int BenchExchange(const BenchOptions& options, const Invocation& invocation) {
+  const RunConfig config = options.scenario.Load();
+  const std::optional<ModelProfile> profile = options.scenario.Profile();
+  BenchOptions ranks = options;
+  ranks.workers = PlacementOf(config).ranks();
+  return OnRanks(ranks, invocation, [&](Transport& transport) {
+    const Summary summary = RunExchange(config, profile, transport);
+    if (transport.rank() != 0) return 0;
+    nlohmann::ordered_json line = nlohmann::ordered_json::parse(ToJson(summary));
+    line["bench"] = "exchange";
+    std::cout << line.dump() << std::endl;
+    return 0;
+  });
+}
+
 void AddStepOptions(CLI::App& command, BenchOptions& options) {
   command.add_option("--model", options.model, "a model of configs/models or a file")->capture_default_str();
   command.add_option("--data", options.data, "the data set whose shapes it takes")->capture_default_str();
@@ -137,6 +157,10 @@ void AddBenchCommand(CLI::App& app, Invocation& invocation) {
   });
   link->add_option("--workers", options->workers, "ranks to start")->capture_default_str()->check(CLI::Range(2, 1024));
   link->add_flag_callback("--fit-only", [options] { options->link.sizes_bytes.clear(); }, "rate, bucket and latency without the table of message sizes");
+  CLI::App* exchange = AddCommand(*bench, invocation, "exchange", "a strategy over real ranks, compute replaced by sleep: beside dtrain simulate", [=, &invocation] {
+    return BenchExchange(*options, invocation);
+  });
+  AddScenarioOptions(*exchange, options->scenario);
   AddStepOptions(*AddCommand(*bench, invocation, "step", "a training step of a model", [=, &invocation] {
     LimitSpinning(invocation.argv);
     return BenchStep(*options);

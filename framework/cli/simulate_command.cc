@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
+#include "framework/cli/scenario.h"
 #include "framework/core/log.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/run_folder.h"
@@ -19,24 +20,11 @@ namespace dtrain {
 namespace {
 
 struct SimulateOptions {
-  ConfigOptions config;
-  std::string profile;
-  int workers = 0;
+  ScenarioOptions scenario;
   std::vector<std::string> compare;
   std::vector<uint64_t> seeds;
   std::string replay;
   std::string output;
-
-  // Without a config everything has its default.
-  RunConfig Load(const std::vector<std::string>& more) const {
-    ConfigOptions effective = config;
-    if (workers > 0) effective.overrides.push_back(fmt::format("cluster.workers={}", workers));
-    effective.overrides.insert(effective.overrides.end(), more.begin(), more.end());
-    if (!config.file.empty()) return LoadConfig(effective);
-    config::Document document =
-        config::Document::FromText("{max_steps: 1000}", "(no config)", effective.overrides);
-    return ReadGhostConfig(document);
-  }
 };
 
 int64_t GradientsOf(const Summary& summary) {
@@ -59,8 +47,7 @@ double WaitOf(const Summary& summary) {
 }
 
 Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config, bool quiet) {
-  std::optional<ModelProfile> profile;
-  if (!options.profile.empty()) profile = ReadProfile(options.profile);
+  const std::optional<ModelProfile> profile = options.scenario.Profile();
   SimulatedRun run(config, profile, !profile.has_value());
   return run.Run([quiet](double epochs, double seconds, const Evaluation& evaluation) {
     if (quiet) return;
@@ -170,14 +157,14 @@ int Compare(const SimulateOptions& options, bool json) {
   std::vector<std::string> names = options.compare;
   if (names.empty()) names.push_back("");
   std::vector<uint64_t> seeds = options.seeds;
-  if (seeds.empty()) seeds.push_back(options.Load({}).seed);
+  if (seeds.empty()) seeds.push_back(options.scenario.Load({}).seed);
   std::vector<std::pair<std::string, std::vector<Summary>>> rows;
   for (const std::string& name : names) {
     std::vector<Summary> runs;
     for (const uint64_t seed : seeds) {
       std::vector<std::string> overrides = {fmt::format("seed={}", seed)};
       if (!name.empty()) overrides.push_back("strategy.name=" + name);
-      runs.push_back(SimulateOnce(options, options.Load(overrides), true));
+      runs.push_back(SimulateOnce(options, options.scenario.Load(overrides), true));
     }
     rows.emplace_back(runs[0].strategy, std::move(runs));
   }
@@ -207,12 +194,8 @@ int ReplayFile(const SimulateOptions& options, bool json) {
 int RunSimulate(const SimulateOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   if (!options.replay.empty()) return ReplayFile(options, invocation.json);
-  if (options.config.file.empty() && options.profile.empty()) {
-    throw UsageError("there is nothing to simulate",
-                     "give --config for a numeric run, --profile for a ghost, or --replay");
-  }
   if (!options.compare.empty() || !options.seeds.empty()) return Compare(options, invocation.json);
-  const RunConfig config = options.Load({});
+  const RunConfig config = options.scenario.Load({});
   const Summary summary = SimulateOnce(options, config, invocation.json);
   if (invocation.json) {
     std::cout << ToJson(summary);
@@ -230,16 +213,7 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* command =
       AddCommand(app, invocation, "simulate", "run a config in virtual time",
                  [options, &invocation] { return RunSimulate(*options, invocation); });
-  command->add_option("--config", options->config.file, "run config; alone: gradients are computed")
-      ->type_name("FILE");
-  command->add_option("--set", options->config.overrides, "change a key of the config")
-      ->type_name("k.ey=v");
-  command
-      ->add_option("--profile", options->profile,
-                   "model profile (dtrain time --profile): sizes and times only, no gradients")
-      ->type_name("FILE");
-  command->add_option("--workers", options->workers, "virtual workers (default: cluster.workers)")
-      ->check(CLI::Range(1, 65536));
+  AddScenarioOptions(*command, options->scenario);
   command
       ->add_option("--compare", options->compare,
                    "strategies to run one after the other, as a table")

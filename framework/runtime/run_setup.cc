@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
 
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
@@ -25,11 +24,6 @@ Graph ReadModel(const RunConfig& config) {
   if (graph.weights().size() == 0) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");
-  }
-  if (config.strategy->servers() > graph.weights().size()) {
-    throw ConfigError(fmt::format("strategy.servers {} is more than the {} parameters of {}",
-                                  config.strategy->servers(), graph.weights().size(), graph.name()),
-                      "each server needs at least one parameter");
   }
   return graph;
 }

@@ -24,7 +24,7 @@ StepRig::StepRig(const RunConfig& config)
   // One endless epoch: no rest, and the rate stays where it starts.
   constexpr int64_t kEndless = int64_t{1} << 60;
   const RestRule rule{.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless};
-  exchange_ = MakeExchange(config, *graph_, plan_, start, rule, *transport_);
+  exchange_ = MakeExchange(config, graph_->weights(), plan_, start, rule, *transport_);
   batch_.Resize(config.batch);
   batch_.global_samples = config.batch;
   FillBatch(config.data.source->classes());

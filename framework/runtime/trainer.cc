@@ -140,7 +140,7 @@ void Trainer::SetUp() {
   PrepareNet(start);
   TryTogether(transport_,
               [&] { outputs_.Open(*graph_, plan_, position_, rule_.StepsOf(rule_.last_samples)); });
-  exchange_ = MakeExchange(config_, *graph_, plan_, start, rule_, transport_);
+  exchange_ = MakeExchange(config_, graph_->weights(), plan_, start, rule_, transport_);
 }
 
 // Rank 0 finds where to begin and decides the plan; all get both.

@@ -55,14 +55,13 @@ RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
   return rule;
 }
 
-std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const Graph& graph,
+std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const ArenaLayout& layout,
                                        const ExecutionPlan& plan, const StartPoint& start,
                                        const RestRule& rule, Transport& transport) {
   RankSetup setup;
-  setup.layout = &graph.weights();
+  setup.layout = &layout;
   setup.strategy = config.strategy.get();
-  setup.actors = {PlacementOf(config), graph.weights().size(), plan.buckets,
-                  config.solver.clip_norm > 0};
+  setup.actors = {PlacementOf(config), layout.size(), plan.buckets, config.solver.clip_norm > 0};
   setup.driver.solver = config.solver;
   setup.driver.epochs = static_cast<double>(config.epochs);
   setup.driver.epoch_samples = rule.epoch_samples;

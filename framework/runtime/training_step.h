@@ -14,9 +14,9 @@
 
 namespace dtrain {
 
-// The net's step with every gradient announced (no earlier than `pacer` allows, where there is one),
-// and the weights let go, so that the update may happen in place.  Exchange::Begin and End are the
-// caller's.
+// The net's step with every gradient announced (no earlier than `pacer` allows, where there is
+// one), and the weights let go, so that the update may happen in place.  Exchange::Begin and End
+// are the caller's.
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
                            float* state, uint64_t seed, Pacer* pacer = nullptr);
 
@@ -27,8 +27,8 @@ Placement PlacementOf(const RunConfig& config);
 RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples);
 
 // The exchange of the config's strategy for this rank: inline for one rank, with an exchange thread
-// that owns the transport for several.  `graph` outlives it.
-std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const Graph& graph,
+// that owns the transport for several.  `layout` outlives it.
+std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const ArenaLayout& layout,
                                        const ExecutionPlan& plan, const StartPoint& start,
                                        const RestRule& rule, Transport& transport);
 

@@ -6,6 +6,17 @@
 
 namespace dtrain {
 
+StepReport SampleCounts(const Strategy& strategy, const Placement& placement, const RestRule& rule,
+                        int worker, int64_t step) {
+  if (!strategy.synchronous()) {
+    const int64_t samples = SplitEvenly({0, rule.batch}, placement.workers, worker).size();
+    return {.samples = std::max<int64_t>(samples, 1)};
+  }
+  const int64_t global = rule.SamplesOf(step + 1) - rule.SamplesOf(step);
+  return {.samples = SplitEvenly({0, global}, placement.workers, worker).size(),
+          .global_samples = global};
+}
+
 SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
                  const ComputeModel& compute, BlobPools* pools, std::unique_ptr<SimMail> mail,
                  std::unique_ptr<Collective> collective)
@@ -85,25 +96,13 @@ void SimRank::BeginStep() {
   driver_->Begin();
 }
 
-StepReport SimRank::GhostStep() const {
-  const int worker = driver_->worker();
-  const int workers = setup_.placement.workers;
-  if (!setup_.strategy->synchronous()) {
-    const int64_t samples = SplitEvenly({0, setup_.rule.batch}, workers, worker).size();
-    return {.samples = std::max<int64_t>(samples, 1)};
-  }
-  const int64_t global =
-      setup_.rule.SamplesOf(worker_.steps + 1) - setup_.rule.SamplesOf(worker_.steps);
-  return {.samples = SplitEvenly({0, global}, workers, worker).size(), .global_samples = global};
-}
-
 void SimRank::ComputeStep() {
   computing_ = true;
   worker_.wait += events_.now() - asked_;
   const int worker = driver_->worker();
   report_ =
       setup_.source == nullptr
-          ? GhostStep()
+          ? SampleCounts(*setup_.strategy, setup_.placement, setup_.rule, worker, worker_.steps)
           : setup_.source->Compute(worker, worker_.steps, driver_->weights(), driver_->gradients());
   rest_->StepStarts(report_.samples);
   const StepTiming timing = compute_.Step(worker, worker_.steps, report_.samples);

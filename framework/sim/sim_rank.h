@@ -46,7 +46,6 @@ class SimRank {
   bool StepMoved();
   void BeginStep();
   void ComputeStep();
-  StepReport GhostStep() const;
   void Announce(size_t piece);
   void FinishStep();
 

@@ -65,6 +65,10 @@ struct SimulationResult {
   std::string state_sha256;  // of all actors and vectors: one seed, one history
 };
 
+// What a worker would report of its `step`-th mini-batch, where nothing is computed.
+StepReport SampleCounts(const Strategy& strategy, const Placement& placement, const RestRule& rule,
+                        int worker, int64_t step);
+
 class Simulation {
  public:
   // Throws ConfigError where the cluster does not fit the workers.

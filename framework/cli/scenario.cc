@@ -1,0 +1,45 @@
+#include "framework/cli/scenario.h"
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+
+RunConfig ScenarioOptions::Load(const std::vector<std::string>& more) const {
+  if (config.file.empty() && profile.empty()) {
+    throw UsageError("there is nothing to run",
+                     "give --config, or --profile for sizes and times only");
+  }
+  ConfigOptions effective = config;
+  if (workers > 0) effective.overrides.push_back(fmt::format("cluster.workers={}", workers));
+  effective.overrides.insert(effective.overrides.end(), more.begin(), more.end());
+  if (!config.file.empty()) return LoadConfig(effective);
+  config::Document document =
+      config::Document::FromText("{max_steps: 1000}", "(no config)", effective.overrides);
+  return ReadGhostConfig(document);
+}
+
+std::optional<ModelProfile> ScenarioOptions::Profile() const {
+  if (profile.empty()) return std::nullopt;
+  return ReadProfile(profile);
+}
+
+void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {
+  command.add_option("--config", options.config.file, "the run's YAML file")->type_name("FILE");
+  command
+      .add_option("--set", options.config.overrides, "lay k.ey=value over the config (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->take_all()
+      ->allow_extra_args(false);
+  command
+      .add_option("--profile", options.profile,
+                  "model profile (dtrain time --profile): sizes and times, no arithmetic")
+      ->type_name("FILE");
+  command.add_option("--workers", options.workers, "workers (default: cluster.workers)")
+      ->check(CLI::Range(1, 65536));
+}
+
+}  // namespace dtrain

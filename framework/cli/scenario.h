@@ -1,0 +1,26 @@
+// ScenarioOptions: what a simulation, and a real run beside it, are told on the command line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/cli/command.h"
+#include "framework/core/model_profile.h"
+
+namespace dtrain {
+
+struct ScenarioOptions {
+  ConfigOptions config;  // without a file everything has its default
+  std::string profile;
+  int workers = 0;  // 0: the config's
+
+  // With `more` overrides behind those given.  Throws UsageError when there is neither a config nor
+  // a profile.
+  RunConfig Load(const std::vector<std::string>& more = {}) const;
+  std::optional<ModelProfile> Profile() const;
+};
+
+void AddScenarioOptions(CLI::App& command, ScenarioOptions& options);
+
+}  // namespace dtrain
