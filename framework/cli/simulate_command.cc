@@ -12,6 +12,7 @@
 #include "framework/cli/command.h"
 #include "framework/cli/scenario.h"
 #include "framework/core/log.h"
+#include "framework/core/timeline_file.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/run_folder.h"
 #include "framework/runtime/simulated_run.h"
@@ -46,17 +47,34 @@ double WaitOf(const Summary& summary) {
   return all > 0 ? wait / all : 0;
 }
 
-Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config, bool quiet) {
+void Save(const std::string& output, const RunConfig& config, const Summary& summary,
+          const std::vector<std::string>& timelines) {
+  if (output.empty()) return;
+  const RunFolder folder(output);
+  folder.Create(false);
+  folder.WriteConfig(config.effective_yaml);
+  folder.WriteSummary(summary);
+  if (timelines.empty()) return;
+  TimelineFile file(folder.timeline());
+  for (const std::string& rank : timelines) file.Add(rank);
+  file.Finish();
+}
+
+Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
+                     const std::string& output, bool quiet) {
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   SimulatedRun run(config, profile, !profile.has_value());
-  return run.Run([quiet](double epochs, double seconds, const Evaluation& evaluation) {
-    if (quiet) return;
-    log::Info("epoch {:.1f}, {:.1f} virtual s: test loss {:.4f}{}", epochs, seconds,
-              evaluation.loss,
-              evaluation.metrics.empty()
-                  ? ""
-                  : fmt::format(", accuracy {:.2f} %", 100 * evaluation.metrics[0]));
-  });
+  const Summary summary =
+      run.Run([quiet](double epochs, double seconds, const Evaluation& evaluation) {
+        if (quiet) return;
+        log::Info("epoch {:.1f}, {:.1f} virtual s: test loss {:.4f}{}", epochs, seconds,
+                  evaluation.loss,
+                  evaluation.metrics.empty()
+                      ? ""
+                      : fmt::format(", accuracy {:.2f} %", 100 * evaluation.metrics[0]));
+      });
+  Save(output, config, summary, run.timelines());
+  return summary;
 }
 
 void Print(const Summary& summary) {
@@ -82,14 +100,6 @@ void Print(const Summary& summary) {
     }
     std::cout << fmt::format("\nweights {}\n", summary.weights_sha256);
   }
-}
-
-void Save(const std::string& output, const RunConfig& config, const Summary& summary) {
-  if (output.empty()) return;
-  const RunFolder folder(output);
-  folder.Create(false);
-  folder.WriteConfig(config.effective_yaml);
-  folder.WriteSummary(summary);
 }
 
 struct Statistic {
@@ -164,7 +174,7 @@ int Compare(const SimulateOptions& options, bool json) {
     for (const uint64_t seed : seeds) {
       std::vector<std::string> overrides = {fmt::format("seed={}", seed)};
       if (!name.empty()) overrides.push_back("strategy.name=" + name);
-      runs.push_back(SimulateOnce(options, options.scenario.Load(overrides), true));
+      runs.push_back(SimulateOnce(options, options.scenario.Load(overrides), "", true));
     }
     rows.emplace_back(runs[0].strategy, std::move(runs));
   }
@@ -196,13 +206,12 @@ int RunSimulate(const SimulateOptions& options, const Invocation& invocation) {
   if (!options.replay.empty()) return ReplayFile(options, invocation.json);
   if (!options.compare.empty() || !options.seeds.empty()) return Compare(options, invocation.json);
   const RunConfig config = options.scenario.Load({});
-  const Summary summary = SimulateOnce(options, config, invocation.json);
+  const Summary summary = SimulateOnce(options, config, options.output, invocation.json);
   if (invocation.json) {
     std::cout << ToJson(summary);
   } else {
     Print(summary);
   }
-  Save(options.output, config, summary);
   return summary.exit_code;
 }
 
@@ -221,7 +230,9 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   command->add_option("--seeds", options->seeds, "one run a seed, as a table")->delimiter(',');
   command->add_option("--replay", options->replay, "repeat a recorded run (record.bin) to the bit")
       ->type_name("FILE");
-  command->add_option("--output", options->output, "folder for config.yaml and summary.json")
+  command
+      ->add_option("--output", options->output,
+                   "folder for config.yaml, summary.json, timeline.json")
       ->type_name("DIR");
 }
 

@@ -95,6 +95,8 @@ void ReadRecords(Reader root, RunConfig& run) {
   run.checkpoint.every_epochs = checkpoint.Int("every_epochs", 1).Min(0).Help("0: not by epochs");
   run.checkpoint.every_steps = checkpoint.Int("every_steps", 0).Min(0).Help("0: not by steps");
   run.checkpoint.keep = checkpoint.Int("keep", 2).Min(1).Help("newest checkpoints that stay");
+  run.timeline =
+      root.Bool("timeline", false).Help("write timeline.json, for chrome://tracing and Perfetto");
   run.log_first_steps =
       root.Int("log_first_steps", 20).Min(0).Help("each of them has its line in metrics.jsonl");
   run.log_every_steps =
@@ -107,8 +109,7 @@ void ReadPlanKeys(Reader root, RunConfig& run) {
           .Min(0)
           .Help("report a rank that waits longer; 0: by measured step time, at least 30");
   run.plan = static_cast<std::string>(
-      root.String("plan", "auto")
-          .Help("execution plan: auto, or the plan.json of another run"));
+      root.String("plan", "auto").Help("execution plan: auto, or the plan.json of another run"));
   if (run.plan != "auto" && !fs::is_regular_file(run.plan)) {
     root.Mistake("plan", "there is no plan file '" + run.plan + "'", "auto, or the path of a file");
   }

@@ -37,7 +37,8 @@ struct RunConfig {
   SolverConfig solver;
   std::string strategy_name;
   std::shared_ptr<const Strategy> strategy;
-  bool record = false;  // note the order of events, for `dtrain simulate --replay`
+  bool timeline = false;  // write timeline.json
+  bool record = false;    // note the order of events, for `dtrain simulate --replay`
   std::string collective;
   int64_t workers = 1;
   bool workers_given = false;  // by file or override, not by default

@@ -1,7 +1,7 @@
 // The folder a run leaves behind.
 //
 //   config.yaml  plan.json  metrics.jsonl  summary.json  checkpoints/  errors/rank-N.json
-//   record.bin where strategy.record asks for it
+//   record.bin and timeline.json where strategy.record and timeline ask for them
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,7 @@ class RunFolder {
   std::filesystem::path plan() const { return path_ / "plan.json"; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path summary() const { return path_ / "summary.json"; }
+  std::filesystem::path timeline() const { return path_ / "timeline.json"; }
   std::filesystem::path record() const { return path_ / "record.bin"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path error(int rank) const;

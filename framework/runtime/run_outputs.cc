@@ -7,6 +7,7 @@
 #include "framework/core/host.h"
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
+#include "framework/core/timeline_file.h"
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/status_record.h"
@@ -111,6 +112,13 @@ void RunOutputs::Diverged(const TrainingPosition& position, const std::string& w
 
 void RunOutputs::SaveRecord(const RunRecord& record) {
   if (root_) WriteRecord(folder_.record(), record);
+}
+
+void RunOutputs::SaveTimeline(const std::vector<std::string>& ranks) {
+  if (!root_) return;
+  TimelineFile file(folder_.timeline());
+  for (const std::string& rank : ranks) file.Add(rank);
+  file.Finish();
 }
 
 void RunOutputs::Finish(const Summary& summary) {

@@ -52,6 +52,7 @@ class RunOutputs {
             const CheckpointSource& source);
   void Diverged(const TrainingPosition& position, const std::string& what);
   void SaveRecord(const RunRecord& record);
+  void SaveTimeline(const std::vector<std::string>& ranks);  // RankTimeline::Pack of each
   void Finish(const Summary& summary);
 
   const RunFolder& folder() const { return folder_; }

@@ -71,6 +71,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   setup_.collective = config.collective;
   setup_.cluster = config.cluster;
   setup_.seed = config.seed;
+  setup_.timeline = config.timeline;
   if (numeric) MakeEngine();
 }
 
@@ -105,7 +106,9 @@ Summary SimulatedRun::Run(const Progress& progress) {
     };
   }
   Simulation simulation(setup_);
-  return Summarize(simulation.Run());
+  SimulationResult result = simulation.Run();
+  timelines_ = std::move(result.timelines);
+  return Summarize(result);
 }
 
 Evaluation SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const float* weights,

@@ -29,6 +29,8 @@ class SimulatedRun {
   // Called after each evaluation of a numeric run with the epochs done and the virtual time.
   using Progress = std::function<void(double epochs, double seconds, const Evaluation&)>;
   Summary Run(const Progress& progress = {});
+  // Of the last Run, where the config asks for it (RankTimeline::Pack of each rank).
+  const std::vector<std::string>& timelines() const { return timelines_; }
 
   const SimulationSetup& setup() const { return setup_; }
 
@@ -45,6 +47,7 @@ class SimulatedRun {
   ExecutionPlan plan_;
   std::unique_ptr<NumericEngine> engine_;
   SimulationSetup setup_;
+  std::vector<std::string> timelines_;
   std::optional<Evaluation> test_;
   std::optional<BestResult> best_;
   int64_t evaluated_epoch_ = 0;

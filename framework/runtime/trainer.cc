@@ -60,7 +60,7 @@ class Trainer {
   std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
   void TrainStep(const Batch& batch, Turn turn);
-  void Account(Nanos started, Nanos computed);
+  void Account(int64_t samples, Nanos started, Nanos computed);
   void Follow(const StepOutcome& outcome);
   void MoveTo(int64_t samples_applied);
   void Log();
@@ -71,6 +71,7 @@ class Trainer {
   void SaveCheckpoint();
   ExitCode Diverge();
   void SaveRecord(const std::string& weights_sha256);
+  void SaveTimeline();
   Summary Summarize(ExitCode code);
 
   bool RunEnds() const { return position_.samples_applied >= rule_.last_samples; }
@@ -104,6 +105,7 @@ class Trainer {
   TrainingPosition rested_;    // at the last rest
   int64_t saved_samples_ = 0;  // at the last checkpoint, or the one that the run began with
   Accounts accounts_;
+  Nanos timeline_origin_ = 0;
   double loss_ = 0;     // of the last step, mean over its samples
   double exposed_ = 0;  // of the last step: seconds that Begin and End waited
   std::optional<Evaluation> test_;
@@ -208,11 +210,14 @@ ExitCode Trainer::Loop() {
   accounts_.step_seconds.reserve(
       static_cast<size_t>(std::max<int64_t>(rule_.StepsOf(rule_.last_samples) - first_.step, 0)));
   const Batch* batch = batches ? batches->Next() : nullptr;
+  if (config_.timeline) exchange_->AtRest([](Transport& transport) { transport.Barrier(); });
+  timeline_origin_ = WallNow();
   for (;;) {
     const Nanos asked = WallNow();
     Turn turn = exchange_->Begin(batch == nullptr ? 0 : batch->samples);
     if (!turn.rest) {
       exposed_ = ToSeconds(WallNow() - asked);
+      if (RankTimeline* timeline = exchange_->timeline()) timeline->Waited(asked, WallNow());
       TrainStep(*batch, std::move(turn));
       batch = batches->Next();
     } else if (const std::optional<ExitCode> end = AtRest(turn.state)) {
@@ -232,12 +237,16 @@ void Trainer::TrainStep(const Batch& batch, Turn turn) {
                                               .loss_sum = result.loss_sum,
                                               .stop = StopRequested(),
                                               .global_samples = batch.global_samples});
-  Account(started, computed);
+  Account(batch.samples, started, computed);
   Follow(outcome);
 }
 
-void Trainer::Account(Nanos started, Nanos computed) {
+void Trainer::Account(int64_t samples, Nanos started, Nanos computed) {
   const Nanos ended = WallNow();
+  if (RankTimeline* timeline = exchange_->timeline()) {
+    timeline->Computed(started, computed, samples);
+    timeline->Exposed(computed, ended);
+  }
   const Nanos waited = FromSeconds(exposed_);
   accounts_.compute += computed - started;
   exposed_ += ToSeconds(ended - computed);
@@ -319,15 +328,19 @@ void Trainer::Evaluate() {
                           transport_.rank(), workers());
   }
   exchange_->AtRest([&](Transport& transport) { test_ = JoinEvaluations(transport, mine); });
-  outputs_.Evaluated(Here(), *test_, ToSeconds(WallNow() - started));
+  const Nanos ended = WallNow();
+  if (RankTimeline* timeline = exchange_->timeline()) timeline->Evaluated(started, ended);
+  outputs_.Evaluated(Here(), *test_, ToSeconds(ended - started));
 }
 
 void Trainer::SaveCheckpoint() {
+  const Nanos started = WallNow();
   Say(Doing::kCheckpointing);
   outputs_.Save(Here(), position_, {*graph_, plan_, *exchange_, state_.f32()});
   saved_samples_ = position_.samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
   exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });
+  if (RankTimeline* timeline = exchange_->timeline()) timeline->Checkpointed(started, WallNow());
 }
 
 // Names where the first NaN or infinity of the backward pass is; every rank has the same sums.
@@ -364,6 +377,16 @@ void Trainer::SaveRecord(const std::string& weights_sha256) {
                        std::move(logs)});
 }
 
+void Trainer::SaveTimeline() {
+  RankTimeline* const timeline = exchange_->timeline();
+  if (timeline == nullptr) return;
+  const TimelineRank mine{transport_.rank(), placement_.RoleOf(transport_.rank()),
+                          timeline_origin_};
+  std::vector<std::string> ranks;
+  exchange_->AtRest([&](Transport& transport) { ranks = Gather(transport, timeline->Pack(mine)); });
+  outputs_.SaveTimeline(ranks);
+}
+
 Summary Trainer::Summarize(ExitCode code) {
   Summary summary;
   const RankReport mine{accounts_.steps, accounts_.compute, exchange_->stats()};
@@ -372,6 +395,7 @@ Summary Trainer::Summarize(ExitCode code) {
   const Blob weights = exchange_->weights();
   summary.weights_sha256 = WeightsSha256(ModelLayoutOf(*graph_), weights.f32(), state_.f32());
   SaveRecord(summary.weights_sha256);
+  SaveTimeline();
   if (!root()) return summary;
   DescribeRun(config_, *graph_, plan_, summary);
   summary.status = StatusOf(code);

@@ -72,6 +72,7 @@ std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const ArenaLayou
   setup.collective = plan.collective;
   setup.chunk_bytes = plan.chunk_bytes;
   setup.record = config.record;
+  setup.timeline = config.timeline;
   setup.weights = start.weights;
   setup.solver = &start.solver;
   if (transport.size() == 1) return std::make_unique<InlineExchange>(setup, transport);

@@ -5,6 +5,9 @@
 #include "framework/core/check.h"
 
 namespace dtrain {
+namespace {
+constexpr int64_t kTimelineEvents = 1 << 22;  // of all ranks
+}
 
 StepReport SampleCounts(const Strategy& strategy, const Placement& placement, const RestRule& rule,
                         int worker, int64_t step) {
@@ -33,10 +36,15 @@ SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
   options.placement = setup.placement;
   options.rank = rank;
   options.ghost = setup.source == nullptr;
-  driver_ = std::make_unique<Driver>(
-      *setup.layout, options,
-      Driver::Seams{
-          .mail = mail_.get(), .collective = collective_.get(), .clock = &clock_, .pools = pools});
+  if (setup.timeline) {
+    timeline_ = std::make_unique<RankTimeline>(kTimelineEvents / setup.placement.ranks());
+  }
+  driver_ = std::make_unique<Driver>(*setup.layout, options,
+                                     Driver::Seams{.mail = mail_.get(),
+                                                   .collective = collective_.get(),
+                                                   .clock = &clock_,
+                                                   .pools = pools,
+                                                   .timeline = timeline_.get()});
   const ActorSetup actors{setup.placement, setup.layout->size(), setup.buckets,
                           setup.solver.clip_norm > 0};
   for (const ActorId id : setup.placement.ActorsOf(rank)) {
@@ -70,6 +78,9 @@ void SimRank::Look() {
     const Nanos cost = compute_.VectorTime(driver_->bytes_written() - written);
     if (cost == 0) continue;
     busy_until_ = events_.now() + cost;
+    if (timeline_) {
+      timeline_->Arithmetic(events_.now(), busy_until_, driver_->bytes_written() - written);
+    }
     return Wake();
   }
   if (rest_->reached()) return on_rest();
@@ -99,6 +110,7 @@ void SimRank::BeginStep() {
 void SimRank::ComputeStep() {
   computing_ = true;
   worker_.wait += events_.now() - asked_;
+  started_ = events_.now();
   const int worker = driver_->worker();
   report_ =
       setup_.source == nullptr
@@ -129,6 +141,11 @@ void SimRank::Announce(size_t piece) {
 void SimRank::FinishStep() {
   ++worker_.steps;
   worker_.wait += events_.now() - computed_;
+  if (timeline_) {
+    timeline_->Waited(asked_, started_);
+    timeline_->Computed(started_, computed_, report_.samples);
+    timeline_->Exposed(computed_, events_.now());
+  }
   if (driver_->worker() == 0) step_seconds_.push_back(ToSeconds(events_.now() - asked_));
   begun_ = computing_ = false;
   outcome_ = driver_->outcome();

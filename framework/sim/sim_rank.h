@@ -36,6 +36,7 @@ class SimRank {
   Driver& driver() { return *driver_; }
   const Rest& rest() const { return *rest_; }
   SimMail* mail() { return mail_.get(); }
+  const RankTimeline* timeline() const { return timeline_.get(); }
   const SimulatedWorker& worker() const { return worker_; }
   const StepOutcome& outcome() const { return outcome_; }
   const std::vector<double>& step_seconds() const { return step_seconds_; }
@@ -55,6 +56,7 @@ class SimRank {
   VirtualClock clock_;
   std::unique_ptr<SimMail> mail_;
   std::unique_ptr<Collective> collective_;
+  std::unique_ptr<RankTimeline> timeline_;
   std::unique_ptr<Driver> driver_;
   std::unique_ptr<Rest> rest_;
 
@@ -66,6 +68,7 @@ class SimRank {
   bool computing_ = false;
   StepReport report_;    // of the step that is computed
   StepOutcome outcome_;  // of the last one
+  Nanos started_ = 0;    // when its compute began
   Nanos asked_ = 0;      // when the step was begun
   Nanos computed_ = 0;   // when its last gradient was there
 };

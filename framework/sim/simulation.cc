@@ -129,6 +129,9 @@ SimulationResult Simulation::World::Result() {
     result.traffic.messages += traffic.messages;
     result.protocol.Add(driver.Report());
     hash.Update(HashState(driver));
+    if (rank->timeline() == nullptr) continue;
+    const Rank id = static_cast<Rank>(result.timelines.size());
+    result.timelines.push_back(rank->timeline()->Pack({id, setup.placement.RoleOf(id), 0}));
   }
   result.state_sha256 = hash.HexDigest();
   result.step_seconds = ranks[0]->step_seconds();

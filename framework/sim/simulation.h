@@ -37,6 +37,8 @@ struct SimulationSetup {
   uint64_t seed = 1;
   int64_t samples_per_step = 0;  // of one worker, for ghosts; 0: batch / workers
 
+  bool timeline = false;
+
   // Numeric: the model's weights to begin with, and who computes.  Null: a ghost.
   GradientSource* source = nullptr;
   std::span<const float> weights;
@@ -62,7 +64,8 @@ struct SimulationResult {
   std::vector<float> weights;  // numeric
   double loss = 0;             // numeric: mean of the last global batch
   int64_t events = 0;
-  std::string state_sha256;  // of all actors and vectors: one seed, one history
+  std::vector<std::string> timelines;  // RankTimeline::Pack of each rank, where asked for
+  std::string state_sha256;            // of all actors and vectors: one seed, one history
 };
 
 // What a worker would report of its `step`-th mini-batch, where nothing is computed.

@@ -17,6 +17,7 @@ Driver::Driver(const ArenaLayout& layout, DriverOptions options, const Seams& se
       collective_(seams.collective),
       clock_(seams.clock),
       pools_(options_.ghost ? nullptr : seams.pools),
+      timeline_(seams.timeline),
       record_(seams.record) {}
 
 Driver::~Driver() = default;
@@ -184,6 +185,9 @@ void Driver::Deliver(const Letter& letter) {
     return;
   }
   ++letters_received_;
+  if (timeline_ != nullptr) {
+    timeline_->Read(clock_->Now(), letter.from_rank, letter.piece ? letter.piece->bytes() : 0);
+  }
   finite_ &= letter.finite;
   Hosted& host = HostedBy(letter.to);
   Note(EventKind::kMessage, letter.to, letter.from);

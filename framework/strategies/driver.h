@@ -25,6 +25,7 @@
 #include "framework/strategies/actor.h"
 #include "framework/strategies/event_log.h"
 #include "framework/strategies/placement.h"
+#include "framework/strategies/rank_timeline.h"
 #include "framework/strategies/vectors.h"
 
 namespace dtrain {
@@ -47,8 +48,9 @@ class Driver {
     Mail* mail = nullptr;
     Collective* collective = nullptr;
     const Clock* clock = nullptr;
-    BlobPools* pools = nullptr;  // null in a ghost run
-    EventLog* record = nullptr;  // notes every event; null: nobody wants to know
+    BlobPools* pools = nullptr;        // null in a ghost run
+    RankTimeline* timeline = nullptr;  // null: not asked for
+    EventLog* record = nullptr;        // notes every event; null: nobody wants to know
   };
 
   // `layout` and the seams outlive the driver.
@@ -162,6 +164,7 @@ class Driver {
   Collective* const collective_;
   const Clock* const clock_;
   BlobPools* const pools_;
+  RankTimeline* const timeline_;
   EventLog* const record_;
 
   std::vector<std::unique_ptr<Hosted>> hosted_;

@@ -78,6 +78,9 @@ void Driver::Send(Operation& operation) {
   }
   ++letters_sent_;
   const Rank to = options_.placement.RankOf(operation.receiver);
+  if (timeline_ != nullptr) {
+    timeline_->Sent(clock_->Now(), to, letter.piece ? letter.piece->bytes() : 0);
+  }
   if (to == options_.rank) {
     local_.push_back(std::move(letter));
   } else {

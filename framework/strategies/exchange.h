@@ -63,6 +63,7 @@ class Exchange {
   virtual Rest::Told told() const = 0;  // asynchronous, rank 0: what all workers did of late
   virtual ExchangeStats stats() const = 0;
   virtual const EventLog& record() const = 0;
+  virtual RankTimeline* timeline() = 0;  // null: not asked for
 };
 
 }  // namespace dtrain

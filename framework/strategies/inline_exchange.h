@@ -23,6 +23,7 @@ class InlineExchange : public Exchange {
   Rest::Told told() const override { return parts_.rest->told(); }
   ExchangeStats stats() const override { return {{}, 0, parts_.driver->Report()}; }
   const EventLog& record() const override { return parts_.log; }
+  RankTimeline* timeline() override { return parts_.timeline.get(); }
 
  private:
   Transport& transport_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "framework/comm/transport.h"
@@ -33,6 +34,15 @@ struct Placement {
       if (RankOf(actor) == rank) actors.push_back(actor);
     }
     return actors;
+  }
+  std::string RoleOf(Rank rank) const {  // "worker 2", "worker 0, server 0"
+    std::string role;
+    for (const ActorId actor : ActorsOf(rank)) {
+      if (!role.empty()) role += ", ";
+      role += IsWorker(actor) ? "worker " + std::to_string(actor)
+                              : "server " + std::to_string(ServerOf(actor));
+    }
+    return role;
   }
   // Server `server`'s part of an arena of `size` elements.
   Range ShardOf(int server, int64_t size) const { return SplitEvenly({0, size}, servers, server); }

@@ -12,6 +12,8 @@ RankParts::RankParts(const RankSetup& setup, Transport& transport) {
   seams.mail = mail.get();
   seams.collective = collective.get();
   if (setup.record) seams.record = &log;
+  if (setup.timeline) timeline = std::make_unique<RankTimeline>();
+  seams.timeline = timeline.get();
   driver = std::make_unique<Driver>(*setup.layout, setup.driver, seams);
   for (const ActorId id : placement.ActorsOf(transport.rank())) {
     driver->AddActor(id, setup.strategy->MakeActor(id, setup.actors));

@@ -21,6 +21,7 @@ struct RankSetup {
   std::string collective;
   int64_t chunk_bytes = 0;
   bool record = false;
+  bool timeline = false;
   std::span<const float> weights;  // of the whole model
   const std::map<std::string, std::vector<float>>* solver = nullptr;
 };
@@ -31,6 +32,7 @@ struct RankParts {
   WallClock clock;
   BlobPools pools;
   EventLog log;
+  std::unique_ptr<RankTimeline> timeline;  // null: not asked for
   std::unique_ptr<Collective> collective;
   std::unique_ptr<TransportMail> mail;
   std::unique_ptr<Driver> driver;

@@ -175,7 +175,7 @@ void ThreadedExchange::Run() {
 // At rest letters wait: those who have left it may already be writing.
 bool ThreadedExchange::Step() {
   bool moved = TakeEvents();
-  if (!parts_->rest->reached()) moved |= parts_->driver->Progress();
+  if (!parts_->rest->reached()) moved |= MoveDriver();
   Driver& driver = *parts_->driver;
   if (step_open_ && !step_running_ && driver.StepStarted()) {
     step_running_ = true;
@@ -188,6 +188,18 @@ bool ThreadedExchange::Step() {
     longest_step_ = std::max(longest_step_, WallNow() - step_begin_);
     parts_->rest->StepEnded(driver.outcome());
     moved = true;
+  }
+  return moved;
+}
+
+bool ThreadedExchange::MoveDriver() {
+  Driver& driver = *parts_->driver;
+  if (parts_->timeline == nullptr) return driver.Progress();
+  const int64_t written = driver.bytes_written();
+  const Nanos begin = WallNow();
+  const bool moved = driver.Progress();
+  if (driver.bytes_written() > written) {
+    parts_->timeline->Arithmetic(begin, WallNow(), driver.bytes_written() - written);
   }
   return moved;
 }
@@ -339,17 +351,8 @@ std::string ThreadedExchange::StatesOfAll() const {
   std::string lines;
   for (Rank rank = 0; rank < transport_.size(); ++rank) {
     const auto it = states_.find(rank);
-    std::string state;
-    if (it != states_.end()) {
-      state = it->second;
-    } else {
-      for (const ActorId actor : placement_.ActorsOf(rank)) {
-        state += placement_.IsWorker(actor)
-                     ? fmt::format("worker {}, ", actor)
-                     : fmt::format("server {}, ", placement_.ServerOf(actor));
-      }
-      state += "no answer";
-    }
+    const std::string state =
+        it != states_.end() ? it->second : placement_.RoleOf(rank) + ", no answer";
     lines += fmt::format("\n  rank {}: {}", rank, state);
   }
   return lines;

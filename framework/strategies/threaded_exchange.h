@@ -43,6 +43,7 @@ class ThreadedExchange : public Exchange {
   Rest::Told told() const override;
   ExchangeStats stats() const override;
   const EventLog& record() const override { return parts_->log; }
+  RankTimeline* timeline() override { return parts_->timeline.get(); }
 
  private:
   // What the trainer has posted since the last look.
@@ -59,6 +60,7 @@ class ThreadedExchange : public Exchange {
   void Run();  // the thread
   bool Listens() const;
   bool Step();
+  bool MoveDriver();
   bool TakeEvents();
   bool AnyPosted() const;  // with mutex_ held
   void Handle(const Events& events);

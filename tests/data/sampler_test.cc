@@ -29,7 +29,9 @@ TEST(Sampler, EveryEpochIsAnotherPermutation) {
       std::iota(all.begin(), all.end(), 0);
       EXPECT_EQ(order, all);
     }
-    if (size >= 64) EXPECT_EQ(orders.size(), 3u);
+    if (size >= 64) {
+      EXPECT_EQ(orders.size(), 3u);
+    }
   }
 }
 

@@ -1,0 +1,60 @@
+// RankTimeline: what one rank of a run was doing when, real or simulated, in two lanes.
+//
+//   compute    wait (for admission or weights), compute (forward and backward), exposed (the step's
+//              end waits for the exchange), evaluate, checkpoint
+//   exchange   arithmetic (on vectors), and letters as they are sent and read
+//
+// Times are those of the rank's Clock.  Each lane has one writer: the trainer's thread and the
+// exchange thread.
+#pragma once
+
+#include "framework/comm/transport.h"
+#include "framework/core/timeline.h"
+
+namespace dtrain {
+
+class RankTimeline {
+ public:
+  explicit RankTimeline(int64_t events_max = Timeline::kEventsMax)
+      : compute_("compute", events_max), exchange_("exchange", events_max) {}
+
+  // --- the trainer's thread
+  void Waited(Nanos begin, Nanos end) { Span(wait_, begin, end); }
+  void Computed(Nanos begin, Nanos end, int64_t samples) {
+    compute_.Span(computing_, begin, end, {samples_, samples});
+  }
+  void Exposed(Nanos begin, Nanos end) { Span(exposed_, begin, end); }
+  void Evaluated(Nanos begin, Nanos end) { Span(evaluate_, begin, end); }
+  void Checkpointed(Nanos begin, Nanos end) { Span(checkpoint_, begin, end); }
+
+  // --- the exchange thread
+  void Arithmetic(Nanos begin, Nanos end, int64_t bytes) {
+    exchange_.Span(arithmetic_, begin, end, {exchange_bytes_, bytes});
+  }
+  void Sent(Nanos at, Rank to, int64_t bytes) {
+    exchange_.Instant(send_, at, {peer_, to}, {exchange_bytes_, bytes});
+  }
+  void Read(Nanos at, Rank from, int64_t bytes) {
+    exchange_.Instant(read_, at, {peer_, from}, {exchange_bytes_, bytes});
+  }
+
+  std::string Pack(const TimelineRank& rank) const {
+    const Timeline* lanes[] = {&compute_, &exchange_};
+    return PackTimelines(rank, lanes);
+  }
+
+ private:
+  void Span(int name, Nanos begin, Nanos end) {
+    if (end > begin) compute_.Span(name, begin, end);
+  }
+
+  Timeline compute_, exchange_;
+  const int wait_ = compute_.Name("wait"), computing_ = compute_.Name("compute"),
+            exposed_ = compute_.Name("exposed"), evaluate_ = compute_.Name("evaluate"),
+            checkpoint_ = compute_.Name("checkpoint"), samples_ = compute_.Name("samples");
+  const int arithmetic_ = exchange_.Name("arithmetic"), send_ = exchange_.Name("send"),
+            read_ = exchange_.Name("read"), peer_ = exchange_.Name("peer"),
+            exchange_bytes_ = exchange_.Name("bytes");
+};
+
+}  // namespace dtrain

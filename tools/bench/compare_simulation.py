@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""The same scenarios over real messages and in the simulator, side by side.
+
+    sudo python3 tools/bench/compare_simulation.py --dtrain build/release/dtrain \\
+        --netns-cluster path/to/netns-cluster
+
+For every link rate and number of hosts it brings up a cluster of network namespaces, fits rate,
+bucket and latency of the link (`dtrain bench link --fit-only`), and runs every scenario twice: with
+real messages and compute replaced by sleep (`dtrain bench exchange` under mpirun), and in virtual
+time (`dtrain simulate`), with the same settings and seed.  Prints one table; the last line says
+whether all predictions are within their bounds (status 1 when not):
+
+    step time (median of worker 0, and seconds in all)   10 %, for LeNet's small messages 20 %
+    mean staleness                                       10 %
+
+All ranks share this machine's cores.  What else runs on them delays the real runs, so each is
+repeated and the medians count; `--repeats` and the load in the heading belong to the result.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+SEED = 7
+BATCH = 840  # is shared out evenly to any number of workers here
+STALENESS_BOUND = 0.1
+STEP_BOUND = {"lenet5": 0.2, "5MB": 0.1}
+METRICS = ["p50", "seconds", "staleness"]
+STRATEGIES = [  # name, servers, more settings
+    ("allreduce", 0, []),
+    ("ps_bsp", 1, []),
+    ("ps_bsp", 2, []),
+    ("ps_asp", 1, []),
+    ("ps_asp", 2, []),
+    ("ps_ssp", 1, ["strategy.staleness=3"]),
+    ("ps_ssp", 2, ["strategy.staleness=3"]),
+]
+# By model and rate: seconds of a step's compute, and steps.  The network is the bottleneck in some
+# of them, the slow worker in others.
+LOADS = {
+    ("lenet5", "100mbit"): (0.1, 40),
+    ("lenet5", "1gbit"): (0.05, 60),
+    ("5MB", "100mbit"): (0.5, 12),
+    ("5MB", "1gbit"): (0.2, 30),
+}
+
+
+class Cluster:
+    """Network namespaces as hosts; taken down when the block ends, however it ends."""
+
+    def __init__(self, tool, hosts, rate):
+        self.command = [tool]
+        self.hosts = hosts
+        self.rate = rate
+
+    def __enter__(self):
+        try:
+            self.call("up", str(self.hosts), "--rate", self.rate)
+        except BaseException:
+            self.call("down")
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.call("down")
+
+    def call(self, *arguments):
+        environment = dict(os.environ, NETNS_CLUSTER="calib")
+        return output_of(self.command + list(arguments), environment)
+
+    def mpirun(self, ranks, command):
+        return self.call("mpirun", "-np", str(ranks), *command)
+
+
+def output_of(command, environment=None):
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: status {result.returncode}\n"
+                         f"{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def layer(name, params):
+    """Of a profile without times: all layers take the same part of a step."""
+    return {"name": name, "params": params, "bytes": 4 * params, "forward_seconds": 0,
+            "backward_seconds": 0, "flops": 0}
+
+
+def write_profiles(folder):
+    """Paths by model: LeNet-5's layers, and four that make up 5 MB."""
+    layers = {
+        "lenet5": [layer("conv1", 156), layer("conv2", 2416), layer("fc1", 48120),
+                   layer("fc2", 10164), layer("fc3", 850)],
+        "5MB": [layer(f"fc{i}", 312500) for i in range(1, 5)],
+    }
+    paths = {}
+    for model, of_model in layers.items():
+        profile = {"model": model, "device": "cpu", "batch": 1, "threads": 1, "layers": of_model}
+        paths[model] = str(folder / f"{model}.json")
+        pathlib.Path(paths[model]).write_text(json.dumps(profile), encoding="utf-8")
+    return paths
+
+
+def fit_link(args, cluster):
+    """The settings that describe the link, from the median of some fits."""
+    lines = [json.loads(cluster.mpirun(2, [args.dtrain, "bench", "link", "--fit-only"]))
+             for _ in range(args.fits)]
+    keys = ["bandwidth_gbit_s", "latency_us", "bucket_bytes", "line_gbit_s"]
+    link = {key: statistics.median_low([line[key] for line in lines]) for key in keys}
+    print(f"\n{cluster.rate}: " + ", ".join(f"{key} {value:.6g}" for key, value in link.items())
+          + f"; load {os.getloadavg()[0]:.1f}", flush=True)
+    return [f"cluster.network.{key}={value}" for key, value in link.items()]
+
+
+def settings_of(model, rate, ranks, strategy):
+    name, servers, more = strategy
+    seconds, steps = LOADS[model, rate]
+    workers = ranks - servers
+    slowdown = [1] * (workers - 1) + [2]
+    settings = [f"seed={SEED}", f"batch={BATCH}", f"max_steps={steps}", f"strategy.name={name}",
+                f"cluster.workers={workers}", f"cluster.step_seconds={seconds}",
+                f"cluster.slowdown={slowdown}", "cluster.jitter=0.1"] + more
+    return settings + ([f"strategy.servers={servers}"] if servers else [])
+
+
+def with_sets(command, settings):
+    return command + [word for setting in settings for word in ("--set", setting)]
+
+
+def metrics_of(summary):
+    staleness = summary.get("staleness") or {"mean": 0}
+    return {"p50": summary["step_seconds"]["p50"], "seconds": summary["seconds"],
+            "staleness": staleness["mean"]}
+
+
+def compare(args, cluster, ranks, profile, settings):
+    """Metrics of the real runs (medians) and of the simulated one."""
+    real = with_sets([args.dtrain, "bench", "exchange", "--profile", profile], settings)
+    runs = []
+    for _ in range(args.repeats):
+        output = cluster.mpirun(ranks, real)
+        runs.append(metrics_of(json.loads(output.splitlines()[-1])))
+    measured = {key: statistics.median([run[key] for run in runs]) for key in METRICS}
+    simulate = with_sets([args.dtrain, "simulate", "--json", "--profile", profile], settings)
+    return measured, metrics_of(json.loads(output_of(simulate)))
+
+
+def broken_bounds(model, measured, predicted):
+    bounds = {"p50": STEP_BOUND[model], "seconds": STEP_BOUND[model], "staleness": STALENESS_BOUND}
+    return [key for key in METRICS
+            if abs(predicted[key] - measured[key]) > bounds[key] * measured[key]]
+
+
+def print_heading():
+    print(f"{'':32}" + "".join(f"{title:^29}" for title in
+                               ["step p50 s", "seconds in all", "staleness mean"]))
+    print(f"{'scenario':32}" + f"{'measured':>11}{'predicted':>11}{'ratio':>7}" * 3, flush=True)
+
+
+def print_row(scenario, measured, predicted, broken):
+    row = f"{scenario:32}"
+    for key in METRICS:
+        ratio = f"{predicted[key] / measured[key]:.3f}" if measured[key] else "-"
+        mark = "!" if key in broken else ""
+        row += f"{measured[key]:11.4f}{predicted[key]:11.4f}{ratio + mark:>7}"
+    print(row, flush=True)
+
+
+def run_cluster(args, rate, ranks, profiles):
+    """How many predictions broke their bound."""
+    count = 0
+    with Cluster(args.netns_cluster, ranks, rate) as cluster:
+        link = fit_link(args, cluster)
+        print_heading()
+        for model in args.models:
+            for strategy in STRATEGIES:
+                if args.strategies and strategy[0] not in args.strategies:
+                    continue
+                settings = settings_of(model, rate, ranks, strategy) + link + args.set
+                measured, predicted = compare(args, cluster, ranks, profiles[model], settings)
+                broken = broken_bounds(model, measured, predicted)
+                count += len(broken)
+                servers = f" {strategy[1]} server{'s' if strategy[1] > 1 else ''}"
+                name = strategy[0] + (servers if strategy[1] else "")
+                print_row(f"{model} {ranks} ranks {name}", measured, predicted, broken)
+    return count
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dtrain", default="build/release/dtrain", help="the program to measure")
+    parser.add_argument("--netns-cluster", required=True, help="the program that makes the hosts")
+    parser.add_argument("--rates", nargs="+", choices=["100mbit", "1gbit"],
+                        default=["100mbit", "1gbit"])
+    parser.add_argument("--ranks", nargs="+", type=int, default=[4, 8], help="one a host")
+    parser.add_argument("--models", nargs="+", choices=list(STEP_BOUND), default=list(STEP_BOUND))
+    parser.add_argument("--strategies", nargs="+", help="only these")
+    parser.add_argument("--repeats", type=int, default=3, help="real runs of a scenario")
+    parser.add_argument("--fits", type=int, default=3, help="fits of a link")
+    parser.add_argument("--set", action="append", default=[], help="more settings, for both sides")
+    args = parser.parse_args()
+    args.dtrain = os.path.abspath(args.dtrain)
+    return args
+
+
+def main():
+    args = parse_arguments()
+    broken = 0
+    with tempfile.TemporaryDirectory() as folder:
+        profiles = write_profiles(pathlib.Path(folder))
+        for rate in args.rates:
+            for ranks in args.ranks:
+                broken += run_cluster(args, rate, ranks, profiles)
+    print(f"\n{broken} predictions out of bounds (marked !)" if broken
+          else "\nall predictions within their bounds")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
