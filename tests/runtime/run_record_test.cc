@@ -1,0 +1,78 @@
+#include "framework/runtime/run_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class RunRecordTest : public ::testing::Test {
+ protected:
+  void TearDown() override { fs::remove(path_); }
+
+  RunRecord Sample() const {
+    RunRecord record;
+    record.config_yaml = "batch: 64\n";
+    record.plan.isa = "avx2";
+    record.plan.buckets = {{0, 10}};
+    record.weights_sha256 = std::string(64, 'a');
+    record.logs = {"one", std::string("t\0o", 3), ""};
+    return record;
+  }
+
+  std::string ErrorOf() const {
+    try {
+      ReadRecord(path_);
+    } catch (const CheckpointError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  const fs::path path_ =
+      fs::temp_directory_path() / fmt::format("dtrain-record-{}.bin", ::getpid());
+};
+
+TEST_F(RunRecordTest, ReadsWhatItWrote) {
+  WriteRecord(path_, Sample());
+  const RunRecord record = ReadRecord(path_);
+  EXPECT_EQ(record.config_yaml, Sample().config_yaml);
+  EXPECT_EQ(record.plan, Sample().plan);
+  EXPECT_EQ(record.weights_sha256, Sample().weights_sha256);
+  EXPECT_EQ(record.logs, Sample().logs);
+}
+
+TEST_F(RunRecordTest, ARecordCutShortAnywhereIsRefused) {
+  WriteRecord(path_, Sample());
+  const std::string whole = ReadFile(path_);
+  for (size_t size = 16; size < whole.size(); size += 7) {
+    WriteFileDurably(path_, whole.substr(0, size));
+    EXPECT_THAT(ErrorOf(), HasSubstr("the record is cut short or damaged")) << size;
+  }
+}
+
+TEST_F(RunRecordTest, AFlippedBitIsSeen) {
+  WriteRecord(path_, Sample());
+  std::string bytes = ReadFile(path_);
+  bytes[bytes.size() / 2] ^= 1;
+  WriteFileDurably(path_, bytes);
+  EXPECT_THAT(ErrorOf(), HasSubstr("cut short or damaged"));
+}
+
+TEST_F(RunRecordTest, AnotherFileIsNoRecord) {
+  WriteFileDurably(path_, "config: yes\n");
+  EXPECT_THAT(ErrorOf(), HasSubstr("not a record of a run"));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,137 @@
+// Runs of a config in virtual time, beside the same config with real threads.
+#include "framework/runtime/simulated_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/error.h"
+#include "framework/runtime/trainer.h"
+#include "framework/runtime/training_step.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class SimulatedRunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() / fmt::format("dtrain-sim-{}-{}", ::getpid(), test->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  RunConfig Config(const std::string& strategy, std::vector<std::string> more = {}) const {
+    std::vector<std::string> overrides = {"output=" + (folder_ / strategy).string(),
+                                          "strategy.name=" + strategy, "cluster.workers=3"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    config::Document document = config::Document::FromText(
+        "model: {name: " DTRAIN_SOURCE_DIR
+        "/configs/models/lenet5.yaml}\n"
+        "data: {name: digits, train_samples: 400, test_samples: 300}\n"
+        "batch: 64\nepochs: 2\nthreads: 1\nsolver: {name: sgd, lr: 0.01, momentum: 0.9}\n"
+        "cluster: {jitter: 0.3, step_seconds: 0.01}\n",
+        "run.yaml", overrides);
+    return ReadRunConfig(document);
+  }
+
+  static Summary Simulate(const RunConfig& config) {
+    return SimulatedRun(config, std::nullopt, true).Run();
+  }
+
+  static Summary TrainForReal(const RunConfig& config) {
+    Summary summary;
+    LocalWorld::Run(PlacementOf(config).ranks(), [&](Transport& transport) {
+      const TrainResult result = Train(config, {}, transport);
+      if (transport.rank() == 0) summary = result.summary;
+    });
+    return summary;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(SimulatedRunTest, SynchronousStrategiesEndWithTheWeightsOfARealRun) {
+  const Summary real =
+      TrainForReal(Config("allreduce", {"cluster.jitter=0", "cluster.step_seconds=0"}));
+  for (const char* strategy : {"allreduce", "ps_bsp"}) {
+    const Summary simulated = Simulate(Config(strategy));
+    EXPECT_EQ(simulated.weights_sha256, real.weights_sha256) << strategy;
+    EXPECT_EQ(simulated.test->loss, real.test->loss) << strategy;
+    EXPECT_EQ(simulated.compute, "numeric");
+    EXPECT_DOUBLE_EQ(simulated.epochs, 2);
+  }
+  EXPECT_EQ(Simulate(Config("ps_bsp", {"strategy.servers=3"})).weights_sha256, real.weights_sha256);
+}
+
+TEST_F(SimulatedRunTest, ARealParameterServerEndsWithTheWeightsOfAllReduce) {
+  const std::vector<std::string> free = {"cluster.jitter=0", "cluster.step_seconds=0"};
+  const std::string expected = TrainForReal(Config("allreduce", free)).weights_sha256;
+  std::vector<std::string> shards = free;
+  shards.push_back("strategy.servers=3");
+  const Summary summary = TrainForReal(Config("ps_bsp", shards));
+  EXPECT_EQ(summary.weights_sha256, expected);
+  EXPECT_EQ(summary.servers, 3);
+  ASSERT_TRUE(summary.staleness.has_value());
+  EXPECT_EQ(summary.staleness->max, 0);
+}
+
+TEST_F(SimulatedRunTest, ARecordedRunReplaysToTheBit) {
+  for (const char* strategy : {"ps_asp", "ps_ssp"}) {
+    const RunConfig config =
+        Config(strategy, {"strategy.record=true", "cluster.step_seconds=0", "strategy.servers=2"});
+    const Summary summary = TrainForReal(config);
+    const RunRecord record = ReadRecord(folder_ / strategy / "record.bin");
+    EXPECT_EQ(record.weights_sha256, summary.weights_sha256);
+    EXPECT_EQ(ReplayRecord(config, record), summary.weights_sha256) << strategy;
+  }
+}
+
+TEST_F(SimulatedRunTest, AResumedRunCannotBeReplayed) {
+  RunRecord record;
+  record.first_step = 7;
+  EXPECT_THROW(ReplayRecord(Config("ps_asp"), record), UsageError);
+}
+
+TEST_F(SimulatedRunTest, AnAsynchronousRunEndsAtItsSamples) {
+  const Summary summary = Simulate(Config("ps_asp"));
+  EXPECT_GE(summary.epochs, 2);
+  EXPECT_LE(summary.epochs, 2 + 3 * 22 / 400.0);
+  ASSERT_TRUE(summary.staleness.has_value());
+  EXPECT_NEAR(summary.staleness->mean, 2, 0.3);  // each gradient meets one of both others
+}
+
+TEST_F(SimulatedRunTest, MoreServersThanParametersAreRefused) {
+  const RunConfig config = Config("ps_bsp", {"strategy.servers=65000"});
+  try {
+    SimulatedRun(config, std::nullopt, false);
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("strategy.servers is 65000, but the model has only 61706 parameters"));
+  }
+}
+
+TEST_F(SimulatedRunTest, AProfileOfAnotherModelIsRefused) {
+  ModelProfile profile;
+  profile.model = "other";
+  profile.batch = 1;
+  profile.layers = {{"fc", 10, 40, 0.1, 0.2, 100}};
+  const RunConfig config = Config("allreduce");
+  try {
+    SimulatedRun(config, profile, false);
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the profile of other has other layers"));
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

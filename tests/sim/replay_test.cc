@@ -1,0 +1,165 @@
+// A run with real threads, recorded, and the same again from its event orders.
+#include "framework/sim/replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/error.h"
+#include "framework/core/random.h"
+#include "framework/strategies/threaded_exchange.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kSize = 3000;
+constexpr int kWorkers = 3;
+const ArenaLayout kLayout{{{"w", {kSize}, {0, kSize}, true}}};
+
+// Any function of (weights, worker, step) that feels every bit of the weights.
+class Gradients : public GradientSource {
+ public:
+  StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
+    const Random random(5, Purpose::kSelfTest, static_cast<uint64_t>(worker),
+                        static_cast<uint64_t>(step));
+    for (int64_t i = 0; i < kSize; ++i) {
+      const float w = weights.f32()[i];
+      gradients[i] = 0.3f * w + random.Uniform(static_cast<uint64_t>(i), -1, 1) * (1 - 0.1f * w);
+    }
+    return {.samples = 8, .loss_sum = 1};
+  }
+};
+
+struct Recorded {
+  explicit Recorded(const std::string& name, const std::string& keys) {
+    config::Document document =
+        config::Document::FromText("{strategy: {name: " + name + ", " + keys +
+                                       "}, solver: {name: sgd, lr: 0.05, momentum: 0.9}}",
+                                   "test");
+    config::Reader reader = document.root().Section("strategy");
+    reader.String("name", "");
+    strategy = StrategyRegistry::Get("strategy", name).make();
+    strategy->Configure(reader);
+    setup.solver = ReadSolverConfig(document.root().Section("solver"));
+    document.Finish();
+    setup.layout = &kLayout;
+    setup.strategy = strategy.get();
+    setup.placement = {kWorkers, strategy->servers(), strategy->colocated()};
+    setup.pieces = {{{0, kSize}}};
+    setup.buckets = {{0, kSize}};
+    setup.rule = {.epoch_samples = 1 << 30, .batch = 24, .last_samples = 24 * 25};
+    setup.source = &gradients;
+    initial.assign(kSize, 0.5f);
+    setup.weights = initial;
+    Run();
+  }
+
+  void Run() {
+    std::mutex mutex;
+    logs.resize(static_cast<size_t>(setup.placement.ranks()));
+    LocalWorld::Run(setup.placement.ranks(), [&](Transport& transport) {
+      const std::map<std::string, std::vector<float>> no_solver;
+      RankSetup rank;
+      rank.layout = &kLayout;
+      rank.strategy = setup.strategy;
+      rank.actors = {setup.placement, kSize, setup.buckets, false};
+      rank.driver.solver = setup.solver;
+      rank.driver.epoch_samples = setup.rule.epoch_samples;
+      rank.driver.placement = setup.placement;
+      rank.driver.rank = transport.rank();
+      rank.rule = setup.rule;
+      rank.record = true;
+      rank.weights = setup.weights;
+      rank.solver = &no_solver;
+      ThreadedExchange exchange(transport, rank, 0);
+      Gradients source;
+      for (int64_t step = 0;; ++step) {
+        Turn turn = exchange.Begin(8);
+        if (turn.rest) break;
+        const StepReport report =
+            source.Compute(transport.rank(), step, turn.weights, exchange.gradients());
+        turn.weights = Blob();
+        exchange.Ready({0, kSize});
+        exchange.End(report);
+      }
+      exchange.Collect(false);
+      const Blob blob = exchange.weights();
+      const std::lock_guard lock(mutex);
+      logs[transport.rank()] = EventLog::Read(exchange.record().bytes(), "test");
+      weights.assign(blob.f32(), blob.f32() + blob.size());
+    });
+  }
+
+  std::unique_ptr<Strategy> strategy;
+  Gradients gradients;
+  std::vector<float> initial;
+  SimulationSetup setup;
+  std::vector<std::vector<Event>> logs;
+  std::vector<float> weights;
+};
+
+class ReplayTest : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(ReplayTest, GivesTheSameBits) {
+  for (int run = 0; run < 5; ++run) {
+    const Recorded recorded(GetParam().first, GetParam().second);
+    EXPECT_EQ(Replay(recorded.setup, recorded.logs), recorded.weights);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Strategies, ReplayTest,
+    ::testing::Values(std::pair{"ps_asp", "servers: 1"}, std::pair{"ps_asp", "servers: 2"},
+                      std::pair{"ps_asp", "servers: 2, prefetch: true"},
+                      std::pair{"ps_ssp", "servers: 2, staleness: 1"},
+                      std::pair{"ps_ssp", "servers: 2, placement: colocated, damping: inverse"}));
+
+// Shows that the comparison above can fail.
+TEST(Replay, AnotherOrderGivesOtherBits) {
+  Recorded recorded("ps_asp", "servers: 1");
+  std::vector<Event>& server = recorded.logs[kWorkers];
+  const auto second = std::find_if(server.begin() + 1, server.end(), [&](const Event& event) {
+    return event.from != server.front().from;
+  });
+  std::iter_swap(server.begin(), second);
+  EXPECT_NE(Replay(recorded.setup, recorded.logs), recorded.weights);
+}
+
+TEST(Replay, ARecordThatDoesNotFitSaysWhereItStopped) {
+  Recorded recorded("ps_asp", "servers: 1");
+  recorded.logs[1].clear();  // worker 1 never does anything; the server waits for its pushes
+  try {
+    Replay(recorded.setup, recorded.logs);
+    FAIL() << "no error";
+  } catch (const CheckpointError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("the record does not fit its run: actor"));
+  }
+  recorded.logs[1].push_back({EventKind::kBegin, 77, 0});
+  EXPECT_THROW(Replay(recorded.setup, recorded.logs), CheckpointError);
+}
+
+TEST(EventLog, ReadsWhatItWrote) {
+  EventLog log;
+  std::vector<Event> events;
+  for (int i = 0; i < 300; ++i) {
+    events.push_back({EventKind::kMessage, i * 37, i});
+    events.push_back({EventKind::kBegin, i, 0});
+    log.Add(events[events.size() - 2]);
+    log.Add(events.back());
+  }
+  EXPECT_EQ(EventLog::Read(log.bytes(), "log"), events);
+}
+
+TEST(EventLog, ACutOrForeignLogIsRefused) {
+  EventLog log;
+  log.Add({EventKind::kMessage, 300, 5});
+  const std::string cut = log.bytes().substr(0, log.bytes().size() - 1);
+  EXPECT_THROW(EventLog::Read(cut, "log"), CheckpointError);
+  EXPECT_THROW(EventLog::Read("\x7f\x01", "log"), CheckpointError);
+  EXPECT_THROW(EventLog::Read("\xff\xff\xff\xff\xff\xff", "log"), CheckpointError);
+}
+
+}  // namespace
+}  // namespace dtrain
