@@ -185,7 +185,7 @@ int Compare(const SimulateOptions& options, bool json) {
 int ReplayFile(const SimulateOptions& options, bool json) {
   const RunRecord record = ReadRecord(options.replay);
   config::Document document = config::Document::FromText(record.config_yaml, options.replay);
-  const RunConfig config = ReadRunConfig(document);
+  const RunConfig config = ReadRunConfig(document, record.model_yaml);
   const std::string hash = ReplayRecord(config, record);
   const bool equal = hash == record.weights_sha256;
   if (json) {

@@ -7,6 +7,7 @@
 
 #include "framework/comm/collective.h"
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
 #include "framework/runtime/locate_model.h"
@@ -22,8 +23,15 @@ void ReadModelKeys(Reader root, const std::string& config_file, RunConfig& run) 
   run.model = static_cast<std::string>(
       reader.String("name", "").Required().Help("a file of configs/models, or a path"));
   if (run.model.empty()) return;
+  if (!run.model_yaml.empty()) {
+    run.model_file = run.model;
+    return;
+  }
   run.model_file = LocateModel(run.model, config_file).string();
-  if (!run.model_file.empty()) return;
+  if (!run.model_file.empty()) {
+    run.model_yaml = ReadFile(run.model_file);
+    return;
+  }
   std::vector<std::string> names;
   for (const auto& [name, path] : NamedModels(config_file)) names.push_back(name);
   reader.Mistake("name", "there is no model '" + run.model + "'",
@@ -151,8 +159,9 @@ std::string WithoutOutput(const std::string& yaml) {
   return yaml.substr(0, begin) + yaml.substr(end);
 }
 
-RunConfig Read(config::Document& document, bool with_model) {
+RunConfig Read(config::Document& document, bool with_model, const std::string& model_yaml = "") {
   RunConfig run;
+  run.model_yaml = model_yaml;
   Reader root = document.root();
   if (with_model) {
     ReadModelKeys(root, document.file_name(), run);
@@ -176,6 +185,10 @@ RunConfig Read(config::Document& document, bool with_model) {
 }  // namespace
 
 RunConfig ReadRunConfig(config::Document& document) { return Read(document, true); }
+
+RunConfig ReadRunConfig(config::Document& document, const std::string& model_yaml) {
+  return Read(document, true, model_yaml);
+}
 
 RunConfig ReadGhostConfig(config::Document& document) { return Read(document, false); }
 

@@ -30,6 +30,7 @@ struct RunConfig {
 
   std::string model;       // a name or a path, as given
   std::string model_file;  // where it was found
+  std::string model_yaml;  // what it says
   Data data;
   int64_t batch = 0;  // global
   int64_t epochs = 0;
@@ -64,6 +65,9 @@ struct RunConfig {
 // Reads all keys and ends the document (Document::Finish): throws ConfigError with every mistake.
 // For Document::Empty the result is all defaults, with no data source, strategy or model file.
 RunConfig ReadRunConfig(config::Document& document);
+
+// The same for a config whose model is at hand as text, not as a file: that of a recorded run.
+RunConfig ReadRunConfig(config::Document& document, const std::string& model_yaml);
 
 // The same without the sections model and data: for simulations of a model profile.
 RunConfig ReadGhostConfig(config::Document& document);

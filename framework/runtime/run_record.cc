@@ -16,6 +16,7 @@ constexpr size_t kHashBytes = 64;
 void WriteRecord(const std::filesystem::path& path, const RunRecord& record) {
   ByteWriter writer;
   writer.Text(record.config_yaml);
+  writer.Text(record.model_yaml);
   writer.Text(ToJson(record.plan));
   writer.Value(record.first_step);
   writer.Text(record.weights);
@@ -42,6 +43,7 @@ RunRecord ReadRecord(const std::filesystem::path& path) {
   ByteReader reader(content.substr(kMagic.size()));
   RunRecord record;
   record.config_yaml = reader.Text();
+  record.model_yaml = reader.Text();
   record.plan = PlanFromJson(reader.Text(), path.string());
   record.first_step = reader.Value<int64_t>();
   record.weights = reader.Text();

@@ -15,6 +15,7 @@ namespace dtrain {
 
 struct RunRecord {
   std::string config_yaml;  // effective
+  std::string model_yaml;
   ExecutionPlan plan;
   int64_t first_step = 0;         // > 0: resumed
   std::string weights;            // file it started from; "": the initialisers

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
 #include "framework/device/cpu/threads.h"
@@ -20,7 +19,8 @@ std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields) {
 }
 
 Graph ReadModel(const RunConfig& config) {
-  Graph graph = Graph::FromFile(config.model_file, GraphInputsOf(config.data.source->fields()));
+  Graph graph = Graph::FromText(config.model_yaml, config.model_file,
+                                GraphInputsOf(config.data.source->fields()));
   if (graph.weights().size() == 0) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");

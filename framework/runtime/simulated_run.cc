@@ -53,7 +53,7 @@ ModelProfile ProfileByFlops(const Graph& graph) {
 SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile,
                            bool numeric)
     : config_(config) {
-  if (!config.model_file.empty() && config.data.source) {
+  if (!config.model_yaml.empty() && config.data.source) {
     graph_ = std::make_unique<Graph>(ReadModel(config));
     plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers), 1);
   }

@@ -373,8 +373,8 @@ void Trainer::SaveRecord(const std::string& weights_sha256) {
   std::vector<std::string> logs;
   exchange_->AtRest(
       [&](Transport& transport) { logs = Gather(transport, exchange_->record().bytes()); });
-  outputs_.SaveRecord({config_.effective_yaml, plan_, first_.step, request_.weights, weights_sha256,
-                       std::move(logs)});
+  outputs_.SaveRecord({config_.effective_yaml, config_.model_yaml, plan_, first_.step,
+                       request_.weights, weights_sha256, std::move(logs)});
 }
 
 void Trainer::SaveTimeline() {

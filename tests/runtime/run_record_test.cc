@@ -23,6 +23,7 @@ class RunRecordTest : public ::testing::Test {
   RunRecord Sample() const {
     RunRecord record;
     record.config_yaml = "batch: 64\n";
+    record.model_yaml = "layers: []\n";
     record.plan.isa = "avx2";
     record.plan.buckets = {{0, 10}};
     record.weights_sha256 = std::string(64, 'a');
@@ -47,6 +48,7 @@ TEST_F(RunRecordTest, ReadsWhatItWrote) {
   WriteRecord(path_, Sample());
   const RunRecord record = ReadRecord(path_);
   EXPECT_EQ(record.config_yaml, Sample().config_yaml);
+  EXPECT_EQ(record.model_yaml, Sample().model_yaml);
   EXPECT_EQ(record.plan, Sample().plan);
   EXPECT_EQ(record.weights_sha256, Sample().weights_sha256);
   EXPECT_EQ(record.logs, Sample().logs);

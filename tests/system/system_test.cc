@@ -1,66 +1,21 @@
-// The program as its users start it: real processes under mpirun, killed, resumed and asked wrongly.
+// The program as its users start it: real processes under mpirun, killed, resumed and asked
+// wrongly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
+#include "tests/system/system_fixture.h"
+
+namespace dtrain {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-struct Outcome {
-  int code = 0;       // 128+n for a signal
-  std::string out;
-  std::string err;
-};
-
-std::string Slurp(const fs::path& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-class SystemTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() / ("dtrain-system-" + std::to_string(::getpid()) + test->name());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  // Runs `dtrain <arguments>` with $OUT for the test's folder and $CONFIGS for configs/runs.
-  Outcome Run(const std::string& arguments, const std::string& before = "") {
-    const std::string command = "export OUT='" + folder_.string() + "' CONFIGS=" DTRAIN_SOURCE_DIR
-                                "/configs/runs; cd \"$OUT\"; " + before + " " DTRAIN_BINARY_DIR
-                                "/dtrain " + arguments + " >\"$OUT/out\" 2>\"$OUT/err\"";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            Slurp(folder_ / "out"), Slurp(folder_ / "err")};
-  }
-
-  std::string WeightsOf(const std::string& run) {
-    const std::string summary = Slurp(folder_ / run / "summary.json");
-    const size_t at = summary.find("\"weights_sha256\": \"");
-    return at == std::string::npos ? "no weights" : summary.substr(at + 19, 64);
-  }
-
-  fs::path folder_;
-};
-
-constexpr char kSmall[] =
-    "train --config $CONFIGS/quickstart.yaml --set data.train_samples=2000 "
-    "--set data.test_samples=500 --set epochs=3 ";
 
 TEST_F(SystemTest, WorkersTrainUnderTheSupervisorAndUnderPlainMpirun) {
   const Outcome supervised = Run(std::string(kSmall) + "--workers 2 --output a");
@@ -99,16 +54,17 @@ TEST_F(SystemTest, ARunKilledInTheMiddleResumesToTheSameWeights) {
 }
 
 TEST_F(SystemTest, TenMistakesAreReportedAtOnce) {
-  std::ofstream(folder_ / "bad.yaml") << "model: {name: lenet6}\n"
-                                         "data: {name: mnits}\n"
-                                         "batch: -4\n"
-                                         "epochs: 1.5\n"
-                                         "solver: {name: sgd, lr: fast, momentum: 2, momentun: 0.9}\n"
-                                         "strategy: {name: allredcue}\n"
-                                         "colective: ordered\n"
-                                         "seed: 010\n"
-                                         "seed: 2\n"
-                                         "threads: -1\n";
+  std::ofstream(folder_ / "bad.yaml")
+      << "model: {name: lenet6}\n"
+         "data: {name: mnits}\n"
+         "batch: -4\n"
+         "epochs: 1.5\n"
+         "solver: {name: sgd, lr: fast, momentum: 2, momentun: 0.9}\n"
+         "strategy: {name: allredcue}\n"
+         "colective: ordered\n"
+         "seed: 010\n"
+         "seed: 2\n"
+         "threads: -1\n";
   const Outcome outcome = Run("check --config bad.yaml");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err,
@@ -119,11 +75,12 @@ TEST_F(SystemTest, TenMistakesAreReportedAtOnce) {
 }
 
 TEST_F(SystemTest, MoreRanksThanTheConfigAsksFor) {
-  const Outcome outcome = Run(
-      std::string(kSmall) + "--set cluster.workers=3",
-      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2");
+  const Outcome outcome =
+      Run(std::string(kSmall) + "--set cluster.workers=3",
+          "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("the config asks for 3 workers, but the launcher started 2 ranks"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("the config asks for 3 workers, but the launcher started 2 ranks"));
 }
 
 TEST_F(SystemTest, MoreWorkersThanSamplesInABatch) {
@@ -153,19 +110,23 @@ TEST_F(SystemTest, EvaluationPrintsTheSameDigitsForAnyNumberOfRanks) {
   ASSERT_EQ(alone.code, 0) << alone.err;
   EXPECT_THAT(alone.out, HasSubstr("samples 2000  loss "));
   for (const char* ranks : {"2", "3", "4"}) {
-    const Outcome several =
-        Run(eval, std::string("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                              "OMPI_MCA_mpi_yield_when_idle=1 mpirun --oversubscribe --bind-to none -n ") + ranks);
+    const Outcome several = Run(
+        eval,
+        std::string("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                    "OMPI_MCA_mpi_yield_when_idle=1 mpirun --oversubscribe --bind-to none -n ") +
+            ranks);
     EXPECT_EQ(several.out, alone.out) << ranks << " ranks: " << several.err;
   }
 }
 
 TEST_F(SystemTest, TimeWritesAProfile) {
-  const Outcome outcome = Run(
-      "time --config $CONFIGS/quickstart.yaml --iterations 2 --profile p.json");
+  const Outcome outcome =
+      Run("time --config $CONFIGS/quickstart.yaml --iterations 2 --profile p.json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("conv1"), HasSubstr("all kernels"), HasSubstr("samples/s")));
-  EXPECT_THAT(Slurp(folder_ / "p.json"), AllOf(HasSubstr("\"conv1\""), HasSubstr("backward_seconds")));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("conv1"), HasSubstr("all kernels"), HasSubstr("samples/s")));
+  EXPECT_THAT(Slurp(folder_ / "p.json"),
+              AllOf(HasSubstr("\"conv1\""), HasSubstr("backward_seconds")));
 }
 
 TEST_F(SystemTest, ListsNameWhatExists) {
@@ -173,7 +134,9 @@ TEST_F(SystemTest, ListsNameWhatExists) {
   EXPECT_THAT(Run("list strategies").out, AllOf(HasSubstr("allreduce"), HasSubstr("fusion_bytes")));
   EXPECT_THAT(Run("list datasets").out, AllOf(HasSubstr("digits"), HasSubstr("mnist")));
   EXPECT_THAT(Run("list solvers").out, AllOf(HasSubstr("sgd"), HasSubstr("one_cycle")));
-  EXPECT_THAT(Run("list models", "cd " DTRAIN_SOURCE_DIR ";").out, AllOf(HasSubstr("61706"), HasSubstr("431080")));
+  EXPECT_THAT(Run("list models", "cd " DTRAIN_SOURCE_DIR ";").out,
+              AllOf(HasSubstr("61706"), HasSubstr("431080")));
 }
 
 }  // namespace
+}  // namespace dtrain

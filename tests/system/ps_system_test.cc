@@ -1,0 +1,117 @@
+// The parameter server as its users start it: under mpirun, recorded, replayed, stopped and hung.
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/system/system_fixture.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class PsSystemTest : public SystemTest {};
+
+TEST_F(PsSystemTest, BspWithThreeShardsEndsWithTheWeightsOfAllReduce) {
+  ASSERT_EQ(Run(std::string(kSmall) + "--workers 3 --output a").code, 0);
+  ASSERT_EQ(Run(std::string(kSmall) +
+                "--workers 3 --output b --set strategy.name=ps_bsp --set strategy.servers=3")
+                .code,
+            0);
+  EXPECT_EQ(WeightsOf("b"), WeightsOf("a"));
+}
+
+TEST_F(PsSystemTest, ARecordedRunReplaysToTheBit) {
+  const std::string run = std::string(kSmall) + "--workers 3 --set strategy.record=true ";
+  for (const char* strategy : {"ps_asp", "ps_ssp"}) {
+    const std::string output = std::string("run-") + strategy;
+    ASSERT_EQ(Run(run + "--output " + output + " --set strategy.name=" + strategy).code, 0);
+    const Outcome replay = Run("simulate --replay " + output + "/record.bin");
+    EXPECT_EQ(replay.code, 0) << replay.err;
+    EXPECT_THAT(replay.out,
+                AllOf(HasSubstr("replayed " + WeightsOf(output)), HasSubstr("equal to the bit")));
+  }
+}
+
+TEST_F(PsSystemTest, ARecordCutShortIsNamed) {
+  ASSERT_EQ(Run(std::string(kSmall) + "--workers 2 --output run --set strategy.name=ps_asp "
+                                      "--set strategy.record=true")
+                .code,
+            0);
+  fs::resize_file(folder_ / "run" / "record.bin", 1000);
+  const Outcome replay = Run("simulate --replay run/record.bin");
+  EXPECT_EQ(replay.code, 6);
+  EXPECT_THAT(replay.err, HasSubstr("run/record.bin: the record is cut short or damaged"));
+}
+
+TEST_F(PsSystemTest, AnInterruptedRunResumes) {
+  const std::string run =
+      std::string(kSmall) + "--workers 2 --output run --set strategy.name=ps_bsp ";
+  ASSERT_EQ(Run(std::string(kSmall) + "--workers 2 --output whole").code, 0);
+  ASSERT_EQ(Run(run + "--set max_steps=40").code, 0);
+  ASSERT_EQ(Run(run + "--resume auto").code, 0);
+  EXPECT_EQ(WeightsOf("run"), WeightsOf("whole"));
+}
+
+TEST_F(PsSystemTest, AStoppedAsynchronousRunIsReadyToResume) {
+  const std::string run =
+      std::string(kSmall) + "--workers 2 --output run --set strategy.name=ps_asp ";
+  const Outcome stopped = Run(run + "--set cluster.step_seconds=0.1", "timeout -s TERM 5 ");
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoints" / "latest"));
+  EXPECT_THAT(Slurp(folder_ / "run" / "summary.json"), HasSubstr("\"status\": \"stopped\""));
+  const Outcome resumed = Run(run + "--resume auto");
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("resumed after step"));
+}
+
+// Stops the process of a rank, as the kernel does with one that swaps or hangs.
+TEST_F(PsSystemTest, AServerThatNeverAnswersEndsTheRunNamed) {
+  std::thread stopper([this] {
+    const std::string server =
+        "for i in $(seq 100); do "
+        "for p in $(pgrep -f -- '--output hung'); do "
+        "grep -qz '^OMPI_COMM_WORLD_RANK=2$' /proc/$p/environ 2>/dev/null && "
+        "sleep 1 && kill -STOP $p && exit; done; sleep 0.1; done";
+    EXPECT_EQ(std::system(server.c_str()), 0);
+  });
+  const Outcome run = Run(std::string(kSmall) +
+                          "--workers 2 --output hung --set strategy.name=ps_ssp --set epochs=1000 "
+                          "--set stall_seconds=2 --set checkpoint.every_epochs=0 "
+                          "--set evaluate.every_epochs=0");
+  stopper.join();
+  EXPECT_EQ(run.code, 7) << run.err;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("nothing has moved for 2 s"), HasSubstr("ps_ssp worker 0"),
+                             HasSubstr("rank 2: server 0, no answer")));
+}
+
+TEST_F(PsSystemTest, MistakesInTheStrategyAreNamed) {
+  const Outcome staleness = Run(
+      std::string(kSmall) + "--output x --set strategy.name=ps_ssp --set strategy.staleness=-1");
+  EXPECT_EQ(staleness.code, 2);
+  EXPECT_THAT(staleness.err, HasSubstr("staleness"));
+  const Outcome servers = Run(std::string(kSmall) +
+                              "--output x --set strategy.name=ps_bsp "
+                              "--set strategy.servers=65000 --dry-run");
+  EXPECT_EQ(servers.code, 0);  // the model is not read yet
+  const Outcome ranks =
+      Run(std::string(kSmall) + "--output x --set strategy.name=ps_bsp --set cluster.workers=3",
+          "mpirun -n 3");
+  EXPECT_EQ(ranks.code, 2);
+  EXPECT_THAT(ranks.err, HasSubstr("3 workers and 1 servers, but the launcher started 3 ranks"));
+}
+
+TEST_F(PsSystemTest, StrategiesAreComparedInVirtualTime) {
+  const Outcome run =
+      Run("simulate --config $CONFIGS/quickstart.yaml --set data.train_samples=600 --set epochs=1 "
+          "--set data.test_samples=200 --workers 4 --compare allreduce ps_bsp ps_ssp ps_asp "
+          "--seeds 1,2");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("virtual s"), HasSubstr("\nallreduce "), HasSubstr("\nps_bsp "),
+                    HasSubstr("\nps_ssp "), HasSubstr("\nps_asp "), HasSubstr("+-")));
+}
+
+}  // namespace
+}  // namespace dtrain
