@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
-#include "framework/comm/collective.h"
+#include "framework/comm/collective_registry.h"
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
 #include "framework/nn/graph.h"
@@ -70,7 +70,9 @@ std::vector<Listed> Solvers() {
 
 std::vector<Listed> Collectives() {
   std::vector<Listed> all;
-  for (const std::string& name : CollectiveNames()) all.push_back({name, "", {}});
+  for (const std::string& name : CollectiveNames()) {
+    all.push_back({name, CollectiveRegistry::Get("collective", name).help, {}});
+  }
   return all;
 }
 

@@ -31,13 +31,16 @@ std::unique_ptr<Collective> MakeRing(Transport& transport, const CollectiveOptio
 }
 
 const bool registered =
-    CollectiveRegistry::Add("ordered", MakeOrdered) && CollectiveRegistry::Add("ring", MakeRing);
+    CollectiveRegistry::Add(
+        "ordered",
+        {MakeOrdered, "sums in rank order: the same bits for any buckets and schedule"}) &&
+    CollectiveRegistry::Add("ring", {MakeRing, "Horovod's ring: repeats under the same plan"});
 
 }  // namespace
 
 std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& transport,
                                            const CollectiveOptions& options) {
-  return CollectiveRegistry::Get("collective", name)(transport, options);
+  return CollectiveRegistry::Get("collective", name).make(transport, options);
 }
 
 std::vector<std::string> CollectiveNames() { return CollectiveRegistry::Names(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "framework/comm/collective.h"
 #include "framework/core/registry.h"
@@ -10,6 +11,10 @@ namespace dtrain {
 
 using CollectiveMaker = std::unique_ptr<Collective> (*)(Transport& transport,
                                                         const CollectiveOptions& options);
-using CollectiveRegistry = Registry<CollectiveMaker>;
+struct CollectiveEntry {
+  CollectiveMaker make;
+  std::string help;
+};
+using CollectiveRegistry = Registry<CollectiveEntry>;
 
 }  // namespace dtrain

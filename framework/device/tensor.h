@@ -34,7 +34,6 @@ struct Tensor {
 
   float* f32() const { return static_cast<float*>(data); }
   int32_t* i32() const { return static_cast<int32_t*>(data); }
-  uint8_t* u8() const { return static_cast<uint8_t*>(data); }
 };
 
 // Elements that a tensor of this shape occupies in `format`, padding lanes included.

@@ -84,7 +84,6 @@ class Net {
   std::vector<std::string> metric_names() const;
   // layer -> implementation of the training program for `samples` (prepared).
   std::map<std::string, std::string> ChosenKernels(int64_t samples) const;
-  size_t activation_bytes() const { return arena_.bytes(); }
   void set_observer(KernelObserver observer) { observer_ = std::move(observer); }
 
  private:

@@ -174,6 +174,11 @@ TEST(SlurmScript, StartsTheRanksOnceAndEndsAsTheyDo) {
   EXPECT_THAT(Play(By("srun"), "").calls, HasSubstr("--cpus-per-task=4 "));
 }
 
+TEST(SlurmScript, SrunStartsTheRanksTogetherAndEndsThemTogether) {
+  EXPECT_THAT(Play(By("srun"), "echo fence $SLURM_PMIX_FENCE >>calls").calls,
+              AllOf(HasSubstr(" --wait=60 "), HasSubstr("\nfence ring\n")));
+}
+
 TEST(SlurmScript, AStoppedRunGoesBackIntoTheQueue) {
   for (const std::string launcher : {"srun", "mpirun"}) {
     const Played played = Play(By(launcher), "exit 75");
