@@ -60,6 +60,7 @@ int RunCommandLine(int argc, char** argv) {
   AddTrainCommand(app, invocation);
   AddEvalCommand(app, invocation);
   AddSimulateCommand(app, invocation);
+  AddSlurmCommand(app, invocation);
   AddCheckCommand(app, invocation);
   AddTimeCommand(app, invocation);
   AddBenchCommand(app, invocation);

@@ -49,7 +49,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
     dataset = LoadData(config);
   });
   const ExecutionPlan plan =
-      DecidePlan(config, *graph, transport.size(), static_cast<int>(transport.node_ranks().size()));
+      DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
   ApplyThreadBudget(plan.threads);
   Net net(*graph, DeviceOf(plan), plan.kernels);
   const Evaluation evaluation = JoinEvaluations(

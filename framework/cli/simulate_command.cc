@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -77,11 +78,15 @@ Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
   return summary;
 }
 
+std::string ServersOf(const Summary& summary) {
+  if (!summary.servers) return "";
+  return fmt::format(" and {} server{}", *summary.servers, *summary.servers == 1 ? "" : "s");
+}
+
 void Print(const Summary& summary) {
   std::cout << fmt::format(
       "{} with {} workers{}: {:.3f} virtual s, {} gradients, {:.2f} a second\n", summary.strategy,
-      summary.workers, summary.servers ? fmt::format(" and {} servers", *summary.servers) : "",
-      summary.seconds, GradientsOf(summary), RateOf(summary));
+      summary.workers, ServersOf(summary), summary.seconds, GradientsOf(summary), RateOf(summary));
   std::cout << fmt::format(
       "step {:.4f} s (p50), {:.4f} s (p90); workers wait {:.1f} % of their time\n",
       summary.step_seconds->p50, summary.step_seconds->p90, 100 * WaitOf(summary));
@@ -124,6 +129,7 @@ struct Column {
   int digits;
 };
 
+// The last one only where gradients are computed.
 const Column kColumns[] = {
     {"seconds", "virtual s", [](const Summary& s) { return s.seconds; }, 3},
     {"gradients_per_second", "gradients/s", RateOf, 2},
@@ -144,13 +150,15 @@ const Column kColumns[] = {
 
 void PrintTable(const std::vector<std::pair<std::string, std::vector<Summary>>>& rows, bool json) {
   nlohmann::ordered_json table = nlohmann::ordered_json::array();
+  const bool ghost = !rows[0].second[0].test.has_value();
+  const std::span<const Column> columns(kColumns, std::size(kColumns) - (ghost ? 1 : 0));
   std::string text = fmt::format("{:<12}", "strategy");
-  for (const Column& column : kColumns) text += fmt::format(" {:>17}", column.title);
+  for (const Column& column : columns) text += fmt::format(" {:>17}", column.title);
   text += '\n';
   for (const auto& [name, runs] : rows) {
     text += fmt::format("{:<12}", name);
     nlohmann::ordered_json row = {{"strategy", name}, {"seeds", runs.size()}};
-    for (const Column& column : kColumns) {
+    for (const Column& column : columns) {
       const Statistic s = StatisticOf(runs, column.value);
       const std::string deviation =
           runs.size() > 1 ? fmt::format(" +-{:.{}f}", s.deviation, column.digits) : "";

@@ -56,7 +56,9 @@ class Sleeper {
     exchange_.Ready(pieces.back());
     slept_ += timing.end;
     ++steps_;
-    exchange_.End(report);
+    StepReport ended = report;
+    ended.compute = timing.end;
+    exchange_.End(ended);
   }
 
   const SimulationSetup& setup_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
 #include "framework/device/cpu/threads.h"
@@ -56,8 +58,22 @@ GradientPieces PiecesOf(const Graph& graph) {
   return pieces;
 }
 
+int AgreeOnThreads(Transport& transport, int workers) {
+  ByteWriter mine;
+  mine.Value(transport.node_ranks().front());
+  mine.Values(UsableCpus());
+  std::vector<RankCpus> ranks;
+  for (const std::string& bytes : Gather(transport, mine.Take())) {
+    ByteReader reader(bytes);
+    const Rank node = reader.Value<Rank>();
+    ranks.push_back({node, reader.Values<int>()});
+  }
+  const bool root = transport.rank() == 0;
+  return std::stoi(Broadcast(transport, root ? std::to_string(ThreadsByRule(ranks, workers)) : ""));
+}
+
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
-                         int ranks_on_node) {
+                         int threads_by_rule) {
   ExecutionPlan plan;
   if (config.plan != "auto") plan = ReadPlan(config.plan);
   const ExecutionPlan given = plan;
@@ -68,7 +84,7 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   if (config.threads > 0) {
     plan.threads = static_cast<int>(config.threads);
   } else if (config.plan == "auto") {
-    plan.threads = ThreadsByRule(ranks_on_node);
+    plan.threads = threads_by_rule;
   }
   const std::string differences = config.plan == "auto" ? "" : Differences(given, plan);
   if (!differences.empty()) {

@@ -39,9 +39,13 @@ std::unique_ptr<Dataset> LoadData(const RunConfig& config);
 // The gradient pieces of a graph: one a layer with parameters, in backward order.
 GradientPieces PiecesOf(const Graph& graph);
 
-// The plan by rule, or from `plan: FILE`; `ranks_on_node` decides the threads.
+// Threads by rule (ThreadsByRule) for these ranks, the first `workers` of which compute.  Collective:
+// every rank calls it and gets the same number.
+int AgreeOnThreads(Transport& transport, int workers);
+
+// The plan by rule, or from `plan: FILE`; `threads_by_rule` counts where neither names threads.
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
-                         int ranks_on_node);
+                         int threads_by_rule);
 
 // The CPU with the plan's threads.
 Device DeviceOf(const ExecutionPlan& plan);

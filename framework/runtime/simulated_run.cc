@@ -55,7 +55,8 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
     : config_(config) {
   if (!config.model_yaml.empty() && config.data.source) {
     graph_ = std::make_unique<Graph>(ReadModel(config));
-    plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers), 1);
+    plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers),
+                       ThreadsByRule({{0, UsableCpus()}}, 1));
   }
   DescribeModel(profile);
   setup_.strategy = config.strategy.get();

@@ -7,9 +7,26 @@
 #include "framework/runtime/training_step.h"
 
 namespace dtrain {
+namespace {
+
+// One worker has nobody to exchange with, whatever the config's strategy.
+RunConfig Alone(RunConfig config) {
+  config::Document defaults = config::Document::Empty();
+  config::Reader reader = defaults.root().Section("strategy");
+  std::shared_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", "allreduce").make();
+  strategy->Configure(reader);
+  config.strategy = std::move(strategy);
+  config.strategy_name = "allreduce";
+  config.workers = 1;
+  config.record = config.timeline = false;
+  return config;
+}
+
+}  // namespace
+
 StepRig::StepRig(const RunConfig& config)
     : graph_(std::make_unique<Graph>(ReadModel(config))),
-      plan_(DecidePlan(config, *graph_, 1, 1)),
+      plan_(DecidePlan(config, *graph_, 1, ThreadsByRule({{0, UsableCpus()}}, 1))),
       transport_(LocalWorld(1).Connect(0)),
       batch_(config.data.source->fields(), config.batch),
       state_(static_cast<size_t>(graph_->state().size()) * sizeof(float)) {
@@ -24,7 +41,7 @@ StepRig::StepRig(const RunConfig& config)
   // One endless epoch: no rest, and the rate stays where it starts.
   constexpr int64_t kEndless = int64_t{1} << 60;
   const RestRule rule{.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless};
-  exchange_ = MakeExchange(config, graph_->weights(), plan_, start, rule, *transport_);
+  exchange_ = MakeExchange(Alone(config), graph_->weights(), plan_, start, rule, *transport_);
   batch_.Resize(config.batch);
   batch_.global_samples = config.batch;
   FillBatch(config.data.source->classes());

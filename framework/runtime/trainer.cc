@@ -148,13 +148,13 @@ void Trainer::SetUp() {
 // Rank 0 finds where to begin and decides the plan; all get both.
 StartPoint Trainer::AgreeOnStart() {
   StartPoint start;
+  const int threads = AgreeOnThreads(transport_, workers());
   TryTogether(transport_, [&] {
     graph_ = std::make_unique<Graph>(ReadModel(config_));
     if (!root()) return;
     outputs_.CreateFolder(request_.resume != "none");
     start = FindStart(*graph_, config_, request_, outputs_.folder());
-    plan_ =
-        DecidePlan(config_, *graph_, workers(), static_cast<int>(transport_.node_ranks().size()));
+    plan_ = DecidePlan(config_, *graph_, workers(), threads);
     FollowPlanOf(start, config_, plan_);
   });
   plan_ = PlanFromJson(Broadcast(transport_, root() ? ToJson(plan_) : ""), "rank 0's plan");
@@ -236,7 +236,8 @@ void Trainer::TrainStep(const Batch& batch, Turn turn) {
   const StepOutcome outcome = exchange_->End({.samples = batch.samples,
                                               .loss_sum = result.loss_sum,
                                               .stop = StopRequested(),
-                                              .global_samples = batch.global_samples});
+                                              .global_samples = batch.global_samples,
+                                              .compute = computed - started});
   Account(batch.samples, started, computed);
   Follow(outcome);
 }

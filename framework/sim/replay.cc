@@ -1,6 +1,7 @@
 #include "framework/sim/replay.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <map>
 
@@ -63,7 +64,7 @@ class Replayer {
   void AddActor(ActorId actor);
   bool Advance(Part& part);
   bool TryEvent(Part& part, const Event& event);
-  bool ComputeStep(Part& part);
+  bool ComputeStep(Part& part, Nanos compute);
   std::string WhereItStopped() const;
 
   const SimulationSetup& setup_;
@@ -79,9 +80,11 @@ Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<E
   for (ActorId actor = 0; actor < placement_.actors(); ++actor) AddActor(actor);
   for (const std::vector<Event>& log : logs) {
     for (const Event& event : log) {
-      if (event.actor >= placement_.actors() || event.from >= placement_.actors()) {
+      if (event.actor >= placement_.actors() ||
+          (event.kind == EventKind::kMessage && event.value >= placement_.actors())) {
         throw CheckpointError(fmt::format("the record tells of actor {}, the run had {}",
-                                          std::max(event.actor, event.from), placement_.actors()));
+                                          std::max<int64_t>(event.actor, event.value),
+                                          placement_.actors()));
       }
       parts_[event.actor].events.push_back(event);
     }
@@ -141,19 +144,23 @@ bool Replayer::TryEvent(Part& part, const Event& event) {
       part.driver->Begin();
       return true;
     case EventKind::kEnd:
-      return ComputeStep(part);
+      return ComputeStep(part, event.value);
     case EventKind::kMessage:
-      return part.mail->Release(event.from);
+      return part.mail->Release(static_cast<ActorId>(event.value));
     case EventKind::kTimer:
-      break;
+      return part.driver->FireTimer(static_cast<int>(event.value));
+    case EventKind::kQuiet:
+      part.driver->TellQuiet({std::abs(event.value), event.value < 0});
+      return true;
   }
-  throw CheckpointError("the record holds a timer, which no strategy sets");
+  return false;
 }
 
-bool Replayer::ComputeStep(Part& part) {
+bool Replayer::ComputeStep(Part& part, Nanos compute) {
   if (!part.driver->StepStarted()) return false;
-  const StepReport report = setup_.source->Compute(
-      part.driver->worker(), part.steps++, part.driver->weights(), part.driver->gradients());
+  StepReport report = setup_.source->Compute(part.driver->worker(), part.steps++,
+                                             part.driver->weights(), part.driver->gradients());
+  report.compute = compute;
   part.driver->ReadyLast(setup_.pieces.ranges.back(), report);
   return true;
 }

@@ -119,6 +119,7 @@ void SimRank::ComputeStep() {
   rest_->StepStarts(report_.samples);
   const StepTiming timing = compute_.Step(worker, worker_.steps, report_.samples);
   worker_.compute += timing.end;
+  report_.compute = timing.end;
   const size_t last = setup_.pieces.ranges.size() - 1;
   // Only a collective has something to do before the end.
   for (size_t piece = setup_.placement.servers > 0 ? last : 0; piece < last; ++piece) {

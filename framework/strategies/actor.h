@@ -48,8 +48,15 @@ struct Payload {
 struct Update {
   VectorId gradient = kNoVector;  // a vector of the actor, or kArrived
   Range range = {};               // empty: all of the gradient's
+  double gradient_factor = 1;     // times the gradient, before all else (1/C: the mean of a sum)
   double lr_factor = 1;           // times the schedule's rate; staleness damping, q/W
   int64_t samples = 0;            // behind this gradient: the schedule follows their sum
+};
+
+// Where a run stands when all is quiet.
+struct Quiet {
+  int64_t samples_applied = 0;
+  bool last = false;  // the end of the run: accumulators are flushed
 };
 
 // What an actor may ask for.  Ranges are pieces of the arena.  Effects on vectors and Sends happen
@@ -96,6 +103,10 @@ class Actor {
   virtual void OnOutcome(const StepOutcome&, Effects&) {}
 
   // --- what happens to anybody
+  // All is quiet: no step runs, no letter is on its way.  What the actor asks for now is carried
+  // out, and all is quiet again, before the run pauses for evaluation, a checkpoint or its end. Not
+  // where each rank decides alone about rest (synchronous without servers).
+  virtual void OnQuiet(const Quiet&, Effects&) {}
   virtual void OnMessage(ActorId, const Message&, Effects&) {}
   virtual void OnTimer(int, Effects&) {}
 

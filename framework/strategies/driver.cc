@@ -106,7 +106,7 @@ void Driver::ReadyLast(Range range, const StepReport& report) {
   }
   Ready(range);
   Hosted& host = WorkerHost();
-  Note(EventKind::kEnd, host.id);
+  Note(EventKind::kEnd, host.id, report.compute);
   host.actor->OnEnd(report, *host.port);
 }
 
@@ -152,15 +152,15 @@ void Driver::Withhold(bool withheld) {
 
 // ------------------------------------------------------------------ events
 
-void Driver::Note(EventKind kind, ActorId actor, ActorId from) {
-  if (record_ != nullptr) record_->Add({kind, actor, from});
+void Driver::Note(EventKind kind, ActorId actor, int64_t value) {
+  if (record_ != nullptr) record_->Add({kind, actor, value});
 }
 
 bool Driver::Progress() {
   bool moved = DeliverLetter();
   moved |= collective_ != nullptr && collective_->Progress();
   moved |= ProgressReductions();
-  moved |= FireTimers();
+  moved |= FireDueTimer();
   moved |= RunSlice();
   return moved;
 }
@@ -207,14 +207,33 @@ bool Driver::ProgressReductions() {
   return true;
 }
 
-bool Driver::FireTimers() {
-  if (timers_.empty() || timers_.begin()->first > clock_->Now()) return false;
-  const auto [actor, timer] = timers_.begin()->second;
-  timers_.erase(timers_.begin());
-  Hosted& host = HostedBy(actor);
-  Note(EventKind::kTimer, actor);
-  host.actor->OnTimer(timer, *host.port);
+bool Driver::FireDueTimer() {
+  if (timers_held_ || timers_.empty() || timers_.begin()->first > clock_->Now()) return false;
+  Fire(timers_.begin());
   return true;
+}
+
+bool Driver::FireTimer(int timer) {
+  const auto it = std::find_if(timers_.begin(), timers_.end(),
+                               [timer](const auto& set) { return set.second.second == timer; });
+  if (it == timers_.end()) return false;
+  Fire(it);
+  return true;
+}
+
+void Driver::Fire(Timers::iterator it) {
+  const auto [actor, timer] = it->second;
+  timers_.erase(it);
+  Hosted& host = HostedBy(actor);
+  Note(EventKind::kTimer, actor, timer);
+  host.actor->OnTimer(timer, *host.port);
+}
+
+void Driver::TellQuiet(const Quiet& quiet) {
+  for (const auto& host : hosted_) {
+    Note(EventKind::kQuiet, host->id, quiet.last ? -quiet.samples_applied : quiet.samples_applied);
+    host->actor->OnQuiet(quiet, *host->port);
+  }
 }
 
 void Driver::SendService(Rank to, Message message) {

@@ -83,6 +83,12 @@ class Driver {
   // --- rest (rest.h).  While withheld, no step starts.
   void Withhold(bool withheld);
   bool withheld() const { return withheld_; }
+  // Tells every actor of this rank (Actor::OnQuiet).
+  void TellQuiet(const Quiet& quiet);
+  // Fires a timer of this number now, whatever the time (replay); false when none is set.
+  bool FireTimer(int timer);
+  // While held, no timer fires.
+  void HoldTimers(bool held) { timers_held_ = held; }
   // Letters between actors so far; a letter within the rank counts as both.
   int64_t letters_sent() const { return letters_sent_; }
   int64_t letters_received() const { return letters_received_; }
@@ -141,8 +147,10 @@ class Driver {
   bool DeliverLetter();
   void Deliver(const Letter& letter);
   bool ProgressReductions();
-  bool FireTimers();
-  void Note(EventKind kind, ActorId actor, ActorId from = 0);
+  bool FireDueTimer();
+  using Timers = std::multimap<Nanos, std::pair<ActorId, int>>;
+  void Fire(Timers::iterator timer);
+  void Note(EventKind kind, ActorId actor, int64_t value = 0);
 
   bool RunSlice();
   void Run(Operation& operation);
@@ -171,11 +179,12 @@ class Driver {
   int worker_ = -1;  // index into hosted_
   std::list<Operation> operations_;
   std::deque<Letter> local_;  // from actors of this rank to actors of this rank
-  std::multimap<Nanos, std::pair<ActorId, int>> timers_;
+  Timers timers_;
   std::deque<Reduction> reducing_;  // in the order they were started
   std::function<void(const Letter&)> service_;
 
   bool withheld_ = false;
+  bool timers_held_ = false;
   bool start_pending_ = false;  // admitted while withheld
   bool waiting_ = false;        // begun, not started
   bool started_ = false;

@@ -127,10 +127,11 @@ void Driver::BeginUpdate(Operation& operation) {
   operation.lr = learning_rate_.At(static_cast<double>(host.samples_applied) /
                                    static_cast<double>(options_.epoch_samples));
   operation.lr *= operation.update.lr_factor;
+  operation.gradient_scale = static_cast<float>(operation.update.gradient_factor);
   // A worker that updates its own weights clips the reduced gradient; see ClipAtWorker.
   if (options_.solver.clip_norm > 0 && host.gradient != kNoVector && !options_.ghost) {
     DT_CHECK(operation.rest.size() == layout_.size()) << "clipping needs the whole gradient";
-    operation.gradient_scale =
+    operation.gradient_scale *=
         ClipScale(options_.solver.clip_norm, SumOfSquares(gradients(), layout_.size()));
   }
 }

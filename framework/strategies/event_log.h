@@ -11,17 +11,18 @@
 
 namespace dtrain {
 
-enum class EventKind : uint8_t { kBegin = 1, kEnd, kMessage, kTimer };
+enum class EventKind : uint8_t { kBegin = 1, kEnd, kMessage, kTimer, kQuiet };
 
 struct Event {
   EventKind kind = EventKind::kBegin;
   ActorId actor = 0;
-  ActorId from = 0;  // of a message; 0 otherwise
+  // kMessage: its sender.  kTimer: its number.  kEnd: the step's compute time, ns.  kQuiet: samples
+  // applied, negative at the end of the run.
+  int64_t value = 0;
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-// Events as bytes, a few each: kind, actor and, of a message, its sender, as variable-length
-// numbers.
+// Events as bytes, a few each: kind, actor and, but for kBegin, value, as variable-length numbers.
 class EventLog {
  public:
   void Add(const Event& event);

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "framework/core/time.h"
+
 namespace dtrain {
 
 // What a worker says of its step.
@@ -14,6 +16,7 @@ struct StepReport {
   double loss_sum = 0;
   bool stop = false;           // this rank was asked to stop
   int64_t global_samples = 0;  // what its gradient was divided by; 0: its own samples
+  Nanos compute = 0;           // forward and backward, pacing included
 };
 
 // In a synchronous strategy of all workers together, equal on every rank; else of this worker.

@@ -52,6 +52,15 @@ struct Counted {
   }
 };
 
+struct AllQuiet {
+  static constexpr int kKind = 107;
+  int64_t samples_applied = 0, last = 0;
+  template <class F>
+  void Fields(F&& field) {
+    field(samples_applied), field(last);
+  }
+};
+
 struct AtRest {
   static constexpr int kKind = 106;
   int64_t samples_applied = 0, stop = 0, finite = 1;
@@ -141,6 +150,7 @@ void Rest::Reach(const RestState& state) {
 
 void Rest::Leave() {
   reached_ = said_withheld_ = false;
+  driver_.HoldTimers(false);
   driver_.Withhold(false);
 }
 
@@ -161,6 +171,11 @@ bool Rest::OnMessage(Rank, const Message& message) {
     case Counted::kKind:
       KeepCounted(message);
       return true;
+    case AllQuiet::kKind: {
+      const auto quiet = Unpack<AllQuiet>(message);
+      driver_.TellQuiet({quiet.samples_applied, quiet.last != 0});
+      return true;
+    }
     case AtRest::kKind: {
       const auto rest = Unpack<AtRest>(message);
       driver_.Withhold(true);
@@ -177,7 +192,9 @@ bool Rest::OnMessage(Rank, const Message& message) {
   }
 }
 
+// From here on nothing may begin by itself.
 void Rest::AnswerCount(const Message& message) {
+  driver_.HoldTimers(true);
   // The two counts are read together: a letter that is being handled has been received.
   driver_.SendService(keeper_rank_,
                       Pack(Counted{Unpack<Count>(message).round, driver_.letters_sent(),
@@ -248,6 +265,20 @@ void Rest::KeepCounted(const Message& message) {
   const bool settled = keeper_.idle && keeper_.sent == keeper_.received;
   if (!settled || keeper_.sent != keeper_.sent_before) {
     keeper_.sent_before = settled ? keeper_.sent : -1;
+    return StartCount();
+  }
+  Settle();
+}
+
+// All is quiet: the actors get a word, whose letters are waited for; then there is rest.
+void Rest::Settle() {
+  const bool last = keeper_.ended >= options_.rule.last_samples;
+  if (!keeper_.told_quiet) {
+    keeper_.told_quiet = true;
+    keeper_.sent_before = -1;
+    for (Rank rank = 0; rank < options_.placement.ranks(); ++rank) {
+      driver_.SendService(rank, Pack(AllQuiet{keeper_.ended, last}));
+    }
     return StartCount();
   }
   const AtRest rest{keeper_.ended, keeper_.stop, keeper_.finite};

@@ -13,6 +13,7 @@
 //   rank -> keeper    Counted    asked again until two rounds agree that all have arrived (Mattern,
 //                                "Algorithms for distributed termination detection", 1987: four
 //                                counters)
+//   keeper -> ranks   AllQuiet   tell your actors (Actor::OnQuiet); counted until quiet again
 //   keeper -> ranks   AtRest     here we are, at so many samples
 //
 // An asynchronous run pauses when the steps *started* reach the boundary; those that start while
@@ -78,6 +79,7 @@ class Rest {
     int counted = 0;    // ranks
     bool idle = true;
     int64_t sent = 0, received = 0, sent_before = -1;
+    bool told_quiet = false;
     Told told;
   };
 
@@ -92,6 +94,7 @@ class Rest {
   void KeepWithheld(const Message& message);
   void WithholdIfDue();
   void StartCount();
+  void Settle();
   void KeepCounted(const Message& message);
   void AnswerCount(const Message& message);
 

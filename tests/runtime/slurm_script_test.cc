@@ -272,7 +272,10 @@ class ShippedScript : public ::testing::TestWithParam<Shipped> {};
 TEST_P(ShippedScript, IsWhatIsPrinted) {
   const Shipped& shipped = GetParam();
   SlurmJob job = By(shipped.launcher, Job(4, shipped.servers, 2, shipped.servers > 0));
-  if (shipped.servers > 0) job.train.insert(job.train.end(), {"--set", "strategy.name=ps_ssp"});
+  if (shipped.servers > 0) {
+    job.name = "lenet5_mnist_ssp";
+    job.train = {"--config", "configs/runs/lenet5_mnist_ssp.yaml"};
+  }
   const std::string path = std::string(DTRAIN_SOURCE_DIR "/launch/slurm/") + shipped.file;
   if (std::getenv("DTRAIN_REGENERATE") != nullptr) WriteFileDurably(path, SlurmScript(job));
   EXPECT_EQ(ReadFile(path), SlurmScript(job));

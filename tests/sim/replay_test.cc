@@ -121,7 +121,7 @@ TEST(Replay, AnotherOrderGivesOtherBits) {
   Recorded recorded("ps_asp", "servers: 1");
   std::vector<Event>& server = recorded.logs[kWorkers];
   const auto second = std::find_if(server.begin() + 1, server.end(), [&](const Event& event) {
-    return event.from != server.front().from;
+    return event.value != server.front().value;
   });
   std::iter_swap(server.begin(), second);
   EXPECT_NE(Replay(recorded.setup, recorded.logs), recorded.weights);
@@ -146,8 +146,11 @@ TEST(EventLog, ReadsWhatItWrote) {
   for (int i = 0; i < 300; ++i) {
     events.push_back({EventKind::kMessage, i * 37, i});
     events.push_back({EventKind::kBegin, i, 0});
-    log.Add(events[events.size() - 2]);
-    log.Add(events.back());
+    events.push_back({EventKind::kQuiet, i, int64_t{-1} << (i % 60)});
+    events.push_back({EventKind::kEnd, i, int64_t{1} << (i % 60)});
+  }
+  for (const Event& event : events) {
+    log.Add(event);
   }
   EXPECT_EQ(EventLog::Read(log.bytes(), "log"), events);
 }

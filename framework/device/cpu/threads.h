@@ -1,11 +1,25 @@
 // The thread budget of a rank: set here and nowhere else.
 #pragma once
 
+#include <vector>
+
 namespace dtrain {
 
-// Threads a rank's compute team gets when the config says 0 ("auto"): the cores this process may use
-// divided by the ranks on this node, at least 1.
-int ThreadsByRule(int ranks_on_node);
+// The CPUs this process may run on (its affinity mask), ascending; none when they cannot be read.
+std::vector<int> UsableCpus();
+
+// Where a rank runs: a number that is the same on all ranks of a node, and its UsableCpus there.
+struct RankCpus {
+  int node = 0;
+  std::vector<int> cpus;
+};
+
+// Threads of every compute team when the config says 0 ("auto").  A launcher may give all ranks of
+// a node the same CPUs (mpirun) or each some of its own (srun --cpus-per-task), so the budget of a
+// rank is the CPUs that the ranks of its node may use together, divided by those ranks, and no more
+// than its own.  All teams of a run have one size: the smallest budget of the first `workers` ranks
+// (the others compute nothing), at least 1.
+int ThreadsByRule(const std::vector<RankCpus>& ranks, int workers);
 
 // Sizes the OpenMP team of the calling thread (oneDNN's and our own loops share it) and flushes
 // denormals on it and on every thread it starts later.  Call it at the start of a thread that
