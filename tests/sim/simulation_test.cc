@@ -7,67 +7,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "framework/config/reader.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "tests/sim/scenario.h"
 
 namespace dtrain {
 namespace {
-
-constexpr int64_t kSize = 1000;
-const ArenaLayout kLayout{
-    {{"fc.weight", {400}, {0, 400}, true}, {"conv.weight", {600}, {400, 1000}, true}}};
-
-struct Scenario {
-  explicit Scenario(const std::string& name, int workers, const std::string& keys = "") {
-    config::Document document =
-        config::Document::FromText("{strategy: {name: " + name + ", " + keys +
-                                       "}, solver: {name: sgd, lr: 0.1, momentum: 0.9}}",
-                                   "test");
-    config::Reader reader = document.root().Section("strategy");
-    reader.String("name", "");
-    strategy = StrategyRegistry::Get("strategy", name).make();
-    strategy->Configure(reader);
-    setup.solver = ReadSolverConfig(document.root().Section("solver"));
-    document.Finish();
-    setup.layout = &kLayout;
-    setup.strategy = strategy.get();
-    setup.placement = {workers, strategy->servers(), strategy->colocated()};
-    setup.pieces = {{{0, 400}, {400, 1000}}};
-    setup.buckets = strategy->Buckets(setup.pieces);
-    setup.rule = {
-        .epoch_samples = 1 << 30, .batch = 8 * workers, .last_samples = 8 * workers * 500};
-    setup.cluster.step_seconds = 0.05;
-    setup.profile.batch = 8;
-    setup.profile.layers = {{"conv", 600, 2400, 0, 0, 600}, {"fc", 400, 1600, 0, 0, 400}};
-  }
-
-  Scenario& FreeLink() {
-    setup.cluster.network.between_nodes = {.bandwidth_gbit_s = 1e6, .latency_us = 0.001};
-    setup.cluster.memory_gbyte_s = 1e6;
-    return *this;
-  }
-  Scenario& Slowdown(std::vector<double> factors) {
-    setup.cluster.slowdown = std::move(factors);
-    return *this;
-  }
-  Scenario& Stragglers(double jitter) {
-    setup.cluster.jitter = jitter;
-    return *this;
-  }
-
-  SimulationResult Run() const { return Simulation(setup).Run(); }
-  // Gradients a second.
-  double Rate() const {
-    const SimulationResult result = Run();
-    int64_t steps = 0;
-    for (const SimulatedWorker& worker : result.workers) steps += worker.steps;
-    return static_cast<double>(steps) / ToSeconds(result.time);
-  }
-
-  std::unique_ptr<Strategy> strategy;
-  SimulationSetup setup;
-};
 
 double MeanOf(const std::vector<int64_t>& histogram) {
   double count = 0, sum = 0;

@@ -21,6 +21,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -211,6 +212,7 @@ def parse_arguments():
 
 def main():
     args = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # the cluster is taken down
     broken = 0
     with tempfile.TemporaryDirectory() as folder:
         profiles = write_profiles(pathlib.Path(folder))

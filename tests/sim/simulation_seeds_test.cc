@@ -1,0 +1,113 @@
+// Thousands of clusters that nobody would build: whatever delays, jitter, stragglers and pauses do,
+// the protocols' rules hold and every run ends.  DTRAIN_SEEDS says how many; a failure names its
+// seed.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "framework/core/random.h"
+#include "tests/sim/scenario.h"
+
+namespace dtrain {
+namespace {
+
+int64_t Seeds() {
+  const char* const given = std::getenv("DTRAIN_SEEDS");
+  return given == nullptr ? 1000 : std::atoll(given);
+}
+
+// Any number in [low, high], from its own place in the seed's stream.
+class Choices {
+ public:
+  explicit Choices(uint64_t seed) : random_(seed, Purpose::kSelfTest) {}
+  int64_t Whole(int64_t low, int64_t high) {
+    return low +
+           static_cast<int64_t>(random_.Below(next_++, static_cast<uint64_t>(high - low + 1)));
+  }
+  double Real(double low, double high) { return low + (high - low) * random_.Uniform(next_++); }
+
+ private:
+  Random random_;
+  uint64_t next_ = 0;
+};
+
+struct Chosen {
+  Scenario scenario;
+  int64_t bound;  // of the lead
+  int64_t steps;  // of all workers
+};
+
+Chosen Choose(const std::string& name, uint64_t seed) {
+  Choices choices(seed);
+  const int workers = static_cast<int>(choices.Whole(1, 7));
+  const int64_t staleness = choices.Whole(0, 4);
+  std::string keys = "servers: " + std::to_string(choices.Whole(1, 3));
+  if (choices.Whole(0, 1) == 1) keys += ", placement: colocated";
+  if (name == "ps_ssp") keys += ", staleness: " + std::to_string(staleness);
+  if (name == "ps_asp" && choices.Whole(0, 1) == 1) keys += ", prefetch: true";
+  Chosen chosen{Scenario(name, workers, keys), name == "ps_ssp" ? staleness : 0, 0};
+  SimulationSetup& setup = chosen.scenario.setup;
+  setup.seed = seed;
+  const int64_t global_steps = choices.Whole(1, 25);
+  setup.rule.last_samples = setup.rule.batch * global_steps;
+  setup.rule.checkpoint_every_steps = choices.Whole(0, 1) * choices.Whole(1, 9);
+  chosen.steps = workers * global_steps;
+  ClusterConfig& cluster = setup.cluster;
+  cluster.slowdown.clear();
+  for (int w = 0; w < workers; ++w) cluster.slowdown.push_back(choices.Real(1, 5));
+  cluster.step_seconds = choices.Real(0.0001, 0.05);
+  cluster.jitter = choices.Whole(0, 1) * choices.Real(0, 2);
+  cluster.pauses = {choices.Real(0, 0.2), choices.Real(0, 0.5)};
+  cluster.memory_gbyte_s = choices.Real(0.001, 10);
+  cluster.network.per_node = static_cast<int>(choices.Whole(1, 3));
+  cluster.network.queue =
+      choices.Whole(0, 1) == 1 ? NetworkModel::Queue::kFair : NetworkModel::Queue::kFifo;
+  cluster.network.between_nodes = {choices.Real(0.001, 10), choices.Real(0.1, 20'000),
+                                   choices.Whole(0, 1) * choices.Whole(100, 100'000),
+                                   choices.Real(10, 20)};
+  return chosen;
+}
+
+void Check(const std::string& name, uint64_t seed) {
+  SCOPED_TRACE(name + ", seed " + std::to_string(seed));
+  const Chosen chosen = Choose(name, seed);
+  const SimulationResult result = chosen.scenario.Run();  // throws where anybody waits for ever
+  int64_t steps = 0;
+  for (const SimulatedWorker& worker : result.workers) steps += worker.steps;
+  const int64_t workers = static_cast<int64_t>(result.workers.size());
+  // Every gradient is applied once: its samples count, and so does its staleness.
+  ASSERT_EQ(result.end.samples_applied, 8 * steps);
+  ASSERT_EQ(result.protocol.gradients(), steps);
+  ASSERT_GE(steps, chosen.steps);
+  if (name == "ps_asp") return;
+  if (name == "ps_bsp") {
+    ASSERT_EQ(steps, chosen.steps);
+    ASSERT_EQ(result.protocol.staleness.size(), 1u);  // all fresh
+    return;
+  }
+  ASSERT_LE(result.protocol.clock_lead_max, chosen.bound);
+  // Between a worker's pull and its push each of the others ends at most 2 s + 1 steps.
+  ASSERT_LE(static_cast<int64_t>(result.protocol.staleness.size()) - 1,
+            (workers - 1) * (2 * chosen.bound + 1));
+}
+
+class SimulationSeedsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(SimulationSeedsTest, TheRulesHold) {
+  for (int64_t seed = 1; seed <= Seeds() && !HasFatalFailure(); ++seed) {
+    Check(GetParam(), static_cast<uint64_t>(seed));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, SimulationSeedsTest,
+                         ::testing::Values("ps_bsp", "ps_ssp", "ps_asp"));
+
+TEST(SimulationSeeds, ASeedRepeatsItsRun) {
+  for (const char* name : {"ps_bsp", "ps_ssp", "ps_asp"}) {
+    EXPECT_EQ(Choose(name, 7).scenario.Run().state_sha256,
+              Choose(name, 7).scenario.Run().state_sha256);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
