@@ -12,7 +12,6 @@ Card::Card(EventQueue& events, const LinkModel& link, Listener listener)
 void Card::Add(Flow flow, MessageId id, int64_t bytes) {
   AdvanceTo(static_cast<double>(events_.now()));
   const Place place = Store({flow, id, kNone, static_cast<double>(bytes)});
-  backlog_ += static_cast<double>(bytes);
   const auto [tail, is_first] = tails_.try_emplace(flow, place);
   if (is_first) {
     Begin(place);
@@ -48,7 +47,6 @@ void Card::AdvanceWithin(double now) {
     served_ += bytes / static_cast<double>(fronts_.size());
     busy_ += ns;
   }
-  backlog_ -= bytes;
   rate_.Pass(bytes, ns);
   last_ = now;
 }
@@ -56,7 +54,6 @@ void Card::AdvanceWithin(double now) {
 void Card::FinishFront(double when) {
   const Front front = fronts_.top();
   const double bytes = (front.end - served_) * static_cast<double>(fronts_.size());
-  backlog_ -= bytes;
   rate_.Pass(bytes, when - last_);
   busy_ += when - last_;
   last_ = when;

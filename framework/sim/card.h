@@ -38,10 +38,6 @@ class Card {
 
   Nanos busy() const;  // time with a message there, until now
 
-  // As of the last event of this card.
-  int flows() const { return static_cast<int>(fronts_.size()); }
-  double backlog() const { return backlog_; }  // bytes that have not passed
-
  private:
   using Place = int32_t;  // of a message in queued_
   static constexpr Place kNone = -1;
@@ -76,7 +72,6 @@ class Card {
   // Time is kept in fractions of a nanosecond here: rounding each message up would slow the card.
   double last_ = 0;  // until when everything below is accounted for
   double busy_ = 0;
-  double backlog_ = 0;
   double served_ = 0;
   int64_t begun_ = 0;
   std::priority_queue<Front, std::vector<Front>, std::greater<>> fronts_;

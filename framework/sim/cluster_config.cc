@@ -58,12 +58,6 @@ NetworkModel ReadNetwork(Reader reader) {
   network.message_overhead_us = reader.Number("message_overhead_us", 0)
                                     .Min(0)
                                     .Help("processor time for each message, at both ends");
-  network.eager_bytes = reader.Int("eager_bytes", 0)
-                            .Min(0)
-                            .Help("longer messages wait for the receiver's answer; 0: none does");
-  network.queue_bytes = reader.Int("queue_bytes", 0)
-                            .Min(0)
-                            .Help("may queue in front of a card that several streams flow into");
   Reader inside = reader.Section("inside", "between ranks of one node");
   ReadRateAndLatency(inside, network.inside_node);
   return network;

@@ -7,10 +7,6 @@
 namespace dtrain {
 namespace {
 
-// What Linux lets one socket queue at a card that is busy (net/ipv4/tcp_output.c,
-// tcp_small_queue_check): two segments of 64 KB.  136 KB a stream were seen at a shaped card.
-constexpr double kSocketBytes = 136e3;
-
 Nanos FromMicros(double micros) { return std::llround(micros * 1e3); }
 
 }  // namespace
@@ -51,7 +47,7 @@ void Network::Send(Rank from, Rank to, int64_t bytes, Task delivered, Task sent)
   traffic_[from].messages_sent += 1;
   in_flight_ += 1;
   const Id id = Store({from, to, bytes, -1, false, std::move(delivered), std::move(sent)});
-  const Nanos start = DepartureOf(transfers_[id]);
+  const Nanos start = ProcessorDone(from);
   if (start > events_.now()) {
     events_.At(start, [this, id] { Depart(id); });
   } else {
@@ -75,31 +71,6 @@ Nanos Network::ProcessorDone(Rank rank) {
   if (overhead_ == 0) return events_.now();
   processor_free_[rank] = std::max(processor_free_[rank], events_.now()) + overhead_;
   return processor_free_[rank];
-}
-
-// Messages of a pair depart in order, also behind one that waits for its answer.
-Nanos Network::DepartureOf(const Transfer& transfer) {
-  const Nanos ready = ProcessorDone(transfer.from);
-  if (model_.eager_bytes == 0) return ready;
-  const int from = node_of_[transfer.from];
-  const int to = node_of_[transfer.to];
-  const bool asks = from != to && transfer.bytes > model_.eager_bytes;
-  Nanos& last = departed_[FlowOf(transfer)];
-  last = std::max(last, ready + (asks ? Handshake(from, to) : 0));
-  return last;
-}
-
-Nanos Network::Handshake(int from_node, int to_node) const {
-  return 2 * latency_ + QueuedAhead(from_node, to_node) + QueuedAhead(to_node, from_node);
-}
-
-// How long a short message waits in the queues between two nodes.
-Nanos Network::QueuedAhead(int from_node, int to_node) const {
-  const Card& out = outgoing_[from_node];
-  const Card& in = incoming_[to_node];
-  double bytes = std::min(out.backlog(), out.flows() * kSocketBytes);
-  if (in.flows() > 1) bytes += std::min(in.backlog(), static_cast<double>(model_.queue_bytes));
-  return std::llround(bytes / model_.between_nodes.bytes_per_ns());
 }
 
 Card::Flow Network::FlowOf(const Transfer& transfer) const {

@@ -65,9 +65,6 @@ class Network {
   void AddCards(const LinkModel& link);
   Id Store(Transfer transfer);
   Nanos ProcessorDone(Rank rank);
-  Nanos Handshake(int from_node, int to_node) const;
-  Nanos QueuedAhead(int from_node, int to_node) const;
-  Nanos DepartureOf(const Transfer& transfer);
   Card::Flow FlowOf(const Transfer& transfer) const;
   void Depart(Id id);
   void CopyInside(Id id);
@@ -86,7 +83,6 @@ class Network {
   std::deque<Card> outgoing_;  // by node; cards stay where they are
   std::deque<Card> incoming_;
   std::vector<Nanos> processor_free_;                   // by rank
-  std::unordered_map<Card::Flow, Nanos> departed_;      // by pair of ranks: its last message
   std::unordered_map<Card::Flow, double> copies_free_;  // by pair of a node: when the last is done
   std::vector<Transfer> transfers_;
   std::vector<Id> free_;

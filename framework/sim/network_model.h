@@ -32,13 +32,6 @@ struct NetworkModel {
   Queue queue = Queue::kFair;
   double message_overhead_us = 0;  // processor time of a rank for each message, at both ends
 
-  // Messages longer than eager_bytes begin when the receiver has answered a request, as MPI's do
-  // (0: none does).  Request and answer wait behind what other streams have queued on the way: a
-  // socket's share at the sender's card, and up to queue_bytes in front of a card that several
-  // streams flow into (a switch's port; 0: none).
-  int64_t eager_bytes = 0;
-  int64_t queue_bytes = 0;
-
   friend bool operator==(const NetworkModel&, const NetworkModel&) = default;
 };
 
