@@ -120,10 +120,11 @@ int OnRanks(const BenchOptions& options, const Invocation& invocation, Bench ben
 int BenchExchange(const BenchOptions& options, const Invocation& invocation) {
   const RunConfig config = options.scenario.Load();
   const std::optional<ModelProfile> profile = options.scenario.Profile();
+  const std::vector<std::vector<double>> trace = options.scenario.Trace(config);
   BenchOptions ranks = options;
   ranks.workers = PlacementOf(config).ranks();
   return OnRanks(ranks, invocation, [&](Transport& transport) {
-    const Summary summary = RunExchange(config, profile, transport);
+    const Summary summary = RunExchange(config, profile, trace, transport);
     if (transport.rank() != 0) return 0;
     nlohmann::ordered_json line = nlohmann::ordered_json::parse(ToJson(summary));
     line["bench"] = "exchange";

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/runtime/run_record.h"
 
 namespace dtrain {
 
@@ -27,6 +28,17 @@ std::optional<ModelProfile> ScenarioOptions::Profile() const {
   return ReadProfile(profile);
 }
 
+std::vector<std::vector<double>> ScenarioOptions::Trace(const RunConfig& run) const {
+  if (trace.empty()) return {};
+  const RunRecord record = ReadRecord(trace);
+  if (record.plan.workers != run.workers) {
+    throw UsageError(
+        fmt::format("{} is of {} workers, the run has {}", trace, record.plan.workers, run.workers),
+        "record a run of as many workers, or change --workers");
+  }
+  return StepSecondsOf(record);
+}
+
 void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {
   command.add_option("--config", options.config.file, "the run's YAML file")->type_name("FILE");
   command
@@ -37,6 +49,9 @@ void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {
   command
       .add_option("--profile", options.profile,
                   "model profile (dtrain time --profile): sizes and times, no arithmetic")
+      ->type_name("FILE");
+  command
+      .add_option("--trace", options.trace, "take the step times of this recorded run (record.bin)")
       ->type_name("FILE");
   command.add_option("--workers", options.workers, "workers (default: cluster.workers)")
       ->check(CLI::Range(1, 65536));

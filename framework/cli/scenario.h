@@ -13,12 +13,15 @@ namespace dtrain {
 struct ScenarioOptions {
   ConfigOptions config;  // without a file everything has its default
   std::string profile;
-  int workers = 0;  // 0: the config's
+  std::string trace;  // record of a run, whose step times are taken
+  int workers = 0;    // 0: the config's
 
   // With `more` overrides behind those given.  Throws UsageError when there is neither a config nor
   // a profile.
   RunConfig Load(const std::vector<std::string>& more = {}) const;
   std::optional<ModelProfile> Profile() const;
+  // By worker; empty when none is given.  Throws UsageError when the record has other workers.
+  std::vector<std::vector<double>> Trace(const RunConfig& run) const;
 };
 
 void AddScenarioOptions(CLI::App& command, ScenarioOptions& options);

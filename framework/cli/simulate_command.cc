@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 #include <span>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,7 @@ struct SimulateOptions {
   ScenarioOptions scenario;
   std::vector<std::string> compare;
   std::vector<uint64_t> seeds;
+  bool numeric = false;
   std::string replay;
   std::string output;
 };
@@ -64,7 +66,8 @@ void Save(const std::string& output, const RunConfig& config, const Summary& sum
 Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
                      const std::string& output, bool quiet) {
   const std::optional<ModelProfile> profile = options.scenario.Profile();
-  SimulatedRun run(config, profile, !profile.has_value());
+  SimulatedRun run(config, profile, options.numeric || !profile.has_value());
+  run.UseTrace(options.scenario.Trace(config));
   const Summary summary =
       run.Run([quiet](double epochs, double seconds, const Evaluation& evaluation) {
         if (quiet) return;
@@ -152,11 +155,13 @@ void PrintTable(const std::vector<std::pair<std::string, std::vector<Summary>>>&
   nlohmann::ordered_json table = nlohmann::ordered_json::array();
   const bool ghost = !rows[0].second[0].test.has_value();
   const std::span<const Column> columns(kColumns, std::size(kColumns) - (ghost ? 1 : 0));
-  std::string text = fmt::format("{:<12}", "strategy");
+  size_t width = 12;
+  for (const auto& row : rows) width = std::max(width, row.first.size());
+  std::string text = fmt::format("{:<{}}", "strategy", width);
   for (const Column& column : columns) text += fmt::format(" {:>17}", column.title);
   text += '\n';
   for (const auto& [name, runs] : rows) {
-    text += fmt::format("{:<12}", name);
+    text += fmt::format("{:<{}}", name, width);
     nlohmann::ordered_json row = {{"strategy", name}, {"seeds", runs.size()}};
     for (const Column& column : columns) {
       const Statistic s = StatisticOf(runs, column.value);
@@ -171,23 +176,42 @@ void PrintTable(const std::vector<std::pair<std::string, std::vector<Summary>>>&
   std::cout << (json ? table.dump(2) + "\n" : text);
 }
 
+// "ps_ssp:staleness=5,servers=2".  The config's own strategy keeps the config's keys; another one
+// begins with its defaults.
+std::vector<std::string> StrategyOverrides(const std::string& given, const std::string& own) {
+  std::vector<std::string> overrides;
+  const size_t colon = given.find(':');
+  const std::string name = given.substr(0, colon);
+  if (!name.empty() && name != own) overrides.push_back("strategy.name=" + name);
+  if (colon == std::string::npos) return overrides;
+  std::istringstream keys(given.substr(colon + 1));
+  for (std::string key; std::getline(keys, key, ',');) overrides.push_back("strategy." + key);
+  return overrides;
+}
+
 int Compare(const SimulateOptions& options, bool json) {
+  if (!options.output.empty()) {
+    throw UsageError("--output is for one run, not for a comparison", "use --json");
+  }
+  const std::string own = options.scenario.Load().strategy_name;
+  int code = 0;
   std::vector<std::string> names = options.compare;
   if (names.empty()) names.push_back("");
   std::vector<uint64_t> seeds = options.seeds;
-  if (seeds.empty()) seeds.push_back(options.scenario.Load({}).seed);
+  if (seeds.empty()) seeds.push_back(options.scenario.Load().seed);
   std::vector<std::pair<std::string, std::vector<Summary>>> rows;
   for (const std::string& name : names) {
     std::vector<Summary> runs;
     for (const uint64_t seed : seeds) {
-      std::vector<std::string> overrides = {fmt::format("seed={}", seed)};
-      if (!name.empty()) overrides.push_back("strategy.name=" + name);
+      std::vector<std::string> overrides = StrategyOverrides(name, own);
+      overrides.push_back(fmt::format("seed={}", seed));
       runs.push_back(SimulateOnce(options, options.scenario.Load(overrides), "", true));
     }
-    rows.emplace_back(runs[0].strategy, std::move(runs));
+    for (const Summary& run : runs) code = std::max(code, run.exit_code);
+    rows.emplace_back(name.empty() ? runs[0].strategy : name, std::move(runs));
   }
   PrintTable(rows, json);
-  return 0;
+  return code;
 }
 
 int ReplayFile(const SimulateOptions& options, bool json) {
@@ -233,9 +257,11 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   AddScenarioOptions(*command, options->scenario);
   command
       ->add_option("--compare", options->compare,
-                   "strategies to run one after the other, as a table")
-      ->type_name("STRATEGY");
+                   "strategies to run one after the other, as a table; keys: ps_ssp:staleness=5")
+      ->type_name("STRATEGY[:KEY=VALUE,...]");
   command->add_option("--seeds", options->seeds, "one run a seed, as a table")->delimiter(',');
+  command->add_flag("--numeric", options->numeric,
+                    "compute gradients although there is a profile: it says how long they take");
   command->add_option("--replay", options->replay, "repeat a recorded run (record.bin) to the bit")
       ->type_name("FILE");
   command

@@ -21,7 +21,9 @@ class Sleeper {
       : setup_(setup),
         worker_(worker),
         exchange_(exchange),
-        compute_(setup.cluster, setup.profile, setup.placement.workers, setup.seed) {}
+        compute_(setup.cluster, setup.profile, setup.placement.workers, setup.seed) {
+    if (!setup.trace.empty()) compute_.UseTrace(setup.trace);
+  }
 
   // Until there is rest.
   RestState Run() {
@@ -64,7 +66,7 @@ class Sleeper {
   const SimulationSetup& setup_;
   const int worker_;
   Exchange& exchange_;
-  const ComputeModel compute_;
+  ComputeModel compute_;
   PacingClock clock_;
   int64_t steps_ = 0;
   Nanos slept_ = 0;
@@ -82,8 +84,9 @@ ExecutionPlan PlanOf(const RunConfig& config, const SimulationSetup& setup) {
 }  // namespace
 
 Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,
-                    Transport& transport) {
+                    const std::vector<std::vector<double>>& trace, Transport& transport) {
   SimulatedRun run(config, profile, false);
+  run.UseTrace(trace);
   const SimulationSetup& setup = run.setup();
   if (transport.size() != setup.placement.ranks()) {
     throw UsageError(fmt::format("{} workers and {} servers need {} ranks, there are {}",

@@ -16,8 +16,9 @@
 
 namespace dtrain {
 
-// All ranks call it; the summary is complete on rank 0.
+// `trace`: recorded step durations by worker, or empty.  All ranks call it; the summary is complete
+// on rank 0.
 Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,
-                    Transport& transport);
+                    const std::vector<std::vector<double>>& trace, Transport& transport);
 
 }  // namespace dtrain

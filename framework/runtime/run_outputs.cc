@@ -30,7 +30,7 @@ void RunOutputs::CreateFolder(bool resuming) {
 
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
                       int64_t last_step) {
-  first_step_ = first.step;
+  first_step_ = last_step_ = first.step;
   if (!root_) return;
   folder_.WriteConfig(config_.effective_yaml);
   folder_.WritePlan(plan);
@@ -54,7 +54,8 @@ void RunOutputs::Step(const StepFacts& facts) {
   if (!root_) return;
   const int64_t step = facts.at.step;
   const bool due = facts.last || step <= first_step_ + config_.log_first_steps ||
-                   step % config_.log_every_steps == 0;
+                   step / config_.log_every_steps > last_step_ / config_.log_every_steps;
+  last_step_ = step;
   if (due) slowest_ = SlowestRank(ReadStatusRecords(StatusFolder()));
   progress_->Update(ProgressPoint{facts.at.epoch + 1, step, facts.loss, slowest_}, WallNow());
   if (!due) return;

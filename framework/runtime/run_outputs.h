@@ -63,6 +63,7 @@ class RunOutputs {
   const bool root_;
   const RunFolder folder_;
   int64_t first_step_ = 0;
+  int64_t last_step_ = 0;  // that Step was called with
   int slowest_ = -1;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;

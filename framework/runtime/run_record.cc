@@ -4,6 +4,7 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
+#include "framework/core/time.h"
 
 namespace dtrain {
 namespace {
@@ -12,6 +13,16 @@ constexpr std::string_view kMagic = "dtrain record 1\n";
 constexpr size_t kHashBytes = 64;
 
 }  // namespace
+
+std::vector<std::vector<double>> StepSecondsOf(const RunRecord& record) {
+  std::vector<std::vector<double>> seconds(static_cast<size_t>(record.plan.workers));
+  for (const std::string& log : record.logs) {
+    for (const Event& event : EventLog::Read(log, "record")) {
+      if (event.kind == EventKind::kEnd) seconds[event.actor].push_back(ToSeconds(event.value));
+    }
+  }
+  return seconds;
+}
 
 void WriteRecord(const std::filesystem::path& path, const RunRecord& record) {
   ByteWriter writer;

@@ -23,6 +23,9 @@ struct RunRecord {
   std::vector<std::string> logs;  // EventLog bytes of each rank
 };
 
+// How long each worker's steps computed, in seconds, as recorded.
+std::vector<std::vector<double>> StepSecondsOf(const RunRecord& record);
+
 // Throws CheckpointError with path and reason.
 void WriteRecord(const std::filesystem::path& path, const RunRecord& record);
 

@@ -33,9 +33,7 @@ Graph ReadModel(const RunConfig& config) {
 std::vector<ModelListing> ListModels() {
   std::vector<ModelListing> listings;
   for (const auto& [name, path] : NamedModels("")) {
-    // Any image-shaped input shows a model's parameters; MNIST's is the one of configs/models.
-    const Graph graph = Graph::FromFile(
-        path.string(), {{"data", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}}});
+    const Graph graph = Graph::FromFile(path.string(), {});
     ModelListing listing{name, graph.weights().size(), 0};
     for (const GraphLayer& layer : graph.layers())
       listing.forward_flops += layer.cost.forward_flops;

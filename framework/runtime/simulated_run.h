@@ -26,6 +26,9 @@ class SimulatedRun {
   SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile, bool numeric);
   ~SimulatedRun();
 
+  // Recorded step durations in seconds, by worker; see ComputeModel::UseTrace.
+  void UseTrace(std::vector<std::vector<double>> seconds) { setup_.trace = std::move(seconds); }
+
   // Called after each evaluation of a numeric run with the epochs done and the virtual time.
   using Progress = std::function<void(double epochs, double seconds, const Evaluation&)>;
   Summary Run(const Progress& progress = {});

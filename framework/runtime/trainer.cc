@@ -105,6 +105,7 @@ class Trainer {
   TrainingPosition rested_;    // at the last rest
   int64_t saved_samples_ = 0;  // at the last checkpoint, or the one that the run began with
   Accounts accounts_;
+  Rest::Told told_;  // asynchronous: as far as it is logged
   Nanos timeline_origin_ = 0;
   double loss_ = 0;     // of the last step, mean over its samples
   double exposed_ = 0;  // of the last step: seconds that Begin and End waited
@@ -264,7 +265,9 @@ void Trainer::Follow(const StepOutcome& outcome) {
   } else {
     const Rest::Told told = exchange_->told();
     if (told.samples_applied <= position_.samples_applied) return Say(Doing::kTraining);
-    loss_ = told.loss_sum / static_cast<double>(std::max<int64_t>(told.samples, 1));
+    loss_ = (told.loss_sum - told_.loss_sum) /
+            static_cast<double>(std::max<int64_t>(told.samples - told_.samples, 1));
+    told_ = told;
     MoveTo(told.samples_applied);
   }
   Say(Doing::kTraining);
@@ -344,7 +347,7 @@ void Trainer::SaveCheckpoint() {
   if (RankTimeline* timeline = exchange_->timeline()) timeline->Checkpointed(started, WallNow());
 }
 
-// Names where the first NaN or infinity of the backward pass is; every rank has the same sums.
+// Names where the first NaN or infinity is, in this rank's gradient or in the weights.
 ExitCode Trainer::Diverge() {
   std::string where = "the loss";
   const Blob weights = exchange_->weights();
@@ -353,7 +356,8 @@ ExitCode Trainer::Diverge() {
       return std::all_of(arena + entry.range.begin, arena + entry.range.end,
                          [](float x) { return std::isfinite(x); });
     };
-    const bool bad_gradient = HasWorker() && !finite(exchange_->gradients());
+    const float* const gradients = exchange_->gradients();  // null: no step of its own so far
+    const bool bad_gradient = HasWorker() && gradients != nullptr && !finite(gradients);
     if (!bad_gradient && finite(weights.f32())) continue;
     where = (bad_gradient ? "the gradient of " : "the weights of ") + entry.name;
     break;

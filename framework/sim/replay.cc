@@ -1,7 +1,6 @@
 #include "framework/sim/replay.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <map>
 
@@ -71,12 +70,15 @@ class Replayer {
   const Placement placement_;
   const NoClock clock_;
   BlobPools pools_;
+  const Piece initial_;
   std::vector<HeldMail*> boxes_;
   std::vector<Part> parts_;  // by actor
 };
 
 Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<Event>>& logs)
-    : setup_(setup), placement_{setup.placement.workers, setup.placement.servers, false} {
+    : setup_(setup),
+      placement_{setup.placement.workers, setup.placement.servers, false},
+      initial_{pools_.CopyOf(setup.weights), 0, {0, setup.layout->size()}} {
   for (ActorId actor = 0; actor < placement_.actors(); ++actor) AddActor(actor);
   for (const std::vector<Event>& log : logs) {
     for (const Event& event : log) {
@@ -107,7 +109,7 @@ void Replayer::AddActor(ActorId actor) {
   const ActorSetup actors{setup_.placement, setup_.layout->size(), setup_.buckets,
                           setup_.solver.clip_norm > 0};
   part.driver->AddActor(actor, setup_.strategy->MakeActor(actor, actors));
-  part.driver->Restore(setup_.weights, {});
+  part.driver->Restore(initial_, {});
 }
 
 std::vector<float> Replayer::Run() {
@@ -150,7 +152,7 @@ bool Replayer::TryEvent(Part& part, const Event& event) {
     case EventKind::kTimer:
       return part.driver->FireTimer(static_cast<int>(event.value));
     case EventKind::kQuiet:
-      part.driver->TellQuiet({std::abs(event.value), event.value < 0});
+      part.driver->TellQuiet({event.value / 2, event.value % 2 != 0});
       return true;
   }
   return false;

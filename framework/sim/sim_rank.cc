@@ -1,6 +1,7 @@
 #include "framework/sim/sim_rank.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/core/check.h"
 
@@ -21,8 +22,8 @@ StepReport SampleCounts(const Strategy& strategy, const Placement& placement, co
 }
 
 SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
-                 const ComputeModel& compute, BlobPools* pools, std::unique_ptr<SimMail> mail,
-                 std::unique_ptr<Collective> collective)
+                 const ComputeModel& compute, BlobPools* pools, const Piece& initial,
+                 std::unique_ptr<SimMail> mail, std::unique_ptr<Collective> collective)
     : setup_(setup),
       events_(events),
       compute_(compute),
@@ -50,7 +51,7 @@ SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
   for (const ActorId id : setup.placement.ActorsOf(rank)) {
     driver_->AddActor(id, setup.strategy->MakeActor(id, actors));
   }
-  driver_->Restore(setup.weights, {});
+  driver_->Restore(initial, {});
   rest_ =
       std::make_unique<Rest>(*driver_, Rest::Options{.rule = setup.rule,
                                                      .synchronous = setup.strategy->synchronous(),
@@ -83,9 +84,17 @@ void SimRank::Look() {
     }
     return Wake();
   }
-  if (rest_->reached()) return on_rest();
+  if (rest_->reached()) return TellRest();
   const Nanos timer = driver_->NextTimer();
-  if (timer >= 0) events_.At(std::max(timer, events_.now()), [this] { Wake(); });
+  if (timer < 0 || timer == timer_scheduled_) return;
+  timer_scheduled_ = timer;
+  events_.At(std::max(timer, events_.now()), [this] { Wake(); });
+}
+
+// Once for each rest.
+void SimRank::TellRest() {
+  if (std::exchange(told_rest_, true)) return;
+  on_rest();
 }
 
 // Follows the worker's step; true when it has come to its next part.
@@ -155,6 +164,8 @@ void SimRank::FinishStep() {
 }
 
 void SimRank::Leave() {
+  told_rest_ = false;
+  timer_scheduled_ = -1;
   rest_->Leave();
   if (driver_->HasWorker() && !begun_) BeginStep();
   Wake();

@@ -25,9 +25,11 @@ class VirtualClock : public Clock {
 
 class SimRank {
  public:
-  // Everything outlives the rank.  `mail` is null in a world of one rank.
+  // `initial`: the weights to begin with, of the whole model.  Everything else outlives the rank.
+  // `mail` is null in a world of one rank.
   SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events, const ComputeModel& compute,
-          BlobPools* pools, std::unique_ptr<SimMail> mail, std::unique_ptr<Collective> collective);
+          BlobPools* pools, const Piece& initial, std::unique_ptr<SimMail> mail,
+          std::unique_ptr<Collective> collective);
 
   // Something may have come for this rank: looks now, or when its processor is free.
   void Wake();
@@ -44,6 +46,7 @@ class SimRank {
 
  private:
   void Look();
+  void TellRest();
   bool StepMoved();
   void BeginStep();
   void ComputeStep();
@@ -63,6 +66,8 @@ class SimRank {
   SimulatedWorker worker_;
   std::vector<double> step_seconds_;
   bool look_scheduled_ = false;
+  bool told_rest_ = false;
+  Nanos timer_scheduled_ = -1;
   Nanos busy_until_ = 0;
   bool begun_ = false;
   bool computing_ = false;

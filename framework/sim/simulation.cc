@@ -60,10 +60,13 @@ Simulation::World::World(const SimulationSetup& given)
         wake);
   }
   BlobPools* const blobs = setup.source == nullptr ? nullptr : &pools;
+  Piece initial;
+  if (blobs != nullptr) initial = {pools.CopyOf(setup.weights), 0, {0, setup.layout->size()}};
   for (Rank rank = 0; rank < size; ++rank) {
     auto mail = std::make_unique<SimMail>(rank, network, boxes, wake);
     boxes.push_back(mail.get());
-    ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, blobs, std::move(mail),
+    ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, blobs, initial,
+                                              std::move(mail),
                                               reductions ? reductions->Connect(rank) : nullptr));
     ranks.back()->on_rest = [this] { RankRests(); };
   }
@@ -138,6 +141,7 @@ SimulationResult Simulation::World::Result() {
   const Rest::Told& told = ranks[0]->rest().told();
   const StepOutcome& outcome = ranks[0]->outcome();
   const bool all = setup.strategy->synchronous();
+  // Asynchronous: the mean over the run.
   result.loss = all ? outcome.loss_sum / static_cast<double>(std::max<int64_t>(outcome.samples, 1))
                     : told.loss_sum / static_cast<double>(std::max<int64_t>(told.samples, 1));
   return result;

@@ -43,7 +43,7 @@ struct SimulationSetup {
   GradientSource* source = nullptr;
   std::span<const float> weights;
 
-  // At every rest but the last, with the model's weights (null in a ghost run).
+  // At every rest, the last one too, with the model's weights (null in a ghost run).
   std::function<void(const RestState&, Nanos, const float* weights)> at_rest;
 };
 
@@ -62,7 +62,7 @@ struct SimulationResult {
   Collective::Traffic traffic;       // of all ranks
   ProtocolReport protocol;
   std::vector<float> weights;  // numeric
-  double loss = 0;             // numeric: mean of the last global batch
+  double loss = 0;             // numeric: mean of the last global batch; asynchronous: of all
   int64_t events = 0;
   std::vector<std::string> timelines;  // RankTimeline::Pack of each rank, where asked for
   std::string state_sha256;            // of all actors and vectors: one seed, one history

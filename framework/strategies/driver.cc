@@ -55,17 +55,22 @@ ActorId Driver::worker() const { return WorkerHost().id; }
 
 const Actor& Driver::actor(ActorId id) const { return *HostedBy(id).actor; }
 
-void Driver::Restore(std::span<const float> weights,
+void Driver::Restore(const Piece& weights,
                      const std::map<std::string, std::vector<float>>& solver) {
   if (options_.ghost) return;
-  DT_CHECK(static_cast<int64_t>(weights.size()) == layout_.size());
+  DT_CHECK(weights.range == (Range{0, layout_.size()}));
   const std::vector<std::string> names = options_.solver.solver->StateNames();
   for (const auto& host : hosted_) {
     for (size_t v = 0; v < host->vectors.specs().size(); ++v) {
       const VectorSpec& spec = host->vectors.specs()[v];
       if (spec.role != VectorRole::kWeights && spec.role != VectorRole::kMaster) continue;
-      std::copy_n(weights.begin() + spec.range.begin, spec.range.size(),
-                  host->vectors.Overwrite(static_cast<VectorId>(v)));
+      const VectorId vector = static_cast<VectorId>(v);
+      if (spec.range == weights.range) {
+        host->vectors.Replace(vector, weights);
+      } else {
+        std::copy_n(weights.At(spec.range.begin), spec.range.size(),
+                    host->vectors.Overwrite(vector));
+      }
     }
     for (size_t i = 0; i < host->solver_memory.size(); ++i) {
       const auto it = solver.find(names[i]);
@@ -231,7 +236,7 @@ void Driver::Fire(Timers::iterator it) {
 
 void Driver::TellQuiet(const Quiet& quiet) {
   for (const auto& host : hosted_) {
-    Note(EventKind::kQuiet, host->id, quiet.last ? -quiet.samples_applied : quiet.samples_applied);
+    Note(EventKind::kQuiet, host->id, 2 * quiet.samples_applied + (quiet.last ? 1 : 0));
     host->actor->OnQuiet(quiet, *host->port);
   }
 }

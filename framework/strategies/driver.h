@@ -62,8 +62,8 @@ class Driver {
 
   // Sets the model's weights in every vector that begins with them, and the solver's vectors by
   // name (absent ones are zero), from arenas of the whole layout.
-  void Restore(std::span<const float> weights,
-               const std::map<std::string, std::vector<float>>& solver);
+  // Vectors of the whole model share the given version.
+  void Restore(const Piece& weights, const std::map<std::string, std::vector<float>>& solver);
 
   // --- the step of this rank's worker
   bool HasWorker() const { return worker_ >= 0; }
@@ -106,8 +106,8 @@ class Driver {
   // Bytes of vectors that effects have written so far, for who charges for it (the simulator).
   int64_t bytes_written() const { return bytes_written_; }
   bool HasOperation() const { return !operations_.empty(); }
-  // The earliest timer; negative when there is none.
-  Nanos NextTimer() const { return timers_.empty() ? -1 : timers_.begin()->first; }
+  // When the next timer may fire; negative when none may.
+  Nanos NextTimer() const { return timers_held_ || timers_.empty() ? -1 : timers_.begin()->first; }
 
   // --- the masters of this rank, at rest
   struct Master {

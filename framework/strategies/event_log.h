@@ -16,8 +16,8 @@ enum class EventKind : uint8_t { kBegin = 1, kEnd, kMessage, kTimer, kQuiet };
 struct Event {
   EventKind kind = EventKind::kBegin;
   ActorId actor = 0;
-  // kMessage: its sender.  kTimer: its number.  kEnd: the step's compute time, ns.  kQuiet: samples
-  // applied, negative at the end of the run.
+  // kMessage: its sender.  kTimer: its number.  kEnd: the step's compute time, ns.  kQuiet: twice
+  // the samples applied, and one more at the end of the run.
   int64_t value = 0;
   friend bool operator==(const Event&, const Event&) = default;
 };

@@ -18,7 +18,7 @@ RankParts::RankParts(const RankSetup& setup, Transport& transport) {
   for (const ActorId id : placement.ActorsOf(transport.rank())) {
     driver->AddActor(id, setup.strategy->MakeActor(id, setup.actors));
   }
-  driver->Restore(setup.weights, *setup.solver);
+  driver->Restore({pools.CopyOf(setup.weights), 0, {0, setup.layout->size()}}, *setup.solver);
   rest = std::make_unique<Rest>(*driver,
                                 Rest::Options{.rule = setup.rule,
                                               .synchronous = setup.strategy->synchronous(),

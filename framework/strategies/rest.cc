@@ -45,10 +45,10 @@ struct Count {
 
 struct Counted {
   static constexpr int kKind = 105;
-  int64_t round = 0, sent = 0, received = 0, idle = 0;
+  int64_t round = 0, sent = 0, received = 0, idle = 0, finite = 1;
   template <class F>
   void Fields(F&& field) {
-    field(round), field(sent), field(received), field(idle);
+    field(round), field(sent), field(received), field(idle), field(finite);
   }
 };
 
@@ -184,7 +184,9 @@ bool Rest::OnMessage(Rank, const Message& message) {
     }
     case Tell::kKind: {
       const auto tell = Unpack<Tell>(message);
-      told_ = {tell.samples_applied, tell.samples, tell.loss_sum};
+      told_.samples_applied = tell.samples_applied;
+      told_.samples += tell.samples;
+      told_.loss_sum += tell.loss_sum;
       return true;
     }
     default:
@@ -196,9 +198,9 @@ bool Rest::OnMessage(Rank, const Message& message) {
 void Rest::AnswerCount(const Message& message) {
   driver_.HoldTimers(true);
   // The two counts are read together: a letter that is being handled has been received.
-  driver_.SendService(keeper_rank_,
-                      Pack(Counted{Unpack<Count>(message).round, driver_.letters_sent(),
-                                   driver_.letters_received(), !driver_.HasOperation()}));
+  driver_.SendService(keeper_rank_, Pack(Counted{Unpack<Count>(message).round,
+                                                 driver_.letters_sent(), driver_.letters_received(),
+                                                 !driver_.HasOperation(), driver_.finite()}));
 }
 
 // ------------------------------------------------------------------ the keeper
@@ -261,6 +263,7 @@ void Rest::KeepCounted(const Message& message) {
   keeper_.sent += counted.sent;
   keeper_.received += counted.received;
   keeper_.idle &= counted.idle != 0;
+  keeper_.finite &= counted.finite != 0;  // also what the last pushes did at the servers
   if (++keeper_.counted < options_.placement.ranks()) return;
   const bool settled = keeper_.idle && keeper_.sent == keeper_.received;
   if (!settled || keeper_.sent != keeper_.sent_before) {

@@ -58,7 +58,8 @@ class Rest {
   const RestState& state() const { return state_; }
   void Leave();
 
-  // What all workers have said of their steps since the last call (keeper's rank tells rank 0).
+  // What all workers have said of their steps so far (the keeper tells rank 0, a global batch at a
+  // time).
   struct Told {
     int64_t samples_applied = 0;
     int64_t samples = 0;

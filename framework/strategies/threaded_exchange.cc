@@ -9,11 +9,14 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 
 namespace dtrain {
 namespace {
 
 constexpr Nanos kAskFor = 3'000'000'000;  // how long a stalled rank waits for answers
+constexpr char kComputing[] = " (computing)";
+constexpr int kPatience = 10;             // stall limits that a computing rank may take
 constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank looks for questions
 
 // "What do your actors wait for?"
@@ -25,10 +28,11 @@ struct Ask {
 
 struct State {
   static constexpr int kKind = 202;
+  int64_t computing = 0;
   std::vector<int64_t> text;  // a word a character: stall reports are rare and short
   template <class F>
   void Fields(F&& field) {
-    field(text);
+    field(computing), field(text);
   }
 };
 
@@ -298,10 +302,12 @@ void ThreadedExchange::FinishSends() {
 void ThreadedExchange::OnService(const Letter& letter) {
   if (letter.message.kind == Ask::kKind) {
     const std::string text = parts_->driver->Describe();
-    parts_->driver->SendService(letter.from_rank, Pack(State{{text.begin(), text.end()}}));
+    parts_->driver->SendService(letter.from_rank,
+                                Pack(State{Computing(), {text.begin(), text.end()}}));
   } else if (letter.message.kind == State::kKind) {
     const auto state = Unpack<State>(letter.message);
     states_[letter.from_rank] = std::string(state.text.begin(), state.text.end());
+    if (state.computing != 0) states_[letter.from_rank] += kComputing;
   } else {
     parts_->rest->OnMessage(letter.from_rank, letter.message);
   }
@@ -311,23 +317,40 @@ Nanos ThreadedExchange::StallLimit() const {
   return stall_ > 0 ? stall_ : std::max<Nanos>(FromSeconds(30), 20 * longest_step_);
 }
 
+bool ThreadedExchange::Computing() const { return step_running_ && !step_closing_; }
+
 // This rank needs something from others: an admission, a sum, an answer, the others' rest.
 bool ThreadedExchange::Expects() const {
   if (parts_->rest->reached()) return false;
+  const bool waits_for_rest = parts_->driver->withheld() && !Computing();
   return parts_->driver->Busy() || step_closing_ || (step_open_ && !step_running_) ||
-         parts_->driver->withheld();
+         waits_for_rest;
 }
 
+// A rank that computes is not a stall, unless it takes ten times as long as one would be.
 void ThreadedExchange::WatchForStall(bool moved) {
   const Nanos now = WallNow();
   if (moved || !Expects() || last_move_ == 0) {
     last_move_ = now;
+    asked_times_ = 0;
     return;
   }
-  if (now - last_move_ <= StallLimit()) return;
+  if (now - last_move_ <= (asked_times_ + 1) * StallLimit()) return;
   const int64_t letters = parts_->driver->letters_received();
   AskAll();
-  if (parts_->driver->letters_received() != letters) return;
+  if (parts_->driver->letters_received() != letters) {
+    last_move_ = WallNow();
+    return;
+  }
+  const bool all_answer = static_cast<int>(states_.size()) == transport_.size();
+  const bool computes = std::any_of(states_.begin(), states_.end(), [](const auto& state) {
+    return state.second.ends_with(kComputing);
+  });
+  if (all_answer && computes && ++asked_times_ < kPatience) {
+    log::Warning("rank {} has waited for {:.0f} s{}", transport_.rank(),
+                 ToSeconds(now - last_move_), StatesOfAll());
+    return;
+  }
   throw StalledError(
       fmt::format("rank {} of {}: nothing has moved for {:.0f} s{}", transport_.rank(),
                   transport_.size(), ToSeconds(now - last_move_), StatesOfAll()),
@@ -343,7 +366,11 @@ void ThreadedExchange::AskAll() {
   Backoff backoff;
   const Nanos until = WallNow() + kAskFor;
   while (static_cast<int>(states_.size()) < transport_.size() && WallNow() < until) {
-    if (!parts_->driver->Progress()) backoff.Pause();
+    if (Step()) {
+      Publish();
+    } else {
+      backoff.Pause();
+    }
   }
 }
 

@@ -4,7 +4,8 @@
 // The thread polls while something is in flight or others may write to this rank, and backs off
 // while nothing moves; a post of the trainer wakes it.  When nothing it waits for has moved for
 // `stall_seconds` (0: 20 times the longest step so far, at least 30 s) it asks every rank what its
-// actors wait for and ends the run with StalledError (exit 7), which says so for each and names
+// actors wait for.  While all answer and some compute it goes on waiting, ten times as long, and
+// says so; else it ends the run with StalledError (exit 7), which has each rank's answer and names
 // those that did not answer.
 #pragma once
 
@@ -69,6 +70,7 @@ class ThreadedExchange : public Exchange {
   void FinishSends();
 
   void OnService(const Letter& letter);
+  bool Computing() const;
   bool Expects() const;
   void WatchForStall(bool moved);
   Nanos StallLimit() const;
@@ -106,6 +108,7 @@ class ThreadedExchange : public Exchange {
   bool step_running_ = false;  // started, not ended
   bool step_closing_ = false;  // the trainer is done with it
   Nanos last_move_ = 0;
+  int asked_times_ = 0;  // since then
   Nanos step_begin_ = 0;
   Nanos longest_step_ = 0;
   std::map<Rank, std::string> states_;  // answers to AskAll

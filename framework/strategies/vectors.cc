@@ -13,7 +13,9 @@ ActorVectors::ActorVectors(std::vector<VectorSpec> specs, int gradient_tail, Blo
       pools_(pools) {
   if (pools == nullptr) return;
   for (size_t v = 0; v < specs_.size(); ++v) {
-    if (specs_[v].role != VectorRole::kPlain) entries_[v].blob = NewBlob(static_cast<VectorId>(v));
+    if (specs_[v].role == VectorRole::kGradient) {
+      entries_[v].blob = NewBlob(static_cast<VectorId>(v));
+    }
   }
 }
 
@@ -31,6 +33,11 @@ Blob ActorVectors::NewBlob(VectorId vector) {
 
 Piece ActorVectors::Get(VectorId vector, Range range) {
   Commit(vector);
+  Entry& entry = entries_[vector];
+  if (!entry.blob && pools_ != nullptr) {
+    entry.blob = NewBlob(vector);
+    std::fill_n(entry.blob.MutableF32(), specs_[vector].range.size(), 0.0f);
+  }
   const Piece all{entries_[vector].blob, 0, specs_[vector].range};
   return range.empty() ? all : all.Part(range);
 }

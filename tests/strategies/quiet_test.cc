@@ -87,29 +87,36 @@ class Chatter : public Strategy {
   mutable std::vector<int64_t> heard;
 };
 
+// Steps of a millisecond, so that there are several rests.
+Turn StepToRest(Exchange& exchange) {
+  for (;;) {
+    Turn turn = exchange.Begin(10);
+    if (turn.rest) return turn;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    exchange.Ready({0, kLayout.size()});
+    exchange.End({.samples = 10});
+  }
+}
+
+// Each of three workers has said a word at each rest, and the last word at the end.
+void ExpectHeard(const std::vector<int64_t>& heard, int rests, bool last) {
+  EXPECT_EQ(std::count_if(heard.begin(), heard.end(), [](int64_t word) { return word >= 0; }),
+            3 * rests);
+  EXPECT_EQ(std::count(heard.begin(), heard.end(), 1), last ? 3 : 0);
+}
+
 TEST(Quiet, WhatActorsSayThenIsHeardBeforeTheRest) {
   const Chatter strategy;
   const Placement placement{3, 1, false};
   LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
-    RankInputs inputs(strategy, placement, transport.rank(), 0, 400);
-    inputs.setup.rule.checkpoint_every_steps = 20;  // rests at 200 and 400 samples
+    RankInputs inputs(strategy, placement, transport.rank(), 0, 1000);
+    inputs.setup.rule.checkpoint_every_steps = 20;  // a rest about every 200 samples
     ThreadedExchange exchange(transport, inputs.setup, 0);
-    for (int rests = 0; rests < 2;) {
-      const Turn turn = exchange.Begin(10);
-      if (!turn.rest) {
-        exchange.Ready({0, kLayout.size()});
-        exchange.End({.samples = 10});
-        continue;
-      }
-      ++rests;
-      size_t heard = 0;
-      if (transport.rank() == 3) {  // at rest nothing changes
-        EXPECT_EQ(std::count_if(strategy.heard.begin(), strategy.heard.end(),
-                                [](int64_t last) { return last >= 0; }),
-                  3 * rests);
-        EXPECT_EQ(std::count(strategy.heard.begin(), strategy.heard.end(), 1), rests == 2 ? 3 : 0);
-        heard = strategy.heard.size();
-      }
+    for (int rests = 1;; ++rests) {
+      const Turn rest = StepToRest(exchange);
+      const bool last = rest.state.samples_applied >= 1000;
+      if (transport.rank() == 3) ExpectHeard(strategy.heard, rests, last);
+      const size_t heard = transport.rank() == 3 ? strategy.heard.size() : 0;
       // Longer than any timer that is set.
       exchange.AtRest([](Transport& all) { all.Barrier(); });
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -117,10 +124,11 @@ TEST(Quiet, WhatActorsSayThenIsHeardBeforeTheRest) {
       if (transport.rank() == 3) {
         EXPECT_EQ(strategy.heard.size(), heard);
       }
-      if (rests < 2) exchange.Leave();
+      if (last) break;
+      exchange.Leave();
     }
   });
-  // Timers that were held fire behind the first rest.
+  // Timers fire while steps run.
   EXPECT_GT(std::count(strategy.heard.begin(), strategy.heard.end(), -1), 0);
 }
 

@@ -97,7 +97,7 @@ TEST_F(PsSystemTest, MistakesInTheStrategyAreNamed) {
   EXPECT_EQ(servers.code, 0);  // the model is not read yet
   const Outcome ranks =
       Run(std::string(kSmall) + "--output x --set strategy.name=ps_bsp --set cluster.workers=3",
-          "mpirun -n 3");
+          "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 3");
   EXPECT_EQ(ranks.code, 2);
   EXPECT_THAT(ranks.err, HasSubstr("3 workers and 1 servers, but the launcher started 3 ranks"));
 }
