@@ -14,7 +14,7 @@ namespace dtrain::config {
 struct Document::Impl {
   std::string file_name;
   Diagnostics diagnostics;
-  Tree tree;  // never changes once read: the sections point into it
+  Tree tree;  // never changes once a reader is made: the sections point into it
   std::shared_ptr<SectionNode> root = std::make_shared<SectionNode>();
 };
 
@@ -64,6 +64,10 @@ Document Document::Empty() {
   impl->root->place.text = "(no file)";
   impl->root->may_lack_keys = true;
   return Document(std::move(impl));
+}
+
+void Document::Rewrite(const std::function<void(Tree&, Diagnostics&)>& rewrite) {
+  if (impl_->root->tree != nullptr) rewrite(impl_->tree, impl_->diagnostics);
 }
 
 const std::string& Document::file_name() const { return impl_->file_name; }

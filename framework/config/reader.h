@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,6 +27,7 @@ namespace dtrain::config {
 class Diagnostics;   // all mistakes of a document (diagnostics.h)
 struct Declaration;  // what is known of one key (schema.h)
 struct SectionNode;  // what is known of one mapping (schema.h)
+struct Tree;         // what the text says (tree.h)
 
 // A key being declared; converts to its value.  T: bool, int64_t, double, std::string, or
 // std::vector of the last three.
@@ -112,6 +114,10 @@ class Document {
   Document(Document&&) noexcept;
   Document& operator=(Document&&) noexcept;
   ~Document();
+
+  // Lets `rewrite` change what the text says (the blocks of a model) and note mistakes, before
+  // anything is read of it.  Not called for a document that is no mapping.
+  void Rewrite(const std::function<void(Tree& root, Diagnostics& diagnostics)>& rewrite);
 
   Reader root();
   const std::string& file_name() const;  // as given; "" for Empty

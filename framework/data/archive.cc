@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/text.h"
 
@@ -99,8 +100,8 @@ archive_entry* NextEntry(struct archive* a, const fs::path& path) {
   if (status == ARCHIVE_EOF) return nullptr;
   if (status < ARCHIVE_WARN) {
     throw DataError(fmt::format("{} is damaged: {}, near byte {} of the unpacked archive",
-                                path.string(), archive_error_string(a),
-                                archive_filter_bytes(a, 0)));
+                                path.string(), archive_error_string(a), archive_filter_bytes(a, 0)),
+                    "fetch the file again");
   }
   return entry;
 }
@@ -143,6 +144,22 @@ MemberReader::MemberReader(const fs::path& path, const std::string& member)
   }
 }
 
+MemberReader::MemberReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+void MemberReader::VisitAll(const fs::path& path, const Visitor& visit) {
+  const Kind kind = KindOf(path);
+  DT_CHECK(kind.tar) << path << " is no tar archive by its name";
+  MemberReader in(std::make_unique<Impl>());
+  in.impl_->archive = Open(path, kind);
+  in.impl_->compressed = kind.filter != ARCHIVE_FILTER_NONE;
+  while (archive_entry* entry = NextEntry(in.impl_->archive.get(), path)) {
+    const std::string member = archive_entry_pathname(entry);
+    in.impl_->name = path.string() + ":" + member;
+    in.impl_->position = 0;
+    if (!visit(member, in)) return;
+  }
+}
+
 MemberReader::~MemberReader() = default;
 MemberReader::MemberReader(MemberReader&&) noexcept = default;
 
@@ -175,6 +192,8 @@ void MemberReader::ReadExactly(void* to, size_t bytes, std::string_view what) {
 int64_t MemberReader::position() const { return impl_->position; }
 const std::string& MemberReader::name() const { return impl_->name; }
 bool MemberReader::compressed() const { return impl_->compressed; }
+
+bool IsTarArchive(const fs::path& path) { return KindOf(path).tar; }
 
 std::vector<std::string> ListMembers(const fs::path& path) {
   Kind kind = KindOf(path);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,12 @@ class MemberReader {
   // ("data_batch_1.bin" finds "cifar-10-batches-bin/data_batch_1.bin"); empty otherwise.
   // Throws when the file cannot be opened, is not what its name says, or has no such member.
   explicit MemberReader(const std::filesystem::path& path, const std::string& member = "");
+  // Every regular member of a tar archive, in its order and in one pass: a reader for each would
+  // unpack the archive from its start each time.  `visit` gets the member's path and its bytes,
+  // which it need not read; false ends the pass.
+  using Visitor = std::function<bool(const std::string& member, MemberReader& in)>;
+  static void VisitAll(const std::filesystem::path& path, const Visitor& visit);
+
   ~MemberReader();
   MemberReader(MemberReader&&) noexcept;
 
@@ -37,8 +44,12 @@ class MemberReader {
 
  private:
   struct Impl;
+  explicit MemberReader(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// Whether its name says that it is a tar archive, packed or not.
+bool IsTarArchive(const std::filesystem::path& path);
 
 // Paths of the regular files in a tar archive, in its order.
 std::vector<std::string> ListMembers(const std::filesystem::path& path);

@@ -56,7 +56,7 @@ struct EvaluationFiller {
     batch.global_samples = block.size();
     batch.step = k;
     batch.epoch = 0;
-    dataset.Fill(split, indices, 0, batch);
+    dataset.Fill(split, indices, kNoEpoch, batch);
     return true;
   }
 };

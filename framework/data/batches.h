@@ -26,7 +26,7 @@ BatchFiller TrainingBatches(const Dataset& dataset, const Sampler& sampler, int 
 BatchFiller OwnBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
                        uint64_t first);
 
-// The given blocks of a split in index order, not augmented by epoch (epoch 0).
+// The given blocks of a split in index order, never augmented.
 BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<Range> blocks);
 
 }  // namespace dtrain

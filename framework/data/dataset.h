@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,9 @@
 namespace dtrain {
 
 enum class Split { kTrain, kTest };
+
+// The epoch of reading outside of training: samples come as they are, of either split.
+inline constexpr uint64_t kNoEpoch = std::numeric_limits<uint64_t>::max();
 
 // One named input of the model.
 struct FieldSpec {
@@ -52,7 +56,8 @@ class Dataset {
   virtual int64_t classes() const = 0;
 
   // Writes sample indices[r] into row r of every field of `batch` (already resized).  Normalised
-  // and, for the training split, augmented as a pure function of (seed, epoch, index). Thread-safe.
+  // and, for the training split in an epoch (not kNoEpoch), augmented as a pure function of (seed,
+  // epoch, index).  Thread-safe.
   virtual void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
                     Batch& batch) const = 0;
 

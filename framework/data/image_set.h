@@ -1,11 +1,14 @@
 // ImageSet: grey or colour images of one size with one label each, kept in memory as bytes and
-// normalised when a batch is filled.  What the IDX loader and the procedural sets make.
+// normalised, in training augmented, when a batch is filled.  What the IDX and CIFAR loaders and
+// the procedural sets make.
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
+#include "framework/data/crop_flip.h"
 #include "framework/data/dataset.h"
 
 namespace dtrain {
@@ -16,12 +19,24 @@ struct LabelledImages {
   std::vector<uint8_t> labels;
 };
 
+// A number for all channels, or one for each.
+class PerChannel {
+ public:
+  PerChannel(float all) : values_{all} {}
+  PerChannel(std::initializer_list<float> each) : values_(each) {}
+  float operator[](int64_t channel) const { return values_[values_.size() == 1 ? 0 : channel]; }
+  const std::vector<float>& values() const { return values_; }
+
+ private:
+  std::vector<float> values_;
+};
+
 // What all its images share.
 struct ImageSetSpec {
   Shape image_shape;    // [C, H, W]
   int64_t classes = 0;  // at most 256
-  float mean = 0;       // of pixel / 255: a pixel p becomes (p / 255 - mean) / deviation
-  float deviation = 1;
+  PerChannel mean = 0;  // of pixel / 255: a pixel p becomes (p / 255 - mean) / deviation
+  PerChannel deviation = 1;
 };
 
 // "data" f32 [C, H, W] and "label" i32 [].
@@ -29,7 +44,9 @@ std::vector<FieldSpec> ImageFields(const Shape& image_shape);
 
 class ImageSet : public Dataset {
  public:
-  ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImages test);
+  // `augment` is for the training split, by `seed`.
+  ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImages test,
+           const CropFlip& augment = {}, uint64_t seed = 0);
 
   int64_t size(Split split) const override;
   std::vector<FieldSpec> fields() const override;
@@ -41,10 +58,14 @@ class ImageSet : public Dataset {
   const LabelledImages& images(Split split) const;
 
  private:
+  void CopyImage(const View& view, const uint8_t* from, float* to) const;
+
   ImageSetSpec spec_;
   LabelledImages train_;
   LabelledImages test_;
-  std::array<float, 256> normalised_;  // of each pixel value
+  CropFlip augment_;
+  uint64_t seed_;
+  std::vector<std::array<float, 256>> normalised_;  // of each channel, of each pixel value
 };
 
 }  // namespace dtrain

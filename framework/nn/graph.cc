@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
+#include "framework/nn/blocks.h"
 #include "framework/nn/initializer.h"
 
 namespace dtrain {
@@ -14,6 +15,17 @@ std::vector<int64_t> Extents(const Shape& shape) {
   std::vector<int64_t> extents;
   for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
   return extents;
+}
+
+constexpr char kImages[] = "data";  // input of a model that is read without a data set
+
+// `given` by a data set; else images of the model's own `sample` shape, and labels.
+std::vector<GraphInput> InputsOf(config::Reader& root, const std::vector<GraphInput>& given) {
+  auto field = root.Ints("sample", {}).Min(1).Help("shape of the samples the model was made for");
+  if (given.empty()) field.Required();
+  const std::vector<int64_t> sample = field;
+  if (!given.empty()) return given;
+  return {{kImages, DType::kF32, Shape(sample)}, {"label", DType::kI32, {}}};
 }
 
 // Appends `specs` of one layer to an arena layout.
@@ -55,13 +67,16 @@ Graph Graph::FromText(const std::string& yaml, const std::string& file_name,
 }
 
 Graph Graph::Read(config::Document document, const std::vector<GraphInput>& inputs) {
+  document.Rewrite([&](config::Tree& root, config::Diagnostics& diagnostics) {
+    ExpandBlocks(inputs.empty() ? kImages : inputs[0].name, root, diagnostics);
+  });
+  config::Reader root = document.root();
   Graph graph;
-  graph.inputs_ = inputs;
-  for (const GraphInput& input : inputs) {
+  graph.name_ = std::string(root.String("name", "").Required().Help("name of the model"));
+  graph.inputs_ = InputsOf(root, inputs);
+  for (const GraphInput& input : graph.inputs_) {
     graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1});
   }
-  config::Reader root = document.root();
-  graph.name_ = std::string(root.String("name", "").Required().Help("name of the model"));
   std::vector<config::Reader> layers = root.List("layers", "the layers in execution order");
   if (layers.empty()) root.Mistake("layers", "a model needs at least one layer");
   int previous = 0;

@@ -8,6 +8,8 @@
 //     - {name: conv1, type: convolution, outputs: 6, kernel: 5, pad: 2}
 //     - {name: loss, type: softmax_cross_entropy, input: [fc3, label]}
 //
+// Groups of layers that repeat are written once, as blocks (blocks.h).
+//
 // Every mistake of the file is reported at once with its position; shapes that do not fit name the
 // layer and both shapes.
 #pragma once
@@ -53,7 +55,8 @@ struct GraphLayer {
 
 class Graph {
  public:
-  // Reads a model file.  Throws ConfigError with all mistakes, or ShapeError.
+  // Reads a model file.  Throws ConfigError with all mistakes, or ShapeError.  Without `inputs` the
+  // model takes images of the shape its `sample` key gives, and labels.
   static Graph FromFile(const std::string& path, const std::vector<GraphInput>& inputs);
   static Graph FromText(const std::string& yaml, const std::string& file_name,
                         const std::vector<GraphInput>& inputs);

@@ -23,7 +23,9 @@ struct RefTensor {
 // The same meaning as in KernelArgs, with every array owned and double.
 struct RefArgs {
   std::vector<RefTensor> inputs, outputs, output_gradients, input_gradients;
-  std::vector<RefTensor> params, param_gradients, state;
+  std::vector<RefTensor> params, param_gradients;
+  std::vector<RefTensor> state;       // before the step
+  std::vector<RefTensor> next_state;  // starts equal; Forward writes what training makes of it
   Mode mode = Mode::kTrain;
   double loss_scale = 1;
   uint64_t seed = 0, step = 0, layer_index = 0;

@@ -5,7 +5,10 @@
 //     (Caffe rounds up)
 //   max       pixels outside the image do not count; of equal pixels the first takes the gradient
 //   average   divides by K * K; pixels outside the image count as 0 (PyTorch's count_include_pad)
-// InferShapes throws ShapeError when the window does not fit into the padded image.
+// `global: true` takes the whole image as the one window: y [N, C, 1, 1] (Caffe global_pooling,
+// PyTorch AdaptiveAvgPool2d(1)).
+// InferShapes throws ShapeError when the window does not fit into the padded image, or
+// when a maximum would have to remember a place in more than 225 pixels.
 #pragma once
 
 #include "framework/nn/layer.h"
@@ -20,15 +23,18 @@ class Pooling : public Layer {
   bool commutes_with_relu() const override { return is_max_; }
 
   bool is_max() const { return is_max_; }
-  int64_t kernel() const { return kernel_; }
+  int64_t kernel_height() const { return kernel_height_; }  // of `global`: after InferShapes
+  int64_t kernel_width() const { return kernel_width_; }
   int64_t stride() const { return stride_; }
   int64_t pad() const { return pad_; }
 
  private:
-  int64_t OutputExtent(int64_t extent) const { return (extent + 2 * pad_ - kernel_) / stride_ + 1; }
+  Shape OutputOf(const Shape& x) const;
 
   bool is_max_ = true;
-  int64_t kernel_ = 2;
+  bool global_ = false;
+  int64_t kernel_height_ = 2;
+  int64_t kernel_width_ = 2;
   int64_t stride_ = 2;
   int64_t pad_ = 0;
 };

@@ -59,7 +59,7 @@ class PoolingBlocked : public Kernel {
             .width = request.inputs[0][3],
             .out_height = request.outputs[0][2],
             .out_width = request.outputs[0][3],
-            .kernel = layer.kernel(),
+            .kernel = layer.kernel_height(),
             .stride = layer.stride(),
             .pad = layer.pad()};
   }
@@ -77,6 +77,8 @@ class PoolingBlocked : public Kernel {
 std::optional<KernelOffer> OfferPoolingBlocked(const KernelRequest& request) {
   if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
   if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
+  const auto& layer = static_cast<const Pooling&>(*request.layer);
+  if (layer.kernel_height() != layer.kernel_width()) return std::nullopt;
   KernelOffer offer;
   offer.inputs = {Format::kBatchBlocked};
   offer.outputs = {Format::kBatchBlocked};

@@ -18,6 +18,9 @@ DTRAIN_LAYER_CASES(
      {"average, pad", "{method: average, kernel: 3, stride: 2, pad: 1}", {{2, 3, 7, 8}}},
      {"average, blocks", "{method: average, kernel: 3, stride: 1, pad: 1}", {{33, 2, 6, 5}}},
      {"average, odd image", "{method: average}", {{17, 2, 7, 5}}},
+     {"global average", "{method: average, global: true}", {{3, 5, 4, 4}}},
+     {"global average, wide", "{method: average, global: true}", {{18, 3, 5, 17}}},
+     {"global maximum", "{global: true}", {{2, 3, 7, 9}}},
      {"lenet first", "{}", {{64, 6, 28, 28}}, 0, false}});
 
 }  // namespace

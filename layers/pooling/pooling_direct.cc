@@ -78,9 +78,9 @@ class PoolingDirect : public Kernel {
     int64_t top, bottom, left, right;
   };
 
-  static Window Clip(int64_t row, int64_t column, int64_t kernel, const Shape& image) {
-    return {std::max<int64_t>(0, -row), std::min(kernel, image[2] - row),
-            std::max<int64_t>(0, -column), std::min(kernel, image[3] - column)};
+  Window Clip(int64_t row, int64_t column) const {
+    return {std::max<int64_t>(0, -row), std::min(layer_.kernel_height(), in_[2] - row),
+            std::max<int64_t>(0, -column), std::min(layer_.kernel_width(), in_[3] - column)};
   }
 
   // output(index in y, index in x of the window's corner, window), in memory order of y.
@@ -90,7 +90,7 @@ class PoolingDirect : public Kernel {
       for (int64_t c = 0; c < out_[3]; ++c) {
         const int64_t row = r * layer_.stride() - layer_.pad();
         const int64_t column = c * layer_.stride() - layer_.pad();
-        const Window window = Clip(row, column, layer_.kernel(), in_);
+        const Window window = Clip(row, column);
         const int64_t first = row * in_strides_.row + column * in_strides_.column;
         const int64_t at = r * out_strides_.row + c * out_strides_.column;
         for (int64_t channel = 0; channel < in_[1]; ++channel) {
@@ -107,18 +107,19 @@ class PoolingDirect : public Kernel {
     for (int64_t r = window.top; r < window.bottom; ++r) {
       for (int64_t c = window.left; c < window.right; ++c) {
         pixel(r * in_strides_.row + c * in_strides_.column,
-              static_cast<int>(r * layer_.kernel() + c));
+              static_cast<int>(r * layer_.kernel_width() + c));
       }
     }
   }
 
   int64_t OffsetOf(int place) const {
-    return place / layer_.kernel() * in_strides_.row + place % layer_.kernel() * in_strides_.column;
+    return place / layer_.kernel_width() * in_strides_.row +
+           place % layer_.kernel_width() * in_strides_.column;
   }
 
   // Answers the place of the winner: of equal pixels the first wins; a NaN is never lost.
   uint8_t TakeLargest(const float* corner, const Window& window, float* y) const {
-    int best = static_cast<int>(window.top * layer_.kernel() + window.left);
+    int best = static_cast<int>(window.top * layer_.kernel_width() + window.left);
     float largest = corner[OffsetOf(best)];
     ForEachPixel(window, [&](int64_t in, int place) {
       if (!(corner[in] > largest) && corner[in] == corner[in]) return;
@@ -136,7 +137,9 @@ class PoolingDirect : public Kernel {
     return sum;
   }
 
-  float Share() const { return 1.0f / static_cast<float>(layer_.kernel() * layer_.kernel()); }
+  float Share() const {
+    return 1.0f / static_cast<float>(layer_.kernel_height() * layer_.kernel_width());
+  }
 
   const Device device_;
   const Pooling& layer_;

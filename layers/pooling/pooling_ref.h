@@ -15,15 +15,16 @@ class PoolingReference : public LayerReference {
     for (int64_t out = 0; out < y.shape.count(); ++out) {
       double sum = 0;
       ForEachPixel(pool, args, out, [&](int64_t in) { sum += x[in]; });
-      y.values[out] = pool.is_max() ? x[Largest(pool, args, out)]
-                                    : sum / static_cast<double>(pool.kernel() * pool.kernel());
+      y.values[out] = pool.is_max()
+                          ? x[Largest(pool, args, out)]
+                          : sum / static_cast<double>(pool.kernel_height() * pool.kernel_width());
     }
   }
 
   void Backward(const Layer& layer, RefArgs& args) const override {
     const auto& pool = static_cast<const Pooling&>(layer);
     auto& dx = args.input_gradients[0].values;
-    const double share = 1.0 / static_cast<double>(pool.kernel() * pool.kernel());
+    const double share = 1.0 / static_cast<double>(pool.kernel_height() * pool.kernel_width());
     for (int64_t out = 0; out < args.outputs[0].shape.count(); ++out) {
       const double dy = args.output_gradients[0].values[out];
       if (pool.is_max()) {
@@ -54,8 +55,8 @@ class PoolingReference : public LayerReference {
     const int64_t plane = out / y.CountFrom(2);
     const int64_t top = out / y[3] % y[2] * pool.stride() - pool.pad();
     const int64_t left = out % y[3] * pool.stride() - pool.pad();
-    for (int64_t row = top; row < top + pool.kernel(); ++row) {
-      for (int64_t column = left; column < left + pool.kernel(); ++column) {
+    for (int64_t row = top; row < top + pool.kernel_height(); ++row) {
+      for (int64_t column = left; column < left + pool.kernel_width(); ++column) {
         if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
         pixel((plane * x[2] + row) * x[3] + column);
       }

@@ -54,6 +54,34 @@ TEST(Archive, ListsMembers) {
   EXPECT_THAT(ListMembers(folder / "a.tar.xz"), ElementsAre("set/one", "two"));
 }
 
+TEST(Archive, VisitsAllMembersInOnePass) {
+  const TempFolder folder;
+  folder.WriteTar("a.tar.gz", {{"set/one", "1"}, {"set/big", LongContent()}, {"two", "22"}});
+  std::vector<std::string> seen;
+  const auto visit = [&](const std::string& member, MemberReader& in) {
+    if (member == "set/big") return true;  // left unread
+    const std::string content = ReadAll(in, 10);
+    seen.push_back(in.name() + " = " + content + " at " + std::to_string(in.position()));
+    return true;
+  };
+  MemberReader::VisitAll(folder / "a.tar.gz", visit);
+  const std::string path = (folder / "a.tar.gz").string();
+  EXPECT_THAT(seen, ElementsAre(path + ":set/one = 1 at 1", path + ":two = 22 at 2"));
+  int visits = 0;
+  MemberReader::VisitAll(folder / "a.tar.gz",
+                         [&](const std::string&, MemberReader&) { return ++visits < 2; });
+  EXPECT_EQ(visits, 2);
+}
+
+TEST(Archive, NamesOfTarArchives) {
+  for (const char* name : {"a.tar", "a.b.tar.gz", "a.tar.xz", "a.tgz", "a.txz"}) {
+    EXPECT_TRUE(IsTarArchive(name)) << name;
+  }
+  for (const char* name : {"a.gz", "a.bin", "tar", "a.tar.gz.part"}) {
+    EXPECT_FALSE(IsTarArchive(name)) << name;
+  }
+}
+
 TEST(Archive, MissingMemberNamesThoseThereAre) {
   const TempFolder folder;
   folder.WriteTar("a.tar.gz", {{"set/one", "1"}, {"set/two", "22"}});

@@ -133,7 +133,7 @@ TEST(Digits, IsNormalised) {
 
 TEST(Registry, EveryDataSetSaysWhatItIs) {
   EXPECT_THAT(DatasetRegistry::Names(),
-              testing::IsSupersetOf({"digits", "fashion_mnist", "mnist"}));
+              testing::IsSupersetOf({"cifar10", "cifar100", "digits", "fashion_mnist", "mnist"}));
   for (const auto& [name, entry] : DatasetRegistry::All()) {
     SCOPED_TRACE(name);
     const auto source = entry.make();

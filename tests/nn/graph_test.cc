@@ -33,6 +33,17 @@ TEST(Graph, LeNetHasThePublishedNumberOfParameters) {
   EXPECT_EQ(ModelOfConfigs("lenet5_caffe").weights().size(), 431'080);
 }
 
+TEST(Graph, AModelReadWithoutADataSetTakesItsOwnSample) {
+  const std::string path = std::string(DTRAIN_SOURCE_DIR) + "/configs/models/lenet5.yaml";
+  EXPECT_EQ(Graph::FromFile(path, {}).Describe(), ModelOfConfigs("lenet5").Describe());
+  try {
+    Graph::FromText("name: m\nlayers: [{name: r, type: relu}]\n", "m.yaml", {});
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the key sample is missing"));
+  }
+}
+
 TEST(Graph, ArenaIsInBackwardOrderWithoutGaps) {
   const Graph graph = ModelOfConfigs("lenet5");
   const std::vector<ArenaEntry>& entries = graph.weights().entries;

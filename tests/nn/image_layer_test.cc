@@ -53,6 +53,31 @@ TEST(ImageLayer, PoolingPadsAtMostHalfAWindow) {
               HasSubstr("pad 2 is more than half of kernel 3"));
 }
 
+TEST(ImageLayer, GlobalPoolingHasNoWindowOfItsOwn) {
+  EXPECT_THAT(MessageOf("pooling", "{global: true, kernel: 3, pad: 1}", {1, 1, 8, 8}),
+              testing::AllOf(HasSubstr("kernel has no meaning beside global: true"),
+                             HasSubstr("pad has no meaning beside global: true")));
+}
+
+TEST(ImageLayer, AMaximumHasAtMost225Pixels) {
+  EXPECT_EQ(MessageOf("pooling", "{global: true}", {1, 1, 15, 16}),
+            "a window of [15, 16] is too large for a maximum");
+  EXPECT_EQ(MessageOf("pooling", "{global: true}", {1, 1, 15, 15}), "no error");
+}
+
+TEST(ImageLayer, SumsTakeEqualShapesAndNormsTakeChannels) {
+  const Shape unequal[] = {{2, 3, 4, 4}, {2, 3, 2, 2}};
+  try {
+    Make("eltwise", "{}")->InferShapes(unequal);
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "inputs of shapes [2, 3, 4, 4] and [2, 3, 2, 2] cannot be added");
+  }
+  EXPECT_EQ(MessageOf("batch_norm", "{}", {4, 5, 6}),
+            "an input of shape [4, 5, 6] has no channels to normalise; it takes [N, C, H, W] or "
+            "[N, C]");
+}
+
 TEST(ImageLayer, ConvolutionCost) {
   const Shape inputs[] = {{64, 6, 14, 14}};
   const auto layer = Make("convolution", "{outputs: 16, kernel: 5}");

@@ -83,6 +83,9 @@ class Runner {
     for (const RefTensor& param : args.params) {
       params_.push_back(Fill(param, Format::kPlain, 0, param.shape[0], false));
     }
+    for (const RefTensor& state : args.state) {
+      states_.push_back(Fill(state, Format::kPlain, 0, state.shape[0], false));
+    }
     for (size_t i = 0; i < args.outputs.size(); ++i) {
       outputs_.emplace_back(args.outputs[i].shape.WithBatch(rows_), variant.offer.outputs[i]);
     }
@@ -97,6 +100,7 @@ class Runner {
     for (const Tensor& y : output_views_) {
       result.outputs.push_back(PlainValues(y));
     }
+    for (const Tensor& state : state_views_) result.state.push_back(PlainValues(state));
     if (variant_.mode == Mode::kTrain && setup_.layer().role() != LayerRole::kMetric) {
       Backward(result);
     }
@@ -120,6 +124,7 @@ class Runner {
     args.inputs = input_views_;
     args.outputs = output_views_;
     args.params = param_views_;
+    args.state = state_views_;
     args.scratch = scratch_.data();
     args.saved = saved_.data();
     args.accumulate = options_.accumulate;
@@ -135,6 +140,7 @@ class Runner {
     input_views_ = Views(inputs_);
     output_views_ = Views(outputs_);
     param_views_ = Views(params_);
+    state_views_ = Views(states_);
     if (options_.in_place && needs_.forward_in_place) output_views_[0].data = input_views_[0].data;
     kernel_->Forward(CommonArgs());
   }
@@ -193,9 +199,9 @@ class Runner {
   int64_t rows_ = 0;
   std::unique_ptr<Kernel> kernel_;
   KernelNeeds needs_;
-  std::vector<Cell> inputs_, outputs_, params_;
+  std::vector<Cell> inputs_, outputs_, params_, states_;
   std::vector<Cell> output_gradients_, input_gradients_, param_gradients_;
-  std::vector<Tensor> input_views_, output_views_, param_views_;
+  std::vector<Tensor> input_views_, output_views_, param_views_, state_views_;
   std::vector<Tensor> output_gradient_views_, input_gradient_views_, param_gradient_views_;
   Buffer scratch_, saved_;
 };

@@ -78,7 +78,11 @@ RefArgs CaseSetup::Forward(Mode mode) const {
   for (const ParamSpec& spec : layer_->Params()) {
     args.params.push_back(Distinct(spec.shape, ++stream));
   }
-  for (const StateSpec& spec : layer_->State()) args.state.push_back(Zeros(spec.shape));
+  for (const StateSpec& spec : layer_->State()) {
+    RefTensor& state = args.state.emplace_back(Distinct(spec.shape, ++stream));
+    for (double& value : state.values) value = static_cast<float>(spec.initial + value / 2);
+  }
+  args.next_state = args.state;
   args.outputs = Zeros(outputs_);
   for (const Shape& shape : outputs_) args.output_gradients.push_back(Distinct(shape, ++stream));
   reference_->Forward(*layer_, args);

@@ -66,7 +66,7 @@ bool CanRunInPlace(const CaseSetup& setup, const KernelVariant& variant);
 
 // What a kernel computed, in plain order.
 struct KernelResult {
-  std::vector<std::vector<float>> outputs, input_gradients, param_gradients;
+  std::vector<std::vector<float>> outputs, input_gradients, param_gradients, state;
 };
 
 // Runs the variant on the inputs of `args`.  Backward runs in training mode only.

@@ -127,6 +127,11 @@ void CompareWithReference(const CaseSetup& setup, const KernelResult& got, const
     const RefTensor& y = want.outputs[k];
     ExpectClose(got.outputs[k], y.values, TermsOf(flops, y.shape.count()), factor, 0, "output");
   }
+  for (size_t k = 0; k < want.next_state.size(); ++k) {
+    const RefTensor& state = want.next_state[k];
+    ExpectClose(got.state[k], state.values, TermsOf(flops, state.shape.count()), factor, 0,
+                setup.layer().State()[k].name);
+  }
   for (size_t k = 0; k < got.input_gradients.size(); ++k) {
     if (got.input_gradients[k].empty()) continue;
     const RefTensor& dx = want.input_gradients[k];

@@ -1,28 +1,62 @@
 // The models of configs/models, with the parameter counts of the papers they come from.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "framework/nn/graph.h"
 #include "framework/runtime/locate_model.h"
 #include "framework/runtime/run_setup.h"
 
 namespace dtrain {
 namespace {
 
-Graph Load(const std::filesystem::path& model) {
-  const auto digits = DatasetRegistry::Get("data set", "digits").make();
-  return Graph::FromFile(model.string(), GraphInputsOf(digits->fields()));
+std::map<std::string, std::filesystem::path> Models() {
+  return NamedModels(DTRAIN_SOURCE_DIR "/configs/runs/any.yaml");
 }
 
 TEST(ShippedModels, HaveTheirParameters) {
-  const std::map<std::string, int64_t> parameters = {{"lenet5", 61706}, {"lenet5_caffe", 431080}};
-  const auto models = NamedModels(DTRAIN_SOURCE_DIR "/configs/runs/any.yaml");
+  const std::map<std::string, int64_t> parameters = {{"lenet5", 61'706},
+                                                     {"lenet5_caffe", 431'080},
+                                                     {"resnet18", 11'173'962},
+                                                     {"vgg19_bn", 20'040'522},
+                                                     {"vgg19_gssp", 38'958'922}};
+  const auto models = Models();
   EXPECT_EQ(models.size(), parameters.size());
   for (const auto& [name, count] : parameters) {
-    const Graph graph = Load(models.at(name));
+    const Graph graph = Graph::FromFile(models.at(name).string(), {});
     EXPECT_EQ(graph.name(), name);
     EXPECT_EQ(graph.weights().size(), count) << name;
   }
+}
+
+// state_dict of the PyTorch model, read from the end: arenas are in backward order of layers.
+TEST(ShippedModels, ResNetHasPyTorchsNames) {
+  const Graph graph = Graph::FromFile(Models().at("resnet18").string(), {});
+  std::vector<std::string> names;
+  for (const GraphLayer& layer : graph.layers()) {
+    for (const ParamSpec& spec : layer.params) names.push_back(layer.name + "." + spec.name);
+    for (const StateSpec& spec : layer.states) names.push_back(layer.name + "." + spec.name);
+  }
+  ASSERT_EQ(names.size(), 20 * 5 + 2);
+  names.erase(names.begin() + 25, names.end() - 17);
+  EXPECT_THAT(
+      names,
+      testing::ElementsAre(
+          "conv1.weight", "bn1.weight", "bn1.bias", "bn1.running_mean", "bn1.running_var",
+          "layer1.0.conv1.weight", "layer1.0.bn1.weight", "layer1.0.bn1.bias",
+          "layer1.0.bn1.running_mean", "layer1.0.bn1.running_var", "layer1.0.conv2.weight",
+          "layer1.0.bn2.weight", "layer1.0.bn2.bias", "layer1.0.bn2.running_mean",
+          "layer1.0.bn2.running_var", "layer1.1.conv1.weight", "layer1.1.bn1.weight",
+          "layer1.1.bn1.bias", "layer1.1.bn1.running_mean", "layer1.1.bn1.running_var",
+          "layer1.1.conv2.weight", "layer1.1.bn2.weight", "layer1.1.bn2.bias",
+          "layer1.1.bn2.running_mean", "layer1.1.bn2.running_var", "layer4.0.shortcut.0.weight",
+          "layer4.0.shortcut.1.weight", "layer4.0.shortcut.1.bias",
+          "layer4.0.shortcut.1.running_mean", "layer4.0.shortcut.1.running_var",
+          "layer4.1.conv1.weight", "layer4.1.bn1.weight", "layer4.1.bn1.bias",
+          "layer4.1.bn1.running_mean", "layer4.1.bn1.running_var", "layer4.1.conv2.weight",
+          "layer4.1.bn2.weight", "layer4.1.bn2.bias", "layer4.1.bn2.running_mean",
+          "layer4.1.bn2.running_var", "linear.weight", "linear.bias"));
 }
 
 }  // namespace

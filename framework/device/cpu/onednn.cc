@@ -71,16 +71,17 @@ OneDnnOp::OneDnnOp(const dnnl::primitive& primitive, const std::vector<Argument>
     : primitive_(primitive) {
   for (const Argument& argument : arguments) {
     memories_.emplace_back(argument.desc, OneDnnEngine(), nullptr);
-    arguments_.push_back({argument.name, memories_.back().get()});
+    // oneDNN refuses an empty scratchpad instead of ignoring it.
+    if (argument.desc.get_size() > 0) arguments_.push_back({argument.name, memories_.back().get()});
   }
 }
 
 void OneDnnOp::Run(std::initializer_list<const void*> addresses) {
   static thread_local const dnnl::stream stream(OneDnnEngine());
-  DT_CHECK(addresses.size() == arguments_.size()) << addresses.size();
+  DT_CHECK(addresses.size() == memories_.size()) << addresses.size();
   size_t i = 0;
   for (const void* address : addresses) {
-    dnnl_memory_set_data_handle(arguments_[i++].memory, const_cast<void*>(address));
+    dnnl_memory_set_data_handle(memories_[i++].get(), const_cast<void*>(address));
   }
   const dnnl_status_t status = dnnl_primitive_execute(
       primitive_.get(), stream.get(), static_cast<int>(arguments_.size()), arguments_.data());

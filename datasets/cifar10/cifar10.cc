@@ -1,0 +1,37 @@
+// CIFAR-10 (Krizhevsky, "Learning multiple layers of features from tiny images", technical report,
+// University of Toronto, 2009): 50,000 + 10,000 colour photographs, 32 x 32, of ten classes.
+//
+// The mean is that of the training pixels.  The deviation is the published recipes' (0.2023 ...):
+// the mean over the images of the deviation within one image; over all pixels it is 0.2470 0.2435
+// 0.2616.  Size and SHA-256 as TensorFlow Datasets records them (url_checksums/cifar10.txt).
+#include "framework/data/cifar.h"
+
+namespace dtrain {
+namespace {
+
+CifarFacts Facts() {
+  CifarFacts facts;
+  facts.name = "cifar10";
+  facts.images = {Shape{3, 32, 32}, 10, {0.4914f, 0.4822f, 0.4465f}, {0.2023f, 0.1994f, 0.2010f}};
+  facts.label_classes = {10};
+  for (const char number : {'1', '2', '3', '4', '5'}) {
+    facts.batches.push_back({std::string("data_batch_") + number + ".bin", Split::kTrain, 10000});
+  }
+  facts.batches.push_back({"test_batch.bin", Split::kTest, 10000});
+  facts.folder = "cifar-10-batches-bin";
+  facts.archive = {"cifar-10-binary.tar.gz",
+                   {"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"},
+                   "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+                   170052171};
+  return facts;
+}
+
+class Cifar10 : public CifarSource {
+ public:
+  Cifar10() : CifarSource(Facts()) {}
+};
+
+DTRAIN_DATASET("cifar10", Cifar10, "photographs of ten classes, 32 x 32 colour (binary batches)");
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,107 @@
+// CIFAR-10 itself, as far as DTRAIN_DATA has it: the original, or a copy with the same images.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "framework/core/sha256.h"
+#include "framework/data/image_set.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kPixels = 1024;  // of a channel
+
+std::vector<int> CountLabels(const LabelledImages& images, size_t begin, size_t end) {
+  std::vector<int> counts(10);
+  for (size_t i = begin; i < end; ++i) ++counts.at(images.labels[i]);
+  return counts;
+}
+
+struct Moments {
+  double mean = 0;
+  double deviation = 0;         // of all pixels
+  double deviation_inside = 0;  // within one image (by n - 1), the mean over all images
+};
+
+// Of one channel of all images, pixels being 0 to 1.
+Moments MomentsOf(const LabelledImages& images, int channel) {
+  double sum = 0, squares = 0, inside = 0;
+  const auto count = static_cast<double>(images.labels.size());
+  for (size_t i = 0; i < images.labels.size(); ++i) {
+    const uint8_t* pixels = &images.images[(3 * i + channel) * kPixels];
+    double own_sum = 0, own_squares = 0;
+    for (int p = 0; p < kPixels; ++p) {
+      own_sum += pixels[p] / 255.0;
+      own_squares += pixels[p] / 255.0 * (pixels[p] / 255.0);
+    }
+    const double own_mean = own_sum / kPixels;
+    const double own_spread = own_squares - kPixels * own_mean * own_mean;
+    inside += std::sqrt(std::max(own_spread / (kPixels - 1), 0.0));
+    sum += own_sum;
+    squares += own_squares;
+  }
+  const double mean = sum / (count * kPixels);
+  return {mean, std::sqrt(squares / (count * kPixels) - mean * mean), inside / count};
+}
+
+// SHA-256 of the first 10 records, as they stand in the file: label, pixels.
+std::string FirstRecords(const LabelledImages& images) {
+  Sha256 hash;
+  for (int i = 0; i < 10; ++i) {
+    hash.Update(&images.labels[i], 1);
+    hash.Update(&images.images[i * 3 * kPixels], 3 * kPixels);
+  }
+  return hash.HexDigest();
+}
+
+void CheckTraining(const LabelledImages& train) {
+  EXPECT_EQ(CountLabels(train, 0, 50000), std::vector<int>(10, 5000));
+  // The batches are in their order.
+  EXPECT_EQ(CountLabels(train, 0, 10000),
+            (std::vector<int>{1005, 974, 1032, 1016, 999, 937, 1030, 1001, 1025, 981}));
+  EXPECT_EQ(CountLabels(train, 40000, 50000),
+            (std::vector<int>{1014, 1014, 952, 1016, 997, 1025, 980, 977, 1003, 1022}));
+  EXPECT_EQ(FirstRecords(train),
+            "4b476a15de126c363d1a504674d81f86aa5192133c1bf6328631fa3b35d1c08f");
+  const double mean[] = {0.4914, 0.4822, 0.4465};
+  const double deviation[] = {0.2470, 0.2435, 0.2616};
+  const double inside[] = {0.2023, 0.1994, 0.2010};
+  for (int c = 0; c < 3; ++c) {
+    const Moments moments = MomentsOf(train, c);
+    EXPECT_NEAR(moments.mean, mean[c], 1e-4) << c;
+    EXPECT_NEAR(moments.deviation, deviation[c], 1e-4) << c;
+    EXPECT_NEAR(moments.deviation_inside, inside[c], 1e-4) << c;
+  }
+}
+
+// One test for all: unpacking takes a while.
+TEST(Cifar10, RealFiles) {
+  const char* data = std::getenv("DTRAIN_DATA");
+  if (data == nullptr || !std::filesystem::exists(std::filesystem::path(data) / "cifar10")) {
+    GTEST_SKIP() << "SKIPPED: DTRAIN_DATA does not name a folder with cifar10/ in it";
+  }
+  const auto source = DatasetRegistry::Get("data set", "cifar10").make();
+  const auto set = source->Load(LocateData("cifar10", data), 1);
+  ASSERT_EQ(set->size(Split::kTrain), source->size(Split::kTrain));
+  ASSERT_EQ(set->size(Split::kTest), source->size(Split::kTest));
+  const auto& images = dynamic_cast<const ImageSet&>(*set);
+  CheckTraining(images.images(Split::kTrain));
+  EXPECT_EQ(CountLabels(images.images(Split::kTest), 0, 10000), std::vector<int>(10, 1000));
+  EXPECT_EQ(FirstRecords(images.images(Split::kTest)),
+            "e0622c9cca5025701b61f6154af79866aa78505c61a8bbdf349116f26066e5c3");
+}
+
+TEST(Cifar, PublishedSizes) {
+  for (const auto& [name, classes] : {std::pair{"cifar10", 10}, std::pair{"cifar100", 100}}) {
+    const auto source = DatasetRegistry::Get("data set", name).make();
+    EXPECT_EQ(source->size(Split::kTrain), 50000);
+    EXPECT_EQ(source->size(Split::kTest), 10000);
+    EXPECT_EQ(source->classes(), classes);
+    EXPECT_EQ(source->fields()[0].sample_shape, (Shape{3, 32, 32}));
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

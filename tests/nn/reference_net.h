@@ -1,0 +1,22 @@
+// A whole net in double, from the references of its layers: the measure for a compiled one.
+#pragma once
+
+#include <vector>
+
+#include "framework/nn/graph.h"
+#include "framework/nn/layer_case.h"
+
+namespace dtrain {
+
+struct ReferenceResult {
+  double loss_sum = 0;
+  std::vector<double> gradients;   // as Graph::weights(); training only
+  std::vector<double> next_state;  // as Graph::state()
+};
+
+// `inputs` are batches for Graph::inputs(); the loss gradient is scaled by 1 / samples.
+ReferenceResult ReferenceStep(const Graph& graph, Mode mode, const std::vector<double>& weights,
+                              const std::vector<double>& state,
+                              const std::vector<RefTensor>& inputs);
+
+}  // namespace dtrain
