@@ -10,8 +10,12 @@ real messages and compute replaced by sleep (`dtrain bench exchange` under mpiru
 time (`dtrain simulate`), with the same settings and seed.  Prints one table; the last line says
 whether all predictions are within their bounds (status 1 when not):
 
-    step time (median of worker 0, and seconds in all)   10 %, for LeNet's small messages 20 %
-    mean staleness                                       10 %
+    step time (mean of all workers' steps, and seconds in all)   10 %, LeNet's small messages 20 %
+    mean staleness                                               10 %
+
+The median of worker 0's steps is shown beside them, without a bound: there are a dozen of them on the
+slow link, of two kinds (a push meets another worker's pull, or not), and the median jumps between the
+two.
 
 All ranks share this machine's cores.  What else runs on them delays the real runs, so each is
 repeated and the medians count; the load in the heading belongs to the result.  Asynchronous workers
@@ -32,7 +36,7 @@ SEED = 7
 BATCH = 840  # is shared out evenly to any number of workers here
 STALENESS_BOUND = 0.1
 STEP_BOUND = {"lenet5": 0.2, "5MB": 0.1}
-METRICS = ["p50", "seconds", "staleness"]
+METRICS = ["step", "seconds", "staleness", "p50"]
 STRATEGIES = [  # name, servers, more settings
     ("allreduce", 0, []),
     ("ps_bsp", 1, []),
@@ -137,8 +141,11 @@ def with_sets(command, settings):
 
 def metrics_of(summary):
     staleness = summary.get("staleness") or {"mean": 0}
-    return {"p50": summary["step_seconds"]["p50"], "seconds": summary["seconds"],
-            "staleness": staleness["mean"]}
+    workers = summary["workers_detail"]
+    steps = sum(worker["steps"] for worker in workers)
+    busy = sum(worker["compute_seconds"] + worker["wait_seconds"] for worker in workers)
+    return {"step": busy / steps, "seconds": summary["seconds"], "staleness": staleness["mean"],
+            "p50": summary["step_seconds"]["p50"]}
 
 
 def compare(args, cluster, ranks, profile, settings):
@@ -154,15 +161,15 @@ def compare(args, cluster, ranks, profile, settings):
 
 
 def broken_bounds(model, measured, predicted):
-    bounds = {"p50": STEP_BOUND[model], "seconds": STEP_BOUND[model], "staleness": STALENESS_BOUND}
-    return [key for key in METRICS
+    bounds = {"step": STEP_BOUND[model], "seconds": STEP_BOUND[model], "staleness": STALENESS_BOUND}
+    return [key for key in bounds
             if abs(predicted[key] - measured[key]) > bounds[key] * measured[key]]
 
 
 def print_heading():
     print(f"{'':32}" + "".join(f"{title:^29}" for title in
-                               ["step p50 s", "seconds in all", "staleness mean"]))
-    print(f"{'scenario':32}" + f"{'measured':>11}{'predicted':>11}{'ratio':>7}" * 3, flush=True)
+                               ["step mean s", "seconds in all", "staleness mean", "step p50 s"]))
+    print(f"{'scenario':32}" + f"{'measured':>11}{'predicted':>11}{'ratio':>7}" * 4, flush=True)
 
 
 def print_row(scenario, measured, predicted, broken):
