@@ -36,7 +36,7 @@ std::vector<std::vector<double>> ScenarioOptions::Trace(const RunConfig& run) co
         fmt::format("{} is of {} workers, the run has {}", trace, record.plan.workers, run.workers),
         "record a run of as many workers, or change --workers");
   }
-  return StepSecondsOf(record);
+  return RecordedStepSeconds(record);
 }
 
 void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {

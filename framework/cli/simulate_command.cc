@@ -14,6 +14,7 @@
 #include "framework/cli/command.h"
 #include "framework/cli/scenario.h"
 #include "framework/core/log.h"
+#include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/run_folder.h"
@@ -83,7 +84,7 @@ Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
 
 std::string ServersOf(const Summary& summary) {
   if (!summary.servers) return "";
-  return fmt::format(" and {} server{}", *summary.servers, *summary.servers == 1 ? "" : "s");
+  return " and " + Counted(*summary.servers, "server");
 }
 
 void Print(const Summary& summary) {

@@ -17,6 +17,10 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
   return joined;
 }
 
+std::string Counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 int EditDistance(std::string_view a, std::string_view b) {
   std::vector<int> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);

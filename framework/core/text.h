@@ -11,6 +11,9 @@ namespace dtrain {
 // "a, b, c"
 std::string Join(const std::vector<std::string>& parts, std::string_view separator = ", ");
 
+// "1 worker", "4 workers"
+std::string Counted(int64_t count, std::string_view noun);
+
 // Levenshtein distance.
 int EditDistance(std::string_view a, std::string_view b);
 

@@ -7,6 +7,7 @@
 #include "framework/core/error.h"
 #include "framework/runtime/pacing.h"
 #include "framework/runtime/rank_report.h"
+#include "framework/runtime/run_setup.h"
 #include "framework/runtime/simulated_run.h"
 #include "framework/runtime/training_step.h"
 #include "framework/sim/compute_model.h"
@@ -109,12 +110,8 @@ Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& 
   });
   summary.status = "completed";
   summary.compute = "ghost";
-  summary.strategy = config.strategy_name;
+  DescribeConfig(config, summary);
   summary.model = setup.profile.model;
-  summary.workers = setup.placement.workers;
-  if (setup.placement.servers > 0) summary.servers = setup.placement.servers;
-  summary.global_batch = config.batch;
-  summary.seed = config.seed;
   summary.steps = static_cast<double>(end.samples_applied) / static_cast<double>(config.batch);
   summary.seconds = ToSeconds(ended - begun);
   summary.samples_per_second = static_cast<double>(end.samples_applied) / summary.seconds;

@@ -8,15 +8,6 @@
 #include "framework/runtime/run_setup.h"
 
 namespace dtrain {
-namespace {
-
-// Nobody needs to know when a gradient is final: virtual time says.
-class NoSink : public GradientSink {
- public:
-  void Ready(Range) override {}
-};
-
-}  // namespace
 
 NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan)
     : seed_(config.seed), dataset_(LoadData(config)) {
@@ -52,8 +43,7 @@ StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights,
   input.global_samples = batch_->global_samples;
   input.step = batch_->step;
   input.seed = seed_;
-  NoSink sink;
-  const StepResult result = net_->Step(weights.f32(), gradients, own.state.f32(), input, &sink);
+  const StepResult result = net_->Step(weights.f32(), gradients, own.state.f32(), input, nullptr);
   return {.samples = batch_->samples,
           .loss_sum = result.loss_sum,
           .global_samples = batch_->global_samples};

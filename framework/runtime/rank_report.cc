@@ -43,6 +43,18 @@ StalenessSummary StalenessOf(const ProtocolReport& report) {
   return staleness;
 }
 
+WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report) {
+  WorkerSummary worker;
+  worker.rank = rank;
+  worker.node = node;
+  worker.steps = report.steps;
+  worker.compute_seconds = ToSeconds(report.compute);
+  worker.wait_seconds = ToSeconds(report.exchange.exposed);
+  const ProtocolReport& protocol = report.exchange.protocol;
+  if (!protocol.staleness.empty()) worker.staleness_mean = protocol.staleness_mean();
+  return worker;
+}
+
 void GatherReports(Transport& transport, const RankReport& mine, int workers, Summary& summary) {
   const std::vector<std::string> all = Gather(transport, Pack(mine));
   CommunicationSummary communication;
@@ -58,12 +70,8 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     protocol.Add(exchange.protocol);
     if (static_cast<int>(rank) >= workers) continue;
     communication.exposed_seconds = std::max(communication.exposed_seconds, wait);
-    WorkerSummary worker{static_cast<int>(rank),    reader.Text(), std::nullopt, report.steps,
-                         ToSeconds(report.compute), wait};
-    if (!exchange.protocol.staleness.empty()) {
-      worker.staleness_mean = exchange.protocol.staleness_mean();
-    }
-    summary.workers_detail.push_back(worker);
+    summary.workers_detail.push_back(
+        WorkerSummaryOf(static_cast<int>(rank), reader.Text(), report));
   }
   if (all.size() > 1) summary.communication = communication;
   if (!protocol.staleness.empty()) summary.staleness = StalenessOf(protocol);

@@ -16,6 +16,7 @@ struct RankReport {
   ExchangeStats exchange;
 };
 
+WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report);
 StalenessSummary StalenessOf(const ProtocolReport& report);
 
 // All ranks call it at rest.  On rank 0 it fills `workers_detail` (of ranks 0..workers-1), with

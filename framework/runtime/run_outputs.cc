@@ -7,20 +7,13 @@
 #include "framework/core/host.h"
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
+#include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/status_record.h"
 
 namespace dtrain {
-namespace {
-
-std::string Counted(int64_t count, const std::string& word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
-
-}  // namespace
-
 RunOutputs::RunOutputs(const RunConfig& config, bool root)
     : config_(config), root_(root), folder_(config.output) {}
 

@@ -14,7 +14,7 @@ constexpr size_t kHashBytes = 64;
 
 }  // namespace
 
-std::vector<std::vector<double>> StepSecondsOf(const RunRecord& record) {
+std::vector<std::vector<double>> RecordedStepSeconds(const RunRecord& record) {
   std::vector<std::vector<double>> seconds(static_cast<size_t>(record.plan.workers));
   for (const std::string& log : record.logs) {
     for (const Event& event : EventLog::Read(log, "record")) {

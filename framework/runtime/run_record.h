@@ -24,7 +24,7 @@ struct RunRecord {
 };
 
 // How long each worker's steps computed, in seconds, as recorded.
-std::vector<std::vector<double>> StepSecondsOf(const RunRecord& record);
+std::vector<std::vector<double>> RecordedStepSeconds(const RunRecord& record);
 
 // Throws CheckpointError with path and reason.
 void WriteRecord(const std::filesystem::path& path, const RunRecord& record);

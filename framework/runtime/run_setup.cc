@@ -95,19 +95,23 @@ Device DeviceOf(const ExecutionPlan& plan) { return {DeviceKind::kCpu, plan.thre
 
 ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state()}; }
 
+void DescribeConfig(const RunConfig& config, Summary& summary) {
+  summary.strategy = config.strategy_name;
+  summary.workers = static_cast<int>(config.workers);
+  if (config.strategy->servers() > 0) summary.servers = config.strategy->servers();
+  summary.global_batch = config.batch;
+  summary.seed = config.seed;
+}
+
 void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
                  Summary& summary) {
-  summary.strategy = config.strategy_name;
+  DescribeConfig(config, summary);
   if (plan.workers > 1 && config.strategy->servers() == 0) summary.collective = plan.collective;
-  if (config.strategy->servers() > 0) summary.servers = config.strategy->servers();
   summary.model = graph.name();
   summary.dataset = config.data.name;
   summary.device = "cpu";
   summary.precision = config.precision;
   summary.compute = "real";
-  summary.workers = plan.workers;
-  summary.global_batch = config.batch;
-  summary.seed = config.seed;
   summary.plan = PlanSummary{static_cast<int>(plan.buckets.size()), std::nullopt};
   summary.config_sha256 = config.config_sha256;
 }

@@ -39,8 +39,8 @@ std::unique_ptr<Dataset> LoadData(const RunConfig& config);
 // The gradient pieces of a graph: one a layer with parameters, in backward order.
 GradientPieces PiecesOf(const Graph& graph);
 
-// Threads by rule (ThreadsByRule) for these ranks, the first `workers` of which compute.  Collective:
-// every rank calls it and gets the same number.
+// Threads by rule (ThreadsByRule) for these ranks, the first `workers` of which compute.
+// Collective: every rank calls it and gets the same number.
 int AgreeOnThreads(Transport& transport, int workers);
 
 // The plan by rule, or from `plan: FILE`; `threads_by_rule` counts where neither names threads.
@@ -51,6 +51,9 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
 Device DeviceOf(const ExecutionPlan& plan);
 
 ModelLayout ModelLayoutOf(const Graph& graph);
+
+// What the summary says of any run, real or simulated, by its config alone.
+void DescribeConfig(const RunConfig& config, Summary& summary);
 
 // What the summary says of a run before it has run.
 void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,

@@ -127,16 +127,12 @@ Evaluation SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const flo
 
 Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   Summary summary;
+  DescribeConfig(config_, summary);
   if (graph_) DescribeRun(config_, *graph_, plan_, summary);
-  summary.strategy = config_.strategy_name;
   summary.model = setup_.profile.model;
   summary.compute = engine_ ? "numeric" : "ghost";
   summary.status = result.end.finite ? "completed" : "failed";
   summary.exit_code = static_cast<int>(result.end.finite ? ExitCode::kDone : ExitCode::kDiverged);
-  summary.workers = setup_.placement.workers;
-  if (setup_.placement.servers > 0) summary.servers = setup_.placement.servers;
-  summary.global_batch = config_.batch;
-  summary.seed = config_.seed;
   const double samples = static_cast<double>(result.end.samples_applied);
   summary.epochs = samples / static_cast<double>(setup_.rule.epoch_samples);
   summary.steps = samples / static_cast<double>(config_.batch);
@@ -149,14 +145,9 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   communication.messages = result.traffic.messages;
   for (size_t w = 0; w < result.workers.size(); ++w) {
     const SimulatedWorker& worker = result.workers[w];
-    WorkerSummary detail;
-    detail.rank = static_cast<int>(w);
-    detail.steps = worker.steps;
-    detail.compute_seconds = ToSeconds(worker.compute);
-    detail.wait_seconds = ToSeconds(worker.wait);
-    if (!worker.protocol.staleness.empty()) {
-      detail.staleness_mean = worker.protocol.staleness_mean();
-    }
+    const RankReport report{
+        worker.steps, worker.compute, {.exposed = worker.wait, .protocol = worker.protocol}};
+    const WorkerSummary detail = WorkerSummaryOf(static_cast<int>(w), "", report);
     communication.exposed_seconds = std::max(communication.exposed_seconds, detail.wait_seconds);
     summary.workers_detail.push_back(detail);
   }
@@ -182,9 +173,8 @@ std::string ReplayRecord(const RunConfig& config, const RunRecord& record) {
                      "only a run without --resume and --weights can be replayed");
   }
   SimulatedRun run(config, std::nullopt, false);
-  const std::unique_ptr<Graph> graph = std::make_unique<Graph>(ReadModel(config));
   ExecutionPlan plan = record.plan;
-  NumericEngine engine(config, *graph, plan);
+  NumericEngine engine(config, run.graph(), plan);
   ExecutionPlan here = plan;
   here.isa = IsaName(CpuIsa());
   const std::string differences = Differences(record.plan, here);
@@ -195,7 +185,7 @@ std::string ReplayRecord(const RunConfig& config, const RunRecord& record) {
   std::vector<std::vector<Event>> logs;
   for (const std::string& log : record.logs) logs.push_back(EventLog::Read(log, "record"));
   const std::vector<float> weights = Replay(setup, logs);
-  return WeightsSha256(ModelLayoutOf(*graph), weights.data(), engine.state(0));
+  return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(), engine.state(0));
 }
 
 }  // namespace dtrain

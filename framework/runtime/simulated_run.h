@@ -36,6 +36,7 @@ class SimulatedRun {
   const std::vector<std::string>& timelines() const { return timelines_; }
 
   const SimulationSetup& setup() const { return setup_; }
+  const Graph& graph() const { return *graph_; }  // of a config with a model
 
  private:
   void DescribeModel(const std::optional<ModelProfile>& profile);

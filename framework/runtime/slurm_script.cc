@@ -39,10 +39,6 @@ std::string ShellWord(const std::string& text) {
   return quoted + "'";
 }
 
-std::string Counted(int count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 // "4 workers", "4 workers and 1 server"
 std::string Ranks(const SlurmJob& job) {
   const std::string workers = Counted(job.workers, "worker");

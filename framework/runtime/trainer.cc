@@ -107,8 +107,8 @@ class Trainer {
   Accounts accounts_;
   Rest::Told told_;  // asynchronous: as far as it is logged
   Nanos timeline_origin_ = 0;
-  double loss_ = 0;     // of the last step, mean over its samples
-  double exposed_ = 0;  // of the last step: seconds that Begin and End waited
+  double loss_ = 0;    // of the last step, mean over its samples
+  Nanos exposed_ = 0;  // of the last step: what Begin and End waited
   std::optional<Evaluation> test_;
 };
 
@@ -217,8 +217,9 @@ ExitCode Trainer::Loop() {
     const Nanos asked = WallNow();
     Turn turn = exchange_->Begin(batch == nullptr ? 0 : batch->samples);
     if (!turn.rest) {
-      exposed_ = ToSeconds(WallNow() - asked);
-      if (RankTimeline* timeline = exchange_->timeline()) timeline->Waited(asked, WallNow());
+      const Nanos begun = WallNow();
+      exposed_ = begun - asked;
+      if (RankTimeline* timeline = exchange_->timeline()) timeline->Waited(asked, begun);
       TrainStep(*batch, std::move(turn));
       batch = batches->Next();
     } else if (const std::optional<ExitCode> end = AtRest(turn.state)) {
@@ -249,12 +250,12 @@ void Trainer::Account(int64_t samples, Nanos started, Nanos computed) {
     timeline->Computed(started, computed, samples);
     timeline->Exposed(computed, ended);
   }
-  const Nanos waited = FromSeconds(exposed_);
+  const Nanos step = exposed_ + ended - started;
   accounts_.compute += computed - started;
-  exposed_ += ToSeconds(ended - computed);
-  accounts_.training += waited + ended - started;
+  exposed_ += ended - computed;
+  accounts_.training += step;
   ++accounts_.steps;
-  accounts_.step_seconds.push_back(ToSeconds(waited + ended - started));
+  accounts_.step_seconds.push_back(ToSeconds(step));
 }
 
 // Where the run stands after this step: what all workers did of it, or what rank 0 has been told.
@@ -287,7 +288,8 @@ void Trainer::Log() {
       epochs - static_cast<double>(config_.batch) / static_cast<double>(rule_.epoch_samples);
   const double applied = static_cast<double>(position_.samples_applied - first_.samples_applied);
   outputs_.Step({Here(), loss_, learning_rate_.At(std::max(before, 0.0)),
-                 applied / std::max(ToSeconds(accounts_.training), 1e-9), exposed_, RunEnds()});
+                 applied / std::max(ToSeconds(accounts_.training), 1e-9), ToSeconds(exposed_),
+                 RunEnds()});
 }
 
 // What is due when nothing is in flight; an exit code when the run is over.

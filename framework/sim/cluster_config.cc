@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 namespace {
@@ -16,12 +17,8 @@ bool AreBlocks(size_t factors, int workers) {
 }
 
 std::string NoBlocks(size_t factors, const std::string& workers) {
-  return fmt::format("{} slowdown factor{} cannot be shared out to {}", factors,
-                     factors == 1 ? "" : "s", workers);
-}
-
-std::string Counted(int workers) {
-  return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s");
+  return fmt::format("{} cannot be shared out to {}",
+                     Counted(static_cast<int64_t>(factors), "slowdown factor"), workers);
 }
 
 void ReadRateAndLatency(Reader& reader, LinkModel& link) {
@@ -78,7 +75,8 @@ void ReadSlowdown(Reader& reader, int workers, ClusterConfig& cluster) {
   if (factors == 0) {
     reader.Mistake("slowdown", "slowdown names no factor", kSlowdownHint);
   } else if (reader.Has("workers") && !AreBlocks(factors, workers)) {
-    const std::string them = fmt::format("{} ({})", Counted(workers), reader.Line("workers"));
+    const std::string them =
+        fmt::format("{} ({})", Counted(workers, "worker"), reader.Line("workers"));
     reader.Mistake("slowdown", NoBlocks(factors, them), kSlowdownHint);
   }
 }
@@ -87,7 +85,7 @@ void ReadSlowdown(Reader& reader, int workers, ClusterConfig& cluster) {
 
 std::vector<double> ClusterConfig::SlowdownOf(int workers) const {
   if (!AreBlocks(slowdown.size(), workers)) {
-    throw ConfigError(NoBlocks(slowdown.size(), Counted(workers)), kSlowdownHint);
+    throw ConfigError(NoBlocks(slowdown.size(), Counted(workers, "worker")), kSlowdownHint);
   }
   const size_t block = workers / slowdown.size();
   std::vector<double> factors;

@@ -97,18 +97,10 @@ void Replayer::AddActor(ActorId actor) {
   Part& part = parts_.emplace_back();
   part.mail = std::make_unique<HeldMail>(boxes_);
   boxes_.push_back(part.mail.get());
-  DriverOptions options;
-  options.solver = setup_.solver;
-  options.epochs = setup_.epochs;
-  options.epoch_samples = setup_.rule.epoch_samples;
-  options.placement = placement_;
-  options.rank = actor;
   part.driver = std::make_unique<Driver>(
-      *setup_.layout, options,
+      *setup_.layout, setup_.Options(placement_, actor),
       Driver::Seams{.mail = part.mail.get(), .clock = &clock_, .pools = &pools_});
-  const ActorSetup actors{setup_.placement, setup_.layout->size(), setup_.buckets,
-                          setup_.solver.clip_norm > 0};
-  part.driver->AddActor(actor, setup_.strategy->MakeActor(actor, actors));
+  part.driver->AddActor(actor, setup_.strategy->MakeActor(actor, setup_.Actors()));
   part.driver->Restore(initial_, {});
 }
 
@@ -123,11 +115,7 @@ std::vector<float> Replayer::Run() {
                                [](const Part& part) { return part.next == part.events.size(); });
   if (!all) throw CheckpointError("the record does not fit its run: " + WhereItStopped());
   std::vector<float> weights(static_cast<size_t>(setup_.layout->size()));
-  for (Part& part : parts_) {
-    for (const Driver::Master& master : part.driver->Masters()) {
-      std::copy_n(master.weights.f32(), master.range.size(), weights.begin() + master.range.begin);
-    }
-  }
+  for (Part& part : parts_) part.driver->CopyMasters(weights.data());
   return weights;
 }
 

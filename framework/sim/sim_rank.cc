@@ -30,26 +30,17 @@ SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
       clock_(events),
       mail_(std::move(mail)),
       collective_(std::move(collective)) {
-  DriverOptions options;
-  options.solver = setup.solver;
-  options.epochs = setup.epochs;
-  options.epoch_samples = setup.rule.epoch_samples;
-  options.placement = setup.placement;
-  options.rank = rank;
-  options.ghost = setup.source == nullptr;
   if (setup.timeline) {
     timeline_ = std::make_unique<RankTimeline>(kTimelineEvents / setup.placement.ranks());
   }
-  driver_ = std::make_unique<Driver>(*setup.layout, options,
+  driver_ = std::make_unique<Driver>(*setup.layout, setup.Options(setup.placement, rank),
                                      Driver::Seams{.mail = mail_.get(),
                                                    .collective = collective_.get(),
                                                    .clock = &clock_,
                                                    .pools = pools,
                                                    .timeline = timeline_.get()});
-  const ActorSetup actors{setup.placement, setup.layout->size(), setup.buckets,
-                          setup.solver.clip_norm > 0};
   for (const ActorId id : setup.placement.ActorsOf(rank)) {
-    driver_->AddActor(id, setup.strategy->MakeActor(id, actors));
+    driver_->AddActor(id, setup.strategy->MakeActor(id, setup.Actors()));
   }
   driver_->Restore(initial, {});
   rest_ =
@@ -57,8 +48,7 @@ SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
                                                      .synchronous = setup.strategy->synchronous(),
                                                      .placement = setup.placement,
                                                      .rank = rank});
-  driver_->OnService(
-      [this](const Letter& letter) { rest_->OnMessage(letter.from_rank, letter.message); });
+  driver_->OnService([this](const Letter& letter) { rest_->OnMessage(letter.message); });
   if (driver_->HasWorker()) BeginStep();
   Wake();
 }
@@ -74,8 +64,8 @@ void SimRank::Look() {
   look_scheduled_ = false;
   while (!rest_->reached()) {
     const int64_t written = driver_->bytes_written();
-    if (!driver_->Progress() && !StepMoved()) break;
-    StepMoved();
+    const bool progressed = driver_->Progress();
+    if (!StepMoved() && !progressed) break;
     const Nanos cost = compute_.VectorTime(driver_->bytes_written() - written);
     if (cost == 0) continue;
     busy_until_ = events_.now() + cost;

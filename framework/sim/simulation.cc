@@ -24,6 +24,21 @@ Planner PlannerOf(const std::string& collective) {
 
 }  // namespace
 
+DriverOptions SimulationSetup::Options(const Placement& where, Rank rank) const {
+  DriverOptions options;
+  options.solver = solver;
+  options.epochs = epochs;
+  options.epoch_samples = rule.epoch_samples;
+  options.placement = where;
+  options.rank = rank;
+  options.ghost = source == nullptr;
+  return options;
+}
+
+ActorSetup SimulationSetup::Actors() const {
+  return {placement, layout->size(), buckets, solver.clip_norm > 0};
+}
+
 struct Simulation::World {
   explicit World(const SimulationSetup& given);
 
@@ -92,11 +107,7 @@ void Simulation::World::CallAtRest() {
 std::vector<float> Simulation::World::Weights() {
   if (setup.source == nullptr) return {};
   std::vector<float> weights(static_cast<size_t>(setup.layout->size()));
-  for (const auto& rank : ranks) {
-    for (const Driver::Master& master : rank->driver().Masters()) {
-      std::copy_n(master.weights.f32(), master.range.size(), weights.begin() + master.range.begin);
-    }
-  }
+  for (const auto& rank : ranks) rank->driver().CopyMasters(weights.data());
   return weights;
 }
 

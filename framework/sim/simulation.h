@@ -43,6 +43,10 @@ struct SimulationSetup {
   GradientSource* source = nullptr;
   std::span<const float> weights;
 
+  // What the drivers and actors of such a run are made from.
+  DriverOptions Options(const Placement& where, Rank rank) const;
+  ActorSetup Actors() const;
+
   // At every rest, the last one too, with the model's weights (null in a ghost run).
   std::function<void(const RestState&, Nanos, const float* weights)> at_rest;
 };

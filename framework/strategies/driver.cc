@@ -266,6 +266,12 @@ std::vector<Driver::Master> Driver::Masters() {
   return masters;
 }
 
+void Driver::CopyMasters(float* arena) {
+  for (const Master& master : Masters()) {
+    std::copy_n(master.weights.f32(), master.range.size(), arena + master.range.begin);
+  }
+}
+
 Collective::Traffic Driver::traffic() const {
   Collective::Traffic total = mail_ == nullptr ? Collective::Traffic{} : mail_->traffic();
   if (collective_ == nullptr) return total;

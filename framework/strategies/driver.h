@@ -117,6 +117,8 @@ class Driver {
     std::vector<float*> solver_state;  // in the solver's StateNames() order, of `range`
   };
   std::vector<Master> Masters();
+  // Copies their weights to where they belong in an arena of the whole model.
+  void CopyMasters(float* arena);
   int solver_vectors() const {
     return static_cast<int>(options_.solver.solver->StateNames().size());
   }

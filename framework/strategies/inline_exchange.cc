@@ -7,7 +7,7 @@ namespace dtrain {
 InlineExchange::InlineExchange(const RankSetup& setup, Transport& transport)
     : transport_(transport), parts_(setup, transport) {
   parts_.driver->OnService(
-      [this](const Letter& letter) { parts_.rest->OnMessage(letter.from_rank, letter.message); });
+      [this](const Letter& letter) { parts_.rest->OnMessage(letter.message); });
 }
 
 Turn InlineExchange::Begin(int64_t samples) {

@@ -43,7 +43,7 @@ struct Count {
   }
 };
 
-struct Counted {
+struct MessageCount {
   static constexpr int kKind = 105;
   int64_t round = 0, sent = 0, received = 0, idle = 0, finite = 1;
   template <class F>
@@ -154,43 +154,39 @@ void Rest::Leave() {
   driver_.Withhold(false);
 }
 
-bool Rest::OnMessage(Rank, const Message& message) {
+void Rest::OnMessage(const Message& message) {
   switch (message.kind) {
     case Started::kKind:
-      KeepStarted(message);
-      return true;
+      return KeepStarted(message);
     case Withhold::kKind:
       if (driver_.HasWorker()) Withdraw();
-      return true;
+      return;
     case Withheld::kKind:
-      KeepWithheld(message);
-      return true;
+      return KeepWithheld(message);
     case Count::kKind:
-      AnswerCount(message);
-      return true;
-    case Counted::kKind:
-      KeepCounted(message);
-      return true;
+      return AnswerCount(message);
+    case MessageCount::kKind:
+      return KeepCounted(message);
     case AllQuiet::kKind: {
       const auto quiet = Unpack<AllQuiet>(message);
       driver_.TellQuiet({quiet.samples_applied, quiet.last != 0});
-      return true;
+      return;
     }
     case AtRest::kKind: {
       const auto rest = Unpack<AtRest>(message);
       driver_.Withhold(true);
       Reach({rest.samples_applied, rest.stop != 0, rest.finite != 0});
-      return true;
+      return;
     }
     case Tell::kKind: {
       const auto tell = Unpack<Tell>(message);
       told_.samples_applied = tell.samples_applied;
       told_.samples += tell.samples;
       told_.loss_sum += tell.loss_sum;
-      return true;
+      return;
     }
     default:
-      return false;
+      return;
   }
 }
 
@@ -198,7 +194,7 @@ bool Rest::OnMessage(Rank, const Message& message) {
 void Rest::AnswerCount(const Message& message) {
   driver_.HoldTimers(true);
   // The two counts are read together: a letter that is being handled has been received.
-  driver_.SendService(keeper_rank_, Pack(Counted{Unpack<Count>(message).round,
+  driver_.SendService(keeper_rank_, Pack(MessageCount{Unpack<Count>(message).round,
                                                  driver_.letters_sent(), driver_.letters_received(),
                                                  !driver_.HasOperation(), driver_.finite()}));
 }
@@ -258,7 +254,7 @@ void Rest::StartCount() {
 }
 
 void Rest::KeepCounted(const Message& message) {
-  const auto counted = Unpack<Counted>(message);
+  const auto counted = Unpack<MessageCount>(message);
   DT_CHECK(counted.round == keeper_.round) << counted.round << " instead of " << keeper_.round;
   keeper_.sent += counted.sent;
   keeper_.received += counted.received;

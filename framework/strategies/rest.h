@@ -51,8 +51,8 @@ class Rest {
   void StepStarts(int64_t samples);
   void StepEnded(const StepOutcome& outcome);
 
-  // True when the message was one of rest's.
-  bool OnMessage(Rank from, const Message& message);
+  // One of rest's own messages.
+  void OnMessage(const Message& message);
 
   bool reached() const { return reached_; }
   const RestState& state() const { return state_; }

@@ -309,7 +309,7 @@ void ThreadedExchange::OnService(const Letter& letter) {
     states_[letter.from_rank] = std::string(state.text.begin(), state.text.end());
     if (state.computing != 0) states_[letter.from_rank] += kComputing;
   } else {
-    parts_->rest->OnMessage(letter.from_rank, letter.message);
+    parts_->rest->OnMessage(letter.message);
   }
 }
 

@@ -4,16 +4,6 @@
 
 namespace dtrain {
 
-std::unique_ptr<Strategy> MakeStrategy(const std::string& section) {
-  config::Document document = config::Document::FromText("strategy: " + section, "run.yaml");
-  config::Reader reader = document.root().Section("strategy");
-  const std::string name = reader.String("name", "");
-  std::unique_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", name).make();
-  strategy->Configure(reader);
-  document.Finish();
-  return strategy;
-}
-
 ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size) {
   return {.placement = {workers, strategy.servers(), strategy.colocated()},
           .size = size,

@@ -1,4 +1,4 @@
-// Strategies and actors as a config would make them.
+// Actors as a config would make them.
 #pragma once
 
 #include <memory>
@@ -6,12 +6,9 @@
 #include <vector>
 
 #include "framework/strategies/strategy.h"
+#include "tests/support/strategy_text.h"
 
 namespace dtrain {
-
-// `section` is the config's `strategy`, as in "{name: ps_ssp, staleness: 1}".  Throws ConfigError
-// with all its mistakes.
-std::unique_ptr<Strategy> MakeStrategy(const std::string& section);
 
 ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size);
 

@@ -10,6 +10,7 @@
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/strategies/threaded_exchange.h"
+#include "tests/support/strategy_text.h"
 
 namespace dtrain {
 namespace {
@@ -34,16 +35,8 @@ class Gradients : public GradientSource {
 
 struct Recorded {
   explicit Recorded(const std::string& name, const std::string& keys) {
-    config::Document document =
-        config::Document::FromText("{strategy: {name: " + name + ", " + keys +
-                                       "}, solver: {name: sgd, lr: 0.05, momentum: 0.9}}",
-                                   "test");
-    config::Reader reader = document.root().Section("strategy");
-    reader.String("name", "");
-    strategy = StrategyRegistry::Get("strategy", name).make();
-    strategy->Configure(reader);
-    setup.solver = ReadSolverConfig(document.root().Section("solver"));
-    document.Finish();
+    strategy = MakeStrategy(name, keys);
+    setup.solver = MakeSolver("{name: sgd, lr: 0.05, momentum: 0.9}");
     setup.layout = &kLayout;
     setup.strategy = strategy.get();
     setup.placement = {kWorkers, strategy->servers(), strategy->colocated()};

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/config/reader.h"
 #include "framework/sim/simulation.h"
+#include "tests/support/strategy_text.h"
 
 namespace dtrain {
 
@@ -16,16 +16,8 @@ inline const ArenaLayout kLayout{
 
 struct Scenario {
   explicit Scenario(const std::string& name, int workers, const std::string& keys = "") {
-    config::Document document =
-        config::Document::FromText("{strategy: {name: " + name + ", " + keys +
-                                       "}, solver: {name: sgd, lr: 0.1, momentum: 0.9}}",
-                                   "test");
-    config::Reader reader = document.root().Section("strategy");
-    reader.String("name", "");
-    strategy = StrategyRegistry::Get("strategy", name).make();
-    strategy->Configure(reader);
-    setup.solver = ReadSolverConfig(document.root().Section("solver"));
-    document.Finish();
+    strategy = MakeStrategy(name, keys);
+    setup.solver = MakeSolver("{name: sgd, lr: 0.1, momentum: 0.9}");
     setup.layout = &kLayout;
     setup.strategy = strategy.get();
     setup.placement = {workers, strategy->servers(), strategy->colocated()};

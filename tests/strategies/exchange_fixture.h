@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "framework/config/reader.h"
 #include "framework/core/random.h"
 #include "framework/strategies/exchange.h"
 #include "framework/strategies/rank_parts.h"
+#include "tests/support/strategy_text.h"
 
 namespace dtrain {
 
@@ -24,13 +24,8 @@ inline const ArenaLayout kLayout{{{"fc.weight", {700}, {0, 700}, true},
                                   {"embedding.weight", {297'000}, {3000, 300'000}, true}}};
 
 inline SolverConfig Sgd(double clip_norm = 0) {
-  config::Document document = config::Document::FromText(
-      "solver: {name: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.001, clip_norm: " +
-          std::to_string(clip_norm) + "}",
-      "test");
-  SolverConfig solver = ReadSolverConfig(document.root().Section("solver"));
-  document.Finish();
-  return solver;
+  return MakeSolver("{name: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.001, clip_norm: " +
+                    std::to_string(clip_norm) + "}");
 }
 
 inline float Gradient(int rank, int step, int64_t i) {

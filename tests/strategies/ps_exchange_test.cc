@@ -12,20 +12,10 @@
 #include "framework/strategies/strategy.h"
 #include "framework/strategies/threaded_exchange.h"
 #include "tests/strategies/exchange_fixture.h"
+#include "tests/support/strategy_text.h"
 
 namespace dtrain {
 namespace {
-
-std::unique_ptr<Strategy> MakeStrategy(const std::string& name, const std::string& keys = "") {
-  config::Document document =
-      config::Document::FromText("strategy: {name: " + name + ", " + keys + "}", "test");
-  config::Reader reader = document.root().Section("strategy");
-  reader.String("name", "");
-  std::unique_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", name).make();
-  strategy->Configure(reader);
-  document.Finish();
-  return strategy;
-}
 
 Placement PlacementFor(const Strategy& strategy, int workers) {
   return {workers, strategy.servers(), strategy.colocated()};
@@ -136,7 +126,7 @@ TEST(PsExchange, ARunGoesOnAfterARest) {
 
 TEST(PsExchange, AStopWishOfOneWorkerBringsAllToRest) {
   for (const char* name : {"ps_bsp", "ps_asp"}) {
-    const auto strategy = MakeStrategy(name);
+    const auto strategy = MakeStrategy(name, "");
     RunRanks(*strategy, 2, kEpoch, [](Exchange& exchange, Rank rank, bool worker) {
       for (int step = 0;; ++step) {
         const Turn turn = exchange.Begin(10);
@@ -175,7 +165,7 @@ TEST(PsExchange, ANaNInAServersUpdateBringsAllToRest) {
 
 // The servers apply the last pushes after the workers have said that they are done.
 TEST(PsExchange, ANaNInTheLastPushIsNoGoodEnd) {
-  const auto strategy = MakeStrategy("ps_asp");
+  const auto strategy = MakeStrategy("ps_asp", "");
   RunRanks(*strategy, 2, 20, [](Exchange& exchange, Rank, bool) {
     for (;;) {
       const Turn turn = exchange.Begin(10);
@@ -205,7 +195,7 @@ TEST(PsExchange, ASlowStepIsNoStall) {
 }
 
 TEST(PsExchange, AServerThatNeverAnswersIsNamed) {
-  const auto strategy = MakeStrategy("ps_asp");
+  const auto strategy = MakeStrategy("ps_asp", "");
   std::string message;
   const auto run = [&] {
     LocalWorld::Run(2, [&](Transport& transport) {
