@@ -158,6 +158,7 @@ void AddBenchCommand(CLI::App& app, Invocation& invocation) {
   });
   link->add_option("--workers", options->workers, "ranks to start")->capture_default_str()->check(CLI::Range(2, 1024));
   link->add_flag_callback("--fit-only", [options] { options->link.sizes_bytes.clear(); }, "rate, bucket and latency without the table of message sizes");
+  link->add_flag("--incast", options->link.incast, "how unevenly messages to one rank share its card");
   CLI::App* exchange = AddCommand(*bench, invocation, "exchange", "a strategy over real ranks, compute replaced by sleep: beside dtrain simulate", [=, &invocation] {
     return BenchExchange(*options, invocation);
   });

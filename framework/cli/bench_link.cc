@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/link_fit.h"
+#include "framework/cli/link_shares.h"
 #include "framework/cli/link_stream.h"
 #include "framework/comm/backoff.h"
 #include "framework/core/error.h"
@@ -14,6 +15,8 @@ namespace dtrain {
 namespace {
 
 constexpr int kFitStreams = 5;
+constexpr int64_t kIncastBytes = 4 << 20;
+constexpr int kIncastMessages = 8;  // of each sender
 
 int SamplesFor(int64_t bytes, int asked) {
   return asked > 0 ? asked : static_cast<int>(std::clamp<int64_t>((64 << 20) / bytes, 11, 201));
@@ -94,12 +97,30 @@ void MeasureFit(Transport& transport, Rank peer, double seconds, std::ostream& o
   out << line.dump() << std::endl;
 }
 
+int BenchIncast(Transport& transport, std::ostream& out) {
+  if (transport.size() < 3) {
+    throw UsageError("bench link --incast needs at least 3 ranks, here are 2", "try --workers 3");
+  }
+  const auto passages = TimeIncast(transport, kIncastBytes, kIncastMessages);
+  if (transport.rank() != 0) return 0;
+  const nlohmann::ordered_json line = {{"bench", "link_incast"},
+                                       {"transport", transport.name()},
+                                       {"ranks", transport.size()},
+                                       {"bytes", kIncastBytes},
+                                       {"messages", passages.size()},
+                                       {"seconds", passages.back().end},
+                                       {"share_deviation", ShareDeviationOf(passages)}};
+  out << line.dump() << std::endl;
+  return 0;
+}
+
 }  // namespace
 
 int BenchLink(Transport& transport, const BenchLinkOptions& options, std::ostream& out) {
   if (transport.size() < 2) {
     throw UsageError("bench link needs at least 2 ranks, here is 1", "try --workers 2");
   }
+  if (options.incast) return BenchIncast(transport, out);
   int64_t most = 0;
   for (const int64_t bytes : options.sizes_bytes) most = std::max(most, bytes);
   const Buffer buffer(static_cast<size_t>(most));

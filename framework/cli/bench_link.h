@@ -12,6 +12,11 @@
 //
 //   {"bench":"link_fit","transport":"mpi","from":0,"to":1,"same_node":false,"latency_us":9.4,
 //    "bandwidth_gbit_s":0.957,"bucket_bytes":221000,"line_gbit_s":48}
+//
+// With `incast` there is one line instead, about all ranks together (link_shares.h):
+//
+//   {"bench":"link_incast","transport":"mpi","ranks":8,"bytes":4194304,"messages":56,
+//    "seconds":24.1,"share_deviation":0.55}
 #pragma once
 
 #include <cstdint>
@@ -27,10 +32,11 @@ struct BenchLinkOptions {
                                       64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
   int samples = 0;           // 0: by rule, fewer for large sizes
   double fit_seconds = 0.5;  // a stream lasts at least so long: a larger bucket is not seen
+  bool incast = false;
 };
 
 // All ranks call it with the same options; ranks that are not measured wait in a barrier.  Returns
-// 0. Throws UsageError when there is only one rank.
+// 0. Throws UsageError when there is only one rank, or with `incast` only two.
 int BenchLink(Transport& transport, const BenchLinkOptions& options, std::ostream& out);
 
 }  // namespace dtrain

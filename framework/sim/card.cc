@@ -9,9 +9,9 @@ namespace dtrain {
 Card::Card(EventQueue& events, const LinkModel& link, Listener listener)
     : events_(events), rate_(link), listener_(std::move(listener)) {}
 
-void Card::Add(Flow flow, MessageId id, int64_t bytes) {
+void Card::Add(Flow flow, MessageId id, int64_t bytes, double weight) {
   AdvanceTo(static_cast<double>(events_.now()));
-  const Place place = Store({flow, id, kNone, static_cast<double>(bytes)});
+  const Place place = Store({flow, id, kNone, static_cast<double>(bytes), weight});
   const auto [tail, is_first] = tails_.try_emplace(flow, place);
   if (is_first) {
     Begin(place);
@@ -44,7 +44,7 @@ void Card::AdvanceWithin(double now) {
   double bytes = 0;
   if (!fronts_.empty()) {
     bytes = rate_.BytesIn(ns);
-    served_ += bytes / static_cast<double>(fronts_.size());
+    served_ += bytes / weights_;
     busy_ += ns;
   }
   rate_.Pass(bytes, ns);
@@ -53,13 +53,14 @@ void Card::AdvanceWithin(double now) {
 
 void Card::FinishFront(double when) {
   const Front front = fronts_.top();
-  const double bytes = (front.end - served_) * static_cast<double>(fronts_.size());
+  const double bytes = (front.end - served_) * weights_;
   rate_.Pass(bytes, when - last_);
   busy_ += when - last_;
   last_ = when;
   served_ = front.end;
   fronts_.pop();
   const Queued done = queued_[front.place];
+  weights_ = fronts_.empty() ? 0 : weights_ - done.weight;  // no rounding errors gather
   free_.push_back(front.place);
   passed_.push_back(done.id);
   if (done.next != kNone) {
@@ -70,7 +71,9 @@ void Card::FinishFront(double when) {
 }
 
 void Card::Begin(Place place) {
-  fronts_.push({served_ + queued_[place].bytes, begun_++, place});
+  const Queued& message = queued_[place];
+  fronts_.push({served_ + message.bytes / message.weight, begun_++, place});
+  weights_ += message.weight;
   listener_.begun(queued_[place].id);
 }
 
@@ -86,7 +89,7 @@ Card::Place Card::Store(const Queued& queued) {
 }
 
 double Card::NextEnd() const {
-  const double bytes = (fronts_.top().end - served_) * static_cast<double>(fronts_.size());
+  const double bytes = (fronts_.top().end - served_) * weights_;
   return last_ + std::max(0.0, rate_.TimeFor(std::max(0.0, bytes)));
 }
 

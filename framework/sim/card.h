@@ -1,11 +1,12 @@
 // Card: one direction of a network card, shared by the flows that have messages queued there.
 //
-// Each flow's messages pass one after the other; all flows that have some share the rate evenly
-// (processor sharing).  A single flow for everything is a first-come first-served queue.  An event
-// costs O(log flows): served(t), the bytes that a flow which was there all the time has passed,
-// grows at rate / flows, so a message that begins at served = v ends at served = v + bytes, however
-// many flows come and go meanwhile.  (Parekh and Gallager, "A generalized processor sharing
-// approach to flow control", IEEE/ACM ToN 1993, section III: virtual time.)
+// Each flow's messages pass one after the other; all flows that have some share the rate by the
+// weights of their first messages (processor sharing).  A single flow for everything is a
+// first-come first-served queue.  An event costs O(log flows): served(t), the bytes that a weight
+// of one which was there all the time has passed, grows at rate / weights, so a message that begins
+// at served = v ends at served = v + bytes / weight, however many flows come and go meanwhile.
+// (Parekh and Gallager, "A generalized processor sharing approach to flow control", IEEE/ACM ToN
+// 1993, section III: virtual time.)
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ class Card {
   Card& operator=(const Card&) = delete;
 
   // Queues a message behind those of its flow.
-  void Add(Flow flow, MessageId id, int64_t bytes);
+  void Add(Flow flow, MessageId id, int64_t bytes, double weight = 1);
 
   Nanos busy() const;  // time with a message there, until now
 
@@ -46,6 +47,7 @@ class Card {
     MessageId id;
     Place next;  // of the same flow
     double bytes;
+    double weight;
   };
   struct Front {  // the message of a flow that is passing
     double end;   // as served_
@@ -73,6 +75,7 @@ class Card {
   double last_ = 0;  // until when everything below is accounted for
   double busy_ = 0;
   double served_ = 0;
+  double weights_ = 0;  // of the fronts
   int64_t begun_ = 0;
   std::priority_queue<Front, std::vector<Front>, std::greater<>> fronts_;
   std::unordered_map<Flow, Place> tails_;  // of each flow that is there

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "framework/sim/stream_share.h"
+
 namespace dtrain {
 namespace {
 
@@ -11,9 +13,11 @@ Nanos FromMicros(double micros) { return std::llround(micros * 1e3); }
 
 }  // namespace
 
-Network::Network(EventQueue& events, const NetworkModel& model, int ranks, std::vector<int> node_of)
+Network::Network(EventQueue& events, const NetworkModel& model, int ranks, std::vector<int> node_of,
+                 uint64_t seed)
     : events_(events),
       model_(model),
+      seed_(seed),
       latency_(FromMicros(model.between_nodes.latency_us)),
       latency_inside_(FromMicros(model.inside_node.latency_us)),
       overhead_(FromMicros(model.message_overhead_us)),
@@ -46,7 +50,8 @@ void Network::Send(Rank from, Rank to, int64_t bytes, Task delivered, Task sent)
   traffic_[from].bytes_sent += bytes;
   traffic_[from].messages_sent += 1;
   in_flight_ += 1;
-  const Id id = Store({from, to, bytes, -1, false, std::move(delivered), std::move(sent)});
+  const Id id = Store(
+      {from, to, bytes, NextShare(from, to), -1, false, std::move(delivered), std::move(sent)});
   const Nanos start = ProcessorDone(from);
   if (start > events_.now()) {
     events_.At(start, [this, id] { Depart(id); });
@@ -66,6 +71,13 @@ Network::Id Network::Store(Transfer transfer) {
   return id;
 }
 
+// The weight of the next message of a pair.
+double Network::NextShare(Rank from, Rank to) {
+  if (model_.share_deviation == 0 || model_.queue != NetworkModel::Queue::kFair) return 1;
+  const Card::Flow pair = (static_cast<Card::Flow>(from) << 32) | static_cast<Card::Flow>(to);
+  return StreamShare(model_.share_deviation, seed_, from, to, messages_of_[pair]++);
+}
+
 // When the rank's processor, busy with one message at a time, has dealt with one more.
 Nanos Network::ProcessorDone(Rank rank) {
   if (overhead_ == 0) return events_.now();
@@ -82,7 +94,7 @@ void Network::Depart(Id id) {
   const int node = node_of_[transfer.from];
   if (node == node_of_[transfer.to]) return CopyInside(id);
   const bool fair = model_.queue == NetworkModel::Queue::kFair;
-  outgoing_[node].Add(fair ? FlowOf(transfer) : 0, id, transfer.bytes);
+  outgoing_[node].Add(fair ? FlowOf(transfer) : 0, id, transfer.bytes, transfer.share);
 }
 
 void Network::CopyInside(Id id) {
@@ -99,7 +111,8 @@ void Network::OnBegun(Id id) {
   events_.After(latency_, [this, id] {
     const Transfer& transfer = transfers_[id];
     const bool fair = model_.queue == NetworkModel::Queue::kFair;
-    incoming_[node_of_[transfer.to]].Add(fair ? FlowOf(transfer) : 0, id, transfer.bytes);
+    incoming_[node_of_[transfer.to]].Add(fair ? FlowOf(transfer) : 0, id, transfer.bytes,
+                                         transfer.share);
   });
 }
 

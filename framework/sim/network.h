@@ -27,7 +27,9 @@ namespace dtrain {
 class Network {
  public:
   // `node_of`: the node of each rank, counted from 0; empty: rank / model.per_node.
-  Network(EventQueue& events, const NetworkModel& model, int ranks, std::vector<int> node_of = {});
+  // `seed`: of the messages' shares.
+  Network(EventQueue& events, const NetworkModel& model, int ranks, std::vector<int> node_of = {},
+          uint64_t seed = 0);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
@@ -56,6 +58,7 @@ class Network {
     Rank from;
     Rank to;
     int64_t bytes;
+    double share;  // weight at the cards
     Nanos left;    // when the last byte passed the outgoing card; -1: not yet
     bool arrived;  // the incoming card is through
     Task delivered;
@@ -64,6 +67,7 @@ class Network {
 
   void AddCards(const LinkModel& link);
   Id Store(Transfer transfer);
+  double NextShare(Rank from, Rank to);
   Nanos ProcessorDone(Rank rank);
   Card::Flow FlowOf(const Transfer& transfer) const;
   void Depart(Id id);
@@ -76,14 +80,16 @@ class Network {
 
   EventQueue& events_;
   NetworkModel model_;
+  uint64_t seed_;
   Nanos latency_;
   Nanos latency_inside_;
   Nanos overhead_;
   std::vector<int> node_of_;
   std::deque<Card> outgoing_;  // by node; cards stay where they are
   std::deque<Card> incoming_;
-  std::vector<Nanos> processor_free_;                   // by rank
-  std::unordered_map<Card::Flow, double> copies_free_;  // by pair of a node: when the last is done
+  std::vector<Nanos> processor_free_;                    // by rank
+  std::unordered_map<Card::Flow, double> copies_free_;   // by pair of a node: when the last is done
+  std::unordered_map<Card::Flow, int64_t> messages_of_;  // by pair of ranks, where shares differ
   std::vector<Transfer> transfers_;
   std::vector<Id> free_;
   std::vector<Traffic> traffic_;

@@ -23,13 +23,14 @@ struct LinkModel {
 struct NetworkModel {
   enum class Queue {
     kFifo,  // one message at a time, in the order of arrival at the card
-    kFair,  // all pairs of ranks that have messages there share the card evenly, as TCP streams do
+    kFair,  // all pairs of ranks that have messages there share the card, as TCP streams do
   };
 
   LinkModel between_nodes;
   LinkModel inside_node{.bandwidth_gbit_s = 80, .latency_us = 1};  // bucket and line do not count
   int per_node = 1;                                                // ranks
   Queue queue = Queue::kFair;
+  double share_deviation = 0;      // relative, of a message's share (stream_share.h); kFair only
   double message_overhead_us = 0;  // processor time of a rank for each message, at both ends
 
   friend bool operator==(const NetworkModel&, const NetworkModel&) = default;

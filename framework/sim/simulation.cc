@@ -62,7 +62,7 @@ struct Simulation::World {
 
 Simulation::World::World(const SimulationSetup& given)
     : setup(given),
-      network(events, setup.cluster.network, setup.placement.ranks()),
+      network(events, setup.cluster.network, setup.placement.ranks(), {}, setup.seed),
       compute(setup.cluster, setup.profile, setup.placement.workers, setup.seed) {
   if (!setup.trace.empty()) compute.UseTrace(setup.trace);
   const int size = setup.placement.ranks();

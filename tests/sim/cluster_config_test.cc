@@ -53,7 +53,8 @@ TEST(ClusterConfig, EveryKeyIsRead) {
       "{workers: 8, per_node: 4, step_seconds: 0.2, slowdown: [1, 1.3, 1.6, 2], jitter: 0.1, "
       "pauses: {probability: 0.01, seconds: 3}, gflops: 50, memory_gbyte_s: 4, "
       "network: {bandwidth_gbit_s: 1, latency_us: 30, bucket_bytes: 1000, line_gbit_s: 40, "
-      "queue: fifo, message_overhead_us: 5, inside: {bandwidth_gbit_s: 60, latency_us: 0.5}}}");
+      "queue: fifo, share_deviation: 0.3, message_overhead_us: 5, inside: {bandwidth_gbit_s: 60, "
+      "latency_us: 0.5}}}");
   EXPECT_EQ(cluster.per_node(), 4);
   EXPECT_EQ(cluster.step_seconds, 0.2);
   EXPECT_THAT(cluster.slowdown, ElementsAre(1, 1.3, 1.6, 2));
@@ -68,7 +69,9 @@ TEST(ClusterConfig, EveryKeyIsRead) {
                                                 .line_gbit_s = 40},
                               .inside_node = {.bandwidth_gbit_s = 60, .latency_us = 0.5},
                               .per_node = 4,
+
                               .queue = NetworkModel::Queue::kFifo,
+                              .share_deviation = 0.3,
                               .message_overhead_us = 5};
   EXPECT_EQ(cluster.network, expected);
 }

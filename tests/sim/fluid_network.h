@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <vector>
 
+#include "framework/sim/stream_share.h"
 #include "tests/sim/sim_network.h"
 
 namespace dtrain {
@@ -17,8 +19,9 @@ class FluidNetwork {
     for (const NotedMessage& noted : messages) {
       const auto bytes = static_cast<double>(noted.bytes);
       const auto start = static_cast<double>(noted.start);
-      messages_.push_back({noted.from, noted.to, {start, bytes}, {kNever, bytes}});
+      messages_.push_back({noted.from, noted.to, 1, {start, bytes}, {kNever, bytes}});
     }
+    Weigh();
     outgoing_.assign(kRanks, {static_cast<double>(model.between_nodes.bucket_bytes)});
     incoming_ = outgoing_;
   }
@@ -49,13 +52,28 @@ class FluidNetwork {
   struct Message {
     Rank from;
     Rank to;
+    double weight;
     Passage out;
     Passage in;
   };
   struct FluidCard {
     double tokens;
-    int active = 0;
+    double active = 0;  // weights of the messages it serves
   };
+
+  // Messages of a pair are counted in the order of their starts.
+  void Weigh() {
+    std::vector<Message*> by_start;
+    for (Message& message : messages_) by_start.push_back(&message);
+    std::stable_sort(by_start.begin(), by_start.end(), [](const Message* a, const Message* b) {
+      return a->out.arrival < b->out.arrival;
+    });
+    std::map<std::pair<Rank, Rank>, int64_t> sent;
+    for (Message* message : by_start) {
+      message->weight = StreamShare(model_.share_deviation, 0, message->from, message->to,
+                                    sent[{message->from, message->to}]++);
+    }
+  }
 
   double Latency() const { return model_.between_nodes.latency_us * 1e3; }
   double Rate() const { return model_.between_nodes.bytes_per_ns(); }
@@ -91,11 +109,13 @@ class FluidNetwork {
     for (Message& message : messages_) {
       const bool served = IsServed(message, side);
       (message.*side).rate = served ? 1 : 0;
-      cards[message.*place].active += served ? 1 : 0;
+      cards[message.*place].active += served ? message.weight : 0;
     }
     for (Message& message : messages_) {
       const FluidCard& card = cards[message.*place];
-      if ((message.*side).rate > 0) (message.*side).rate = CardRate(card) / card.active;
+      if ((message.*side).rate > 0) {
+        (message.*side).rate = CardRate(card) * message.weight / card.active;
+      }
     }
   }
 

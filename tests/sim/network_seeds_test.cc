@@ -56,6 +56,12 @@ TEST(NetworkSeeds, FairWithBucketsIsAsTheFluid) {
   ExpectAsFluid(model, 8);
 }
 
+TEST(NetworkSeeds, UnevenSharesAreAsTheFluid) {
+  NetworkModel model = RoundNumbers(Queue::kFair);
+  model.share_deviation = 0.5;
+  ExpectAsFluid(model, 4);
+}
+
 class EachModel : public ::testing::TestWithParam<NetworkModel> {};
 
 NetworkModel WithEverything(Queue queue) {
@@ -63,6 +69,7 @@ NetworkModel WithEverything(Queue queue) {
   model.between_nodes.bucket_bytes = 5000;
   model.per_node = 2;
   model.message_overhead_us = 0.3;
+  model.share_deviation = 0.4;
   return model;
 }
 INSTANTIATE_TEST_SUITE_P(NetworkSeeds, EachModel,

@@ -5,10 +5,11 @@
         --netns-cluster path/to/netns-cluster
 
 For every link rate and number of hosts it brings up a cluster of network namespaces, fits rate,
-bucket and latency of the link (`dtrain bench link --fit-only`), and runs every scenario twice: with
-real messages and compute replaced by sleep (`dtrain bench exchange` under mpirun), and in virtual
-time (`dtrain simulate`), with the same settings and seed.  Prints one table; the last line says
-whether all predictions are within their bounds (status 1 when not):
+bucket and latency of the link (`dtrain bench link --fit-only`) and how unevenly streams share a card
+(`--incast`), and runs every scenario twice: with real messages and compute replaced by sleep (`dtrain
+bench exchange` under mpirun), and in virtual time (`dtrain simulate`), with the same settings and
+seeds.  Prints one table; the last line says whether all predictions are within their bounds (status 1
+when not):
 
     step time (mean of all workers' steps, and seconds in all)   10 %, LeNet's small messages 20 %
     mean staleness                                               10 %
@@ -18,8 +19,9 @@ slow link, of two kinds (a push meets another worker's pull, or not), and the me
 two.
 
 All ranks share this machine's cores.  What else runs on them delays the real runs, so each is
-repeated and the medians count; the load in the heading belongs to the result.  Asynchronous workers
-on a saturated link are the hardest case: small delays decide whether pushes and pulls overlap.
+repeated, each time with another seed on both sides, and the means count; the load in the heading
+belongs to the result.  Asynchronous workers on a saturated link are the hardest case: small delays
+decide whether pushes and pulls overlap, and one seed's steps are up to 10 % from another's.
 """
 
 import argparse
@@ -113,23 +115,26 @@ def write_profiles(folder):
 
 
 def fit_link(args, cluster):
-    """The settings that describe the link: of several fits the one with the median bucket."""
+    """The settings that describe the link: of several fits the one with the median bucket, and how
+    all hosts together share one card."""
     lines = [json.loads(cluster.mpirun(2, [args.dtrain, "bench", "link", "--fit-only"]))
              for _ in range(args.fits)]
     middle = sorted(lines, key=lambda line: line["bucket_bytes"])[len(lines) // 2]
     link = {key: middle[key]
             for key in ["bandwidth_gbit_s", "latency_us", "bucket_bytes", "line_gbit_s"]}
+    incast = cluster.mpirun(cluster.hosts, [args.dtrain, "bench", "link", "--incast"])
+    link["share_deviation"] = json.loads(incast)["share_deviation"]
     print(f"\n{cluster.rate}: " + ", ".join(f"{key} {value:.6g}" for key, value in link.items())
           + f"; load {os.getloadavg()[0]:.1f}", flush=True)
     return [f"cluster.network.{key}={value}" for key, value in link.items()]
 
 
-def settings_of(model, rate, ranks, strategy):
+def settings_of(model, rate, ranks, strategy, seed=SEED):
     name, servers, more = strategy
     seconds, steps = LOADS[model, rate]
     workers = ranks - servers
     slowdown = [1] * (workers - 1) + [2]
-    settings = [f"seed={SEED}", f"batch={BATCH}", f"max_steps={steps}", f"strategy.name={name}",
+    settings = [f"seed={seed}", f"batch={BATCH}", f"max_steps={steps}", f"strategy.name={name}",
                 f"cluster.workers={workers}", f"cluster.step_seconds={seconds}",
                 f"cluster.slowdown={slowdown}", "cluster.jitter=0.1"] + more
     return settings + ([f"strategy.servers={servers}"] if servers else [])
@@ -148,16 +153,21 @@ def metrics_of(summary):
             "p50": summary["step_seconds"]["p50"]}
 
 
-def compare(args, cluster, ranks, profile, settings):
-    """Metrics of the real runs (medians) and of the simulated one."""
-    real = with_sets([args.dtrain, "bench", "exchange", "--profile", profile], settings)
-    runs = []
-    for _ in range(args.repeats):
-        output = cluster.mpirun(ranks, real)
-        runs.append(metrics_of(json.loads(output.splitlines()[-1])))
-    measured = {key: statistics.median([run[key] for run in runs]) for key in METRICS}
-    simulate = with_sets([args.dtrain, "simulate", "--json", "--profile", profile], settings)
-    return measured, metrics_of(json.loads(output_of(simulate)))
+def means_of(runs):
+    return {key: statistics.mean(run[key] for run in runs) for key in METRICS}
+
+
+def compare(args, cluster, model, profile, strategy, link):
+    """Metrics of the real runs and of the simulated ones, means over the seeds."""
+    measured, predicted = [], []
+    for seed in range(SEED, SEED + args.repeats):
+        settings = settings_of(model, cluster.rate, cluster.hosts, strategy, seed) + link + args.set
+        real = with_sets([args.dtrain, "bench", "exchange", "--profile", profile], settings)
+        output = cluster.mpirun(cluster.hosts, real)
+        measured.append(metrics_of(json.loads(output.splitlines()[-1])))
+        simulate = with_sets([args.dtrain, "simulate", "--json", "--profile", profile], settings)
+        predicted.append(metrics_of(json.loads(output_of(simulate))))
+    return means_of(measured), means_of(predicted)
 
 
 def broken_bounds(model, measured, predicted):
@@ -191,8 +201,7 @@ def run_cluster(args, rate, ranks, profiles):
             for strategy in STRATEGIES:
                 if args.strategies and strategy[0] not in args.strategies:
                     continue
-                settings = settings_of(model, rate, ranks, strategy) + link + args.set
-                measured, predicted = compare(args, cluster, ranks, profiles[model], settings)
+                measured, predicted = compare(args, cluster, model, profiles[model], strategy, link)
                 broken = broken_bounds(model, measured, predicted)
                 count += len(broken)
                 servers = f" {strategy[1]} server{'s' if strategy[1] > 1 else ''}"
