@@ -27,9 +27,10 @@ InitSpec ReadInitSpec(config::Reader reader, const InitSpec& default_spec) {
   const double value = reader.Number("value", default_spec.value)
                            .Help("constant: the value; gaussian: the standard deviation");
   spec.value = static_cast<float>(value);
-  const std::string mode = reader.String("mode", default_spec.fan_out ? "fan_out" : "fan_in")
-                               .OneOf({"fan_in", "fan_out"})
-                               .Help("kaiming: which way the variance is kept, forward or backward");
+  const std::string mode =
+      reader.String("mode", default_spec.fan_out ? "fan_out" : "fan_in")
+          .OneOf({"fan_in", "fan_out"})
+          .Help("kaiming: which way the variance is kept, forward or backward");
   spec.fan_out = mode == "fan_out";
   if (spec.name == "gaussian" && spec.value <= 0) {
     reader.Mistake("value", "gaussian needs a standard deviation above 0 in 'value'", "as in 0.01");

@@ -73,8 +73,9 @@ class Net {
   // Compiles for this batch size and plans the memory.  Cheap when already there.
   void Prepare(Mode mode, int64_t samples);
 
-  // Forward and backward.  Writes the gradients (adds to them when `accumulate`); `sink` may be null.
-  // A share of 0 samples writes zeros, and takes part in what the layers sum over the workers.
+  // Forward and backward.  Writes the gradients (adds to them when `accumulate`); `sink` may be
+  // null. A share of 0 samples writes zeros, and takes part in what the layers sum over the
+  // workers.
   StepResult Step(const float* weights, float* gradients, float* state, const NetInput& input,
                   GradientSink* sink, bool accumulate = false);
 

@@ -10,9 +10,9 @@ class WorkerSums {
  public:
   virtual ~WorkerSums() = default;
 
-  // values[i] becomes the sum of every worker's values[i], added in rank order: the same bits on all.
-  // Blocks until all have called it.  Every worker makes the same calls in the same order, with as
-  // many values; one whose share of the batch is empty takes part with zeros.
+  // values[i] becomes the sum of every worker's values[i], added in rank order: the same bits on
+  // all. Blocks until all have called it.  Every worker makes the same calls in the same order,
+  // with as many values; one whose share of the batch is empty takes part with zeros.
   virtual void Sum(std::span<double> values) = 0;
 };
 

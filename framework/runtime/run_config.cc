@@ -70,7 +70,9 @@ void ReadLength(Reader root, RunConfig& run) {
   run.batch = root.Int("batch", 64).Min(1).Help("samples of a step, over all workers");
   run.accumulate = root.Int("accumulate", 1)
                        .Min(1)
-                       .Help("parts of a share computed one by one, in the memory of one; batch norm sees each alone");
+                       .Help(
+                           "parts of a share computed one by one, in the memory of one; batch norm "
+                           "sees each alone");
   run.epochs = root.Int("epochs", 10).Min(1).Help("passes over the training set");
   run.max_steps =
       root.Int("max_steps", 0).Min(0).Help("end earlier, after so many steps; 0: do not");
@@ -158,13 +160,12 @@ void CheckTogether(Reader root, const RunConfig& run) {
     root.Mistake("batch", fmt::format("batch {} gives some of the {} workers ({}) no sample",
                                       run.batch, run.workers, cluster.Line("workers")));
   }
-  if (run.accumulate > 1 && run.batch >= run.workers &&
-      run.batch / run.workers < run.accumulate) {
-    root.Mistake("accumulate", fmt::format("accumulate {} cuts a worker's share of {} into parts "
-                                           "without a sample (batch {}, workers {})",
-                                           run.accumulate,
-                                           Counted(run.batch / run.workers, "sample"), run.batch,
-                                           run.workers));
+  if (run.accumulate > 1 && run.batch >= run.workers && run.batch / run.workers < run.accumulate) {
+    root.Mistake("accumulate",
+                 fmt::format("accumulate {} cuts a worker's share of {} into parts "
+                             "without a sample (batch {}, workers {})",
+                             run.accumulate, Counted(run.batch / run.workers, "sample"), run.batch,
+                             run.workers));
   }
   const int64_t samples = run.data.source ? run.data.source->size(Split::kTrain) : run.batch;
   if (run.batch > samples) {

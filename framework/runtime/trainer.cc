@@ -233,9 +233,9 @@ ExitCode Trainer::Loop() {
 
 void Trainer::TrainStep(const Batch& batch, Turn turn) {
   const Nanos started = WallNow();
-  const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch,
-                                            state_.f32(), config_.seed, pacer_.get(),
-                                            config_.accumulate);
+  const StepResult result =
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.f32(), config_.seed,
+                      pacer_.get(), config_.accumulate);
   const Nanos computed = WallNow();
   const StepOutcome outcome = exchange_->End({.samples = batch.samples,
                                               .loss_sum = result.loss_sum,

@@ -402,14 +402,16 @@ Nanos ThreadedExchange::StallLimit() const {
   return stall_ > 0 ? stall_ : std::max<Nanos>(FromSeconds(30), 20 * longest_step_);
 }
 
-bool ThreadedExchange::Computing() const { return step_running_ && !step_closing_ && summed_.empty(); }
+bool ThreadedExchange::Computing() const {
+  return step_running_ && !step_closing_ && summed_.empty();
+}
 
 // This rank needs something from others: an admission, a sum, an answer, the others' rest.
 bool ThreadedExchange::Expects() const {
   if (parts_->rest->reached()) return false;
   const bool waits_for_rest = parts_->driver->withheld() && !Computing();
-  return parts_->driver->Busy() || !summed_.empty() || step_closing_ || (step_open_ && !step_running_) ||
-         waits_for_rest;
+  return parts_->driver->Busy() || !summed_.empty() || step_closing_ ||
+         (step_open_ && !step_running_) || waits_for_rest;
 }
 
 // A rank that computes is not a stall, unless it takes ten times as long as one would be.

@@ -111,7 +111,7 @@ class ThreadedExchange : public Exchange {
 
   // The thread's own.
   Events taken_;
-  std::span<double> summed_;  // the trainer's, until the sum is there
+  std::span<double> summed_;                           // the trainer's, until the sum is there
   std::map<Rank, std::vector<int64_t>> parts_of_sum_;  // rank 0: what has come for it
   int64_t samples_ = 0;        // of the step that is begun
   bool step_open_ = false;     // begun, not ended

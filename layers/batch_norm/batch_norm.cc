@@ -11,8 +11,8 @@ void BatchNorm::Configure(config::Reader& reader) {
                   .Min(0)
                   .Max(1)
                   .Help("share of the batch's statistics in the new running ones");
-  sync_ = reader.Bool("sync", false)
-              .Help("train on mean and variance over the samples of all workers");
+  sync_ =
+      reader.Bool("sync", false).Help("train on mean and variance over the samples of all workers");
 }
 
 std::vector<Shape> BatchNorm::InferShapes(std::span<const Shape> inputs) {

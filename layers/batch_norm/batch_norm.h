@@ -7,9 +7,8 @@
 // Evaluation takes the running statistics.  They are worker state ("running_mean", "running_var"),
 // no parameters.
 // With `sync: true` training takes mean and variance over the samples of all workers (PyTorch
-// SyncBatchNorm), so that a batch gives the same statistics however it is divided.  All workers must
-// take their steps together.
-// InferShapes throws ShapeError for other ranks.
+// SyncBatchNorm), so that a batch gives the same statistics however it is divided.  All workers
+// must take their steps together. InferShapes throws ShapeError for other ranks.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,8 @@
 
 namespace dtrain {
 
-// Mean and variance of each channel from sums over all values: {sum of x, sum of x^2} [2, C] | values.
+// Mean and variance of each channel from sums over all values: {sum of x, sum of x^2} [2, C] |
+// values.
 struct BatchStatistics {
   const double* sums;
   int64_t channels;

@@ -131,8 +131,8 @@ void RowNormalise(const float* x, int64_t rows, int64_t channels, const RowFacto
   for (int64_t r = 0; r < rows; ++r, x += channels, y += channels) {
     int64_t c = 0;
     for (; c + kLanes <= channels; c += kLanes) {
-      const Vec v = (Load(x + c) - Load(factors.mean + c)) * Load(factors.scale + c) +
-                    Load(factors.bias + c);
+      const Vec v =
+          (Load(x + c) - Load(factors.mean + c)) * Load(factors.scale + c) + Load(factors.bias + c);
       Store(y + c, relu ? Relu(v) : v);
     }
     for (; c < channels; ++c) {
@@ -196,9 +196,8 @@ void RowGradient(const float* x, const float* dy, int64_t rows, int64_t channels
   for (int64_t r = 0; r < rows; ++r, x += channels, dy += channels, dx += channels) {
     int64_t c = 0;
     for (; c + kLanes <= channels; c += kLanes) {
-      const VecFactors f = {Load(factors.mean + c), Load(factors.scale + c),
-                            Load(factors.bias + c), Load(factors.from_bias + c),
-                            Load(factors.from_scale + c)};
+      const VecFactors f = {Load(factors.mean + c), Load(factors.scale + c), Load(factors.bias + c),
+                            Load(factors.from_bias + c), Load(factors.from_scale + c)};
       Store(dx + c, InputGradient(Load(x + c), Load(dy + c), f, relu));
     }
     for (; c < channels; ++c) dx[c] = InputGradient(x[c], dy[c], FactorsAt(factors, c), relu);

@@ -2,14 +2,14 @@
 // `sync: true`, plain or channels last, with a ReLU fused into both passes.  (Evaluation sums
 // nothing; it is here because a plan names one kernel a layer, for both modes.)
 //
-// Forward, training: {sum of x, sum of x^2} of each channel and the number of values, summed over the workers
-// in double, where taking mean^2 off loses nothing that float has.  Backward: {sum of dy, sum of
-// dy (x - mean)} likewise, for dx; the gradients of weight and bias stay those of this worker's
-// samples, as the strategy sums them.
+// Forward, training: {sum of x, sum of x^2} of each channel and the number of values, summed over
+// the workers in double, where taking mean^2 off loses nothing that float has.  Backward: {sum of
+// dy, sum of dy (x - mean)} likewise, for dx; the gradients of weight and bias stay those of this
+// worker's samples, as the strategy sums them.
 //
-// Kept from Forward to Backward: values [1] | 1 / deviation [C], doubles | mean | weight / deviation
-// | bias [C], floats.  Scratch: pivots and two factors [3, C] floats | sums [2 C + 1] doubles | each
-// thread's sums [2 C] doubles.
+// Kept from Forward to Backward: values [1] | 1 / deviation [C], doubles | mean | weight /
+// deviation | bias [C], floats.  Scratch: pivots and two factors [3, C] floats | sums [2 C + 1]
+// doubles | each thread's sums [2 C] doubles.
 #include <algorithm>
 #include <cmath>
 
@@ -76,8 +76,8 @@ class BatchNormSync : public Kernel {
     for (int64_t c = 0; c < channels_; ++c) {
       const double share = kept.scale[c] / kept.values[0];
       from_bias[c] = static_cast<float>(share * sums[c]);
-      from_scale[c] = static_cast<float>(share * kept.inverse[c] * kept.inverse[c] *
-                                         sums[channels_ + c]);
+      from_scale[c] =
+          static_cast<float>(share * kept.inverse[c] * kept.inverse[c] * sums[channels_ + c]);
     }
     InputGradients(kept, {from_bias, from_scale}, x, dy, args.input_gradients[0].f32());
   }
@@ -167,8 +167,8 @@ class BatchNormSync : public Kernel {
     }
   }
 
-  // Sums of x and x^2.  Deviations from the channel's first value are summed: they are small where x
-  // is far from 0.
+  // Sums of x and x^2.  Deviations from the channel's first value are summed: they are small where
+  // x is far from 0.
   void LocalSums(const KernelArgs& args, const float* x, double* sums) const {
     float* const pivot = Floats(args);
     for (int64_t c = 0; c < channels_; ++c) pivot[c] = x[rows_last_ ? c : c * plane_];

@@ -36,8 +36,7 @@ std::string ShapeErrorOf(const std::string& type, const std::vector<Shape>& inpu
 
 // Scores and labels through a kernel that has a result per sample.
 std::vector<float> ForwardScores(const std::string& type, std::vector<float> scores,
-                                 std::vector<int32_t> labels,
-                                 const std::string& yaml = "{}") {
+                                 std::vector<int32_t> labels, const std::string& yaml = "{}") {
   const auto layer = Make(type, yaml);
   const auto batch = static_cast<int64_t>(labels.size());
   KernelRequest request;
