@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/core/check.h"
+#include "framework/device/cpu/add.h"
 #include "framework/nn/program.h"
 
 namespace dtrain {
@@ -44,11 +45,6 @@ std::vector<Tensor> TensorsOf(const ArenaLayout& layout, int first, size_t count
     tensors.push_back({nullptr, Shape(layout.entries[first + p].shape), DType::kF32, Format::kPlain});
   }
   return tensors;
-}
-
-void AddInto(const Tensor& sum, const Tensor& addend) {
-  const int64_t count = StoredCount(sum.shape, sum.format);
-  for (int64_t i = 0; i < count; ++i) sum.f32()[i] += addend.f32()[i];
 }
 
 }  // namespace
@@ -106,6 +102,7 @@ void Net::RunForward(Program& program, const NetInput& input, const float* weigh
   args.seed = input.seed;
   args.step = input.step;
   args.first_position = input.first_position;
+  args.worker_sums = input.worker_sums;
   for (Op& op : program.ops) {
     BindInputs(program, op, input);
     if (op.layer != nullptr) {
@@ -124,9 +121,26 @@ void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, Grad
     }
     Call(*op, true, args);
     for (size_t k = 0; k < op->sums.size(); ++k) {
-      if (op->sums[k].data != nullptr) AddInto(op->sums[k], op->input_gradients[k]);
+      const Tensor& sum = op->sums[k];
+      if (sum.data == nullptr) continue;
+      AddInto(device_, StoredCount(sum.shape, sum.format), op->input_gradients[k].f32(), sum.f32());
     }
     if (sink != nullptr && !op->params.empty()) sink->Ready(op->layer->param_range);
+  }
+}
+
+// In the order in which the others come to the layers.
+void Net::SyncWithoutSamples(float* state, WorkerSums& sums) const {
+  for (const GraphLayer& layer : graph_.layers()) {
+    if (!layer.layer->syncs_workers()) continue;
+    std::vector<float*> states;
+    for (size_t s = 0; s < layer.states.size(); ++s) {
+      states.push_back(state + graph_.state().entries[layer.first_state + s].range.begin);
+    }
+    layer.layer->ForwardWithoutSamples(sums, states);
+  }
+  for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
+    if (layer->layer->syncs_workers()) layer->layer->BackwardWithoutSamples(sums);
   }
 }
 
@@ -140,6 +154,7 @@ void Net::WriteZeroGradients(float* gradients, GradientSink* sink, bool accumula
 StepResult Net::Step(const float* weights, float* gradients, float* state, const NetInput& input,
                      GradientSink* sink, bool accumulate) {
   if (input.samples == 0) {
+    if (input.worker_sums != nullptr) SyncWithoutSamples(state, *input.worker_sums);
     WriteZeroGradients(gradients, sink, accumulate);
     return {};
   }
@@ -163,14 +178,6 @@ EvaluateResult Net::Evaluate(const float* weights, const float* state, const Net
   result.loss_sum = SumLosses(program);
   for (const int slot : program.metrics) result.metric_counts.push_back(CountMetric(program, slot));
   return result;
-}
-
-std::vector<std::string> Net::metric_names() const {
-  std::vector<std::string> names;
-  for (const GraphLayer& layer : graph_.layers()) {
-    if (layer.layer->role() == LayerRole::kMetric) names.push_back(layer.name);
-  }
-  return names;
 }
 
 std::map<std::string, std::string> Net::ChosenKernels(int64_t samples) const {

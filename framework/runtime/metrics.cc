@@ -69,6 +69,7 @@ void MetricsWriter::Write(const EvaluationMetrics& metrics) {
   ordered_json line = Begin("evaluation", metrics.at);
   line["loss"] = metrics.loss;
   if (metrics.accuracy) line["accuracy"] = *metrics.accuracy;
+  for (const auto& [name, value] : metrics.others) line[name] = value;
   line["evaluate_seconds"] = metrics.evaluate_seconds;
   WriteLine(line.dump());
 }

@@ -34,6 +34,7 @@ class NumericEngine : public GradientSource {
   };
 
   const uint64_t seed_;
+  const int64_t parts_;  // of a share, as `accumulate` says
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Net> net_;

@@ -24,6 +24,7 @@ void RunOutputs::CreateFolder(bool resuming) {
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
                       int64_t last_step) {
   first_step_ = last_step_ = first.step;
+  metric_names_ = graph.metric_names();
   if (!root_) return;
   folder_.WriteConfig(config_.effective_yaml);
   folder_.WritePlan(plan);
@@ -58,16 +59,20 @@ void RunOutputs::Step(const StepFacts& facts) {
 
 void RunOutputs::Evaluated(const MetricsPoint& at, const Evaluation& evaluation, double seconds) {
   if (!root_) return;
-  EvaluationMetrics metrics{at, evaluation.loss, std::nullopt, seconds};
-  if (!evaluation.metrics.empty()) metrics.accuracy = evaluation.metrics[0];
+  EvaluationMetrics metrics{at, evaluation.loss, std::nullopt, seconds, {}};
+  std::string shown;
+  for (size_t m = 0; m < evaluation.metrics.size(); ++m) {
+    if (m == 0) metrics.accuracy = evaluation.metrics[0];
+    if (m > 0) metrics.others.emplace_back(metric_names_[m], evaluation.metrics[m]);
+    shown += fmt::format(", {} {:.2f} %", metric_names_[m], 100 * evaluation.metrics[m]);
+  }
   metrics_->Write(metrics);
   const int64_t epoch = at.epoch + 1;
   if (metrics.accuracy && (!best_ || *metrics.accuracy > *best_->accuracy)) {
-    best_ = BestResult{epoch, metrics.accuracy, std::nullopt};
+    best_ = BestResult{epoch, metrics.accuracy, std::nullopt, metrics.others};
   }
   progress_->Pause();
-  log::Info("epoch {}: test loss {:.4f}{}", epoch, evaluation.loss,
-            metrics.accuracy ? fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy) : "");
+  log::Info("epoch {}: test loss {:.4f}{}", epoch, evaluation.loss, shown);
 }
 
 void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,

@@ -68,6 +68,7 @@ class RunOutputs {
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;
   std::optional<BestResult> best_;
+  std::vector<std::string> metric_names_;
 };
 
 }  // namespace dtrain

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dtrain {
@@ -16,12 +17,14 @@ struct TestResult {
   std::optional<double> accuracy;  // 0..1
   std::optional<double> perplexity;
   std::optional<double> bleu;
+  std::vector<std::pair<std::string, double>> others;  // the model's further metrics: "top5"
 };
 
 struct BestResult {
   int64_t epoch = 0;
   std::optional<double> accuracy;
   std::optional<double> bleu;
+  std::vector<std::pair<std::string, double>> others;
 };
 
 struct StepSeconds {

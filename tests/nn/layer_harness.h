@@ -21,6 +21,8 @@ class CaseSetup {
   const LayerReference& reference() const { return *reference_; }
   const std::vector<Shape>& input_shapes() const { return inputs_; }
   const std::vector<Shape>& output_shapes() const { return outputs_; }
+  // 0: the input holds numbers; else int32 below this.
+  int64_t ClassesOf(size_t input) const { return input + 1 == inputs_.size() ? label_classes_ : 0; }
   bool HasGradient(size_t input) const { return layer_->InputHasGradient(static_cast<int>(input)); }
 
   // Random inputs, parameters and output gradients (all exact in fp32), outputs computed, gradients

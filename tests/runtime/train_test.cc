@@ -168,6 +168,76 @@ TEST_F(TrainTest, ACheckpointOfAnotherModelIsNamed) {
                     HasSubstr("'conv1.bias' is [6] there and [20] here")));
 }
 
+// What Adam needs beside the weights: two vectors, and the number of steps that it has taken.
+TEST_F(TrainTest, AnAdamRunResumesToTheSameBits) {
+  const std::string adam = "solver={name: adam, lr: 0.002}";
+  const TrainResult whole = Run(Config("whole", 2, {adam}));
+  Run(Config("part", 2, {adam, "max_steps=9"}));
+  const TrainResult rest = Run(Config("part", 2, {adam}), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(rest.summary.weights_sha256, whole.summary.weights_sha256);
+  EXPECT_GT(*whole.summary.test->accuracy, 0.3);
+  const TrainResult one = Run(Config("one", 1, {adam}));
+  const TrainResult server =
+      Run(Config("server", 1, {adam, "strategy.name=ps_bsp", "strategy.placement=colocated"}));
+  EXPECT_EQ(server.summary.weights_sha256, one.summary.weights_sha256);
+}
+
+TEST_F(TrainTest, MicroBatchesTrainAlike) {
+  Run(Config("whole", 2, {"max_steps=10"}));
+  Run(Config("parts", 2,
+             {"max_steps=10", "accumulate=5"}));  // the last step has 8 samples a worker
+  const std::vector<double> whole = Losses("whole"), parts = Losses("parts");
+  ASSERT_EQ(parts.size(), whole.size());
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i], whole[i], 1e-4) << i;
+}
+
+TEST_F(TrainTest, MicroBatchesTrainWithAPacedAsynchronousServer) {
+  const TrainResult result =
+      Run(Config("run", 2,
+                 {"accumulate=4", "strategy={name: ps_asp, placement: colocated}",
+                  "cluster.step_seconds=0.002", "cluster.slowdown=[1, 2]"}));
+  EXPECT_EQ(result.code, ExitCode::kDone);
+  EXPECT_GT(*result.summary.test->accuracy, 0.3);
+}
+
+// However a batch is divided, its statistics are those of the whole.
+TEST_F(TrainTest, SyncBatchNormTrainsAsOneWorkerDoes) {
+  std::ofstream(folder_ / "normed.yaml") << R"(
+name: normed
+layers:
+  - {name: conv, type: convolution, outputs: 8, kernel: 3, stride: 2, bias: false}
+  - {name: norm, type: batch_norm}
+  - {name: relu, type: relu}
+  - {name: fc, type: inner_product, outputs: 10}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+  - {name: accuracy, type: accuracy, input: [fc, label]}
+  - {name: top5, type: accuracy, top_k: 5, input: [fc, label]}
+)";
+  const std::string model = "model.name=" + (folder_ / "normed.yaml").string();
+  const auto run = [&](const std::string& output, int workers, std::vector<std::string> more) {
+    more.insert(more.end(), {model, "max_steps=12"});
+    return Run(Config(output, workers, more));
+  };
+  const TrainResult one = run("one", 1, {});
+  const TrainResult two = run("two", 2, {"batch_norm=sync"});
+  run("three", 3,
+      {"batch_norm=sync", "accumulate=2", "strategy={name: ps_bsp, placement: colocated}"});
+  run("local", 2, {});
+  for (size_t i = 0; i < 12; ++i) EXPECT_NEAR(Losses("two")[i], Losses("one")[i], 1e-3) << i;
+  EXPECT_GT(std::abs(Losses("local")[5] - Losses("one")[5]), 1e-3);
+  EXPECT_EQ(Losses("three").size(), 12u);
+  EXPECT_NEAR(*two.summary.test->accuracy, *one.summary.test->accuracy, 0.02);
+  ASSERT_EQ(two.summary.test->others.size(), 1u);
+  EXPECT_EQ(two.summary.test->others[0].first, "top5");
+  EXPECT_GT(two.summary.test->others[0].second, *two.summary.test->accuracy);
+
+  const std::vector<std::string> sync = {model, "batch_norm=sync"};
+  run("part", 2, {"batch_norm=sync"});
+  const TrainResult whole = Run(Config("whole", 2, sync));
+  const TrainResult rest = Run(Config("part", 2, sync), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(rest.summary.weights_sha256, whole.summary.weights_sha256);
+}
+
 TEST_F(TrainTest, AFinishedRunResumesToNothing) {
   const std::string done = Run(Config("run", 1, {"epochs=2"})).summary.weights_sha256;
   const TrainResult again = Run(Config("run", 1, {"epochs=1"}), {.resume = "auto", .weights = ""});
