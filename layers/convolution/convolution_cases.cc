@@ -3,6 +3,9 @@
 namespace dtrain {
 namespace {
 
+// The winograd kernel's rounding errors, over those of a plain sum.
+constexpr double kWinograd = 8;
+
 DTRAIN_LAYER_CASES(
     "convolution", ConvolutionReference,
     {{"one sample", "{outputs: 3, kernel: 3}", {{1, 2, 5, 6}}},
@@ -26,7 +29,28 @@ DTRAIN_LAYER_CASES(
      {"wide rows, three", "{outputs: 11, kernel: 3}", {{16, 5, 5, 37}}, 0, false},
      {"lenet second", "{outputs: 16, kernel: 5}", {{32, 6, 14, 14}}, 0, false},
      {"caffe second", "{outputs: 50, kernel: 5}", {{16, 20, 12, 12}}, 0, false},
-     {"whole vectors of channels", "{outputs: 32, kernel: 3, pad: 1}", {{4, 16, 9, 9}}, 0, false},
+     {"whole vectors of channels",
+      "{outputs: 32, kernel: 3, pad: 1}",
+      {{4, 16, 9, 9}},
+      0,
+      false,
+      kWinograd},
+     {"maps of four", "{outputs: 48, kernel: 3, pad: 1}", {{3, 80, 4, 4}}, 0, false, kWinograd},
+     {"maps of two",
+      "{outputs: 80, kernel: 3, pad: 1, bias: false}",
+      {{5, 48, 2, 2}},
+      0,
+      false,
+      kWinograd},
+     {"one pixel", "{outputs: 16, kernel: 3, pad: 1}", {{3, 16, 1, 1}}, 0, false, kWinograd},
+     {"tiles cut off, no pad", "{outputs: 16, kernel: 3}", {{2, 32, 8, 9}}, 0, false, kWinograd},
+     {"whole vectors, wide pad",
+      "{outputs: 16, kernel: 3, pad: 2}",
+      {{2, 16, 5, 3}},
+      0,
+      false,
+      kWinograd},
+     {"many tiles", "{outputs: 16, kernel: 3, pad: 1}", {{9, 16, 26, 26}}, 0, false, kWinograd},
      {"many channels, stride",
       "{outputs: 32, kernel: 3, stride: 2, pad: 1, weight_init: {name: gaussian, value: 0.1}}",
       {{3, 24, 9, 8}},
