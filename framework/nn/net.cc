@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/core/check.h"
+#include "framework/device/cpu/parallel.h"
 #include "framework/nn/program.h"
 
 namespace dtrain {
@@ -46,9 +47,12 @@ std::vector<Tensor> TensorsOf(const ArenaLayout& layout, int first, size_t count
   return tensors;
 }
 
-void AddInto(const Tensor& sum, const Tensor& addend) {
-  const int64_t count = StoredCount(sum.shape, sum.format);
-  for (int64_t i = 0; i < count; ++i) sum.f32()[i] += addend.f32()[i];
+void AddInto(const Tensor& sum, const Tensor& addend, int threads) {
+  float* const to = sum.f32();
+  const float* const from = addend.f32();
+  ForEachSlice(threads, StoredCount(sum.shape, sum.format), [&](Range r) {
+    for (int64_t i = r.begin; i < r.end; ++i) to[i] += from[i];
+  });
 }
 
 }  // namespace
@@ -124,7 +128,7 @@ void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, Grad
     }
     Call(*op, true, args);
     for (size_t k = 0; k < op->sums.size(); ++k) {
-      if (op->sums[k].data != nullptr) AddInto(op->sums[k], op->input_gradients[k]);
+      if (op->sums[k].data != nullptr) AddInto(op->sums[k], op->input_gradients[k], device_.threads);
     }
     if (sink != nullptr && !op->params.empty()) sink->Ready(op->layer->param_range);
   }

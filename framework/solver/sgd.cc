@@ -6,8 +6,10 @@
 //
 // Caffe multiplies lr into v instead; the two differ only when lr changes.
 #include <algorithm>
+#include <atomic>
 
 #include "framework/core/check.h"
+#include "framework/device/cpu/parallel.h"
 #include "framework/solver/loops.h"
 #include "framework/solver/solver.h"
 
@@ -56,10 +58,17 @@ class Sgd : public Solver {
                           .weight_decay = decays ? static_cast<float>(weight_decay_) : 0.0f,
                           .gradient_scale = args.gradient_scale,
                           .nesterov = nesterov_};
-    float* velocity = args.state.empty() ? nullptr : args.state[0] + offset;
-    return DTRAIN_ISA_SELECT(isa_, SgdLoop)(step, count, args.gradient + offset,
-                                            args.weights_in + offset, args.weights_out + offset,
-                                            velocity);
+    std::atomic<bool> finite = true;
+    ForEachSlice(args.threads, count, [&](Range slice) {
+      const int64_t at = offset + slice.begin;
+      float* const velocity = args.state.empty() ? nullptr : args.state[0] + at;
+      if (!DTRAIN_ISA_SELECT(isa_, SgdLoop)(step, slice.size(), args.gradient + at,
+                                            args.weights_in + at, args.weights_out + at,
+                                            velocity)) {
+        finite = false;
+      }
+    });
+    return finite;
   }
 
   const Isa isa_ = CpuIsa();

@@ -1,11 +1,11 @@
-// Convolution on the CPU, implementation "winograd": stride 1, a window of three, channels in
-// multiples of sixteen (winograd_loops.h).
+// Convolution on the CPU, implementation "winograd": a window of three, stride 1 or (with pad 1) 2,
+// channels in multiples of sixteen (winograd_loops.h).
 //
 // Two to three times as fast as a direct convolution where there are channels enough to hide the
 // transforms, and it reads and writes weights and their gradient in plain order: nothing is packed.
 // Its rounding errors are about five times those of a direct sum, 1e-6 of the result's size.
 //
-// The rule looks at the channels only, so training and evaluation of any batch choose alike.
+// The rule looks at channels and map only, so training and evaluation of any batch choose alike.
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
@@ -18,15 +18,14 @@ namespace {
 
 WinogradProblem ForwardProblem(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
-  const Shape& x = request.inputs[0];
-  return {x[0], x[1], layer.outputs(), ChooseTiling(x[2], x[3], layer.pad())};
+  const Shape &x = request.inputs[0], &y = request.outputs[0];
+  return {x[0], x[1], y[1], ForwardTiling(x, y, layer.stride(), layer.pad())};
 }
 
-// dx is a convolution of dy, with zeros around it for what `pad` lacks to a full overlap.
 WinogradProblem DataProblem(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
-  const Shape& y = request.outputs[0];
-  return {y[0], y[1], layer.channels(), ChooseTiling(y[2], y[3], 2 - layer.pad())};
+  const Shape &x = request.inputs[0], &y = request.outputs[0];
+  return {y[0], y[1], x[1], DataTiling(x, y, layer.stride(), layer.pad())};
 }
 
 class ConvolutionWinograd : public Kernel {
@@ -99,12 +98,17 @@ class ConvolutionWinograd : public Kernel {
 std::optional<KernelOffer> OfferConvolutionWinograd(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
-  if (layer.stride() != 1 || layer.kernel() != 3 || layer.pad() > 2) return std::nullopt;
+  const bool strided = layer.stride() == 2 && layer.pad() == 1;
+  if (layer.kernel() != 3 || layer.pad() > 2 || (layer.stride() != 1 && !strided)) {
+    return std::nullopt;
+  }
   if (layer.channels() % 16 != 0 || layer.outputs() % 16 != 0) return std::nullopt;
   KernelOffer offer;
   offer.inputs = {Format::kChannelsLast};
   offer.outputs = {Format::kChannelsLast};
-  offer.preference = layer.channels() >= 32 && layer.outputs() >= 32 ? 20 : -20;
+  const bool pays = layer.channels() >= 32 && layer.outputs() >= 32 &&
+                    ShareOfDirect(ForwardProblem(request).tiling) <= 0.7;
+  offer.preference = pays ? 20 : -20;
   return offer;
 }
 

@@ -1,13 +1,22 @@
-// The loops of the winograd convolution: stride 1, a window of three, images channels last, weights
-// in plain OIHW order (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015).
+// The loops of the winograd convolution: a window of three, stride 1 or 2, images channels last,
+// weights in plain OIHW order (Lavin and Gray, "Fast algorithms for convolutional neural networks",
+// 2015).
 //
-// F(m, 3) cuts the output into tiles of m x m and computes each from p = (m + 2)^2 products a pair
-// of channels instead of 9 m^2:
+// The output is cut into square tiles.  Each is computed from the products of p points a pair of
+// channels, where a direct sum takes 9 for each pixel:
 //   y = A^T [ sum_c (G w G^T) * (B^T x B) ] A          (* elementwise; three pairs of 1-d
 //   transforms)
-// so a convolution is transforms and p independent matrix products.  m is 4 (p = 36), or 2 (p = 16)
-// for maps of two pixels.  The gradient of the weights is G^T [ sum_tiles (B^T x B) * (A dy A^T) ]
-// G; the gradient of the input is a forward pass over dy with the window turned round.
+// so a convolution is transforms and p independent matrix products.  The gradient of the weights is
+// G^T [ sum_tiles (B^T x B) * (A dy A^T) ] G; the gradient of the input is a convolution of dy.
+//
+//   kFour      F(4, 3): tiles of 4 x 4, p = 36, a quarter of the products of a direct sum
+//   kTwo       F(2, 3): tiles of 2 x 2, p = 16, for maps of two pixels
+//   kHalving   stride 2: y_i = (w0 x_2i + w2 x_2i+2) + w1 x_2i+1, F(4, 2) on the even pixels beside
+//   the
+//              plain products of the odd ones; tiles of 4 x 4, p = 9 x 9
+//   kDoubling  its gradient of the input: F(4, 2) gives every other pixel of a tile of 8 x 8
+//
+// The four points of plain products have one weight; so both have 6 x 6 points of weights.
 //
 // Transformed tiles lie in panels, one a point and block of channels: [block][point][row][64],
 // where a row is a tile (or a channel, for weights) and 64 the channels of a block; PanelFloats
@@ -29,15 +38,32 @@ inline constexpr int64_t kWinogradBlock = 64;  // channels
 // Floats from one panel of `rows` rows to the next.
 constexpr int64_t PanelFloats(int64_t rows) { return rows * kWinogradBlock + 16; }
 
-// How an image is cut into tiles.  Tiles count along the rows of an image, then images.
+enum class WinogradKind { kFour, kTwo, kHalving, kDoubling };
+
+// How images are cut into tiles.  Tiles count along the rows of an image, then images.
 struct WinogradTiling {
-  int64_t tile = 4;  // m, 4 or 2
-  int64_t pad = 0;   // zeros around the input
+  WinogradKind kind = WinogradKind::kFour;
+  int64_t pad = 0;  // zeros around the input
   int64_t in_height = 0, in_width = 0;
   int64_t out_height = 0, out_width = 0;
   int64_t rows = 0, columns = 0;  // tiles of an image
 
-  int64_t points() const { return (tile + 2) * (tile + 2); }
+  bool strided() const { return kind >= WinogradKind::kHalving; }
+  // Pixels from one tile to the next, of the output and of the input.
+  int64_t out_step() const {
+    return kind == WinogradKind::kTwo ? 2 : kind == WinogradKind::kDoubling ? 8 : 4;
+  }
+  int64_t in_step() const {
+    return kind == WinogradKind::kTwo ? 2 : kind == WinogradKind::kHalving ? 8 : 4;
+  }
+  int64_t points() const { return kind == WinogradKind::kTwo ? 16 : strided() ? 81 : 36; }
+  int64_t weight_points() const { return kind == WinogradKind::kTwo ? 16 : 36; }
+  // The point of the weights that belongs to a point of the images.
+  int64_t WeightPoint(int64_t point) const {
+    if (!strided()) return point;
+    const int64_t row = point / 9, column = point % 9;
+    return (row < 5 ? row : 5) * 6 + (column < 5 ? column : 5);
+  }
 };
 
 // Tiles [first, first + count), which become the rows from `row` on of panels of `panel_rows`.
@@ -53,7 +79,7 @@ DTRAIN_ISA_DECLARE(void, WinogradInput,
                    (const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
                     const float* x, const float* zeros, float* panels))
 
-// panels = A dy A^T; dy [N, out_height, out_width, channels].
+// panels = A dy A^T; dy [N, out_height, out_width, channels].  Not for kDoubling.
 DTRAIN_ISA_DECLARE(void, WinogradOutputGradient,
                    (const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
                     const float* dy, const float* zeros, float* panels))
@@ -76,13 +102,13 @@ struct WinogradWeightBlock {
 // each output, a column for each channel, and the window turned round.  Panels of kWinogradBlock
 // rows.
 DTRAIN_ISA_DECLARE(void, WinogradWeights,
-                   (int64_t tile, const WinogradWeightBlock& block, bool turned, const float* w,
-                    float* panels))
+                   (WinogradKind kind, const WinogradWeightBlock& block, bool turned,
+                    const float* w, float* panels))
 
 // dw (+)= G^T panels G; panels of `panel_rows` rows: a row for each channel, a column for each
 // output.
 DTRAIN_ISA_DECLARE(void, WinogradWeightGradient,
-                   (int64_t tile, const WinogradWeightBlock& block, int64_t panel_rows,
+                   (WinogradKind kind, const WinogradWeightBlock& block, int64_t panel_rows,
                     const float* panels, bool accumulate, float* dw))
 
 // c[m, n] = (or +=) sum_k a(m, k) b[k, n], where a(m, k) = a[m * a_row + k * a_term]; rows of b and

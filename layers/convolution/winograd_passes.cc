@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kPartTiles = 128;  // sums of a part (0.6 to 1.2 MB) stay in a core's cache
+constexpr int64_t kPartPoints = 36 * 128;  // sums of a part (1.2 MB) stay in a core's cache
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t BlocksOf(int64_t channels) { return CeilDiv(channels, kWinogradBlock); }
@@ -20,19 +20,45 @@ int64_t TilesOf(const WinogradProblem& problem) {
 
 }  // namespace
 
-WinogradTiling ChooseTiling(int64_t in_height, int64_t in_width, int64_t pad) {
-  WinogradTiling tiling = {.pad = pad,
-                           .in_height = in_height,
-                           .in_width = in_width,
-                           .out_height = in_height + 2 * pad - 2,
-                           .out_width = in_width + 2 * pad - 2};
-  const auto tiles = [&](int64_t tile) {
-    return CeilDiv(tiling.out_height, tile) * CeilDiv(tiling.out_width, tile);
-  };
-  tiling.tile = tiles(4) * 36 <= tiles(2) * 16 ? 4 : 2;
-  tiling.rows = CeilDiv(tiling.out_height, tiling.tile);
-  tiling.columns = CeilDiv(tiling.out_width, tiling.tile);
+namespace {
+
+WinogradTiling TilingOf(WinogradKind kind, const Shape& in, const Shape& out, int64_t pad) {
+  WinogradTiling tiling = {.kind = kind,
+                           .pad = pad,
+                           .in_height = in[2],
+                           .in_width = in[3],
+                           .out_height = out[2],
+                           .out_width = out[3]};
+  tiling.rows = CeilDiv(out[2], tiling.out_step());
+  tiling.columns = CeilDiv(out[3], tiling.out_step());
   return tiling;
+}
+
+int64_t ProductsOf(const WinogradTiling& tiling) {
+  return tiling.rows * tiling.columns * tiling.points();
+}
+
+// The tile of four or two pixels, whichever takes fewer products.
+WinogradTiling DenseTiling(const Shape& in, const Shape& out, int64_t pad) {
+  const WinogradTiling four = TilingOf(WinogradKind::kFour, in, out, pad);
+  const WinogradTiling two = TilingOf(WinogradKind::kTwo, in, out, pad);
+  return ProductsOf(four) <= ProductsOf(two) ? four : two;
+}
+
+}  // namespace
+
+WinogradTiling ForwardTiling(const Shape& x, const Shape& y, int64_t stride, int64_t pad) {
+  return stride == 2 ? TilingOf(WinogradKind::kHalving, x, y, pad) : DenseTiling(x, y, pad);
+}
+
+// With stride 1, dx is a convolution of dy with the zeros that `pad` lacks to a full overlap.
+WinogradTiling DataTiling(const Shape& x, const Shape& y, int64_t stride, int64_t pad) {
+  return stride == 2 ? TilingOf(WinogradKind::kDoubling, y, x, 0) : DenseTiling(y, x, 2 - pad);
+}
+
+double ShareOfDirect(const WinogradTiling& forward) {
+  return static_cast<double>(ProductsOf(forward)) /
+         static_cast<double>(9 * forward.out_height * forward.out_width);
 }
 
 // What one Run is given, and its shared scratch.
@@ -56,7 +82,7 @@ WinogradConvolution::WinogradConvolution(const WinogradProblem& problem, bool tu
       in_blocks_(BlocksOf(problem.channels)),
       out_blocks_(BlocksOf(problem.outputs)) {
   parts_ = CeilDiv(device.threads, out_blocks_);
-  part_tiles_ = std::min(kPartTiles, CeilDiv(tiles_, parts_));
+  part_tiles_ = std::min(kPartPoints / points_, CeilDiv(tiles_, parts_));
 }
 
 int64_t WinogradConvolution::ScratchFloats() const {
@@ -113,12 +139,13 @@ void WinogradConvolution::RunBlock(const Call& call, int64_t first, int64_t coun
       part_of_w = {problem_.outputs, in * kWinogradBlock, terms, block * kWinogradBlock, width};
     }
     DTRAIN_ISA_SELECT(device_.isa, WinogradWeights)
-    (problem_.tiling.tile, part_of_w, turned_, call.w, weights);
+    (problem_.tiling.kind, part_of_w, turned_, call.w, weights);
     const float* const images = call.images + in * points_ * panel + begin * kWinogradBlock;
     for (int64_t p = 0; p < points_; ++p) {
       DTRAIN_ISA_SELECT(device_.isa, WinogradProduct)
       ({tiles, width, terms, kWinogradBlock, 1}, images + p * panel,
-       weights + p * PanelFloats(kWinogradBlock), in > 0, sums + p * PanelFloats(part_tiles_));
+       weights + problem_.tiling.WeightPoint(p) * PanelFloats(kWinogradBlock), in > 0,
+       sums + p * PanelFloats(part_tiles_));
     }
   }
   DTRAIN_ISA_SELECT(device_.isa, WinogradOutput)
@@ -146,10 +173,10 @@ WinogradWeightsPass::WinogradWeightsPass(const WinogradProblem& problem, const D
       out_blocks_(BlocksOf(problem.outputs)) {
   item_channels_ = kWinogradBlock;
   while (item_channels_ > 16 && Items() < device.threads) item_channels_ /= 2;
-  // Few channels: the sums and a group's images fit into a core's cache.  Many: the sums must be
-  // read and written for each group, so that it has to be long.
+  // A group's images shall stay in a core's cache.  Few tiles are one group: the sums of each item,
+  // many where there are many channels, are then done with at once.
   const bool few = in_blocks_ * out_blocks_ == 1;
-  group_ = std::min(tiles_, few ? kWinogradBlock * device.threads : 4 * kWinogradBlock);
+  group_ = tiles_ <= 128 ? tiles_ : std::min<int64_t>(tiles_, few ? 64 * device.threads : 64);
 }
 
 int64_t WinogradWeightsPass::ScratchFloats() const {
@@ -199,18 +226,22 @@ void WinogradWeightsPass::RunItem(const Call& call, int64_t first, int64_t count
   const float* const x =
       call.inputs + channel / kWinogradBlock * points_ * panel + channel % kWinogradBlock;
   const float* const dy = call.outputs + block * points_ * panel;
+  int64_t begun = 0;  // points of the weights below it have a sum
   for (int64_t p = 0; p < points_; ++p) {
+    const int64_t point = problem_.tiling.WeightPoint(p);
+    const bool fresh = first == 0 && point >= begun;
+    begun = std::max(begun, point + 1);
     // In pieces that a core's first cache holds.
     for (int64_t t = 0; t < count; t += kWinogradBlock) {
       DTRAIN_ISA_SELECT(device_.isa, WinogradProduct)
       ({channels, width, std::min(kWinogradBlock, count - t), 1, kWinogradBlock},
-       x + p * panel + t * kWinogradBlock, dy + p * panel + t * kWinogradBlock, first + t > 0,
-       sums + p * PanelFloats(item_channels_));
+       x + p * panel + t * kWinogradBlock, dy + p * panel + t * kWinogradBlock, !fresh || t > 0,
+       sums + point * PanelFloats(item_channels_));
     }
   }
   if (first + count < tiles_) return;
   DTRAIN_ISA_SELECT(device_.isa, WinogradWeightGradient)
-  (problem_.tiling.tile, {problem_.channels, block * kWinogradBlock, width, channel, channels},
+  (problem_.tiling.kind, {problem_.channels, block * kWinogradBlock, width, channel, channels},
    item_channels_, sums, call.accumulate, call.dw);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "framework/device/device.h"
+#include "framework/device/shape.h"
 #include "layers/convolution/winograd_loops.h"
 
 namespace dtrain {
@@ -18,9 +19,13 @@ struct WinogradProblem {
   WinogradTiling tiling;
 };
 
-// The tiling of a stride 1 convolution with a window of three: the tile of four or two pixels that
-// takes fewer products.
-WinogradTiling ChooseTiling(int64_t in_height, int64_t in_width, int64_t pad);
+// How the convolution of an image is cut, and that of the gradient of its input.  stride is 1, or 2
+// with pad 1.
+WinogradTiling ForwardTiling(const Shape& x, const Shape& y, int64_t stride, int64_t pad);
+WinogradTiling DataTiling(const Shape& x, const Shape& y, int64_t stride, int64_t pad);
+
+// Products that this takes, as a share of the direct sum's.
+double ShareOfDirect(const WinogradTiling& forward);
 
 class WinogradConvolution {
  public:
@@ -37,7 +42,9 @@ class WinogradConvolution {
   void TransformInput(const Call& call, int64_t first, int64_t count) const;
   void RunBlock(const Call& call, int64_t first, int64_t count, int64_t block, int64_t part,
                 float* scratch) const;
-  int64_t WeightFloats() const { return points_ * PanelFloats(kWinogradBlock); }
+  int64_t WeightFloats() const {
+    return problem_.tiling.weight_points() * PanelFloats(kWinogradBlock);
+  }
   int64_t ThreadFloats() const { return WeightFloats() + points_ * PanelFloats(part_tiles_); }
 
   const WinogradProblem problem_;
@@ -62,7 +69,9 @@ class WinogradWeightsPass {
   void TransformImages(const Call& call, int64_t first, int64_t count) const;
   void RunItem(const Call& call, int64_t first, int64_t count, int64_t item, float* sums) const;
   int64_t ImageFloats(int64_t blocks) const { return blocks * points_ * PanelFloats(group_); }
-  int64_t ItemFloats() const { return points_ * PanelFloats(item_channels_); }
+  int64_t ItemFloats() const {
+    return problem_.tiling.weight_points() * PanelFloats(item_channels_);
+  }
   int64_t Items() const {
     return out_blocks_ * ((problem_.channels + item_channels_ - 1) / item_channels_);
   }

@@ -10,10 +10,10 @@ struct Corner {
   int64_t image, row, column;
 };
 
-Corner CornerOf(const WinogradTiling& tiling, int64_t tile, int64_t pad) {
+Corner CornerOf(const WinogradTiling& tiling, int64_t tile, int64_t step, int64_t pad) {
   const int64_t of_image = tile % (tiling.rows * tiling.columns);
-  return {tile / (tiling.rows * tiling.columns), of_image / tiling.columns * tiling.tile - pad,
-          of_image % tiling.columns * tiling.tile - pad};
+  return {tile / (tiling.rows * tiling.columns), of_image / tiling.columns * step - pad,
+          of_image % tiling.columns * step - pad};
 }
 
 // An image tensor [N, height, width, channels].
@@ -25,11 +25,11 @@ struct Images {
 // Square windows of the images, transformed by T, into panels.
 template <class T>
 void IntoPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const Images& images,
-                int64_t pad, const float* zeros, float* panels) {
+                int64_t step, int64_t pad, const float* zeros, float* panels) {
   constexpr int kSide = T::kIn, kPoints = T::kOut * T::kOut;
   const int64_t panel = PanelFloats(piece.panel_rows);
   for (int64_t t = 0; t < piece.count; ++t) {
-    const Corner corner = CornerOf(tiling, piece.first + t, pad);
+    const Corner corner = CornerOf(tiling, piece.first + t, step, pad);
     const float* pixels[kSide * kSide];
     for (int i = 0; i < kSide; ++i) {
       const int64_t row = corner.row + i;
@@ -44,12 +44,12 @@ void IntoPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const 
     }
     for (int64_t c = 0; c < images.channels; c += kLanes) {
       Vec in[kSide * kSide], out[kPoints];
-#pragma GCC unroll 36
+#pragma GCC unroll 81
       for (int i = 0; i < kSide * kSide; ++i) in[i] = Load(pixels[i] + c);
       Both<T>(in, out);
       float* const to = panels + c / kWinogradBlock * kPoints * panel +
                         (piece.row + t) * kWinogradBlock + c % kWinogradBlock;
-#pragma GCC unroll 36
+#pragma GCC unroll 81
       for (int p = 0; p < kPoints; ++p) Store(to + p * panel, out[p]);
     }
   }
@@ -69,20 +69,20 @@ void OutOfPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const
   constexpr int kSide = T::kOut, kPoints = T::kIn * T::kIn;
   const int64_t panel = PanelFloats(piece.panel_rows);
   for (int64_t t = 0; t < piece.count; ++t) {
-    const Corner corner = CornerOf(tiling, piece.first + t, 0);
+    const Corner corner = CornerOf(tiling, piece.first + t, tiling.out_step(), 0);
     const int64_t pixel =
         (corner.image * tiling.out_height + corner.row) * tiling.out_width + corner.column;
     for (int64_t c = 0; c < part.width; c += kLanes) {
       const float* const from = panels + (piece.row + t) * kWinogradBlock + c;
       Vec in[kPoints], out[kSide * kSide];
-#pragma GCC unroll 36
+#pragma GCC unroll 81
       for (int p = 0; p < kPoints; ++p) in[p] = Load(from + p * panel);
       Both<T>(in, out);
       const Vec bias = part.bias == nullptr ? Zero() : Load(part.bias + c);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int i = 0; i < kSide; ++i) {
         if (corner.row + i >= tiling.out_height) break;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int j = 0; j < kSide; ++j) {
           if (corner.column + j >= tiling.out_width) break;
           const Vec y = out[i * kSide + j] + bias;
@@ -99,17 +99,39 @@ void OutOfPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const
 void WinogradInput(const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
                    const float* x, const float* zeros, float* panels) {
   const Images images = {x, tiling.in_height, tiling.in_width, channels};
-  tiling.tile == 4
-      ? IntoPanels<Winograd<4>::Input>(tiling, piece, images, tiling.pad, zeros, panels)
-      : IntoPanels<Winograd<2>::Input>(tiling, piece, images, tiling.pad, zeros, panels);
+  const auto run = [&]<WinogradKind kind>() {
+    IntoPanels<typename Winograd<kind>::Input>(tiling, piece, images, tiling.in_step(), tiling.pad,
+                                               zeros, panels);
+  };
+  switch (tiling.kind) {
+    case WinogradKind::kFour:
+      return run.template operator()<WinogradKind::kFour>();
+    case WinogradKind::kTwo:
+      return run.template operator()<WinogradKind::kTwo>();
+    case WinogradKind::kHalving:
+      return run.template operator()<WinogradKind::kHalving>();
+    case WinogradKind::kDoubling:
+      return run.template operator()<WinogradKind::kDoubling>();
+  }
 }
 
 void WinogradOutputGradient(const WinogradTiling& tiling, const WinogradPiece& piece,
                             int64_t channels, const float* dy, const float* zeros, float* panels) {
   const Images images = {dy, tiling.out_height, tiling.out_width, channels};
-  tiling.tile == 4
-      ? IntoPanels<Winograd<4>::OutputGradient>(tiling, piece, images, 0, zeros, panels)
-      : IntoPanels<Winograd<2>::OutputGradient>(tiling, piece, images, 0, zeros, panels);
+  const auto run = [&]<WinogradKind kind>() {
+    IntoPanels<typename Winograd<kind>::OutputGradient>(tiling, piece, images, tiling.out_step(), 0,
+                                                        zeros, panels);
+  };
+  switch (tiling.kind) {
+    case WinogradKind::kFour:
+      return run.template operator()<WinogradKind::kFour>();
+    case WinogradKind::kTwo:
+      return run.template operator()<WinogradKind::kTwo>();
+    case WinogradKind::kHalving:
+      return run.template operator()<WinogradKind::kHalving>();
+    case WinogradKind::kDoubling:
+      return;
+  }
 }
 
 void WinogradOutput(const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
@@ -117,8 +139,19 @@ void WinogradOutput(const WinogradTiling& tiling, const WinogradPiece& piece, in
                     bool relu, float* y) {
   const OutputPart part = {y + first_channel, bias == nullptr ? nullptr : bias + first_channel,
                            relu, channels, width};
-  tiling.tile == 4 ? OutOfPanels<Winograd<4>::Output>(tiling, piece, part, panels)
-                   : OutOfPanels<Winograd<2>::Output>(tiling, piece, part, panels);
+  const auto run = [&]<WinogradKind kind>() {
+    OutOfPanels<typename Winograd<kind>::Output>(tiling, piece, part, panels);
+  };
+  switch (tiling.kind) {
+    case WinogradKind::kFour:
+      return run.template operator()<WinogradKind::kFour>();
+    case WinogradKind::kTwo:
+      return run.template operator()<WinogradKind::kTwo>();
+    case WinogradKind::kHalving:
+      return run.template operator()<WinogradKind::kHalving>();
+    case WinogradKind::kDoubling:
+      return run.template operator()<WinogradKind::kDoubling>();
+  }
 }
 
 }  // namespace dtrain::DTRAIN_ISA_NS

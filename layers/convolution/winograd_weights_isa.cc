@@ -19,9 +19,9 @@ DTRAIN_INLINE void LoadWindows(const float* w, int64_t stride, bool turned, Vec 
   }
 }
 
-template <int M>
+template <WinogradKind kind>
 void IntoPanels(const WinogradWeightBlock& block, bool turned, const float* w, float* panels) {
-  using T = typename Winograd<M>::Weights;
+  using T = typename Winograd<kind>::Weights;
   const int64_t to_output = block.channels * kTaps, to_channel = kTaps;
   const int64_t rows = turned ? block.outputs : block.block_channels;
   const int64_t columns = turned ? block.block_channels : block.outputs;
@@ -41,10 +41,10 @@ void IntoPanels(const WinogradWeightBlock& block, bool turned, const float* w, f
   }
 }
 
-template <int M>
+template <WinogradKind kind>
 void OutOfPanels(const WinogradWeightBlock& block, int64_t panel_rows, const float* panels,
                  bool accumulate, float* dw) {
-  using T = typename Winograd<M>::WeightGradient;
+  using T = typename Winograd<kind>::WeightGradient;
   const int64_t to_output = block.channels * kTaps;
   const int64_t panel = PanelFloats(panel_rows);
   dw += block.first_output * to_output + block.first_channel * kTaps;
@@ -68,15 +68,30 @@ void OutOfPanels(const WinogradWeightBlock& block, int64_t panel_rows, const flo
 
 }  // namespace
 
-void WinogradWeights(int64_t tile, const WinogradWeightBlock& block, bool turned, const float* w,
-                     float* panels) {
-  tile == 4 ? IntoPanels<4>(block, turned, w, panels) : IntoPanels<2>(block, turned, w, panels);
+void WinogradWeights(WinogradKind kind, const WinogradWeightBlock& block, bool turned,
+                     const float* w, float* panels) {
+  switch (kind) {
+    case WinogradKind::kFour:
+      return IntoPanels<WinogradKind::kFour>(block, turned, w, panels);
+    case WinogradKind::kTwo:
+      return IntoPanels<WinogradKind::kTwo>(block, turned, w, panels);
+    case WinogradKind::kHalving:
+    case WinogradKind::kDoubling:
+      return IntoPanels<WinogradKind::kHalving>(block, turned, w, panels);
+  }
 }
 
-void WinogradWeightGradient(int64_t tile, const WinogradWeightBlock& block, int64_t panel_rows,
+void WinogradWeightGradient(WinogradKind kind, const WinogradWeightBlock& block, int64_t panel_rows,
                             const float* panels, bool accumulate, float* dw) {
-  tile == 4 ? OutOfPanels<4>(block, panel_rows, panels, accumulate, dw)
-            : OutOfPanels<2>(block, panel_rows, panels, accumulate, dw);
+  switch (kind) {
+    case WinogradKind::kFour:
+      return OutOfPanels<WinogradKind::kFour>(block, panel_rows, panels, accumulate, dw);
+    case WinogradKind::kTwo:
+      return OutOfPanels<WinogradKind::kTwo>(block, panel_rows, panels, accumulate, dw);
+    case WinogradKind::kHalving:
+    case WinogradKind::kDoubling:
+      return OutOfPanels<WinogradKind::kHalving>(block, panel_rows, panels, accumulate, dw);
+  }
 }
 
 }  // namespace dtrain::DTRAIN_ISA_NS
