@@ -94,7 +94,10 @@ std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const ArenaLayou
   setup.timeline = config.timeline;
   setup.weights = start.weights;
   setup.solver = &start.solver;
-  if (transport.size() == 1) return std::make_unique<InlineExchange>(setup, transport);
+  if (transport.size() == 1) {  // the trainer's thread does it all, with its team
+    setup.driver.threads = plan.threads;
+    return std::make_unique<InlineExchange>(setup, transport);
+  }
   return std::make_unique<ThreadedExchange>(transport, setup, config.stall_seconds, FlushDenormals);
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 
 #include "framework/core/check.h"
 #include "framework/core/layout.h"
 #include "framework/core/range.h"
+#include "framework/device/cpu/parallel.h"
 
 namespace dtrain {
 
@@ -23,6 +25,19 @@ void ForEachPiece(const ArenaLayout& layout, Range range, const Body& body) {
     body(piece.size(), piece.begin - range.begin, entry->weight_decay);
     done = piece.end;
   }
+}
+
+// As ForEachPiece, the elements of each piece shared out among `threads`.  update(count, offset,
+// decays) says whether all that it wrote is finite, and so does the answer.
+template <class Update>
+bool UpdatePieces(const ArenaLayout& layout, Range range, int threads, const Update& update) {
+  std::atomic<bool> finite = true;
+  ForEachPiece(layout, range, [&](int64_t count, int64_t offset, bool decays) {
+    ForEachSlice(threads, count, [&](Range slice) {
+      if (!update(slice.size(), offset + slice.begin, decays)) finite = false;
+    });
+  });
+  return finite;
 }
 
 }  // namespace dtrain

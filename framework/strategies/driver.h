@@ -39,6 +39,7 @@ struct DriverOptions {
   Placement placement;
   Rank rank = 0;
   bool ghost = false;  // sizes only: no arithmetic
+  int threads = 1;     // of the team of the thread that drives, for solver updates
 };
 
 class Driver {

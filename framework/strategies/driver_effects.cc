@@ -181,6 +181,7 @@ void Driver::ApplySlice(Operation& operation, Range slice) {
   args.weights_in = memory.old_values;
   args.weights_out = memory.new_values;
   args.state = {state.data(), host.solver_memory.size()};
+  args.threads = options_.threads;
   finite_ &= options_.solver.solver->Apply(layout_, slice, args);
 }
 

@@ -1,5 +1,5 @@
-// The loops of pooling on batch_blocked images (device/tensor.h): one image plane of sixteen
-// samples, [rows, columns, 16], at a time.
+// The loops of pooling, one image plane [rows, columns, lanes] at a time: the lanes are the sixteen
+// samples of a batch_blocked image or the channels of a channels_last one (device/tensor.h).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ struct PoolingPlane {
   int64_t kernel = 0;
   int64_t stride = 0;
   int64_t pad = 0;
+  int64_t lanes = 16;  // a multiple of it
 };
 
 // In `winners`: no pixel of the window takes the gradient, for ReLU has closed.

@@ -79,11 +79,11 @@ DTRAIN_INLINE VecInt LoadWinners(const uint8_t* winners) {
   return __builtin_convertvector(*reinterpret_cast<const UnalignedVecByte*>(winners), VecInt);
 }
 
-DTRAIN_INLINE Best BestOfTwoByTwo(const float* x, int64_t row_stride) {
+DTRAIN_INLINE Best BestOfTwoByTwo(const float* x, int64_t row_stride, int64_t pixel) {
   Best best = {Load(x), VecInt{}};
-  Challenge(best, Load(x + 16), 1);
+  Challenge(best, Load(x + pixel), 1);
   Challenge(best, Load(x + row_stride), 2);
-  Challenge(best, Load(x + row_stride + 16), 3);
+  Challenge(best, Load(x + row_stride + pixel), 3);
   return best;
 }
 
@@ -92,7 +92,7 @@ DTRAIN_INLINE Best BestOf(const PoolingPlane& plane, const float* x, int64_t row
   Best best = {};
   bool fresh = true;
   ForEachPixel(plane, window, [&](int64_t at, int64_t place) {
-    const Vec value = Load(x + at * 16);
+    const Vec value = Load(x + at * plane.lanes);
     if (fresh) best = {value, VecInt{} + static_cast<int>(place)};
     if (!fresh) Challenge(best, value, static_cast<int>(place));
     fresh = false;
@@ -107,17 +107,17 @@ void Clear(float* data, int64_t count) {
 // Windows that share no pixel and leave none out: each pixel of dx is written once.
 void TwoByTwoBackward(const PoolingPlane& plane, const float* dy, const uint8_t* winners,
                       float* dx) {
-  const int64_t row_stride = plane.width * 16;
+  const int64_t row_stride = plane.width * plane.lanes;
   if (plane.width % 2 != 0 || plane.height % 2 != 0) Clear(dx, plane.height * row_stride);
   ForEachOutput(plane, [&](int64_t at, int64_t row, int64_t column) {
-    for (int lane = 0; lane < 16; lane += kLanes) {
-      const Vec gradient = Load(dy + at * 16 + lane);
-      const VecInt winner = LoadWinners(winners + at * 16 + lane);
-      float* to = dx + 2 * (row * row_stride + column * 16) + lane;
+    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
+      const Vec gradient = Load(dy + at * plane.lanes + lane);
+      const VecInt winner = LoadWinners(winners + at * plane.lanes + lane);
+      float* to = dx + 2 * (row * row_stride + column * plane.lanes) + lane;
       Store(to, winner == 0 ? gradient : Zero());
-      Store(to + 16, winner == 1 ? gradient : Zero());
+      Store(to + plane.lanes, winner == 1 ? gradient : Zero());
       Store(to + row_stride, winner == 2 ? gradient : Zero());
-      Store(to + row_stride + 16, winner == 3 ? gradient : Zero());
+      Store(to + row_stride + plane.lanes, winner == 3 ? gradient : Zero());
     }
   });
 }
@@ -128,12 +128,12 @@ void MaxPoolPlane(const PoolingPlane& plane, const float* x, bool relu, float* y
                   uint8_t* winners) {
   const bool two_by_two = IsTwoByTwo(plane);
   ForEachOutput(plane, [&](int64_t at, int64_t row, int64_t column) {
-    for (int lane = 0; lane < 16; lane += kLanes) {
-      const int64_t out = at * 16 + lane;
+    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
+      const int64_t out = at * plane.lanes + lane;
       const Best best =
-          two_by_two
-              ? BestOfTwoByTwo(x + 2 * (row * plane.width + column) * 16 + lane, plane.width * 16)
-              : BestOf(plane, x + lane, row, column);
+          two_by_two ? BestOfTwoByTwo(x + 2 * (row * plane.width + column) * plane.lanes + lane,
+                                      plane.width * plane.lanes, plane.lanes)
+                     : BestOf(plane, x + lane, row, column);
       StoreBest(best, relu, y + out, winners == nullptr ? nullptr : winners + out);
     }
   });
@@ -142,14 +142,14 @@ void MaxPoolPlane(const PoolingPlane& plane, const float* x, bool relu, float* y
 void MaxPoolPlaneBackward(const PoolingPlane& plane, const float* dy, const uint8_t* winners,
                           float* dx) {
   if (IsTwoByTwo(plane)) return TwoByTwoBackward(plane, dy, winners, dx);
-  Clear(dx, plane.height * plane.width * 16);
+  Clear(dx, plane.height * plane.width * plane.lanes);
   ForEachOutput(plane, [&](int64_t at, int64_t row, int64_t column) {
     const Window window = WindowAt(plane, row, column);
-    for (int lane = 0; lane < 16; lane += kLanes) {
-      const Vec gradient = Load(dy + at * 16 + lane);
-      const VecInt winner = LoadWinners(winners + at * 16 + lane);
+    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
+      const Vec gradient = Load(dy + at * plane.lanes + lane);
+      const VecInt winner = LoadWinners(winners + at * plane.lanes + lane);
       ForEachPixel(plane, window, [&](int64_t in, int64_t place) {
-        float* to = dx + in * 16 + lane;
+        float* to = dx + in * plane.lanes + lane;
         Store(to, Load(to) + (winner == static_cast<int>(place) ? gradient : Zero()));
       });
     }
@@ -160,23 +160,24 @@ void AveragePoolPlane(const PoolingPlane& plane, const float* x, float* y) {
   const Vec share = Set1(1.0f / static_cast<float>(plane.kernel * plane.kernel));
   ForEachOutput(plane, [&](int64_t at, int64_t row, int64_t column) {
     const Window window = WindowAt(plane, row, column);
-    for (int lane = 0; lane < 16; lane += kLanes) {
+    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
       Vec sum = Zero();
-      ForEachPixel(plane, window, [&](int64_t in, int64_t) { sum += Load(x + in * 16 + lane); });
-      Store(y + at * 16 + lane, sum * share);
+      ForEachPixel(plane, window,
+                   [&](int64_t in, int64_t) { sum += Load(x + in * plane.lanes + lane); });
+      Store(y + at * plane.lanes + lane, sum * share);
     }
   });
 }
 
 void AveragePoolPlaneBackward(const PoolingPlane& plane, const float* dy, float* dx) {
   const Vec share = Set1(1.0f / static_cast<float>(plane.kernel * plane.kernel));
-  Clear(dx, plane.height * plane.width * 16);
+  Clear(dx, plane.height * plane.width * plane.lanes);
   ForEachOutput(plane, [&](int64_t at, int64_t row, int64_t column) {
     const Window window = WindowAt(plane, row, column);
-    for (int lane = 0; lane < 16; lane += kLanes) {
-      const Vec gradient = Load(dy + at * 16 + lane) * share;
+    for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
+      const Vec gradient = Load(dy + at * plane.lanes + lane) * share;
       ForEachPixel(plane, window, [&](int64_t in, int64_t) {
-        float* to = dx + in * 16 + lane;
+        float* to = dx + in * plane.lanes + lane;
         Store(to, Load(to) + gradient);
       });
     }

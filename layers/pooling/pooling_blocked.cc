@@ -1,4 +1,5 @@
-// Pooling on the CPU, implementation "batch_blocked": for an input that already is batch_blocked.
+// Pooling on the CPU, implementations "batch_blocked" and "channels_last": for an input that
+// already is in that format, and square windows.
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/pooling/blocked_pooling.h"
@@ -9,13 +10,13 @@ namespace {
 
 class PoolingBlocked : public Kernel {
  public:
-  explicit PoolingBlocked(const KernelRequest& request)
+  PoolingBlocked(const KernelRequest& request, Format format)
       : device_(request.device),
         is_max_(static_cast<const Pooling&>(*request.layer).is_max()),
         relu_(request.fused_relu),
         training_(request.mode == Mode::kTrain),
-        planes_((request.inputs[0][0] + kBatchBlock - 1) / kBatchBlock * request.inputs[0][1]),
-        plane_(PlaneOf(request)) {}
+        plane_(PlaneOf(request, format)),
+        planes_(StoredCount(request.inputs[0], format) / InputFloats()) {}
 
   KernelNeeds Needs() const override {
     KernelNeeds needs;
@@ -53,7 +54,7 @@ class PoolingBlocked : public Kernel {
   }
 
  private:
-  static PoolingPlane PlaneOf(const KernelRequest& request) {
+  static PoolingPlane PlaneOf(const KernelRequest& request, Format format) {
     const auto& layer = static_cast<const Pooling&>(*request.layer);
     return {.height = request.inputs[0][2],
             .width = request.inputs[0][3],
@@ -61,36 +62,52 @@ class PoolingBlocked : public Kernel {
             .out_width = request.outputs[0][3],
             .kernel = layer.kernel_height(),
             .stride = layer.stride(),
-            .pad = layer.pad()};
+            .pad = layer.pad(),
+            .lanes = format == Format::kChannelsLast ? request.inputs[0][1] : kBatchBlock};
   }
-  int64_t InputFloats() const { return plane_.height * plane_.width * kBatchBlock; }
-  int64_t OutputFloats() const { return plane_.out_height * plane_.out_width * kBatchBlock; }
+  int64_t InputFloats() const { return plane_.height * plane_.width * plane_.lanes; }
+  int64_t OutputFloats() const { return plane_.out_height * plane_.out_width * plane_.lanes; }
 
   const Device device_;
   const bool is_max_;
   const bool relu_;
   const bool training_;
-  const int64_t planes_;
   const PoolingPlane plane_;
+  const int64_t planes_;
 };
 
-std::optional<KernelOffer> OfferPoolingBlocked(const KernelRequest& request) {
+std::optional<KernelOffer> OfferIn(const KernelRequest& request, Format format) {
   if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
   if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
   const auto& layer = static_cast<const Pooling&>(*request.layer);
   if (layer.kernel_height() != layer.kernel_width()) return std::nullopt;
   KernelOffer offer;
-  offer.inputs = {Format::kBatchBlocked};
-  offer.outputs = {Format::kBatchBlocked};
-  offer.preference = request.available[0] == Format::kBatchBlocked ? 10 : -10;
+  offer.inputs = {format};
+  offer.outputs = {format};
+  offer.preference = request.available[0] == format ? 10 : -10;
   return offer;
 }
 
+std::optional<KernelOffer> OfferPoolingBlocked(const KernelRequest& request) {
+  return OfferIn(request, Format::kBatchBlocked);
+}
+
 std::unique_ptr<Kernel> MakePoolingBlocked(const KernelRequest& request, const KernelOffer&) {
-  return std::make_unique<PoolingBlocked>(request);
+  return std::make_unique<PoolingBlocked>(request, Format::kBatchBlocked);
 }
 
 DTRAIN_KERNEL("pooling", "batch_blocked", OfferPoolingBlocked, MakePoolingBlocked);
+
+std::optional<KernelOffer> OfferPoolingChannelsLast(const KernelRequest& request) {
+  if (request.inputs[0][1] % kBatchBlock != 0) return std::nullopt;
+  return OfferIn(request, Format::kChannelsLast);
+}
+
+std::unique_ptr<Kernel> MakePoolingChannelsLast(const KernelRequest& request, const KernelOffer&) {
+  return std::make_unique<PoolingBlocked>(request, Format::kChannelsLast);
+}
+
+DTRAIN_KERNEL("pooling", "channels_last", OfferPoolingChannelsLast, MakePoolingChannelsLast);
 
 }  // namespace
 }  // namespace dtrain

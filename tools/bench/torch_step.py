@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training steps per second of PyTorch on LeNet-5: the peer that dtrain is measured against.
+"""Training steps per second of PyTorch: the peer that dtrain is measured against.
 
 A step is forward, mean cross-entropy, backward and SGD with momentum, in fp32, on one fixed
 synthetic batch (no data loading on either side).  Each setting runs in a process of its own, since
@@ -17,8 +17,8 @@ steps_per_second is the median over the repeats.  A setting is a list of words:
     nomkldnn      convolutions and linear layers without oneDNN
     compile       torch.compile; needs a C++ compiler, and is not eager mode
 
-    torch_lenet.py --model lenet5 --threads 1                       all settings
-    torch_lenet.py --model lenet5 --threads 1 --setting "nhwc malloc fused"
+    torch_step.py --model lenet5 --threads 1                       all settings
+    torch_step.py --model lenet5 --threads 1 --setting "nhwc malloc fused"
 """
 
 import argparse
@@ -27,6 +27,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 EAGER_SETTINGS = [
@@ -53,22 +54,75 @@ MALLOC_ENVIRONMENT = {
 }
 
 
-def build_model(name):
-    """The nets of the speed comparison, with the input shape of one sample."""
+def build_lenet5():
+    """61 706 parameters; padding 2 stands for MNIST resized to 32x32."""
     from torch import nn
 
-    if name == "lenet5":  # 61 706 parameters; padding 2 stands for MNIST resized to 32x32
-        layers = [
-            nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-            nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
-        ]
-    else:  # lenet5_caffe: 431 080 parameters, no ReLU behind the convolutions
-        layers = [
-            nn.Conv2d(1, 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10),
-        ]
-    return nn.Sequential(*layers), (1, 28, 28)
+    return nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+
+
+def build_lenet5_caffe():
+    """431 080 parameters, no ReLU behind the convolutions."""
+    from torch import nn
+
+    return nn.Sequential(
+        nn.Conv2d(1, 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10))
+
+
+def build_resnet18():
+    """11 173 962 parameters: configs/models/resnet18.yaml, written as PyTorch users do."""
+    from torch import nn
+    from torch.nn import functional
+
+    class Block(nn.Module):
+        def __init__(self, channels, width, stride):
+            super().__init__()
+            self.conv1 = nn.Conv2d(channels, width, 3, stride, 1, bias=False)
+            self.bn1 = nn.BatchNorm2d(width)
+            self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
+            self.bn2 = nn.BatchNorm2d(width)
+            self.shortcut = nn.Sequential()
+            if stride > 1:
+                self.shortcut = nn.Sequential(
+                    nn.Conv2d(channels, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+        def forward(self, x):
+            y = functional.relu(self.bn1(self.conv1(x)), inplace=True)
+            return functional.relu(self.bn2(self.conv2(y)) + self.shortcut(x), inplace=True)
+
+    layers = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True)]
+    channels = 64
+    for width in (64, 128, 256, 512):
+        layers += [Block(channels, width, 1 if width == 64 else 2), Block(width, width, 1)]
+        channels = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+def build_vgg19_bn():
+    """20 040 522 parameters: configs/models/vgg19_bn.yaml."""
+    from torch import nn
+
+    layers, channels = [], 3
+    for width, repeat in ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4)):
+        for _ in range(repeat):
+            layers += [nn.Conv2d(channels, width, 3, padding=1), nn.BatchNorm2d(width),
+                       nn.ReLU(inplace=True)]
+            channels = width
+        layers.append(nn.MaxPool2d(2))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(512, 10))
+
+
+# Model -> how to build it, and the shape of one sample.
+MODELS = {
+    "lenet5": (build_lenet5, (1, 28, 28)),
+    "lenet5_caffe": (build_lenet5_caffe, (1, 28, 28)),
+    "resnet18": (build_resnet18, (3, 32, 32)),
+    "vgg19_bn": (build_vgg19_bn, (3, 32, 32)),
+}
 
 
 def make_step(args, words):
@@ -81,7 +135,8 @@ def make_step(args, words):
     torch.set_flush_denormal(True)
     if "nomkldnn" in words:
         torch.backends.mkldnn.set_flags(False)
-    model, sample_shape = build_model(args.model)
+    build, sample_shape = MODELS[args.model]
+    model = build()
     batch = torch.randn(args.batch, *sample_shape)
     labels = torch.randint(0, 10, (args.batch,))
     if "nhwc" in words:
@@ -106,17 +161,22 @@ def make_step(args, words):
     return step
 
 
+def run_for(step, seconds, least):
+    """Steps per second of `least` steps, or as many as `seconds` have room for."""
+    steps, begin = 0, time.perf_counter()
+    while steps < least or time.perf_counter() - begin < seconds:
+        step()
+        steps += 1
+    return steps / (time.perf_counter() - begin)
+
+
 def measure(args):
     """Runs the setting in this process and returns its JSON record."""
     import torch
 
     step = make_step(args, args.setting.split())
-    for _ in range(20):
-        step()
-    begin = time.perf_counter()
-    for _ in range(20):
-        step()
-    steps = max(1, round(20 * args.seconds / (time.perf_counter() - begin)))
+    run_for(step, 0.3, least=3)
+    steps = round(args.seconds * run_for(step, 0.3, least=1)) or 1
     rates = []
     for _ in range(args.repeats):
         begin = time.perf_counter()
@@ -135,8 +195,19 @@ def measure(args):
     }
 
 
+def run_process(command, environment=None):
+    """(exit status, stdout, stderr, peak resident memory in MiB) of a process."""
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        return process.returncode, output.read(), errors.read(), usage.ru_maxrss / 1024
+
+
 def run_setting(model, setting, threads, batch, seconds, repeats):
-    """Runs one setting in a fresh process; its record, or {"setting", "error"}."""
+    """Runs one setting in a fresh process; its record and the peak memory, or {"setting", "error"}."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     if "malloc" in setting.split():
         environment.update(MALLOC_ENVIRONMENT)
@@ -145,17 +216,17 @@ def run_setting(model, setting, threads, batch, seconds, repeats):
         "--threads", str(threads), "--batch", str(batch), "--seconds", str(seconds),
         "--repeats", str(repeats),
     ]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if result.returncode == 0:
-        return json.loads(result.stdout.splitlines()[-1])
-    reason = (result.stderr.strip() or f"status {result.returncode}").splitlines()[-1]
+    status, output, errors, peak_mib = run_process(command, environment)
+    if status == 0:
+        return dict(json.loads(output.splitlines()[-1]), peak_mib=peak_mib)
+    reason = (errors.strip() or f"status {status}").splitlines()[-1]
     return {"model": model, "setting": setting, "threads": threads, "error": reason}
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=["lenet5", "lenet5_caffe"], default="lenet5")
+    parser.add_argument("--model", choices=list(MODELS), default="lenet5")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--setting", default="", help="one setting instead of all")

@@ -1,0 +1,157 @@
+// The winograd convolution's transforms of images: into panels and back.
+#include "layers/convolution/winograd_loops.h"
+#include "layers/convolution/winograd_transform.h"
+
+namespace dtrain::DTRAIN_ISA_NS {
+namespace {
+
+// Where the upper left corner of a tile's window lies.
+struct Corner {
+  int64_t image, row, column;
+};
+
+Corner CornerOf(const WinogradTiling& tiling, int64_t tile, int64_t step, int64_t pad) {
+  const int64_t of_image = tile % (tiling.rows * tiling.columns);
+  return {tile / (tiling.rows * tiling.columns), of_image / tiling.columns * step - pad,
+          of_image % tiling.columns * step - pad};
+}
+
+// An image tensor [N, height, width, channels].
+struct Images {
+  const float* data;
+  int64_t height, width, channels;
+};
+
+// Square windows of the images, transformed by T, into panels.
+template <class T>
+void IntoPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const Images& images,
+                int64_t step, int64_t pad, const float* zeros, float* panels) {
+  constexpr int kSide = T::kIn, kPoints = T::kOut * T::kOut;
+  const int64_t panel = PanelFloats(piece.panel_rows);
+  for (int64_t t = 0; t < piece.count; ++t) {
+    const Corner corner = CornerOf(tiling, piece.first + t, step, pad);
+    const float* pixels[kSide * kSide];
+    for (int i = 0; i < kSide; ++i) {
+      const int64_t row = corner.row + i;
+      for (int j = 0; j < kSide; ++j) {
+        const int64_t column = corner.column + j;
+        const bool inside = row >= 0 && row < images.height && column >= 0 && column < images.width;
+        pixels[i * kSide + j] =
+            inside ? images.data + ((corner.image * images.height + row) * images.width + column) *
+                                       images.channels
+                   : zeros;
+      }
+    }
+    for (int64_t c = 0; c < images.channels; c += kLanes) {
+      Vec in[kSide * kSide], out[kPoints];
+#pragma GCC unroll 81
+      for (int i = 0; i < kSide * kSide; ++i) in[i] = Load(pixels[i] + c);
+      Both<T>(in, out);
+      float* const to = panels + c / kWinogradBlock * kPoints * panel +
+                        (piece.row + t) * kWinogradBlock + c % kWinogradBlock;
+#pragma GCC unroll 81
+      for (int p = 0; p < kPoints; ++p) Store(to + p * panel, out[p]);
+    }
+  }
+}
+
+// Channels [first, first + width) of y, whose bias and panels start with the first of them.
+struct OutputPart {
+  float* y;
+  const float* bias;
+  bool relu;
+  int64_t channels, width;
+};
+
+template <class T>
+void OutOfPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const OutputPart& part,
+                 const float* panels) {
+  constexpr int kSide = T::kOut, kPoints = T::kIn * T::kIn;
+  const int64_t panel = PanelFloats(piece.panel_rows);
+  for (int64_t t = 0; t < piece.count; ++t) {
+    const Corner corner = CornerOf(tiling, piece.first + t, tiling.out_step(), 0);
+    const int64_t pixel =
+        (corner.image * tiling.out_height + corner.row) * tiling.out_width + corner.column;
+    for (int64_t c = 0; c < part.width; c += kLanes) {
+      const float* const from = panels + (piece.row + t) * kWinogradBlock + c;
+      Vec in[kPoints], out[kSide * kSide];
+#pragma GCC unroll 81
+      for (int p = 0; p < kPoints; ++p) in[p] = Load(from + p * panel);
+      Both<T>(in, out);
+      const Vec bias = part.bias == nullptr ? Zero() : Load(part.bias + c);
+#pragma GCC unroll 8
+      for (int i = 0; i < kSide; ++i) {
+        if (corner.row + i >= tiling.out_height) break;
+#pragma GCC unroll 8
+        for (int j = 0; j < kSide; ++j) {
+          if (corner.column + j >= tiling.out_width) break;
+          const Vec y = out[i * kSide + j] + bias;
+          Store(part.y + (pixel + i * tiling.out_width + j) * part.channels + c,
+                part.relu ? Relu(y) : y);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void WinogradInput(const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
+                   const float* x, const float* zeros, float* panels) {
+  const Images images = {x, tiling.in_height, tiling.in_width, channels};
+  const auto run = [&]<WinogradKind kind>() {
+    IntoPanels<typename Winograd<kind>::Input>(tiling, piece, images, tiling.in_step(), tiling.pad,
+                                               zeros, panels);
+  };
+  switch (tiling.kind) {
+    case WinogradKind::kFour:
+      return run.template operator()<WinogradKind::kFour>();
+    case WinogradKind::kTwo:
+      return run.template operator()<WinogradKind::kTwo>();
+    case WinogradKind::kHalving:
+      return run.template operator()<WinogradKind::kHalving>();
+    case WinogradKind::kDoubling:
+      return run.template operator()<WinogradKind::kDoubling>();
+  }
+}
+
+void WinogradOutputGradient(const WinogradTiling& tiling, const WinogradPiece& piece,
+                            int64_t channels, const float* dy, const float* zeros, float* panels) {
+  const Images images = {dy, tiling.out_height, tiling.out_width, channels};
+  const auto run = [&]<WinogradKind kind>() {
+    IntoPanels<typename Winograd<kind>::OutputGradient>(tiling, piece, images, tiling.out_step(), 0,
+                                                        zeros, panels);
+  };
+  switch (tiling.kind) {
+    case WinogradKind::kFour:
+      return run.template operator()<WinogradKind::kFour>();
+    case WinogradKind::kTwo:
+      return run.template operator()<WinogradKind::kTwo>();
+    case WinogradKind::kHalving:
+      return run.template operator()<WinogradKind::kHalving>();
+    case WinogradKind::kDoubling:
+      return;
+  }
+}
+
+void WinogradOutput(const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
+                    int64_t first_channel, int64_t width, const float* panels, const float* bias,
+                    bool relu, float* y) {
+  const OutputPart part = {y + first_channel, bias == nullptr ? nullptr : bias + first_channel,
+                           relu, channels, width};
+  const auto run = [&]<WinogradKind kind>() {
+    OutOfPanels<typename Winograd<kind>::Output>(tiling, piece, part, panels);
+  };
+  switch (tiling.kind) {
+    case WinogradKind::kFour:
+      return run.template operator()<WinogradKind::kFour>();
+    case WinogradKind::kTwo:
+      return run.template operator()<WinogradKind::kTwo>();
+    case WinogradKind::kHalving:
+      return run.template operator()<WinogradKind::kHalving>();
+    case WinogradKind::kDoubling:
+      return run.template operator()<WinogradKind::kDoubling>();
+  }
+}
+
+}  // namespace dtrain::DTRAIN_ISA_NS
