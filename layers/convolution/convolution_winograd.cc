@@ -106,7 +106,10 @@ std::optional<KernelOffer> OfferConvolutionWinograd(const KernelRequest& request
   KernelOffer offer;
   offer.inputs = {Format::kChannelsLast};
   offer.outputs = {Format::kChannelsLast};
-  const bool pays = layer.channels() >= 32 && layer.outputs() >= 32 &&
+  // With stride 2 the transforms touch four times as many pixels for a product: more channels must
+  // share them.
+  const int64_t least = strided ? 256 : 32;
+  const bool pays = layer.channels() >= least && layer.outputs() >= 32 &&
                     ShareOfDirect(ForwardProblem(request).tiling) <= 0.7;
   offer.preference = pays ? 20 : -20;
   return offer;

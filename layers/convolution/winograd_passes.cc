@@ -175,7 +175,7 @@ WinogradWeightsPass::WinogradWeightsPass(const WinogradProblem& problem, const D
   while (item_channels_ > 16 && Items() < device.threads) item_channels_ /= 2;
   // A group's images shall stay in a core's cache.  Few tiles are one group: the sums of each item,
   // many where there are many channels, are then done with at once.
-  const bool few = in_blocks_ * out_blocks_ == 1;
+  const bool few = in_blocks_ * out_blocks_ == 1 && !problem.tiling.strided();
   group_ = tiles_ <= 128 ? tiles_ : std::min<int64_t>(tiles_, few ? 64 * device.threads : 64);
 }
 

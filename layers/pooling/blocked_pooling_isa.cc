@@ -122,10 +122,8 @@ void TwoByTwoBackward(const PoolingPlane& plane, const float* dy, const uint8_t*
   });
 }
 
-}  // namespace
-
-void MaxPoolPlane(const PoolingPlane& plane, const float* x, bool relu, float* y,
-                  uint8_t* winners) {
+DTRAIN_INLINE void MaxPool(const PoolingPlane& plane, const float* x, bool relu, float* y,
+                           uint8_t* winners) {
   const bool two_by_two = IsTwoByTwo(plane);
   ForEachOutput(plane, [&](int64_t at, int64_t row, int64_t column) {
     for (int64_t lane = 0; lane < plane.lanes; lane += kLanes) {
@@ -139,8 +137,8 @@ void MaxPoolPlane(const PoolingPlane& plane, const float* x, bool relu, float* y
   });
 }
 
-void MaxPoolPlaneBackward(const PoolingPlane& plane, const float* dy, const uint8_t* winners,
-                          float* dx) {
+DTRAIN_INLINE void MaxPoolBackward(const PoolingPlane& plane, const float* dy,
+                                   const uint8_t* winners, float* dx) {
   if (IsTwoByTwo(plane)) return TwoByTwoBackward(plane, dy, winners, dx);
   Clear(dx, plane.height * plane.width * plane.lanes);
   ForEachOutput(plane, [&](int64_t at, int64_t row, int64_t column) {
@@ -156,7 +154,7 @@ void MaxPoolPlaneBackward(const PoolingPlane& plane, const float* dy, const uint
   });
 }
 
-void AveragePoolPlane(const PoolingPlane& plane, const float* x, float* y) {
+DTRAIN_INLINE void AveragePool(const PoolingPlane& plane, const float* x, float* y) {
   const Vec share = Set1(1.0f / static_cast<float>(plane.kernel * plane.kernel));
   ForEachOutput(plane, [&](int64_t at, int64_t row, int64_t column) {
     const Window window = WindowAt(plane, row, column);
@@ -169,7 +167,7 @@ void AveragePoolPlane(const PoolingPlane& plane, const float* x, float* y) {
   });
 }
 
-void AveragePoolPlaneBackward(const PoolingPlane& plane, const float* dy, float* dx) {
+DTRAIN_INLINE void AveragePoolBackward(const PoolingPlane& plane, const float* dy, float* dx) {
   const Vec share = Set1(1.0f / static_cast<float>(plane.kernel * plane.kernel));
   Clear(dx, plane.height * plane.width * plane.lanes);
   ForEachOutput(plane, [&](int64_t at, int64_t row, int64_t column) {
@@ -182,6 +180,41 @@ void AveragePoolPlaneBackward(const PoolingPlane& plane, const float* dy, float*
       });
     }
   });
+}
+
+// Sixteen lanes are most of what there is: they get code that knows it.
+template <class Loop>
+DTRAIN_INLINE void WithLanes(PoolingPlane plane, const Loop& loop) {
+  if (plane.lanes != 16) return loop(plane);
+  plane.lanes = 16;
+  loop(plane);
+}
+
+}  // namespace
+
+void MaxPoolPlane(const PoolingPlane& plane, const float* x, bool relu, float* y,
+                  uint8_t* winners) {
+  WithLanes(
+      plane, [&](const PoolingPlane& p)
+                 __attribute__((always_inline)) { MaxPool(p, x, relu, y, winners); });
+}
+
+void MaxPoolPlaneBackward(const PoolingPlane& plane, const float* dy, const uint8_t* winners,
+                          float* dx) {
+  WithLanes(
+      plane, [&](const PoolingPlane& p)
+                 __attribute__((always_inline)) { MaxPoolBackward(p, dy, winners, dx); });
+}
+
+void AveragePoolPlane(const PoolingPlane& plane, const float* x, float* y) {
+  WithLanes(
+      plane, [&](const PoolingPlane& p) __attribute__((always_inline)) { AveragePool(p, x, y); });
+}
+
+void AveragePoolPlaneBackward(const PoolingPlane& plane, const float* dy, float* dx) {
+  WithLanes(
+      plane, [&](const PoolingPlane& p)
+                 __attribute__((always_inline)) { AveragePoolBackward(p, dy, dx); });
 }
 
 }  // namespace dtrain::DTRAIN_ISA_NS

@@ -116,6 +116,29 @@ TEST(Sgd, PiecesThatCutParametersGiveTheBitsOfTheWhole) {
   EXPECT_EQ(whole_v, cut_v);
 }
 
+TEST(Sgd, ThreadsChangeNoBitAndMissNothing) {
+  constexpr int64_t kCount = 100'003;
+  const auto solver = ReadSgd("{weight_decay: 0.01}");
+  const ArenaLayout layout = TwoParameters(kCount - 3, 3);
+  const std::vector<float> gradient = RandomVector(kCount, 1), start = RandomVector(kCount, 2);
+  std::vector<float> first;
+  for (const int threads : {1, 2, 3}) {
+    std::vector<float> w = start, velocity = RandomVector(kCount, 3);
+    float* const state[] = {velocity.data()};
+    UpdateArgs args = {.lr = 0.1,
+                       .gradient = gradient.data(),
+                       .weights_in = w.data(),
+                       .weights_out = w.data(),
+                       .state = state,
+                       .threads = threads};
+    EXPECT_TRUE(solver->Apply(layout, {0, kCount}, args));
+    if (first.empty()) first = w;
+    EXPECT_EQ(w, first) << threads << " threads";
+    w[kCount / 3] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_FALSE(solver->Apply(layout, {0, kCount}, args)) << threads << " threads";
+  }
+}
+
 TEST(Sgd, NonFiniteWeightsAreNoticed) {
   const auto solver = ReadSgd("{momentum: 0}");
   const ArenaLayout layout = {{{"w", {40}, {0, 40}, true}}};
