@@ -223,8 +223,15 @@ layers:
   run("three", 3,
       {"batch_norm=sync", "accumulate=2", "strategy={name: ps_bsp, placement: colocated}"});
   run("local", 2, {});
-  for (size_t i = 0; i < 12; ++i) EXPECT_NEAR(Losses("two")[i], Losses("one")[i], 1e-3) << i;
-  EXPECT_GT(std::abs(Losses("local")[5] - Losses("one")[5]), 1e-3);
+  const auto from_one = [&](const std::string& output) {
+    double farthest = 0;
+    for (size_t i = 0; i < 12; ++i) {
+      farthest = std::max(farthest, std::abs(Losses(output)[i] - Losses("one")[i]));
+    }
+    return farthest;
+  };
+  EXPECT_LT(from_one("two"), 1e-4);
+  EXPECT_GT(from_one("local"), 1e-3);
   EXPECT_EQ(Losses("three").size(), 12u);
   EXPECT_NEAR(*two.summary.test->accuracy, *one.summary.test->accuracy, 0.02);
   ASSERT_EQ(two.summary.test->others.size(), 1u);
