@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kFitStreams = 5;
 constexpr int64_t kIncastBytes = 4 << 20;
-constexpr int kIncastMessages = 8;  // of each sender
+constexpr int kIncastMessages = 72;  // in all
 
 int SamplesFor(int64_t bytes, int asked) {
   return asked > 0 ? asked : static_cast<int>(std::clamp<int64_t>((64 << 20) / bytes, 11, 201));
@@ -101,7 +101,8 @@ int BenchIncast(Transport& transport, std::ostream& out) {
   if (transport.size() < 3) {
     throw UsageError("bench link --incast needs at least 3 ranks, here are 2", "try --workers 3");
   }
-  const auto passages = TimeIncast(transport, kIncastBytes, kIncastMessages);
+  const int each = std::max(6, kIncastMessages / (transport.size() - 1));
+  const auto passages = TimeIncast(transport, kIncastBytes, each);
   if (transport.rank() != 0) return 0;
   const nlohmann::ordered_json line = {{"bench", "link_incast"},
                                        {"transport", transport.name()},

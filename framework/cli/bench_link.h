@@ -15,7 +15,7 @@
 //
 // With `incast` there is one line instead, about all ranks together (link_shares.h):
 //
-//   {"bench":"link_incast","transport":"mpi","ranks":8,"bytes":4194304,"messages":56,
+//   {"bench":"link_incast","transport":"mpi","ranks":8,"bytes":4194304,"messages":70,
 //    "seconds":24.1,"share_deviation":0.55}
 #pragma once
 
