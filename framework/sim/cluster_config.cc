@@ -52,9 +52,10 @@ NetworkModel ReadNetwork(Reader reader) {
                                 .OneOf({"fair", "fifo"})
                                 .Help("how messages share a network card");
   network.queue = queue == "fifo" ? NetworkModel::Queue::kFifo : NetworkModel::Queue::kFair;
-  network.share_deviation = reader.Number("share_deviation", 0)
-                                .Min(0)
-                                .Help("relative deviation of a message's share of a fair card");
+  network.share_deviation =
+      reader.Number("share_deviation", 0)
+          .Min(0)
+          .Help("relative deviation of messages' shares of the receiver's card");
   network.message_overhead_us = reader.Number("message_overhead_us", 0)
                                     .Min(0)
                                     .Help("processor time for each message, at both ends");

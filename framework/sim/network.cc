@@ -94,7 +94,7 @@ void Network::Depart(Id id) {
   const int node = node_of_[transfer.from];
   if (node == node_of_[transfer.to]) return CopyInside(id);
   const bool fair = model_.queue == NetworkModel::Queue::kFair;
-  outgoing_[node].Add(fair ? FlowOf(transfer) : 0, id, transfer.bytes, transfer.share);
+  outgoing_[node].Add(fair ? FlowOf(transfer) : 0, id, transfer.bytes);
 }
 
 void Network::CopyInside(Id id) {

@@ -58,7 +58,7 @@ class Network {
     Rank from;
     Rank to;
     int64_t bytes;
-    double share;  // weight at the cards
+    double share;  // weight at the incoming card
     Nanos left;    // when the last byte passed the outgoing card; -1: not yet
     bool arrived;  // the incoming card is through
     Task delivered;

@@ -30,7 +30,7 @@ struct NetworkModel {
   LinkModel inside_node{.bandwidth_gbit_s = 80, .latency_us = 1};  // bucket and line do not count
   int per_node = 1;                                                // ranks
   Queue queue = Queue::kFair;
-  double share_deviation = 0;      // relative, of a message's share (stream_share.h); kFair only
+  double share_deviation = 0;  // relative, of shares at the receiver (stream_share.h); kFair only
   double message_overhead_us = 0;  // processor time of a rank for each message, at both ends
 
   friend bool operator==(const NetworkModel&, const NetworkModel&) = default;

@@ -55,6 +55,8 @@ class FluidNetwork {
     double weight;
     Passage out;
     Passage in;
+
+    double WeightAt(Passage Message::*side) const { return side == &Message::in ? weight : 1; }
   };
   struct FluidCard {
     double tokens;
@@ -109,12 +111,12 @@ class FluidNetwork {
     for (Message& message : messages_) {
       const bool served = IsServed(message, side);
       (message.*side).rate = served ? 1 : 0;
-      cards[message.*place].active += served ? message.weight : 0;
+      cards[message.*place].active += served ? message.WeightAt(side) : 0;
     }
     for (Message& message : messages_) {
       const FluidCard& card = cards[message.*place];
       if ((message.*side).rate > 0) {
-        (message.*side).rate = CardRate(card) * message.weight / card.active;
+        (message.*side).rate = CardRate(card) * message.WeightAt(side) / card.active;
       }
     }
   }
