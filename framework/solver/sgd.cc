@@ -33,11 +33,10 @@ class Sgd : public Solver {
 
   bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
     DT_CHECK(args.state.size() == StateNames().size()) << args.state.size() << " state vectors";
-    bool finite = true;
-    ForEachPiece(layout, range, [&](int64_t count, int64_t offset, bool decays) {
-      finite &= ApplyPiece(count, offset, decays, args);
-    });
-    return finite;
+    return ForEachPiece(layout, range, args.threads,
+                        [&](int64_t count, int64_t offset, bool decays) {
+                          return ApplyPiece(count, offset, decays, args);
+                        });
   }
 
  private:

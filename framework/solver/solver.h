@@ -34,6 +34,7 @@ struct UpdateArgs {
   const float* weights_in = nullptr;
   float* weights_out = nullptr;   // may be weights_in, or another Blob version
   std::span<float* const> state;  // in StateNames() order, updated in place
+  int threads = 1;                // of the caller's team; changes no bits
 };
 
 class Solver {
