@@ -39,7 +39,7 @@ class Adam : public Solver {
     DT_CHECK(args.state.size() == 2 && args.updates >= 0)
         << args.state.size() << " state vectors, " << args.updates << " updates";
     const AdamStep decaying = StepOf(args, true), plain = StepOf(args, false);
-    return UpdatePieces(
+    return ForEachPiece(
         layout, range, args.threads, [&](int64_t count, int64_t offset, bool decays) {
           return DTRAIN_ISA_SELECT(isa_, AdamLoop)(
               decays ? decaying : plain, count, args.gradient + offset, args.weights_in + offset,

@@ -33,7 +33,7 @@ class Sgd : public Solver {
 
   bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
     DT_CHECK(args.state.size() == StateNames().size()) << args.state.size() << " state vectors";
-    return UpdatePieces(layout, range, args.threads,
+    return ForEachPiece(layout, range, args.threads,
                         [&](int64_t count, int64_t offset, bool decays) {
                           return ApplyPiece(count, offset, decays, args);
                         });

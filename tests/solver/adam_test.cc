@@ -156,6 +156,29 @@ TEST(Adam, EveryInstructionSetGivesTheSameBits) {
   }
 }
 
+TEST(Adam, ThreadsChangeNoBitAndMissNothing) {
+  constexpr int64_t kCount = 100'003;
+  const auto solver = Read("{name: adamw}").solver;
+  const ArenaLayout layout = {{{"w", {kCount}, {0, kCount}, true}}};
+  const std::vector<float> gradient = RandomVector(kCount, 1);
+  std::vector<float> first;
+  for (const int threads : {1, 2, 3}) {
+    std::vector<float> w = RandomVector(kCount, 2), m(kCount), v(kCount);
+    float* const state[] = {m.data(), v.data()};
+    const UpdateArgs args = {.lr = 0.1,
+                             .gradient = gradient.data(),
+                             .weights_in = w.data(),
+                             .weights_out = w.data(),
+                             .state = state,
+                             .threads = threads};
+    EXPECT_TRUE(solver->Apply(layout, {0, kCount}, args));
+    if (first.empty()) first = w;
+    EXPECT_EQ(w, first) << threads << " threads";
+    w[kCount / 3] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_FALSE(solver->Apply(layout, {0, kCount}, args)) << threads << " threads";
+  }
+}
+
 TEST(Adam, NonFiniteWeightsAreNoticed) {
   const auto solver = Read("{name: adam}").solver;
   for (const float bad :
