@@ -116,13 +116,14 @@ TEST(ImageLayer, ConvolutionKernelIsChosenByChannelsNotByBatch) {
     EXPECT_EQ(BestFor("{outputs: 6, kernel: 5, pad: 2}", {batch, 1, 28, 28}), "batch_blocked");
     EXPECT_EQ(BestFor("{outputs: 16, kernel: 5}", {batch, 6, 14, 14}), "batch_blocked");
     EXPECT_EQ(BestFor("{outputs: 50, kernel: 5}", {batch, 20, 12, 12}), "batch_blocked");
-    EXPECT_EQ(BestFor("{outputs: 64, kernel: 3, pad: 1}", {batch, 64, 32, 32}), "onednn");
+    EXPECT_EQ(BestFor("{outputs: 64, kernel: 3, pad: 1}", {batch, 64, 32, 32}), "winograd");
     EXPECT_EQ(BestFor("{outputs: 64, kernel: 3, pad: 1}", {batch, 3, 32, 32}), "onednn");
     EXPECT_EQ(BestFor("{outputs: 6, kernel: 5, stride: 2}", {batch, 1, 28, 28}), "onednn");
   }
 }
 
-// One 2x2 window of one sample; lanes beyond it hold 1000.
+// One 2x2 window of one sample and channel; lanes beyond it (channels, for channels_last) hold
+// 1000.
 struct PoolResult {
   float y;
   std::vector<float> dx;
@@ -130,11 +131,12 @@ struct PoolResult {
 
 PoolResult PoolWindow(const KernelEntry& entry, const std::vector<float>& window, bool relu) {
   const auto layer = Make("pooling", "{}");
-  KernelRequest request = RequestFor(layer.get(), {1, 1, 2, 2}, {1, 1, 1, 1});
+  const int64_t channels = entry.implementation == "channels_last" ? 16 : 1;
+  KernelRequest request = RequestFor(layer.get(), {1, channels, 2, 2}, {1, channels, 1, 1});
   request.fused_relu = relu;
   request.device.isa = CpuIsa();
   const KernelOffer offer = *entry.offer(request);
-  const int64_t step = offer.inputs[0] == Format::kBatchBlocked ? 16 : 1;
+  const int64_t step = offer.inputs[0] == Format::kBatchBlocked ? 16 : channels;
   std::vector<float> x(4 * step, 1000), y(step), dy(step, 1), dx(4 * step, -1);
   for (int64_t i = 0; i < 4; ++i) x[i * step] = window[i];
   const auto kernel = entry.make(request, offer);
