@@ -54,31 +54,62 @@ void AddInto(const Tensor& sum, const Tensor& addend) {
 }  // namespace
 
 Net::Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels)
-    : graph_(graph), device_(device), kernels_(std::move(kernels)) {}
+    : graph_(graph), device_(device), kernels_(std::move(kernels)) {
+  programs_.reserve(kMaxPrograms);
+  shapes_.reserve(graph.inputs().size());
+}
 
 Net::~Net() = default;
 
-Program& Net::ProgramFor(Mode mode, int64_t samples) {
-  Prepare(mode, samples);
-  return *programs_.at({mode, samples});
+// Moves it behind the others: it is the one used last.
+Program* Net::Find(Mode mode, std::span<const Shape> inputs) {
+  const auto it = std::find_if(programs_.begin(), programs_.end(), [&](const auto& program) {
+    return program->mode == mode && std::equal(inputs.begin(), inputs.end(),
+                                               program->inputs.begin(), program->inputs.end());
+  });
+  if (it == programs_.end()) return nullptr;
+  std::rotate(it, it + 1, programs_.end());
+  return programs_.back().get();
+}
+
+Program& Net::ProgramFor(Mode mode, const NetInput& input) {
+  DT_CHECK(input.fields.size() == graph_.inputs().size());
+  shapes_.clear();
+  for (const Tensor& field : input.fields) shapes_.push_back(field.shape);
+  DT_CHECK(shapes_[0][0] == input.samples) << shapes_[0].ToString() << " for " << input.samples;
+  Prepare(mode, shapes_);
+  return *programs_.back();
 }
 
 void Net::Prepare(Mode mode, int64_t samples) {
-  if (samples == 0 || programs_.contains({mode, samples})) return;
-  auto program = std::make_unique<Program>(Compile(graph_, mode, samples, device_, kernels_));
+  std::vector<Shape> shapes;
+  for (const GraphInput& input : graph_.inputs()) {
+    shapes.push_back(input.sample_shape.Prepend(samples));
+  }
+  Prepare(mode, shapes);
+}
+
+void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
+  if (inputs[0][0] == 0 || Find(mode, inputs) != nullptr) return;
+  auto program = std::make_unique<Program>(Compile(graph_, mode, inputs, device_, kernels_));
   for (Op& op : program->ops) {
     if (op.layer == nullptr) continue;
     op.params = TensorsOf(graph_.weights(), op.layer->first_param, op.layer->params.size());
     op.param_gradients = op.params;
     op.state = TensorsOf(graph_.state(), op.layer->first_state, op.layer->states.size());
   }
+  Keep(std::move(program));
+}
+
+void Net::Keep(std::unique_ptr<Program> program) {
   if (program->scratch_bytes > scratch_.bytes()) scratch_ = Buffer(program->scratch_bytes);
   const bool grows = program->arena_bytes > arena_.bytes();
   if (grows) arena_ = Buffer(program->arena_bytes);
   program->Bind(static_cast<std::byte*>(arena_.data()));
-  programs_[{mode, samples}] = std::move(program);
+  if (programs_.size() == kMaxPrograms) programs_.erase(programs_.begin());
+  programs_.push_back(std::move(program));
   if (!grows) return;
-  for (auto& [key, other] : programs_) other->Bind(static_cast<std::byte*>(arena_.data()));
+  for (auto& other : programs_) other->Bind(static_cast<std::byte*>(arena_.data()));
 }
 
 void Net::Call(Op& op, bool backward, KernelArgs& args) {
@@ -101,7 +132,6 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
 
 void Net::RunForward(Program& program, const NetInput& input, const float* weights,
                      const float* state, KernelArgs& args) {
-  DT_CHECK(input.fields.size() == graph_.inputs().size());
   args.scratch = scratch_.data();
   args.seed = input.seed;
   args.step = input.step;
@@ -143,10 +173,11 @@ StepResult Net::Step(const float* weights, float* gradients, float* state, const
     WriteZeroGradients(gradients, sink, accumulate);
     return {};
   }
-  Program& program = ProgramFor(Mode::kTrain, input.samples);
+  Program& program = ProgramFor(Mode::kTrain, input);
   KernelArgs args;
   args.accumulate = accumulate;
-  args.loss_scale = 1.0f / static_cast<float>(input.global_samples);
+  const int64_t terms = input.global_terms > 0 ? input.global_terms : input.global_samples;
+  args.loss_scale = 1.0f / static_cast<float>(terms);
   RunForward(program, input, weights, state, args);
   StepResult result;
   result.loss_sum = SumLosses(program);
@@ -155,7 +186,7 @@ StepResult Net::Step(const float* weights, float* gradients, float* state, const
 }
 
 EvaluateResult Net::Evaluate(const float* weights, const float* state, const NetInput& input) {
-  Program& program = ProgramFor(Mode::kEvaluate, input.samples);
+  Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
   RunForward(program, input, weights, state, args);
   EvaluateResult result;
@@ -175,9 +206,11 @@ std::vector<std::string> Net::metric_names() const {
 
 std::map<std::string, std::string> Net::ChosenKernels(int64_t samples) const {
   std::map<std::string, std::string> chosen;
-  const auto it = programs_.find({Mode::kTrain, samples});
-  if (it == programs_.end()) return chosen;
-  for (const Op& op : it->second->ops) {
+  const auto it = std::find_if(programs_.rbegin(), programs_.rend(), [&](const auto& program) {
+    return program->mode == Mode::kTrain && program->samples == samples;
+  });
+  if (it == programs_.rend()) return chosen;
+  for (const Op& op : (*it)->ops) {
     if (op.layer != nullptr) chosen[op.name] = op.implementation;
   }
   return chosen;

@@ -13,7 +13,7 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
     : seed_(config.seed), dataset_(LoadData(config)) {
   const int workers = static_cast<int>(config.workers);
   ApplyThreadBudget(plan.threads);
-  sampler_ = std::make_unique<Sampler>(config.seed, dataset_->size(Split::kTrain), config.batch);
+  sampler_ = std::make_unique<Sampler>(config.seed, *dataset_, config.batch);
   net_ = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
   const int64_t share = sampler_->MaxShare(workers);
   net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
@@ -41,6 +41,7 @@ StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights,
   input.samples = batch_->samples;
   input.first_position = batch_->first_position;
   input.global_samples = batch_->global_samples;
+  input.global_terms = batch_->global_terms;
   input.step = batch_->step;
   input.seed = seed_;
   const StepResult result = net_->Step(weights.f32(), gradients, own.state.f32(), input, nullptr);

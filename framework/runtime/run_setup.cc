@@ -15,7 +15,7 @@ namespace dtrain {
 std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields) {
   std::vector<GraphInput> inputs;
   for (const FieldSpec& field : fields) {
-    inputs.push_back({field.name, field.dtype, field.sample_shape});
+    inputs.push_back({field.name, field.dtype, field.sample_shape, field.classes});
   }
   return inputs;
 }

@@ -135,7 +135,7 @@ void Trainer::SetUp() {
   ApplyThreadBudget(plan_.threads);
   TryTogether(transport_, [&] { dataset_ = LoadData(config_); });
   AgreeOnRun(transport_, config_, *graph_, plan_, *dataset_);
-  sampler_ = std::make_unique<Sampler>(config_.seed, dataset_->size(Split::kTrain), config_.batch);
+  sampler_ = std::make_unique<Sampler>(config_.seed, *dataset_, config_.batch);
   rule_ = RestRuleOf(config_, dataset_->size(Split::kTrain));
   first_ = position_ = rested_ = start.position;
   saved_samples_ = start.position.samples_applied;

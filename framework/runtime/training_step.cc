@@ -28,6 +28,7 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
   input.samples = batch.samples;
   input.first_position = batch.first_position;
   input.global_samples = batch.global_samples;
+  input.global_terms = batch.global_terms;
   input.step = batch.step;
   input.seed = seed;
   if (pacer != nullptr) pacer->BeginStep(static_cast<int64_t>(batch.step));
