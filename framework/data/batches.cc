@@ -46,8 +46,8 @@ struct TrainingFiller {
     batch.Resize(part.share.size(), shapes);
     batch.first_position = part.share.begin - part.global.begin;
     batch.global_samples = part.global.size();
-    batch.terms = dataset.Terms(Split::kTrain, share);
-    batch.global_terms = dataset.Terms(Split::kTrain, global);
+    batch.terms = dataset.TermsOf(Split::kTrain, share);
+    batch.global_terms = dataset.TermsOf(Split::kTrain, global);
     batch.step = part.step;
     batch.epoch = part.epoch;
     dataset.Fill(Split::kTrain, share, part.epoch, batch);
@@ -71,7 +71,7 @@ struct EvaluationFiller {
     batch.Resize(block.size(), shapes);
     batch.first_position = block.begin;
     batch.global_samples = block.size();
-    batch.terms = batch.global_terms = dataset.Terms(split, indices);
+    batch.terms = batch.global_terms = dataset.TermsOf(split, indices);
     batch.step = k;
     batch.epoch = 0;
     dataset.Fill(split, indices, kNoEpoch, batch);

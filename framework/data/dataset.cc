@@ -44,7 +44,7 @@ void Batch::Resize(int64_t new_samples, std::span<const Shape> sample_shapes) {
   Resize(new_samples);
 }
 
-int64_t Dataset::Terms(Split split, std::span<const int64_t> indices) const {
+int64_t Dataset::TermsOf(Split split, std::span<const int64_t> indices) const {
   int64_t terms = 0;
   for (const int64_t index : indices) terms += Terms(split, index);
   return terms;

@@ -59,6 +59,8 @@ struct Batch {
   void Resize(int64_t new_samples, std::span<const Shape> sample_shapes);
 };
 
+class SentencePairs;
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -70,7 +72,7 @@ class Dataset {
 
   // Terms of the loss of one sample (Batch).
   virtual int64_t Terms(Split split, int64_t index) const { return 1; }
-  int64_t Terms(Split split, std::span<const int64_t> indices) const;  // their sum
+  int64_t TermsOf(Split split, std::span<const int64_t> indices) const;  // their sum
   // A number for each sample of a split by which samples that are alike are put into the same batch
   // (Sampler): the length of sentences.  Empty: nothing of the kind.
   virtual std::vector<int64_t> Lengths(Split split) const { return {}; }
@@ -87,12 +89,16 @@ class Dataset {
 
   // SHA-256 over the content of all splits: part of the start-up agreement between ranks.
   virtual std::string ManifestHash() const = 0;
+
+  // A set for translation says what it is (sentence_pairs.h); null for others.
+  virtual const SentencePairs* sentence_pairs() const { return nullptr; }
 };
 
 // A file a publisher ships.
 struct RemoteFile {
-  std::string name;               // "train-images-idx3-ubyte.gz"
-  std::vector<std::string> urls;  // tried in order
+  std::string name;  // "train-images-idx3-ubyte.gz"; may have a folder before it
+  std::vector<std::string>
+      urls;  // tried in order; none: it is not fetched, and verified where it is
   std::string sha256;
   int64_t bytes = 0;
 };

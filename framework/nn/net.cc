@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "framework/core/check.h"
+#include "framework/core/error.h"
 #include "framework/nn/program.h"
+#include "framework/nn/step_decoder.h"
 
 namespace dtrain {
 namespace {
@@ -112,7 +116,7 @@ void Net::Keep(std::unique_ptr<Program> program) {
   for (auto& other : programs_) other->Bind(static_cast<std::byte*>(arena_.data()));
 }
 
-void Net::Call(Op& op, bool backward, KernelArgs& args) {
+void Net::Give(const Op& op, KernelArgs& args) {
   args.inputs = op.input_tensors;
   args.outputs = op.output_tensors;
   args.output_gradients = op.output_gradients;
@@ -121,6 +125,10 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
   args.param_gradients = op.param_gradients;
   args.state = op.state;
   args.saved = op.saved;
+}
+
+void Net::Call(Op& op, bool backward, KernelArgs& args) {
+  Give(op, args);
   const Nanos start = observer_ ? WallNow() : 0;
   if (backward) {
     op.kernel->Backward(args);
@@ -130,18 +138,23 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
   if (observer_) observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start});
 }
 
-void Net::RunForward(Program& program, const NetInput& input, const float* weights,
-                     const float* state, KernelArgs& args) {
+// Gives a call what is this step's.
+void Net::Bind(const Program& program, Op& op, const NetInput& input, const float* weights,
+               const float* state, KernelArgs& args) const {
   args.scratch = scratch_.data();
   args.seed = input.seed;
   args.step = input.step;
   args.first_position = input.first_position;
+  BindInputs(program, op, input);
+  if (op.layer == nullptr) return;
+  BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(weights));
+  BindParams(op.state, graph_.state(), op.layer->first_state, const_cast<float*>(state));
+}
+
+void Net::RunForward(Program& program, const NetInput& input, const float* weights,
+                     const float* state, KernelArgs& args) {
   for (Op& op : program.ops) {
-    BindInputs(program, op, input);
-    if (op.layer != nullptr) {
-      BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(weights));
-      BindParams(op.state, graph_.state(), op.layer->first_state, const_cast<float*>(state));
-    }
+    Bind(program, op, input, weights, state, args);
     Call(op, false, args);
   }
 }
@@ -194,6 +207,29 @@ EvaluateResult Net::Evaluate(const float* weights, const float* state, const Net
   result.loss_sum = SumLosses(program);
   for (const int slot : program.metrics) result.metric_counts.push_back(CountMetric(program, slot));
   return result;
+}
+
+StepDecoder& Net::StartDecoding(const float* weights, const float* state, const NetInput& input) {
+  Program& program = ProgramFor(Mode::kEvaluate, input);
+  KernelArgs args;
+  for (Op& op : program.ops) {
+    Bind(program, op, input, weights, state, args);
+    if (StepDecoder* const decoder = op.kernel->step_decoder()) {
+      Give(op, args);
+      decoder->Start(args);
+      return *decoder;
+    }
+    Call(op, false, args);
+  }
+  throw ConfigError(fmt::format("model '{}' has no decoder", graph_.name()),
+                    "only a model that writes sentences can translate");
+}
+
+bool Net::CanDecode() {
+  Prepare(Mode::kEvaluate, 1);
+  const std::vector<Op>& ops = programs_.back()->ops;
+  return std::any_of(ops.begin(), ops.end(),
+                     [](const Op& op) { return op.kernel->step_decoder() != nullptr; });
 }
 
 std::vector<std::string> Net::metric_names() const {

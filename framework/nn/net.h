@@ -87,6 +87,12 @@ class Net {
   // Forward only.
   EvaluateResult Evaluate(const float* weights, const float* state, const NetInput& input);
 
+  // Runs what comes before the model's decoder as Evaluate does, and starts that (step_decoder.h).
+  // The target and label fields may have length 1; what they hold does not matter.  The decoder lives
+  // until the net does something else.  Throws ConfigError for a model without one.
+  StepDecoder& StartDecoding(const float* weights, const float* state, const NetInput& input);
+  bool CanDecode();
+
   const Graph& graph() const { return graph_; }
   std::vector<std::string> metric_names() const;
   // layer -> implementation of a training program for `samples` (prepared).
@@ -97,6 +103,9 @@ class Net {
   Program* Find(Mode mode, std::span<const Shape> inputs);
   Program& ProgramFor(Mode mode, const NetInput& input);
   void Keep(std::unique_ptr<Program> program);
+  void Bind(const Program& program, Op& op, const NetInput& input, const float* weights,
+            const float* state, KernelArgs& args) const;
+  static void Give(const Op& op, KernelArgs& args);
   void Call(Op& op, bool backward, KernelArgs& args);
   void RunForward(Program& program, const NetInput& input, const float* weights,
                   const float* state, KernelArgs& args);

@@ -6,6 +6,7 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/run_setup.h"
+#include "framework/runtime/training_step.h"
 
 namespace dtrain {
 
@@ -46,14 +47,15 @@ StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights,
   input.seed = seed_;
   const StepResult result = net_->Step(weights.f32(), gradients, own.state.f32(), input, nullptr);
   return {.samples = batch_->samples,
-          .loss_sum = result.loss_sum,
+          .loss_sum = LossBySamples(result, *batch_),
           .global_samples = batch_->global_samples};
 }
 
 Evaluation NumericEngine::Evaluate(const float* weights) {
   const auto transport = LocalWorld(1).Connect(0);
-  return JoinEvaluations(*transport,
-                         EvaluateBlocks(*net_, *dataset_, Split::kTest, weights, state(0), 0, 1));
+  const Split split = dataset_->has_validation() ? Split::kValidation : Split::kTest;
+  return JoinEvaluations(*transport, *dataset_,
+                         EvaluateBlocks(*net_, *dataset_, split, weights, state(0), 0, 1));
 }
 
 }  // namespace dtrain

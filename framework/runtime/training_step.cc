@@ -38,6 +38,12 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
   return result;
 }
 
+double LossBySamples(const StepResult& result, const Batch& batch) {
+  if (batch.global_terms == batch.global_samples) return result.loss_sum;
+  return result.loss_sum * static_cast<double>(batch.global_samples) /
+         static_cast<double>(batch.global_terms);
+}
+
 Placement PlacementOf(const RunConfig& config) {
   return {static_cast<int>(config.workers), config.strategy->servers(),
           config.strategy->colocated()};
