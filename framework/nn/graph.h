@@ -29,7 +29,9 @@ namespace dtrain {
 struct GraphInput {
   std::string name;
   DType dtype = DType::kF32;
-  Shape sample_shape;  // without the batch axis
+  // Without the batch axis; of the longest sample where a batch may be shorter (sentences).
+  Shape sample_shape;
+  int64_t classes = 0;  // an int32 input holds numbers below this; 0: unknown
 };
 
 struct GraphValue {
@@ -37,6 +39,7 @@ struct GraphValue {
   DType dtype = DType::kF32;
   Shape sample_shape;
   int producer = -1;     // layer index; -1 for an input of the model
+  int64_t classes = 0;   // GraphInput::classes; 0 for what layers compute
 };
 
 struct GraphLayer {

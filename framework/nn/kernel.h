@@ -80,12 +80,16 @@ struct KernelArgs {
   int64_t first_position = 0;  // of row 0 in the global batch
 };
 
+class StepDecoder;
+
 class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual KernelNeeds Needs() const { return {}; }
   virtual void Forward(const KernelArgs& args) = 0;
   virtual void Backward(const KernelArgs& args) = 0;
+  // The same layer one step at a time (step_decoder.h); null where that makes no sense.
+  virtual StepDecoder* step_decoder() { return nullptr; }
 };
 
 struct KernelEntry {
