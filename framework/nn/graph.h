@@ -41,6 +41,7 @@ struct GraphValue {
   DType dtype = DType::kF32;
   Shape sample_shape;
   int producer = -1;     // layer index; -1 for an input of the model
+  int64_t classes = 0;   // GraphInput::classes; 0 for what layers compute
 };
 
 struct GraphLayer {
