@@ -60,6 +60,12 @@ void PrintTrainResult(std::ostream& out, const Summary& summary, const std::stri
     out << fmt::format("test accuracy {:.2f} %, loss {:.4f}\n", 100 * *summary.test->accuracy,
                        summary.test->loss);
   }
+  if (summary.test && summary.test->perplexity) {
+    out << fmt::format("test perplexity {:.2f}, loss {:.4f}", *summary.test->perplexity,
+                       summary.test->loss);
+    if (summary.test->bleu) out << fmt::format(", BLEU {:.2f}", *summary.test->bleu);
+    out << '\n';
+  }
   out << fmt::format("weights {}\nresults {}\n", summary.weights_sha256, output);
 }
 

@@ -165,6 +165,26 @@ void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
   layers_.push_back(std::move(layer));
 }
 
+std::vector<Shape> Graph::ShapesFor(std::span<const Shape> inputs) const {
+  DT_CHECK(inputs.size() == inputs_.size()) << inputs.size() << " of " << inputs_.size() << " inputs";
+  std::vector<Shape> shapes(inputs.begin(), inputs.end());
+  bool as_sampled = true;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    as_sampled &= inputs[i].DropBatch() == inputs_[i].sample_shape;
+  }
+  std::vector<Shape> taken;
+  for (const GraphLayer& layer : layers_) {
+    if (as_sampled) {
+      shapes.push_back(values_[layer.output].sample_shape.Prepend(inputs[0][0]));
+      continue;
+    }
+    taken.clear();
+    for (const int value : layer.inputs) taken.push_back(shapes[value]);
+    shapes.push_back(layer.layer->InferShapes(taken).at(0));
+  }
+  return shapes;
+}
+
 void Graph::LayOutArenas() {
   for (auto it = layers_.rbegin(); it != layers_.rend(); ++it) {
     it->first_param = static_cast<int>(weights_.entries.size());

@@ -15,6 +15,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -73,6 +75,12 @@ class Graph {
   const ArenaLayout& weights() const { return weights_; }
   const ArenaLayout& state() const { return state_; }
 
+  // The shapes of all values, batch axis included, for inputs of these shapes: from the sample shapes
+  // where the inputs have them, else Layer::InferShapes is asked again.  A graph is shared by the nets
+  // of several threads: who asks holds the lock, and goes on holding it while kernels are made.
+  std::vector<Shape> ShapesFor(std::span<const Shape> inputs) const;
+  std::unique_lock<std::mutex> LockLayers() const { return std::unique_lock(*layers_mutex_); }
+
   // One line a layer with type, output shape and parameters: for people, and, hashed, for the
   // agreement between ranks.
   std::string Describe() const;
@@ -92,6 +100,7 @@ class Graph {
   std::vector<GraphInput> inputs_;
   std::vector<GraphValue> values_;
   std::vector<GraphLayer> layers_;
+  std::shared_ptr<std::mutex> layers_mutex_ = std::make_shared<std::mutex>();
   ArenaLayout weights_;
   ArenaLayout state_;
 };

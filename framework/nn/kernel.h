@@ -74,7 +74,7 @@ struct KernelArgs {
   void* scratch = nullptr;
   void* saved = nullptr;
   bool accumulate = false;     // add to parameter gradients instead of writing them
-  float loss_scale = 1;        // 1 / (samples of the global batch)
+  float loss_scale = 1;        // 1 / (terms of the global batch: samples, or words)
   uint64_t seed = 0;
   uint64_t step = 0;
   int64_t first_position = 0;  // of row 0 in the global batch

@@ -65,6 +65,8 @@ class Layer {
 
   // Shapes of the outputs, batch axis included.  Also fixes what Params and CostOf answer, which
   // depends on no batch axis.  Throws ShapeError with both shapes (Graph adds the layer's name).
+  // Called again before kernels are made for a batch of shorter sentences (Graph::ShapesFor), so
+  // kernels take what depends on shapes from their request, once.
   virtual std::vector<Shape> InferShapes(std::span<const Shape> inputs) = 0;
 
   virtual std::vector<ParamSpec> Params() const { return {}; }

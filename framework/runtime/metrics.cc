@@ -67,8 +67,11 @@ void MetricsWriter::Write(const StepMetrics& metrics) {
 
 void MetricsWriter::Write(const EvaluationMetrics& metrics) {
   ordered_json line = Begin("evaluation", metrics.at);
+  if (!metrics.split.empty()) line["split"] = metrics.split;
   line["loss"] = metrics.loss;
   if (metrics.accuracy) line["accuracy"] = *metrics.accuracy;
+  if (metrics.perplexity) line["perplexity"] = *metrics.perplexity;
+  if (metrics.bleu) line["bleu"] = *metrics.bleu;
   line["evaluate_seconds"] = metrics.evaluate_seconds;
   WriteLine(line.dump());
 }

@@ -6,6 +6,7 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/run_setup.h"
+#include "framework/runtime/training_step.h"
 
 namespace dtrain {
 
@@ -13,7 +14,7 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
     : seed_(config.seed), dataset_(LoadData(config)) {
   const int workers = static_cast<int>(config.workers);
   ApplyThreadBudget(plan.threads);
-  sampler_ = std::make_unique<Sampler>(config.seed, dataset_->size(Split::kTrain), config.batch);
+  sampler_ = std::make_unique<Sampler>(config.seed, *dataset_, config.batch);
   net_ = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
   const int64_t share = sampler_->MaxShare(workers);
   net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
@@ -41,18 +42,20 @@ StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights,
   input.samples = batch_->samples;
   input.first_position = batch_->first_position;
   input.global_samples = batch_->global_samples;
+  input.global_terms = batch_->global_terms;
   input.step = batch_->step;
   input.seed = seed_;
   const StepResult result = net_->Step(weights.f32(), gradients, own.state.f32(), input, nullptr);
   return {.samples = batch_->samples,
-          .loss_sum = result.loss_sum,
+          .loss_sum = LossBySamples(result, *batch_),
           .global_samples = batch_->global_samples};
 }
 
 Evaluation NumericEngine::Evaluate(const float* weights) {
   const auto transport = LocalWorld(1).Connect(0);
-  return JoinEvaluations(*transport,
-                         EvaluateBlocks(*net_, *dataset_, Split::kTest, weights, state(0), 0, 1));
+  const Split split = dataset_->has_validation() ? Split::kValidation : Split::kTest;
+  return JoinEvaluations(*transport, *dataset_,
+                         EvaluateBlocks(*net_, *dataset_, split, weights, state(0), 0, 1));
 }
 
 }  // namespace dtrain

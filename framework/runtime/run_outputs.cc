@@ -14,6 +14,21 @@
 #include "framework/runtime/status_record.h"
 
 namespace dtrain {
+namespace {
+
+// "loss 3.4012, perplexity 30.00, BLEU 28.31"
+std::string Describe(const Evaluation& evaluation) {
+  std::string text = fmt::format("loss {:.4f}", evaluation.loss);
+  if (!evaluation.metrics.empty()) {
+    text += fmt::format(", accuracy {:.2f} %", 100 * evaluation.metrics[0]);
+  }
+  if (evaluation.perplexity) text += fmt::format(", perplexity {:.2f}", *evaluation.perplexity);
+  if (evaluation.bleu) text += fmt::format(", BLEU {:.2f}", *evaluation.bleu);
+  return text;
+}
+
+}  // namespace
+
 RunOutputs::RunOutputs(const RunConfig& config, bool root)
     : config_(config), root_(root), folder_(config.output) {}
 
@@ -56,18 +71,30 @@ void RunOutputs::Step(const StepFacts& facts) {
                               facts.exposed_seconds});
 }
 
-void RunOutputs::Evaluated(const MetricsPoint& at, const Evaluation& evaluation, double seconds) {
+void RunOutputs::NoteBest(int64_t epoch, const Evaluation& evaluation) {
+  BestResult now{.epoch = epoch, .perplexity = evaluation.perplexity};
+  if (!evaluation.metrics.empty()) now.accuracy = evaluation.metrics[0];
+  if (!now.accuracy && !now.perplexity) return;
+  const bool better = now.accuracy ? !best_ || *now.accuracy > *best_->accuracy
+                                   : !best_ || *now.perplexity < *best_->perplexity;
+  if (better) best_ = now;
+}
+
+void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation,
+                           double seconds) {
   if (!root_) return;
+  const bool validation = split == Split::kValidation;
+  validated_ |= validation;
   EvaluationMetrics metrics{at, evaluation.loss, std::nullopt, seconds};
+  if (validated_) metrics.split = validation ? "validation" : "test";
   if (!evaluation.metrics.empty()) metrics.accuracy = evaluation.metrics[0];
+  metrics.perplexity = evaluation.perplexity;
+  metrics.bleu = evaluation.bleu;
   metrics_->Write(metrics);
   const int64_t epoch = at.epoch + 1;
-  if (metrics.accuracy && (!best_ || *metrics.accuracy > *best_->accuracy)) {
-    best_ = BestResult{epoch, metrics.accuracy, std::nullopt};
-  }
+  if (validation || !validated_) NoteBest(epoch, evaluation);
   progress_->Pause();
-  log::Info("epoch {}: test loss {:.4f}{}", epoch, evaluation.loss,
-            metrics.accuracy ? fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy) : "");
+  log::Info("epoch {}: {} {}", epoch, validation ? "validation" : "test", Describe(evaluation));
 }
 
 void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
@@ -81,7 +108,8 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                             config_.solver.name,
                             config_.effective_yaml,
                             ToJson(source.plan),
-                            SourceRevision()};
+                            SourceRevision(),
+                            source.text};
   const ModelLayout layout = ModelLayoutOf(source.graph);
   const Blob weights = source.exchange.weights();
   CheckpointView view{info, layout, weights.f32(), {}, source.state};

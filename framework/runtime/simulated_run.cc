@@ -157,7 +157,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
     summary.train_loss = result.loss;
     summary.best = best_;
     if (test_) {
-      summary.test = TestResult{test_->loss, std::nullopt, std::nullopt, std::nullopt};
+      summary.test = TestResult{test_->loss, std::nullopt, test_->perplexity, std::nullopt};
       if (!test_->metrics.empty()) summary.test->accuracy = test_->metrics[0];
     }
     summary.weights_sha256 =

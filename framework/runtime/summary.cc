@@ -32,6 +32,7 @@ ordered_json Json(const BestResult& best) {
   ordered_json json = {{"epoch", best.epoch}};
   Put(json, "accuracy", best.accuracy);
   Put(json, "bleu", best.bleu);
+  Put(json, "perplexity", best.perplexity);
   return json;
 }
 

@@ -15,13 +15,14 @@ struct TestResult {
   double loss = 0;
   std::optional<double> accuracy;  // 0..1
   std::optional<double> perplexity;
-  std::optional<double> bleu;
+  std::optional<double> bleu;  // 0..100
 };
 
 struct BestResult {
   int64_t epoch = 0;
   std::optional<double> accuracy;
   std::optional<double> bleu;
+  std::optional<double> perplexity;  // of the validation split
 };
 
 struct StepSeconds {

@@ -28,6 +28,7 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
   input.samples = batch.samples;
   input.first_position = batch.first_position;
   input.global_samples = batch.global_samples;
+  input.global_terms = batch.global_terms;
   input.step = batch.step;
   input.seed = seed;
   if (pacer != nullptr) pacer->BeginStep(static_cast<int64_t>(batch.step));
@@ -35,6 +36,12 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
                                      pacer == nullptr ? &sink : pacer->Wrap(&sink));
   if (pacer != nullptr) pacer->FinishStep();
   return result;
+}
+
+double LossBySamples(const StepResult& result, const Batch& batch) {
+  if (batch.global_terms == batch.global_samples) return result.loss_sum;
+  return result.loss_sum * static_cast<double>(batch.global_samples) /
+         static_cast<double>(batch.global_terms);
 }
 
 Placement PlacementOf(const RunConfig& config) {

@@ -20,6 +20,10 @@ namespace dtrain {
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
                            float* state, uint64_t seed, Pacer* pacer = nullptr);
 
+// The loss of a share as protocols are told it: they add up losses and samples, and the quotient
+// shall be the mean over the terms (Batch) of the global batch.
+double LossBySamples(const StepResult& result, const Batch& batch);
+
 // Which ranks are workers and servers.
 Placement PlacementOf(const RunConfig& config);
 
