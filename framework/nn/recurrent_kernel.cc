@@ -8,26 +8,13 @@
 #include "framework/device/cpu/packed_gemm.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/device/cpu/row_loops.h"
+#include "framework/nn/float_room.h"
 #include "framework/nn/tokens.h"
 
 namespace dtrain {
 namespace {
 
 using Part = RecurrentLayer::Part;
-
-// Places in one block of memory, cut off in order.
-class Cutter {
- public:
-  int64_t Take(int64_t floats) {
-    const int64_t at = floats_;
-    floats_ += (floats + 15) / 16 * 16;
-    return at;
-  }
-  size_t bytes() const { return static_cast<size_t>(floats_) * sizeof(float); }
-
- private:
-  int64_t floats_ = 0;
-};
 
 class RecurrentKernel : public Kernel {
  public:
@@ -99,7 +86,7 @@ class RecurrentKernel : public Kernel {
     zeros_ = forward_.Take(row_);
     from_state_ = forward_.Take(batch_ * gates_);
     dropped_forward_ = forward_.Take(layer_.layers() > 1 ? all * width_ : 0);
-    Cutter& kept = training_ ? saved_ : forward_;
+    FloatRoom& kept = training_ ? saved_ : forward_;
     for (int64_t i = 0; i < lanes; ++i) rows_.push_back(kept.Take(all * row_));
     for (int64_t k = 0; k + 1 < layer_.layers(); ++k) outputs_.push_back(kept.Take(all * width_));
     if (!training_) return;
@@ -395,7 +382,7 @@ class RecurrentKernel : public Kernel {
   const bool training_;
   const Device device_;
 
-  Cutter forward_, backward_, saved_;
+  FloatRoom forward_, backward_, saved_;
   std::vector<int64_t> packed_in_, packed_state_, rows_, outputs_, packed_back_;
   int64_t zeros_ = 0, from_state_ = 0, dropped_forward_ = 0;
   int64_t backward_zeros_ = 0, dropped_ = 0, dbelow_ = 0, before_ = 0, dstate_ = 0, dcarry_ = 0;
