@@ -119,7 +119,7 @@ class Multi30k : public DatasetSource {
 
  private:
   int64_t PublishedWords(Language language) const {
-    if (text_ == "raw") return language == Language::kGerman ? 7856 : 5920;
+    if (text_ == "raw") return language == Language::kGerman ? 7856 : 5921;
     return language == Language::kGerman ? 7859 : 5921;
   }
 
