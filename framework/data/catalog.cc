@@ -100,7 +100,7 @@ std::string VerifyText(const VerifyReport& report) {
   }
   std::string text;
   for (const FileStatus& file : report.files) {
-    text += fmt::format("{:<32}{}\n", file.name, file.problem.empty() ? "ok" : file.problem);
+    text += fmt::format("{:<31} {}\n", file.name, file.problem.empty() ? "ok" : file.problem);
   }
   return text + fmt::format("{} in {}: {}\n", report.name, report.folder.string(),
                             report.ok() ? "all as published" : "NOT as published");

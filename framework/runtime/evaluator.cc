@@ -73,16 +73,21 @@ Evaluation UnpackEvaluation(const std::string& bytes) {
 
 }  // namespace
 
+int64_t EvaluationBlockOf(const Dataset& dataset) {
+  return dataset.sentence_pairs() == nullptr ? 256 : 64;
+}
+
 std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split split,
                                         const float* weights, const float* state, int rank,
                                         int ranks) {
-  const std::vector<Range> all = EvaluationBlocks(dataset.size(split), kEvaluationBlock);
+  const int64_t size = EvaluationBlockOf(dataset);
+  const std::vector<Range> all = EvaluationBlocks(dataset.size(split), size);
   std::vector<Range> mine;
   for (size_t b = static_cast<size_t>(rank); b < all.size(); b += static_cast<size_t>(ranks)) {
     mine.push_back(all[b]);
   }
   std::vector<BlockResult> results;
-  Prefetcher batches(dataset.fields(), kEvaluationBlock, EvaluationBatches(dataset, split, mine));
+  Prefetcher batches(dataset.fields(), size, EvaluationBatches(dataset, split, mine));
   while (const Batch* batch = batches.Next()) {
     NetInput input;
     input.fields = batch->fields;

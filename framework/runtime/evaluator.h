@@ -24,7 +24,9 @@ struct Evaluation {
   std::optional<double> bleu;        // of translations, where they were made
 };
 
-inline constexpr int64_t kEvaluationBlock = 256;
+// Samples of a block: 256, fewer where a sentence's scores for all words take the room of many
+// images.
+int64_t EvaluationBlockOf(const Dataset& dataset);
 
 // What one rank found; to be joined by JoinEvaluations.
 struct BlockResult {

@@ -10,14 +10,16 @@
 
 namespace dtrain {
 
-NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan)
-    : seed_(config.seed), dataset_(LoadData(config)) {
+NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan,
+                             std::shared_ptr<const Dataset> dataset)
+    : seed_(config.seed), dataset_(std::move(dataset)) {
   const int workers = static_cast<int>(config.workers);
   ApplyThreadBudget(plan.threads);
   sampler_ = std::make_unique<Sampler>(config.seed, *dataset_, config.batch);
   net_ = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
   const int64_t share = sampler_->MaxShare(workers);
-  net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
+  net_->Prepare(Mode::kEvaluate,
+                std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest)));
   net_->Prepare(Mode::kTrain, share);
   plan.kernels = net_->ChosenKernels(share);
   batch_ = std::make_unique<Batch>(dataset_->fields(), share);
@@ -53,9 +55,8 @@ StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights,
 
 Evaluation NumericEngine::Evaluate(const float* weights) {
   const auto transport = LocalWorld(1).Connect(0);
-  const Split split = dataset_->has_validation() ? Split::kValidation : Split::kTest;
   return JoinEvaluations(*transport, *dataset_,
-                         EvaluateBlocks(*net_, *dataset_, split, weights, state(0), 0, 1));
+                         EvaluateBlocks(*net_, *dataset_, Split::kTest, weights, state(0), 0, 1));
 }
 
 }  // namespace dtrain

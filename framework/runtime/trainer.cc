@@ -191,7 +191,8 @@ void Trainer::PrepareNet(const StartPoint& start) {
   const uint64_t last = sampler_->steps_per_epoch() - 1;
   const int64_t share = sampler_->ShareOf(0, rank, workers()).share.size();
   net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
-  net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
+  net_->Prepare(Mode::kEvaluate,
+                std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest)));
   net_->Prepare(Mode::kTrain, sampler_->ShareOf(last, rank, workers()).share.size());
   net_->Prepare(Mode::kTrain, share);
   plan_.kernels = net_->ChosenKernels(share);
