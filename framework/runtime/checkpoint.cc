@@ -31,6 +31,7 @@ void WriteInfo(Hdf5Builder& out, const CheckpointInfo& info) {
   out.SetAttribute(kRun, "epoch", info.position.epoch);
   out.SetAttribute(kRun, "step", info.position.step);
   out.SetAttribute(kRun, "samples_applied", info.position.samples_applied);
+  out.SetAttribute(kRun, "updates", info.position.updates);
   out.SetAttribute(kRun, "seed", static_cast<int64_t>(info.seed));
   out.SetAttribute(kRun, "model", info.model);
   out.SetAttribute(kRun, "solver", info.solver);
@@ -49,6 +50,7 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
   info.position.epoch = in.IntAttribute(kRun, "epoch");
   info.position.step = in.IntAttribute(kRun, "step");
   info.position.samples_applied = in.IntAttribute(kRun, "samples_applied");
+  info.position.updates = in.IntAttribute(kRun, "updates");
   info.seed = static_cast<uint64_t>(in.IntAttribute(kRun, "seed"));
   info.model = in.TextAttribute(kRun, "model");
   info.solver = in.TextAttribute(kRun, "solver");

@@ -39,6 +39,8 @@ struct TrainingPosition {
   int64_t epoch = 0;  // finished epochs
   int64_t step = 0;   // finished steps
   int64_t samples_applied = 0;
+  // Solver steps that the weights have had: `step` in synchronous runs, a server's more.
+  int64_t updates = 0;
   friend bool operator==(const TrainingPosition&, const TrainingPosition&) = default;
 };
 
