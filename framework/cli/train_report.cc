@@ -61,8 +61,11 @@ void PrintTrainResult(std::ostream& out, const Summary& summary, const std::stri
   out << fmt::format("{} after {:.1f} epochs in {} ({:.0f} samples/s)\n", summary.status,
                      summary.epochs, HumanSeconds(summary.seconds), summary.samples_per_second);
   if (summary.test && summary.test->accuracy) {
-    out << fmt::format("test accuracy {:.2f} %, loss {:.4f}\n", 100 * *summary.test->accuracy,
-                       summary.test->loss);
+    out << fmt::format("test accuracy {:.2f} %, ", 100 * *summary.test->accuracy);
+    for (const auto& [name, value] : summary.test->others) {
+      out << fmt::format("{} {:.2f} %, ", name, 100 * value);
+    }
+    out << fmt::format("loss {:.4f}\n", summary.test->loss);
   }
   if (summary.test && summary.test->perplexity) {
     out << fmt::format("test perplexity {:.2f}, loss {:.4f}", *summary.test->perplexity,

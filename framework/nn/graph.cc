@@ -230,6 +230,23 @@ std::string Graph::Describe() const {
   return text;
 }
 
+std::vector<std::string> Graph::metric_names() const {
+  std::vector<std::string> names;
+  for (const GraphLayer& layer : layers_) {
+    if (layer.layer->role() == LayerRole::kMetric) names.push_back(layer.name);
+  }
+  return names;
+}
+
+void Graph::SyncWorkers() {
+  for (const GraphLayer& layer : layers_) layer.layer->SyncWorkers();
+}
+
+bool Graph::syncs_workers() const {
+  return std::any_of(layers_.begin(), layers_.end(),
+                     [](const GraphLayer& layer) { return layer.layer->syncs_workers(); });
+}
+
 void Graph::InitializeWeights(uint64_t seed, float* weights) const {
   for (size_t l = 0; l < layers_.size(); ++l) {
     for (size_t p = 0; p < layers_[l].params.size(); ++p) {

@@ -86,6 +86,12 @@ class Graph {
   // agreement between ranks.
   std::string Describe() const;
 
+  // The run config's `batch_norm: sync`: layers that can take the statistics of all workers do.
+  void SyncWorkers();
+  bool syncs_workers() const;  // some layer does
+
+  std::vector<std::string> metric_names() const;  // its metric layers'
+
   // Fills a weight arena (weights().size() floats) from the layers' initialisers.
   void InitializeWeights(uint64_t seed, float* weights) const;
   void InitializeState(float* state) const;

@@ -78,6 +78,7 @@ struct KernelArgs {
   uint64_t seed = 0;
   uint64_t step = 0;
   int64_t first_position = 0;  // of row 0 in the global batch
+  WorkerSums* worker_sums = nullptr;  // null: this is the only worker
 };
 
 class StepDecoder;

@@ -23,6 +23,7 @@ namespace dtrain {
 struct InitSpec {
   std::string name = "constant";  // constant, gaussian, xavier, kaiming
   float value = 0;                // constant: the value; gaussian: the standard deviation
+  bool fan_out = false;           // kaiming: by fan_out, not by fan_in
 };
 
 struct ParamSpec {
@@ -51,6 +52,8 @@ enum class LayerRole {
   kLoss,     // output 0 is the loss of each sample, [N]; the net sums it
   kMetric,   // output 0 is a count of each sample, [N] (1 = correct); no backward
 };
+
+class WorkerSums;  // worker_sums.h
 
 class Layer {
  public:
@@ -84,6 +87,15 @@ class Layer {
   // max(0, layer(x)) == layer(max(0, x)) with equal gradients (max pooling): fusion moves a ReLU from
   // before such a layer to behind it.
   virtual bool commutes_with_relu() const { return false; }
+
+  // --- layers whose result depends on the samples of all workers (batch_norm with `sync`)
+  // Asks the layer to be one, for the run config's `batch_norm: sync`; before it is compiled.
+  virtual void SyncWorkers() {}
+  virtual bool syncs_workers() const { return false; }
+  // What a worker without samples does where the others run the layer: it takes part in their sums,
+  // and brings its state (State() order) along.
+  virtual void ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> state) const {}
+  virtual void BackwardWithoutSamples(WorkerSums& sums) const {}
 };
 
 struct LayerEntry {

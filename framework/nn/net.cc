@@ -6,6 +6,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
+#include "framework/device/cpu/add.h"
 #include "framework/nn/program.h"
 #include "framework/nn/step_decoder.h"
 
@@ -48,11 +49,6 @@ std::vector<Tensor> TensorsOf(const ArenaLayout& layout, int first, size_t count
     tensors.push_back({nullptr, Shape(layout.entries[first + p].shape), DType::kF32, Format::kPlain});
   }
   return tensors;
-}
-
-void AddInto(const Tensor& sum, const Tensor& addend) {
-  const int64_t count = StoredCount(sum.shape, sum.format);
-  for (int64_t i = 0; i < count; ++i) sum.f32()[i] += addend.f32()[i];
 }
 
 }  // namespace
@@ -145,6 +141,7 @@ void Net::Bind(const Program& program, Op& op, const NetInput& input, const floa
   args.seed = input.seed;
   args.step = input.step;
   args.first_position = input.first_position;
+  args.worker_sums = input.worker_sums;
   BindInputs(program, op, input);
   if (op.layer == nullptr) return;
   BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(weights));
@@ -167,9 +164,26 @@ void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, Grad
     }
     Call(*op, true, args);
     for (size_t k = 0; k < op->sums.size(); ++k) {
-      if (op->sums[k].data != nullptr) AddInto(op->sums[k], op->input_gradients[k]);
+      const Tensor& sum = op->sums[k];
+      if (sum.data == nullptr) continue;
+      AddInto(device_, StoredCount(sum.shape, sum.format), op->input_gradients[k].f32(), sum.f32());
     }
     if (sink != nullptr && !op->params.empty()) sink->Ready(op->layer->param_range);
+  }
+}
+
+// In the order in which the others come to the layers.
+void Net::SyncWithoutSamples(float* state, WorkerSums& sums) const {
+  for (const GraphLayer& layer : graph_.layers()) {
+    if (!layer.layer->syncs_workers()) continue;
+    std::vector<float*> states;
+    for (size_t s = 0; s < layer.states.size(); ++s) {
+      states.push_back(state + graph_.state().entries[layer.first_state + s].range.begin);
+    }
+    layer.layer->ForwardWithoutSamples(sums, states);
+  }
+  for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
+    if (layer->layer->syncs_workers()) layer->layer->BackwardWithoutSamples(sums);
   }
 }
 
@@ -183,6 +197,7 @@ void Net::WriteZeroGradients(float* gradients, GradientSink* sink, bool accumula
 StepResult Net::Step(const float* weights, float* gradients, float* state, const NetInput& input,
                      GradientSink* sink, bool accumulate) {
   if (input.samples == 0) {
+    if (input.worker_sums != nullptr) SyncWithoutSamples(state, *input.worker_sums);
     WriteZeroGradients(gradients, sink, accumulate);
     return {};
   }
@@ -230,14 +245,6 @@ bool Net::CanDecode() {
   const std::vector<Op>& ops = programs_.back()->ops;
   return std::any_of(ops.begin(), ops.end(),
                      [](const Op& op) { return op.kernel->step_decoder() != nullptr; });
-}
-
-std::vector<std::string> Net::metric_names() const {
-  std::vector<std::string> names;
-  for (const GraphLayer& layer : graph_.layers()) {
-    if (layer.layer->role() == LayerRole::kMetric) names.push_back(layer.name);
-  }
-  return names;
 }
 
 std::map<std::string, std::string> Net::ChosenKernels(int64_t samples) const {

@@ -44,6 +44,7 @@ struct NetInput {
   int64_t global_terms = 0;     // the loss gradient is scaled by 1 / this; 0: by 1 / global_samples
   uint64_t step = 0;
   uint64_t seed = 0;            // for dropout
+  WorkerSums* worker_sums = nullptr;  // for layers that sync; null: one worker
 };
 
 struct StepResult {
@@ -80,7 +81,7 @@ class Net {
   void Prepare(Mode mode, int64_t samples);
 
   // Forward and backward.  Writes the gradients (adds to them when `accumulate`); `sink` may be null.
-  // A share of 0 samples writes zeros.
+  // A share of 0 samples writes zeros, and takes part in what the layers sum over the workers.
   StepResult Step(const float* weights, float* gradients, float* state, const NetInput& input,
                   GradientSink* sink, bool accumulate = false);
 
@@ -94,7 +95,7 @@ class Net {
   bool CanDecode();
 
   const Graph& graph() const { return graph_; }
-  std::vector<std::string> metric_names() const;
+  std::vector<std::string> metric_names() const { return graph_.metric_names(); }
   // layer -> implementation of a training program for `samples` (prepared).
   std::map<std::string, std::string> ChosenKernels(int64_t samples) const;
   void set_observer(KernelObserver observer) { observer_ = std::move(observer); }
@@ -110,6 +111,7 @@ class Net {
   void RunForward(Program& program, const NetInput& input, const float* weights,
                   const float* state, KernelArgs& args);
   void RunBackward(Program& program, float* gradients, KernelArgs& args, GradientSink* sink);
+  void SyncWithoutSamples(float* state, WorkerSums& sums) const;
   void WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate) const;
 
   const Graph& graph_;

@@ -70,6 +70,7 @@ void MetricsWriter::Write(const EvaluationMetrics& metrics) {
   if (!metrics.split.empty()) line["split"] = metrics.split;
   line["loss"] = metrics.loss;
   if (metrics.accuracy) line["accuracy"] = *metrics.accuracy;
+  for (const auto& [name, value] : metrics.others) line[name] = value;
   if (metrics.perplexity) line["perplexity"] = *metrics.perplexity;
   if (metrics.bleu) line["bleu"] = *metrics.bleu;
   line["evaluate_seconds"] = metrics.evaluate_seconds;

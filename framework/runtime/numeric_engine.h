@@ -35,6 +35,7 @@ class NumericEngine : public GradientSource {
   };
 
   const uint64_t seed_;
+  const int64_t parts_;  // of a share, as `accumulate` says
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Net> net_;

@@ -61,6 +61,7 @@ class RunOutputs {
   const std::optional<BestResult>& best() const { return best_; }
 
  private:
+  std::vector<std::pair<std::string, double>> Others(const Evaluation& evaluation) const;
   void NoteBest(int64_t epoch, const Evaluation& evaluation);
 
   const RunConfig& config_;
@@ -73,6 +74,7 @@ class RunOutputs {
   std::unique_ptr<Progress> progress_;
   std::optional<BestResult> best_;
   bool validated_ = false;  // a validation split decides what is best, not the test split
+  std::vector<std::string> metric_names_;
 };
 
 }  // namespace dtrain

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
 #include "framework/core/log.h"
@@ -28,6 +30,13 @@ Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
   if (graph.weights().size() == 0) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");
+  }
+  if (config.sync_batch_norm) graph.SyncWorkers();
+  if (graph.syncs_workers() && !config.strategy->synchronous()) {
+    throw ConfigError(fmt::format("{}: a layer with 'sync: true' needs workers that take their steps "
+                                  "together; in '{}' each takes its own",
+                                  config.model_file, config.strategy_name),
+                      "use a synchronous strategy (allreduce, ps_bsp), or leave 'sync' out");
   }
   return graph;
 }

@@ -66,8 +66,9 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   setup_.buckets = config.strategy->Buckets(setup_.pieces);
   setup_.solver = config.solver;
   setup_.epochs = static_cast<double>(config.epochs);
-  const int64_t epoch_samples =
-      config.data.source ? config.data.source->size(Split::kTrain) : config.batch * 1000;
+  int64_t epoch_samples = config.batch * 1000;
+  if (config.data.source) epoch_samples = config.data.source->size(Split::kTrain);
+  if (data_) epoch_samples = data_->size(Split::kTrain);
   setup_.rule = RestRuleOf(config, epoch_samples);
   if (!numeric) setup_.rule.evaluate_every_epochs = 0;
   setup_.rule.checkpoint_every_epochs = setup_.rule.checkpoint_every_steps = 0;

@@ -4,6 +4,7 @@
 #include "framework/core/random.h"
 #include "framework/data/vocabulary.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/micro_batches.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/training_step.h"
 
@@ -26,15 +27,16 @@ RunConfig Alone(RunConfig config) {
 }  // namespace
 
 StepRig::StepRig(const RunConfig& config)
-    : graph_(std::make_unique<Graph>(ReadModel(config))),
+    : parts_(config.accumulate),
+      graph_(std::make_unique<Graph>(ReadModel(config))),
       plan_(DecidePlan(config, *graph_, 1, ThreadsByRule({{0, UsableCpus()}}, 1))),
       transport_(LocalWorld(1).Connect(0)),
       batch_(config.data.source->fields(), config.batch),
       state_(static_cast<size_t>(graph_->state().size()) * sizeof(float)) {
   ApplyThreadBudget(plan_.threads);
   net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
-  net_->Prepare(Mode::kTrain, config.batch);
-  plan_.kernels = net_->ChosenKernels(config.batch);
+  PrepareParts(*net_, config.batch, parts_);
+  plan_.kernels = net_->ChosenKernels(LargestPart(config.batch, parts_));
   StartPoint start;
   start.weights.resize(static_cast<size_t>(graph_->weights().size()));
   graph_->InitializeWeights(config.seed, start.weights.data());
@@ -72,7 +74,8 @@ void StepRig::Step() {
   batch_.step = step_++;
   Turn turn = exchange_->Begin(batch_.samples);
   const StepResult result =
-      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_, state_.f32(), 1);
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_, state_.f32(), 1,
+                      nullptr, parts_);
   exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
 }
 

@@ -25,6 +25,7 @@ ordered_json Json(const TestResult& test) {
   Put(json, "accuracy", test.accuracy);
   Put(json, "perplexity", test.perplexity);
   Put(json, "bleu", test.bleu);
+  for (const auto& [name, value] : test.others) json[name] = value;
   return json;
 }
 
@@ -33,6 +34,7 @@ ordered_json Json(const BestResult& best) {
   Put(json, "accuracy", best.accuracy);
   Put(json, "bleu", best.bleu);
   Put(json, "perplexity", best.perplexity);
+  for (const auto& [name, value] : best.others) json[name] = value;
   return json;
 }
 

@@ -12,6 +12,7 @@
 #include "framework/data/prefetch.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/evaluator.h"
+#include "framework/runtime/micro_batches.h"
 #include "framework/runtime/rank_report.h"
 #include "framework/runtime/run_outputs.h"
 #include "framework/runtime/run_setup.h"
@@ -193,9 +194,9 @@ void Trainer::PrepareNet(const StartPoint& start) {
   net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
   net_->Prepare(Mode::kEvaluate,
                 std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest)));
-  net_->Prepare(Mode::kTrain, sampler_->ShareOf(last, rank, workers()).share.size());
-  net_->Prepare(Mode::kTrain, share);
-  plan_.kernels = net_->ChosenKernels(share);
+  PrepareParts(*net_, sampler_->ShareOf(last, rank, workers()).share.size(), config_.accumulate);
+  PrepareParts(*net_, share, config_.accumulate);
+  plan_.kernels = net_->ChosenKernels(LargestPart(share, config_.accumulate));
   pacer_ =
       std::make_unique<Pacer>(*graph_, PacingOf(config_.cluster, workers(), rank, config_.seed));
 }
@@ -239,8 +240,9 @@ ExitCode Trainer::Loop() {
 
 void Trainer::TrainStep(const Batch& batch, Turn turn) {
   const Nanos started = WallNow();
-  const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch,
-                                            state_.f32(), config_.seed, pacer_.get());
+  const StepResult result =
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.f32(), config_.seed,
+                      pacer_.get(), config_.accumulate);
   const Nanos computed = WallNow();
   const StepOutcome outcome = exchange_->End({.samples = batch.samples,
                                               .loss_sum = LossBySamples(result, batch),
@@ -367,6 +369,7 @@ void Trainer::EvaluateOn(Split split) {
 void Trainer::SaveCheckpoint() {
   const Nanos started = WallNow();
   Say(Doing::kCheckpointing);
+  position_.updates = exchange_->updates();
   outputs_.Save(Here(), position_, {*graph_, plan_, *exchange_, state_.f32(), layout_.text});
   saved_samples_ = position_.samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
@@ -444,8 +447,13 @@ Summary Trainer::Summarize(ExitCode code) {
     summary.train_loss = loss_;
   }
   if (test_) {
-    summary.test = TestResult{test_->loss, std::nullopt, test_->perplexity, test_->bleu};
-    if (!test_->metrics.empty()) summary.test->accuracy = test_->metrics[0];
+    summary.test =
+        TestResult{.loss = test_->loss, .perplexity = test_->perplexity, .bleu = test_->bleu};
+    const std::vector<std::string> names = graph_->metric_names();
+    if (!names.empty()) summary.test->accuracy = test_->metrics[0];
+    for (size_t m = 1; m < names.size(); ++m) {
+      summary.test->others.emplace_back(names[m], test_->metrics[m]);
+    }
   }
   summary.best = outputs_.best();
   return summary;
