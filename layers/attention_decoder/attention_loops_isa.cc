@@ -96,9 +96,20 @@ void ValueGradients(const float* weights, const float* dcontext, int64_t stride,
 }
 
 int64_t LargestOf(const float* x, int64_t count) {
-  int64_t best = 0;
-  for (int64_t i = 1; i < count; ++i) best = x[i] > x[best] ? i : best;
-  return best;
+  float part[kParts];
+  for (int64_t l = 0; l < kParts; ++l) part[l] = x[l < count ? l : 0];
+  for (int64_t i = 0; i + kParts <= count; i += kParts) {
+    for (int64_t l = 0; l < kParts; ++l) part[l] = x[i + l] > part[l] ? x[i + l] : part[l];
+  }
+  float largest = part[0];
+  for (int64_t l = 1; l < kParts; ++l) largest = part[l] > largest ? part[l] : largest;
+  for (int64_t i = count - count % kParts; i < count; ++i) {
+    largest = x[i] > largest ? x[i] : largest;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    if (x[i] == largest) return i;
+  }
+  return 0;  // a NaN, which the loss will tell of
 }
 
 void LogSoftmax(float* x, int64_t count) {

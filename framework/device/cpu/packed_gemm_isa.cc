@@ -15,7 +15,7 @@ constexpr int kRows = 6, kWide = 2;
 // A longer sum is a sum of sums, and many rows are taken in blocks: a block of A stays in the
 // second level cache while the slabs of all panels pass by.
 constexpr int64_t kDepth = 512;
-constexpr int64_t kRowBlock = 256;
+constexpr int64_t kRowBlock = 512;
 
 // One slab of the depth.
 struct Slab {
@@ -47,10 +47,23 @@ DTRAIN_INLINE Vec Joined(const PackedProduct& p, const Slab& slab, const float* 
   return sum;
 }
 
-// A tile that reaches beyond column n: through a copy.
+// Adds a tile's sums to C.
 template <int kCount>
-void StoreEdge(const PackedProduct& p, const Slab& slab, int64_t row, int64_t column,
-               const Vec (&sum)[kCount][kWide]) {
+DTRAIN_INLINE void StoreTile(const PackedProduct& p, const Slab& slab, int64_t row, int64_t column,
+                             const Vec (&sum)[kCount][kWide]) {
+  for (int r = 0; r < kCount; ++r) {
+    for (int v = 0; v < kWide; ++v) {
+      float* c = p.c + (row + r) * p.c_stride + column + v * kLanes;
+      const float* bias = p.bias == nullptr ? nullptr : p.bias + column + v * kLanes;
+      Store(c, Joined(p, slab, c, bias, sum[r][v]));
+    }
+  }
+}
+
+// The same where the tile reaches beyond column n: through a copy.
+template <int kCount>
+DTRAIN_INLINE void StoreEdge(const PackedProduct& p, const Slab& slab, int64_t row, int64_t column,
+                             const Vec (&sum)[kCount][kWide]) {
   float old[kWide * kLanes] = {}, bias[kWide * kLanes] = {};
   const int64_t width = p.n - column;
   for (int64_t j = 0; p.bias != nullptr && j < width; ++j) bias[j] = p.bias[column + j];
@@ -61,26 +74,28 @@ void StoreEdge(const PackedProduct& p, const Slab& slab, int64_t row, int64_t co
     }
     for (int v = 0; v < kWide; ++v) {
       const int at = v * kLanes;
-      Store(old + at,
-            Joined(p, slab, old + at, p.bias == nullptr ? nullptr : bias + at, sum[r][v]));
+      const float* at_bias = p.bias == nullptr ? nullptr : bias + at;
+      Store(old + at, Joined(p, slab, old + at, at_bias, sum[r][v]));
     }
     for (int64_t j = 0; j < width; ++j) c[j] = old[j];
   }
 }
 
-template <int kCount>
+template <int kCount, bool kEdge>
 DTRAIN_INLINE void Tile(const PackedProduct& p, const Slab& slab, const float* b, int64_t row,
                         int64_t column) {
   Vec sum[kCount][kWide];
   SumTile<kCount>(p.a + row * p.a_stride + slab.begin, p.a_stride, b, slab.end - slab.begin, sum);
-  if (column + kWide * kLanes > p.n) return StoreEdge<kCount>(p, slab, row, column, sum);
-  for (int r = 0; r < kCount; ++r) {
-    for (int v = 0; v < kWide; ++v) {
-      float* c = p.c + (row + r) * p.c_stride + column + v * kLanes;
-      const float* bias = p.bias == nullptr ? nullptr : p.bias + column + v * kLanes;
-      Store(c, Joined(p, slab, c, bias, sum[r][v]));
-    }
-  }
+  if (kEdge) return StoreEdge<kCount>(p, slab, row, column, sum);
+  StoreTile<kCount>(p, slab, row, column, sum);
+}
+
+template <bool kEdge>
+void Tiles(const PackedProduct& p, const Slab& slab, const float* b, int64_t row, int64_t row_end,
+           int64_t column) {
+  for (; row + kRows <= row_end; row += kRows) Tile<kRows, kEdge>(p, slab, b, row, column);
+  for (; row + 2 <= row_end; row += 2) Tile<2, kEdge>(p, slab, b, row, column);
+  if (row < row_end) Tile<1, kEdge>(p, slab, b, row, column);
 }
 
 // Rows [row_begin, row_end) by one panel, one slab.
@@ -90,10 +105,11 @@ void Strip(const PackedProduct& p, const Slab& slab, int64_t row_begin, int64_t 
   for (int64_t at = 0; at < kPanel; at += kWide * kLanes) {
     const int64_t column = panel * kPanel + at;
     if (column >= p.n) return;
-    int64_t row = row_begin;
-    for (; row + kRows <= row_end; row += kRows) Tile<kRows>(p, slab, packed + at, row, column);
-    for (; row + 2 <= row_end; row += 2) Tile<2>(p, slab, packed + at, row, column);
-    if (row < row_end) Tile<1>(p, slab, packed + at, row, column);
+    if (column + kWide * kLanes > p.n) {
+      Tiles<true>(p, slab, packed + at, row_begin, row_end, column);
+    } else {
+      Tiles<false>(p, slab, packed + at, row_begin, row_end, column);
+    }
   }
 }
 
