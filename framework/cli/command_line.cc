@@ -37,7 +37,9 @@ CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& n
 }
 
 void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
-  command.add_option("--config", options.file, "the run's YAML file")->required()->type_name("FILE");
+  command.add_option("--config", options.file, "the run's YAML file")
+      ->required()
+      ->type_name("FILE");
   command.add_option("--set", options.overrides, "lay k.ey=value over the config (repeatable)")
       ->type_name("KEY=VALUE")
       ->take_all()
@@ -59,7 +61,8 @@ RunConfig LoadConfig(const ConfigOptions& options) {
 }
 
 int RunCommandLine(int argc, char** argv) {
-  CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.", "dtrain");
+  CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.",
+               "dtrain");
   app.set_version_flag("--version", "dtrain " + Version() + " (" + SourceRevision() + ")");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);

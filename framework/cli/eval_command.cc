@@ -1,5 +1,5 @@
-// `dtrain eval`: exact evaluation of saved weights on the test split; the same digits for any number
-// of ranks (also under mpirun or srun).
+// `dtrain eval`: exact evaluation of saved weights on the test split; the same digits for any
+// number of ranks (also under mpirun or srun).
 #include <CLI/CLI.hpp>
 
 #include <iostream>
@@ -38,7 +38,8 @@ void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics
   for (size_t m = 0; m < metrics.size(); ++m) {
     std::cout << fmt::format("  {} {:.6f}", metrics[m], evaluation.metrics[m]);
   }
-  if (evaluation.perplexity) std::cout << fmt::format("  perplexity {:.4f}", *evaluation.perplexity);
+  if (evaluation.perplexity)
+    std::cout << fmt::format("  perplexity {:.4f}", *evaluation.perplexity);
   if (evaluation.bleu) std::cout << fmt::format("  bleu {:.4f}", *evaluation.bleu);
   std::cout << '\n';
 }
@@ -74,8 +75,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
       transport, *dataset, EvaluateBlocks(net, *dataset, split, weights, state, rank, ranks));
   if (const SentencePairs* pairs = dataset->sentence_pairs()) {
     const BleuCounts counts = JoinCounts(
-        transport,
-        TranslateSplit(net, *pairs, split, weights, state, rank, ranks, options.search));
+        transport, TranslateSplit(net, *pairs, split, weights, state, rank, ranks, options.search));
     if (counts.reference_length > 0) evaluation.bleu = counts.Score();
   }
   if (transport.rank() == 0) Print(evaluation, net.metric_names(), json);
@@ -92,8 +92,9 @@ int RunEval(const EvalOptions& options, const Invocation& invocation) {
 
 void AddEvalCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<EvalOptions>();
-  CLI::App* command = AddCommand(app, invocation, "eval", "evaluate saved weights, on the test split by default",
-                                 [options, &invocation] { return RunEval(*options, invocation); });
+  CLI::App* command =
+      AddCommand(app, invocation, "eval", "evaluate saved weights, on the test split by default",
+                 [options, &invocation] { return RunEval(*options, invocation); });
   AddConfigOptions(*command, options->config);
   command->add_option("--weights", options->weights, "a checkpoint or a run folder")
       ->required()

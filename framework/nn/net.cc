@@ -46,7 +46,8 @@ void BindInputs(const Program& program, Op& op, const NetInput& input) {
 std::vector<Tensor> TensorsOf(const ArenaLayout& layout, int first, size_t count) {
   std::vector<Tensor> tensors;
   for (size_t p = 0; p < count; ++p) {
-    tensors.push_back({nullptr, Shape(layout.entries[first + p].shape), DType::kF32, Format::kPlain});
+    tensors.push_back(
+        {nullptr, Shape(layout.entries[first + p].shape), DType::kF32, Format::kPlain});
   }
   return tensors;
 }
@@ -64,8 +65,8 @@ Net::~Net() = default;
 // Moves it behind the others: it is the one used last.
 Program* Net::Find(Mode mode, std::span<const Shape> inputs) {
   const auto it = std::find_if(programs_.begin(), programs_.end(), [&](const auto& program) {
-    return program->mode == mode && std::equal(inputs.begin(), inputs.end(),
-                                               program->inputs.begin(), program->inputs.end());
+    return program->mode == mode &&
+           std::equal(inputs.begin(), inputs.end(), program->inputs.begin(), program->inputs.end());
   });
   if (it == programs_.end()) return nullptr;
   std::rotate(it, it + 1, programs_.end());

@@ -66,8 +66,9 @@ class Compiler {
   }
 
   bool WantsGradient(const GraphLayer& layer, size_t input, int slot) const {
-    return program_.mode == Mode::kTrain && layer.layer->InputHasGradient(static_cast<int>(input)) &&
-           slot >= 0 && program_.slots[slot].needs_gradient;
+    return program_.mode == Mode::kTrain &&
+           layer.layer->InputHasGradient(static_cast<int>(input)) && slot >= 0 &&
+           program_.slots[slot].needs_gradient;
   }
 
   // Asked before formats are known, so with plain inputs.
@@ -99,14 +100,15 @@ class Compiler {
       }
     }
     if (named != kernels_.end()) {
-      throw ConfigError(fmt::format("layer '{}' ({}): the execution plan names kernel '{}', which does "
-                                    "not exist or cannot run it here",
-                                    layer.name, layer.type, named->second),
-                        "use a plan of this program, or plan: auto");
+      throw ConfigError(
+          fmt::format("layer '{}' ({}): the execution plan names kernel '{}', which does "
+                      "not exist or cannot run it here",
+                      layer.name, layer.type, named->second),
+          "use a plan of this program, or plan: auto");
     }
     if (best.entry == nullptr) {
-      throw ConfigError(fmt::format("layer '{}' ({}): no kernel runs it on this device", layer.name,
-                                    layer.type));
+      throw ConfigError(
+          fmt::format("layer '{}' ({}): no kernel runs it on this device", layer.name, layer.type));
     }
     return best;
   }
@@ -127,9 +129,9 @@ class Compiler {
     }
     Slot output;
     output.tensor = {nullptr, request.outputs[0], DType::kF32, choice.offer.outputs[0]};
-    output.needs_gradient = !layer.params.empty() ||
-                            std::count(request.needs_input_gradient.begin(),
-                                       request.needs_input_gradient.end(), true) > 0;
+    output.needs_gradient =
+        !layer.params.empty() || std::count(request.needs_input_gradient.begin(),
+                                            request.needs_input_gradient.end(), true) > 0;
     op.has_backward = program_.mode == Mode::kTrain && output.needs_gradient;
     slot_of_value_[call.output] = AddOp(std::move(op), std::move(output));
     Note(layer, slot_of_value_[call.output]);
@@ -166,7 +168,8 @@ class Compiler {
     if (!fresh) return it->second;
     Op op;
     op.name = graph_.values()[value].name + ":reorder";
-    op.implementation = fmt::format("{}>{}", NameOf(program_.slots[slot].tensor.format), NameOf(format));
+    op.implementation =
+        fmt::format("{}>{}", NameOf(program_.slots[slot].tensor.format), NameOf(format));
     op.kernel = std::make_unique<ReorderKernel>(device_);
     op.inputs = {slot};
     op.has_backward = program_.mode == Mode::kTrain && program_.slots[slot].needs_gradient;

@@ -33,10 +33,11 @@ Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
   }
   if (config.sync_batch_norm) graph.SyncWorkers();
   if (graph.syncs_workers() && !config.strategy->synchronous()) {
-    throw ConfigError(fmt::format("{}: a layer with 'sync: true' needs workers that take their steps "
-                                  "together; in '{}' each takes its own",
-                                  config.model_file, config.strategy_name),
-                      "use a synchronous strategy (allreduce, ps_bsp), or leave 'sync' out");
+    throw ConfigError(
+        fmt::format("{}: a layer with 'sync: true' needs workers that take their steps "
+                    "together; in '{}' each takes its own",
+                    config.model_file, config.strategy_name),
+        "use a synchronous strategy (allreduce, ps_bsp), or leave 'sync' out");
   }
   return graph;
 }

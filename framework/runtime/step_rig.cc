@@ -73,9 +73,8 @@ void StepRig::FillBatch(int64_t classes) {
 void StepRig::Step() {
   batch_.step = step_++;
   Turn turn = exchange_->Begin(batch_.samples);
-  const StepResult result =
-      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_, state_.f32(), 1,
-                      nullptr, parts_);
+  const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_,
+                                            state_.f32(), 1, nullptr, parts_);
   exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
 }
 

@@ -50,9 +50,8 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
   NetInput input = InputOf(batch, seed);
   input.worker_sums = &sums;
   if (pacer != nullptr) pacer->BeginStep(static_cast<int64_t>(batch.step));
-  const StepResult result =
-      StepInParts(net, parts, weights.f32(), exchange.gradients(), state, input,
-                  pacer == nullptr ? &sink : pacer->Wrap(&sink));
+  const StepResult result = StepInParts(net, parts, weights.f32(), exchange.gradients(), state,
+                                        input, pacer == nullptr ? &sink : pacer->Wrap(&sink));
   if (pacer != nullptr) pacer->FinishStep();
   return result;
 }

@@ -41,9 +41,11 @@ TEST(Metrics, OneLineAThing) {
   const fs::path path = FreshFolder() / "metrics.jsonl";
   MetricsWriter writer(path);
   writer.Write(AtStep(20));
-  writer.Write(EvaluationMetrics{
-      .at = {1, 938, 60032, 9.5}, .loss = 0.05, .accuracy = 0.984, .evaluate_seconds = 0.2,
-      .others = {{"top5", 0.999}}});
+  writer.Write(EvaluationMetrics{.at = {1, 938, 60032, 9.5},
+                                 .loss = 0.05,
+                                 .accuracy = 0.984,
+                                 .evaluate_seconds = 0.2,
+                                 .others = {{"top5", 0.999}}});
   writer.Write(CheckpointMetrics{{1, 938, 60032, 9.5}, "step-00000938.h5", 0.01});
   const std::vector<nlohmann::json> lines = Lines(path);
   ASSERT_EQ(lines.size(), 3U);
