@@ -37,11 +37,22 @@ CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& n
 }
 
 void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
-  command.add_option("--config", options.file, "the run's YAML file")->required()->type_name("FILE");
+  command.add_option("--config", options.file, "the run's YAML file")
+      ->required()
+      ->type_name("FILE");
   command.add_option("--set", options.overrides, "lay k.ey=value over the config (repeatable)")
       ->type_name("KEY=VALUE")
       ->take_all()
       ->allow_extra_args(false);
+}
+
+void AddSearchOptions(CLI::App& command, SearchOptions& options) {
+  command.add_option("--beam", options.beam, "hypotheses that beam search keeps; 1: greedy search")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--max-length", options.max_length, "words of a translation at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
 }
 
 RunConfig LoadConfig(const ConfigOptions& options) {
@@ -50,7 +61,8 @@ RunConfig LoadConfig(const ConfigOptions& options) {
 }
 
 int RunCommandLine(int argc, char** argv) {
-  CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.", "dtrain");
+  CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.",
+               "dtrain");
   app.set_version_flag("--version", "dtrain " + Version() + " (" + SourceRevision() + ")");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
@@ -59,6 +71,7 @@ int RunCommandLine(int argc, char** argv) {
   invocation.argv = argv;
   AddTrainCommand(app, invocation);
   AddEvalCommand(app, invocation);
+  AddTranslateCommand(app, invocation);
   AddSimulateCommand(app, invocation);
   AddSlurmCommand(app, invocation);
   AddCheckCommand(app, invocation);

@@ -20,6 +20,7 @@ enum class Purpose : uint32_t {
   kJitter = 6,    // a = worker, b = step
   kSelfTest = 7,  // benchmarks and tests
   kShare = 8,     // a = pair of ranks, b = message between them
+  kTeacherForcing = 9,  // a = layer index, b = step; index = step of the decoder
 };
 
 class Random {

@@ -19,12 +19,31 @@ std::vector<int64_t> Extents(const Shape& shape) {
 
 constexpr char kImages[] = "data";  // input of a model that is read without a data set
 
-// `given` by a data set; else images of the model's own `sample` shape, and labels.
+// The entries of `inputs`; those with classes are int32.
+std::vector<GraphInput> OwnInputs(config::Reader& root) {
+  std::vector<GraphInput> inputs;
+  for (config::Reader& reader : root.List("inputs", "what the model was made for, where a data set "
+                                                    "does not say; or `sample`, for images")) {
+    GraphInput input;
+    input.name = std::string(reader.String("name", "").Required().Help("name of the input"));
+    const std::vector<int64_t> shape =
+        reader.Ints("shape", {}).Min(1).Help("shape of a sample; [] for a number");
+    input.sample_shape = Shape(shape);
+    input.classes = reader.Int("classes", 0).Min(0).Help("int32 below this; 0: fp32 numbers");
+    if (input.classes > 0) input.dtype = DType::kI32;
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+// `given` by a data set; else the model's own `inputs`, or images of its `sample` shape and labels.
 std::vector<GraphInput> InputsOf(config::Reader& root, const std::vector<GraphInput>& given) {
+  const std::vector<GraphInput> own = OwnInputs(root);
   auto field = root.Ints("sample", {}).Min(1).Help("shape of the samples the model was made for");
-  if (given.empty()) field.Required();
+  if (given.empty() && own.empty()) field.Required();
   const std::vector<int64_t> sample = field;
   if (!given.empty()) return given;
+  if (!own.empty()) return own;
   return {{kImages, DType::kF32, Shape(sample)}, {"label", DType::kI32, {}}};
 }
 
@@ -75,7 +94,7 @@ Graph Graph::Read(config::Document document, const std::vector<GraphInput>& inpu
   graph.name_ = std::string(root.String("name", "").Required().Help("name of the model"));
   graph.inputs_ = InputsOf(root, inputs);
   for (const GraphInput& input : graph.inputs_) {
-    graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1});
+    graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1, input.classes});
   }
   std::vector<config::Reader> layers = root.List("layers", "the layers in execution order");
   if (layers.empty()) root.Mistake("layers", "a model needs at least one layer");
@@ -127,10 +146,10 @@ void Graph::ReadLayer(config::Reader& reader, int& previous) {
     reader.Mistake("name", "a second layer or input is called '" + layer.name + "'");
     complete = false;
   }
-  if (static_cast<int>(names.size()) != layer.layer->input_count()) {
-    reader.Mistake("input", fmt::format("{} takes {} input{}, not {}", layer.type,
-                                        layer.layer->input_count(),
-                                        layer.layer->input_count() == 1 ? "" : "s", names.size()));
+  const int takes = layer.layer->input_count();
+  if (takes != Layer::kAnyInputs && static_cast<int>(names.size()) != takes) {
+    reader.Mistake("input", fmt::format("{} takes {} input{}, not {}", layer.type, takes,
+                                        takes == 1 ? "" : "s", names.size()));
     complete = false;
   }
   if (!complete || layer.name.empty()) {
@@ -143,9 +162,14 @@ void Graph::ReadLayer(config::Reader& reader, int& previous) {
 
 void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
   std::vector<Shape> shapes;
-  for (const int value : layer.inputs) shapes.push_back(values_[value].sample_shape.Prepend(1));
+  std::vector<int64_t> classes;
+  for (const int value : layer.inputs) {
+    shapes.push_back(values_[value].sample_shape.Prepend(1));
+    classes.push_back(values_[value].classes);
+  }
   GraphValue output{layer.name, DType::kF32, {}, static_cast<int>(layers_.size())};
   try {
+    layer.layer->SetInputClasses(classes);
     output.sample_shape = layer.layer->InferShapes(shapes).at(0).DropBatch();
   } catch (const ShapeError& error) {
     throw ShapeError(fmt::format("{}: layer '{}' ({}): {}", reader.Where(), layer.name, layer.type,
@@ -158,6 +182,26 @@ void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
   layer.output = static_cast<int>(values_.size());
   values_.push_back(std::move(output));
   layers_.push_back(std::move(layer));
+}
+
+std::vector<Shape> Graph::ShapesFor(std::span<const Shape> inputs) const {
+  DT_CHECK(inputs.size() == inputs_.size()) << inputs.size() << " of " << inputs_.size() << " inputs";
+  std::vector<Shape> shapes(inputs.begin(), inputs.end());
+  bool as_sampled = true;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    as_sampled &= inputs[i].DropBatch() == inputs_[i].sample_shape;
+  }
+  std::vector<Shape> taken;
+  for (const GraphLayer& layer : layers_) {
+    if (as_sampled) {
+      shapes.push_back(values_[layer.output].sample_shape.Prepend(inputs[0][0]));
+      continue;
+    }
+    taken.clear();
+    for (const int value : layer.inputs) taken.push_back(shapes[value]);
+    shapes.push_back(layer.layer->InferShapes(taken).at(0));
+  }
+  return shapes;
 }
 
 void Graph::LayOutArenas() {

@@ -62,8 +62,14 @@ class Layer {
   // Reads the keys of this layer type; called once, before InferShapes.
   virtual void Configure(config::Reader& reader) {}
 
+  // How many values each input may take, 0 where that is unknown or makes no sense (a vocabulary's
+  // size for tokens).  Called once, between Configure and InferShapes.
+  virtual void SetInputClasses(std::span<const int64_t> classes) {}
+
   // Shapes of the outputs, batch axis included.  Also fixes what Params and CostOf answer, which
   // depends on no batch axis.  Throws ShapeError with both shapes (Graph adds the layer's name).
+  // Called again before kernels are made for a batch of shorter sentences (Graph::ShapesFor), so
+  // kernels take what depends on shapes from their request, once.
   virtual std::vector<Shape> InferShapes(std::span<const Shape> inputs) = 0;
 
   virtual std::vector<ParamSpec> Params() const { return {}; }
@@ -71,7 +77,8 @@ class Layer {
   virtual Cost CostOf(std::span<const Shape> inputs) const { return {}; }  // after InferShapes
   virtual LayerRole role() const { return LayerRole::kCompute; }
 
-  // How many inputs it takes.
+  // How many inputs it takes; kAnyInputs: one or more.
+  static constexpr int kAnyInputs = -1;
   virtual int input_count() const { return 1; }
   // False for an input no gradient flows into (labels).
   virtual bool InputHasGradient(int input) const { return true; }

@@ -13,11 +13,16 @@ namespace {
 
 class Compiler {
  public:
-  Compiler(const Graph& graph, Mode mode, int64_t samples, const Device& device,
+  Compiler(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
            const std::map<std::string, std::string>& kernels)
-      : graph_(graph), device_(device), kernels_(kernels) {
+      : graph_(graph),
+        layers_(graph.LockLayers()),
+        shapes_(graph.ShapesFor(inputs)),
+        device_(device),
+        kernels_(kernels) {
     program_.mode = mode;
-    program_.samples = samples;
+    program_.samples = inputs[0][0];
+    program_.inputs.assign(inputs.begin(), inputs.end());
     slot_of_value_.assign(graph.values().size(), -1);
   }
 
@@ -31,9 +36,8 @@ class Compiler {
 
  private:
   void AddInput(int index) {
-    const GraphInput& input = graph_.inputs()[index];
     Slot slot;
-    slot.tensor = {nullptr, input.sample_shape.Prepend(program_.samples), input.dtype, Format::kPlain};
+    slot.tensor = {nullptr, shapes_[index], graph_.inputs()[index].dtype, Format::kPlain};
     slot.external = index;
     slot_of_value_[index] = AddSlot(std::move(slot));
   }
@@ -53,18 +57,18 @@ class Compiler {
     request.device = device_;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       const int slot = slot_of_value_[call.inputs[i]];
-      const Shape sample_shape = graph_.values()[call.inputs[i]].sample_shape;
-      request.inputs.push_back(sample_shape.Prepend(program_.samples));
+      request.inputs.push_back(shapes_[call.inputs[i]]);
       request.available.push_back(slot < 0 ? Format::kPlain : program_.slots[slot].tensor.format);
       request.needs_input_gradient.push_back(WantsGradient(layer, i, slot));
     }
-    request.outputs.push_back(graph_.values()[call.output].sample_shape.Prepend(program_.samples));
+    request.outputs.push_back(shapes_[call.output]);
     return request;
   }
 
   bool WantsGradient(const GraphLayer& layer, size_t input, int slot) const {
-    return program_.mode == Mode::kTrain && layer.layer->InputHasGradient(static_cast<int>(input)) &&
-           slot >= 0 && program_.slots[slot].needs_gradient;
+    return program_.mode == Mode::kTrain &&
+           layer.layer->InputHasGradient(static_cast<int>(input)) && slot >= 0 &&
+           program_.slots[slot].needs_gradient;
   }
 
   // Asked before formats are known, so with plain inputs.
@@ -96,14 +100,15 @@ class Compiler {
       }
     }
     if (named != kernels_.end()) {
-      throw ConfigError(fmt::format("layer '{}' ({}): the execution plan names kernel '{}', which does "
-                                    "not exist or cannot run it here",
-                                    layer.name, layer.type, named->second),
-                        "use a plan of this program, or plan: auto");
+      throw ConfigError(
+          fmt::format("layer '{}' ({}): the execution plan names kernel '{}', which does "
+                      "not exist or cannot run it here",
+                      layer.name, layer.type, named->second),
+          "use a plan of this program, or plan: auto");
     }
     if (best.entry == nullptr) {
-      throw ConfigError(fmt::format("layer '{}' ({}): no kernel runs it on this device", layer.name,
-                                    layer.type));
+      throw ConfigError(
+          fmt::format("layer '{}' ({}): no kernel runs it on this device", layer.name, layer.type));
     }
     return best;
   }
@@ -124,9 +129,9 @@ class Compiler {
     }
     Slot output;
     output.tensor = {nullptr, request.outputs[0], DType::kF32, choice.offer.outputs[0]};
-    output.needs_gradient = !layer.params.empty() ||
-                            std::count(request.needs_input_gradient.begin(),
-                                       request.needs_input_gradient.end(), true) > 0;
+    output.needs_gradient =
+        !layer.params.empty() || std::count(request.needs_input_gradient.begin(),
+                                            request.needs_input_gradient.end(), true) > 0;
     op.has_backward = program_.mode == Mode::kTrain && output.needs_gradient;
     slot_of_value_[call.output] = AddOp(std::move(op), std::move(output));
     Note(layer, slot_of_value_[call.output]);
@@ -136,7 +141,7 @@ class Compiler {
     const int source = SlotAs(call.inputs[0], Format::kPlain);
     Slot view;
     view.tensor = program_.slots[source].tensor;
-    view.tensor.shape = graph_.values()[call.output].sample_shape.Prepend(program_.samples);
+    view.tensor.shape = shapes_[call.output];
     view.external = program_.slots[source].external;
     view.producer = program_.slots[source].producer;
     view.needs_gradient = program_.slots[source].needs_gradient;
@@ -163,7 +168,8 @@ class Compiler {
     if (!fresh) return it->second;
     Op op;
     op.name = graph_.values()[value].name + ":reorder";
-    op.implementation = fmt::format("{}>{}", NameOf(program_.slots[slot].tensor.format), NameOf(format));
+    op.implementation =
+        fmt::format("{}>{}", NameOf(program_.slots[slot].tensor.format), NameOf(format));
     op.kernel = std::make_unique<ReorderKernel>(device_);
     op.inputs = {slot};
     op.has_backward = program_.mode == Mode::kTrain && program_.slots[slot].needs_gradient;
@@ -184,6 +190,8 @@ class Compiler {
   }
 
   const Graph& graph_;
+  const std::unique_lock<std::mutex> layers_;
+  const std::vector<Shape> shapes_;  // of the graph's values
   const Device device_;
   const std::map<std::string, std::string>& kernels_;
   Program program_;
@@ -193,9 +201,9 @@ class Compiler {
 
 }  // namespace
 
-Program Compile(const Graph& graph, Mode mode, int64_t samples, const Device& device,
+Program Compile(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
                 const std::map<std::string, std::string>& kernels) {
-  return Compiler(graph, mode, samples, device, kernels).Run();
+  return Compiler(graph, mode, inputs, device, kernels).Run();
 }
 
 }  // namespace dtrain

@@ -8,6 +8,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/file.h"
+#include "framework/data/sentence_pairs.h"
 #include "framework/runtime/hdf5_file.h"
 
 namespace dtrain {
@@ -37,6 +38,7 @@ void WriteInfo(Hdf5Builder& out, const CheckpointInfo& info) {
   out.SetAttribute(kRun, "source_revision", info.source_revision);
   out.WriteText("/run/config", info.config_yaml);
   out.WriteText("/run/plan", info.plan_json);
+  if (!info.text.empty()) out.WriteText("/run/text", info.text);
 }
 
 CheckpointInfo ReadInfo(const Hdf5Reader& in) {
@@ -55,6 +57,10 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
   info.source_revision = in.TextAttribute(kRun, "source_revision");
   info.config_yaml = in.ReadText("/run/config");
   info.plan_json = in.ReadText("/run/plan");
+  const std::vector<std::string> parts = in.Children(kRun);
+  if (std::find(parts.begin(), parts.end(), "text") != parts.end()) {
+    info.text = in.ReadText("/run/text");
+  }
   return info;
 }
 
@@ -63,6 +69,24 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
       fmt::format("checkpoint {} is of another model ('{}'): {}", in.path().string(),
                   in.TextAttribute(kRun, "model"), difference),
       "use the config.yaml beside it, or start afresh with --resume none in another --output");
+}
+
+std::string VocabulariesOf(const std::string& text, const std::string& origin) {
+  if (text.empty()) return "none";
+  const TextFacts facts = TextFactsFromText(text, origin);
+  return fmt::format("{} and {} words, {}", facts.source.size(), facts.target.size(),
+                     facts.Hash().substr(0, 12));
+}
+
+// Numbers of other words would go in, and come out, without any other sign of it.
+void CheckVocabularies(const Hdf5Reader& in, const CheckpointInfo& info,
+                       const ModelLayout& layout) {
+  if (layout.text.empty() || layout.text == info.text) return;
+  throw CheckpointMismatch(
+      fmt::format("checkpoint {} has other vocabularies than the data set: {} there, {} here",
+                  in.path().string(), VocabulariesOf(info.text, in.path().string()),
+                  VocabulariesOf(layout.text, "the data set")),
+      "use the data set, data.text and data.direction of the run that wrote it");
 }
 
 std::vector<int64_t> StoredShape(const ArenaEntry& entry) {
@@ -99,6 +123,7 @@ std::vector<float> ReadArena(const Hdf5Reader& in, const std::string& group,
 Checkpoint ReadModel(const Hdf5Reader& in, const ModelLayout& layout) {
   Checkpoint checkpoint;
   checkpoint.info = ReadInfo(in);
+  CheckVocabularies(in, checkpoint.info, layout);
   CheckModel(in, "/model", layout.parameters);
   CheckModel(in, "/state", layout.state);
   checkpoint.weights = ReadArena(in, "/model", layout.parameters);
@@ -129,6 +154,8 @@ Checkpoint ReadCheckpoint(const fs::path& path, const ModelLayout& layout) {
   }
   return checkpoint;
 }
+
+CheckpointInfo ReadCheckpointInfo(const fs::path& path) { return ReadInfo(Hdf5Reader(path)); }
 
 Checkpoint ReadWeights(const fs::path& path, const ModelLayout& layout) {
   return ReadModel(Hdf5Reader(path), layout);

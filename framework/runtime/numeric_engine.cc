@@ -12,8 +12,9 @@
 
 namespace dtrain {
 
-NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan)
-    : seed_(config.seed), parts_(config.accumulate), dataset_(LoadData(config)) {
+NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan,
+                             std::shared_ptr<const Dataset> dataset)
+    : seed_(config.seed), parts_(config.accumulate), dataset_(std::move(dataset)) {
   const int workers = static_cast<int>(config.workers);
   if (workers > 1 && graph.syncs_workers()) {
     throw ConfigError(
@@ -22,10 +23,11 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
         "batch_norm: local, or dtrain train");
   }
   ApplyThreadBudget(plan.threads);
-  sampler_ = std::make_unique<Sampler>(config.seed, dataset_->size(Split::kTrain), config.batch);
+  sampler_ = std::make_unique<Sampler>(config.seed, *dataset_, config.batch);
   net_ = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
   const int64_t share = sampler_->MaxShare(workers);
-  net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
+  net_->Prepare(Mode::kEvaluate,
+                std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest)));
   PrepareParts(*net_, share, parts_);
   plan.kernels = net_->ChosenKernels(LargestPart(share, parts_));
   batch_ = std::make_unique<Batch>(dataset_->fields(), share);
@@ -48,13 +50,13 @@ StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights,
   const StepResult result = StepInParts(*net_, parts_, weights.f32(), gradients, own.state.f32(),
                                         InputOf(*batch_, seed_), nullptr);
   return {.samples = batch_->samples,
-          .loss_sum = result.loss_sum,
+          .loss_sum = LossBySamples(result, *batch_),
           .global_samples = batch_->global_samples};
 }
 
 Evaluation NumericEngine::Evaluate(const float* weights) {
   const auto transport = LocalWorld(1).Connect(0);
-  return JoinEvaluations(*transport,
+  return JoinEvaluations(*transport, *dataset_,
                          EvaluateBlocks(*net_, *dataset_, Split::kTest, weights, state(0), 0, 1));
 }
 

@@ -2,6 +2,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/random.h"
+#include "framework/data/vocabulary.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/micro_batches.h"
 #include "framework/runtime/run_setup.h"
@@ -53,9 +54,14 @@ StepRig::~StepRig() = default;
 
 void StepRig::FillBatch(int64_t classes) {
   const Random random(1, Purpose::kSelfTest);
-  for (const Tensor& field : batch_.fields) {
+  for (size_t f = 0; f < batch_.fields.size(); ++f) {
+    const Tensor& field = batch_.fields[f];
+    const int64_t words = graph_->inputs()[f].classes - token::kFirstWord;  // above 0: of sentences
     for (int64_t i = 0; i < field.shape.count(); ++i) {
-      if (field.dtype == DType::kI32) {
+      if (words > 0) {
+        field.i32()[i] =
+            token::kFirstWord + static_cast<int32_t>(random.Below(i, static_cast<uint64_t>(words)));
+      } else if (field.dtype == DType::kI32) {
         field.i32()[i] = static_cast<int32_t>(random.Below(i, static_cast<uint64_t>(classes)));
       } else {
         field.f32()[i] = random.Normal(i);

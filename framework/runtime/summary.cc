@@ -33,6 +33,7 @@ ordered_json Json(const BestResult& best) {
   ordered_json json = {{"epoch", best.epoch}};
   Put(json, "accuracy", best.accuracy);
   Put(json, "bleu", best.bleu);
+  Put(json, "perplexity", best.perplexity);
   for (const auto& [name, value] : best.others) json[name] = value;
   return json;
 }

@@ -37,6 +37,7 @@ NetInput InputOf(const Batch& batch, uint64_t seed) {
   input.samples = batch.samples;
   input.first_position = batch.first_position;
   input.global_samples = batch.global_samples;
+  input.global_terms = batch.global_terms;
   input.step = batch.step;
   input.seed = seed;
   return input;
@@ -53,6 +54,12 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
                                         input, pacer == nullptr ? &sink : pacer->Wrap(&sink));
   if (pacer != nullptr) pacer->FinishStep();
   return result;
+}
+
+double LossBySamples(const StepResult& result, const Batch& batch) {
+  if (batch.global_terms == batch.global_samples) return result.loss_sum;
+  return result.loss_sum * static_cast<double>(batch.global_samples) /
+         static_cast<double>(batch.global_terms);
 }
 
 Placement PlacementOf(const RunConfig& config) {

@@ -44,6 +44,26 @@ TEST(Graph, AModelReadWithoutADataSetTakesItsOwnSample) {
   }
 }
 
+TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
+  const std::string model =
+      "name: m\n"
+      "inputs: [{name: words, shape: [4], classes: 9}, {name: label, shape: [], classes: 3}]\n"
+      "layers: [{name: e, type: embedding, outputs: 2}]\n";
+  const Graph own = Graph::FromText(model, "m.yaml", {});
+  ASSERT_EQ(own.inputs().size(), 2u);
+  EXPECT_EQ(own.inputs()[0].dtype, DType::kI32);
+  EXPECT_EQ(own.weights().size(), 9 * 2);
+  // A data set knows better.
+  EXPECT_EQ(Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}, 7}}).weights().size(), 7 * 2);
+  try {
+    Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}}});
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("layer 'e' (embedding)"),
+                                    HasSubstr("how many tokens it reads is unknown")));
+  }
+}
+
 TEST(Graph, ArenaIsInBackwardOrderWithoutGaps) {
   const Graph graph = ModelOfConfigs("lenet5");
   const std::vector<ArenaEntry>& entries = graph.weights().entries;

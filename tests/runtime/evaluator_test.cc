@@ -10,11 +10,12 @@ namespace {
 
 // Metrics and losses, to the bit, for any number of ranks and threads.
 TEST(Evaluator, TheSameDigitsForAnyNumberOfRanks) {
-  config::Document document = config::Document::FromText(
-      "model: {name: " DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml}\n"
-      "data: {name: digits, train_samples: 64, test_samples: 1111}\n"
-      "solver: {name: sgd, lr: 0.01}\n",
-      "run.yaml");
+  config::Document document =
+      config::Document::FromText("model: {name: " DTRAIN_SOURCE_DIR
+                                 "/configs/models/lenet5.yaml}\n"
+                                 "data: {name: digits, train_samples: 64, test_samples: 1111}\n"
+                                 "solver: {name: sgd, lr: 0.01}\n",
+                                 "run.yaml");
   const RunConfig config = ReadRunConfig(document);
   const Graph graph = ReadModel(config);
   const auto dataset = LoadData(config);
@@ -24,9 +25,10 @@ TEST(Evaluator, TheSameDigitsForAnyNumberOfRanks) {
   for (int ranks = 1; ranks <= 6; ++ranks) {
     LocalWorld::Run(ranks, [&](Transport& transport) {
       Net net(graph, {DeviceKind::kCpu, 1 + ranks % 2, CpuIsa()});
-      const Evaluation evaluation = JoinEvaluations(
-          transport, EvaluateBlocks(net, *dataset, Split::kTest, weights.data(), nullptr,
-                                    transport.rank(), ranks));
+      const Evaluation evaluation =
+          JoinEvaluations(transport, *dataset,
+                          EvaluateBlocks(net, *dataset, Split::kTest, weights.data(), nullptr,
+                                         transport.rank(), ranks));
       if (transport.rank() == ranks - 1) found.push_back(evaluation);
     });
   }

@@ -57,6 +57,15 @@ TEST(Metrics, OneLineAThing) {
       "samples":60032,"seconds":9.5,"file":"step-00000938.h5","write_seconds":0.01})"));
 }
 
+TEST(Metrics, TextHasASplitAPerplexityAndABleu) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  MetricsWriter(path).Write(
+      EvaluationMetrics{.loss = 3.4, .split = "test", .perplexity = 30, .bleu = 28.5});
+  EXPECT_EQ(Lines(path)[0], nlohmann::json::parse(R"({"kind":"evaluation","epoch":0,"step":0,
+      "samples":0,"seconds":0.0,"split":"test","loss":3.4,"perplexity":30.0,"bleu":28.5,
+      "evaluate_seconds":0.0})"));
+}
+
 TEST(Metrics, NotANumberIsNullAndNoAccuracyIsAbsent) {
   const fs::path path = FreshFolder() / "metrics.jsonl";
   MetricsWriter writer(path);
