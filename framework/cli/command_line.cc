@@ -60,6 +60,8 @@ int RunCommandLine(int argc, char** argv) {
   AddTrainCommand(app, invocation);
   AddEvalCommand(app, invocation);
   AddSimulateCommand(app, invocation);
+  AddExportCommand(app, invocation);
+  AddCheckpointCommand(app, invocation);
   AddSlurmCommand(app, invocation);
   AddCheckCommand(app, invocation);
   AddTimeCommand(app, invocation);

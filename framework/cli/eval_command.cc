@@ -1,4 +1,4 @@
-// `dtrain eval`: exact evaluation of saved weights on the test split; the same digits for any number
+// `dtrain eval`: exact evaluation of saved weights on a split; the same digits for any number
 // of ranks (also under mpirun or srun).
 #include <CLI/CLI.hpp>
 
@@ -12,6 +12,7 @@
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/evaluator.h"
 #include "framework/runtime/run_setup.h"
+#include "framework/runtime/weights_file.h"
 #include "framework/runtime/world.h"
 
 namespace dtrain {
@@ -20,6 +21,7 @@ namespace {
 struct EvalOptions {
   ConfigOptions config;
   std::string weights;
+  std::string split = "test";
 };
 
 void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics, bool json) {
@@ -45,15 +47,16 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   TryTogether(transport, [&] {
     config = LoadConfig(options.config);
     graph = std::make_unique<Graph>(ReadModel(config));
-    checkpoint = ReadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph));
+    checkpoint = LoadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph));
     dataset = LoadData(config);
   });
   const ExecutionPlan plan =
       DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
   ApplyThreadBudget(plan.threads);
   Net net(*graph, DeviceOf(plan), plan.kernels);
+  const Split split = options.split == "train" ? Split::kTrain : Split::kTest;
   const Evaluation evaluation = JoinEvaluations(
-      transport, EvaluateBlocks(net, *dataset, Split::kTest, checkpoint.weights.data(),
+      transport, EvaluateBlocks(net, *dataset, split, checkpoint.weights.data(),
                                 checkpoint.state.data(), transport.rank(), transport.size()));
   if (transport.rank() == 0) Print(evaluation, net.metric_names(), json);
   return 0;
@@ -69,12 +72,18 @@ int RunEval(const EvalOptions& options, const Invocation& invocation) {
 
 void AddEvalCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<EvalOptions>();
-  CLI::App* command = AddCommand(app, invocation, "eval", "evaluate saved weights on the test split",
-                                 [options, &invocation] { return RunEval(*options, invocation); });
+  CLI::App* command =
+      AddCommand(app, invocation, "eval", "evaluate saved weights on the test split, or another",
+                 [options, &invocation] { return RunEval(*options, invocation); });
   AddConfigOptions(*command, options->config);
-  command->add_option("--weights", options->weights, "a checkpoint or a run folder")
+  command
+      ->add_option("--weights", options->weights,
+                   "a checkpoint, a run folder or a safetensors file")
       ->required()
       ->type_name("FILE");
+  command->add_option("--split", options->split, "test, or train (as it is, not augmented)")
+      ->check(CLI::IsMember({"test", "train"}))
+      ->capture_default_str();
 }
 
 }  // namespace dtrain

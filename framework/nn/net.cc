@@ -96,7 +96,7 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
   } else {
     op.kernel->Forward(args);
   }
-  if (observer_) observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start});
+  if (observer_) observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start, &args});
 }
 
 void Net::RunForward(Program& program, const NetInput& input, const float* weights,

@@ -94,6 +94,18 @@ std::vector<float> ReadArena(const Hdf5Reader& in, const std::string& group,
   return values;
 }
 
+ArenaLayout StoredArena(const Hdf5Reader& in, const std::string& group) {
+  ArenaLayout layout;
+  for (const std::string& name : in.DataSets(group)) {
+    ArenaEntry entry{name, in.ShapeOf(group + "/" + name), {layout.size(), layout.size()}};
+    int64_t count = 1;
+    for (const int64_t extent : entry.shape) count *= extent;
+    entry.range.end += count;
+    layout.entries.push_back(std::move(entry));
+  }
+  return layout;
+}
+
 Checkpoint ReadModel(const Hdf5Reader& in, const ModelLayout& layout) {
   Checkpoint checkpoint;
   checkpoint.info = ReadInfo(in);
@@ -120,6 +132,11 @@ void WriteCheckpoint(const fs::path& path, const CheckpointView& view) {
 Checkpoint ReadCheckpoint(const fs::path& path, const ModelLayout& layout) {
   const Hdf5Reader in(path);
   Checkpoint checkpoint = ReadModel(in, layout);
+  if (checkpoint.info.plan_json.empty()) {
+    throw CheckpointError(
+        fmt::format("{} holds weights alone: there is no run to go on with", path.string()),
+        "start a new run from them with --weights");
+  }
   for (const std::string& vector : in.Children("/solver")) {
     const std::string group = "/solver/" + vector;
     CheckModel(in, group, layout.parameters);
@@ -130,6 +147,11 @@ Checkpoint ReadCheckpoint(const fs::path& path, const ModelLayout& layout) {
 
 Checkpoint ReadWeights(const fs::path& path, const ModelLayout& layout) {
   return ReadModel(Hdf5Reader(path), layout);
+}
+
+ModelLayout ReadLayout(const fs::path& path) {
+  const Hdf5Reader in(path);
+  return {StoredArena(in, "/model"), StoredArena(in, "/state")};
 }
 
 }  // namespace dtrain

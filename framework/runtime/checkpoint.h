@@ -48,7 +48,7 @@ struct CheckpointInfo {
   std::string model;        // name
   std::string solver;       // name
   std::string config_yaml;  // effective config
-  std::string plan_json;    // ToJson(ExecutionPlan)
+  std::string plan_json;    // ToJson(ExecutionPlan); "" in a file of weights alone
   std::string source_revision;
   friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
 };
@@ -84,7 +84,10 @@ void WriteCheckpoint(const std::filesystem::path& path, const CheckpointView& vi
 // CheckpointError when it cannot be opened, is truncated, corrupt or lacks a part.
 Checkpoint ReadCheckpoint(const std::filesystem::path& path, const ModelLayout& layout);
 
-// The same, without the solver's vectors (`eval`, `train --weights`).
+// The same, without the solver's vectors (LoadWeights of weights_file.h takes other formats too).
 Checkpoint ReadWeights(const std::filesystem::path& path, const ModelLayout& layout);
+
+// What the model of a file looks like, by name: to read it with no model at hand.
+ModelLayout ReadLayout(const std::filesystem::path& path);
 
 }  // namespace dtrain

@@ -5,6 +5,7 @@
 #include "framework/core/log.h"
 #include "framework/runtime/agreement.h"
 #include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/weights_file.h"
 
 namespace dtrain {
 namespace {
@@ -58,8 +59,7 @@ StartPoint Unpack(const std::string& bytes) {
 StartPoint FindStart(const Graph& graph, const RunConfig& config, const TrainRequest& request,
                      const RunFolder& folder) {
   const ModelLayout layout{graph.weights(), graph.state()};
-  std::optional<Checkpoint> checkpoint =
-      ResumeFrom(folder.checkpoints(), request.resume, layout);
+  std::optional<Checkpoint> checkpoint = ResumeFrom(folder.checkpoints(), request.resume, layout);
   if (checkpoint) {
     const std::string diff = LineDiff(checkpoint->info.config_yaml, config.effective_yaml);
     if (!diff.empty()) {
@@ -69,7 +69,7 @@ StartPoint FindStart(const Graph& graph, const RunConfig& config, const TrainReq
   }
   StartPoint start = Fresh(graph, config.seed);
   if (!request.weights.empty()) {
-    Checkpoint given = ReadWeights(FindCheckpoint(request.weights), layout);
+    Checkpoint given = LoadWeights(FindCheckpoint(request.weights), layout);
     start.weights = std::move(given.weights);
     start.state = std::move(given.state);
   }

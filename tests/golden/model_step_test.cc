@@ -1,0 +1,198 @@
+// One step of every model from the same weights and batch as PyTorch: loss, logits, the gradient of
+// every parameter and the batch-norm statistics (tools/pytorch/compare.py --golden made the
+// numbers, in float64).
+//
+// A tensor is held against its norm and its components along a few random directions.  A difference
+// d has a component of about ||d|| / sqrt(3) along each, so components bound ||d|| without the
+// tensor.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "framework/core/file.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/nn/graph.h"
+#include "framework/nn/net.h"
+#include "tests/support/counted_model.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::json;
+
+const std::filesystem::path kRoot = DTRAIN_SOURCE_DIR;
+constexpr double kDeviations = 4;  // of a component from what is likely
+
+// Random masks are two programs' own, so nothing is dropped.
+std::string ModelText(const std::string& name) {
+  std::string text = ReadFile(kRoot / "configs" / "models" / (name + ".yaml"));
+  const std::string dropout = "type: dropout";
+  for (size_t at = 0; (at = text.find(dropout, at)) != std::string::npos;) {
+    text.insert(at += dropout.size(), ", ratio: 0");
+  }
+  return text;
+}
+
+std::span<float> Of(std::vector<float>& arena, const ArenaEntry& entry) {
+  return {arena.data() + entry.range.begin, static_cast<size_t>(entry.range.size())};
+}
+
+double Norm(std::span<const float> values) {
+  double sum = 0;
+  for (const float v : values) sum += static_cast<double>(v) * v;
+  return std::sqrt(sum);
+}
+
+class CountedModel {
+ public:
+  CountedModel(const std::string& name, int64_t batch)
+      : graph_(Graph::FromText(ModelText(name), name, {})),
+        net_(graph_, Device{DeviceKind::kCpu, 1, CpuIsa()}),
+        labels_(counted::Labels(batch, 10)),
+        images_(counted::Images(labels_, graph_.inputs()[0].sample_shape.count())),
+        weights_(static_cast<size_t>(graph_.weights().size())),
+        gradients_(weights_.size()),
+        state_(static_cast<size_t>(graph_.state().size())) {
+    for (const ArenaEntry& e : graph_.weights().entries)
+      counted::Fill(e.name, e.shape, Of(weights_, e));
+    for (const ArenaEntry& e : graph_.state().entries)
+      counted::Fill(e.name, e.shape, Of(state_, e));
+    fields_[0] = {images_.data(), graph_.inputs()[0].sample_shape.Prepend(batch), DType::kF32};
+    fields_[1] = {labels_.data(), Shape{batch}, DType::kI32};
+    net_.set_observer([this](const KernelTiming& call) { KeepLogits(call); });
+  }
+
+  double Evaluate() {
+    const NetInput input = Input();
+    return net_.Evaluate(weights_.data(), state_.data(), input).loss_sum / Samples();
+  }
+  double Step() {
+    const NetInput input = Input();
+    return net_.Step(weights_.data(), gradients_.data(), state_.data(), input, nullptr).loss_sum /
+           Samples();
+  }
+
+  const Graph& graph() const { return graph_; }
+  const std::vector<float>& logits() const { return logits_; }  // of the last call
+  const std::vector<float>& images() const { return images_; }
+  const std::vector<int32_t>& labels() const { return labels_; }
+  std::span<float> Weight(const std::string& name) {
+    return Find(graph_.weights(), weights_, name);
+  }
+  std::span<float> Gradient(const std::string& name) {
+    return Find(graph_.weights(), gradients_, name);
+  }
+  std::span<float> State(const std::string& name) { return Find(graph_.state(), state_, name); }
+
+ private:
+  static std::span<float> Find(const ArenaLayout& layout, std::vector<float>& arena,
+                               const std::string& name) {
+    for (const ArenaEntry& entry : layout.entries) {
+      if (entry.name == name) return Of(arena, entry);
+    }
+    ADD_FAILURE() << "no " << name;
+    return {};
+  }
+
+  double Samples() const { return static_cast<double>(labels_.size()); }
+
+  NetInput Input() const {
+    NetInput input;
+    input.fields = fields_;
+    input.samples = input.global_samples = static_cast<int64_t>(labels_.size());
+    return input;
+  }
+
+  void KeepLogits(const KernelTiming& call) {
+    const bool loss = call.layer != nullptr && call.layer->layer->role() == LayerRole::kLoss;
+    if (!loss || call.backward) return;
+    const Tensor& logits = call.args->inputs[0];
+    logits_.assign(logits.f32(), logits.f32() + logits.shape.count());
+  }
+
+  Graph graph_;
+  Net net_;
+  std::vector<int32_t> labels_;
+  std::vector<float> images_, weights_, gradients_, state_, logits_;
+  Tensor fields_[2];
+};
+
+class GoldenModel : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    ApplyThreadBudget(1);
+    golden_ = json::parse(ReadFile(kRoot / "tests" / "golden" / (GetParam() + "_step.json")));
+    model_ = std::make_unique<CountedModel>(GetParam(), golden_.at("batch").get<int64_t>());
+  }
+
+  void ExpectLogits(const json& expected) {
+    size_t at = 0;
+    for (const json& row : expected) {
+      for (const json& logit : row) {
+        EXPECT_NEAR(model_->logits().at(at), logit.get<double>(), 1e-4) << "logit " << at;
+        ++at;
+      }
+    }
+  }
+
+  // ||values - expected|| <= bound, as seen by the norm and along random directions.
+  void ExpectTensor(const std::string& name, std::span<const float> values, const json& expected,
+                    double bound) {
+    EXPECT_NEAR(Norm(values), expected.at("norm").get<double>(), bound) << name;
+    const std::vector<double> projections = expected.at("projections");
+    for (size_t k = 0; k < projections.size(); ++k) {
+      EXPECT_NEAR(counted::Projection(name, static_cast<int>(k), values), projections[k],
+                  kDeviations * bound / std::sqrt(3.0))
+          << name << ", direction " << k;
+    }
+  }
+
+  json golden_;
+  std::unique_ptr<CountedModel> model_;
+};
+
+TEST_P(GoldenModel, StartsFromPyTorchsBits) {
+  const json& check = golden_.at("inputs_check");
+  const std::span<float> weight = model_->Weight(check.at("parameter"));
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(weight[i], check.at("values")[i].get<double>());
+    EXPECT_EQ(model_->images()[i], check.at("data")[i].get<double>());
+    EXPECT_EQ(model_->labels()[i], check.at("label")[i].get<int>());
+  }
+}
+
+TEST_P(GoldenModel, HasPyTorchsParameters) {
+  const Graph& graph = model_->graph();
+  EXPECT_EQ(graph.weights().entries.size(), golden_.at("gradients").size());
+  EXPECT_EQ(graph.state().entries.size(), golden_.at("state").size());
+}
+
+TEST_P(GoldenModel, EvaluatesAsPyTorch) {
+  EXPECT_NEAR(model_->Evaluate(), golden_.at("evaluation").at("loss").get<double>(), 1e-4);
+  ExpectLogits(golden_.at("evaluation").at("logits"));
+}
+
+TEST_P(GoldenModel, StepsAsPyTorch) {
+  EXPECT_NEAR(model_->Step(), golden_.at("training").at("loss").get<double>(), 1e-4);
+  ExpectLogits(golden_.at("training").at("logits"));
+  double squares = 0;
+  for (const auto& [name, gradient] : golden_.at("gradients").items()) {
+    squares += std::pow(gradient.at("norm").get<double>(), 2);
+  }
+  for (const auto& [name, gradient] : golden_.at("gradients").items()) {
+    const double bound = 5e-3 * gradient.at("norm").get<double>() + 1e-6 * std::sqrt(squares);
+    ExpectTensor(name, model_->Gradient(name), gradient, bound);
+  }
+  for (const auto& [name, statistic] : golden_.at("state").items()) {
+    ExpectTensor(name, model_->State(name), statistic, 1e-5 * statistic.at("norm").get<double>());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GoldenModel,
+                         ::testing::Values("lenet5", "resnet18", "vgg19_bn", "vgg19_gssp"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Compares dtrain with PyTorch: the same weights, the same batch, one step in each, in fp32.
+
+    python3 tools/pytorch/compare.py --build build/release [MODEL ...]
+    python3 tools/pytorch/compare.py --build build/release --golden tests/golden      (writes the files)
+
+For each model: loss and logits in training and in evaluation, every gradient tensor, the batch-norm
+statistics after the step, and each layer alone, given PyTorch's own inputs and upstream gradients.
+Bounds: loss and logits 1e-4; a gradient ||d|| <= 5e-3 ||g|| + 1e-6 ||all gradients||; a layer alone
+1e-5 (--layer-bound).  Exit code 1 when one is broken.  Needs torch, numpy, safetensors, and a build
+with tests (the program step_dump).
+
+--weights counted  from names and counters (counted.py), torch (PyTorch's own initialisers), or a
+                   safetensors file, as written by `dtrain export`
+--golden DIR       writes DIR/<model>_step.json, what tests/golden checks without PyTorch: numbers of
+                   float64, weights counted
+"""
+
+import argparse
+import copy
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+import counted
+from models import MODELS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN_BATCH = {"lenet5": 16, "resnet18": 4, "vgg19_bn": 8, "vgg19_gssp": 8}
+
+
+def fill(model, weights):
+    if weights == "torch":
+        return
+    if weights != "counted":
+        model.load_state_dict(load_file(weights), strict=True)
+        return
+    state = {name: t if t.dtype == torch.int64 else torch.from_numpy(counted.tensor(name, t.shape))
+             for name, t in model.state_dict().items()}
+    model.load_state_dict(state, strict=True)
+
+
+def statistics(model):
+    return {name: b for name, b in model.named_buffers() if b.is_floating_point()}
+
+
+def relative(ours, theirs):
+    theirs = theirs.double()
+    norm = theirs.norm().item()
+    return (ours.double() - theirs).norm().item() / (norm if norm > 0 else 1)
+
+
+class Capture:
+    """What every leaf module is given and gives back, and the gradient that arrives at its output."""
+
+    def __init__(self, model):
+        self.calls = {}
+        self.handles = [m.register_forward_hook(self.note(name)) for name, m in model.named_modules()
+                        if name and not list(m.children()) and name != "shortcut"]
+
+    def note(self, name):
+        def hook(module, inputs, output):
+            if isinstance(module, nn.Sequential):
+                return
+            self.calls[name] = [module, [i.detach() for i in inputs], output]
+            if output.requires_grad:
+                output.retain_grad()
+        return hook
+
+    def close(self):
+        for handle in self.handles:
+            handle.remove()
+
+
+def torch_step(model, data, label):
+    """Loss, logits and gradients of one training step; the statistics move."""
+    model.train()
+    model.zero_grad()
+    logits = model(data)
+    loss = nn.functional.cross_entropy(logits, label.long())
+    loss.backward()
+    return loss.item(), logits.detach(), {n: p.grad.clone() for n, p in model.named_parameters()}
+
+
+def torch_evaluate(model, data, label):
+    model.eval()
+    with torch.no_grad():
+        logits = model(data)
+        return nn.functional.cross_entropy(logits, label.long()).item(), logits
+
+
+class Dump:
+    """dtrain's half: runs step_dump on files of a folder of its own."""
+
+    def __init__(self, options, name, folder):
+        self.program, self.arguments, self.folder = pathlib.Path(options.build) / "step_dump", [], folder
+        self.arguments = [f"threads={options.threads}"] + options.kernels
+        text = (ROOT / "configs" / "models" / f"{name}.yaml").read_text()
+        self.model = folder / f"{name}.yaml"
+        self.model.write_text(re.sub(r"type: dropout", "type: dropout, ratio: 0", text))
+
+    def run(self, what, tensors):
+        given, result = self.folder / "in.safetensors", self.folder / "out.safetensors"
+        save_file({k: (v.float() if v.is_floating_point() else v.int()).contiguous().clone()
+                   for k, v in tensors.items()}, given)
+        subprocess.run([self.program, what, self.model, given, result, *self.arguments], check=True)
+        return load_file(result)
+
+
+class Report:
+    def __init__(self):
+        self.broken = 0
+
+    def check(self, model, what, value, bound):
+        ok = value <= bound
+        self.broken += not ok
+        print(f"{model:<12} {what:<58} {value:9.2e}  bound {bound:.0e}{'' if ok else '  BROKEN'}")
+
+
+def expected_alone(module, inputs, upstream):
+    """One layer in PyTorch: output, input gradients, parameter gradients."""
+    module = copy.deepcopy(module)
+    module.train()
+    for p in module.parameters():
+        p.grad = None
+    inputs = [i.clone().requires_grad_() for i in inputs]
+    output = module(*inputs)
+    output.backward(upstream)
+    return output.detach(), [i.grad for i in inputs], {n: p.grad for n, p in module.named_parameters()}
+
+
+def compare_layers(name, dump, capture, tensors, logits, label, options, report):
+    given = dict(tensors)
+    for layer, (_, inputs, output) in capture.calls.items():
+        for k, value in enumerate(inputs):
+            given[f"{layer}.input.{k}"] = value
+        given[f"{layer}.output_gradient"] = output.grad
+    given["loss.input.0"], given["loss.input.1"] = logits, label
+    ours = dump.run("layers", given)
+    worst = {}
+    for layer, (module, inputs, output) in capture.calls.items():
+        if f"{layer}.output" not in ours:
+            continue
+        y, dx, dw = expected_alone(module, inputs, output.grad)
+        errors = {"output": relative(ours[f"{layer}.output"], y)}
+        for k, gradient in enumerate(dx):
+            errors[f"input gradient {k}"] = relative(ours[f"{layer}.input_gradient.{k}"], gradient)
+        for parameter, gradient in dw.items():
+            # A bias before batch norm has a gradient of rounding errors: what it is a sum of is larger.
+            ours_gradient = ours[f"{layer}.gradient.{layer}.{parameter}"]
+            scale = max(gradient.norm().item(), output.grad.norm().item() if parameter == "bias" else 0)
+            errors[parameter] = (ours_gradient - gradient).norm().item() / max(scale, 1e-30)
+        for what, error in errors.items():
+            kind = f"{type(module).__name__} {what}"
+            if kind not in worst or worst[kind][0] < error:
+                worst[kind] = (error, layer)
+    leaf = logits.clone().requires_grad_()
+    losses = nn.functional.cross_entropy(leaf, label.long(), reduction="none")
+    losses.mean().backward()
+    worst["CrossEntropyLoss output"] = (relative(ours["loss.output"], losses.detach()), "loss")
+    worst["CrossEntropyLoss input gradient 0"] = (relative(ours["loss.input_gradient.0"], leaf.grad), "loss")
+    for kind, (error, layer) in worst.items():
+        report.check(name, f"alone: {kind} (worst: {layer})", error, options.layer_bound)
+
+
+def compare_gradients(name, ours, gradients, report):
+    whole = sum(g.double().norm().item() ** 2 for g in gradients.values()) ** 0.5
+    worst = (0, 0, "")
+    for parameter, gradient in gradients.items():
+        distance = (ours[f"gradient.{parameter}"].double() - gradient.double()).norm().item()
+        norm = gradient.double().norm().item()
+        worst = max(worst, (distance / (5e-3 * norm + 1e-6 * whole), distance / norm, parameter))
+    report.check(name, f"gradients over their bound (worst: {worst[2]}, relative {worst[1]:.1e})",
+                 worst[0], 1)
+
+
+def compare(name, options, report):
+    torch.manual_seed(1)
+    model = MODELS[name]().float()
+    fill(model, options.weights)
+    data = torch.from_numpy(counted.images(options.batch, model.sample, model.classes)).float()
+    label = torch.from_numpy(counted.labels(options.batch, model.classes))
+    tensors = {n: t.clone() for n, t in model.state_dict().items() if t.is_floating_point()}
+    tensors |= {"input.0.data": data, "input.1.label": label, "terms": torch.tensor([options.batch])}
+    with tempfile.TemporaryDirectory() as folder:
+        dump = Dump(options, name, pathlib.Path(folder))
+        loss, logits = torch_evaluate(model, data, label)
+        ours = dump.run("evaluate", tensors)
+        report.check(name, "evaluation: loss", abs(ours["loss"].item() - loss), 1e-4)
+        report.check(name, "evaluation: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
+        capture = Capture(model)
+        loss, logits, gradients = torch_step(model, data, label)
+        capture.close()
+        ours = dump.run("step", tensors)
+        report.check(name, "training: loss", abs(ours["loss"].item() - loss), 1e-4)
+        report.check(name, "training: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
+        compare_gradients(name, ours, gradients, report)
+        if statistics(model):
+            worst = max((relative(ours[f"state.{n}"], b), n) for n, b in statistics(model).items())
+            report.check(name, f"statistics after the step (worst: {worst[1]})", worst[0], 1e-5)
+        compare_layers(name, dump, capture, tensors, logits, label, options, report)
+
+
+def golden(name):
+    """What tests/golden/model_step_test.cc reads: numbers of float64, to which fp32 is compared."""
+    model = MODELS[name]().double()
+    fill(model, "counted")
+    batch = GOLDEN_BATCH[name]
+    data = torch.from_numpy(counted.images(batch, model.sample, model.classes))
+    label = torch.from_numpy(counted.labels(batch, model.classes))
+    evaluation = torch_evaluate(model, data, label)
+    loss, logits, gradients = torch_step(model, data, label)
+    first = next(iter(gradients))
+
+    def summary(tensor, key):
+        tensor = tensor.double().numpy()
+        return {"norm": float(np.linalg.norm(tensor)), "projections": counted.projections(key, tensor)}
+
+    return {
+        "made_by": "tools/pytorch/compare.py --golden, torch " + torch.__version__.split("+")[0],
+        "model": name, "batch": batch,
+        "inputs_check": {"parameter": first, "values": model.get_parameter(first).flatten()[:4].tolist(),
+                         "data": data.flatten()[:4].tolist(), "label": label[:4].tolist()},
+        "evaluation": {"loss": evaluation[0], "logits": evaluation[1][:2].tolist()},
+        "training": {"loss": loss, "logits": logits[:2].tolist()},
+        "gradients": {n: summary(g, n) for n, g in gradients.items()},
+        "state": {n: summary(b, n) for n, b in statistics(model).items()},
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
+    parser.add_argument("--build", default="build/release", help="folder of step_dump")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--weights", default="counted")
+    parser.add_argument("--kernels", nargs="*", default=[], metavar="TYPE=IMPLEMENTATION")
+    parser.add_argument("--layer-bound", type=float, default=1e-5)
+    parser.add_argument("--golden", metavar="DIR")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    report = Report()
+    for name in options.models or MODELS:
+        if options.golden:
+            path = pathlib.Path(options.golden) / f"{name}_step.json"
+            path.write_text(json.dumps(golden(name), indent=1) + "\n")
+        else:
+            compare(name, options, report)
+    return 1 if report.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
