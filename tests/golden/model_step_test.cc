@@ -2,12 +2,18 @@
 // every parameter and the batch-norm statistics (tools/pytorch/compare.py --golden made the
 // numbers, in float64).
 //
+// A ReLU whose input is 0 but for rounding passes its gradient in one program and not in the other,
+// and in a small deep layer one such place moves a gradient by half a per cent.  So whole gradients
+// are compared closely "without kinks" - no ReLU, the mean of each pooling window instead of its
+// maximum - and the models as they are with ten times the bound.
+//
 // A tensor is held against its norm and its components along a few random directions.  A difference
 // d has a component of about ||d|| / sqrt(3) along each, so components bound ||d|| without the
 // tensor.
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -25,14 +31,32 @@ using nlohmann::json;
 const std::filesystem::path kRoot = DTRAIN_SOURCE_DIR;
 constexpr double kDeviations = 4;  // of a component from what is likely
 
+enum class Kinks { kAsTheyAre, kWithout };
+
+void ReplaceAll(std::string& text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
 // Random masks are two programs' own, so nothing is dropped.
-std::string ModelText(const std::string& name) {
+std::string ModelText(const std::string& name, Kinks kinks) {
   std::string text = ReadFile(kRoot / "configs" / "models" / (name + ".yaml"));
-  const std::string dropout = "type: dropout";
-  for (size_t at = 0; (at = text.find(dropout, at)) != std::string::npos;) {
-    text.insert(at += dropout.size(), ", ratio: 0");
+  ReplaceAll(text, "type: dropout", "type: dropout, ratio: 0");
+  if (kinks == Kinks::kWithout) {
+    ReplaceAll(text, "type: relu", "type: dropout, ratio: 0");
+    ReplaceAll(text, "method: max", "method: average");
   }
   return text;
+}
+
+// Direct convolutions: others have rounding errors of their own.
+std::map<std::string, std::string> KernelsOf(const Graph& graph) {
+  std::map<std::string, std::string> kernels;
+  for (const GraphLayer& layer : graph.layers()) {
+    if (layer.type == "convolution") kernels[layer.name] = "onednn";
+  }
+  return kernels;
 }
 
 std::span<float> Of(std::vector<float>& arena, const ArenaEntry& entry) {
@@ -47,9 +71,9 @@ double Norm(std::span<const float> values) {
 
 class CountedModel {
  public:
-  CountedModel(const std::string& name, int64_t batch)
-      : graph_(Graph::FromText(ModelText(name), name, {})),
-        net_(graph_, Device{DeviceKind::kCpu, 1, CpuIsa()}),
+  CountedModel(const std::string& name, int64_t batch, Kinks kinks)
+      : graph_(Graph::FromText(ModelText(name, kinks), name, {})),
+        net_(graph_, Device{DeviceKind::kCpu, 1, CpuIsa()}, KernelsOf(graph_)),
         labels_(counted::Labels(batch, 10)),
         images_(counted::Images(labels_, graph_.inputs()[0].sample_shape.count())),
         weights_(static_cast<size_t>(graph_.weights().size())),
@@ -124,7 +148,11 @@ class GoldenModel : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     ApplyThreadBudget(1);
     golden_ = json::parse(ReadFile(kRoot / "tests" / "golden" / (GetParam() + "_step.json")));
-    model_ = std::make_unique<CountedModel>(GetParam(), golden_.at("batch").get<int64_t>());
+    Make(Kinks::kAsTheyAre);
+  }
+
+  void Make(Kinks kinks) {
+    model_ = std::make_unique<CountedModel>(GetParam(), golden_.at("batch").get<int64_t>(), kinks);
   }
 
   void ExpectLogits(const json& expected) {
@@ -146,6 +174,19 @@ class GoldenModel : public ::testing::TestWithParam<std::string> {
       EXPECT_NEAR(counted::Projection(name, static_cast<int>(k), values), projections[k],
                   kDeviations * bound / std::sqrt(3.0))
           << name << ", direction " << k;
+    }
+  }
+
+  // The bound is `times` 5e-3 of the gradient and 1e-6 of all of them together.
+  void ExpectGradients(const json& gradients, double times) {
+    double squares = 0;
+    for (const auto& [name, gradient] : gradients.items()) {
+      squares += std::pow(gradient.at("norm").get<double>(), 2);
+    }
+    for (const auto& [name, gradient] : gradients.items()) {
+      const double own = 5e-3 * gradient.at("norm").get<double>();
+      ExpectTensor(name, model_->Gradient(name), gradient,
+                   times * (own + 1e-6 * std::sqrt(squares)));
     }
   }
 
@@ -177,17 +218,16 @@ TEST_P(GoldenModel, EvaluatesAsPyTorch) {
 TEST_P(GoldenModel, StepsAsPyTorch) {
   EXPECT_NEAR(model_->Step(), golden_.at("training").at("loss").get<double>(), 1e-4);
   ExpectLogits(golden_.at("training").at("logits"));
-  double squares = 0;
-  for (const auto& [name, gradient] : golden_.at("gradients").items()) {
-    squares += std::pow(gradient.at("norm").get<double>(), 2);
-  }
-  for (const auto& [name, gradient] : golden_.at("gradients").items()) {
-    const double bound = 5e-3 * gradient.at("norm").get<double>() + 1e-6 * std::sqrt(squares);
-    ExpectTensor(name, model_->Gradient(name), gradient, bound);
-  }
+  ExpectGradients(golden_.at("gradients"), 10);
   for (const auto& [name, statistic] : golden_.at("state").items()) {
     ExpectTensor(name, model_->State(name), statistic, 1e-5 * statistic.at("norm").get<double>());
   }
+}
+
+TEST_P(GoldenModel, HasPyTorchsGradientsWhereNothingIsShut) {
+  Make(Kinks::kWithout);
+  model_->Step();
+  ExpectGradients(golden_.at("gradients_without_kinks"), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GoldenModel,

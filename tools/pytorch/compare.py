@@ -7,8 +7,15 @@
 For each model: loss and logits in training and in evaluation, every gradient tensor, the batch-norm
 statistics after the step, and each layer alone, given PyTorch's own inputs and upstream gradients.
 Bounds: loss and logits 1e-4; a gradient ||d|| <= 5e-3 ||g|| + 1e-6 ||all gradients||; a layer alone
-1e-5 (--layer-bound).  Exit code 1 when one is broken.  Needs torch, numpy, safetensors, and a build
-with tests (the program step_dump).
+1e-5 (--layer-bound; 1e-4 for Winograd).  Exit code 1 when one is broken.  Needs torch, numpy,
+safetensors, and a build with tests (the program step_dump).  --kernels convolution=onednn takes direct
+convolutions.
+
+Gradients of whole models are compared twice.  A ReLU whose input is 0 but for rounding is open in one
+program and shut in the other, and so is a pooling window with two equal maxima: in a small deep layer
+one such place moves a gradient by half a per cent, in PyTorch's own fp32 against its float64 as well
+(that is printed beside).  So the bound holds for the model "without kinks" - no ReLU, mean for maximum -
+and ten times the bound for the model as it is.
 
 --weights counted  from names and counters (counted.py), torch (PyTorch's own initialisers), or a
                    safetensors file, as written by `dtrain export`
@@ -18,6 +25,7 @@ with tests (the program step_dump).
 
 import argparse
 import copy
+import functools
 import json
 import pathlib
 import re
@@ -46,6 +54,18 @@ def fill(model, weights):
     state = {name: t if t.dtype == torch.int64 else torch.from_numpy(counted.tensor(name, t.shape))
              for name, t in model.state_dict().items()}
     model.load_state_dict(state, strict=True)
+
+
+def without_kinks(module):
+    """The same model without ReLU, and with the mean of each pooling window."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.ReLU):
+            setattr(module, name, nn.Identity())
+        elif isinstance(child, nn.MaxPool2d):
+            setattr(module, name, nn.AvgPool2d(child.kernel_size))
+        else:
+            without_kinks(child)
+    return module
 
 
 def statistics(model):
@@ -100,12 +120,15 @@ def torch_evaluate(model, data, label):
 class Dump:
     """dtrain's half: runs step_dump on files of a folder of its own."""
 
-    def __init__(self, options, name, folder):
+    def __init__(self, options, name, folder, kinks=True):
         self.program, self.arguments, self.folder = pathlib.Path(options.build) / "step_dump", [], folder
         self.arguments = [f"threads={options.threads}"] + options.kernels
         text = (ROOT / "configs" / "models" / f"{name}.yaml").read_text()
-        self.model = folder / f"{name}.yaml"
-        self.model.write_text(re.sub(r"type: dropout", "type: dropout, ratio: 0", text))
+        self.model = folder / f"{name}{'' if kinks else '_without_kinks'}.yaml"
+        text = text.replace("type: dropout", "type: dropout, ratio: 0")
+        if not kinks:
+            text = text.replace("type: relu", "type: dropout, ratio: 0").replace("method: max", "method: average")
+        self.model.write_text(text)
 
     def run(self, what, tensors):
         given, result = self.folder / "in.safetensors", self.folder / "out.safetensors"
@@ -171,41 +194,61 @@ def compare_layers(name, dump, capture, tensors, logits, label, options, report)
         report.check(name, f"alone: {kind} (worst: {layer})", error, options.layer_bound)
 
 
-def compare_gradients(name, ours, gradients, report):
+def over_bound(ours, gradients):
+    """The worst ||d|| / (5e-3 ||g|| + 1e-6 ||all||), and whose it is."""
     whole = sum(g.double().norm().item() ** 2 for g in gradients.values()) ** 0.5
-    worst = (0, 0, "")
+    worst = (0, "")
     for parameter, gradient in gradients.items():
-        distance = (ours[f"gradient.{parameter}"].double() - gradient.double()).norm().item()
-        norm = gradient.double().norm().item()
-        worst = max(worst, (distance / (5e-3 * norm + 1e-6 * whole), distance / norm, parameter))
-    report.check(name, f"gradients over their bound (worst: {worst[2]}, relative {worst[1]:.1e})",
-                 worst[0], 1)
+        distance = (ours[parameter].double() - gradient.double()).norm().item()
+        worst = max(worst, (distance / (5e-3 * gradient.double().norm().item() + 1e-6 * whole), parameter))
+    return worst
+
+
+def compare_gradients(name, dump_of, model, data, label, tensors, options, report):
+    for kinks in (True, False):
+        net = copy.deepcopy(model) if kinks else without_kinks(copy.deepcopy(model))
+        exact = copy.deepcopy(net).double()
+        gradients = torch_step(net, data, label)[2]
+        truth = torch_step(exact, data.double(), label)[2]
+        ours = {n.removeprefix("gradient."): g for n, g in dump_of(kinks).run("step", tensors).items()}
+        worst, own = over_bound(ours, gradients), over_bound(gradients, truth)
+        what = "gradients" if kinks else "gradients without kinks"
+        report.check(name, f"{what} over their bound (worst: {worst[1]})", worst[0], 10 if kinks else 1)
+        print(f"{'':<12} {'  PyTorch fp32 over it, against its float64':<58} {own[0]:9.2e}")
+
+
+def inputs_of(model, batch):
+    data = torch.from_numpy(counted.images(batch, model.sample, model.classes)).float()
+    label = torch.from_numpy(counted.labels(batch, model.classes))
+    tensors = {n: t.clone() for n, t in model.state_dict().items() if t.is_floating_point()}
+    tensors |= {"input.0.data": data, "input.1.label": label, "terms": torch.tensor([batch])}
+    return data, label, tensors
 
 
 def compare(name, options, report):
     torch.manual_seed(1)
     model = MODELS[name]().float()
     fill(model, options.weights)
-    data = torch.from_numpy(counted.images(options.batch, model.sample, model.classes)).float()
-    label = torch.from_numpy(counted.labels(options.batch, model.classes))
-    tensors = {n: t.clone() for n, t in model.state_dict().items() if t.is_floating_point()}
-    tensors |= {"input.0.data": data, "input.1.label": label, "terms": torch.tensor([options.batch])}
+    data, label, tensors = inputs_of(model, options.batch)
     with tempfile.TemporaryDirectory() as folder:
-        dump = Dump(options, name, pathlib.Path(folder))
+        dump_of = functools.partial(Dump, options, name, pathlib.Path(folder))
+        dump = dump_of()
         loss, logits = torch_evaluate(model, data, label)
         ours = dump.run("evaluate", tensors)
         report.check(name, "evaluation: loss", abs(ours["loss"].item() - loss), 1e-4)
         report.check(name, "evaluation: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
-        capture = Capture(model)
-        loss, logits, gradients = torch_step(model, data, label)
-        capture.close()
+        compare_gradients(name, dump_of, model, data, label, tensors, options, report)
+        loss, logits, _ = torch_step(model, data, label)
         ours = dump.run("step", tensors)
         report.check(name, "training: loss", abs(ours["loss"].item() - loss), 1e-4)
         report.check(name, "training: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
-        compare_gradients(name, ours, gradients, report)
         if statistics(model):
             worst = max((relative(ours[f"state.{n}"], b), n) for n, b in statistics(model).items())
             report.check(name, f"statistics after the step (worst: {worst[1]})", worst[0], 1e-5)
+        data, label, tensors = inputs_of(model, min(options.batch, options.layer_batch))
+        capture = Capture(model)
+        _, logits, _ = torch_step(model, data, label)
+        capture.close()
         compare_layers(name, dump, capture, tensors, logits, label, options, report)
 
 
@@ -213,6 +256,7 @@ def golden(name):
     """What tests/golden/model_step_test.cc reads: numbers of float64, to which fp32 is compared."""
     model = MODELS[name]().double()
     fill(model, "counted")
+    smooth = without_kinks(copy.deepcopy(model))
     batch = GOLDEN_BATCH[name]
     data = torch.from_numpy(counted.images(batch, model.sample, model.classes))
     label = torch.from_numpy(counted.labels(batch, model.classes))
@@ -232,6 +276,7 @@ def golden(name):
         "evaluation": {"loss": evaluation[0], "logits": evaluation[1][:2].tolist()},
         "training": {"loss": loss, "logits": logits[:2].tolist()},
         "gradients": {n: summary(g, n) for n, g in gradients.items()},
+        "gradients_without_kinks": {n: summary(g, n) for n, g in torch_step(smooth, data, label)[2].items()},
         "state": {n: summary(b, n) for n, b in statistics(model).items()},
     }
 
@@ -240,7 +285,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--build", default="build/release", help="folder of step_dump")
-    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--batch", type=int, default=128, help="of the whole step")
+    parser.add_argument("--layer-batch", type=int, default=16, help="of the layers alone")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--weights", default="counted")
     parser.add_argument("--kernels", nargs="*", default=[], metavar="TYPE=IMPLEMENTATION")
@@ -252,7 +298,9 @@ def main():
     for name in options.models or MODELS:
         if options.golden:
             path = pathlib.Path(options.golden) / f"{name}_step.json"
-            path.write_text(json.dumps(golden(name), indent=1) + "\n")
+            text = json.dumps(golden(name), indent=1)
+            lists = re.sub(r"\[[^\[\]]*\]", lambda m: " ".join(m[0].split()), text)
+            path.write_text(lists + "\n")
         else:
             compare(name, options, report)
     return 1 if report.broken else 0
