@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/runtime/beam_search.h"
 #include "framework/runtime/run_config.h"
 
 namespace CLI {
@@ -25,6 +26,7 @@ struct Invocation {
 // One a command, in <name>_command.cc.
 void AddTrainCommand(CLI::App& app, Invocation& invocation);
 void AddEvalCommand(CLI::App& app, Invocation& invocation);
+void AddTranslateCommand(CLI::App& app, Invocation& invocation);
 void AddCheckCommand(CLI::App& app, Invocation& invocation);
 void AddTimeCommand(CLI::App& app, Invocation& invocation);
 void AddBenchCommand(CLI::App& app, Invocation& invocation);
@@ -46,6 +48,9 @@ struct ConfigOptions {
   std::vector<std::string> overrides;
 };
 void AddConfigOptions(CLI::App& command, ConfigOptions& options);
+
+// --beam K and --max-length N, for commands that translate.
+void AddSearchOptions(CLI::App& command, SearchOptions& options);
 
 // Reads and checks the config, throwing ConfigError with all its mistakes.
 RunConfig LoadConfig(const ConfigOptions& options);

@@ -44,6 +44,15 @@ void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
       ->allow_extra_args(false);
 }
 
+void AddSearchOptions(CLI::App& command, SearchOptions& options) {
+  command.add_option("--beam", options.beam, "hypotheses that beam search keeps; 1: greedy search")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--max-length", options.max_length, "words of a translation at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
+}
+
 RunConfig LoadConfig(const ConfigOptions& options) {
   config::Document document = config::Document::FromFile(options.file, options.overrides);
   return ReadRunConfig(document);
@@ -59,6 +68,7 @@ int RunCommandLine(int argc, char** argv) {
   invocation.argv = argv;
   AddTrainCommand(app, invocation);
   AddEvalCommand(app, invocation);
+  AddTranslateCommand(app, invocation);
   AddSimulateCommand(app, invocation);
   AddExportCommand(app, invocation);
   AddCheckpointCommand(app, invocation);

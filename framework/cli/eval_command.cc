@@ -12,6 +12,7 @@
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/evaluator.h"
 #include "framework/runtime/run_setup.h"
+#include "framework/runtime/translator.h"
 #include "framework/runtime/weights_file.h"
 #include "framework/runtime/world.h"
 
@@ -22,12 +23,15 @@ struct EvalOptions {
   ConfigOptions config;
   std::string weights;
   std::string split = "test";
+  SearchOptions search;
 };
 
 void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics, bool json) {
   if (json) {
     nlohmann::json result = {{"samples", evaluation.samples}, {"loss", evaluation.loss}};
     for (size_t m = 0; m < metrics.size(); ++m) result[metrics[m]] = evaluation.metrics[m];
+    if (evaluation.perplexity) result["perplexity"] = *evaluation.perplexity;
+    if (evaluation.bleu) result["bleu"] = *evaluation.bleu;
     std::cout << result.dump() << '\n';
     return;
   }
@@ -35,7 +39,17 @@ void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics
   for (size_t m = 0; m < metrics.size(); ++m) {
     std::cout << fmt::format("  {} {:.6f}", metrics[m], evaluation.metrics[m]);
   }
+  if (evaluation.perplexity)
+    std::cout << fmt::format("  perplexity {:.4f}", *evaluation.perplexity);
+  if (evaluation.bleu) std::cout << fmt::format("  bleu {:.4f}", *evaluation.bleu);
   std::cout << '\n';
+}
+
+Split SplitOf(const EvalOptions& options, const Dataset& dataset) {
+  if (options.split == "test") return Split::kTest;
+  if (options.split == "train") return Split::kTrain;
+  if (dataset.has_validation()) return Split::kValidation;
+  throw UsageError("the data set has no validation split", "take --split test");
 }
 
 int Evaluate(const EvalOptions& options, World& world, bool json) {
@@ -44,20 +58,28 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<Dataset> dataset;
   Checkpoint checkpoint;
+  Split split = Split::kTest;
   TryTogether(transport, [&] {
     config = LoadConfig(options.config);
-    graph = std::make_unique<Graph>(ReadModel(config));
-    checkpoint = LoadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph));
     dataset = LoadData(config);
+    split = SplitOf(options, *dataset);
+    graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));
+    checkpoint = LoadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph, *dataset));
   });
   const ExecutionPlan plan =
       DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
   ApplyThreadBudget(plan.threads);
   Net net(*graph, DeviceOf(plan), plan.kernels);
-  const Split split = options.split == "train" ? Split::kTrain : Split::kTest;
-  const Evaluation evaluation = JoinEvaluations(
-      transport, EvaluateBlocks(net, *dataset, split, checkpoint.weights.data(),
-                                checkpoint.state.data(), transport.rank(), transport.size()));
+  const float* const weights = checkpoint.weights.data();
+  const float* const state = checkpoint.state.data();
+  const int rank = transport.rank(), ranks = transport.size();
+  Evaluation evaluation = JoinEvaluations(
+      transport, *dataset, EvaluateBlocks(net, *dataset, split, weights, state, rank, ranks));
+  if (const SentencePairs* pairs = dataset->sentence_pairs()) {
+    const BleuCounts counts = JoinCounts(
+        transport, TranslateSplit(net, *pairs, split, weights, state, rank, ranks, options.search));
+    if (counts.reference_length > 0) evaluation.bleu = counts.Score();
+  }
   if (transport.rank() == 0) Print(evaluation, net.metric_names(), json);
   return 0;
 }
@@ -73,7 +95,7 @@ int RunEval(const EvalOptions& options, const Invocation& invocation) {
 void AddEvalCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App* command =
-      AddCommand(app, invocation, "eval", "evaluate saved weights on the test split, or another",
+      AddCommand(app, invocation, "eval", "evaluate saved weights, on the test split by default",
                  [options, &invocation] { return RunEval(*options, invocation); });
   AddConfigOptions(*command, options->config);
   command
@@ -81,9 +103,10 @@ void AddEvalCommand(CLI::App& app, Invocation& invocation) {
                    "a checkpoint, a run folder or a safetensors file")
       ->required()
       ->type_name("FILE");
-  command->add_option("--split", options->split, "test, or train (as it is, not augmented)")
-      ->check(CLI::IsMember({"test", "train"}))
-      ->capture_default_str();
+  command->add_option("--split", options->split, "test, validation, or train (not augmented)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"test", "validation", "train"}));
+  AddSearchOptions(*command, options->search);
 }
 
 }  // namespace dtrain

@@ -107,6 +107,9 @@ void Print(const Summary& summary) {
     if (summary.test->accuracy) {
       std::cout << fmt::format(", accuracy {:.2f} %", 100 * *summary.test->accuracy);
     }
+    if (summary.test->perplexity) {
+      std::cout << fmt::format(", perplexity {:.2f}", *summary.test->perplexity);
+    }
     std::cout << fmt::format("\nweights {}\n", summary.weights_sha256);
   }
 }

@@ -17,17 +17,20 @@
 namespace dtrain {
 namespace {
 
+// The number that a run is judged by: the accuracy of classes, the BLEU of translations.
 struct SeedResult {
   uint64_t seed;
   double loss;
-  double accuracy;
+  double score;
   std::string weights_sha256;
+  std::string score_name;
 };
 
 SeedResult ReadResult(const std::string& output) {
   const auto json = nlohmann::json::parse(ReadFile(RunFolder(output).summary()));
-  return {json.at("seed"), json.at("test").at("loss"), json.at("test").value("accuracy", 0.0),
-          json.at("weights_sha256")};
+  const auto& test = json.at("test");
+  const std::string name = test.contains("bleu") ? "bleu" : "accuracy";
+  return {json.at("seed"), test.at("loss"), test.value(name, 0.0), json.at("weights_sha256"), name};
 }
 
 struct Moments {
@@ -49,7 +52,8 @@ Moments MomentsOf(const std::vector<SeedResult>& results, Member member) {
 
 }  // namespace
 
-void PrintTrainResult(std::ostream& out, const Summary& summary, const std::string& output, bool json) {
+void PrintTrainResult(std::ostream& out, const Summary& summary, const std::string& output,
+                      bool json) {
   if (json) {
     out << ToJson(summary);
     return;
@@ -57,8 +61,17 @@ void PrintTrainResult(std::ostream& out, const Summary& summary, const std::stri
   out << fmt::format("{} after {:.1f} epochs in {} ({:.0f} samples/s)\n", summary.status,
                      summary.epochs, HumanSeconds(summary.seconds), summary.samples_per_second);
   if (summary.test && summary.test->accuracy) {
-    out << fmt::format("test accuracy {:.2f} %, loss {:.4f}\n", 100 * *summary.test->accuracy,
+    out << fmt::format("test accuracy {:.2f} %, ", 100 * *summary.test->accuracy);
+    for (const auto& [name, value] : summary.test->others) {
+      out << fmt::format("{} {:.2f} %, ", name, 100 * value);
+    }
+    out << fmt::format("loss {:.4f}\n", summary.test->loss);
+  }
+  if (summary.test && summary.test->perplexity) {
+    out << fmt::format("test perplexity {:.2f}, loss {:.4f}", *summary.test->perplexity,
                        summary.test->loss);
+    if (summary.test->bleu) out << fmt::format(", BLEU {:.2f}", *summary.test->bleu);
+    out << '\n';
   }
   out << fmt::format("weights {}\nresults {}\n", summary.weights_sha256, output);
 }
@@ -67,24 +80,32 @@ void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, 
   std::vector<SeedResult> results;
   for (const std::string& output : outputs) results.push_back(ReadResult(output));
   const Moments loss = MomentsOf(results, &SeedResult::loss);
-  const Moments accuracy = MomentsOf(results, &SeedResult::accuracy);
+  const Moments score = MomentsOf(results, &SeedResult::score);
+  const std::string name = results.empty() ? "accuracy" : results[0].score_name;
   if (json) {
     nlohmann::json table;
     for (const SeedResult& r : results) {
-      table["runs"].push_back({{"seed", r.seed}, {"loss", r.loss}, {"accuracy", r.accuracy}, {"weights_sha256", r.weights_sha256}});
+      table["runs"].push_back({{"seed", r.seed},
+                               {"loss", r.loss},
+                               {name, r.score},
+                               {"weights_sha256", r.weights_sha256}});
     }
     table["loss"] = {{"mean", loss.mean}, {"deviation", loss.deviation}};
-    table["accuracy"] = {{"mean", accuracy.mean}, {"deviation", accuracy.deviation}};
+    table[name] = {{"mean", score.mean}, {"deviation", score.deviation}};
     out << table.dump(2) << '\n';
     return;
   }
-  out << fmt::format("{:>8}  {:>10}  {:>10}  weights\n", "seed", "loss", "accuracy");
+  const bool percent = name == "accuracy";
+  const auto shown = [percent](double value) {
+    return percent ? fmt::format("{:>8.2f} %", 100 * value) : fmt::format("{:>10.2f}", value);
+  };
+  out << fmt::format("{:>8}  {:>10}  {:>10}  weights\n", "seed", "loss", name);
   for (const SeedResult& r : results) {
-    out << fmt::format("{:>8}  {:>10.4f}  {:>8.2f} %  {}\n", r.seed, r.loss, 100 * r.accuracy,
+    out << fmt::format("{:>8}  {:>10.4f}  {}  {}\n", r.seed, r.loss, shown(r.score),
                        r.weights_sha256.substr(0, 12));
   }
-  out << fmt::format("{:>8}  {:>10.4f}  {:>8.2f} %\n", "mean", loss.mean, 100 * accuracy.mean);
-  out << fmt::format("{:>8}  {:>10.4f}  {:>8.2f} %\n", "+/-", loss.deviation, 100 * accuracy.deviation);
+  out << fmt::format("{:>8}  {:>10.4f}  {}\n", "mean", loss.mean, shown(score.mean));
+  out << fmt::format("{:>8}  {:>10.4f}  {}\n", "+/-", loss.deviation, shown(score.deviation));
 }
 
 void RecordError(const std::string& output, int rank, const Error& error) {
@@ -93,8 +114,8 @@ void RecordError(const std::string& output, int rank, const Error& error) {
   if (output.empty() || error.code() == ExitCode::kUsage) return;
   if (!std::filesystem::is_directory(output, ignored)) return;
   try {
-    RunFolder(output).WriteError({rank, HostName(), ::getpid(), static_cast<int>(error.code()), 0, 0,
-                                  error.what(), error.hint()});
+    RunFolder(output).WriteError({rank, HostName(), ::getpid(), static_cast<int>(error.code()), 0,
+                                  0, error.what(), error.hint()});
   } catch (const Error& second) {
     log::Warning("the error could not be recorded: {}", second.what());
   }

@@ -19,6 +19,7 @@ enum class Purpose : uint32_t {
   kDigits = 5,    // a = split, b = sample
   kJitter = 6,    // a = worker, b = step
   kSelfTest = 7,  // benchmarks and tests
+  kTeacherForcing = 9,  // a = layer index, b = step; index = step of the decoder
 };
 
 class Random {

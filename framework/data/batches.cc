@@ -8,6 +8,15 @@
 namespace dtrain {
 namespace {
 
+// The sample shapes of a batch of these samples.
+void Shapes(const Dataset& dataset, Split split, std::span<const int64_t> indices,
+            std::vector<Shape>& shapes) {
+  if (shapes.empty()) {
+    for (const FieldSpec& field : dataset.fields()) shapes.push_back(field.sample_shape);
+  }
+  dataset.SampleShapes(split, indices, shapes);
+}
+
 struct TrainingFiller {
   const Dataset& dataset;
   Sampler sampler;
@@ -18,6 +27,7 @@ struct TrainingFiller {
   bool own;  // mini-batches of its own, not shares of global ones
   uint64_t shuffled_epoch = std::numeric_limits<uint64_t>::max();  // the one that `order` holds
   std::vector<int64_t> order = {};
+  std::vector<Shape> shapes = {};
 
   bool operator()(uint64_t k, Batch& batch) {
     if (first_step + k >= last_step) return false;
@@ -28,14 +38,19 @@ struct TrainingFiller {
       sampler.Shuffle(part.epoch, order);
       shuffled_epoch = part.epoch;
     }
-    batch.Resize(part.share.size());
+    const std::span<const int64_t> all(order);
+    const auto global = all.subspan(part.global.begin, part.global.size());
+    const auto share = all.subspan(part.share.begin, part.share.size());
+    // As long as the global batch needs, so that all workers run programs of the same shapes.
+    Shapes(dataset, Split::kTrain, global, shapes);
+    batch.Resize(part.share.size(), shapes);
     batch.first_position = part.share.begin - part.global.begin;
     batch.global_samples = part.global.size();
+    batch.terms = dataset.TermsOf(Split::kTrain, share);
+    batch.global_terms = dataset.TermsOf(Split::kTrain, global);
     batch.step = part.step;
     batch.epoch = part.epoch;
-    const std::span<const int64_t> all(order);
-    dataset.Fill(Split::kTrain, all.subspan(part.share.begin, part.share.size()), part.epoch,
-                 batch);
+    dataset.Fill(Split::kTrain, share, part.epoch, batch);
     return true;
   }
 };
@@ -45,15 +60,18 @@ struct EvaluationFiller {
   Split split;
   std::vector<Range> blocks;
   std::vector<int64_t> indices = {};
+  std::vector<Shape> shapes = {};
 
   bool operator()(uint64_t k, Batch& batch) {
     if (k >= blocks.size()) return false;
     const Range block = blocks[k];
     indices.resize(static_cast<size_t>(block.size()));
     std::iota(indices.begin(), indices.end(), block.begin);
-    batch.Resize(block.size());
+    Shapes(dataset, split, indices, shapes);
+    batch.Resize(block.size(), shapes);
     batch.first_position = block.begin;
     batch.global_samples = block.size();
+    batch.terms = batch.global_terms = dataset.TermsOf(split, indices);
     batch.step = k;
     batch.epoch = 0;
     dataset.Fill(split, indices, kNoEpoch, batch);

@@ -12,9 +12,17 @@ std::unique_ptr<DatasetSource> Make(const std::string& name) {
   return DatasetRegistry::Get("data set", name).make();
 }
 
+// The files that a set needs.
+std::vector<RemoteFile> FetchedFiles(const DatasetSource& source) {
+  std::vector<RemoteFile> files = source.files();
+  std::erase_if(files, [](const RemoteFile& file) { return file.urls.empty(); });
+  return files;
+}
+
 VerifyReport Verify(const std::string& name, const fs::path& folder) {
   VerifyReport report{name, folder, {}};
   for (const RemoteFile& file : Make(name)->files()) {
+    if (file.urls.empty() && !fs::exists(folder / file.name)) continue;
     report.files.push_back({file.name, CheckFile(file, folder / file.name)});
   }
   return report;
@@ -47,7 +55,7 @@ std::vector<DatasetStatus> ListDatasets(const std::string& root) {
   std::vector<DatasetStatus> sets;
   for (const auto& [name, entry] : DatasetRegistry::All()) {
     const std::unique_ptr<DatasetSource> source = entry.make();
-    const std::vector<RemoteFile> files = source->files();
+    const std::vector<RemoteFile> files = FetchedFiles(*source);
     DatasetStatus set{name,
                       entry.help,
                       source->classes(),
@@ -92,7 +100,7 @@ std::string VerifyText(const VerifyReport& report) {
   }
   std::string text;
   for (const FileStatus& file : report.files) {
-    text += fmt::format("{:<32}{}\n", file.name, file.problem.empty() ? "ok" : file.problem);
+    text += fmt::format("{:<31} {}\n", file.name, file.problem.empty() ? "ok" : file.problem);
   }
   return text + fmt::format("{} in {}: {}\n", report.name, report.folder.string(),
                             report.ok() ? "all as published" : "NOT as published");
@@ -100,7 +108,7 @@ std::string VerifyText(const VerifyReport& report) {
 
 fs::path FetchDataset(const std::string& name, const std::string& root,
                       const FetchOptions& options) {
-  const std::vector<RemoteFile> files = Make(name)->files();
+  const std::vector<RemoteFile> files = FetchedFiles(*Make(name));
   if (files.empty()) return {};
   for (const fs::path& place : DataPlaces(name, root)) {
     if (Verify(name, place).ok()) return place;

@@ -10,10 +10,13 @@
 #include "framework/core/error.h"
 #include "framework/core/text.h"
 #include "framework/data/archive.h"
+#include "framework/data/unpack_cache.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr uintmax_t kWorthKeeping = 16 << 20;  // smaller archives unpack in a second
 
 int64_t SamplesOf(const CifarFacts& facts, Split split) {
   int64_t samples = 0;
@@ -30,6 +33,7 @@ class Collector {
 
   // False when there is no batch here.  Some of them without the others are a mistake.
   bool ReadLoose(const fs::path& folder);
+  // Large ones are unpacked once on a machine (unpack_cache.h).
   bool ReadArchive(const fs::path& archive);
 
   LabelledImages TakeTrain() { return std::move(train_); }
@@ -44,6 +48,7 @@ class Collector {
   };
 
   Slot* FindSlot(const std::string& file_name);
+  bool Unpack(const fs::path& archive);
   bool Whole() const;  // all batches are here
   bool Finish(const fs::path& where) const;
   void Fill(Slot& slot, MemberReader& in);
@@ -100,6 +105,15 @@ bool Collector::ReadLoose(const fs::path& folder) {
 }
 
 bool Collector::ReadArchive(const fs::path& archive) {
+  std::error_code error;
+  if (fs::file_size(archive, error) < kWorthKeeping || error) return Unpack(archive);
+  const std::span<uint8_t> parts[] = {train_.images, train_.labels, test_.images, test_.labels};
+  return UnpackCache(UnpackCache::UsualFolder()).Fill(archive, facts_.name + "-v1", parts, [&] {
+    return Unpack(archive);
+  });
+}
+
+bool Collector::Unpack(const fs::path& archive) {
   MemberReader::VisitAll(archive, [this](const std::string& member, MemberReader& in) {
     if (Slot* slot = FindSlot(fs::path(member).filename().string())) Fill(*slot, in);
     return !Whole();

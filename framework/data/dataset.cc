@@ -38,6 +38,18 @@ void Batch::Resize(int64_t new_samples) {
   }
 }
 
+void Batch::Resize(int64_t new_samples, std::span<const Shape> sample_shapes) {
+  for (size_t i = 0; i < fields.size(); ++i)
+    fields[i].shape = sample_shapes[i].Prepend(new_samples);
+  Resize(new_samples);
+}
+
+int64_t Dataset::TermsOf(Split split, std::span<const int64_t> indices) const {
+  int64_t terms = 0;
+  for (const int64_t index : indices) terms += Terms(split, index);
+  return terms;
+}
+
 std::vector<fs::path> DataPlaces(const std::string& name, const std::string& root) {
   if (!root.empty()) return {fs::path(root) / name};
   std::vector<fs::path> places;

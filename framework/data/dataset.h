@@ -20,24 +20,33 @@
 
 namespace dtrain {
 
-enum class Split { kTrain, kTest };
+enum class Split { kTrain, kValidation, kTest };
 
-// The epoch of reading outside of training: samples come as they are, of either split.
+// The epoch of reading outside of training: samples come as they are, of any split.
 inline constexpr uint64_t kNoEpoch = std::numeric_limits<uint64_t>::max();
 
 // One named input of the model.
 struct FieldSpec {
   std::string name;  // "data", "label"
   DType dtype;
-  Shape sample_shape;  // without the batch axis: [1, 28, 28]; [] for a label
+  // Without the batch axis: [1, 28, 28]; [] for a label.  Of the longest sample where they differ
+  // (sentences): a batch is as long as it must be (Dataset::SampleShapes), its tensors say how
+  // long.
+  Shape sample_shape;
+  int64_t classes = 0;  // an int32 field holds numbers below this; 0: unknown
 };
 
 // Rows of every field, in FieldSpec order, row-major.  Made once for the largest batch and
 // refilled.
+//
+// A loss is averaged over its terms: the samples, where each has one label, or the words that a
+// translation should have.  So the gradient of a batch is scaled by 1 / global_terms.
 struct Batch {
   int64_t samples = 0;         // rows in use
   int64_t first_position = 0;  // of row 0 in the global batch
   int64_t global_samples = 0;  // of the global batch this is a share of
+  int64_t terms = 0;           // of the loss of these samples
+  int64_t global_terms = 0;    // and of the global batch
   uint64_t step = 0;
   uint64_t epoch = 0;
   std::vector<Tensor> fields;  // shape[0] == samples
@@ -46,7 +55,11 @@ struct Batch {
   Batch() = default;
   Batch(const std::vector<FieldSpec>& specs, int64_t max_samples);
   void Resize(int64_t new_samples);  // <= max_samples; sets shape[0]
+  // The same with other sample shapes, which must fit into what it was made for.
+  void Resize(int64_t new_samples, std::span<const Shape> sample_shapes);
 };
+
+class SentencePairs;
 
 class Dataset {
  public:
@@ -54,6 +67,19 @@ class Dataset {
   virtual int64_t size(Split split) const = 0;
   virtual std::vector<FieldSpec> fields() const = 0;
   virtual int64_t classes() const = 0;
+  // Looked at while training, so that the test split is used at the end only.
+  virtual bool has_validation() const { return false; }
+
+  // Terms of the loss of one sample (Batch).
+  virtual int64_t Terms(Split split, int64_t index) const { return 1; }
+  int64_t TermsOf(Split split, std::span<const int64_t> indices) const;  // their sum
+  // A number for each sample of a split by which samples that are alike are put into the same batch
+  // (Sampler): the length of sentences.  Empty: nothing of the kind.
+  virtual std::vector<int64_t> Lengths(Split split) const { return {}; }
+  // Writes the sample shape that a batch of these samples needs, for every field whose samples
+  // differ in length; the others' stay as fields() says.  The same in any order of the indices.
+  virtual void SampleShapes(Split split, std::span<const int64_t> indices,
+                            std::span<Shape> shapes) const {}
 
   // Writes sample indices[r] into row r of every field of `batch` (already resized).  Normalised
   // and, for the training split in an epoch (not kNoEpoch), augmented as a pure function of (seed,
@@ -61,14 +87,18 @@ class Dataset {
   virtual void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
                     Batch& batch) const = 0;
 
-  // SHA-256 over the content of both splits: part of the start-up agreement between ranks.
+  // SHA-256 over the content of all splits: part of the start-up agreement between ranks.
   virtual std::string ManifestHash() const = 0;
+
+  // A set for translation says what it is (sentence_pairs.h); null for others.
+  virtual const SentencePairs* sentence_pairs() const { return nullptr; }
 };
 
 // A file a publisher ships.
 struct RemoteFile {
-  std::string name;               // "train-images-idx3-ubyte.gz"
-  std::vector<std::string> urls;  // tried in order
+  std::string name;  // "train-images-idx3-ubyte.gz"; may have a folder before it
+  std::vector<std::string>
+      urls;  // tried in order; none: it is not fetched, and verified where it is
   std::string sha256;
   int64_t bytes = 0;
 };
@@ -78,6 +108,8 @@ class DatasetSource {
  public:
   virtual ~DatasetSource() = default;
   virtual void Configure(config::Reader& reader) {}  // keys of `data:` besides name and root
+  // As the published set has them.  Where the lengths of samples differ, a typical one, by which
+  // models are timed; a loaded set says its longest.
   virtual std::vector<FieldSpec> fields() const = 0;
   virtual int64_t size(Split split) const = 0;  // what the published set has
   virtual int64_t classes() const = 0;

@@ -136,7 +136,10 @@ void FetchFiles(const std::vector<RemoteFile>& files, const fs::path& folder,
   const FileLock lock(folder / ".lock", [&] {
     own.say(fmt::format("another process is fetching into {}; waiting for it", folder.string()));
   });
-  for (const RemoteFile& file : files) Fetch(file, folder, own).Run();
+  for (const RemoteFile& file : files) {
+    MakeDataFolder((folder / file.name).parent_path());
+    Fetch(file, folder, own).Run();
+  }
 }
 
 }  // namespace dtrain

@@ -16,10 +16,23 @@ class LimitedDataset : public Dataset {
   int64_t size(Split split) const override { return std::min(limit_, whole_->size(split)); }
   std::vector<FieldSpec> fields() const override { return whole_->fields(); }
   int64_t classes() const override { return whole_->classes(); }
+  bool has_validation() const override { return whole_->has_validation(); }
+  int64_t Terms(Split split, int64_t index) const override { return whole_->Terms(split, index); }
+  std::vector<int64_t> Lengths(Split split) const override {
+    std::vector<int64_t> lengths = whole_->Lengths(split);
+    if (!lengths.empty()) lengths.resize(static_cast<size_t>(size(split)));
+    return lengths;
+  }
+  void SampleShapes(Split split, std::span<const int64_t> indices,
+                    std::span<Shape> shapes) const override {
+    whole_->SampleShapes(split, indices, shapes);
+  }
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override {
     whole_->Fill(split, indices, epoch, batch);
   }
+  // Vocabularies stay those of the whole set, and so do the sentences that BLEU is measured on.
+  const SentencePairs* sentence_pairs() const override { return whole_->sentence_pairs(); }
   std::string ManifestHash() const override {
     return Sha256::Of(whole_->ManifestHash() + " limit " + std::to_string(limit_));
   }

@@ -3,7 +3,9 @@
 // Everything is a pure function of (seed, training size, batch, step): there is nothing to save,
 // and neither the order nor the batches depend on the number of workers.
 //
-//   epoch e shuffles the samples by counted random numbers (Purpose::kShuffle, a = e);
+//   epoch e shuffles the samples by counted random numbers (Purpose::kShuffle, a = e); samples with
+//   lengths are then sorted by length within pools of kPoolBatches batches, and the whole batches
+//   shuffled (b = 1), so that a batch holds samples of like length;
 //   its global batch b holds positions [b B, min((b + 1) B, N)) of that order: the last batch of an
 //   epoch may be smaller, no sample is dropped;
 //   step s, counted from 0, is batch s % ceil(N / B) of epoch s / ceil(N / B);
@@ -16,9 +18,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "framework/core/range.h"
+#include "framework/data/dataset.h"
 
 namespace dtrain {
 
@@ -32,7 +36,12 @@ struct StepShare {
 
 class Sampler {
  public:
-  Sampler(uint64_t seed, int64_t train_size, int64_t batch);  // both > 0, train_size < 2^32
+  static constexpr int64_t kPoolBatches = 50;
+
+  // Both > 0, train_size < 2^32.  `lengths`: of every sample (Dataset::Lengths), or empty.
+  Sampler(uint64_t seed, int64_t train_size, int64_t batch, std::vector<int64_t> lengths = {});
+  // For the training split of a set.
+  Sampler(uint64_t seed, const Dataset& dataset, int64_t batch);
 
   int64_t train_size() const { return train_size_; }
   int64_t batch() const { return batch_; }
@@ -55,10 +64,13 @@ class Sampler {
   void Shuffle(uint64_t epoch, std::vector<int64_t>& order) const;
 
  private:
+  void GroupByLength(uint64_t epoch, std::vector<int64_t>& order) const;
+
   uint64_t seed_;
   int64_t train_size_;
   int64_t batch_;
   uint64_t steps_per_epoch_;
+  std::shared_ptr<const std::vector<int64_t>> lengths_;  // shared by copies; null: none
 };
 
 // Fixed blocks for evaluation: [0, block), [block, 2 block), ..., the last one smaller.  They do

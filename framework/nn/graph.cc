@@ -75,7 +75,7 @@ Graph Graph::Read(config::Document document, const std::vector<GraphInput>& inpu
   graph.name_ = std::string(root.String("name", "").Required().Help("name of the model"));
   graph.inputs_ = InputsOf(root, inputs);
   for (const GraphInput& input : graph.inputs_) {
-    graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1});
+    graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1, input.classes});
   }
   std::vector<config::Reader> layers = root.List("layers", "the layers in execution order");
   if (layers.empty()) root.Mistake("layers", "a model needs at least one layer");
@@ -127,10 +127,10 @@ void Graph::ReadLayer(config::Reader& reader, int& previous) {
     reader.Mistake("name", "a second layer or input is called '" + layer.name + "'");
     complete = false;
   }
-  if (static_cast<int>(names.size()) != layer.layer->input_count()) {
-    reader.Mistake("input", fmt::format("{} takes {} input{}, not {}", layer.type,
-                                        layer.layer->input_count(),
-                                        layer.layer->input_count() == 1 ? "" : "s", names.size()));
+  const int takes = layer.layer->input_count();
+  if (takes != Layer::kAnyInputs && static_cast<int>(names.size()) != takes) {
+    reader.Mistake("input", fmt::format("{} takes {} input{}, not {}", layer.type, takes,
+                                        takes == 1 ? "" : "s", names.size()));
     complete = false;
   }
   if (!complete || layer.name.empty()) {
@@ -143,9 +143,14 @@ void Graph::ReadLayer(config::Reader& reader, int& previous) {
 
 void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
   std::vector<Shape> shapes;
-  for (const int value : layer.inputs) shapes.push_back(values_[value].sample_shape.Prepend(1));
+  std::vector<int64_t> classes;
+  for (const int value : layer.inputs) {
+    shapes.push_back(values_[value].sample_shape.Prepend(1));
+    classes.push_back(values_[value].classes);
+  }
   GraphValue output{layer.name, DType::kF32, {}, static_cast<int>(layers_.size())};
   try {
+    layer.layer->SetInputClasses(classes);
     output.sample_shape = layer.layer->InferShapes(shapes).at(0).DropBatch();
   } catch (const ShapeError& error) {
     throw ShapeError(fmt::format("{}: layer '{}' ({}): {}", reader.Where(), layer.name, layer.type,
@@ -158,6 +163,26 @@ void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
   layer.output = static_cast<int>(values_.size());
   values_.push_back(std::move(output));
   layers_.push_back(std::move(layer));
+}
+
+std::vector<Shape> Graph::ShapesFor(std::span<const Shape> inputs) const {
+  DT_CHECK(inputs.size() == inputs_.size()) << inputs.size() << " of " << inputs_.size() << " inputs";
+  std::vector<Shape> shapes(inputs.begin(), inputs.end());
+  bool as_sampled = true;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    as_sampled &= inputs[i].DropBatch() == inputs_[i].sample_shape;
+  }
+  std::vector<Shape> taken;
+  for (const GraphLayer& layer : layers_) {
+    if (as_sampled) {
+      shapes.push_back(values_[layer.output].sample_shape.Prepend(inputs[0][0]));
+      continue;
+    }
+    taken.clear();
+    for (const int value : layer.inputs) taken.push_back(shapes[value]);
+    shapes.push_back(layer.layer->InferShapes(taken).at(0));
+  }
+  return shapes;
 }
 
 void Graph::LayOutArenas() {
@@ -184,6 +209,23 @@ std::string Graph::Describe() const {
     text += '\n';
   }
   return text;
+}
+
+std::vector<std::string> Graph::metric_names() const {
+  std::vector<std::string> names;
+  for (const GraphLayer& layer : layers_) {
+    if (layer.layer->role() == LayerRole::kMetric) names.push_back(layer.name);
+  }
+  return names;
+}
+
+void Graph::SyncWorkers() {
+  for (const GraphLayer& layer : layers_) layer.layer->SyncWorkers();
+}
+
+bool Graph::syncs_workers() const {
+  return std::any_of(layers_.begin(), layers_.end(),
+                     [](const GraphLayer& layer) { return layer.layer->syncs_workers(); });
 }
 
 void Graph::InitializeWeights(uint64_t seed, float* weights) const {

@@ -15,6 +15,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,9 @@ namespace dtrain {
 struct GraphInput {
   std::string name;
   DType dtype = DType::kF32;
-  Shape sample_shape;  // without the batch axis
+  // Without the batch axis; of the longest sample where a batch may be shorter (sentences).
+  Shape sample_shape;
+  int64_t classes = 0;  // an int32 input holds numbers below this; 0: unknown
 };
 
 struct GraphValue {
@@ -37,6 +41,7 @@ struct GraphValue {
   DType dtype = DType::kF32;
   Shape sample_shape;
   int producer = -1;     // layer index; -1 for an input of the model
+  int64_t classes = 0;   // GraphInput::classes; 0 for what layers compute
 };
 
 struct GraphLayer {
@@ -70,9 +75,21 @@ class Graph {
   const ArenaLayout& weights() const { return weights_; }
   const ArenaLayout& state() const { return state_; }
 
+  // The shapes of all values, batch axis included, for inputs of these shapes: from the sample shapes
+  // where the inputs have them, else Layer::InferShapes is asked again.  A graph is shared by the nets
+  // of several threads: who asks holds the lock, and goes on holding it while kernels are made.
+  std::vector<Shape> ShapesFor(std::span<const Shape> inputs) const;
+  std::unique_lock<std::mutex> LockLayers() const { return std::unique_lock(*layers_mutex_); }
+
   // One line a layer with type, output shape and parameters: for people, and, hashed, for the
   // agreement between ranks.
   std::string Describe() const;
+
+  // The run config's `batch_norm: sync`: layers that can take the statistics of all workers do.
+  void SyncWorkers();
+  bool syncs_workers() const;  // some layer does
+
+  std::vector<std::string> metric_names() const;  // its metric layers'
 
   // Fills a weight arena (weights().size() floats) from the layers' initialisers.
   void InitializeWeights(uint64_t seed, float* weights) const;
@@ -89,6 +106,7 @@ class Graph {
   std::vector<GraphInput> inputs_;
   std::vector<GraphValue> values_;
   std::vector<GraphLayer> layers_;
+  std::shared_ptr<std::mutex> layers_mutex_ = std::make_shared<std::mutex>();
   ArenaLayout weights_;
   ArenaLayout state_;
 };

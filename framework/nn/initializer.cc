@@ -27,6 +27,10 @@ InitSpec ReadInitSpec(config::Reader reader, const InitSpec& default_spec) {
   const double value = reader.Number("value", default_spec.value)
                            .Help("constant: the value; gaussian: the standard deviation");
   spec.value = static_cast<float>(value);
+  const std::string mode = reader.String("mode", default_spec.fan_out ? "fan_out" : "fan_in")
+                               .OneOf({"fan_in", "fan_out"})
+                               .Help("kaiming: which way the variance is kept, forward or backward");
+  spec.fan_out = mode == "fan_out";
   if (spec.name == "gaussian" && spec.value <= 0) {
     reader.Mistake("value", "gaussian needs a standard deviation above 0 in 'value'", "as in 0.01");
   }
@@ -43,7 +47,8 @@ void Initialize(const ParamSpec& param, uint64_t seed, uint64_t layer_index, uin
   if (name == "constant") return static_cast<void>(std::fill_n(out, count, param.init.value));
   if (name == "gaussian") return FillNormal(random, param.init.value, count, out);
   if (name == "kaiming") {
-    return FillNormal(random, static_cast<float>(std::sqrt(2 / fan_in)), count, out);
+    const double fan = param.init.fan_out ? fan_out : fan_in;
+    return FillNormal(random, static_cast<float>(std::sqrt(2 / fan)), count, out);
   }
   DT_CHECK(name == "xavier") << "initialiser " << name;
   FillUniform(random, static_cast<float>(std::sqrt(6 / (fan_in + fan_out))), count, out);

@@ -6,8 +6,8 @@
 //   xavier     uniform in +-sqrt(6 / (fan_in + fan_out))       Glorot and Bengio 2010, eq. 16;
 //   PyTorch's
 //              xavier_uniform_.  Caffe's `xavier` uses fan_in alone: sqrt(3 / fan_in).
-//   kaiming    normal, deviation sqrt(2 / fan_in)               He et al. 2015, eq. 10; PyTorch's
-//              kaiming_normal_ with its default fan_in mode; Caffe's `msra`
+//   kaiming    normal, deviation sqrt(2 / fan)                  He et al. 2015, eq. 10; PyTorch's
+//              kaiming_normal_; Caffe's `msra`.  fan is fan_in, or fan_out with `mode: fan_out`.
 #pragma once
 
 #include <cstdint>

@@ -74,11 +74,14 @@ struct KernelArgs {
   void* scratch = nullptr;
   void* saved = nullptr;
   bool accumulate = false;     // add to parameter gradients instead of writing them
-  float loss_scale = 1;        // 1 / (samples of the global batch)
+  float loss_scale = 1;        // 1 / (terms of the global batch: samples, or words)
   uint64_t seed = 0;
   uint64_t step = 0;
   int64_t first_position = 0;  // of row 0 in the global batch
+  WorkerSums* worker_sums = nullptr;  // null: this is the only worker
 };
+
+class StepDecoder;
 
 class Kernel {
  public:
@@ -86,6 +89,8 @@ class Kernel {
   virtual KernelNeeds Needs() const { return {}; }
   virtual void Forward(const KernelArgs& args) = 0;
   virtual void Backward(const KernelArgs& args) = 0;
+  // The same layer one step at a time (step_decoder.h); null where that makes no sense.
+  virtual StepDecoder* step_decoder() { return nullptr; }
 };
 
 struct KernelEntry {

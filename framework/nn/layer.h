@@ -23,6 +23,7 @@ namespace dtrain {
 struct InitSpec {
   std::string name = "constant";  // constant, gaussian, xavier, kaiming
   float value = 0;                // constant: the value; gaussian: the standard deviation
+  bool fan_out = false;           // kaiming: by fan_out, not by fan_in
 };
 
 struct ParamSpec {
@@ -52,6 +53,8 @@ enum class LayerRole {
   kMetric,   // output 0 is a count of each sample, [N] (1 = correct); no backward
 };
 
+class WorkerSums;  // worker_sums.h
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -59,8 +62,14 @@ class Layer {
   // Reads the keys of this layer type; called once, before InferShapes.
   virtual void Configure(config::Reader& reader) {}
 
+  // How many values each input may take, 0 where that is unknown or makes no sense (a vocabulary's
+  // size for tokens).  Called once, between Configure and InferShapes.
+  virtual void SetInputClasses(std::span<const int64_t> classes) {}
+
   // Shapes of the outputs, batch axis included.  Also fixes what Params and CostOf answer, which
   // depends on no batch axis.  Throws ShapeError with both shapes (Graph adds the layer's name).
+  // Called again before kernels are made for a batch of shorter sentences (Graph::ShapesFor), so
+  // kernels take what depends on shapes from their request, once.
   virtual std::vector<Shape> InferShapes(std::span<const Shape> inputs) = 0;
 
   virtual std::vector<ParamSpec> Params() const { return {}; }
@@ -68,7 +77,8 @@ class Layer {
   virtual Cost CostOf(std::span<const Shape> inputs) const { return {}; }  // after InferShapes
   virtual LayerRole role() const { return LayerRole::kCompute; }
 
-  // How many inputs it takes.
+  // How many inputs it takes; kAnyInputs: one or more.
+  static constexpr int kAnyInputs = -1;
   virtual int input_count() const { return 1; }
   // False for an input no gradient flows into (labels).
   virtual bool InputHasGradient(int input) const { return true; }
@@ -77,6 +87,15 @@ class Layer {
   // max(0, layer(x)) == layer(max(0, x)) with equal gradients (max pooling): fusion moves a ReLU from
   // before such a layer to behind it.
   virtual bool commutes_with_relu() const { return false; }
+
+  // --- layers whose result depends on the samples of all workers (batch_norm with `sync`)
+  // Asks the layer to be one, for the run config's `batch_norm: sync`; before it is compiled.
+  virtual void SyncWorkers() {}
+  virtual bool syncs_workers() const { return false; }
+  // What a worker without samples does where the others run the layer: it takes part in their sums,
+  // and brings its state (State() order) along.
+  virtual void ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> state) const {}
+  virtual void BackwardWithoutSamples(WorkerSums& sums) const {}
 };
 
 struct LayerEntry {

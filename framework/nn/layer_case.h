@@ -48,6 +48,9 @@ struct LayerCase {
   bool central_differences = true;  // check the reference against finite differences
   // Extra roundings of the kernel over a plain sum (1 = none); multiplies the tolerance.
   double tolerance = 1;
+  // Per input: 0 for numbers, else int32 in [0, classes); of rank 2 they are sentences: words, and
+  // behind their end the layer's padding token.  Empty: label_classes decides.
+  std::vector<int64_t> input_classes = {};
 };
 
 struct LayerCaseEntry {

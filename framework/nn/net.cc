@@ -2,8 +2,13 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "framework/core/check.h"
+#include "framework/core/error.h"
+#include "framework/device/cpu/add.h"
 #include "framework/nn/program.h"
+#include "framework/nn/step_decoder.h"
 
 namespace dtrain {
 namespace {
@@ -46,42 +51,68 @@ std::vector<Tensor> TensorsOf(const ArenaLayout& layout, int first, size_t count
   return tensors;
 }
 
-void AddInto(const Tensor& sum, const Tensor& addend) {
-  const int64_t count = StoredCount(sum.shape, sum.format);
-  for (int64_t i = 0; i < count; ++i) sum.f32()[i] += addend.f32()[i];
-}
-
 }  // namespace
 
 Net::Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels)
-    : graph_(graph), device_(device), kernels_(std::move(kernels)) {}
+    : graph_(graph), device_(device), kernels_(std::move(kernels)) {
+  programs_.reserve(kMaxPrograms);
+  shapes_.reserve(graph.inputs().size());
+}
 
 Net::~Net() = default;
 
-Program& Net::ProgramFor(Mode mode, int64_t samples) {
-  Prepare(mode, samples);
-  return *programs_.at({mode, samples});
+// Moves it behind the others: it is the one used last.
+Program* Net::Find(Mode mode, std::span<const Shape> inputs) {
+  const auto it = std::find_if(programs_.begin(), programs_.end(), [&](const auto& program) {
+    return program->mode == mode && std::equal(inputs.begin(), inputs.end(),
+                                               program->inputs.begin(), program->inputs.end());
+  });
+  if (it == programs_.end()) return nullptr;
+  std::rotate(it, it + 1, programs_.end());
+  return programs_.back().get();
+}
+
+Program& Net::ProgramFor(Mode mode, const NetInput& input) {
+  DT_CHECK(input.fields.size() == graph_.inputs().size());
+  shapes_.clear();
+  for (const Tensor& field : input.fields) shapes_.push_back(field.shape);
+  DT_CHECK(shapes_[0][0] == input.samples) << shapes_[0].ToString() << " for " << input.samples;
+  Prepare(mode, shapes_);
+  return *programs_.back();
 }
 
 void Net::Prepare(Mode mode, int64_t samples) {
-  if (samples == 0 || programs_.contains({mode, samples})) return;
-  auto program = std::make_unique<Program>(Compile(graph_, mode, samples, device_, kernels_));
+  std::vector<Shape> shapes;
+  for (const GraphInput& input : graph_.inputs()) {
+    shapes.push_back(input.sample_shape.Prepend(samples));
+  }
+  Prepare(mode, shapes);
+}
+
+void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
+  if (inputs[0][0] == 0 || Find(mode, inputs) != nullptr) return;
+  auto program = std::make_unique<Program>(Compile(graph_, mode, inputs, device_, kernels_));
   for (Op& op : program->ops) {
     if (op.layer == nullptr) continue;
     op.params = TensorsOf(graph_.weights(), op.layer->first_param, op.layer->params.size());
     op.param_gradients = op.params;
     op.state = TensorsOf(graph_.state(), op.layer->first_state, op.layer->states.size());
   }
+  Keep(std::move(program));
+}
+
+void Net::Keep(std::unique_ptr<Program> program) {
   if (program->scratch_bytes > scratch_.bytes()) scratch_ = Buffer(program->scratch_bytes);
   const bool grows = program->arena_bytes > arena_.bytes();
   if (grows) arena_ = Buffer(program->arena_bytes);
   program->Bind(static_cast<std::byte*>(arena_.data()));
-  programs_[{mode, samples}] = std::move(program);
+  if (programs_.size() == kMaxPrograms) programs_.erase(programs_.begin());
+  programs_.push_back(std::move(program));
   if (!grows) return;
-  for (auto& [key, other] : programs_) other->Bind(static_cast<std::byte*>(arena_.data()));
+  for (auto& other : programs_) other->Bind(static_cast<std::byte*>(arena_.data()));
 }
 
-void Net::Call(Op& op, bool backward, KernelArgs& args) {
+void Net::Give(const Op& op, KernelArgs& args) {
   args.inputs = op.input_tensors;
   args.outputs = op.output_tensors;
   args.output_gradients = op.output_gradients;
@@ -90,6 +121,10 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
   args.param_gradients = op.param_gradients;
   args.state = op.state;
   args.saved = op.saved;
+}
+
+void Net::Call(Op& op, bool backward, KernelArgs& args) {
+  Give(op, args);
   const Nanos start = observer_ ? WallNow() : 0;
   if (backward) {
     op.kernel->Backward(args);
@@ -99,19 +134,24 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
   if (observer_) observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start, &args});
 }
 
-void Net::RunForward(Program& program, const NetInput& input, const float* weights,
-                     const float* state, KernelArgs& args) {
-  DT_CHECK(input.fields.size() == graph_.inputs().size());
+// Gives a call what is this step's.
+void Net::Bind(const Program& program, Op& op, const NetInput& input, const float* weights,
+               const float* state, KernelArgs& args) const {
   args.scratch = scratch_.data();
   args.seed = input.seed;
   args.step = input.step;
   args.first_position = input.first_position;
+  args.worker_sums = input.worker_sums;
+  BindInputs(program, op, input);
+  if (op.layer == nullptr) return;
+  BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(weights));
+  BindParams(op.state, graph_.state(), op.layer->first_state, const_cast<float*>(state));
+}
+
+void Net::RunForward(Program& program, const NetInput& input, const float* weights,
+                     const float* state, KernelArgs& args) {
   for (Op& op : program.ops) {
-    BindInputs(program, op, input);
-    if (op.layer != nullptr) {
-      BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(weights));
-      BindParams(op.state, graph_.state(), op.layer->first_state, const_cast<float*>(state));
-    }
+    Bind(program, op, input, weights, state, args);
     Call(op, false, args);
   }
 }
@@ -124,9 +164,26 @@ void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, Grad
     }
     Call(*op, true, args);
     for (size_t k = 0; k < op->sums.size(); ++k) {
-      if (op->sums[k].data != nullptr) AddInto(op->sums[k], op->input_gradients[k]);
+      const Tensor& sum = op->sums[k];
+      if (sum.data == nullptr) continue;
+      AddInto(device_, StoredCount(sum.shape, sum.format), op->input_gradients[k].f32(), sum.f32());
     }
     if (sink != nullptr && !op->params.empty()) sink->Ready(op->layer->param_range);
+  }
+}
+
+// In the order in which the others come to the layers.
+void Net::SyncWithoutSamples(float* state, WorkerSums& sums) const {
+  for (const GraphLayer& layer : graph_.layers()) {
+    if (!layer.layer->syncs_workers()) continue;
+    std::vector<float*> states;
+    for (size_t s = 0; s < layer.states.size(); ++s) {
+      states.push_back(state + graph_.state().entries[layer.first_state + s].range.begin);
+    }
+    layer.layer->ForwardWithoutSamples(sums, states);
+  }
+  for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
+    if (layer->layer->syncs_workers()) layer->layer->BackwardWithoutSamples(sums);
   }
 }
 
@@ -140,13 +197,15 @@ void Net::WriteZeroGradients(float* gradients, GradientSink* sink, bool accumula
 StepResult Net::Step(const float* weights, float* gradients, float* state, const NetInput& input,
                      GradientSink* sink, bool accumulate) {
   if (input.samples == 0) {
+    if (input.worker_sums != nullptr) SyncWithoutSamples(state, *input.worker_sums);
     WriteZeroGradients(gradients, sink, accumulate);
     return {};
   }
-  Program& program = ProgramFor(Mode::kTrain, input.samples);
+  Program& program = ProgramFor(Mode::kTrain, input);
   KernelArgs args;
   args.accumulate = accumulate;
-  args.loss_scale = 1.0f / static_cast<float>(input.global_samples);
+  const int64_t terms = input.global_terms > 0 ? input.global_terms : input.global_samples;
+  args.loss_scale = 1.0f / static_cast<float>(terms);
   RunForward(program, input, weights, state, args);
   StepResult result;
   result.loss_sum = SumLosses(program);
@@ -155,7 +214,7 @@ StepResult Net::Step(const float* weights, float* gradients, float* state, const
 }
 
 EvaluateResult Net::Evaluate(const float* weights, const float* state, const NetInput& input) {
-  Program& program = ProgramFor(Mode::kEvaluate, input.samples);
+  Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
   RunForward(program, input, weights, state, args);
   EvaluateResult result;
@@ -165,19 +224,36 @@ EvaluateResult Net::Evaluate(const float* weights, const float* state, const Net
   return result;
 }
 
-std::vector<std::string> Net::metric_names() const {
-  std::vector<std::string> names;
-  for (const GraphLayer& layer : graph_.layers()) {
-    if (layer.layer->role() == LayerRole::kMetric) names.push_back(layer.name);
+StepDecoder& Net::StartDecoding(const float* weights, const float* state, const NetInput& input) {
+  Program& program = ProgramFor(Mode::kEvaluate, input);
+  KernelArgs args;
+  for (Op& op : program.ops) {
+    Bind(program, op, input, weights, state, args);
+    if (StepDecoder* const decoder = op.kernel->step_decoder()) {
+      Give(op, args);
+      decoder->Start(args);
+      return *decoder;
+    }
+    Call(op, false, args);
   }
-  return names;
+  throw ConfigError(fmt::format("model '{}' has no decoder", graph_.name()),
+                    "only a model that writes sentences can translate");
+}
+
+bool Net::CanDecode() {
+  Prepare(Mode::kEvaluate, 1);
+  const std::vector<Op>& ops = programs_.back()->ops;
+  return std::any_of(ops.begin(), ops.end(),
+                     [](const Op& op) { return op.kernel->step_decoder() != nullptr; });
 }
 
 std::map<std::string, std::string> Net::ChosenKernels(int64_t samples) const {
   std::map<std::string, std::string> chosen;
-  const auto it = programs_.find({Mode::kTrain, samples});
-  if (it == programs_.end()) return chosen;
-  for (const Op& op : it->second->ops) {
+  const auto it = std::find_if(programs_.rbegin(), programs_.rend(), [&](const auto& program) {
+    return program->mode == Mode::kTrain && program->samples == samples;
+  });
+  if (it == programs_.rend()) return chosen;
+  for (const Op& op : (*it)->ops) {
     if (op.layer != nullptr) chosen[op.name] = op.implementation;
   }
   return chosen;

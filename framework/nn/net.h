@@ -2,8 +2,9 @@
 // weight, gradient and state arenas, so that workers, snapshots and evaluation swap weights without
 // copying.
 //
-// One program is compiled per (mode, batch size) and kept; the memory is planned once, for the
-// largest.  After Prepare a step allocates nothing and touches no fresh page.
+// One program is compiled per (mode, shapes of the inputs); the kMaxPrograms used last are kept.  All
+// share one arena: who prepares for the largest shapes first has memory for all.  A step whose shapes
+// are prepared allocates nothing and touches no fresh page; other shapes are compiled when they come.
 //
 // One thread calls a Net.
 #pragma once
@@ -33,14 +34,17 @@ class GradientSink {
   virtual void Ready(Range range) = 0;
 };
 
-// A share of a global batch: one tensor per Graph input, in that order, plain format.
+// A share of a global batch: one tensor per Graph input, in that order, plain format.  The tensors'
+// shapes say how long the sentences of this batch are.
 struct NetInput {
   std::span<const Tensor> fields;
   int64_t samples = 0;
   int64_t first_position = 0;   // of row 0 in the global batch
-  int64_t global_samples = 0;   // the loss gradient is scaled by 1 / this
+  int64_t global_samples = 0;
+  int64_t global_terms = 0;     // the loss gradient is scaled by 1 / this; 0: by 1 / global_samples
   uint64_t step = 0;
   uint64_t seed = 0;            // for dropout
+  WorkerSums* worker_sums = nullptr;  // for layers that sync; null: one worker
 };
 
 struct StepResult {
@@ -66,39 +70,56 @@ using KernelObserver = std::function<void(const KernelTiming&)>;
 
 class Net {
  public:
+  static constexpr size_t kMaxPrograms = 64;
+
   // `kernels`: layer -> implementation, from an execution plan; others are chosen by rule.
   Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels = {});
   ~Net();
 
-  // Compiles for this batch size and plans the memory.  Cheap when already there.
+  // Compiles for inputs of these shapes (batch axis included), or of the graph's sample shapes - the
+  // largest that come - and plans the memory.  Cheap when already there.
+  void Prepare(Mode mode, std::span<const Shape> inputs);
   void Prepare(Mode mode, int64_t samples);
 
   // Forward and backward.  Writes the gradients (adds to them when `accumulate`); `sink` may be null.
-  // A share of 0 samples writes zeros.
+  // A share of 0 samples writes zeros, and takes part in what the layers sum over the workers.
   StepResult Step(const float* weights, float* gradients, float* state, const NetInput& input,
                   GradientSink* sink, bool accumulate = false);
 
   // Forward only.
   EvaluateResult Evaluate(const float* weights, const float* state, const NetInput& input);
 
+  // Runs what comes before the model's decoder as Evaluate does, and starts that (step_decoder.h).
+  // The target and label fields may have length 1; what they hold does not matter.  The decoder lives
+  // until the net does something else.  Throws ConfigError for a model without one.
+  StepDecoder& StartDecoding(const float* weights, const float* state, const NetInput& input);
+  bool CanDecode();
+
   const Graph& graph() const { return graph_; }
-  std::vector<std::string> metric_names() const;
-  // layer -> implementation of the training program for `samples` (prepared).
+  std::vector<std::string> metric_names() const { return graph_.metric_names(); }
+  // layer -> implementation of a training program for `samples` (prepared).
   std::map<std::string, std::string> ChosenKernels(int64_t samples) const;
   void set_observer(KernelObserver observer) { observer_ = std::move(observer); }
 
  private:
-  Program& ProgramFor(Mode mode, int64_t samples);
+  Program* Find(Mode mode, std::span<const Shape> inputs);
+  Program& ProgramFor(Mode mode, const NetInput& input);
+  void Keep(std::unique_ptr<Program> program);
+  void Bind(const Program& program, Op& op, const NetInput& input, const float* weights,
+            const float* state, KernelArgs& args) const;
+  static void Give(const Op& op, KernelArgs& args);
   void Call(Op& op, bool backward, KernelArgs& args);
   void RunForward(Program& program, const NetInput& input, const float* weights,
                   const float* state, KernelArgs& args);
   void RunBackward(Program& program, float* gradients, KernelArgs& args, GradientSink* sink);
+  void SyncWithoutSamples(float* state, WorkerSums& sums) const;
   void WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate) const;
 
   const Graph& graph_;
   const Device device_;
   const std::map<std::string, std::string> kernels_;
-  std::map<std::pair<Mode, int64_t>, std::unique_ptr<Program>> programs_;
+  std::vector<std::unique_ptr<Program>> programs_;  // the one used last is the last
+  std::vector<Shape> shapes_;                       // of the step at hand
   Buffer arena_;
   Buffer scratch_;
   KernelObserver observer_;

@@ -13,11 +13,16 @@ namespace {
 
 class Compiler {
  public:
-  Compiler(const Graph& graph, Mode mode, int64_t samples, const Device& device,
+  Compiler(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
            const std::map<std::string, std::string>& kernels)
-      : graph_(graph), device_(device), kernels_(kernels) {
+      : graph_(graph),
+        layers_(graph.LockLayers()),
+        shapes_(graph.ShapesFor(inputs)),
+        device_(device),
+        kernels_(kernels) {
     program_.mode = mode;
-    program_.samples = samples;
+    program_.samples = inputs[0][0];
+    program_.inputs.assign(inputs.begin(), inputs.end());
     slot_of_value_.assign(graph.values().size(), -1);
   }
 
@@ -31,9 +36,8 @@ class Compiler {
 
  private:
   void AddInput(int index) {
-    const GraphInput& input = graph_.inputs()[index];
     Slot slot;
-    slot.tensor = {nullptr, input.sample_shape.Prepend(program_.samples), input.dtype, Format::kPlain};
+    slot.tensor = {nullptr, shapes_[index], graph_.inputs()[index].dtype, Format::kPlain};
     slot.external = index;
     slot_of_value_[index] = AddSlot(std::move(slot));
   }
@@ -53,12 +57,11 @@ class Compiler {
     request.device = device_;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       const int slot = slot_of_value_[call.inputs[i]];
-      const Shape sample_shape = graph_.values()[call.inputs[i]].sample_shape;
-      request.inputs.push_back(sample_shape.Prepend(program_.samples));
+      request.inputs.push_back(shapes_[call.inputs[i]]);
       request.available.push_back(slot < 0 ? Format::kPlain : program_.slots[slot].tensor.format);
       request.needs_input_gradient.push_back(WantsGradient(layer, i, slot));
     }
-    request.outputs.push_back(graph_.values()[call.output].sample_shape.Prepend(program_.samples));
+    request.outputs.push_back(shapes_[call.output]);
     return request;
   }
 
@@ -136,7 +139,7 @@ class Compiler {
     const int source = SlotAs(call.inputs[0], Format::kPlain);
     Slot view;
     view.tensor = program_.slots[source].tensor;
-    view.tensor.shape = graph_.values()[call.output].sample_shape.Prepend(program_.samples);
+    view.tensor.shape = shapes_[call.output];
     view.external = program_.slots[source].external;
     view.producer = program_.slots[source].producer;
     view.needs_gradient = program_.slots[source].needs_gradient;
@@ -184,6 +187,8 @@ class Compiler {
   }
 
   const Graph& graph_;
+  const std::unique_lock<std::mutex> layers_;
+  const std::vector<Shape> shapes_;  // of the graph's values
   const Device device_;
   const std::map<std::string, std::string>& kernels_;
   Program program_;
@@ -193,9 +198,9 @@ class Compiler {
 
 }  // namespace
 
-Program Compile(const Graph& graph, Mode mode, int64_t samples, const Device& device,
+Program Compile(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
                 const std::map<std::string, std::string>& kernels) {
-  return Compiler(graph, mode, samples, device, kernels).Run();
+  return Compiler(graph, mode, inputs, device, kernels).Run();
 }
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// Program: a graph compiled for one batch size, mode and device - kernels chosen, formats settled,
+// Program: a graph compiled for one set of input shapes, mode and device - kernels chosen, formats settled,
 // reorders inserted, memory placed.  Internal to Net.
 //
 // Compile works in three steps, a file each: fusion.cc (which calls), program.cc (which kernels and
@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ struct Op {
 struct Program {
   Mode mode = Mode::kTrain;
   int64_t samples = 0;
+  std::vector<Shape> inputs;          // what it is compiled for, batch axis included
   std::vector<Slot> slots;
   std::vector<Op> ops;                // forward order
   std::vector<MemoryBlock> blocks;
@@ -70,7 +72,7 @@ struct Program {
 
 // `kernels` maps layer names to the implementation to take; layers it does not name are chosen by
 // rule.  Throws ConfigError when a named implementation does not exist or cannot run the layer.
-Program Compile(const Graph& graph, Mode mode, int64_t samples, const Device& device,
+Program Compile(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
                 const std::map<std::string, std::string>& kernels);
 
 // The third step, for Compile.

@@ -8,6 +8,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/file.h"
+#include "framework/data/sentence_pairs.h"
 #include "framework/runtime/hdf5_file.h"
 
 namespace dtrain {
@@ -30,12 +31,14 @@ void WriteInfo(Hdf5Builder& out, const CheckpointInfo& info) {
   out.SetAttribute(kRun, "epoch", info.position.epoch);
   out.SetAttribute(kRun, "step", info.position.step);
   out.SetAttribute(kRun, "samples_applied", info.position.samples_applied);
+  out.SetAttribute(kRun, "updates", info.position.updates);
   out.SetAttribute(kRun, "seed", static_cast<int64_t>(info.seed));
   out.SetAttribute(kRun, "model", info.model);
   out.SetAttribute(kRun, "solver", info.solver);
   out.SetAttribute(kRun, "source_revision", info.source_revision);
   out.WriteText("/run/config", info.config_yaml);
   out.WriteText("/run/plan", info.plan_json);
+  if (!info.text.empty()) out.WriteText("/run/text", info.text);
 }
 
 CheckpointInfo ReadInfo(const Hdf5Reader& in) {
@@ -47,12 +50,17 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
   info.position.epoch = in.IntAttribute(kRun, "epoch");
   info.position.step = in.IntAttribute(kRun, "step");
   info.position.samples_applied = in.IntAttribute(kRun, "samples_applied");
+  info.position.updates = in.IntAttribute(kRun, "updates");
   info.seed = static_cast<uint64_t>(in.IntAttribute(kRun, "seed"));
   info.model = in.TextAttribute(kRun, "model");
   info.solver = in.TextAttribute(kRun, "solver");
   info.source_revision = in.TextAttribute(kRun, "source_revision");
   info.config_yaml = in.ReadText("/run/config");
   info.plan_json = in.ReadText("/run/plan");
+  const std::vector<std::string> parts = in.Children(kRun);
+  if (std::find(parts.begin(), parts.end(), "text") != parts.end()) {
+    info.text = in.ReadText("/run/text");
+  }
   return info;
 }
 
@@ -61,6 +69,13 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
       fmt::format("checkpoint {} is of another model ('{}'): {}", in.path().string(),
                   in.TextAttribute(kRun, "model"), difference),
       "use the config.yaml beside it, or start afresh with --resume none in another --output");
+}
+
+std::string VocabulariesOf(const std::string& text, const std::string& origin) {
+  if (text.empty()) return "none";
+  const TextFacts facts = TextFactsFromText(text, origin);
+  return fmt::format("{} and {} words, {}", facts.source.size(), facts.target.size(),
+                     facts.Hash().substr(0, 12));
 }
 
 std::vector<int64_t> StoredShape(const ArenaEntry& entry) {
@@ -109,6 +124,7 @@ ArenaLayout StoredArena(const Hdf5Reader& in, const std::string& group) {
 Checkpoint ReadModel(const Hdf5Reader& in, const ModelLayout& layout) {
   Checkpoint checkpoint;
   checkpoint.info = ReadInfo(in);
+  CheckVocabularies(in.path(), checkpoint.info, layout);
   CheckModel(in, "/model", layout.parameters);
   CheckModel(in, "/state", layout.state);
   checkpoint.weights = ReadArena(in, "/model", layout.parameters);
@@ -117,6 +133,16 @@ Checkpoint ReadModel(const Hdf5Reader& in, const ModelLayout& layout) {
 }
 
 }  // namespace
+
+void CheckVocabularies(const fs::path& path, const CheckpointInfo& info,
+                       const ModelLayout& layout) {
+  if (layout.text.empty() || layout.text == info.text) return;
+  throw CheckpointMismatch(
+      fmt::format("checkpoint {} has other vocabularies than the data set: {} there, {} here",
+                  path.string(), VocabulariesOf(info.text, path.string()),
+                  VocabulariesOf(layout.text, "the data set")),
+      "use the data set, data.text and data.direction of the run that wrote it");
+}
 
 void WriteCheckpoint(const fs::path& path, const CheckpointView& view) {
   Hdf5Builder out;
@@ -144,6 +170,8 @@ Checkpoint ReadCheckpoint(const fs::path& path, const ModelLayout& layout) {
   }
   return checkpoint;
 }
+
+CheckpointInfo ReadCheckpointInfo(const fs::path& path) { return ReadInfo(Hdf5Reader(path)); }
 
 Checkpoint ReadWeights(const fs::path& path, const ModelLayout& layout) {
   return ReadModel(Hdf5Reader(path), layout);

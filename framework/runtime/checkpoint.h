@@ -4,7 +4,8 @@
 //   /solver/<vector>/<parameter>  momentum and the like, shaped as the parameter
 //   /state/<name>                 batch-norm statistics (sample-weighted mean over the workers)
 //   /run                          attributes: position, seed, model, solver, revision;
-//                                 datasets config (YAML) and plan (JSON), as bytes
+//                                 datasets config (YAML), plan (JSON) and, for translation, text
+//                                 (the vocabularies, TextFacts), as bytes
 //
 // Every dataset carries a Fletcher-32 checksum and HDF5's own structures carry theirs (file format
 // of version 1.10), so that a flipped byte is found when the file is read.  Files are portable:
@@ -38,6 +39,8 @@ struct TrainingPosition {
   int64_t epoch = 0;  // finished epochs
   int64_t step = 0;   // finished steps
   int64_t samples_applied = 0;
+  // Solver steps that the weights have had: `step` in synchronous runs, a server's more.
+  int64_t updates = 0;
   friend bool operator==(const TrainingPosition&, const TrainingPosition&) = default;
 };
 
@@ -50,6 +53,7 @@ struct CheckpointInfo {
   std::string config_yaml;  // effective config
   std::string plan_json;    // ToJson(ExecutionPlan); "" in a file of weights alone
   std::string source_revision;
+  std::string text;  // TextFacts::ToText of a model for translation
   friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
 };
 
@@ -57,6 +61,7 @@ struct CheckpointInfo {
 struct ModelLayout {
   ArenaLayout parameters;
   ArenaLayout state;  // empty where the model has no batch norm
+  std::string text;   // TextFacts::ToText of its data; empty: the vocabularies are not compared
 };
 
 // What Save writes.  Borrows everything; arenas are fp32 on the host, in the order of their layout.
@@ -83,6 +88,14 @@ void WriteCheckpoint(const std::filesystem::path& path, const CheckpointView& vi
 // Reads and verifies all of it.  Throws CheckpointMismatch when it is of another model,
 // CheckpointError when it cannot be opened, is truncated, corrupt or lacks a part.
 Checkpoint ReadCheckpoint(const std::filesystem::path& path, const ModelLayout& layout);
+
+// Throws CheckpointMismatch unless the file's vocabularies are those of the layout (where it has
+// any): numbers of other words would go in, and come out, without any other sign of it.
+void CheckVocabularies(const std::filesystem::path& path, const CheckpointInfo& info,
+                       const ModelLayout& layout);
+
+// What is not an arena, of a checkpoint of any model.
+CheckpointInfo ReadCheckpointInfo(const std::filesystem::path& path);
 
 // The same, without the solver's vectors (LoadWeights of weights_file.h takes other formats too).
 Checkpoint ReadWeights(const std::filesystem::path& path, const ModelLayout& layout);

@@ -1,11 +1,12 @@
 // Evaluator: exact evaluation of a split, the same digits for any number of ranks.
 //
-// The split is cut into fixed blocks of samples; rank r of P takes blocks r, r + P, ...  Metrics are
-// counted in integers, losses are summed in double, per block in index order and over the blocks in
-// order, so nothing depends on who computed what.
+// The split is cut into fixed blocks of samples; rank r of P takes blocks r, r + P, ...  Metrics
+// are counted in integers, losses are summed in double, per block in index order and over the
+// blocks in order, so nothing depends on who computed what.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "framework/comm/transport.h"
@@ -16,16 +17,22 @@ namespace dtrain {
 
 struct Evaluation {
   int64_t samples = 0;
-  double loss = 0;               // mean
-  std::vector<double> metrics;   // means, parallel to Net::metric_names()
+  int64_t terms = 0;                 // of the loss (Batch): samples, or words
+  double loss = 0;                   // mean over the terms
+  std::vector<double> metrics;       // means, parallel to Net::metric_names()
+  std::optional<double> perplexity;  // of text: exp(loss)
+  std::optional<double> bleu;        // of translations, where they were made
 };
 
-inline constexpr int64_t kEvaluationBlock = 256;
+// Samples of a block: 256, fewer where a sentence's scores for all words take the room of many
+// images.
+int64_t EvaluationBlockOf(const Dataset& dataset);
 
 // What one rank found; to be joined by JoinEvaluations.
 struct BlockResult {
   int64_t block = 0;
   int64_t samples = 0;
+  int64_t terms = 0;
   double loss_sum = 0;
   std::vector<int64_t> counts;
 };
@@ -35,7 +42,8 @@ std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split 
                                         const float* weights, const float* state, int rank,
                                         int ranks);
 
-// All ranks call it at rest; all get the same answer.
-Evaluation JoinEvaluations(Transport& transport, const std::vector<BlockResult>& mine);
+// All ranks call it at rest; all get the same answer.  With a perplexity where `dataset` is text.
+Evaluation JoinEvaluations(Transport& transport, const Dataset& dataset,
+                           const std::vector<BlockResult>& mine);
 
 }  // namespace dtrain

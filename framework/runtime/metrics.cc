@@ -67,8 +67,12 @@ void MetricsWriter::Write(const StepMetrics& metrics) {
 
 void MetricsWriter::Write(const EvaluationMetrics& metrics) {
   ordered_json line = Begin("evaluation", metrics.at);
+  if (!metrics.split.empty()) line["split"] = metrics.split;
   line["loss"] = metrics.loss;
   if (metrics.accuracy) line["accuracy"] = *metrics.accuracy;
+  for (const auto& [name, value] : metrics.others) line[name] = value;
+  if (metrics.perplexity) line["perplexity"] = *metrics.perplexity;
+  if (metrics.bleu) line["bleu"] = *metrics.bleu;
   line["evaluate_seconds"] = metrics.evaluate_seconds;
   WriteLine(line.dump());
 }

@@ -1,7 +1,8 @@
 // metrics.jsonl: one JSON object a line, as a run goes on.
 //
 //   {"kind":"step","epoch":0,"step":20,"samples":1280,"seconds":0.31,"loss":2.1,"lr":0.01,...}
-//   {"kind":"evaluation","epoch":1,"step":938,...,"loss":0.05,"accuracy":0.984}
+//   {"kind":"evaluation","epoch":1,"step":938,...,"loss":0.05,"accuracy":0.984,"top5":0.999}
+//   {"kind":"evaluation",...,"split":"validation","loss":3.4,"perplexity":29.9}
 //   {"kind":"checkpoint","epoch":1,"step":938,...,"file":"step-00000938.h5","write_seconds":0.01}
 //
 // `seconds` counts from the start of the (first) run without pauses.  NaN and infinity are null.
@@ -11,6 +12,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace dtrain {
 
@@ -35,6 +38,10 @@ struct EvaluationMetrics {
   double loss = 0;
   std::optional<double> accuracy;
   double evaluate_seconds = 0;
+  std::vector<std::pair<std::string, double>> others;  // the model's further metrics: "top5"
+  std::string split;  // "validation", "test" of a set that has both; else empty
+  std::optional<double> perplexity;
+  std::optional<double> bleu;
 };
 
 struct CheckpointMetrics {

@@ -4,21 +4,32 @@
 #include <limits>
 
 #include "framework/comm/local/local_world.h"
+#include "framework/core/error.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/micro_batches.h"
 #include "framework/runtime/run_setup.h"
+#include "framework/runtime/training_step.h"
 
 namespace dtrain {
 
-NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan)
-    : seed_(config.seed), dataset_(LoadData(config)) {
+NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan,
+                             std::shared_ptr<const Dataset> dataset)
+    : seed_(config.seed), parts_(config.accumulate), dataset_(std::move(dataset)) {
   const int workers = static_cast<int>(config.workers);
+  if (workers > 1 && graph.syncs_workers()) {
+    throw ConfigError(
+        "batch normalisation over all workers cannot be simulated: one worker's step "
+        "is computed after the other's",
+        "batch_norm: local, or dtrain train");
+  }
   ApplyThreadBudget(plan.threads);
-  sampler_ = std::make_unique<Sampler>(config.seed, dataset_->size(Split::kTrain), config.batch);
+  sampler_ = std::make_unique<Sampler>(config.seed, *dataset_, config.batch);
   net_ = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
   const int64_t share = sampler_->MaxShare(workers);
-  net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
-  net_->Prepare(Mode::kTrain, share);
-  plan.kernels = net_->ChosenKernels(share);
+  net_->Prepare(Mode::kEvaluate,
+                std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest)));
+  PrepareParts(*net_, share, parts_);
+  plan.kernels = net_->ChosenKernels(LargestPart(share, parts_));
   batch_ = std::make_unique<Batch>(dataset_->fields(), share);
   constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
   for (int worker = 0; worker < workers; ++worker) {
@@ -36,22 +47,16 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
 StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights, float* gradients) {
   Worker& own = workers_[worker];
   own.batches(static_cast<uint64_t>(step), *batch_);
-  NetInput input;
-  input.fields = batch_->fields;
-  input.samples = batch_->samples;
-  input.first_position = batch_->first_position;
-  input.global_samples = batch_->global_samples;
-  input.step = batch_->step;
-  input.seed = seed_;
-  const StepResult result = net_->Step(weights.f32(), gradients, own.state.f32(), input, nullptr);
+  const StepResult result = StepInParts(*net_, parts_, weights.f32(), gradients, own.state.f32(),
+                                        InputOf(*batch_, seed_), nullptr);
   return {.samples = batch_->samples,
-          .loss_sum = result.loss_sum,
+          .loss_sum = LossBySamples(result, *batch_),
           .global_samples = batch_->global_samples};
 }
 
 Evaluation NumericEngine::Evaluate(const float* weights) {
   const auto transport = LocalWorld(1).Connect(0);
-  return JoinEvaluations(*transport,
+  return JoinEvaluations(*transport, *dataset_,
                          EvaluateBlocks(*net_, *dataset_, Split::kTest, weights, state(0), 0, 1));
 }
 

@@ -17,8 +17,9 @@ namespace dtrain {
 
 class NumericEngine : public GradientSource {
  public:
-  // Loads the config's data set.  `graph` outlives the engine.
-  NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan);
+  // `graph` is for this data set (ReadModel), and outlives the engine.
+  NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan,
+                std::shared_ptr<const Dataset> dataset);
 
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override;
   Evaluation Evaluate(const float* weights);
@@ -34,7 +35,8 @@ class NumericEngine : public GradientSource {
   };
 
   const uint64_t seed_;
-  std::unique_ptr<Dataset> dataset_;
+  const int64_t parts_;  // of a share, as `accumulate` says
+  std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Net> net_;
   std::unique_ptr<Batch> batch_;

@@ -72,9 +72,27 @@ void ReadStrategy(Reader root, RunConfig& run) {
 
 void ReadLength(Reader root, RunConfig& run) {
   run.batch = root.Int("batch", 64).Min(1).Help("samples of a step, over all workers");
+  run.accumulate = root.Int("accumulate", 1)
+                       .Min(1)
+                       .Help("parts of a share computed one by one, in the memory of one; batch norm sees each alone");
   run.epochs = root.Int("epochs", 10).Min(1).Help("passes over the training set");
   run.max_steps =
       root.Int("max_steps", 0).Min(0).Help("end earlier, after so many steps; 0: do not");
+}
+
+void ReadBatchNorm(Reader root, RunConfig& run) {
+  const std::string mode =
+      root.String("batch_norm", "local")
+          .OneOf({"local", "sync"})
+          .Help("statistics of a worker's own samples, or of those of all workers");
+  run.sync_batch_norm = mode == "sync";
+  if (run.sync_batch_norm && !run.strategy->synchronous()) {
+    root.Mistake("batch_norm",
+                 fmt::format("batch_norm 'sync' needs workers that take their steps together; in "
+                             "'{}' each takes its own",
+                             run.strategy_name),
+                 "batch_norm: local, or a synchronous strategy (allreduce, ps_bsp)");
+  }
 }
 
 void ReadMachine(Reader root, RunConfig& run) {
@@ -144,6 +162,14 @@ void CheckTogether(Reader root, const RunConfig& run) {
     root.Mistake("batch", fmt::format("batch {} gives some of the {} workers ({}) no sample",
                                       run.batch, run.workers, cluster.Line("workers")));
   }
+  if (run.accumulate > 1 && run.batch >= run.workers &&
+      run.batch / run.workers < run.accumulate) {
+    root.Mistake("accumulate", fmt::format("accumulate {} cuts a worker's share of {} into parts "
+                                           "without a sample (batch {}, workers {})",
+                                           run.accumulate,
+                                           Counted(run.batch / run.workers, "sample"), run.batch,
+                                           run.workers));
+  }
   const int64_t samples = run.data.source ? run.data.source->size(Split::kTrain) : run.batch;
   if (run.batch > samples) {
     root.Mistake("batch", fmt::format("batch {} is more than the {} training samples of {}",
@@ -174,6 +200,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   ReadLength(root, run);
   run.solver = ReadSolverConfig(root.Section("solver", "how weights follow gradients"));
   ReadStrategy(root, run);
+  ReadBatchNorm(root, run);
   ReadMachine(root, run);
   ReadRecords(root, run);
   ReadPlanKeys(root, run);

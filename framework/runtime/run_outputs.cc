@@ -14,6 +14,21 @@
 #include "framework/runtime/status_record.h"
 
 namespace dtrain {
+namespace {
+
+// "loss 3.4012, perplexity 30.00, BLEU 28.31"
+std::string Describe(const Evaluation& evaluation, const std::vector<std::string>& metrics) {
+  std::string text = fmt::format("loss {:.4f}", evaluation.loss);
+  for (size_t m = 0; m < metrics.size(); ++m) {
+    text += fmt::format(", {} {:.2f} %", metrics[m], 100 * evaluation.metrics[m]);
+  }
+  if (evaluation.perplexity) text += fmt::format(", perplexity {:.2f}", *evaluation.perplexity);
+  if (evaluation.bleu) text += fmt::format(", BLEU {:.2f}", *evaluation.bleu);
+  return text;
+}
+
+}  // namespace
+
 RunOutputs::RunOutputs(const RunConfig& config, bool root)
     : config_(config), root_(root), folder_(config.output) {}
 
@@ -24,6 +39,7 @@ void RunOutputs::CreateFolder(bool resuming) {
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
                       int64_t last_step) {
   first_step_ = last_step_ = first.step;
+  metric_names_ = graph.metric_names();
   if (!root_) return;
   folder_.WriteConfig(config_.effective_yaml);
   folder_.WritePlan(plan);
@@ -56,18 +72,42 @@ void RunOutputs::Step(const StepFacts& facts) {
                               facts.exposed_seconds});
 }
 
-void RunOutputs::Evaluated(const MetricsPoint& at, const Evaluation& evaluation, double seconds) {
+// The model's metrics behind the first.
+std::vector<std::pair<std::string, double>> RunOutputs::Others(const Evaluation& evaluation) const {
+  std::vector<std::pair<std::string, double>> others;
+  for (size_t m = 1; m < evaluation.metrics.size(); ++m) {
+    others.emplace_back(metric_names_[m], evaluation.metrics[m]);
+  }
+  return others;
+}
+
+void RunOutputs::NoteBest(int64_t epoch, const Evaluation& evaluation) {
+  BestResult now{.epoch = epoch, .perplexity = evaluation.perplexity};
+  if (!evaluation.metrics.empty()) now.accuracy = evaluation.metrics[0];
+  now.others = Others(evaluation);
+  if (!now.accuracy && !now.perplexity) return;
+  const bool better = now.accuracy ? !best_ || *now.accuracy > *best_->accuracy
+                                   : !best_ || *now.perplexity < *best_->perplexity;
+  if (better) best_ = now;
+}
+
+void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation,
+                           double seconds) {
   if (!root_) return;
-  EvaluationMetrics metrics{at, evaluation.loss, std::nullopt, seconds};
+  const bool validation = split == Split::kValidation;
+  validated_ |= validation;
+  EvaluationMetrics metrics{.at = at, .loss = evaluation.loss, .evaluate_seconds = seconds};
+  if (validated_) metrics.split = validation ? "validation" : "test";
   if (!evaluation.metrics.empty()) metrics.accuracy = evaluation.metrics[0];
+  metrics.others = Others(evaluation);
+  metrics.perplexity = evaluation.perplexity;
+  metrics.bleu = evaluation.bleu;
   metrics_->Write(metrics);
   const int64_t epoch = at.epoch + 1;
-  if (metrics.accuracy && (!best_ || *metrics.accuracy > *best_->accuracy)) {
-    best_ = BestResult{epoch, metrics.accuracy, std::nullopt};
-  }
+  if (validation || !validated_) NoteBest(epoch, evaluation);
   progress_->Pause();
-  log::Info("epoch {}: test loss {:.4f}{}", epoch, evaluation.loss,
-            metrics.accuracy ? fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy) : "");
+  log::Info("epoch {}: {} {}", epoch, validation ? "validation" : "test",
+            Describe(evaluation, metric_names_));
 }
 
 void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
@@ -81,7 +121,8 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                             config_.solver.name,
                             config_.effective_yaml,
                             ToJson(source.plan),
-                            SourceRevision()};
+                            SourceRevision(),
+                            source.text};
   const ModelLayout layout = ModelLayoutOf(source.graph);
   const Blob weights = source.exchange.weights();
   CheckpointView view{info, layout, weights.f32(), {}, source.state};

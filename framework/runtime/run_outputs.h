@@ -26,6 +26,7 @@ struct CheckpointSource {
   const ExecutionPlan& plan;
   Exchange& exchange;
   const float* state;
+  const std::string& text;  // TextFacts, or empty
 };
 
 class RunOutputs {
@@ -47,7 +48,8 @@ class RunOutputs {
     bool last = false;           // of the run: logged in any case
   };
   void Step(const StepFacts& facts);
-  void Evaluated(const MetricsPoint& at, const Evaluation& evaluation, double seconds);
+  // `split`: what of the data it was; a set without a validation split is judged by its test split.
+  void Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation, double seconds);
   void Save(const MetricsPoint& at, const TrainingPosition& position,
             const CheckpointSource& source);
   void Diverged(const TrainingPosition& position, const std::string& what);
@@ -59,6 +61,9 @@ class RunOutputs {
   const std::optional<BestResult>& best() const { return best_; }
 
  private:
+  std::vector<std::pair<std::string, double>> Others(const Evaluation& evaluation) const;
+  void NoteBest(int64_t epoch, const Evaluation& evaluation);
+
   const RunConfig& config_;
   const bool root_;
   const RunFolder folder_;
@@ -68,6 +73,8 @@ class RunOutputs {
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;
   std::optional<BestResult> best_;
+  bool validated_ = false;  // a validation split decides what is best, not the test split
+  std::vector<std::string> metric_names_;
 };
 
 }  // namespace dtrain

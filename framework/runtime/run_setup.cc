@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
+#include "framework/data/sentence_pairs.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/agreement.h"
 #include "framework/runtime/locate_model.h"
@@ -15,17 +18,25 @@ namespace dtrain {
 std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields) {
   std::vector<GraphInput> inputs;
   for (const FieldSpec& field : fields) {
-    inputs.push_back({field.name, field.dtype, field.sample_shape});
+    inputs.push_back({field.name, field.dtype, field.sample_shape, field.classes});
   }
   return inputs;
 }
 
-Graph ReadModel(const RunConfig& config) {
-  Graph graph = Graph::FromText(config.model_yaml, config.model_file,
-                                GraphInputsOf(config.data.source->fields()));
+Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.source->fields()); }
+
+Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
+  Graph graph = Graph::FromText(config.model_yaml, config.model_file, GraphInputsOf(fields));
   if (graph.weights().size() == 0) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");
+  }
+  if (config.sync_batch_norm) graph.SyncWorkers();
+  if (graph.syncs_workers() && !config.strategy->synchronous()) {
+    throw ConfigError(fmt::format("{}: a layer with 'sync: true' needs workers that take their steps "
+                                  "together; in '{}' each takes its own",
+                                  config.model_file, config.strategy_name),
+                      "use a synchronous strategy (allreduce, ps_bsp), or leave 'sync' out");
   }
   return graph;
 }
@@ -93,7 +104,13 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
 
 Device DeviceOf(const ExecutionPlan& plan) { return {DeviceKind::kCpu, plan.threads, CpuIsa()}; }
 
-ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state()}; }
+ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state(), ""}; }
+
+ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset) {
+  ModelLayout layout = ModelLayoutOf(graph);
+  if (const SentencePairs* pairs = dataset.sentence_pairs()) layout.text = pairs->facts().ToText();
+  return layout;
+}
 
 void DescribeConfig(const RunConfig& config, Summary& summary) {
   summary.strategy = config.strategy_name;

@@ -22,8 +22,11 @@ namespace dtrain {
 // The inputs a model gets from a data set.
 std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields);
 
-// The config's model, for the config's data set.  Loads no data.
+// The config's model, for the data set as it is published (a typical batch of it, where lengths
+// vary).  Loads no data.
 Graph ReadModel(const RunConfig& config);
+// For these fields: those of the loaded data set, which may have another size of vocabulary.
+Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields);
 
 // The models of configs/models.
 struct ModelListing {
@@ -51,6 +54,8 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
 Device DeviceOf(const ExecutionPlan& plan);
 
 ModelLayout ModelLayoutOf(const Graph& graph);
+// With the vocabularies of a set for translation, which a checkpoint must have too.
+ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset);
 
 // What the summary says of any run, real or simulated, by its config alone.
 void DescribeConfig(const RunConfig& config, Summary& summary);

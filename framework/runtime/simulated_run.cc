@@ -51,10 +51,12 @@ ModelProfile ProfileByFlops(const Graph& graph) {
 }
 
 SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile,
-                           bool numeric)
-    : config_(config) {
+                           bool numeric, std::shared_ptr<const Dataset> data)
+    : config_(config), data_(std::move(data)) {
   if (!config.model_yaml.empty() && config.data.source) {
-    graph_ = std::make_unique<Graph>(ReadModel(config));
+    if (numeric && !data_) data_ = LoadData(config);
+    graph_ =
+        std::make_unique<Graph>(data_ ? ReadModel(config, data_->fields()) : ReadModel(config));
     plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers),
                        ThreadsByRule({{0, UsableCpus()}}, 1));
   }
@@ -95,7 +97,7 @@ void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile) {
 
 void SimulatedRun::MakeEngine() {
   if (!graph_) throw UsageError("a numeric simulation needs a model and data", "give --config");
-  engine_ = std::make_unique<NumericEngine>(config_, *graph_, plan_);
+  engine_ = std::make_unique<NumericEngine>(config_, *graph_, plan_, data_);
   setup_.source = engine_.get();
   setup_.weights = engine_->initial_weights();
 }
@@ -120,6 +122,9 @@ Evaluation SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const flo
   if (!evaluation.metrics.empty() &&
       (!best_ || evaluation.metrics[0] > best_->accuracy.value_or(0))) {
     best_ = BestResult{static_cast<int64_t>(epochs), evaluation.metrics[0], std::nullopt};
+  }
+  if (evaluation.perplexity && (!best_ || *evaluation.perplexity < *best_->perplexity)) {
+    best_ = BestResult{.epoch = static_cast<int64_t>(epochs), .perplexity = evaluation.perplexity};
   }
   if (progress) progress(epochs, ToSeconds(now), evaluation);
   return evaluation;
@@ -157,7 +162,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
     summary.train_loss = result.loss;
     summary.best = best_;
     if (test_) {
-      summary.test = TestResult{test_->loss, std::nullopt, std::nullopt, std::nullopt};
+      summary.test = TestResult{test_->loss, std::nullopt, test_->perplexity, std::nullopt};
       if (!test_->metrics.empty()) summary.test->accuracy = test_->metrics[0];
     }
     summary.weights_sha256 =
@@ -172,9 +177,10 @@ std::string ReplayRecord(const RunConfig& config, const RunRecord& record) {
     throw UsageError("the recorded run did not begin with the model's initial weights",
                      "only a run without --resume and --weights can be replayed");
   }
-  SimulatedRun run(config, std::nullopt, false);
+  const std::shared_ptr<const Dataset> data = LoadData(config);
+  SimulatedRun run(config, std::nullopt, false, data);
   ExecutionPlan plan = record.plan;
-  NumericEngine engine(config, run.graph(), plan);
+  NumericEngine engine(config, run.graph(), plan, data);
   ExecutionPlan here = plan;
   here.isa = IsaName(CpuIsa());
   const std::string differences = Differences(record.plan, here);

@@ -23,7 +23,9 @@ ModelProfile ProfileByFlops(const Graph& graph);
 class SimulatedRun {
  public:
   // `profile`: layer times; without it those of FLOPs.  With `numeric` the gradients are computed.
-  SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile, bool numeric);
+  // `data`: the config's data set where it is loaded already; a numeric run loads it itself.
+  SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile, bool numeric,
+               std::shared_ptr<const Dataset> data = nullptr);
   ~SimulatedRun();
 
   // Recorded step durations in seconds, by worker; see ComputeModel::UseTrace.
@@ -46,7 +48,8 @@ class SimulatedRun {
   Summary Summarize(const SimulationResult& result) const;
 
   const RunConfig& config_;
-  std::unique_ptr<Graph> graph_;  // null for a ghost of a profile alone
+  std::shared_ptr<const Dataset> data_;  // null for a ghost
+  std::unique_ptr<Graph> graph_;         // null for a ghost of a profile alone
   ArenaLayout ghost_layout_;
   ExecutionPlan plan_;
   std::unique_ptr<NumericEngine> engine_;

@@ -56,9 +56,8 @@ StartPoint Unpack(const std::string& bytes) {
 
 }  // namespace
 
-StartPoint FindStart(const Graph& graph, const RunConfig& config, const TrainRequest& request,
-                     const RunFolder& folder) {
-  const ModelLayout layout{graph.weights(), graph.state()};
+StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
+                     const TrainRequest& request, const RunFolder& folder) {
   std::optional<Checkpoint> checkpoint = ResumeFrom(folder.checkpoints(), request.resume, layout);
   if (checkpoint) {
     const std::string diff = LineDiff(checkpoint->info.config_yaml, config.effective_yaml);

@@ -22,15 +22,16 @@ struct StartPoint {
   std::vector<float> weights;
   std::map<std::string, std::vector<float>> solver;  // empty: zero
   std::vector<float> state;
-  std::optional<ExecutionPlan> plan;                 // of the run that is resumed
+  std::optional<ExecutionPlan> plan;  // of the run that is resumed
 };
 
 // Rank 0: follows --resume and --weights.  Throws CheckpointError where they cannot be followed.
-StartPoint FindStart(const Graph& graph, const RunConfig& config, const TrainRequest& request,
-                     const RunFolder& folder);
+// `layout` is the graph's.
+StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
+                     const TrainRequest& request, const RunFolder& folder);
 
-// Takes over what the resumed run's plan fixed, and warns "not bit-equal" with the differences where
-// this run cannot follow it.
+// Takes over what the resumed run's plan fixed, and warns "not bit-equal" with the differences
+// where this run cannot follow it.
 void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPlan& plan);
 
 // Gives every rank rank 0's start.

@@ -2,7 +2,9 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/random.h"
+#include "framework/data/vocabulary.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/micro_batches.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/training_step.h"
 
@@ -25,15 +27,16 @@ RunConfig Alone(RunConfig config) {
 }  // namespace
 
 StepRig::StepRig(const RunConfig& config)
-    : graph_(std::make_unique<Graph>(ReadModel(config))),
+    : parts_(config.accumulate),
+      graph_(std::make_unique<Graph>(ReadModel(config))),
       plan_(DecidePlan(config, *graph_, 1, ThreadsByRule({{0, UsableCpus()}}, 1))),
       transport_(LocalWorld(1).Connect(0)),
       batch_(config.data.source->fields(), config.batch),
       state_(static_cast<size_t>(graph_->state().size()) * sizeof(float)) {
   ApplyThreadBudget(plan_.threads);
   net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
-  net_->Prepare(Mode::kTrain, config.batch);
-  plan_.kernels = net_->ChosenKernels(config.batch);
+  PrepareParts(*net_, config.batch, parts_);
+  plan_.kernels = net_->ChosenKernels(LargestPart(config.batch, parts_));
   StartPoint start;
   start.weights.resize(static_cast<size_t>(graph_->weights().size()));
   graph_->InitializeWeights(config.seed, start.weights.data());
@@ -51,9 +54,14 @@ StepRig::~StepRig() = default;
 
 void StepRig::FillBatch(int64_t classes) {
   const Random random(1, Purpose::kSelfTest);
-  for (const Tensor& field : batch_.fields) {
+  for (size_t f = 0; f < batch_.fields.size(); ++f) {
+    const Tensor& field = batch_.fields[f];
+    const int64_t words = graph_->inputs()[f].classes - token::kFirstWord;  // above 0: of sentences
     for (int64_t i = 0; i < field.shape.count(); ++i) {
-      if (field.dtype == DType::kI32) {
+      if (words > 0) {
+        field.i32()[i] =
+            token::kFirstWord + static_cast<int32_t>(random.Below(i, static_cast<uint64_t>(words)));
+      } else if (field.dtype == DType::kI32) {
         field.i32()[i] = static_cast<int32_t>(random.Below(i, static_cast<uint64_t>(classes)));
       } else {
         field.f32()[i] = random.Normal(i);
@@ -66,7 +74,8 @@ void StepRig::Step() {
   batch_.step = step_++;
   Turn turn = exchange_->Begin(batch_.samples);
   const StepResult result =
-      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_, state_.f32(), 1);
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_, state_.f32(), 1,
+                      nullptr, parts_);
   exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
 }
 

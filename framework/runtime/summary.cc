@@ -25,6 +25,7 @@ ordered_json Json(const TestResult& test) {
   Put(json, "accuracy", test.accuracy);
   Put(json, "perplexity", test.perplexity);
   Put(json, "bleu", test.bleu);
+  for (const auto& [name, value] : test.others) json[name] = value;
   return json;
 }
 
@@ -32,6 +33,8 @@ ordered_json Json(const BestResult& best) {
   ordered_json json = {{"epoch", best.epoch}};
   Put(json, "accuracy", best.accuracy);
   Put(json, "bleu", best.bleu);
+  Put(json, "perplexity", best.perplexity);
+  for (const auto& [name, value] : best.others) json[name] = value;
   return json;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dtrain {
@@ -15,13 +16,16 @@ struct TestResult {
   double loss = 0;
   std::optional<double> accuracy;  // 0..1
   std::optional<double> perplexity;
-  std::optional<double> bleu;
+  std::optional<double> bleu;                          // 0..100
+  std::vector<std::pair<std::string, double>> others;  // the model's further metrics: "top5"
 };
 
 struct BestResult {
   int64_t epoch = 0;
   std::optional<double> accuracy;
   std::optional<double> bleu;
+  std::optional<double> perplexity;  // of the validation split
+  std::vector<std::pair<std::string, double>> others;
 };
 
 struct StepSeconds {

@@ -12,6 +12,7 @@
 #include "framework/data/prefetch.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/evaluator.h"
+#include "framework/runtime/micro_batches.h"
 #include "framework/runtime/rank_report.h"
 #include "framework/runtime/run_outputs.h"
 #include "framework/runtime/run_setup.h"
@@ -19,6 +20,7 @@
 #include "framework/runtime/status_record.h"
 #include "framework/runtime/stop_signal.h"
 #include "framework/runtime/training_step.h"
+#include "framework/runtime/translator.h"
 #include "framework/runtime/weights_hash.h"
 #include "framework/runtime/world.h"
 
@@ -68,6 +70,7 @@ class Trainer {
   bool EvaluationDue() const;
   bool CheckpointDue(bool stop) const;
   void Evaluate();
+  void EvaluateOn(Split split);
   void SaveCheckpoint();
   ExitCode Diverge();
   void SaveRecord(const std::string& weights_sha256);
@@ -90,9 +93,10 @@ class Trainer {
   RunOutputs outputs_;
   StatusRecord status_;
 
-  std::unique_ptr<Graph> graph_;
   std::unique_ptr<Dataset> dataset_;
+  std::unique_ptr<Graph> graph_;  // for this data set
   std::unique_ptr<Sampler> sampler_;
+  ModelLayout layout_;  // of checkpoints; rank 0
   ExecutionPlan plan_;
   std::unique_ptr<Net> net_;
   std::unique_ptr<Pacer> pacer_;
@@ -133,9 +137,8 @@ TrainResult Trainer::Run() {
 void Trainer::SetUp() {
   const StartPoint start = AgreeOnStart();
   ApplyThreadBudget(plan_.threads);
-  TryTogether(transport_, [&] { dataset_ = LoadData(config_); });
   AgreeOnRun(transport_, config_, *graph_, plan_, *dataset_);
-  sampler_ = std::make_unique<Sampler>(config_.seed, dataset_->size(Split::kTrain), config_.batch);
+  sampler_ = std::make_unique<Sampler>(config_.seed, *dataset_, config_.batch);
   rule_ = RestRuleOf(config_, dataset_->size(Split::kTrain));
   first_ = position_ = rested_ = start.position;
   saved_samples_ = start.position.samples_applied;
@@ -146,15 +149,19 @@ void Trainer::SetUp() {
   exchange_ = MakeExchange(config_, graph_->weights(), plan_, start, rule_, transport_);
 }
 
-// Rank 0 finds where to begin and decides the plan; all get both.
+// All load the data, which the model follows (vocabularies); rank 0 finds where to begin and
+// decides the plan; all get both.
 StartPoint Trainer::AgreeOnStart() {
   StartPoint start;
   const int threads = AgreeOnThreads(transport_, workers());
   TryTogether(transport_, [&] {
-    graph_ = std::make_unique<Graph>(ReadModel(config_));
+    ReadModel(config_);  // its mistakes come before the data's, which may take a while
+    dataset_ = LoadData(config_);
+    graph_ = std::make_unique<Graph>(ReadModel(config_, dataset_->fields()));
     if (!root()) return;
     outputs_.CreateFolder(request_.resume != "none");
-    start = FindStart(*graph_, config_, request_, outputs_.folder());
+    layout_ = ModelLayoutOf(*graph_, *dataset_);
+    start = FindStart(*graph_, layout_, config_, request_, outputs_.folder());
     plan_ = DecidePlan(config_, *graph_, workers(), threads);
     FollowPlanOf(start, config_, plan_);
   });
@@ -185,10 +192,11 @@ void Trainer::PrepareNet(const StartPoint& start) {
   const uint64_t last = sampler_->steps_per_epoch() - 1;
   const int64_t share = sampler_->ShareOf(0, rank, workers()).share.size();
   net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
-  net_->Prepare(Mode::kEvaluate, std::min(kEvaluationBlock, dataset_->size(Split::kTest)));
-  net_->Prepare(Mode::kTrain, sampler_->ShareOf(last, rank, workers()).share.size());
-  net_->Prepare(Mode::kTrain, share);
-  plan_.kernels = net_->ChosenKernels(share);
+  net_->Prepare(Mode::kEvaluate,
+                std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest)));
+  PrepareParts(*net_, sampler_->ShareOf(last, rank, workers()).share.size(), config_.accumulate);
+  PrepareParts(*net_, share, config_.accumulate);
+  plan_.kernels = net_->ChosenKernels(LargestPart(share, config_.accumulate));
   pacer_ =
       std::make_unique<Pacer>(*graph_, PacingOf(config_.cluster, workers(), rank, config_.seed));
 }
@@ -232,11 +240,12 @@ ExitCode Trainer::Loop() {
 
 void Trainer::TrainStep(const Batch& batch, Turn turn) {
   const Nanos started = WallNow();
-  const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch,
-                                            state_.f32(), config_.seed, pacer_.get());
+  const StepResult result =
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.f32(), config_.seed,
+                      pacer_.get(), config_.accumulate);
   const Nanos computed = WallNow();
   const StepOutcome outcome = exchange_->End({.samples = batch.samples,
-                                              .loss_sum = result.loss_sum,
+                                              .loss_sum = LossBySamples(result, batch),
                                               .stop = StopRequested(),
                                               .global_samples = batch.global_samples,
                                               .compute = computed - started});
@@ -324,25 +333,44 @@ bool Trainer::CheckpointDue(bool stop) const {
          passed(when.every_steps, rested_.step, position_.step);
 }
 
+// While training on the validation split, where there is one: the test split is for the end.
 void Trainer::Evaluate() {
+  if (dataset_->has_validation()) EvaluateOn(Split::kValidation);
+  if (!dataset_->has_validation() || RunEnds()) EvaluateOn(Split::kTest);
+}
+
+void Trainer::EvaluateOn(Split split) {
   const Nanos started = WallNow();
   Say(Doing::kEvaluating);
+  const SentencePairs* const pairs = split == Split::kTest ? dataset_->sentence_pairs() : nullptr;
   std::vector<BlockResult> mine;
+  BleuCounts bleu;
   if (HasWorker()) {
     const Blob weights = exchange_->weights();
-    mine = EvaluateBlocks(*net_, *dataset_, Split::kTest, weights.f32(), state_.f32(),
-                          transport_.rank(), workers());
+    mine = EvaluateBlocks(*net_, *dataset_, split, weights.f32(), state_.f32(), transport_.rank(),
+                          workers());
+    if (pairs != nullptr) {
+      bleu = TranslateSplit(*net_, *pairs, split, weights.f32(), state_.f32(), transport_.rank(),
+                            workers());
+    }
   }
-  exchange_->AtRest([&](Transport& transport) { test_ = JoinEvaluations(transport, mine); });
+  Evaluation result;
+  exchange_->AtRest([&](Transport& transport) {
+    result = JoinEvaluations(transport, *dataset_, mine);
+    bleu = JoinCounts(transport, bleu);
+  });
+  if (bleu.reference_length > 0) result.bleu = bleu.Score();
+  if (split == Split::kTest) test_ = result;
   const Nanos ended = WallNow();
   if (RankTimeline* timeline = exchange_->timeline()) timeline->Evaluated(started, ended);
-  outputs_.Evaluated(Here(), *test_, ToSeconds(ended - started));
+  outputs_.Evaluated(Here(), split, result, ToSeconds(ended - started));
 }
 
 void Trainer::SaveCheckpoint() {
   const Nanos started = WallNow();
   Say(Doing::kCheckpointing);
-  outputs_.Save(Here(), position_, {*graph_, plan_, *exchange_, state_.f32()});
+  position_.updates = exchange_->updates();
+  outputs_.Save(Here(), position_, {*graph_, plan_, *exchange_, state_.f32(), layout_.text});
   saved_samples_ = position_.samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
   exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });
@@ -419,8 +447,13 @@ Summary Trainer::Summarize(ExitCode code) {
     summary.train_loss = loss_;
   }
   if (test_) {
-    summary.test = TestResult{test_->loss, std::nullopt, std::nullopt, std::nullopt};
-    if (!test_->metrics.empty()) summary.test->accuracy = test_->metrics[0];
+    summary.test =
+        TestResult{.loss = test_->loss, .perplexity = test_->perplexity, .bleu = test_->bleu};
+    const std::vector<std::string> names = graph_->metric_names();
+    if (!names.empty()) summary.test->accuracy = test_->metrics[0];
+    for (size_t m = 1; m < names.size(); ++m) {
+      summary.test->others.emplace_back(names[m], test_->metrics[m]);
+    }
   }
   summary.best = outputs_.best();
   return summary;

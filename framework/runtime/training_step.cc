@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "framework/device/cpu/threads.h"
+#include "framework/nn/worker_sums.h"
+#include "framework/runtime/micro_batches.h"
 #include "framework/strategies/inline_exchange.h"
 #include "framework/strategies/threaded_exchange.h"
 
@@ -18,23 +20,47 @@ class ReadyToExchange : public GradientSink {
   Exchange& exchange_;
 };
 
+class SumsOfExchange : public WorkerSums {
+ public:
+  explicit SumsOfExchange(Exchange& exchange) : exchange_(exchange) {}
+  void Sum(std::span<double> values) override { exchange_.SumOverWorkers(values); }
+
+ private:
+  Exchange& exchange_;
+};
+
 }  // namespace
 
-StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
-                           float* state, uint64_t seed, Pacer* pacer) {
-  ReadyToExchange sink(exchange);
+NetInput InputOf(const Batch& batch, uint64_t seed) {
   NetInput input;
   input.fields = batch.fields;
   input.samples = batch.samples;
   input.first_position = batch.first_position;
   input.global_samples = batch.global_samples;
+  input.global_terms = batch.global_terms;
   input.step = batch.step;
   input.seed = seed;
+  return input;
+}
+
+StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
+                           float* state, uint64_t seed, Pacer* pacer, int64_t parts) {
+  ReadyToExchange sink(exchange);
+  SumsOfExchange sums(exchange);
+  NetInput input = InputOf(batch, seed);
+  input.worker_sums = &sums;
   if (pacer != nullptr) pacer->BeginStep(static_cast<int64_t>(batch.step));
-  const StepResult result = net.Step(weights.f32(), exchange.gradients(), state, input,
-                                     pacer == nullptr ? &sink : pacer->Wrap(&sink));
+  const StepResult result =
+      StepInParts(net, parts, weights.f32(), exchange.gradients(), state, input,
+                  pacer == nullptr ? &sink : pacer->Wrap(&sink));
   if (pacer != nullptr) pacer->FinishStep();
   return result;
+}
+
+double LossBySamples(const StepResult& result, const Batch& batch) {
+  if (batch.global_terms == batch.global_samples) return result.loss_sum;
+  return result.loss_sum * static_cast<double>(batch.global_samples) /
+         static_cast<double>(batch.global_terms);
 }
 
 Placement PlacementOf(const RunConfig& config) {
@@ -66,6 +92,7 @@ std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const ArenaLayou
   setup.driver.epochs = static_cast<double>(config.epochs);
   setup.driver.epoch_samples = rule.epoch_samples;
   setup.driver.samples_applied = start.position.samples_applied;
+  setup.driver.updates = start.position.updates;
   setup.driver.placement = setup.actors.placement;
   setup.driver.rank = transport.rank();
   setup.rule = rule;

@@ -14,11 +14,18 @@
 
 namespace dtrain {
 
-// The net's step with every gradient announced (no earlier than `pacer` allows, where there is
-// one), and the weights let go, so that the update may happen in place.  Exchange::Begin and End
-// are the caller's.
+// What the net is given of a batch.
+NetInput InputOf(const Batch& batch, uint64_t seed);
+
+// The net's step, in `parts` micro-batches (micro_batches.h), with every gradient announced (no
+// earlier than `pacer` allows, where there is one), and the weights let go, so that the update may
+// happen in place.  Exchange::Begin and End are the caller's.
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
-                           float* state, uint64_t seed, Pacer* pacer = nullptr);
+                           float* state, uint64_t seed, Pacer* pacer = nullptr, int64_t parts = 1);
+
+// The loss of a share as protocols are told it: they add up losses and samples, and the quotient
+// shall be the mean over the terms (Batch) of the global batch.
+double LossBySamples(const StepResult& result, const Batch& batch);
 
 // Which ranks are workers and servers.
 Placement PlacementOf(const RunConfig& config);

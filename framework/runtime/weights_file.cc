@@ -42,18 +42,22 @@ CheckpointInfo InfoOf(const std::map<std::string, std::string>& metadata) {
   CheckpointInfo info;
   info.model = TextIn(metadata, "model");
   info.source_revision = TextIn(metadata, "source_revision");
+  info.text = TextIn(metadata, "text");
   info.position = {NumberIn(metadata, "epoch"), NumberIn(metadata, "step"),
                    NumberIn(metadata, "samples_applied")};
   return info;
 }
 
 std::map<std::string, std::string> MetadataOf(const CheckpointInfo& info) {
-  return {{"format", "pt"},  // what other readers of the format look for
-          {"model", info.model},
-          {"source_revision", info.source_revision},
-          {"epoch", std::to_string(info.position.epoch)},
-          {"step", std::to_string(info.position.step)},
-          {"samples_applied", std::to_string(info.position.samples_applied)}};
+  std::map<std::string, std::string> metadata = {
+      {"format", "pt"},  // what other readers of the format look for
+      {"model", info.model},
+      {"source_revision", info.source_revision},
+      {"epoch", std::to_string(info.position.epoch)},
+      {"step", std::to_string(info.position.step)},
+      {"samples_applied", std::to_string(info.position.samples_applied)}};
+  if (!info.text.empty()) metadata["text"] = info.text;
+  return metadata;
 }
 
 std::vector<float> ReadArena(const SafetensorsReader& in, const ArenaLayout& layout) {

@@ -6,7 +6,7 @@
 // a safetensors file batch-norm statistics lie beside the parameters, each with PyTorch's count
 // `num_batches_tracked` (our steps), which is ignored when read; where the weights come from stands
 // in
-// __metadata__ (model, epoch, step, samples_applied, source_revision).
+// __metadata__ (model, epoch, step, samples_applied, source_revision; text: vocabularies).
 #pragma once
 
 #include <filesystem>
@@ -31,7 +31,8 @@ struct StoredWeights {
   std::vector<float> state;
 };
 
-// Both throw CheckpointError as the formats' readers do.
+// All throw CheckpointError as the formats' readers do.
+CheckpointInfo ReadStoredInfo(const std::filesystem::path& path);  // without the weights
 StoredWeights ReadStoredWeights(const std::filesystem::path& path);
 // A written HDF5 file holds weights alone: `train --weights` takes it, `--resume` says why it does
 // not.

@@ -20,6 +20,20 @@ DTRAIN_ISA_DECLARE(bool, SgdLoop,
                    (const SgdStep& step, int64_t count, const float* gradient, const float* w_in,
                     float* w_out, float* velocity))
 
+// What a step of Adam multiplies by (adam.cc has the formulas).
+struct AdamStep {
+  float gradient_scale, weight_decay, keep_weights, beta1, beta2, take1, take2;
+  float step_size;   // lr / (1 - beta1^t)
+  float root_scale;  // 1 / sqrt(1 - beta2^t)
+  float epsilon;
+};
+
+// One step of Adam; m and v are its running means.  w_out may be w_in.  False when a w_out is NaN
+// or infinite.
+DTRAIN_ISA_DECLARE(bool, AdamLoop,
+                   (const AdamStep& step, int64_t count, const float* gradient, const float* w_in,
+                    float* w_out, float* m, float* v))
+
 // Sum of x[i]^2 in double: sixteen interleaved partial sums, then these added pairwise.
 DTRAIN_ISA_DECLARE(double, SumOfSquaresLoop, (const float* x, int64_t count))
 

@@ -5,6 +5,10 @@ namespace {
 
 constexpr uint32_t kExponent = 0x7f800000;  // all ones: infinity or NaN
 
+inline uint32_t IsBad(float x) {
+  return (__builtin_bit_cast(uint32_t, x) & kExponent) == kExponent ? 1u : 0u;
+}
+
 template <bool kMomentum, bool kNesterov>
 bool Sgd(const SgdStep& step, int64_t count, const float* gradient, const float* w_in, float* w_out,
          float* velocity) {
@@ -21,7 +25,7 @@ bool Sgd(const SgdStep& step, int64_t count, const float* gradient, const float*
     }
     const float next = w - lr * direction;
     w_out[i] = next;
-    bad |= (__builtin_bit_cast(uint32_t, next) & kExponent) == kExponent ? 1u : 0u;
+    bad |= IsBad(next);
   }
   return bad == 0;
 }
@@ -33,6 +37,26 @@ bool SgdLoop(const SgdStep& step, int64_t count, const float* gradient, const fl
   if (velocity == nullptr) return Sgd<false, false>(step, count, gradient, w_in, w_out, velocity);
   if (step.nesterov) return Sgd<true, true>(step, count, gradient, w_in, w_out, velocity);
   return Sgd<true, false>(step, count, gradient, w_in, w_out, velocity);
+}
+
+bool AdamLoop(const AdamStep& step, int64_t count, const float* gradient, const float* w_in,
+              float* w_out, float* m, float* v) {
+  const AdamStep s = step;
+  uint32_t bad = 0;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) {
+    const float w = w_in[i];
+    const float g = s.gradient_scale * gradient[i] + s.weight_decay * w;
+    const float mean = s.beta1 * m[i] + s.take1 * g;
+    const float square = s.beta2 * v[i] + s.take2 * g * g;
+    m[i] = mean;
+    v[i] = square;
+    const float root = __builtin_sqrtf(square) * s.root_scale + s.epsilon;
+    const float next = s.keep_weights * w - s.step_size * (mean / root);
+    w_out[i] = next;
+    bad |= IsBad(next);
+  }
+  return bad == 0;
 }
 
 double SumOfSquaresLoop(const float* x, int64_t count) {

@@ -5,10 +5,9 @@
 //   w = w - lr * (nesterov ? d + momentum * v : v)
 //
 // Caffe multiplies lr into v instead; the two differ only when lr changes.
-#include <algorithm>
-
 #include "framework/core/check.h"
 #include "framework/solver/loops.h"
+#include "framework/solver/pieces.h"
 #include "framework/solver/solver.h"
 
 namespace dtrain {
@@ -34,18 +33,10 @@ class Sgd : public Solver {
 
   bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
     DT_CHECK(args.state.size() == StateNames().size()) << args.state.size() << " state vectors";
-    const auto& entries = layout.entries;
-    auto entry = std::partition_point(entries.begin(), entries.end(), [&](const ArenaEntry& e) {
-      return e.range.end <= range.begin;
-    });
     bool finite = true;
-    int64_t done = range.begin;
-    for (; done < range.end; ++entry) {
-      DT_CHECK(entry != entries.end()) << "range ends at " << range.end << " of " << layout.size();
-      const Range piece = {done, std::min(range.end, entry->range.end)};
-      finite &= ApplyPiece(piece.size(), piece.begin - range.begin, entry->weight_decay, args);
-      done = piece.end;
-    }
+    ForEachPiece(layout, range, [&](int64_t count, int64_t offset, bool decays) {
+      finite &= ApplyPiece(count, offset, decays, args);
+    });
     return finite;
   }
 

@@ -34,8 +34,9 @@ SolverConfig ReadSolverConfig(config::Reader reader) {
   config.name = static_cast<std::string>(reader.String("name", "sgd")
                                              .OneOf(SolverRegistry::Names())
                                              .Help("the rule that turns gradients into weights"));
-  config.lr = reader.Number("lr", 0.01).Above(0).Help("learning rate");
-  config.solver = SolverRegistry::Get("solver", config.name).read(reader);
+  const SolverEntry& entry = SolverRegistry::Get("solver", config.name);
+  config.lr = reader.Number("lr", entry.default_lr).Above(0).Help("learning rate");
+  config.solver = entry.read(reader);
   config.clip_norm = reader.Number("clip_norm", 0)
                          .Min(0)
                          .Help("longest the whole gradient may be (L2 norm); 0 = any length");

@@ -28,6 +28,7 @@ namespace dtrain {
 // that a server may hold its shard only).
 struct UpdateArgs {
   double lr = 0;
+  int64_t updates = 0;       // that these weights have had before: Adam's bias correction
   float gradient_scale = 1;  // multiplies the gradient first (clip.h)
   const float* gradient = nullptr;
   const float* weights_in = nullptr;
@@ -50,6 +51,7 @@ class Solver {
 struct SolverEntry {
   std::function<std::shared_ptr<const Solver>(config::Reader&)> read;  // reads its own keys
   std::string help;
+  double default_lr = 0.01;
 };
 
 using SolverRegistry = Registry<SolverEntry>;

@@ -28,6 +28,7 @@ void Driver::AddActor(ActorId id, std::unique_ptr<Actor> actor) {
   auto host = std::make_unique<Hosted>(id, std::move(actor), kTailSize, pools_);
   host->port = std::make_unique<Port>(*this, *host);
   host->samples_applied = options_.samples_applied;
+  host->updates = options_.updates;
   if (host->master != kNoVector && !options_.ghost) {
     const int64_t size = host->vectors.RangeOf(host->master).size();
     for (size_t i = 0; i < options_.solver.solver->StateNames().size(); ++i) {
@@ -258,8 +259,11 @@ std::vector<Driver::Master> Driver::Masters() {
   std::vector<Master> masters;
   for (const auto& host : hosted_) {
     if (host->master == kNoVector) continue;
-    Master master{
-        host->id, host->vectors.RangeOf(host->master), host->vectors.Get(host->master).blob, {}};
+    Master master{host->id,
+                  host->vectors.RangeOf(host->master),
+                  host->vectors.Get(host->master).blob,
+                  host->updates,
+                  {}};
     for (const Buffer& buffer : host->solver_memory) master.solver_state.push_back(buffer.f32());
     masters.push_back(std::move(master));
   }
@@ -305,6 +309,7 @@ void Driver::Visit(StateVisitor& visitor) {
     host->actor->Visit(visitor);
     host->vectors.Visit(visitor);
     visitor.Int("samples_applied", host->samples_applied);
+    visitor.Int("updates", host->updates);
     for (const Buffer& buffer : host->solver_memory) {
       visitor.Floats("solver", {buffer.f32(), buffer.bytes() / sizeof(float)});
     }

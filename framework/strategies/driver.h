@@ -35,6 +35,7 @@ struct DriverOptions {
   double epochs = 1;  // of the whole run, for the schedule
   int64_t epoch_samples = 1;
   int64_t samples_applied = 0;  // at the start: > 0 after a resume
+  int64_t updates = 0;          // that the weights have had then
   Placement placement;
   Rank rank = 0;
   bool ghost = false;  // sizes only: no arithmetic
@@ -114,6 +115,7 @@ class Driver {
     ActorId actor;
     Range range;
     Blob weights;
+    int64_t updates;                   // solver steps since the run began
     std::vector<float*> solver_state;  // in the solver's StateNames() order, of `range`
   };
   std::vector<Master> Masters();

@@ -137,7 +137,14 @@ void Driver::BeginUpdate(Operation& operation) {
 }
 
 void Driver::EndUpdate(Operation& operation) {
-  operation.host->samples_applied += operation.update.samples;
+  if (operation.kind != Operation::Kind::kApply) return;
+  Hosted& host = *operation.host;
+  host.samples_applied += operation.update.samples;
+  const Range& part = operation.update.range;
+  host.updated_elements += part.empty() ? operation.source.range.size() : part.size();
+  if (host.updated_elements < host.vectors.RangeOf(host.master).size()) return;
+  host.updated_elements = 0;
+  ++host.updates;
 }
 
 void Driver::AddSlice(Operation& operation, Range slice) {
@@ -168,6 +175,7 @@ void Driver::ApplySlice(Operation& operation, Range slice) {
   }
   UpdateArgs args;
   args.lr = operation.lr;
+  args.updates = host.updates;
   args.gradient_scale = operation.gradient_scale;
   args.gradient = operation.source.At(slice.begin);
   args.weights_in = memory.old_values;

@@ -51,6 +51,8 @@ struct Driver::Hosted {
   VectorId master, gradient, weights;
   std::vector<Buffer> solver_memory;  // a master's, in StateNames() order, of its range
   int64_t samples_applied = 0;
+  int64_t updates = 0;           // of the master, complete ones
+  int64_t updated_elements = 0;  // of the one being made: it may come in buckets
   std::unique_ptr<Port> port;
 
   ~Hosted();

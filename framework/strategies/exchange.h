@@ -47,6 +47,10 @@ class Exchange {
   virtual Turn Begin(int64_t samples) = 0;
   virtual float* gradients() = 0;  // one arena, in layout order
   virtual void Ready(Range range) = 0;
+  // Between Begin and End of a synchronous strategy: values[i] becomes the sum of every worker's,
+  // in rank order.  Blocks until all workers have called it, each with as many values.  For a few
+  // thousand numbers (batch statistics), not for gradients.
+  virtual void SumOverWorkers(std::span<double> values) = 0;
   virtual StepOutcome End(const StepReport& report) = 0;
 
   // --- at rest.  All ranks do the same, in the same order.
@@ -58,6 +62,7 @@ class Exchange {
   // What Collect brought: valid until Leave.
   virtual Blob weights() = 0;
   virtual std::span<float* const> solver_state() = 0;
+  virtual int64_t updates() = 0;  // that the weights have had; with the solver, on rank 0
   virtual void Leave() = 0;
 
   virtual Rest::Told told() const = 0;  // asynchronous, rank 0: what all workers did of late

@@ -14,11 +14,13 @@ class InlineExchange : public Exchange {
   Turn Begin(int64_t samples) override;
   float* gradients() override { return parts_.driver->gradients(); }
   void Ready(Range range) override;
+  void SumOverWorkers(std::span<double>) override {}  // of one worker
   StepOutcome End(const StepReport& report) override;
   void AtRest(const std::function<void(Transport&)>& work) override { work(transport_); }
   void Collect(bool with_solver) override { parts_.model->Collect(transport_, with_solver); }
   Blob weights() override { return parts_.model->weights(); }
   std::span<float* const> solver_state() override { return parts_.model->solver_state(); }
+  int64_t updates() override { return parts_.model->updates(); }
   void Leave() override;
   Rest::Told told() const override { return parts_.rest->told(); }
   ExchangeStats stats() const override { return {{}, 0, parts_.driver->Report()}; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
 #include "framework/core/check.h"
 
 namespace dtrain {
@@ -23,6 +24,7 @@ void ModelAtRest::Collect(Transport& transport, bool with_solver) {
     DT_CHECK(masters.size() == 1 && masters[0].range == (Range{0, size_}));
     weights_ = masters[0].weights;
     solver_ = masters[0].solver_state;
+    updates_ = masters[0].updates;
     return;
   }
   weights_ = pools_.New(size_);
@@ -34,6 +36,17 @@ void ModelAtRest::Collect(Transport& transport, bool with_solver) {
   }
   for (int server = 0; server < placement_.servers; ++server) {
     CollectShard(transport, server, with_solver);
+  }
+  if (with_solver) CollectUpdates(transport);
+}
+
+void ModelAtRest::CollectUpdates(Transport& transport) {
+  ByteWriter mine;
+  for (const Driver::Master& master : driver_.Masters()) mine.Value(master.updates);
+  for (const std::string& bytes : Gather(transport, mine.Take())) {
+    for (ByteReader reader(bytes); !reader.AtEnd();) {
+      updates_ = std::max(updates_, reader.Value<int64_t>());
+    }
   }
 }
 

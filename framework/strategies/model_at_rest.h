@@ -24,9 +24,13 @@ class ModelAtRest {
 
   const Blob& weights() const { return weights_; }
   std::span<float* const> solver_state() const { return solver_; }
+  // Solver steps that the weights have had; on rank 0 after Collect with the solver.  At rest all
+  // shards have had as many.
+  int64_t updates() const { return updates_; }
 
  private:
   void CollectShard(Transport& transport, int server, bool with_solver);
+  void CollectUpdates(Transport& transport);
 
   Driver& driver_;
   const Placement placement_;
@@ -35,6 +39,7 @@ class ModelAtRest {
   Blob weights_;
   std::vector<Blob> solver_memory_;
   std::vector<float*> solver_;
+  int64_t updates_ = 0;
 };
 
 }  // namespace dtrain

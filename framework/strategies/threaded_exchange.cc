@@ -3,11 +3,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 
@@ -35,6 +37,31 @@ struct State {
     field(computing), field(text);
   }
 };
+
+// One worker's values of a sum over the workers, to worker 0; and the sum, back.
+struct PartOfSum {
+  static constexpr int kKind = 203;
+  std::vector<int64_t> values;  // the bits of doubles
+  template <class F>
+  void Fields(F&& field) {
+    field(values);
+  }
+};
+
+struct SumOfAll {
+  static constexpr int kKind = 204;
+  std::vector<int64_t> values;
+  template <class F>
+  void Fields(F&& field) {
+    field(values);
+  }
+};
+
+std::vector<int64_t> BitsOf(std::span<const double> values) {
+  std::vector<int64_t> bits;
+  for (const double value : values) bits.push_back(std::bit_cast<int64_t>(value));
+  return bits;
+}
 
 }  // namespace
 
@@ -107,6 +134,17 @@ void ThreadedExchange::Ready(Range range) {
   if (range.end != whole_.end) for_thread_.notify_one();
 }
 
+void ThreadedExchange::SumOverWorkers(std::span<double> values) {
+  if (placement_.workers == 1) return;
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.sum = values;
+    summing_ = true;
+    for_thread_.notify_one();
+  }
+  WaitFor([this] { return !summing_; });
+}
+
 StepOutcome ThreadedExchange::End(const StepReport& report) {
   const Nanos start = WallNow();
   {
@@ -166,7 +204,7 @@ void ThreadedExchange::Run() {
     if (moved) {
       Publish();
       backoff.Reset();
-    } else if (parts_->driver->Busy() || Listens()) {
+    } else if (parts_->driver->Busy() || Listens() || !summed_.empty()) {
       Wait(backoff.NextSleep(WallNow()));
     } else {
       Wait(kIdleLook);
@@ -222,7 +260,7 @@ bool ThreadedExchange::AnyPosted() const {
   const size_t held = posted_.last ? 0 : 1;
   const bool ranges = !posted_.ready.empty() &&
                       (posted_.ready.size() > held || posted_.ready.back().end != whole_.end);
-  return posted_.begin || posted_.quit || posted_.work != nullptr || ranges;
+  return posted_.begin || posted_.quit || posted_.work != nullptr || !posted_.sum.empty() || ranges;
 }
 
 bool ThreadedExchange::TakeEvents() {
@@ -232,6 +270,7 @@ bool ThreadedExchange::TakeEvents() {
     std::swap(taken_, posted_);
     posted_.begin = posted_.quit = posted_.last = false;
     posted_.work = nullptr;
+    posted_.sum = {};
     posted_.ready.clear();
     if (!taken_.last && !taken_.ready.empty() && taken_.ready.back().end == whole_.end) {
       posted_.ready.push_back(taken_.ready.back());
@@ -259,6 +298,7 @@ void ThreadedExchange::Handle(const Events& events) {
       driver.Ready(range);
     }
   }
+  if (!events.sum.empty()) BeginSum(events.sum);
   if (events.work == nullptr) return;
   (*events.work)(transport_);
   const std::lock_guard lock(mutex_);
@@ -297,6 +337,47 @@ void ThreadedExchange::FinishSends() {
   }
 }
 
+// ------------------------------------------------------------------ sums over the workers
+
+// Worker 0 adds, in rank order, and tells the others.
+void ThreadedExchange::BeginSum(std::span<double> values) {
+  summed_ = values;
+  const std::vector<int64_t> mine = BitsOf(values);
+  if (transport_.rank() == 0) return TakePart(0, mine);
+  parts_->driver->SendService(0, Pack(PartOfSum{mine}));
+}
+
+// A worker's next part comes when it has the sum of this one.
+void ThreadedExchange::TakePart(Rank from, std::span<const int64_t> part) {
+  DT_CHECK(!parts_of_sum_.contains(from)) << "rank " << from << " takes part in a sum twice";
+  parts_of_sum_[from].assign(part.begin(), part.end());
+  if (static_cast<int>(parts_of_sum_.size()) < placement_.workers) return;
+  std::vector<double> sum(part.size());
+  for (const auto& [rank, values] : parts_of_sum_) {
+    DT_CHECK(values.size() == sum.size())
+        << "rank " << rank << " sums " << values.size() << " values, others " << sum.size();
+    for (size_t i = 0; i < sum.size(); ++i) {
+      const double value = std::bit_cast<double>(values[i]);
+      sum[i] = rank == 0 ? value : sum[i] + value;
+    }
+  }
+  parts_of_sum_.clear();
+  const std::vector<int64_t> bits = BitsOf(sum);
+  for (int worker = 1; worker < placement_.workers; ++worker) {
+    parts_->driver->SendService(worker, Pack(SumOfAll{bits}));
+  }
+  EndSum(bits);
+}
+
+void ThreadedExchange::EndSum(std::span<const int64_t> sum) {
+  DT_CHECK(sum.size() == summed_.size()) << sum.size() << " sums for " << summed_.size();
+  for (size_t i = 0; i < sum.size(); ++i) summed_[i] = std::bit_cast<double>(sum[i]);
+  summed_ = {};
+  const std::lock_guard lock(mutex_);
+  summing_ = false;
+  for_trainer_.notify_one();
+}
+
 // ------------------------------------------------------------------ stalls
 
 void ThreadedExchange::OnService(const Letter& letter) {
@@ -308,6 +389,10 @@ void ThreadedExchange::OnService(const Letter& letter) {
     const auto state = Unpack<State>(letter.message);
     states_[letter.from_rank] = std::string(state.text.begin(), state.text.end());
     if (state.computing != 0) states_[letter.from_rank] += kComputing;
+  } else if (letter.message.kind == PartOfSum::kKind) {
+    TakePart(letter.from_rank, letter.message.words);
+  } else if (letter.message.kind == SumOfAll::kKind) {
+    EndSum(letter.message.words);
   } else {
     parts_->rest->OnMessage(letter.message);
   }
@@ -317,13 +402,13 @@ Nanos ThreadedExchange::StallLimit() const {
   return stall_ > 0 ? stall_ : std::max<Nanos>(FromSeconds(30), 20 * longest_step_);
 }
 
-bool ThreadedExchange::Computing() const { return step_running_ && !step_closing_; }
+bool ThreadedExchange::Computing() const { return step_running_ && !step_closing_ && summed_.empty(); }
 
 // This rank needs something from others: an admission, a sum, an answer, the others' rest.
 bool ThreadedExchange::Expects() const {
   if (parts_->rest->reached()) return false;
   const bool waits_for_rest = parts_->driver->withheld() && !Computing();
-  return parts_->driver->Busy() || step_closing_ || (step_open_ && !step_running_) ||
+  return parts_->driver->Busy() || !summed_.empty() || step_closing_ || (step_open_ && !step_running_) ||
          waits_for_rest;
 }
 

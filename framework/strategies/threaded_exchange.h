@@ -35,11 +35,13 @@ class ThreadedExchange : public Exchange {
   Turn Begin(int64_t samples) override;
   float* gradients() override { return gradients_; }
   void Ready(Range range) override;
+  void SumOverWorkers(std::span<double> values) override;
   StepOutcome End(const StepReport& report) override;
   void AtRest(const std::function<void(Transport&)>& work) override;
   void Collect(bool with_solver) override;
   Blob weights() override { return parts_->model->weights(); }
   std::span<float* const> solver_state() override { return parts_->model->solver_state(); }
+  int64_t updates() override { return parts_->model->updates(); }
   void Leave() override;
   Rest::Told told() const override;
   ExchangeStats stats() const override;
@@ -55,6 +57,7 @@ class ThreadedExchange : public Exchange {
     int64_t samples = 0;
     StepReport report;
     const std::function<void(Transport&)>* work = nullptr;
+    std::span<double> sum;  // to be summed over the workers
     std::vector<Range> ready;
   };
 
@@ -68,6 +71,10 @@ class ThreadedExchange : public Exchange {
   void Wait(Nanos sleep);
   void Publish();  // tells the trainer what has changed
   void FinishSends();
+
+  void BeginSum(std::span<double> values);
+  void TakePart(Rank from, std::span<const int64_t> part);
+  void EndSum(std::span<const int64_t> sum);
 
   void OnService(const Letter& letter);
   bool Computing() const;
@@ -94,6 +101,7 @@ class ThreadedExchange : public Exchange {
   bool ended_ = false;
   bool reached_ = false;  // rest
   bool working_ = false;  // AtRest's work is not done
+  bool summing_ = false;  // SumOverWorkers is not done
   std::exception_ptr error_;
   Blob weights_;  // of the step that has started; the trainer takes it
   float* gradients_ = nullptr;
@@ -103,6 +111,8 @@ class ThreadedExchange : public Exchange {
 
   // The thread's own.
   Events taken_;
+  std::span<double> summed_;  // the trainer's, until the sum is there
+  std::map<Rank, std::vector<int64_t>> parts_of_sum_;  // rank 0: what has come for it
   int64_t samples_ = 0;        // of the step that is begun
   bool step_open_ = false;     // begun, not ended
   bool step_running_ = false;  // started, not ended

@@ -4,6 +4,10 @@
 
 namespace dtrain {
 
+void Accuracy::Configure(config::Reader& reader) {
+  top_k_ = reader.Int("top_k", 1).Min(1).Help("a sample is right with its label among so many");
+}
+
 std::vector<Shape> Accuracy::InferShapes(std::span<const Shape> inputs) {
   const Shape& x = inputs[0];
   const Shape& label = inputs[1];
@@ -11,11 +15,17 @@ std::vector<Shape> Accuracy::InferShapes(std::span<const Shape> inputs) {
     throw ShapeError("scores of shape " + x.ToString() + " and labels of shape " +
                      label.ToString() + " do not fit; it takes [N, classes] and [N]");
   }
+  if (top_k_ > x[1]) {
+    throw ShapeError("top_k is " + std::to_string(top_k_) + " with " + std::to_string(x[1]) +
+                         " classes; every sample would be right",
+                     "leave this accuracy out, or lower top_k");
+  }
   return {{x[0]}};
 }
 
 namespace {
-DTRAIN_LAYER("accuracy", Accuracy, "1 for each sample whose highest score is its label's");
+DTRAIN_LAYER("accuracy", Accuracy,
+             "1 for each sample whose label has the highest score, or one of the top_k");
 }
 
 }  // namespace dtrain

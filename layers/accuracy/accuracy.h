@@ -1,6 +1,8 @@
-// Accuracy.  y[n] = 1 when the largest of x[n, 0..C) is at label[n], else 0; the first of equal
-// ones counts as the largest, and a sample with a NaN is wrong.
+// Accuracy.  y[n] = 1 when x[n, label[n]] is among the `top_k` (1) largest of x[n, 0..C), else 0;
+// the first of equal ones counts as the larger, and a sample with a NaN is wrong.
 //   x [N, C] class scores;  label [N] int32;  y [N]
+// The layer's name is the metric's: "accuracy", "top5".  InferShapes throws ShapeError for top_k >
+// C.
 #pragma once
 
 #include "framework/nn/layer.h"
@@ -9,10 +11,16 @@ namespace dtrain {
 
 class Accuracy : public Layer {
  public:
+  void Configure(config::Reader& reader) override;
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   LayerRole role() const override { return LayerRole::kMetric; }
   int input_count() const override { return 2; }
   bool InputHasGradient(int) const override { return false; }
+
+  int64_t top_k() const { return top_k_; }
+
+ private:
+  int64_t top_k_ = 1;
 };
 
 }  // namespace dtrain

@@ -1,6 +1,7 @@
 #include "layers/batch_norm/batch_norm.h"
 
 #include "framework/core/error.h"
+#include "framework/nn/worker_sums.h"
 
 namespace dtrain {
 
@@ -10,6 +11,8 @@ void BatchNorm::Configure(config::Reader& reader) {
                   .Min(0)
                   .Max(1)
                   .Help("share of the batch's statistics in the new running ones");
+  sync_ = reader.Bool("sync", false)
+              .Help("train on mean and variance over the samples of all workers");
 }
 
 std::vector<Shape> BatchNorm::InferShapes(std::span<const Shape> inputs) {
@@ -34,6 +37,36 @@ std::vector<StateSpec> BatchNorm::State() const {
 Cost BatchNorm::CostOf(std::span<const Shape> inputs) const {
   const auto elements = static_cast<double>(inputs[0].count());
   return {7 * elements, 10 * elements};
+}
+
+void BatchNorm::CheckEnough(double values) const {
+  if (values > 1) return;
+  throw ShapeError("batch_norm cannot train on a batch of " +
+                       std::to_string(static_cast<int64_t>(values)) +
+                       " values a channel: that has no variance",
+                   "use a larger batch");
+}
+
+void BatchNorm::MoveRunning(const BatchStatistics& batch, float* mean, float* variance) const {
+  const double unbiased = batch.values() / (batch.values() - 1);
+  for (int64_t c = 0; c < channels_; ++c) {
+    mean[c] = static_cast<float>((1 - momentum_) * mean[c] + momentum_ * batch.mean(c));
+    variance[c] = static_cast<float>((1 - momentum_) * variance[c] +
+                                     momentum_ * unbiased * batch.variance(c));
+  }
+}
+
+void BatchNorm::ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> state) const {
+  std::vector<double> all(static_cast<size_t>(2 * channels_ + 1));
+  sums.Sum(all);
+  const BatchStatistics batch = {all.data(), channels_};
+  CheckEnough(batch.values());
+  MoveRunning(batch, state[0], state[1]);
+}
+
+void BatchNorm::BackwardWithoutSamples(WorkerSums& sums) const {
+  std::vector<double> none(static_cast<size_t>(2 * channels_));
+  sums.Sum(none);
 }
 
 namespace {

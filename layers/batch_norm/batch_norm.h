@@ -6,12 +6,29 @@
 //   running = (1 - momentum) running + momentum batch's,  with the unbiased variance, as PyTorch
 // Evaluation takes the running statistics.  They are worker state ("running_mean", "running_var"),
 // no parameters.
+// With `sync: true` training takes mean and variance over the samples of all workers (PyTorch
+// SyncBatchNorm), so that a batch gives the same statistics however it is divided.  All workers must
+// take their steps together.
 // InferShapes throws ShapeError for other ranks.
 #pragma once
+
+#include <algorithm>
 
 #include "framework/nn/layer.h"
 
 namespace dtrain {
+
+// Mean and variance of each channel from sums over all values: {sum of x, sum of x^2} [2, C] | values.
+struct BatchStatistics {
+  const double* sums;
+  int64_t channels;
+
+  double values() const { return sums[2 * channels]; }
+  double mean(int64_t c) const { return sums[c] / values(); }
+  double variance(int64_t c) const {
+    return std::max(0.0, sums[channels + c] / values() - mean(c) * mean(c));
+  }
+};
 
 class BatchNorm : public Layer {
  public:
@@ -20,15 +37,26 @@ class BatchNorm : public Layer {
   std::vector<ParamSpec> Params() const override;
   std::vector<StateSpec> State() const override;
   Cost CostOf(std::span<const Shape> inputs) const override;
+  void SyncWorkers() override { sync_ = true; }
+  bool syncs_workers() const override { return sync_; }
+  void ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> state) const override;
+  void BackwardWithoutSamples(WorkerSums& sums) const override;
 
   int64_t channels() const { return channels_; }  // C, known after InferShapes
   double eps() const { return eps_; }
   double momentum() const { return momentum_; }
+  bool sync() const { return sync_; }
+
+  // Throws ShapeError when a channel has one value (or none) to take a variance of.
+  void CheckEnough(double values) const;
+  // Moves the running statistics towards a batch's.
+  void MoveRunning(const BatchStatistics& batch, float* mean, float* variance) const;
 
  private:
   int64_t channels_ = 0;
   double eps_ = 1e-5;
   double momentum_ = 0.1;
+  bool sync_ = false;
 };
 
 }  // namespace dtrain

@@ -192,6 +192,8 @@ class BatchNormOneDnn : public Kernel {
 
 std::optional<KernelOffer> OfferBatchNormOneDnn(const KernelRequest& request) {
   if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
+  const bool training = request.mode == Mode::kTrain;
+  if (training && static_cast<const BatchNorm&>(*request.layer).sync()) return std::nullopt;
   const bool image = request.inputs[0].rank() == 4;
   const bool plain = !image || request.available[0] == Format::kPlain;
   KernelOffer offer;

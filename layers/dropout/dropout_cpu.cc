@@ -1,10 +1,10 @@
 // Dropout on the CPU, implementation "direct": draws the mask again in backward and keeps nothing.
 #include <cstring>
 
+#include "framework/device/cpu/dropout_loops.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/dropout/dropout.h"
-#include "layers/dropout/dropout_loops.h"
 
 namespace dtrain {
 namespace {

@@ -1,15 +1,27 @@
 #include "layers/softmax_cross_entropy/softmax_cross_entropy.h"
 
+#include <algorithm>
+
 #include "framework/core/error.h"
 
 namespace dtrain {
 
+void SoftmaxCrossEntropy::Configure(config::Reader& reader) {
+  ignore_ = reader.Int("ignore", -1).Min(-1).Help("label that counts nothing (padding); -1: none");
+  label_smoothing_ = reader.Number("label_smoothing", 0)
+                         .Min(0)
+                         .Below(1)
+                         .Help("share of the target that is spread over all classes");
+}
+
 std::vector<Shape> SoftmaxCrossEntropy::InferShapes(std::span<const Shape> inputs) {
   const Shape& x = inputs[0];
   const Shape& label = inputs[1];
-  if (x.rank() != 2 || label.rank() != 1 || label[0] != x[0]) {
+  bool fits = x.rank() >= 2 && label.rank() == x.rank() - 1;
+  for (int axis = 0; fits && axis < label.rank(); ++axis) fits = label[axis] == x[axis];
+  if (!fits) {
     throw ShapeError("logits of shape " + x.ToString() + " and labels of shape " +
-                         label.ToString() + " do not fit; it takes [N, classes] and [N]",
+                         label.ToString() + " do not fit; it takes [N, ..., classes] and [N, ...]",
                      "does a fully connected layer with one output a class come before it?");
   }
   return {{x[0]}};
@@ -17,7 +29,7 @@ std::vector<Shape> SoftmaxCrossEntropy::InferShapes(std::span<const Shape> input
 
 Cost SoftmaxCrossEntropy::CostOf(std::span<const Shape> inputs) const {
   const auto elements = static_cast<double>(inputs[0].count());
-  return {20 * elements, 2 * elements};  // an exponential counts about 16
+  return {20 * elements, 20 * elements};  // an exponential counts about 16
 }
 
 namespace {

@@ -1,9 +1,12 @@
-// Softmax and cross-entropy in one.  loss[n] = log(sum_c exp x[n,c]) - x[n, label[n]]
-// (PyTorch CrossEntropyLoss, Caffe SoftmaxWithLoss.)
-//   x [N, C] logits;  label [N] int32 in [0, C);  loss [N], one for each sample
-// Backward: dx[n,c] = (softmax(x)[n,c] - [c = label[n]]) * loss_scale.  As the last word of a model
-// it takes no gradient from above.
-// A label outside [0, C) throws DataError with the sample's position in the global batch.
+// Softmax and cross-entropy in one (PyTorch CrossEntropyLoss, Caffe SoftmaxWithLoss).
+//   x [N, ..., C] logits;  label [N, ...] int32 in [0, C);  loss [N]
+//   loss[n] = sum over n's terms t of  log(sum_c exp x[t,c]) - sum_c q[t,c] x[t,c]
+// A term is one label.  q is 1 at the label and 0 elsewhere; with `label_smoothing: s` it is
+// 1 - s + s/C there and s/C elsewhere.  Terms whose label is `ignore` count nothing.  Whoever
+// divides by the number of terms of the batch (KernelArgs::loss_scale) gets PyTorch's mean.
+// Backward: dx[t,c] = (softmax(x)[t,c] - q[t,c]) * loss_scale.  As the last word of a model it
+// takes no gradient from above. A label outside [0, C) throws DataError with the sample's position
+// in the global batch.
 #pragma once
 
 #include "framework/nn/layer.h"
@@ -12,11 +15,19 @@ namespace dtrain {
 
 class SoftmaxCrossEntropy : public Layer {
  public:
+  void Configure(config::Reader& reader) override;
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   Cost CostOf(std::span<const Shape> inputs) const override;
   LayerRole role() const override { return LayerRole::kLoss; }
   int input_count() const override { return 2; }
   bool InputHasGradient(int input) const override { return input == 0; }
+
+  double label_smoothing() const { return label_smoothing_; }
+  bool Ignores(int64_t label) const { return ignore_ >= 0 && label == ignore_; }
+
+ private:
+  int64_t ignore_ = -1;  // no label
+  double label_smoothing_ = 0;
 };
 
 }  // namespace dtrain

@@ -5,44 +5,62 @@
 #include <cmath>
 
 #include "framework/nn/layer_case.h"
+#include "layers/softmax_cross_entropy/softmax_cross_entropy.h"
 
 namespace dtrain {
 
 class SoftmaxCrossEntropyReference : public LayerReference {
  public:
-  void Forward(const Layer&, RefArgs& args) const override {
+  void Forward(const Layer& layer, RefArgs& args) const override {
+    const auto& loss = static_cast<const SoftmaxCrossEntropy&>(layer);
+    const int64_t terms = args.inputs[1].shape.CountFrom(1);
     for (int64_t n = 0; n < args.outputs[0].shape[0]; ++n) {
-      args.outputs[0].values[n] = LogSum(args, n) - Logit(args, n, Label(args, n));
+      args.outputs[0].values[n] = 0;
+      for (int64_t t = n * terms; t < (n + 1) * terms; ++t) {
+        if (loss.Ignores(Label(args, t))) continue;
+        args.outputs[0].values[n] += LogSum(args, t);
+        for (int64_t c = 0; c < Classes(args); ++c) {
+          args.outputs[0].values[n] -= Target(loss, args, t, c) * Logit(args, t, c);
+        }
+      }
     }
   }
 
-  void Backward(const Layer&, RefArgs& args) const override {
-    const int64_t classes = args.inputs[0].shape[1];
-    for (int64_t n = 0; n < args.inputs[0].shape[0]; ++n) {
+  void Backward(const Layer& layer, RefArgs& args) const override {
+    const auto& loss = static_cast<const SoftmaxCrossEntropy&>(layer);
+    const int64_t classes = Classes(args);
+    for (int64_t t = 0; t < args.inputs[1].shape.count(); ++t) {
+      if (loss.Ignores(Label(args, t))) continue;
+      const double log_sum = LogSum(args, t);
       for (int64_t c = 0; c < classes; ++c) {
-        const double p = std::exp(Logit(args, n, c) - LogSum(args, n));
-        args.input_gradients[0].values[n * classes + c] =
-            (p - (c == Label(args, n) ? 1 : 0)) * args.loss_scale;
+        const double p = std::exp(Logit(args, t, c) - log_sum);
+        args.input_gradients[0].values[t * classes + c] =
+            (p - Target(loss, args, t, c)) * args.loss_scale;
       }
     }
   }
 
  private:
-  static double Logit(const RefArgs& args, int64_t n, int64_t c) {
-    return args.inputs[0].values[n * args.inputs[0].shape[1] + c];
+  static int64_t Classes(const RefArgs& args) {
+    return args.inputs[0].shape.count() / args.inputs[1].shape.count();
   }
-  static int64_t Label(const RefArgs& args, int64_t n) {
-    return static_cast<int64_t>(args.inputs[1].values[n]);
+  static double Logit(const RefArgs& args, int64_t t, int64_t c) {
+    return args.inputs[0].values[t * Classes(args) + c];
   }
-  static double LogSum(const RefArgs& args, int64_t n) {
-    double largest = Logit(args, n, 0);
-    for (int64_t c = 1; c < args.inputs[0].shape[1]; ++c) {
-      largest = std::max(largest, Logit(args, n, c));
-    }
+  static int64_t Label(const RefArgs& args, int64_t t) {
+    return static_cast<int64_t>(args.inputs[1].values[t]);
+  }
+  // q of the header.
+  static double Target(const SoftmaxCrossEntropy& loss, const RefArgs& args, int64_t t, int64_t c) {
+    const double smoothing = loss.label_smoothing();
+    return (c == Label(args, t) ? 1 - smoothing : 0) +
+           smoothing / static_cast<double>(Classes(args));
+  }
+  static double LogSum(const RefArgs& args, int64_t t) {
+    double largest = Logit(args, t, 0);
+    for (int64_t c = 1; c < Classes(args); ++c) largest = std::max(largest, Logit(args, t, c));
     double sum = 0;
-    for (int64_t c = 0; c < args.inputs[0].shape[1]; ++c) {
-      sum += std::exp(Logit(args, n, c) - largest);
-    }
+    for (int64_t c = 0; c < Classes(args); ++c) sum += std::exp(Logit(args, t, c) - largest);
     return largest + std::log(sum);
   }
 };

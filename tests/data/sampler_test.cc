@@ -106,6 +106,66 @@ TEST(Sampler, AShareOfTheTailMayBeEmpty) {
   EXPECT_TRUE(sampler.ShareOf(1, 3, 4).share.empty());
 }
 
+std::vector<int64_t> SomeLengths(int64_t size) {
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < size; ++i) lengths.push_back(3 + i * i % 29);
+  return lengths;
+}
+
+TEST(Sampler, BatchesHoldSamplesOfLikeLength) {
+  const int64_t size = 2010, batch = 16;
+  const std::vector<int64_t> lengths = SomeLengths(size);
+  const Sampler sampler(7, size, batch, lengths), plain(7, size, batch);
+  // What is computed when every batch is padded to its longest sample.
+  const auto padded = [&](const std::vector<int64_t>& order) {
+    int64_t sum = 0;
+    for (int64_t begin = 0; begin < size; begin += batch) {
+      const int64_t end = std::min(begin + batch, size);
+      int64_t longest = 0;
+      for (int64_t p = begin; p < end; ++p) longest = std::max(longest, lengths[order[p]]);
+      sum += longest * (end - begin);
+    }
+    return static_cast<double>(sum) /
+           static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), int64_t{0}));
+  };
+  for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_LT(padded(Order(sampler, epoch)), 1.05);
+    EXPECT_GT(padded(Order(plain, epoch)), 1.5);
+  }
+}
+
+TEST(Sampler, AnOrderByLengthIsAPermutationOfItsOwnInEveryEpoch) {
+  for (const int64_t size : {1, 15, 16, 17, 900, 2010}) {
+    const Sampler sampler(7, size, 16, SomeLengths(size));
+    std::set<std::vector<int64_t>> orders;
+    for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+      std::vector<int64_t> order = Order(sampler, epoch);
+      EXPECT_EQ(order, Order(Sampler(7, size, 16, SomeLengths(size)), epoch));
+      orders.insert(order);
+      std::sort(order.begin(), order.end());
+      for (int64_t i = 0; i < size; ++i) ASSERT_EQ(order[i], i);
+    }
+    if (size >= 64) {
+      EXPECT_EQ(orders.size(), 3u);
+    }
+  }
+}
+
+// No batch is tied to its place in the epoch: long ones come early and late.
+TEST(Sampler, BatchesAreShuffled) {
+  const int64_t size = 16 * 40;
+  const std::vector<int64_t> lengths = SomeLengths(size);
+  const Sampler sampler(7, size, 16, lengths);
+  std::set<int64_t> places;
+  for (uint64_t epoch = 0; epoch < 30; ++epoch) {
+    const std::vector<int64_t> order = Order(sampler, epoch);
+    const auto longest = std::max_element(
+        order.begin(), order.end(), [&](int64_t a, int64_t b) { return lengths[a] < lengths[b]; });
+    places.insert((longest - order.begin()) / 16);
+  }
+  EXPECT_GT(places.size(), 12u);
+}
+
 TEST(Sampler, EvaluationBlocksAreFixed) {
   EXPECT_THAT(EvaluationBlocks(10, 4), ElementsAre(Range{0, 4}, Range{4, 8}, Range{8, 10}));
   EXPECT_THAT(EvaluationBlocks(8, 4), ElementsAre(Range{0, 4}, Range{4, 8}));

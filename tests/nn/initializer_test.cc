@@ -69,6 +69,10 @@ TEST(Initializer, KaimingIsNormalOverTheFanIn) {
   EXPECT_GT(m.largest, 3 * std::sqrt(2.0 / kFanIn));
 }
 
+TEST(Initializer, KaimingByFanOut) {
+  ExpectMoments(MomentsOf(Draw({"kaiming", 0, true})), std::sqrt(2.0 / kFanOut));
+}
+
 TEST(Initializer, RepeatsExactlyAndDiffersByEveryKey) {
   const InitSpec init = {"kaiming", 0};
   EXPECT_EQ(Draw(init, 1, 2, 0), Draw(init, 1, 2, 0));
@@ -87,6 +91,8 @@ InitSpec Read(const std::string& yaml) {
 TEST(Initializer, IsReadByNameOrAsASection) {
   EXPECT_EQ(Read("{}").name, "xavier");
   EXPECT_EQ(Read("kaiming").name, "kaiming");
+  EXPECT_FALSE(Read("kaiming").fan_out);
+  EXPECT_TRUE(Read("{name: kaiming, mode: fan_out}").fan_out);
   const InitSpec gaussian = Read("{name: gaussian, value: 0.01}");
   EXPECT_EQ(gaussian.name, "gaussian");
   EXPECT_EQ(gaussian.value, 0.01f);

@@ -76,7 +76,7 @@ class Runner {
     kernel_ = variant.entry->make(Request(), variant.offer);
     needs_ = kernel_->Needs();
     for (size_t i = 0; i < args.inputs.size(); ++i) {
-      const bool labels = !setup.HasGradient(i) && args.inputs[i].shape.rank() == 1;
+      const bool labels = setup.ClassesOf(i) > 0;
       inputs_.push_back(
           Fill(args.inputs[i], variant.offer.inputs[i], options.first_row, rows_, labels));
     }

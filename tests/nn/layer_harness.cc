@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "framework/core/random.h"
+#include "framework/nn/tokens.h"
 
 namespace dtrain {
 namespace {
@@ -44,17 +45,42 @@ RefTensor Labels(const Shape& shape, int64_t classes, uint64_t stream) {
   return tensor;
 }
 
+// Sentences of all lengths from 1 to T, in a row of their own each; pads behind them only.
+RefTensor Sentences(const Shape& shape, int64_t classes, int64_t pad, uint64_t stream) {
+  RefTensor tensor = Labels(shape, classes, stream);
+  const int64_t steps = shape[1];
+  for (int64_t n = 0; n < shape[0]; ++n) {
+    const int64_t length = steps - n % steps;
+    for (int64_t t = 0; t < steps; ++t) {
+      double& token = tensor.values[n * steps + t];
+      if (static_cast<int64_t>(token) == pad) token = static_cast<double>((pad + 1) % classes);
+      if (t >= length) token = static_cast<double>(pad);
+    }
+  }
+  return tensor;
+}
+
+// By input; the last one's are label_classes where the case says nothing else.
+std::vector<int64_t> ClassesOf(const LayerCase& layer_case) {
+  std::vector<int64_t> classes = layer_case.input_classes;
+  classes.resize(layer_case.inputs.size());
+  if (layer_case.input_classes.empty()) classes.back() = layer_case.label_classes;
+  return classes;
+}
+
 }  // namespace
 
 CaseSetup::CaseSetup(const std::string& type, const LayerCase& layer_case, int64_t batch)
     : layer_(LayerRegistry::Get("layer", type).make()),
       reference_(LayerCaseRegistry::Get("layer with cases", type).reference()),
       inputs_(layer_case.inputs),
-      label_classes_(layer_case.label_classes) {
+      classes_(dtrain::ClassesOf(layer_case)) {
   config::Document document = config::Document::FromText(layer_case.yaml, layer_case.name);
   config::Reader root = document.root();
   layer_->Configure(root);
+  pad_ = root.Int("pad", kPadToken);
   document.Finish();
+  layer_->SetInputClasses(classes_);
   for (Shape& shape : inputs_) {
     if (batch > 0) shape = shape.WithBatch(batch);
   }
@@ -71,8 +97,11 @@ RefArgs CaseSetup::Forward(Mode mode) const {
   args.loss_scale = 0.125;
   uint64_t stream = 0;
   for (const Shape& shape : inputs_) {
-    const bool labels = label_classes_ > 0 && stream + 1 == inputs_.size();
-    args.inputs.push_back(labels ? Labels(shape, label_classes_, stream) : Distinct(shape, stream));
+    const int64_t classes = classes_[stream];
+    const bool sentences = classes > 0 && shape.rank() == 2;
+    args.inputs.push_back(sentences     ? Sentences(shape, classes, pad_, stream)
+                          : classes > 0 ? Labels(shape, classes, stream)
+                                        : Distinct(shape, stream));
     ++stream;
   }
   for (const ParamSpec& spec : layer_->Params()) {

@@ -21,6 +21,8 @@ class CaseSetup {
   const LayerReference& reference() const { return *reference_; }
   const std::vector<Shape>& input_shapes() const { return inputs_; }
   const std::vector<Shape>& output_shapes() const { return outputs_; }
+  // 0: the input holds numbers; else int32 below this.
+  int64_t ClassesOf(size_t input) const { return classes_[input]; }
   bool HasGradient(size_t input) const { return layer_->InputHasGradient(static_cast<int>(input)); }
 
   // Random inputs, parameters and output gradients (all exact in fp32), outputs computed, gradients
@@ -35,7 +37,8 @@ class CaseSetup {
   std::unique_ptr<LayerReference> reference_;
   std::vector<Shape> inputs_;
   std::vector<Shape> outputs_;
-  int64_t label_classes_;
+  std::vector<int64_t> classes_;  // by input
+  int64_t pad_;
 };
 
 // One implementation, one set of formats, one device.

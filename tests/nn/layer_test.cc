@@ -24,9 +24,10 @@ std::unique_ptr<Layer> Make(const std::string& type, const std::string& yaml = "
   return layer;
 }
 
-std::string ShapeErrorOf(const std::string& type, const std::vector<Shape>& inputs) {
+std::string ShapeErrorOf(const std::string& type, const std::vector<Shape>& inputs,
+                         const std::string& yaml = "{}") {
   try {
-    Make(type)->InferShapes(inputs);
+    Make(type, yaml)->InferShapes(inputs);
   } catch (const ShapeError& error) {
     return error.what();
   }
@@ -35,8 +36,9 @@ std::string ShapeErrorOf(const std::string& type, const std::vector<Shape>& inpu
 
 // Scores and labels through a kernel that has a result per sample.
 std::vector<float> ForwardScores(const std::string& type, std::vector<float> scores,
-                                 std::vector<int32_t> labels) {
-  const auto layer = Make(type);
+                                 std::vector<int32_t> labels,
+                                 const std::string& yaml = "{}") {
+  const auto layer = Make(type, yaml);
   const auto batch = static_cast<int64_t>(labels.size());
   KernelRequest request;
   request.layer = layer.get();
@@ -64,10 +66,29 @@ TEST(Accuracy, FirstOfEqualScoresWinsAndNanLoses) {
               ElementsAre(1, 1, 0, 0, 0));
 }
 
+TEST(Accuracy, TopFiveOfFewerClassesIsAMistake) {
+  EXPECT_THAT(ShapeErrorOf("accuracy", {{4, 3}, {4}}, "{top_k: 5}"),
+              HasSubstr("top_k is 5 with 3 classes"));
+}
+
 TEST(SoftmaxCrossEntropy, HugeLogitsDoNotOverflow) {
   const std::vector<float> loss =
       ForwardScores("softmax_cross_entropy", {1e30f, -1e30f, 500, 400}, {0, 1});
   EXPECT_THAT(loss, ElementsAre(0, 100));
+}
+
+// torch.nn.functional.cross_entropy(reduction='none') in double.
+TEST(SoftmaxCrossEntropy, SmoothingAndIgnoredLabelsFollowPyTorch) {
+  const std::vector<float> loss =
+      ForwardScores("softmax_cross_entropy",
+                    {0.5f, -1.25f, 2.0f, 0.1f, 1.0f, 0.0f, -3.0f, 0.7f, 0.2f, 0.3f, 0.4f, 0.5f},
+                    {2, 1, 0}, "{label_smoothing: 0.1, ignore: 1}");
+  EXPECT_THAT(loss, testing::Pointwise(testing::FloatNear(1e-6f),
+                                       {0.5108838308752772, 0.0, 1.527535529455163}));
+}
+
+TEST(SoftmaxCrossEntropy, AnIgnoredLabelNeedNotBeAClass) {
+  EXPECT_EQ(ForwardScores("softmax_cross_entropy", {0, 0, 0, 0}, {99, 1}, "{ignore: 99}")[0], 0);
 }
 
 TEST(SoftmaxCrossEntropy, NanAndInfinityReachTheLoss) {

@@ -8,6 +8,7 @@
 #include <bit>
 #include <limits>
 
+#include "framework/data/sentence_pairs.h"
 #include "tests/runtime/checkpoint_sample.h"
 
 namespace dtrain {
@@ -70,6 +71,24 @@ TEST(Checkpoint, ModelsWithoutStateNeedNone) {
   view.state = nullptr;
   WriteCheckpoint(path, view);
   EXPECT_TRUE(ReadCheckpoint(path, sample.layout).state.empty());
+}
+
+TEST(Checkpoint, VocabulariesStayWithTheWeights) {
+  TextFacts facts;
+  facts.source = Vocabulary::Of({{"a", "b"}}, 1);
+  CheckpointSample sample;
+  sample.info.text = facts.ToText();
+  const fs::path path = FreshFolder() / "c.h5";
+  WriteCheckpoint(path, sample.View());
+  EXPECT_EQ(ReadCheckpointInfo(path), sample.info);
+  EXPECT_EQ(ReadError(path, sample.layout), "no error");
+  sample.layout.text = facts.ToText();
+  EXPECT_EQ(ReadError(path, sample.layout), "no error");
+  facts.source = Vocabulary::Of({{"a", "c", "d"}}, 1);
+  sample.layout.text = facts.ToText();
+  EXPECT_THAT(ReadError(path, sample.layout),
+              testing::MatchesRegex("checkpoint .*c.h5 has other vocabularies than the data set: 6 "
+                                    "and 4 words, .* there, 7 and 4 words, .* here"));
 }
 
 TEST(Checkpoint, OfAnotherModelNamesTheFirstDifference) {

@@ -25,7 +25,7 @@ TEST(Evaluator, TheSameDigitsForAnyNumberOfRanks) {
     LocalWorld::Run(ranks, [&](Transport& transport) {
       Net net(graph, {DeviceKind::kCpu, 1 + ranks % 2, CpuIsa()});
       const Evaluation evaluation = JoinEvaluations(
-          transport, EvaluateBlocks(net, *dataset, Split::kTest, weights.data(), nullptr,
+          transport, *dataset, EvaluateBlocks(net, *dataset, Split::kTest, weights.data(), nullptr,
                                     transport.rank(), ranks));
       if (transport.rank() == ranks - 1) found.push_back(evaluation);
     });

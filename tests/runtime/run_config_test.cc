@@ -175,6 +175,21 @@ TEST(RunConfig, EveryWorkerNeedsASample) {
   EXPECT_EQ(ErrorOf(kSmall, {"cluster.workers=64"}), "no error");
 }
 
+TEST(RunConfig, EveryPartOfAShareNeedsASample) {
+  EXPECT_EQ(Read(kSmall, {"batch=64", "cluster.workers=4", "accumulate=16"}).accumulate, 16);
+  EXPECT_THAT(ErrorOf(kSmall, {"batch=64", "cluster.workers=4", "accumulate=17"}),
+              HasSubstr("accumulate 17 cuts a worker's share of 16 samples into parts without a "
+                        "sample (batch 64, workers 4)"));
+}
+
+TEST(RunConfig, SyncBatchNormNeedsAStrategyInWhichAllStepTogether) {
+  EXPECT_FALSE(Read(kSmall).sync_batch_norm);
+  EXPECT_TRUE(Read(kSmall, {"batch_norm=sync", "strategy.name=ps_bsp"}).sync_batch_norm);
+  EXPECT_THAT(ErrorOf(kSmall, {"batch_norm=sync", "strategy.name=ps_ssp"}),
+              HasSubstr("batch_norm 'sync' needs workers that take their steps together; in "
+                        "'ps_ssp' each takes its own"));
+}
+
 TEST(RunConfig, SlowdownIsForTheWorkers) {
   const std::string slow = std::string(kSmall) + "cluster:\n  slowdown: [1, 1, 4]\n";
   EXPECT_THAT(ErrorOf(slow + "  workers: 4\n"),

@@ -32,8 +32,8 @@ Summary Full() {
   s.samples_per_second = 8000;
   s.step_seconds = {0.01, 0.02, 0.03};
   s.train_loss = 0.02;
-  s.test = TestResult{.loss = 0.05, .accuracy = 0.99};
-  s.best = BestResult{.epoch = 1, .accuracy = 0.991};
+  s.test = TestResult{.loss = 0.05, .accuracy = 0.99, .others = {{"top5", 0.998}}};
+  s.best = BestResult{.epoch = 1, .accuracy = 0.991, .others = {{"top5", 0.997}}};
   s.communication = CommunicationSummary{1000, 2000, 30, 0.5, 0.25, 0.01};
   s.workers_detail = {{0, "node1", 1, 700, 3.5, 0.5}, {1, "node2", std::nullopt, 707, 3.4, 0.6}};
   s.staleness = StalenessSummary{3, 1.5, {1, 2, 3}, 4};
@@ -50,8 +50,8 @@ TEST(Summary, HasTheKeysThatOthersRelyOn) {
     "precision": "fp32", "compute": "real", "workers": 4, "servers": 2, "global_batch": 64,
     "epochs": 1.5, "steps": 1407, "seed": 18446744073709551615, "seconds": 12.5,
     "samples_per_second": 8000.0, "step_seconds": {"p50": 0.01, "p90": 0.02, "max": 0.03},
-    "train": {"loss": 0.02}, "test": {"loss": 0.05, "accuracy": 0.99},
-    "best": {"epoch": 1, "accuracy": 0.991},
+    "train": {"loss": 0.02}, "test": {"loss": 0.05, "accuracy": 0.99, "top5": 0.998},
+    "best": {"epoch": 1, "accuracy": 0.991, "top5": 0.997},
     "communication": {"bytes_sent": 1000, "bytes_received": 2000, "messages": 30,
                       "exposed_seconds": 0.5, "compress_seconds": 0.25, "density": 0.01},
     "workers_detail": [

@@ -168,6 +168,19 @@ TEST_F(TrainTest, ACheckpointOfAnotherModelIsNamed) {
                     HasSubstr("'conv1.bias' is [6] there and [20] here")));
 }
 
+// What Adam needs beside the weights: two vectors, and the number of steps that it has taken.
+TEST_F(TrainTest, AnAdamRunResumesToTheSameBits) {
+  const std::string adam = "solver={name: adam, lr: 0.002}";
+  const TrainResult whole = Run(Config("whole", 2, {adam}));
+  Run(Config("part", 2, {adam, "max_steps=9"}));
+  const TrainResult rest = Run(Config("part", 2, {adam}), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(rest.summary.weights_sha256, whole.summary.weights_sha256);
+  EXPECT_GT(*whole.summary.test->accuracy, 0.3);
+  const TrainResult one = Run(Config("one", 1, {adam}));
+  const TrainResult server = Run(Config("server", 1, {adam, "strategy.name=ps_bsp", "strategy.placement=colocated"}));
+  EXPECT_EQ(server.summary.weights_sha256, one.summary.weights_sha256);
+}
+
 TEST_F(TrainTest, AFinishedRunResumesToNothing) {
   const std::string done = Run(Config("run", 1, {"epochs=2"})).summary.weights_sha256;
   const TrainResult again = Run(Config("run", 1, {"epochs=1"}), {.resume = "auto", .weights = ""});

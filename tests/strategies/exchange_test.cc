@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <future>
 #include <mutex>
 
 #include "framework/comm/local/local_world.h"
@@ -73,6 +74,45 @@ INSTANTIATE_TEST_SUITE_P(Worlds, ExchangeTest,
                          ::testing::Values(Case{1, 64 << 20, 0}, Case{2, 64 << 20, 0},
                                            Case{2, 0, 0}, Case{3, 4096, 0}, Case{3, 4096, 0.5},
                                            Case{4, 0, 0.5}));
+
+// The canonical sum, in double, several times a step and beside the gradients' way.
+TEST(ThreadedExchange, SumsOverWorkersAreThoseInRankOrder) {
+  const auto value = [](int rank, int step, size_t i) {
+    return 1e8 * Gradient(rank, step, static_cast<int64_t>(i)) + 0.1 * rank;
+  };
+  LocalWorld::Run(4, [&](Transport& transport) {
+    const int mine = transport.rank();
+    const auto exchange = MakeThreaded(transport, 4, 0, 0);
+    for (int step = 0; step < 5; ++step) {
+      exchange->Begin(10);
+      for (const Range& piece : kPieces.ranges) {
+        const size_t count = 3 + static_cast<size_t>(piece.begin % 5);
+        std::vector<double> sum(count);
+        for (size_t i = 0; i < count; ++i) sum[i] = value(mine, step, i);
+        exchange->SumOverWorkers(sum);
+        for (size_t i = 0; i < count; ++i) {
+          EXPECT_EQ(sum[i], ((value(0, step, i) + value(1, step, i)) + value(2, step, i)) +
+                                value(3, step, i));
+        }
+        std::fill(exchange->gradients() + piece.begin, exchange->gradients() + piece.end, 0.0f);
+        exchange->Ready(piece);
+      }
+      EXPECT_EQ(exchange->End({.samples = 10}).samples, 40);
+    }
+  });
+}
+
+TEST(ThreadedExchange, ASumThatOneRankNeverJoinsIsAStall) {
+  std::promise<void> noticed;
+  LocalWorld::Run(2, [&](Transport& transport) {
+    const auto exchange = MakeThreaded(transport, 2, 0, 0, 0.1);
+    exchange->Begin(10);
+    if (transport.rank() == 1) return noticed.get_future().wait();
+    std::vector<double> sum(3);
+    EXPECT_THROW(exchange->SumOverWorkers(sum), StalledError);
+    noticed.set_value();
+  });
+}
 
 TEST(InlineExchange, EndsWithTheSequentialWeights) {
   const auto transport = LocalWorld(1).Connect(0);

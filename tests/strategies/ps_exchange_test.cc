@@ -71,6 +71,20 @@ INSTANTIATE_TEST_SUITE_P(Servers, PsBspTest,
                                            "servers: 2, placement: colocated",
                                            "servers: 3, placement: colocated"));
 
+// Adam's bias correction counts solver steps, at whoever takes them.
+TEST(PsExchange, UpdatesAreCountedWhereTheyAreMade) {
+  for (const auto& [name, updates_a_step] : {std::pair{"ps_bsp", 1}, std::pair{"ps_asp", 3}}) {
+    const auto strategy = MakeStrategy(name, "servers: 2");
+    RunRanks(*strategy, 3, kSteps * 3 * 10, [&](Exchange& exchange, Rank rank, bool) {
+      RestState rest;
+      StepToRest(exchange, rank, rest);
+      exchange.Collect(true);
+      if (rank != 0) return;
+      EXPECT_EQ(exchange.updates(), rest.samples_applied / 30.0 * updates_a_step) << name;
+    });
+  }
+}
+
 TEST(PsExchange, OneWorkerBesideItsServerNeedsNoThread) {
   const auto strategy = MakeStrategy("ps_bsp", "placement: colocated");
   const auto transport = LocalWorld(1).Connect(0);

@@ -1,0 +1,159 @@
+// Multi30k, task 1 (Elliott, Frank, Sima'an, Specia, "Multi30K: multilingual English-German image
+// descriptions", 2016): 29,000 + 1,014 + 1,000 (test_2016_flickr) descriptions of pictures, German
+// and English.
+//
+// Files as in the publisher's repository: raw/train.de.gz (sentences, for our tokeniser) and
+// tok/train.lc.norm.tok.de (Moses's words in lower case; packed or not).  A vocabulary has the
+// words that occur at least twice in the training text.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/data/parallel_text.h"
+
+namespace dtrain {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr int64_t kMinCount = 2;
+constexpr int64_t kTypicalLength = 17;  // of a batch: 13 words, 2 marks and some padding
+
+struct Published {
+  const char* name;
+  int64_t bytes;
+  const char* sha256;
+};
+
+constexpr Published kRaw[] = {
+    {"train.de.gz", 637044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"},
+    {"train.en.gz", 568929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f"},
+    {"val.de.gz", 24681, "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a"},
+    {"val.en.gz", 21650, "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28"},
+    {"test_2016_flickr.de.gz", 22890,
+     "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8"},
+    {"test_2016_flickr.en.gz", 21077,
+     "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9"},
+};
+
+// The publisher keeps these unpacked: their hashes are of `gzip -n -9`.
+constexpr Published kTokenised[] = {
+    {"train.lc.norm.tok.de.gz", 609350,
+     "7e3392f03c0fe978165d22fb5eaf0d0b9b1d9c413283b5193f02d4cb27e50797"},
+    {"train.lc.norm.tok.en.gz", 557961,
+     "79d990dd71713faec0e3165cbd3b60acdf6fe11cab2e37a28f374c6bdbb297ec"},
+    {"val.lc.norm.tok.de.gz", 23687,
+     "006ad58fd6a2ad6502094160fe5273d93abf34a207967fdc69eafd7558b5ef39"},
+    {"val.lc.norm.tok.en.gz", 21317,
+     "2c7e5e9cf54ba0dff0cc4b84836d5a583f80ecaaab90b37a123d1376306215cd"},
+    {"test_2016_flickr.lc.norm.tok.de.gz", 21966,
+     "2628844bbb7783afa0ba8a9927f174aafeee715871aa8deed3af2c4d0b71a658"},
+    {"test_2016_flickr.lc.norm.tok.en.gz", 20726,
+     "b95df925929cb222d0cf733f153bcbfba0f00180c85fd61dd5c4fb27f29ee394"},
+};
+
+const char* NameOf(Language language) { return language == Language::kGerman ? "de" : "en"; }
+
+class Multi30k : public DatasetSource {
+ public:
+  void Configure(config::Reader& reader) override {
+    const std::string direction = reader.String("direction", "de-en")
+                                      .OneOf({"de-en", "en-de"})
+                                      .Help("language that is read and that is written");
+    source_ = direction == "de-en" ? Language::kGerman : Language::kEnglish;
+    target_ = direction == "de-en" ? Language::kEnglish : Language::kGerman;
+    text_ = static_cast<std::string>(
+        reader.String("text", "auto")
+            .OneOf({"auto", "tokenized", "raw"})
+            .Help(
+                "tokenized: the published words (folder tok); raw: sentences (folder raw) and our "
+                "own tokeniser; auto: tokenized where that is there"));
+    max_length_ = reader.Int("max_length", 100)
+                      .Min(1)
+                      .Max(10000)
+                      .Help("words of a sentence; longer ones are left out of training, else cut");
+  }
+
+  std::vector<FieldSpec> fields() const override {
+    return SentenceFields(kTypicalLength, kTypicalLength, PublishedWords(source_),
+                          PublishedWords(target_));
+  }
+  int64_t size(Split split) const override {
+    if (split == Split::kTrain) return 29000;
+    return split == Split::kValidation ? 1014 : 1000;
+  }
+  int64_t classes() const override { return PublishedWords(target_); }
+
+  std::vector<RemoteFile> files() const override {
+    std::vector<RemoteFile> files;
+    for (const Published& file : kRaw) {
+      files.push_back(
+          {std::string("raw/") + file.name,
+           {std::string("https://raw.githubusercontent.com/multi30k/dataset/master/data/"
+                        "task1/raw/") +
+            file.name},
+           file.sha256,
+           file.bytes});
+    }
+    for (const Published& file : kTokenised) {
+      files.push_back({std::string("tok/") + file.name, {}, file.sha256, file.bytes});
+    }
+    return files;
+  }
+
+  std::unique_ptr<Dataset> Load(const fs::path& folder, uint64_t seed) const override {
+    const bool tokenised =
+        text_ == "tokenized" || (text_ == "auto" && !Find(folder, "train", source_, true).empty());
+    const auto read = [&](const std::string& split, LongSentences long_sentences) {
+      const TextFile source = FileOf(folder, split, source_, tokenised);
+      const TextFile target = FileOf(folder, split, target_, tokenised);
+      return ReadParallelText(source, target, max_length_, long_sentences);
+    };
+    const std::array<ParallelText, 3> splits = {read("train", LongSentences::kSkip),
+                                                read("val", LongSentences::kCut),
+                                                read("test_2016_flickr", LongSentences::kCut)};
+    TextFacts facts{source_, target_, tokenised, Vocabulary::Of(splits[0].source, kMinCount),
+                    Vocabulary::Of(splits[0].target, kMinCount)};
+    return std::make_unique<SentencePairs>(std::move(facts), splits);
+  }
+
+ private:
+  int64_t PublishedWords(Language language) const {
+    if (text_ == "raw") return language == Language::kGerman ? 7856 : 5920;
+    return language == Language::kGerman ? 7859 : 5921;
+  }
+
+  // Empty: it is not there.
+  static fs::path Find(const fs::path& folder, const std::string& split, Language language,
+                       bool tokenised) {
+    const std::string name = split + (tokenised ? ".lc.norm.tok." : ".") + NameOf(language);
+    for (const fs::path& place : {folder / (tokenised ? "tok" : "raw"), folder}) {
+      for (const char* ending : {".gz", ""}) {
+        if (fs::exists(place / (name + ending))) return place / (name + ending);
+      }
+    }
+    return {};
+  }
+
+  static TextFile FileOf(const fs::path& folder, const std::string& split, Language language,
+                         bool tokenised) {
+    const fs::path path = Find(folder, split, language, tokenised);
+    if (!path.empty()) return {path, language, tokenised};
+    throw DataError(fmt::format("{} has no {} text '{}' in {}", folder.string(),
+                                tokenised ? "tokenised" : "raw", split,
+                                language == Language::kGerman ? "German" : "English"),
+                    tokenised ? "take data.text: raw, or put the publisher's *.lc.norm.tok.* files "
+                                "into the folder tok"
+                              : "dtrain data fetch multi30k");
+  }
+
+  Language source_ = Language::kGerman;
+  Language target_ = Language::kEnglish;
+  std::string text_ = "auto";
+  int64_t max_length_ = 100;
+};
+
+DTRAIN_DATASET("multi30k", Multi30k, "descriptions of pictures, German and English (translation)");
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,163 @@
+// `dtrain translate`: a line of text in, its translation out.
+//
+// Words and their numbers come from the checkpoint.  Where the config's data set is here, its
+// vocabularies must be the checkpoint's.
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/data/utf8.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/run_setup.h"
+#include "framework/runtime/translator.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kMostLines = 64;   // that are translated together
+constexpr size_t kMostWords = 500;  // of a line
+
+struct TranslateOptions {
+  ConfigOptions config;
+  std::string weights;
+  SearchOptions search;
+};
+
+// A model with its weights and words.
+class Translator {
+ public:
+  Translator(const RunConfig& config, const std::string& weights, const SearchOptions& search)
+      : search_(search) {
+    const std::filesystem::path path = FindCheckpoint(weights);
+    const std::string text = ReadCheckpointInfo(path).text;
+    if (text.empty()) {
+      throw CheckpointError(path.string() + " has no vocabularies: its model does not translate",
+                            "take a checkpoint of a run on a data set for translation");
+    }
+    facts_ = TextFactsFromText(text, path.string());
+    std::vector<FieldSpec> fields = config.data.source->fields();
+    if (fields.size() != 3 || fields[0].name != "source") {
+      throw ConfigError("data set '" + config.data.name + "' is not one for translation",
+                        "take the config of the run that wrote the checkpoint");
+    }
+    fields[0].classes = facts_.source.size();
+    fields[1].classes = fields[2].classes = facts_.target.size();
+    graph_ = std::make_unique<Graph>(ReadModel(config, fields));
+    checkpoint_ = ReadWeights(path, LayoutFor(config));
+    const ExecutionPlan plan =
+        DecidePlan(config, *graph_, 1, ThreadsByRule({{0, UsableCpus()}}, 1));
+    ApplyThreadBudget(plan.threads);
+    net_ = std::make_unique<Net>(*graph_, DeviceOf(plan), plan.kernels);
+  }
+
+  // `first_line`: the number of lines[0], for messages.
+  std::vector<std::string> Translate(const std::vector<std::string>& lines, size_t first_line) {
+    std::vector<std::vector<int32_t>> sentences;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      std::vector<int32_t> words = NumbersOf(lines[i], first_line + i);
+      if (words.empty()) continue;
+      sentences.push_back(std::move(words));
+      places.push_back(i);
+    }
+    const auto answers = dtrain::Translate(*net_, checkpoint_.weights.data(),
+                                           checkpoint_.state.data(), sentences, search_);
+    std::vector<std::string> translations(lines.size());
+    for (size_t a = 0; a < answers.size(); ++a) {
+      translations[places[a]] = JoinWords(facts_.target.WordsOf(answers[a]));
+    }
+    return translations;
+  }
+
+ private:
+  ModelLayout LayoutFor(const RunConfig& config) const {
+    for (const auto& place : DataPlaces(config.data.name, config.data.root)) {
+      std::error_code ignored;
+      if (std::filesystem::is_directory(place, ignored)) {
+        return ModelLayoutOf(*graph_, *LoadData(config));
+      }
+    }
+    return ModelLayoutOf(*graph_);
+  }
+
+  std::vector<int32_t> NumbersOf(const std::string& line, size_t number) const {
+    if (const auto invalid = FindInvalidUtf8(line)) {
+      throw DataError(fmt::format("line {}: byte {} (0x{:02x}) is no UTF-8", number, *invalid + 1,
+                                  static_cast<unsigned char>(line[*invalid])),
+                      "convert the text with iconv");
+    }
+    std::vector<std::string> words = Tokenizer(facts_.source_language, facts_.escaped).Split(line);
+    if (words.size() > kMostWords) {
+      log::Warning("line {} has {} words; the first {} are translated", number, words.size(),
+                   kMostWords);
+      words.resize(kMostWords);
+    }
+    return facts_.source.NumbersOf(words);
+  }
+
+  const SearchOptions search_;
+  TextFacts facts_;
+  std::unique_ptr<Graph> graph_;
+  Checkpoint checkpoint_;
+  std::unique_ptr<Net> net_;
+};
+
+// The next lines: one, and those that have already arrived.
+std::vector<std::string> NextLines(std::istream& in) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(std::move(line));
+    if (lines.size() == kMostLines || in.rdbuf()->in_avail() <= 0) break;
+  }
+  return lines;
+}
+
+int RunTranslate(const TranslateOptions& options, const Invocation& invocation) {
+  LimitSpinning(invocation.argv);
+  const RunConfig config = LoadConfig(options.config);
+  Translator translator(config, options.weights, options.search);
+  std::ios::sync_with_stdio(false);  // so that in_avail knows what has arrived
+  size_t first_line = 1;
+  for (std::vector<std::string> lines = NextLines(std::cin); !lines.empty();
+       lines = NextLines(std::cin)) {
+    const std::vector<std::string> translations = translator.Translate(lines, first_line);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (invocation.json) {
+        std::cout << nlohmann::json{{"source", lines[i]}, {"translation", translations[i]}}.dump()
+                  << '\n';
+      } else {
+        std::cout << translations[i] << '\n';
+      }
+    }
+    std::cout << std::flush;
+    first_line += lines.size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+void AddTranslateCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<TranslateOptions>();
+  CLI::App* command =
+      AddCommand(app, invocation, "translate", "translate standard input, line by line",
+                 [options, &invocation] { return RunTranslate(*options, invocation); });
+  AddConfigOptions(*command, options->config);
+  command->add_option("--weights", options->weights, "a checkpoint or a run folder")
+      ->required()
+      ->type_name("FILE");
+  AddSearchOptions(*command, options->search);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,130 @@
+#include "framework/device/cpu/packed_gemm.h"
+
+#include "framework/device/cpu/simd.h"
+
+namespace dtrain::DTRAIN_ISA_NS {
+namespace {
+
+// A register tile: kRows rows by kWide vectors of columns.
+#if defined(DTRAIN_ISA_AVX512)
+constexpr int kRows = 8, kWide = 3;
+#else
+constexpr int kRows = 6, kWide = 2;
+#endif
+
+// A longer sum is a sum of sums, and many rows are taken in blocks: a block of A stays in the
+// second level cache while the slabs of all panels pass by.
+constexpr int64_t kDepth = 512;
+constexpr int64_t kRowBlock = 256;
+
+// One slab of the depth.
+struct Slab {
+  int64_t begin, end;
+  bool first, last;
+};
+
+template <int kCount>
+DTRAIN_INLINE void SumTile(const float* a, int64_t a_stride, const float* b, int64_t depth,
+                           Vec (&sum)[kCount][kWide]) {
+  for (int r = 0; r < kCount; ++r) {
+    for (int v = 0; v < kWide; ++v) sum[r][v] = Zero();
+  }
+  for (int64_t i = 0; i < depth; ++i, b += kPanel) {
+    Vec columns[kWide];
+    for (int v = 0; v < kWide; ++v) columns[v] = Load(b + v * kLanes);
+    for (int r = 0; r < kCount; ++r) {
+      const Vec x = Set1(a[r * a_stride + i]);
+      for (int v = 0; v < kWide; ++v) sum[r][v] = Fma(x, columns[v], sum[r][v]);
+    }
+  }
+}
+
+// What is in C already: of earlier slabs, or of the caller.
+DTRAIN_INLINE Vec Joined(const PackedProduct& p, const Slab& slab, const float* c,
+                         const float* bias, Vec sum) {
+  if (!slab.first || p.add) sum = Load(c) + sum;
+  if (slab.last && bias != nullptr) sum = sum + Load(bias);
+  return sum;
+}
+
+// A tile that reaches beyond column n: through a copy.
+template <int kCount>
+void StoreEdge(const PackedProduct& p, const Slab& slab, int64_t row, int64_t column,
+               const Vec (&sum)[kCount][kWide]) {
+  float old[kWide * kLanes] = {}, bias[kWide * kLanes] = {};
+  const int64_t width = p.n - column;
+  for (int64_t j = 0; p.bias != nullptr && j < width; ++j) bias[j] = p.bias[column + j];
+  for (int r = 0; r < kCount; ++r) {
+    float* c = p.c + (row + r) * p.c_stride + column;
+    if (!slab.first || p.add) {
+      for (int64_t j = 0; j < width; ++j) old[j] = c[j];
+    }
+    for (int v = 0; v < kWide; ++v) {
+      const int at = v * kLanes;
+      Store(old + at,
+            Joined(p, slab, old + at, p.bias == nullptr ? nullptr : bias + at, sum[r][v]));
+    }
+    for (int64_t j = 0; j < width; ++j) c[j] = old[j];
+  }
+}
+
+template <int kCount>
+DTRAIN_INLINE void Tile(const PackedProduct& p, const Slab& slab, const float* b, int64_t row,
+                        int64_t column) {
+  Vec sum[kCount][kWide];
+  SumTile<kCount>(p.a + row * p.a_stride + slab.begin, p.a_stride, b, slab.end - slab.begin, sum);
+  if (column + kWide * kLanes > p.n) return StoreEdge<kCount>(p, slab, row, column, sum);
+  for (int r = 0; r < kCount; ++r) {
+    for (int v = 0; v < kWide; ++v) {
+      float* c = p.c + (row + r) * p.c_stride + column + v * kLanes;
+      const float* bias = p.bias == nullptr ? nullptr : p.bias + column + v * kLanes;
+      Store(c, Joined(p, slab, c, bias, sum[r][v]));
+    }
+  }
+}
+
+// Rows [row_begin, row_end) by one panel, one slab.
+void Strip(const PackedProduct& p, const Slab& slab, int64_t row_begin, int64_t row_end,
+           int64_t panel) {
+  const float* packed = p.packed + (panel * p.k + slab.begin) * kPanel;
+  for (int64_t at = 0; at < kPanel; at += kWide * kLanes) {
+    const int64_t column = panel * kPanel + at;
+    if (column >= p.n) return;
+    int64_t row = row_begin;
+    for (; row + kRows <= row_end; row += kRows) Tile<kRows>(p, slab, packed + at, row, column);
+    for (; row + 2 <= row_end; row += 2) Tile<2>(p, slab, packed + at, row, column);
+    if (row < row_end) Tile<1>(p, slab, packed + at, row, column);
+  }
+}
+
+}  // namespace
+
+void PackPanels(const PackSource& s, float* packed, int64_t panel_begin, int64_t panel_end) {
+  for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
+    float* to = packed + (panel * s.k + s.k_begin) * kPanel;
+    const int64_t column = panel * kPanel;
+    const int64_t width = s.n - column < kPanel ? s.n - column : kPanel;
+    for (int64_t i = 0; i < s.count; ++i, to += kPanel) {
+      const float* from =
+          s.transposed ? s.source + i * s.stride + column : s.source + column * s.stride + i;
+      const int64_t step = s.transposed ? 1 : s.stride;
+      for (int64_t j = 0; j < width; ++j) to[j] = from[j * step];
+      for (int64_t j = width; j < kPanel; ++j) to[j] = 0;
+    }
+  }
+}
+
+void MultiplyPacked(const PackedProduct& p, int64_t panel_begin, int64_t panel_end) {
+  for (int64_t row = 0; row < p.m; row += kRowBlock) {
+    const int64_t row_end = row + kRowBlock < p.m ? row + kRowBlock : p.m;
+    for (int64_t k = 0; k < p.k; k += kDepth) {
+      const int64_t end = k + kDepth < p.k ? k + kDepth : p.k;
+      const Slab slab = {k, end, k == 0, end == p.k};
+      for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
+        Strip(p, slab, row, row_end, panel);
+      }
+    }
+  }
+}
+
+}  // namespace dtrain::DTRAIN_ISA_NS

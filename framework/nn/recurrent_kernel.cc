@@ -1,0 +1,403 @@
+#include "framework/nn/recurrent_kernel.h"
+
+#include <algorithm>
+
+#include "framework/core/random.h"
+#include "framework/device/cpu/dropout_loops.h"
+#include "framework/device/cpu/gemm.h"
+#include "framework/device/cpu/packed_gemm.h"
+#include "framework/device/cpu/parallel.h"
+#include "framework/device/cpu/row_loops.h"
+#include "framework/nn/float_room.h"
+#include "framework/nn/tokens.h"
+
+namespace dtrain {
+namespace {
+
+using Part = RecurrentLayer::Part;
+
+class RecurrentKernel : public Kernel {
+ public:
+  RecurrentKernel(const KernelRequest& request, std::unique_ptr<RecurrentCell> cell)
+      : layer_(*static_cast<const RecurrentLayer*>(request.layer)),
+        cell_(std::move(cell)),
+        layer_index_(request.layer_index),
+        batch_(request.inputs[0][0]),
+        steps_(request.inputs[0][1]),
+        features_(request.inputs[0][2]),
+        hidden_(layer_.hidden()),
+        directions_(layer_.directions()),
+        gates_(layer_.gates() * hidden_),
+        width_(directions_ * hidden_),
+        row_(cell_->row_width(hidden_)),
+        parts_(cell_->StateParts(hidden_)),
+        training_(request.mode == Mode::kTrain),
+        device_(request.device) {
+    PlaceMemory();
+  }
+
+  KernelNeeds Needs() const override {
+    KernelNeeds needs;
+    needs.scratch_bytes = std::max(forward_.bytes(), backward_.bytes());
+    needs.saved_bytes = training_ ? saved_.bytes() : 0;
+    needs.backward_reads_inputs = true;
+    needs.backward_reads_outputs = true;
+    return needs;
+  }
+
+  void Forward(const KernelArgs& args) override {
+    float* const scratch = static_cast<float*>(args.scratch);
+    RunTeam(device_.threads, [&](int thread, int team) { PackForward(args, thread, team); });
+    std::fill_n(scratch + zeros_, row_, 0.0f);
+    RunTeam(device_.threads, [&](int thread, int team) {
+      const Range rows = SplitEvenly({0, batch_}, team, thread);
+      if (rows.size() == 0) return;
+      for (int64_t k = 0; k < layer_.layers(); ++k) ForwardLayer(args, k, rows);
+    });
+  }
+
+  void Backward(const KernelArgs& args) override {
+    float* const scratch = static_cast<float*>(args.scratch);
+    RunTeam(device_.threads, [&](int thread, int team) { PackBackward(args, thread, team); });
+    std::fill_n(scratch + backward_zeros_, row_, 0.0f);
+    for (int64_t k = layer_.layers() - 1; k >= 0; --k) {
+      if (k > 0) DropLayer(args, OutputOf(args, k - 1), k - 1, scratch + dropped_);
+      for (int64_t d = 0; d < directions_; ++d) BackwardDirection(args, k, d);
+      float* const dx = k == 0 ? args.input_gradients[0].f32() : scratch + dbelow_;
+      if (dx == nullptr) continue;
+      InputGradients(args, k, dx);
+      if (k > 0) DropLayer(args, dx, k - 1, dx);
+    }
+  }
+
+ private:
+  int64_t InputsOf(int64_t k) const { return layer_.InputsOf(k, features_); }
+  int64_t Lane(int64_t k, int64_t d) const { return k * directions_ + d; }
+  bool Drops() const { return training_ && layer_.dropout() > 0; }
+
+  void PlaceMemory() {
+    const int64_t all = batch_ * steps_, lanes = layer_.layers() * directions_;
+    for (int64_t k = 0; k < layer_.layers(); ++k) {
+      for (int64_t d = 0; d < directions_; ++d) {
+        packed_in_.push_back(forward_.Take(PackedFloats(gates_, InputsOf(k))));
+        packed_state_.push_back(forward_.Take(PackedFloats(gates_, hidden_)));
+      }
+    }
+    zeros_ = forward_.Take(row_);
+    from_state_ = forward_.Take(batch_ * gates_);
+    dropped_forward_ = forward_.Take(layer_.layers() > 1 ? all * width_ : 0);
+    FloatRoom& kept = training_ ? saved_ : forward_;
+    for (int64_t i = 0; i < lanes; ++i) rows_.push_back(kept.Take(all * row_));
+    for (int64_t k = 0; k + 1 < layer_.layers(); ++k) outputs_.push_back(kept.Take(all * width_));
+    if (!training_) return;
+    for (int64_t i = 0; i < lanes; ++i) {
+      for (const auto& part : parts_) {
+        packed_back_.push_back(backward_.Take(PackedFloats(hidden_, part.gates * hidden_)));
+      }
+    }
+    backward_zeros_ = backward_.Take(row_);
+    dropped_ = backward_.Take(layer_.layers() > 1 ? all * width_ : 0);
+    dbelow_ = backward_.Take(layer_.layers() > 1 ? all * width_ : 0);
+    before_ = backward_.Take(all * hidden_);
+    dstate_ = backward_.Take(batch_ * hidden_);
+    dcarry_ = backward_.Take(batch_ * hidden_);
+  }
+
+  // ---- where things are
+  float* RowsOf(const KernelArgs& args, int64_t k, int64_t d) const {
+    float* const kept = static_cast<float*>(training_ ? args.saved : args.scratch);
+    return kept + rows_[Lane(k, d)];
+  }
+  float* OutputOf(const KernelArgs& args, int64_t k) const {  // [N, T, D H], not dropped
+    if (k == layer_.layers() - 1) return args.outputs[0].f32();
+    return static_cast<float*>(training_ ? args.saved : args.scratch) + outputs_[k];
+  }
+  const float* ParamOf(const KernelArgs& args, int64_t k, int64_t d, Part part) const {
+    return args.params[layer_.ParamOf(k, d, part)].f32();
+  }
+  int64_t LengthOf(const KernelArgs& args, int64_t n) const {
+    return SentenceLength(args.inputs[1].i32() + n * steps_, steps_, layer_.pad());
+  }
+
+  // ---- forward
+  void PackForward(const KernelArgs& args, int thread, int team) const {
+    float* const scratch = static_cast<float*>(args.scratch);
+    const Range panels = SplitEvenly({0, PanelsOf(gates_)}, team, thread);
+    for (int64_t k = 0; k < layer_.layers(); ++k) {
+      for (int64_t d = 0; d < directions_; ++d) {
+        const int64_t in = InputsOf(k);
+        DTRAIN_ISA_SELECT(device_.isa, PackPanels)
+        ({ParamOf(args, k, d, Part::kWeightIn), in, false, gates_, in, 0, in},
+         scratch + packed_in_[Lane(k, d)], panels.begin, panels.end);
+        DTRAIN_ISA_SELECT(device_.isa, PackPanels)
+        ({ParamOf(args, k, d, Part::kWeightState), hidden_, false, gates_, hidden_, 0, hidden_},
+         scratch + packed_state_[Lane(k, d)], panels.begin, panels.end);
+      }
+    }
+  }
+
+  void ForwardLayer(const KernelArgs& args, int64_t k, Range rows) const {
+    float* const scratch = static_cast<float*>(args.scratch);
+    const float* x = args.inputs[0].f32();
+    if (k > 0) x = OutputOf(args, k - 1);
+    if (k > 0 && Drops()) {
+      float* const dropped = scratch + dropped_forward_;
+      for (int64_t n = rows.begin; n < rows.end; ++n) Drop(args, k - 1, n, x, dropped);
+      x = dropped;
+    }
+    for (int64_t d = 0; d < directions_; ++d) {
+      InputHalf(args, k, d, x, rows);
+      for (int64_t i = 0; i < steps_; ++i) {
+        ForwardStep(args, k, d, d == 0 ? i : steps_ - 1 - i, i == 0, rows);
+      }
+    }
+  }
+
+  void InputHalf(const KernelArgs& args, int64_t k, int64_t d, const float* x, Range rows) const {
+    const float* const scratch = static_cast<float*>(args.scratch);
+    const int64_t first = rows.begin * steps_, in = InputsOf(k);
+    DTRAIN_ISA_SELECT(device_.isa, MultiplyPacked)
+    ({.a = x + first * in,
+      .a_stride = in,
+      .packed = scratch + packed_in_[Lane(k, d)],
+      .bias = ParamOf(args, k, d, Part::kBiasIn),
+      .c = RowsOf(args, k, d) + first * row_,
+      .c_stride = row_,
+      .m = rows.size() * steps_,
+      .n = gates_,
+      .k = in},
+     0, PanelsOf(gates_));
+  }
+
+  // The state half of step t of some samples, then the cell.
+  void ForwardStep(const KernelArgs& args, int64_t k, int64_t d, int64_t t, bool first,
+                   Range rows) const {
+    float* const scratch = static_cast<float*>(args.scratch);
+    const int64_t t_before = d == 0 ? t - 1 : t + 1;
+    float* const from_state = scratch + from_state_ + rows.begin * gates_;
+    float* const y = OutputOf(args, k) + d * hidden_;
+    const float* const bias = ParamOf(args, k, d, Part::kBiasState);
+    if (first) {
+      for (int64_t n = 0; n < rows.size(); ++n) std::copy_n(bias, gates_, from_state + n * gates_);
+    } else {
+      DTRAIN_ISA_SELECT(device_.isa, MultiplyPacked)
+      ({.a = y + (rows.begin * steps_ + t_before) * width_,
+        .a_stride = steps_ * width_,
+        .packed = scratch + packed_state_[Lane(k, d)],
+        .bias = bias,
+        .c = from_state,
+        .c_stride = gates_,
+        .m = rows.size(),
+        .n = gates_,
+        .k = hidden_},
+       0, PanelsOf(gates_));
+    }
+    for (int64_t n = rows.begin; n < rows.end; ++n) {
+      CellStep step = StepAt(args, k, d, n, t, first, scratch + zeros_);
+      float* const state = y + (n * steps_ + t) * width_;
+      if (t >= LengthOf(args, n)) {
+        std::fill_n(step.row, row_, 0.0f);
+        std::fill_n(state, hidden_, 0.0f);
+        continue;
+      }
+      step.from_state = scratch + from_state_ + n * gates_;
+      cell_->Forward(device_.isa, step, state);
+    }
+  }
+
+  // What a cell sees of its past; a backward direction enters a sentence through its padding, whose
+  // states and rows are the zeros it starts with.
+  CellStep StepAt(const KernelArgs& args, int64_t k, int64_t d, int64_t n, int64_t t, bool first,
+                  const float* zeros) const {
+    const int64_t at = n * steps_ + t, before = d == 0 ? at - 1 : at + 1;
+    float* const rows = RowsOf(args, k, d);
+    const float* const y = OutputOf(args, k) + d * hidden_;
+    return {rows + at * row_, first ? zeros : rows + before * row_, nullptr,
+            first ? zeros : y + before * width_, hidden_};
+  }
+
+  // ---- dropout between layers: on the output of layer k of sample n
+  void Drop(const KernelArgs& args, int64_t k, int64_t n, const float* from, float* to) const {
+    const int64_t size = steps_ * width_;
+    if (!Drops()) {
+      if (from != to) std::copy_n(from + n * size, size, to + n * size);
+      return;
+    }
+    // Layers within this layer draw from streams of their own, far above any layer's index.
+    const Random random(args.seed, Purpose::kDropout,
+                        layer_index_ + (static_cast<uint64_t>(k + 1) << 16),
+                        (args.step << 20) + static_cast<uint64_t>(args.first_position + n));
+    const auto key = random.key(), high = random.counter_high();
+    const DropoutSample sample = {{key[0], key[1]},
+                                  {high[0], high[1]},
+                                  static_cast<uint32_t>(layer_.dropout() * 0x1p32),
+                                  static_cast<float>(1 / (1 - layer_.dropout()))};
+    DTRAIN_ISA_SELECT(device_.isa, DropElements)(sample, from + n * size, size, to + n * size);
+  }
+
+  void DropLayer(const KernelArgs& args, const float* from, int64_t k, float* to) const {
+    ParallelFor(device_.threads, batch_, [&](int64_t n) { Drop(args, k, n, from, to); });
+  }
+
+  // ---- backward
+  void PackBackward(const KernelArgs& args, int thread, int team) const {
+    float* const scratch = static_cast<float*>(args.scratch);
+    const Range panels = SplitEvenly({0, PanelsOf(hidden_)}, team, thread);
+    for (int64_t k = 0; k < layer_.layers(); ++k) {
+      for (int64_t d = 0; d < directions_; ++d) {
+        const float* const w = ParamOf(args, k, d, Part::kWeightState);
+        for (size_t p = 0; p < parts_.size(); ++p) {
+          const int64_t depth = parts_[p].gates * hidden_;
+          DTRAIN_ISA_SELECT(device_.isa, PackPanels)
+          ({w + parts_[p].gate * hidden_ * hidden_, hidden_, true, hidden_, depth, 0, depth},
+           scratch + PackedBack(k, d, p), panels.begin, panels.end);
+        }
+      }
+    }
+  }
+  int64_t PackedBack(int64_t k, int64_t d, size_t part) const {
+    return packed_back_[static_cast<size_t>(Lane(k, d)) * parts_.size() + part];
+  }
+
+  // One direction of one layer: gradients by the gates, then those of its parameters.
+  void BackwardDirection(const KernelArgs& args, int64_t k, int64_t d) const {
+    RunTeam(device_.threads, [&](int thread, int team) {
+      const Range rows = SplitEvenly({0, batch_}, team, thread);
+      if (rows.size() > 0) BackwardSteps(args, k, d, rows);
+    });
+    const float* const scratch = static_cast<const float*>(args.scratch);
+    const float* x = k == 0 ? args.inputs[0].f32() : scratch + dropped_;
+    const float* const drows = RowsOf(args, k, d);
+    const int64_t in = InputsOf(k);
+    Multiply({.trans_a = true,
+              .m = gates_,
+              .n = in,
+              .k = batch_ * steps_,
+              .a = drows,
+              .a_stride = row_,
+              .b = x,
+              .b_stride = in,
+              .c = GradientOf(args, k, d, Part::kWeightIn),
+              .c_stride = in,
+              .add = args.accumulate});
+    SumOver(drows, gates_, args.accumulate, GradientOf(args, k, d, Part::kBiasIn));
+    for (const auto& part : parts_) {
+      const int64_t first = part.gate * hidden_, count = part.gates * hidden_;
+      Multiply({.trans_a = true,
+                .m = count,
+                .n = hidden_,
+                .k = batch_ * steps_,
+                .a = drows + part.first,
+                .a_stride = row_,
+                .b = scratch + before_,
+                .b_stride = hidden_,
+                .c = GradientOf(args, k, d, Part::kWeightState) + first * hidden_,
+                .c_stride = hidden_,
+                .add = args.accumulate});
+      SumOver(drows + part.first, count, args.accumulate,
+              GradientOf(args, k, d, Part::kBiasState) + first);
+    }
+  }
+
+  float* GradientOf(const KernelArgs& args, int64_t k, int64_t d, Part part) const {
+    return args.param_gradients[layer_.ParamOf(k, d, part)].f32();
+  }
+
+  void SumOver(const float* drows, int64_t columns, bool accumulate, float* sum) const {
+    RunTeam(device_.threads, [&](int thread, int team) {
+      const Range share = SplitEvenly({0, columns}, team, thread);
+      DTRAIN_ISA_SELECT(device_.isa, SumColumns)
+      (drows + share.begin, row_, batch_ * steps_, share.size(), accumulate, sum + share.begin);
+    });
+  }
+
+  void BackwardSteps(const KernelArgs& args, int64_t k, int64_t d, Range rows) const {
+    float* const scratch = static_cast<float*>(args.scratch);
+    std::fill_n(scratch + dstate_ + rows.begin * hidden_, rows.size() * hidden_, 0.0f);
+    std::fill_n(scratch + dcarry_ + rows.begin * hidden_, rows.size() * hidden_, 0.0f);
+    for (int64_t i = steps_ - 1; i >= 0; --i) {
+      const int64_t t = d == 0 ? i : steps_ - 1 - i;
+      for (int64_t n = rows.begin; n < rows.end; ++n) BackwardCell(args, k, d, n, t, i == 0);
+      if (i > 0) StateGradients(args, k, d, t, rows);
+    }
+  }
+
+  void BackwardCell(const KernelArgs& args, int64_t k, int64_t d, int64_t n, int64_t t,
+                    bool first) const {
+    float* const scratch = static_cast<float*>(args.scratch);
+    const CellStep step = StepAt(args, k, d, n, t, first, scratch + backward_zeros_);
+    std::copy_n(step.state_before, hidden_, scratch + before_ + (n * steps_ + t) * hidden_);
+    float* const dstate = scratch + dstate_ + n * hidden_;
+    if (t >= LengthOf(args, n)) return std::fill_n(dstate, hidden_, 0.0f), void();
+    const float* dy = k == layer_.layers() - 1 ? args.output_gradients[0].f32() : scratch + dbelow_;
+    dy += (n * steps_ + t) * width_ + d * hidden_;
+    for (int64_t j = 0; j < hidden_; ++j) dstate[j] += dy[j];
+    cell_->Backward(device_.isa, step, dstate, scratch + dcarry_ + n * hidden_);
+  }
+
+  // dstate += what passes W_h.
+  void StateGradients(const KernelArgs& args, int64_t k, int64_t d, int64_t t, Range rows) const {
+    float* const scratch = static_cast<float*>(args.scratch);
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      DTRAIN_ISA_SELECT(device_.isa, MultiplyPacked)
+      ({.a = RowsOf(args, k, d) + (rows.begin * steps_ + t) * row_ + parts_[p].first,
+        .a_stride = steps_ * row_,
+        .packed = scratch + PackedBack(k, d, p),
+        .bias = nullptr,
+        .c = scratch + dstate_ + rows.begin * hidden_,
+        .c_stride = hidden_,
+        .m = rows.size(),
+        .n = hidden_,
+        .k = parts_[p].gates * hidden_,
+        .add = true},
+       0, PanelsOf(hidden_));
+    }
+  }
+
+  // Of what layer k read, dropped output of the layer below or x.
+  void InputGradients(const KernelArgs& args, int64_t k, float* dx) const {
+    const int64_t in = InputsOf(k);
+    for (int64_t d = 0; d < directions_; ++d) {
+      Multiply({.m = batch_ * steps_,
+                .n = in,
+                .k = gates_,
+                .a = RowsOf(args, k, d),
+                .a_stride = row_,
+                .b = ParamOf(args, k, d, Part::kWeightIn),
+                .b_stride = in,
+                .c = dx,
+                .c_stride = in,
+                .add = d > 0});
+    }
+  }
+
+  const RecurrentLayer& layer_;
+  const std::unique_ptr<RecurrentCell> cell_;
+  const uint64_t layer_index_;
+  const int64_t batch_, steps_, features_, hidden_, directions_;
+  const int64_t gates_;  // G H
+  const int64_t width_;  // D H
+  const int64_t row_;    // floats of a row
+  const std::vector<RecurrentCell::StatePart> parts_;
+  const bool training_;
+  const Device device_;
+
+  FloatRoom forward_, backward_, saved_;
+  std::vector<int64_t> packed_in_, packed_state_, rows_, outputs_, packed_back_;
+  int64_t zeros_ = 0, from_state_ = 0, dropped_forward_ = 0;
+  int64_t backward_zeros_ = 0, dropped_ = 0, dbelow_ = 0, before_ = 0, dstate_ = 0, dcarry_ = 0;
+};
+
+}  // namespace
+
+std::optional<KernelOffer> OfferRecurrent(const KernelRequest& request) {
+  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
+  return AllPlain(request);
+}
+
+std::unique_ptr<Kernel> MakeRecurrent(const KernelRequest& request,
+                                      std::unique_ptr<RecurrentCell> cell) {
+  return std::make_unique<RecurrentKernel>(request, std::move(cell));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,58 @@
+// What the recurrent layers (gru, lstm) have in common: keys, shapes, parameters, cost.  As
+// PyTorch's torch.nn.GRU and torch.nn.LSTM with batch_first, fed through pack_padded_sequence.
+//
+//   x [N, T, I]; tokens [N, T] int32, which tell where a sentence ends: at its padding the state
+//   does not move and the output is 0 y [N, T, D H], the states of the last layer; D = 2 when
+//   bidirectional: [forward, backward] parameters, with G gates in PyTorch's order, for layer k
+//   and, with the suffix _reverse, for its backward direction:  weight_ih_l<k> [G H, I or D H]
+//   weight_hh_l<k> [G H, H]
+//                        bias_ih_l<k> [G H]              bias_hh_l<k> [G H]
+//   `dropout` acts on the output of every layer but the last, while training
+// The states start at 0.  InferShapes throws ShapeError when x and tokens do not fit.
+#pragma once
+
+#include "framework/nn/layer.h"
+
+namespace dtrain {
+
+class RecurrentLayer : public Layer {
+ public:
+  explicit RecurrentLayer(int gates) : gates_(gates) {}
+
+  void Configure(config::Reader& reader) override;
+  std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
+  std::vector<ParamSpec> Params() const override;
+  Cost CostOf(std::span<const Shape> inputs) const override;
+  int input_count() const override { return 2; }
+  bool InputHasGradient(int input) const override { return input == 0; }
+
+  int gates() const { return gates_; }
+  int64_t hidden() const { return hidden_; }
+  int64_t layers() const { return layers_; }
+  int64_t directions() const { return bidirectional_ ? 2 : 1; }
+  double dropout() const { return dropout_; }
+  int64_t pad() const { return pad_; }
+  // Features that layer k reads, where x has `features`.
+  int64_t InputsOf(int64_t k, int64_t features) const {
+    return k == 0 ? features : directions() * hidden_;
+  }
+
+  // Places in Params() of what belongs to one direction of one layer.
+  enum Part { kWeightIn, kWeightState, kBiasIn, kBiasState, kParts };
+  size_t ParamOf(int64_t k, int64_t direction, Part part) const {
+    return static_cast<size_t>((k * directions() + direction) * kParts + part);
+  }
+
+ private:
+  const int gates_;
+  int64_t features_ = 0;
+  int64_t hidden_ = 0;
+  int64_t layers_ = 1;
+  bool bidirectional_ = false;
+  double dropout_ = 0;
+  int64_t pad_ = 0;
+  InitSpec weight_init_;
+  InitSpec bias_init_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,90 @@
+// Adam (Kingma and Ba 2015, algorithm 1) and AdamW (Loshchilov and Hutter 2019, algorithm 2), with
+// PyTorch's meaning of the words (torch.optim.Adam and AdamW, amsgrad off).  Step t = 1, 2, ...:
+//
+//   g = gradient_scale * gradient              adam:  g = g + weight_decay * w
+//                                              adamw: w = w - lr * weight_decay * w
+//   m = beta1 * m + (1 - beta1) * g            exp_avg
+//   v = beta2 * v + (1 - beta2) * g^2          exp_avg_sq
+//   w = w - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+//
+// t counts the updates that these weights have had (UpdateArgs::updates), whoever made them: all
+// workers together, or a server.
+#include <cmath>
+
+#include "framework/core/check.h"
+#include "framework/solver/loops.h"
+#include "framework/solver/pieces.h"
+#include "framework/solver/solver.h"
+
+namespace dtrain {
+namespace {
+
+class Adam : public Solver {
+ public:
+  Adam(config::Reader& reader, bool decoupled) : decoupled_(decoupled) {
+    beta1_ =
+        reader.Number("beta1", 0.9).Min(0).Below(1).Help("mean gradient kept from step to step");
+    beta2_ = reader.Number("beta2", 0.999).Min(0).Below(1).Help("mean squared gradient kept");
+    epsilon_ =
+        reader.Number("epsilon", 1e-8).Min(0).Help("added to the root, against division by 0");
+    weight_decay_ = reader.Number("weight_decay", decoupled ? 0.01 : 0)
+                        .Min(0)
+                        .Help(decoupled ? "share of the weights taken off, times the rate"
+                                        : "L2 penalty on the weights");
+  }
+
+  std::vector<std::string> StateNames() const override { return {"exp_avg", "exp_avg_sq"}; }
+
+  bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
+    DT_CHECK(args.state.size() == 2 && args.updates >= 0)
+        << args.state.size() << " state vectors, " << args.updates << " updates";
+    const AdamStep decaying = StepOf(args, true), plain = StepOf(args, false);
+    bool finite = true;
+    ForEachPiece(layout, range, [&](int64_t count, int64_t offset, bool decays) {
+      finite &= DTRAIN_ISA_SELECT(isa_, AdamLoop)(
+          decays ? decaying : plain, count, args.gradient + offset, args.weights_in + offset,
+          args.weights_out + offset, args.state[0] + offset, args.state[1] + offset);
+    });
+    return finite;
+  }
+
+ private:
+  AdamStep StepOf(const UpdateArgs& args, bool decays) const {
+    const double t = static_cast<double>(args.updates + 1);
+    const double decay = decays ? weight_decay_ : 0;
+    AdamStep step;
+    step.gradient_scale = args.gradient_scale;
+    step.weight_decay = decoupled_ ? 0 : static_cast<float>(decay);
+    step.keep_weights = decoupled_ ? static_cast<float>(1 - args.lr * decay) : 1;
+    step.beta1 = static_cast<float>(beta1_);
+    step.beta2 = static_cast<float>(beta2_);
+    step.take1 = static_cast<float>(1 - beta1_);
+    step.take2 = static_cast<float>(1 - beta2_);
+    step.step_size = static_cast<float>(args.lr / (1 - std::pow(beta1_, t)));
+    step.root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2_, t)));
+    step.epsilon = static_cast<float>(epsilon_);
+    return step;
+  }
+
+  const Isa isa_ = CpuIsa();
+  const bool decoupled_;
+  double beta1_ = 0.9, beta2_ = 0.999, epsilon_ = 1e-8;
+  double weight_decay_ = 0;
+};
+
+SolverEntry Entry(bool decoupled, const char* help) {
+  return {[decoupled](config::Reader& reader) {
+            return std::make_shared<const Adam>(reader, decoupled);
+          },
+          help, 0.001};
+}
+
+const bool registered[] = {
+    SolverRegistry::Add("adam", Entry(false,
+                                      "steps of the size of the rate, by running means of "
+                                      "the gradient and its square")),
+    SolverRegistry::Add("adamw", Entry(true, "adam with the decay on the weights themselves")),
+};
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,85 @@
+// Decoder with additive attention (Bahdanau, Cho, Bengio 2015; the third tutorial model of
+// github.com/bentrevett/pytorch-seq2seq, whose names the parameters have).  One step t of a
+// sentence:
+//
+//   e = dropout(embedding[token_t])                                         [E]
+//   energy_j = tanh(attn [s_{t-1}; h_j] + b)    score_j = v . energy_j      [A], over the source j
+//   a = softmax of the scores, padding of the source left out;  c = sum_j a_j h_j       [C]
+//   s_t = GRU([e; c], s_{t-1})                  (framework/device/cpu/gru_cell.h)       [H]
+//   y_t = fc_out [s_t; c; e] + b                                            [V]
+//
+//   inputs   h [N, S, C] encoder outputs; s_{-1} [N, H]; source [N, S], target [N, T] int32 tokens
+//   output   y [N, T, V]: scores of the token behind target's token t
+//   parameters (A = key `attention`, 0: H; E = key `embedding`; V: key `vocabulary`, or as many
+//   tokens as the target may hold)
+//     attention.attn.weight [A, H + C]  .bias [A]   attention.v.weight [1, A]   embedding.weight
+//     [V, E] rnn.weight_ih_l0 [3 H, E + C]  rnn.weight_hh_l0 [3 H, H]  rnn.bias_ih_l0,
+//     rnn.bias_hh_l0 [3 H] fc_out.weight [V, H + C + E]  .bias [V]
+//
+// token_0 is target's first.  In training, token_t is target's where the coin of step t says so,
+// which shows heads with probability `teacher_forcing`, else the most likely token by y_{t-1}; the
+// coin is the same for the whole batch.  In evaluation it is always the most likely one.  No
+// gradient flows through the choice.
+#pragma once
+
+#include "framework/core/random.h"
+#include "framework/nn/layer.h"
+
+namespace dtrain {
+
+class AttentionDecoder : public Layer {
+ public:
+  void Configure(config::Reader& reader) override;
+  void SetInputClasses(std::span<const int64_t> classes) override;
+  std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
+  std::vector<ParamSpec> Params() const override;
+  Cost CostOf(std::span<const Shape> inputs) const override;
+  int input_count() const override { return 4; }
+  bool InputHasGradient(int input) const override { return input < 2; }
+
+  int64_t hidden() const { return hidden_; }
+  int64_t embedding() const { return embedding_; }
+  int64_t attention() const { return attention_; }
+  int64_t vocabulary() const { return vocabulary_; }
+  int64_t pad() const { return pad_; }
+  double dropout() const { return dropout_; }
+  double teacher_forcing() const { return teacher_forcing_; }
+
+  // Places in Params().
+  enum Param {
+    kAttnWeight,
+    kAttnBias,
+    kV,
+    kEmbedding,
+    kWeightIn,
+    kWeightState,
+    kBiasIn,
+    kBiasState,
+    kOutWeight,
+    kOutBias
+  };
+
+ private:
+  int64_t hidden_ = 0, embedding_ = 0, attention_ = 0, vocabulary_ = 0, pad_ = 0;
+  int64_t context_ = 0;  // C, known after InferShapes
+  double dropout_ = 0, teacher_forcing_ = 0;
+  InitSpec weight_init_;
+  InitSpec bias_init_;
+};
+
+// Whether step t > 0 of a training step is given target's token.
+inline bool TeacherForces(double probability, uint64_t seed, uint64_t layer_index, uint64_t step,
+                          int64_t t) {
+  return Random(seed, Purpose::kTeacherForcing, layer_index, step)
+             .Uniform(static_cast<uint64_t>(t)) < static_cast<float>(probability);
+}
+
+// The numbers that drop elements of e at step t: element i is dropped when Bits(i) < dropout *
+// 2^32. Steps have streams of their own, far above any layer's index.
+inline Random DecoderDropout(uint64_t seed, uint64_t layer_index, uint64_t step, int64_t position,
+                             int64_t t) {
+  return Random(seed, Purpose::kDropout, layer_index + (static_cast<uint64_t>(t + 1) << 16),
+                (step << 20) + static_cast<uint64_t>(position));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,95 @@
+// The attention decoder's kernel on the CPU.  Forward is in attention_decoder_cpu.cc, backward in
+// decoder_backward.cc.
+//
+// Forward: the encoder half of the attention is one product for all steps.  Then threads share out
+// the sentences and go through the steps without waiting for each other.  The scores of a step that
+// feeds its own choice to the next are computed at once, the others behind the loop, shared out by
+// words.  Backward: the gradients of fc_out are one product over all steps, what goes from step to
+// step follows, then the gradients of all other weights as one product each.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/nn/float_room.h"
+#include "framework/nn/step_decoder.h"
+#include "layers/attention_decoder/decoder_step.h"
+
+namespace dtrain {
+
+class AttentionDecoderKernel : public Kernel {
+ public:
+  explicit AttentionDecoderKernel(const KernelRequest& request);
+
+  KernelNeeds Needs() const override;
+  void Forward(const KernelArgs& args) override;
+  void Backward(const KernelArgs& args) override;
+  StepDecoder* step_decoder() override { return step_decoder_.get(); }
+
+ private:
+  void PlaceMemory();
+
+  // attention_decoder_cpu.cc
+  void FindSentences(const KernelArgs& args, int64_t lengths, int64_t sentence) const;
+  bool ChoosesItself(const KernelArgs& args, int64_t t) const;  // token_t is its own choice
+  void ForwardSentences(const KernelArgs& args, const DecoderWeights& weights,
+                        Range sentences) const;
+  void EmbedTokens(const KernelArgs& args, int64_t t, int64_t n) const;
+  void DropRow(const KernelArgs& args, int64_t t, int64_t n, float* row) const;
+  // Lengths and sentence numbers stand at those places of the scratch memory.
+  DecoderRows RowsAt(const KernelArgs& args, int64_t t, Range sentences, int64_t lengths,
+                     int64_t sentence) const;
+
+  // decoder_backward.cc
+  struct BackwardWeights;
+  BackwardWeights BindBackward(const KernelArgs& args) const;
+  void OutputGradients(const KernelArgs& args) const;
+  void BackwardSentences(const KernelArgs& args, const BackwardWeights& weights,
+                         Range sentences) const;
+  void BackwardStep(const KernelArgs& args, const BackwardWeights& weights, int64_t t,
+                    Range sentences) const;
+  void RecurrentGradients(const KernelArgs& args) const;
+  void AttentionGradients(const KernelArgs& args) const;
+  void EmbeddingGradients(const KernelArgs& args) const;
+  void EncoderGradients(const KernelArgs& args) const;
+  void SumOver(const float* x, int64_t stride, int64_t rows, int64_t columns, bool accumulate,
+               float* sum) const;
+
+  float* Kept(const KernelArgs& args, int64_t at) const {
+    return static_cast<float*>(training_ ? args.saved : args.scratch) + at;
+  }
+  float* Scratch(const KernelArgs& args, int64_t at) const {
+    return static_cast<float*>(args.scratch) + at;
+  }
+  int64_t* Integers(const KernelArgs& args, int64_t at) const {
+    return reinterpret_cast<int64_t*>(Scratch(args, at));
+  }
+  int32_t* Tokens(const KernelArgs& args) const {  // [N, T]: what each step was given
+    return reinterpret_cast<int32_t*>(Kept(args, tokens_));
+  }
+
+  const AttentionDecoder& layer_;
+  const uint64_t layer_index_;
+  const DecoderSizes sizes_;
+  const int64_t N_, T_, F_;  // sentences, steps, features
+  const bool training_;
+  const Device device_;
+  std::unique_ptr<StepDecoder> step_decoder_;  // evaluation only
+
+  // Places, in floats.  Kept from forward to backward: by (n, t) features [F], gates [4 H], query
+  // [A], weights [S], tokens; keys [N, S, A].
+  FloatRoom kept_, forward_, backward_;
+  int64_t features_ = 0, gates_ = 0, query_ = 0, weights_ = 0, tokens_ = 0, keys_ = 0;
+  // Scratch of forward.
+  int64_t packed_ = 0, from_state_ = 0, lengths_ = 0, sentence_ = 0;
+  // Scratch of backward: by (n, t) dfeatures [F], before [H] (the states before), dquery
+  // [A]; by n dstate [H], dv [A], room [S]; dkeys [N, S, A].
+  int64_t packed_back_ = 0, dfeatures_ = 0, before_ = 0, dquery_ = 0, dstate_ = 0, dv_ = 0,
+          room_ = 0, dkeys_ = 0;
+  int64_t lengths_back_ = 0, sentence_back_ = 0;
+};
+
+std::unique_ptr<StepDecoder> MakeAttentionStepDecoder(const AttentionDecoder& layer,
+                                                      const Device& device);
+
+}  // namespace dtrain

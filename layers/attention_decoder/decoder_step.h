@@ -1,0 +1,70 @@
+// One step of the decoder for some rows: what training, evaluation and search share.  A row is a
+// sentence, or a hypothesis about one.
+//
+// What a row has computed stands in its features [s; c; e], the order in which fc_out reads them;
+// the GRU reads [c; e] of them, so its packed weights have their columns in that order.
+#pragma once
+
+#include "framework/core/range.h"
+#include "framework/device/device.h"
+#include "framework/nn/kernel.h"
+#include "layers/attention_decoder/attention_decoder.h"
+#include "layers/attention_decoder/attention_loops.h"
+
+namespace dtrain {
+
+struct DecoderSizes {
+  int64_t H, C, E, A, V, S;
+  int64_t features() const { return H + C + E; }
+
+  static DecoderSizes Of(const AttentionDecoder& layer, const Shape& encoder_outputs);
+};
+
+// The parameters, laid out for packed products; addresses only.
+struct DecoderWeights {
+  DecoderSizes sizes;
+  const float *keys_bias, *v, *embedding, *bias_in, *bias_state, *out_bias;
+  float *keys, *query, *in, *state, *out;  // packed
+
+  // Floats that `room` of Bind must have.
+  static int64_t RoomFloats(const DecoderSizes& sizes);
+  static DecoderWeights Bind(const DecoderSizes& sizes, const KernelArgs& args, float* room);
+  // Packs share `thread` of `team`.
+  void Pack(Isa isa, const KernelArgs& args, int thread, int team) const;
+
+  // keys [rows, A] of encoder outputs [rows, C].
+  void Keys(Isa isa, const float* encoder_outputs, int64_t rows, float* to) const;
+  // logits (row stride `to_stride`) of features; panels of 48 outputs, for sharing out.
+  void Logits(Isa isa, const float* features, int64_t stride, int64_t rows, Range panels, float* to,
+              int64_t to_stride) const;
+  Range all_panels() const;
+};
+
+// Where the rows of a block are; row i of X is at X + i * X_stride.
+struct DecoderRows {
+  int64_t rows;
+  const float* state_before;
+  int64_t state_stride;
+  float* features;  // [H + C + E], e is filled in
+  int64_t features_stride;
+  float* query;  // [A]
+  int64_t query_stride;
+  float* gates;  // [4 H], GruForward's row
+  int64_t gates_stride;
+  float* weights;  // [S], of the attention
+  int64_t weights_stride;
+  float* from_state;        // [rows, 3 H], room
+  const int64_t* sentence;  // of each row; keys, values and lengths are by sentence
+  const float* keys;        // [sentences, S, A]
+  const float* values;      // [sentences, S, C]
+  const int64_t* lengths;   // [sentences]
+};
+
+// From the states before and the embedded tokens to the new states: fills features.
+void DecoderStep(Isa isa, const DecoderWeights& weights, const DecoderRows& rows);
+
+// What AttendBackward and Attend want to know about one row.
+Attention AttentionOf(const DecoderSizes& sizes, const float* v, const DecoderRows& rows,
+                      int64_t row);
+
+}  // namespace dtrain

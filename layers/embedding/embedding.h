@@ -1,0 +1,30 @@
+// A learned vector for each token.  y[n,t,:] = w[x[n,t],:]           (PyTorch Embedding, Caffe
+// Embed)
+//   x [N, ...] int32 tokens;  w [V, E];  y [N, ..., E]
+// V is the key `vocabulary`, or as many tokens as the input may hold.  A token outside [0, V)
+// throws DataError with its place in the global batch.
+#pragma once
+
+#include "framework/nn/layer.h"
+
+namespace dtrain {
+
+class Embedding : public Layer {
+ public:
+  void Configure(config::Reader& reader) override;
+  void SetInputClasses(std::span<const int64_t> classes) override;
+  std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
+  std::vector<ParamSpec> Params() const override;
+  Cost CostOf(std::span<const Shape> inputs) const override;
+  bool InputHasGradient(int) const override { return false; }
+
+  int64_t vocabulary() const { return vocabulary_; }
+  int64_t outputs() const { return outputs_; }
+
+ private:
+  int64_t outputs_ = 0;
+  int64_t vocabulary_ = 0;
+  InitSpec weight_init_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,33 @@
+// GRU on the CPU, implementation "packed".
+#include "framework/device/cpu/gru_cell.h"
+#include "framework/nn/recurrent_kernel.h"
+
+namespace dtrain {
+namespace {
+
+class GruCell : public RecurrentCell {
+ public:
+  int64_t row_width(int64_t hidden) const override { return kGruRow * hidden; }
+
+  // r and z have the same gradient on both sides; n's on the side of the state is the last column.
+  std::vector<StatePart> StateParts(int64_t hidden) const override {
+    return {{0, 0, 2}, {3 * hidden, 2, 1}};
+  }
+
+  void Forward(Isa isa, const CellStep& s, float* state) const override {
+    DTRAIN_ISA_SELECT(isa, GruForward)(s.row, s.from_state, s.state_before, s.hidden, state);
+  }
+
+  void Backward(Isa isa, const CellStep& s, float* dstate, float*) const override {
+    DTRAIN_ISA_SELECT(isa, GruBackward)(s.row, s.state_before, s.hidden, dstate);
+  }
+};
+
+std::unique_ptr<Kernel> MakeGruPacked(const KernelRequest& request, const KernelOffer&) {
+  return MakeRecurrent(request, std::make_unique<GruCell>());
+}
+
+DTRAIN_KERNEL("gru", "packed", OfferRecurrent, MakeGruPacked);
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,125 @@
+// The data set multi30k on small files, and on the real ones where they are.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "framework/core/error.h"
+#include "framework/data/catalog.h"
+#include "framework/data/parallel_text.h"
+#include "framework/data/text_file.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+namespace fs = std::filesystem;
+
+using testing::HasSubstr;
+
+std::unique_ptr<DatasetSource> Source(const std::string& keys) {
+  config::Document document = config::Document::FromText(keys, "data.yaml");
+  auto source = DatasetRegistry::Get("data set", "multi30k").make();
+  config::Reader reader = document.root();
+  source->Configure(reader);
+  document.Finish();
+  return source;
+}
+
+void WriteSplits(const TempFolder& folder, const std::string& pattern_de,
+                 const std::string& pattern_en) {
+  for (const std::string split : {"train", "val", "test_2016_flickr"}) {
+    folder.Write(pattern_de.substr(0, 4) + split + pattern_de.substr(4), "Ein Hund.\nein Hund ,\n");
+    folder.Write(pattern_en.substr(0, 4) + split + pattern_en.substr(4), "A dog .\na dog 's\n");
+  }
+}
+
+TEST(Multi30k, TokenizedIsTakenWhereItIs) {
+  const TempFolder folder;
+  WriteSplits(folder, "raw/.de", "raw/.en");
+  const auto words = [&](const std::string& keys) {
+    const auto set = Source(keys)->Load(folder.path(), 1);
+    return set->sentence_pairs()->facts().source.ToText() +
+           set->sentence_pairs()->facts().target.ToText();
+  };
+  const std::string marks = "<unk>\n<pad>\n<sos>\n<eos>\n";
+  EXPECT_EQ(words("{}"), marks + "ein\nhund\n" + marks + "a\ndog\n");
+  EXPECT_THAT(MessageOf<DataError>([&] { words("text: tokenized"); }),
+              HasSubstr("has no tokenised text 'train' in German | take data.text: raw"));
+  WriteSplits(folder, "tok/.lc.norm.tok.de", "tok/.lc.norm.tok.en");
+  EXPECT_EQ(words("{}"), marks + marks + "dog\n");
+  EXPECT_EQ(words("text: raw"), marks + "ein\nhund\n" + marks + "a\ndog\n");
+  EXPECT_EQ(words("{text: raw, direction: en-de}"), marks + "a\ndog\n" + marks + "ein\nhund\n");
+}
+
+TEST(Multi30k, ThreeSplits) {
+  const TempFolder folder;
+  WriteSplits(folder, "raw/.de", "raw/.en");
+  const auto set = Source("{}")->Load(folder.path(), 1);
+  EXPECT_TRUE(set->has_validation());
+  for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
+    EXPECT_EQ(set->size(split), 2);
+  }
+  EXPECT_NE(set->ManifestHash(),
+            Source("{direction: en-de}")->Load(folder.path(), 1)->ManifestHash());
+}
+
+class RealMulti30k : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* data = std::getenv("DTRAIN_DATA");
+    folder_ = fs::path(data == nullptr ? "" : data) / "multi30k";
+    if (!fs::exists(folder_ / "tok")) {
+      GTEST_SKIP() << "DTRAIN_DATA does not name a folder with multi30k/ in it";
+    }
+  }
+  fs::path folder_;
+};
+
+TEST_F(RealMulti30k, SizesAreAsPublished) {
+  for (const std::string keys : {"{text: tokenized}", "{text: raw}", "{direction: en-de}"}) {
+    const auto source = Source(keys);
+    const auto set = source->Load(folder_, 1);
+    for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
+      EXPECT_EQ(set->size(split), source->size(split)) << keys;
+    }
+    for (size_t field = 0; field < 3; ++field) {
+      EXPECT_EQ(set->fields()[field].classes, source->fields()[field].classes) << keys;
+    }
+  }
+}
+
+// From the raw text our tokeniser makes what the publisher's tokenised files have, nearly always:
+// the difference is Moses's list of abbreviations, and lines that were corrected by hand.
+TEST_F(RealMulti30k, RawTextIsTokenisedNearlyAsPublished) {
+  for (const auto& [language, name] :
+       {std::pair{Language::kGerman, "de"}, std::pair{Language::kEnglish, "en"}}) {
+    const auto raw = ReadLines(folder_ / "raw" / (std::string("train.") + name + ".gz"));
+    const auto published =
+        ReadLines(folder_ / "tok" / (std::string("train.lc.norm.tok.") + name + ".gz"));
+    ASSERT_EQ(raw.size(), published.size());
+    const Tokenizer tokenizer(language, true);
+    size_t same = 0, again = 0;
+    for (size_t i = 0; i < raw.size(); ++i) {
+      std::string line;
+      for (const std::string& word : tokenizer.Split(raw[i]))
+        line += (line.empty() ? "" : " ") + word;
+      std::string twice;
+      for (const std::string& word : tokenizer.Split(line)) {
+        twice += (twice.empty() ? "" : " ") + word;
+      }
+      same += line == published[i];
+      again += line == twice;
+      if (line != published[i] && std::getenv("DTRAIN_SHOW_DIFFERENCES") != nullptr) {
+        std::cout << line << "\n" << published[i] << "\n\n";
+      }
+    }
+    EXPECT_GT(static_cast<double>(same), 0.98 * static_cast<double>(raw.size())) << name;
+    EXPECT_EQ(again, raw.size()) << name;
+  }
+}
+
+TEST_F(RealMulti30k, FilesAreAsPublished) {
+  EXPECT_TRUE(VerifyDataset("multi30k", folder_.parent_path().string()).ok());
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,110 @@
+#include "framework/data/unpack_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "framework/core/error.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class UnpackCacheTest : public testing::Test {
+ protected:
+  UnpackCacheTest() { folder_.Write("a.tar", "archive"); }
+
+  // Two parts that unpacking fills with `value` and with the number of times it was asked.
+  std::vector<int> Fill(uint8_t value, const std::string& kind = "tiny-v1", bool there = true) {
+    std::vector<uint8_t> first(3), second(1);
+    const std::span<uint8_t> parts[] = {first, second};
+    said_.clear();
+    const UnpackCache cache(folder_.path() / "cache",
+                            [this](const std::string& line) { said_.push_back(line); });
+    EXPECT_EQ(cache.Fill(archive(), kind, parts,
+                         [&] {
+                           ++unpacked_;
+                           std::fill(first.begin(), first.end(), value);
+                           second[0] = static_cast<uint8_t>(unpacked_);
+                           return there;
+                         }),
+              there);
+    return {first[0], first[2], second[0]};
+  }
+
+  fs::path archive() const { return folder_.path() / "a.tar"; }
+  std::vector<fs::path> Kept() const {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder_.path() / "cache")) {
+      if (entry.path().extension() == ".bin") files.push_back(entry.path());
+    }
+    return files;
+  }
+
+  TempFolder folder_;
+  std::vector<std::string> said_;
+  int unpacked_ = 0;
+};
+
+TEST_F(UnpackCacheTest, UnpacksOnce) {
+  EXPECT_THAT(Fill(7), ElementsAre(7, 7, 1));
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("unpacking")));
+  EXPECT_THAT(Fill(9), ElementsAre(7, 7, 1));
+  EXPECT_THAT(said_, IsEmpty());
+  EXPECT_EQ(Kept().size(), 1u);
+}
+
+TEST_F(UnpackCacheTest, AChangedArchiveIsUnpackedAgainAndReplacesTheOld) {
+  Fill(7);
+  Fill(7, "other-v1");
+  folder_.Write("a.tar", "another archive");
+  EXPECT_THAT(Fill(9), ElementsAre(9, 9, 3));
+  EXPECT_EQ(Kept().size(), 2u) << "the other kind's stays";
+}
+
+TEST_F(UnpackCacheTest, ADamagedFileIsMadeAgain) {
+  for (const bool cut : {false, true}) {
+    Fill(7);
+    const fs::path kept = Kept().at(0);
+    if (cut) {
+      fs::resize_file(kept, 2);
+    } else {
+      std::fstream(kept, std::ios::in | std::ios::out).put('x');
+    }
+    Fill(8);
+    EXPECT_THAT(said_[0], HasSubstr("is damaged"));
+    EXPECT_EQ(Fill(9)[0], 8);
+  }
+}
+
+TEST_F(UnpackCacheTest, WhatIsNotThereIsNotKept) {
+  Fill(7, "tiny-v1", false);
+  EXPECT_THAT(Kept(), IsEmpty());
+}
+
+TEST_F(UnpackCacheTest, AnErrorOfTheArchiveKeepsNothing) {
+  std::vector<uint8_t> part(3);
+  const std::span<uint8_t> parts[] = {part};
+  const UnpackCache cache(folder_.path() / "cache", [](const std::string&) {});
+  EXPECT_THROW(cache.Fill(archive(), "tiny-v1", parts,
+                          []() -> bool { throw DataError("byte 7 is damaged"); }),
+               DataError);
+  EXPECT_THAT(Kept(), IsEmpty());
+  EXPECT_THAT(Fill(5), ElementsAre(5, 5, 1)) << "the lock is free again";
+}
+
+TEST_F(UnpackCacheTest, AFolderThatCannotBeMadeCostsNothingElse) {
+  folder_.Write("cache", "a file is in the way");
+  EXPECT_THAT(Fill(7), ElementsAre(7, 7, 1));
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("nothing can be kept"), HasSubstr("unpacking")));
+  EXPECT_THAT(Fill(9), ElementsAre(9, 9, 2));
+}
+
+}  // namespace
+}  // namespace dtrain

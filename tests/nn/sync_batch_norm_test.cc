@@ -1,0 +1,179 @@
+// Batch normalisation over all workers: several nets that sum their statistics, each in a thread,
+// against one net that has the whole batch.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cmath>
+#include <thread>
+
+#include "framework/core/random.h"
+#include "framework/nn/net.h"
+#include "framework/nn/worker_sums.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kSamples = 11;
+
+const std::vector<GraphInput> kImages = {{"data", DType::kF32, {3, 8, 8}},
+                                         {"label", DType::kI32, {}}};
+
+// Norms with and without a ReLU behind them, on images (whatever format the net takes) and vectors.
+constexpr char kModel[] = R"(
+name: small
+layers:
+  - {name: conv, type: convolution, outputs: 6, kernel: 3, pad: 1}
+  - {name: norm, type: batch_norm}
+  - {name: relu, type: relu}
+  - {name: conv2, type: convolution, outputs: 20, kernel: 3, stride: 2, pad: 1}
+  - {name: norm2, type: batch_norm}
+  - {name: flat, type: flatten}
+  - {name: fc, type: inner_product, outputs: 9}
+  - {name: norm3, type: batch_norm}
+  - {name: relu3, type: relu}
+  - {name: fc2, type: inner_product, outputs: 4}
+  - {name: loss, type: softmax_cross_entropy, input: [fc2, label]}
+)";
+
+// Adds in rank order; all get the same.
+class ThreadSums {
+ public:
+  explicit ThreadSums(int workers) : parts_(static_cast<size_t>(workers)), all_here_(workers) {}
+
+  void Sum(int worker, std::span<double> values) {
+    parts_[static_cast<size_t>(worker)].assign(values.begin(), values.end());
+    all_here_.arrive_and_wait();
+    std::vector<double> sum = parts_[0];
+    for (size_t w = 1; w < parts_.size(); ++w) {
+      ASSERT_EQ(parts_[w].size(), sum.size());
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += parts_[w][i];
+    }
+    all_here_.arrive_and_wait();
+    std::copy(sum.begin(), sum.end(), values.begin());
+  }
+
+ private:
+  std::vector<std::vector<double>> parts_;
+  std::barrier<> all_here_;
+};
+
+class OneOfThreads : public WorkerSums {
+ public:
+  OneOfThreads(ThreadSums& sums, int worker) : sums_(sums), worker_(worker) {}
+  void Sum(std::span<double> values) override { sums_.Sum(worker_, values); }
+
+ private:
+  ThreadSums& sums_;
+  const int worker_;
+};
+
+struct Data {
+  Data() : images(kSamples * 192), labels(kSamples) {
+    const Random random(3, Purpose::kSelfTest);
+    for (size_t i = 0; i < images.size(); ++i) images[i] = 5 + random.Normal(i);
+    for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int32_t>(i % 4);
+  }
+  std::vector<float> images;
+  std::vector<int32_t> labels;
+};
+
+struct Result {
+  double loss = 0;
+  std::vector<float> gradients, state;
+};
+
+Result StepOf(const Graph& graph, Data& data, Range rows, int threads, WorkerSums* sums) {
+  Net net(graph, {DeviceKind::kCpu, threads, CpuIsa()});
+  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
+  graph.InitializeWeights(5, weights.data());
+  Result result;
+  result.gradients.resize(weights.size());
+  result.state.resize(static_cast<size_t>(graph.state().size()));
+  graph.InitializeState(result.state.data());
+  const Tensor fields[] = {{data.images.data() + rows.begin * 192, {rows.size(), 3, 8, 8}},
+                           {data.labels.data() + rows.begin, {rows.size()}, DType::kI32}};
+  NetInput input;
+  input.fields = fields;
+  input.samples = rows.size();
+  input.first_position = rows.begin;
+  input.global_samples = kSamples;
+  input.worker_sums = sums;
+  result.loss =
+      net.Step(weights.data(), result.gradients.data(), result.state.data(), input, nullptr)
+          .loss_sum;
+  return result;
+}
+
+void ExpectClose(const std::vector<float>& got, const std::vector<float>& want) {
+  double squares = 0;
+  for (const float w : want) squares += static_cast<double>(w) * w;
+  const double rms = std::sqrt(squares / static_cast<double>(want.size()));
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_NEAR(got[i], want[i], 2e-5 * (rms + std::abs(want[i]))) << i;
+  }
+}
+
+// Shares of these sizes together do what the whole batch does.
+void ExpectAsWhole(const std::vector<int64_t>& shares, int threads = 1) {
+  Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Data data;
+  const Result local = StepOf(graph, data, {0, kSamples}, 1, nullptr);
+  graph.SyncWorkers();
+  EXPECT_TRUE(graph.syncs_workers());
+  const Result alone = StepOf(graph, data, {0, kSamples}, threads, nullptr);
+  EXPECT_NEAR(alone.loss, local.loss, 1e-4) << "one worker's is the usual batch norm";
+  ExpectClose(alone.gradients, local.gradients);
+  ExpectClose(alone.state, local.state);
+
+  const int workers = static_cast<int>(shares.size());
+  ThreadSums sums(workers);
+  std::vector<Result> results(shares.size());
+  std::vector<std::thread> running;
+  int64_t first = 0;
+  for (int w = 0; w < workers; ++w) {
+    const Range rows = {first, first + shares[w]};
+    first = rows.end;
+    running.emplace_back([&, w, rows] {
+      OneOfThreads mine(sums, w);
+      results[w] = StepOf(graph, data, rows, threads, &mine);
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  double loss = 0;
+  std::vector<float> gradients(alone.gradients.size());
+  for (const Result& result : results) {
+    loss += result.loss;
+    for (size_t i = 0; i < gradients.size(); ++i) gradients[i] += result.gradients[i];
+    EXPECT_EQ(result.state, results[0].state) << "all workers have the same running statistics";
+  }
+  EXPECT_NEAR(loss, alone.loss, 1e-4);
+  ExpectClose(gradients, alone.gradients);
+  ExpectClose(results[0].state, alone.state);
+}
+
+TEST(SyncBatchNorm, SharesTogetherDoWhatTheWholeBatchDoes) {
+  ExpectAsWhole({6, 5});
+  ExpectAsWhole({4, 4, 3}, 2);
+  ExpectAsWhole({1, 10});
+}
+
+TEST(SyncBatchNorm, AWorkerWithoutSamplesTakesPart) {
+  ExpectAsWhole({7, 0, 4});
+  ExpectAsWhole({0, 11});
+}
+
+TEST(SyncBatchNorm, StepsRepeatToTheBit) {
+  Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  graph.SyncWorkers();
+  Data data;
+  const Result first = StepOf(graph, data, {0, kSamples}, 2, nullptr);
+  for (int again = 0; again < 5; ++again) {
+    const Result result = StepOf(graph, data, {0, kSamples}, 2, nullptr);
+    EXPECT_EQ(result.loss, first.loss);
+    EXPECT_EQ(result.gradients, first.gradients);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,177 @@
+// Whole runs on sentences: terms, lengths, validation, BLEU, vocabularies.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/file.h"
+#include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/run_setup.h"
+#include "framework/runtime/simulated_run.h"
+#include "framework/runtime/trainer.h"
+#include "framework/runtime/translator.h"
+#include "tests/support/toy_translation.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class TranslationTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ =
+        fs::temp_directory_path() / fmt::format("dtrain-text-{}-{}", ::getpid(), test->name());
+    fs::remove_all(folder_);
+    WriteToyTranslation(folder_, 400);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  RunConfig Config(const std::string& output, int workers, std::vector<std::string> more = {}) {
+    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
+                                          "data.root=" + folder_.string(),
+                                          "model.name=" + (folder_ / "toy.yaml").string(),
+                                          fmt::format("cluster.workers={}", workers),
+                                          "threads=1",
+                                          "log_first_steps=1000"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    config::Document document = config::Document::FromText(
+        "model: {name: x}\ndata: {name: multi30k}\nbatch: 32\nepochs: 2\n"
+        "solver: {name: adam, lr: 0.01, clip_norm: 1}\n",
+        "run.yaml", overrides);
+    return ReadRunConfig(document);
+  }
+
+  TrainResult Run(const RunConfig& config, const TrainRequest& request = {}) {
+    TrainResult root;
+    LocalWorld::Run(static_cast<int>(config.workers), [&](Transport& transport) {
+      const TrainResult result = Train(config, request, transport);
+      if (transport.rank() == 0) root = result;
+    });
+    return root;
+  }
+
+  std::vector<nlohmann::json> Lines(const std::string& output, const std::string& kind) {
+    std::vector<nlohmann::json> lines;
+    std::ifstream in(folder_ / output / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      const auto json = nlohmann::json::parse(line);
+      if (json["kind"] == kind) lines.push_back(json);
+    }
+    return lines;
+  }
+
+  std::string MessageOf(const RunConfig& config, const TrainRequest& request = {}) {
+    try {
+      Run(config, request);
+    } catch (const Error& error) {
+      return fmt::format("{}: {} | {}", static_cast<int>(error.code()), error.what(), error.hint());
+    }
+    return "no error";
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(TranslationTest, LearnsAndSaysHowWell) {
+  const TrainResult result = Run(Config("run", 1, {"epochs=25"}));
+  EXPECT_EQ(result.code, ExitCode::kDone);
+  const std::vector<nlohmann::json> steps = Lines("run", "step");
+  EXPECT_NEAR(steps.front()["loss"], std::log(12), 0.2);  // a word, of twelve
+  EXPECT_LT(steps.back()["loss"], 0.2);
+  ASSERT_TRUE(result.summary.test && result.summary.test->bleu && result.summary.test->perplexity);
+  EXPECT_GT(*result.summary.test->bleu, 90);
+  EXPECT_LT(*result.summary.test->perplexity, 1.3);
+  EXPECT_DOUBLE_EQ(*result.summary.test->perplexity, std::exp(result.summary.test->loss));
+  ASSERT_TRUE(result.summary.best && result.summary.best->perplexity);
+  const std::vector<nlohmann::json> evaluations = Lines("run", "evaluation");
+  ASSERT_EQ(evaluations.size(), 26u);
+  EXPECT_EQ(evaluations[0]["split"], "validation");
+  EXPECT_FALSE(evaluations[0].contains("bleu"));
+  EXPECT_EQ(evaluations[25]["split"], "test");
+  EXPECT_EQ(evaluations[25]["bleu"], *result.summary.test->bleu);
+}
+
+// Dropout aside, workers see the same samples, the same lengths and the same divisor; each rank's
+// sum of gradients is rounded differently.
+TEST_F(TranslationTest, ThreeWorkersFollowTheLossesOfOne) {
+  const TrainResult one = Run(Config("one", 1)), three = Run(Config("three", 3));
+  const auto alone = Lines("one", "step"), together = Lines("three", "step");
+  ASSERT_EQ(alone.size(), together.size());
+  for (size_t i = 0; i < alone.size(); ++i) {
+    EXPECT_NEAR(alone[i]["loss"].get<double>(), together[i]["loss"].get<double>(), 2e-3) << i;
+  }
+  EXPECT_NEAR(one.summary.test->loss, three.summary.test->loss, 1e-2);
+}
+
+TEST_F(TranslationTest, EvaluationDoesNotDependOnTheNumberOfRanks) {
+  const RunConfig config = Config("run", 1);
+  const auto dataset = LoadData(config);
+  const Graph graph = ReadModel(config, dataset->fields());
+  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
+  graph.InitializeWeights(1, weights.data());
+  std::vector<Evaluation> found;
+  std::vector<double> bleu;
+  for (int ranks = 1; ranks <= 3; ++ranks) {
+    LocalWorld::Run(ranks, [&](Transport& transport) {
+      Net net(graph, {DeviceKind::kCpu, 1, CpuIsa()});
+      const int rank = transport.rank();
+      const Evaluation evaluation = JoinEvaluations(
+          transport, *dataset,
+          EvaluateBlocks(net, *dataset, Split::kTest, weights.data(), nullptr, rank, ranks));
+      const BleuCounts counts = JoinCounts(
+          transport, TranslateSplit(net, *dataset->sentence_pairs(), Split::kTest, weights.data(),
+                                    nullptr, rank, ranks, {.beam = 2, .max_length = 5}));
+      if (rank > 0) return;
+      found.push_back(evaluation);
+      bleu.push_back(static_cast<double>(counts.matches[0]));
+    });
+  }
+  for (const Evaluation& evaluation : found) {
+    EXPECT_EQ(evaluation.loss, found[0].loss);
+    EXPECT_EQ(evaluation.terms, found[0].terms);
+  }
+  EXPECT_EQ(bleu[1], bleu[0]);
+  EXPECT_EQ(bleu[2], bleu[0]);
+}
+
+TEST_F(TranslationTest, WeightsOfOtherVocabulariesAreRefused) {
+  Run(Config("run", 1, {"max_steps=3"}));
+  const fs::path latest = FindCheckpoint((folder_ / "run").string());
+  EXPECT_EQ(TextFactsFromText(ReadCheckpointInfo(latest).text, "c").target.size(), 12);
+  fs::remove_all(folder_ / "multi30k");
+  WriteToyTranslation(folder_, 400, "x");
+  TrainRequest request;
+  request.weights = (folder_ / "run").string();
+  EXPECT_THAT(MessageOf(Config("other", 1), request),
+              AllOf(HasSubstr("6: checkpoint " + latest.string()),
+                    HasSubstr("has other vocabularies than the data set: 12 and 12 words, "),
+                    HasSubstr(" there, 12 and 12 words, ")));
+}
+
+TEST_F(TranslationTest, AResumedRunGoesOnToTheBit) {
+  const std::string whole = Run(Config("whole", 2, {"epochs=3"})).summary.weights_sha256;
+  Run(Config("part", 2, {"epochs=3", "max_steps=17"}));
+  TrainRequest request;
+  request.resume = "auto";
+  EXPECT_EQ(Run(Config("part", 2, {"epochs=3"}), request).summary.weights_sha256, whole);
+}
+
+TEST_F(TranslationTest, AsynchronousAndSimulatedRunsReportALossPerWord) {
+  const TrainResult real = Run(Config("ssp", 1, {"max_steps=3"}));
+  RunConfig config = Config("sim", 3, {"strategy.name=ps_ssp", "max_steps=3"});
+  SimulatedRun run(config, std::nullopt, true);
+  const Summary simulated = run.Run();
+  EXPECT_NEAR(*simulated.train_loss, *real.summary.train_loss, 0.5);
+  EXPECT_NEAR(simulated.test->loss, std::log(12), 0.5);
+}
+
+}  // namespace
+}  // namespace dtrain
