@@ -19,12 +19,31 @@ std::vector<int64_t> Extents(const Shape& shape) {
 
 constexpr char kImages[] = "data";  // input of a model that is read without a data set
 
-// `given` by a data set; else images of the model's own `sample` shape, and labels.
+// The entries of `inputs`; those with classes are int32.
+std::vector<GraphInput> OwnInputs(config::Reader& root) {
+  std::vector<GraphInput> inputs;
+  for (config::Reader& reader : root.List("inputs", "what the model was made for, where a data set "
+                                                    "does not say; or `sample`, for images")) {
+    GraphInput input;
+    input.name = std::string(reader.String("name", "").Required().Help("name of the input"));
+    const std::vector<int64_t> shape =
+        reader.Ints("shape", {}).Min(1).Help("shape of a sample; [] for a number");
+    input.sample_shape = Shape(shape);
+    input.classes = reader.Int("classes", 0).Min(0).Help("int32 below this; 0: fp32 numbers");
+    if (input.classes > 0) input.dtype = DType::kI32;
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+// `given` by a data set; else the model's own `inputs`, or images of its `sample` shape and labels.
 std::vector<GraphInput> InputsOf(config::Reader& root, const std::vector<GraphInput>& given) {
+  const std::vector<GraphInput> own = OwnInputs(root);
   auto field = root.Ints("sample", {}).Min(1).Help("shape of the samples the model was made for");
-  if (given.empty()) field.Required();
+  if (given.empty() && own.empty()) field.Required();
   const std::vector<int64_t> sample = field;
   if (!given.empty()) return given;
+  if (!own.empty()) return own;
   return {{kImages, DType::kF32, Shape(sample)}, {"label", DType::kI32, {}}};
 }
 

@@ -61,7 +61,8 @@ struct GraphLayer {
 class Graph {
  public:
   // Reads a model file.  Throws ConfigError with all mistakes, or ShapeError.  Without `inputs` the
-  // model takes images of the shape its `sample` key gives, and labels.
+  // model takes what its own key `inputs` lists, or images of the shape its `sample` key gives, and
+  // labels.
   static Graph FromFile(const std::string& path, const std::vector<GraphInput>& inputs);
   static Graph FromText(const std::string& yaml, const std::string& file_name,
                         const std::vector<GraphInput>& inputs);

@@ -1,6 +1,6 @@
 // What a layer's folder offers to the test suites: a double-precision reference and the cases that
-// every device and implementation is checked on.  Lives in layers/<type>/<type>_cases.cc, which only
-// the tests compile; a layer without cases fails the suite.
+// every device and implementation is checked on.  Lives in layers/<type>/<type>_cases.cc, which
+// only the tests compile; a layer without cases fails the suite.
 //
 //   DTRAIN_LAYER_CASES("relu", ReluReference, {{"vector", "{}", {{4, 10}}}, ...});
 #pragma once
@@ -36,20 +36,21 @@ struct RefArgs {
 class LayerReference {
  public:
   virtual ~LayerReference() = default;
-  virtual void Forward(const Layer& layer, RefArgs& args) const = 0;    // fills outputs
-  virtual void Backward(const Layer& layer, RefArgs& args) const = 0;   // fills the gradients
+  virtual void Forward(const Layer& layer, RefArgs& args) const = 0;   // fills outputs
+  virtual void Backward(const Layer& layer, RefArgs& args) const = 0;  // fills the gradients
 };
 
 struct LayerCase {
   std::string name;
-  std::string yaml;                 // the layer's keys, "{outputs: 6, kernel: 5}"
+  std::string yaml;  // the layer's keys, "{outputs: 6, kernel: 5}"
   std::vector<Shape> inputs;
   int64_t label_classes = 0;        // > 0: the last input holds int32 labels in [0, classes)
   bool central_differences = true;  // check the reference against finite differences
   // Extra roundings of the kernel over a plain sum (1 = none); multiplies the tolerance.
   double tolerance = 1;
   // Per input: 0 for numbers, else int32 in [0, classes); of rank 2 they are sentences: words, and
-  // behind their end the layer's padding token.  Empty: label_classes decides.
+  // behind their end the layer's padding token.  Empty: label_classes decides, and integers of any
+  // rank are labels.
   std::vector<int64_t> input_classes = {};
 };
 
@@ -62,7 +63,8 @@ using LayerCaseRegistry = Registry<LayerCaseEntry>;
 
 }  // namespace dtrain
 
-#define DTRAIN_LAYER_CASES(type, Reference, ...)                                             \
-  [[maybe_unused]] static const bool Reference##_cases_registered =                         \
-      ::dtrain::LayerCaseRegistry::Add(                                                      \
-          type, {[] { return std::unique_ptr<::dtrain::LayerReference>(new Reference); }, __VA_ARGS__})
+#define DTRAIN_LAYER_CASES(type, Reference, ...)                    \
+  [[maybe_unused]] static const bool Reference##_cases_registered = \
+      ::dtrain::LayerCaseRegistry::Add(                             \
+          type,                                                     \
+          {[] { return std::unique_ptr<::dtrain::LayerReference>(new Reference); }, __VA_ARGS__})

@@ -7,6 +7,8 @@ namespace dtrain {
 
 void InnerProduct::Configure(config::Reader& reader) {
   outputs_ = reader.Int("outputs", 1).Required().Min(1).Help("length of the output of a sample");
+  axis_ = reader.Int("axis", 1).Min(1).Max(Shape::kMaxRank - 1).Help(
+      "first of the axes that are summed over; those before it stay");
   has_bias_ = reader.Bool("bias", true).Help("add a learned constant to each output");
   weight_init_ =
       ReadInitSpec(reader.Section("weight_init", "how the weights start"), {"xavier", 0});
@@ -15,11 +17,16 @@ void InnerProduct::Configure(config::Reader& reader) {
 
 std::vector<Shape> InnerProduct::InferShapes(std::span<const Shape> inputs) {
   const Shape& x = inputs[0];
-  if (x.rank() < 2) {
-    throw ShapeError("an input of shape " + x.ToString() + " has no features; it takes [N, ...]");
+  const auto axis = static_cast<int>(axis_);
+  if (x.rank() <= axis) {
+    throw ShapeError("an input of shape " + x.ToString() + " has no features; it takes [N, ...]",
+                     axis_ > 1 ? "the key axis is " + std::to_string(axis_) : "");
   }
-  inputs_ = x.CountFrom(1);
-  return {{x[0], outputs_}};
+  inputs_ = x.CountFrom(axis);
+  std::vector<int64_t> extents;
+  for (int kept = 0; kept < axis; ++kept) extents.push_back(x[kept]);
+  extents.push_back(outputs_);
+  return {Shape(extents)};
 }
 
 std::vector<ParamSpec> InnerProduct::Params() const {

@@ -1,7 +1,8 @@
 // Fully connected layer.  y[n,o] = sum_i x[n,i] w[o,i] + b[o]    (PyTorch Linear, Caffe
 // InnerProduct)
-//   x [N, ...]  trailing axes are flattened into I
-//   w [O, I]    row-major;  b [O], absent when `bias: false`;  y [N, O]
+//   x [N, ...]  axes from `axis` (1) on are flattened into I; those before it are kept
+//   w [O, I]    row-major;  b [O], absent when `bias: false`;  y [N, ..., O]
+// So axis 2 is a Linear at every step of a sequence [N, T, I].
 #pragma once
 
 #include "framework/nn/layer.h"
@@ -21,6 +22,7 @@ class InnerProduct : public Layer {
 
  private:
   int64_t outputs_ = 0;
+  int64_t axis_ = 1;
   int64_t inputs_ = 0;
   bool has_bias_ = true;
   InitSpec weight_init_;

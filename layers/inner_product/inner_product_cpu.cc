@@ -27,11 +27,13 @@ void Multiply(char trans_a, int64_t m, int64_t n, int64_t k, const float* a, con
   DT_CHECK(status == dnnl_success) << "dnnl_sgemm " << m << "x" << n << "x" << k << ": " << status;
 }
 
+Shape AsRows(const Shape& shape, int64_t features) { return {shape.count() / features, features}; }
+
 class InnerProductGemm : public Kernel {
  public:
   explicit InnerProductGemm(const KernelRequest& request)
-      : x_{request.inputs[0][0], request.inputs[0].CountFrom(1)},
-        y_(request.outputs[0]),
+      : x_(AsRows(request.inputs[0], static_cast<const InnerProduct*>(request.layer)->inputs())),
+        y_(AsRows(request.outputs[0], static_cast<const InnerProduct*>(request.layer)->outputs())),
         relu_(request.fused_relu),
         device_(request.device) {
     // Waking a second thread costs about what 2 million multiply-adds do.
@@ -82,8 +84,8 @@ class InnerProductGemm : public Kernel {
   int64_t XFloats() const { return StoredCount(x_, Format::kBatchBlocked); }
   int64_t YFloats() const { return StoredCount(y_, Format::kBatchBlocked); }
 
-  const Shape x_;  // flattened: [N, I]
-  const Shape y_;
+  const Shape x_;  // flattened: [rows, I]
+  const Shape y_;  // [rows, O]
   const bool relu_;
   Device device_;
 };

@@ -46,7 +46,7 @@ class InnerProductReference : public LayerReference {
   };
   static Sizes SizesOf(const Layer& layer, const RefArgs& args) {
     const auto& inner = static_cast<const InnerProduct&>(layer);
-    return {args.inputs[0].shape[0], inner.inputs(), inner.outputs()};
+    return {args.inputs[0].shape.count() / inner.inputs(), inner.inputs(), inner.outputs()};
   }
 };
 

@@ -74,7 +74,8 @@ CaseSetup::CaseSetup(const std::string& type, const LayerCase& layer_case, int64
     : layer_(LayerRegistry::Get("layer", type).make()),
       reference_(LayerCaseRegistry::Get("layer with cases", type).reference()),
       inputs_(layer_case.inputs),
-      classes_(dtrain::ClassesOf(layer_case)) {
+      classes_(dtrain::ClassesOf(layer_case)),
+      sentences_(!layer_case.input_classes.empty()) {
   config::Document document = config::Document::FromText(layer_case.yaml, layer_case.name);
   config::Reader root = document.root();
   layer_->Configure(root);
@@ -98,7 +99,7 @@ RefArgs CaseSetup::Forward(Mode mode) const {
   uint64_t stream = 0;
   for (const Shape& shape : inputs_) {
     const int64_t classes = classes_[stream];
-    const bool sentences = classes > 0 && shape.rank() == 2;
+    const bool sentences = sentences_ && classes > 0 && shape.rank() == 2;
     args.inputs.push_back(sentences     ? Sentences(shape, classes, pad_, stream)
                           : classes > 0 ? Labels(shape, classes, stream)
                                         : Distinct(shape, stream));

@@ -38,6 +38,7 @@ class CaseSetup {
   std::vector<Shape> inputs_;
   std::vector<Shape> outputs_;
   std::vector<int64_t> classes_;  // by input
+  bool sentences_;                // integers of rank 2 are sentences, not labels
   int64_t pad_;
 };
 

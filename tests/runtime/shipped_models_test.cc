@@ -19,6 +19,7 @@ TEST(ShippedModels, HaveTheirParameters) {
   const std::map<std::string, int64_t> parameters = {{"lenet5", 61'706},
                                                      {"lenet5_caffe", 431'080},
                                                      {"resnet18", 11'173'962},
+                                                     {"seq2seq_attention", 20'518'405},
                                                      {"vgg19_bn", 20'040'522},
                                                      {"vgg19_gssp", 38'958'922}};
   const auto models = Models();
@@ -57,6 +58,26 @@ TEST(ShippedModels, ResNetHasPyTorchsNames) {
           "layer4.1.bn1.running_mean", "layer4.1.bn1.running_var", "layer4.1.conv2.weight",
           "layer4.1.bn2.weight", "layer4.1.bn2.bias", "layer4.1.bn2.running_mean",
           "layer4.1.bn2.running_var", "linear.weight", "linear.bias"));
+}
+
+// state_dict of the third tutorial model of bentrevett/pytorch-seq2seq.
+TEST(ShippedModels, Seq2SeqHasPyTorchsNames) {
+  const Graph graph = Graph::FromFile(Models().at("seq2seq_attention").string(), {});
+  std::vector<std::string> names;
+  for (const GraphLayer& layer : graph.layers()) {
+    for (const ParamSpec& spec : layer.params) names.push_back(layer.name + "." + spec.name);
+  }
+  EXPECT_THAT(
+      names,
+      testing::ElementsAre(
+          "encoder.embedding.weight", "encoder.rnn.weight_ih_l0", "encoder.rnn.weight_hh_l0",
+          "encoder.rnn.bias_ih_l0", "encoder.rnn.bias_hh_l0", "encoder.rnn.weight_ih_l0_reverse",
+          "encoder.rnn.weight_hh_l0_reverse", "encoder.rnn.bias_ih_l0_reverse",
+          "encoder.rnn.bias_hh_l0_reverse", "encoder.fc.weight", "encoder.fc.bias",
+          "decoder.attention.attn.weight", "decoder.attention.attn.bias",
+          "decoder.attention.v.weight", "decoder.embedding.weight", "decoder.rnn.weight_ih_l0",
+          "decoder.rnn.weight_hh_l0", "decoder.rnn.bias_ih_l0", "decoder.rnn.bias_hh_l0",
+          "decoder.fc_out.weight", "decoder.fc_out.bias"));
 }
 
 }  // namespace
