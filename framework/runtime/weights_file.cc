@@ -152,6 +152,7 @@ Checkpoint LoadSafetensors(const fs::path& path, const ModelLayout& layout) {
   }
   Checkpoint checkpoint;
   checkpoint.info = InfoOf(in.metadata());
+  if (!checkpoint.info.text.empty()) CheckVocabularies(path, checkpoint.info, layout);
   checkpoint.weights = ReadArena(in, layout.parameters);
   checkpoint.state = ReadArena(in, layout.state);
   return checkpoint;
@@ -161,6 +162,11 @@ Checkpoint LoadSafetensors(const fs::path& path, const ModelLayout& layout) {
 
 std::string NameOf(WeightsFormat format) {
   return format == WeightsFormat::kHdf5 ? "hdf5" : "safetensors";
+}
+
+CheckpointInfo ReadStoredInfo(const fs::path& path) {
+  if (!LooksLikeSafetensors(path)) return ReadCheckpointInfo(path);
+  return InfoOf(SafetensorsReader(path).metadata());
 }
 
 StoredWeights ReadStoredWeights(const fs::path& path) {

@@ -65,6 +65,27 @@ inline std::vector<float> Images(const std::vector<int32_t>& labels, int64_t pix
   return images;
 }
 
+// [samples, places]: sentences of a field with <sos> (2) before or <eos> (3) behind, then <pad>
+// (1).
+inline std::vector<int32_t> Sentences(const std::string& field, int64_t samples, int64_t words,
+                                      int64_t places, bool begin, bool end) {
+  std::vector<int32_t> tokens(static_cast<size_t>(samples * places), 1);
+  for (int64_t n = 0; n < samples; ++n) {
+    const uint64_t of_length =
+        golden::Bits(Stream(field + " words"), static_cast<uint64_t>(n)) >> 33;
+    const auto length = static_cast<int64_t>(1 + of_length % static_cast<uint64_t>(places - 2));
+    int32_t* at = tokens.data() + n * places;
+    if (begin) *at++ = 2;
+    for (int64_t i = 0; i < length; ++i) {
+      const uint64_t bits =
+          golden::Bits(Stream(field), static_cast<uint64_t>(places * n + i)) >> 33;
+      *at++ = static_cast<int32_t>(4 + bits % static_cast<uint64_t>(words - 4));
+    }
+    if (end) *at = 3;
+  }
+  return tokens;
+}
+
 // The gradient's component along the k-th direction, of which each element is uniform in [-1, 1).
 inline double Projection(const std::string& name, int k, std::span<const float> values) {
   const uint64_t stream = Stream(name + " direction " + std::to_string(k));

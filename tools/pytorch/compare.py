@@ -39,10 +39,10 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 import counted
-from models import MODELS
+from models import MODELS, PAD, Seq2Seq
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-GOLDEN_BATCH = {"lenet5": 16, "resnet18": 4, "vgg19_bn": 8, "vgg19_gssp": 8}
+GOLDEN_BATCH = {"lenet5": 16, "resnet18": 4, "vgg19_bn": 8, "vgg19_gssp": 8, "seq2seq_attention": 4}
 
 
 def fill(model, weights):
@@ -100,21 +100,51 @@ class Capture:
             handle.remove()
 
 
-def torch_step(model, data, label):
+def inputs_of(model, batch, dtype=torch.float32):
+    """The model's inputs by name, the last one its labels."""
+    if isinstance(model, Seq2Seq):
+        (source, target), places = model.vocabularies, model.places
+        of, to = counted.sentences("source", batch, source, places), counted.sentences("target", batch, target, places)
+        fields = {"source": counted.padded(of, [2], [3], places), "target": counted.padded(to, [2], [], places),
+                  "label": counted.padded(to, [], [3], places)}
+        return {name: torch.from_numpy(field) for name, field in fields.items()}
+    return {"data": torch.from_numpy(counted.images(batch, model.sample, model.classes)).to(dtype),
+            "label": torch.from_numpy(counted.labels(batch, model.classes))}
+
+
+def forward(model, inputs):
+    """Loss and logits."""
+    *given, label = [t.long() if t.dtype == torch.int32 else t for t in inputs.values()]
+    logits = model(*given)
+    ignored = PAD if isinstance(model, Seq2Seq) else -100
+    return nn.functional.cross_entropy(logits.flatten(0, -2), label.flatten(), ignore_index=ignored), logits
+
+
+def terms(model, inputs):
+    return int((inputs["label"] != PAD).sum()) if isinstance(model, Seq2Seq) else len(inputs["label"])
+
+
+def tensors_of(model, inputs):
+    """What step_dump is given."""
+    tensors = {n: t.clone() for n, t in model.state_dict().items() if t.is_floating_point()}
+    tensors |= {f"input.{name}": t for name, t in inputs.items()}
+    return tensors | {"terms": torch.tensor([terms(model, inputs)])}
+
+
+def torch_step(model, inputs):
     """Loss, logits and gradients of one training step; the statistics move."""
     model.train()
     model.zero_grad()
-    logits = model(data)
-    loss = nn.functional.cross_entropy(logits, label.long())
+    loss, logits = forward(model, inputs)
     loss.backward()
     return loss.item(), logits.detach(), {n: p.grad.clone() for n, p in model.named_parameters()}
 
 
-def torch_evaluate(model, data, label):
+def torch_evaluate(model, inputs):
     model.eval()
     with torch.no_grad():
-        logits = model(data)
-        return nn.functional.cross_entropy(logits, label.long()).item(), logits
+        loss, logits = forward(model, inputs)
+        return loss.item(), logits
 
 
 class Dump:
@@ -125,7 +155,8 @@ class Dump:
         self.arguments = [f"threads={options.threads}"] + options.kernels
         text = (ROOT / "configs" / "models" / f"{name}.yaml").read_text()
         self.model = folder / f"{name}{'' if kinks else '_without_kinks'}.yaml"
-        text = text.replace("type: dropout", "type: dropout, ratio: 0")
+        text = re.sub(r", ratio: [0-9.]+", "", text).replace("type: dropout", "type: dropout, ratio: 0")
+        text = re.sub(r" dropout: [0-9.]+, teacher_forcing: [0-9.]+", " dropout: 0, teacher_forcing: 1", text)
         if not kinks:
             text = text.replace("type: relu", "type: dropout, ratio: 0").replace("method: max", "method: average")
         self.model.write_text(text)
@@ -204,12 +235,12 @@ def over_bound(ours, gradients):
     return worst
 
 
-def compare_gradients(name, dump_of, model, data, label, tensors, options, report):
-    for kinks in (True, False):
+def compare_gradients(name, dump_of, model, inputs, tensors, report):
+    for kinks in (False,) if isinstance(model, Seq2Seq) else (True, False):
         net = copy.deepcopy(model) if kinks else without_kinks(copy.deepcopy(model))
         exact = copy.deepcopy(net).double()
-        gradients = torch_step(net, data, label)[2]
-        truth = torch_step(exact, data.double(), label)[2]
+        gradients = torch_step(net, inputs)[2]
+        truth = torch_step(exact, {k: t.double() if t.is_floating_point() else t for k, t in inputs.items()})[2]
         ours = {n.removeprefix("gradient."): g for n, g in dump_of(kinks).run("step", tensors).items()}
         worst, own = over_bound(ours, gradients), over_bound(gradients, truth)
         what = "gradients" if kinks else "gradients without kinks"
@@ -217,39 +248,34 @@ def compare_gradients(name, dump_of, model, data, label, tensors, options, repor
         print(f"{'':<12} {'  PyTorch fp32 over it, against its float64':<58} {own[0]:9.2e}")
 
 
-def inputs_of(model, batch):
-    data = torch.from_numpy(counted.images(batch, model.sample, model.classes)).float()
-    label = torch.from_numpy(counted.labels(batch, model.classes))
-    tensors = {n: t.clone() for n, t in model.state_dict().items() if t.is_floating_point()}
-    tensors |= {"input.0.data": data, "input.1.label": label, "terms": torch.tensor([batch])}
-    return data, label, tensors
-
-
 def compare(name, options, report):
     torch.manual_seed(1)
     model = MODELS[name]().float()
     fill(model, options.weights)
-    data, label, tensors = inputs_of(model, options.batch)
+    inputs = inputs_of(model, options.batch)
+    tensors = tensors_of(model, inputs)
     with tempfile.TemporaryDirectory() as folder:
         dump_of = functools.partial(Dump, options, name, pathlib.Path(folder))
         dump = dump_of()
-        loss, logits = torch_evaluate(model, data, label)
+        loss, logits = torch_evaluate(model, inputs)
         ours = dump.run("evaluate", tensors)
         report.check(name, "evaluation: loss", abs(ours["loss"].item() - loss), 1e-4)
         report.check(name, "evaluation: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
-        compare_gradients(name, dump_of, model, data, label, tensors, options, report)
-        loss, logits, _ = torch_step(model, data, label)
+        compare_gradients(name, dump_of, model, inputs, tensors, report)
+        loss, logits, _ = torch_step(model, inputs)
         ours = dump.run("step", tensors)
         report.check(name, "training: loss", abs(ours["loss"].item() - loss), 1e-4)
         report.check(name, "training: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
         if statistics(model):
             worst = max((relative(ours[f"state.{n}"], b), n) for n, b in statistics(model).items())
             report.check(name, f"statistics after the step (worst: {worst[1]})", worst[0], 1e-5)
-        data, label, tensors = inputs_of(model, min(options.batch, options.layer_batch))
+        if isinstance(model, Seq2Seq):
+            return  # its layers alone: seq2seq_layers.py
+        inputs = inputs_of(model, min(options.batch, options.layer_batch))
         capture = Capture(model)
-        _, logits, _ = torch_step(model, data, label)
+        logits = torch_step(model, inputs)[1]
         capture.close()
-        compare_layers(name, dump, capture, tensors, logits, label, options, report)
+        compare_layers(name, dump, capture, tensors_of(model, inputs), logits, inputs["label"], options, report)
 
 
 def golden(name):
@@ -258,11 +284,13 @@ def golden(name):
     fill(model, "counted")
     smooth = without_kinks(copy.deepcopy(model))
     batch = GOLDEN_BATCH[name]
-    data = torch.from_numpy(counted.images(batch, model.sample, model.classes))
-    label = torch.from_numpy(counted.labels(batch, model.classes))
-    evaluation = torch_evaluate(model, data, label)
-    loss, logits, gradients = torch_step(model, data, label)
+    inputs = inputs_of(model, batch, torch.float64)
+    evaluation = torch_evaluate(model, inputs)
+    loss, logits, gradients = torch_step(model, inputs)
     first = next(iter(gradients))
+
+    def some(logits):
+        return logits.flatten(0, -2)[:2, :10].tolist()
 
     def summary(tensor, key):
         tensor = tensor.double().numpy()
@@ -272,11 +300,11 @@ def golden(name):
         "made_by": "tools/pytorch/compare.py --golden, torch " + torch.__version__.split("+")[0],
         "model": name, "batch": batch,
         "inputs_check": {"parameter": first, "values": model.get_parameter(first).flatten()[:4].tolist(),
-                         "data": data.flatten()[:4].tolist(), "label": label[:4].tolist()},
-        "evaluation": {"loss": evaluation[0], "logits": evaluation[1][:2].tolist()},
-        "training": {"loss": loss, "logits": logits[:2].tolist()},
+                         "inputs": {n: t.flatten()[:4].tolist() for n, t in inputs.items()}},
+        "evaluation": {"loss": evaluation[0], "logits": some(evaluation[1])},
+        "training": {"loss": loss, "logits": some(logits)},
         "gradients": {n: summary(g, n) for n, g in gradients.items()},
-        "gradients_without_kinks": {n: summary(g, n) for n, g in torch_step(smooth, data, label)[2].items()},
+        "gradients_without_kinks": {n: summary(g, n) for n, g in torch_step(smooth, inputs)[2].items()},
         "state": {n: summary(b, n) for n, b in statistics(model).items()},
     }
 
@@ -285,7 +313,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--build", default="build/release", help="folder of step_dump")
-    parser.add_argument("--batch", type=int, default=128, help="of the whole step")
+    parser.add_argument("--batch", type=int, default=16, help="of the whole step")
     parser.add_argument("--layer-batch", type=int, default=16, help="of the layers alone")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--weights", default="counted")

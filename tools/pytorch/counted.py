@@ -19,6 +19,9 @@
     label of sample n:   (bits("label", n) >> 33) mod classes
     element i of the image of sample n, P elements an image:
                          (unit("data", P n + i) + unit("pattern <label>", i)) / 2
+    sentence n of a field of sentences, "source" or "target", of V words, L places:
+                         1 + (bits("FIELD words", n) >> 33) mod (L - 2) words, word i of which is
+                         4 + (bits(FIELD, L n + i) >> 33) mod (V - 4)
     k-th direction of the gradient called NAME: element i is unit(NAME + " direction <k>", i)
 
 Every number is exact in fp32, so both programs start from the same bits.
@@ -72,6 +75,20 @@ def labels(samples, classes):
 def images(samples, shape, classes):
     patterns = np.stack([unit(f"pattern {c}", shape) for c in range(classes)])
     return (unit("data", (samples, *shape)) + patterns[labels(samples, classes)]) / 2
+
+
+def sentences(field, samples, vocabulary, places):
+    numbers = 4 + (bits(field, samples * places) >> np.uint64(33)) % np.uint64(vocabulary - 4)
+    lengths = 1 + (bits(f"{field} words", samples) >> np.uint64(33)) % np.uint64(places - 2)
+    return [row[:n] for row, n in zip(numbers.reshape(samples, places).astype(np.int32), lengths)]
+
+
+def padded(sentences, before, behind, places):
+    rows = np.ones((len(sentences), places), dtype=np.int32)  # <pad>
+    for row, words in zip(rows, sentences):
+        both = [*before, *words, *behind]
+        row[:len(both)] = both
+    return rows
 
 
 def projections(name, gradient, count=3):

@@ -162,6 +162,8 @@ class Seq2Seq(nn.Module):
     """The third model of github.com/bentrevett/pytorch-seq2seq, batch first, with pads masked (as in its
     fourth).  In training it is fed the target (teacher forcing 1), in evaluation its own words."""
 
+    vocabularies, places = (7853, 5893), 17
+
     def __init__(self, source_vocabulary, target_vocabulary, embedding=256, hidden=512):
         super().__init__()
         self.encoder = Encoder(source_vocabulary, embedding, hidden)
@@ -184,4 +186,5 @@ MODELS = {
     "resnet18": ResNet18,
     "vgg19_bn": VGG19BN,
     "vgg19_gssp": lambda: VGG19GSSP(dropout=0.0),
+    "seq2seq_attention": lambda: Seq2Seq(*Seq2Seq.vocabularies),
 }

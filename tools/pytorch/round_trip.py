@@ -6,7 +6,7 @@
 For each model: `dtrain train` makes a few steps, `dtrain export` writes safetensors, PyTorch's
 load_state_dict(strict=True) takes them, and both evaluate the same batch.  Then PyTorch trains one step
 and saves; `dtrain export` takes that to HDF5, `dtrain ckpt diff` finds it equal, both evaluate again.
-Needs what compare.py needs, and for the models of colour images the data set cifar10.
+Needs what compare.py needs, and the data sets cifar10 and multi30k.
 """
 
 import argparse
@@ -18,10 +18,10 @@ import tempfile
 import torch
 from safetensors.torch import load_file, save_file
 
-import counted
-from compare import ROOT, Dump, Report, torch_evaluate, torch_step
+from compare import ROOT, Dump, Report, inputs_of, tensors_of, torch_evaluate, torch_step
 from models import MODELS
 
+DATA = {"lenet5": "digits", "seq2seq_attention": "multi30k"}
 RUN = """
 model: {{name: {model}}}
 data: {{name: {data}, limit: 64}}
@@ -38,30 +38,26 @@ def dtrain(options, *arguments):
                    stdout=subprocess.DEVNULL)
 
 
-def same_logits(name, what, model, dump, data, label, report):
-    tensors = {n: t for n, t in model.state_dict().items() if t.is_floating_point()}
-    tensors |= {"input.0.data": data, "input.1.label": label, "terms": torch.tensor([len(label)])}
-    logits = torch_evaluate(model, data, label)[1]
-    ours = dump.run("evaluate", tensors)["logits"]
+def same_logits(name, what, model, dump, inputs, report):
+    logits = torch_evaluate(model, inputs)[1]
+    ours = dump.run("evaluate", tensors_of(model, inputs))["logits"]
     report.check(name, f"{what}: logits", (ours - logits).abs().max().item(), 1e-4)
 
 
 def round_trip(name, options, report):
     model = MODELS[name]().float()
-    data = torch.from_numpy(counted.images(16, model.sample, model.classes)).float()
-    label = torch.from_numpy(counted.labels(16, model.classes))
+    inputs = inputs_of(model, 16)
     with tempfile.TemporaryDirectory() as text:
         folder = pathlib.Path(text)
         dump = Dump(options, name, folder)
         config, out, back = folder / "run.yaml", folder / "dtrain.safetensors", folder / "torch.safetensors"
-        data_set = "digits" if model.sample[0] == 1 else "cifar10"
-        config.write_text(RUN.format(model=name, data=data_set, folder=folder))
+        config.write_text(RUN.format(model=name, data=DATA.get(name, "cifar10"), folder=folder))
         dtrain(options, "train", "--config", config)
         dtrain(options, "export", "--weights", folder / "run", "--output", out)
         weights = load_file(out)
         model.load_state_dict(weights, strict=True)
-        same_logits(name, "dtrain to PyTorch", model, dump, data, label, report)
-        torch_step(model, data, label)
+        same_logits(name, "dtrain to PyTorch", model, dump, inputs, report)
+        torch_step(model, inputs)
         torch.optim.SGD(model.parameters(), lr=0.01).step()
         save_file(model.state_dict(), back)
         dtrain(options, "export", "--weights", back, "--format", "hdf5", "--output", folder / "back.h5")
@@ -69,7 +65,7 @@ def round_trip(name, options, report):
         dtrain(options, "ckpt", "verify", folder / "back.h5", out)
         dtrain(options, "export", "--weights", folder / "back.h5", "--output", folder / "again.safetensors")
         model.load_state_dict(load_file(folder / "again.safetensors"), strict=True)
-        same_logits(name, "PyTorch to dtrain", model, dump, data, label, report)
+        same_logits(name, "PyTorch to dtrain", model, dump, inputs, report)
         dtrain(options, "eval", "--config", config, "--weights", back)
         dtrain(options, "train", "--config", config, "--weights", back, "--output", folder / "more")
 

@@ -4,7 +4,7 @@
 //   step_dump step|evaluate|layers MODEL.yaml INPUT OUTPUT [threads=N] [TYPE=IMPLEMENTATION ...]
 //
 // INPUT and OUTPUT are safetensors files.  INPUT holds parameters and batch-norm statistics by
-// name, the model's inputs as `input.<place>.<name>`, and `terms`, by which the loss is divided.
+// name, the model's inputs as `input.<name>`, and `terms`, by which the loss is divided.
 //
 //   step      one training step: `loss` (mean), `logits` (what the loss layer is given),
 //             `gradient.<parameter>`, `state.<name>`
@@ -111,18 +111,6 @@ class Results {
   std::vector<std::string> names_;
 };
 
-// The model's inputs, in their order.
-std::vector<GraphInput> InputsIn(const SafetensorsReader& file) {
-  std::vector<GraphInput> inputs;
-  for (const SafeTensorEntry& entry : file.entries()) {  // by name, so by place
-    if (!entry.name.starts_with("input.")) continue;
-    const std::string name = entry.name.substr(entry.name.find('.', 6) + 1);
-    const DType dtype = entry.dtype.starts_with('I') ? DType::kI32 : DType::kF32;
-    inputs.push_back({name, dtype, ShapeOf(entry).DropBatch()});
-  }
-  return inputs;
-}
-
 std::vector<float> LoadArena(const SafetensorsReader& file, const ArenaLayout& layout) {
   std::vector<float> arena(static_cast<size_t>(layout.size()));
   for (const ArenaEntry& entry : layout.entries) {
@@ -157,13 +145,14 @@ void DumpNet(const Options& options, const Graph& graph, const SafetensorsReader
   std::deque<Held> fields;
   std::vector<Tensor> views;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    const std::string name = fmt::format("input.{}.{}", i, graph.inputs()[i].name);
+    const std::string name = "input." + graph.inputs()[i].name;
     views.push_back(fields.emplace_back(Load(file, name)).tensor);
   }
   NetInput input;
   input.fields = views;
   input.samples = views[0].shape[0];
-  input.global_samples = Load(file, "terms").tensor.i32()[0];
+  input.global_samples = input.samples;
+  input.global_terms = Load(file, "terms").tensor.i32()[0];
   std::vector<float> weights = LoadArena(file, graph.weights());
   std::vector<float> state = LoadArena(file, graph.state());
   std::vector<float> gradients(weights.size());
@@ -180,7 +169,7 @@ void DumpNet(const Options& options, const Graph& graph, const SafetensorsReader
   } else {
     loss = net.Evaluate(weights.data(), state.data(), input).loss_sum;
   }
-  const auto mean = static_cast<float>(loss / static_cast<double>(input.global_samples));
+  const auto mean = static_cast<float>(loss / static_cast<double>(input.global_terms));
   results.Add("loss", Shape{1}, &mean);
 }
 
@@ -324,7 +313,7 @@ int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
   ApplyThreadBudget(options.threads);
   const SafetensorsReader file(options.input);
-  const Graph graph = Graph::FromFile(options.model, InputsIn(file));
+  const Graph graph = Graph::FromFile(options.model, {});
   Results results;
   if (options.what == "layers") {
     DumpLayers(options, graph, file, results);
