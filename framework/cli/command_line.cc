@@ -73,6 +73,8 @@ int RunCommandLine(int argc, char** argv) {
   AddEvalCommand(app, invocation);
   AddTranslateCommand(app, invocation);
   AddSimulateCommand(app, invocation);
+  AddExportCommand(app, invocation);
+  AddCheckpointCommand(app, invocation);
   AddSlurmCommand(app, invocation);
   AddCheckCommand(app, invocation);
   AddTimeCommand(app, invocation);

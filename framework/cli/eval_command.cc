@@ -1,5 +1,5 @@
-// `dtrain eval`: exact evaluation of saved weights on the test split; the same digits for any
-// number of ranks (also under mpirun or srun).
+// `dtrain eval`: exact evaluation of saved weights on a split; the same digits for any number
+// of ranks (also under mpirun or srun).
 #include <CLI/CLI.hpp>
 
 #include <iostream>
@@ -13,6 +13,7 @@
 #include "framework/runtime/evaluator.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/translator.h"
+#include "framework/runtime/weights_file.h"
 #include "framework/runtime/world.h"
 
 namespace dtrain {
@@ -46,6 +47,7 @@ void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics
 
 Split SplitOf(const EvalOptions& options, const Dataset& dataset) {
   if (options.split == "test") return Split::kTest;
+  if (options.split == "train") return Split::kTrain;
   if (dataset.has_validation()) return Split::kValidation;
   throw UsageError("the data set has no validation split", "take --split test");
 }
@@ -62,7 +64,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
     dataset = LoadData(config);
     split = SplitOf(options, *dataset);
     graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));
-    checkpoint = ReadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph, *dataset));
+    checkpoint = LoadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph, *dataset));
   });
   const ExecutionPlan plan =
       DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
@@ -96,12 +98,14 @@ void AddEvalCommand(CLI::App& app, Invocation& invocation) {
       AddCommand(app, invocation, "eval", "evaluate saved weights, on the test split by default",
                  [options, &invocation] { return RunEval(*options, invocation); });
   AddConfigOptions(*command, options->config);
-  command->add_option("--weights", options->weights, "a checkpoint or a run folder")
+  command
+      ->add_option("--weights", options->weights,
+                   "a checkpoint, a run folder or a safetensors file")
       ->required()
       ->type_name("FILE");
-  command->add_option("--split", options->split, "the part of the data: test or validation")
+  command->add_option("--split", options->split, "test, validation, or train (not augmented)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"test", "validation"}));
+      ->check(CLI::IsMember({"test", "validation", "train"}));
   AddSearchOptions(*command, options->search);
 }
 

@@ -162,7 +162,9 @@ void AddTrainCommand(CLI::App& app, Invocation& invocation) {
       ->add_option("--resume", options->request.resume,
                    "auto, none or a checkpoint (default: none)")
       ->type_name("auto|none|PATH");
-  command->add_option("--weights", options->request.weights, "start from these weights")
+  command
+      ->add_option("--weights", options->request.weights,
+                   "start from these weights: a checkpoint, a run folder or a safetensors file")
       ->type_name("FILE");
   command->add_flag("--dry-run", options->dry_run, "check the config, print it and stop");
   command

@@ -20,6 +20,7 @@
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/translator.h"
+#include "framework/runtime/weights_file.h"
 
 namespace dtrain {
 namespace {
@@ -39,7 +40,7 @@ class Translator {
   Translator(const RunConfig& config, const std::string& weights, const SearchOptions& search)
       : search_(search) {
     const std::filesystem::path path = FindCheckpoint(weights);
-    const std::string text = ReadCheckpointInfo(path).text;
+    const std::string text = ReadStoredInfo(path).text;
     if (text.empty()) {
       throw CheckpointError(path.string() + " has no vocabularies: its model does not translate",
                             "take a checkpoint of a run on a data set for translation");
@@ -53,7 +54,7 @@ class Translator {
     fields[0].classes = facts_.source.size();
     fields[1].classes = fields[2].classes = facts_.target.size();
     graph_ = std::make_unique<Graph>(ReadModel(config, fields));
-    checkpoint_ = ReadWeights(path, LayoutFor(config));
+    checkpoint_ = LoadWeights(path, LayoutFor(config));
     const ExecutionPlan plan =
         DecidePlan(config, *graph_, 1, ThreadsByRule({{0, UsableCpus()}}, 1));
     ApplyThreadBudget(plan.threads);

@@ -132,7 +132,7 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
   } else {
     op.kernel->Forward(args);
   }
-  if (observer_) observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start});
+  if (observer_) observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start, &args});
 }
 
 // Gives a call what is this step's.

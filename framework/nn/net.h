@@ -57,13 +57,14 @@ struct EvaluateResult {
   std::vector<int64_t> metric_counts;  // parallel to Net::metric_names()
 };
 
-// Told about every kernel call when set: for `dtrain time`.
+// Told about every kernel call when set: for `dtrain time`, and for comparing what a net computes.
 struct KernelTiming {
   const std::string* name;
   const std::string* implementation;
   const GraphLayer* layer;   // null for a reorder
   bool backward = false;
   Nanos nanos = 0;
+  const KernelArgs* args = nullptr;  // what the kernel was given; its memory is soon used again
 };
 using KernelObserver = std::function<void(const KernelTiming&)>;
 

@@ -78,17 +78,6 @@ std::string VocabulariesOf(const std::string& text, const std::string& origin) {
                      facts.Hash().substr(0, 12));
 }
 
-// Numbers of other words would go in, and come out, without any other sign of it.
-void CheckVocabularies(const Hdf5Reader& in, const CheckpointInfo& info,
-                       const ModelLayout& layout) {
-  if (layout.text.empty() || layout.text == info.text) return;
-  throw CheckpointMismatch(
-      fmt::format("checkpoint {} has other vocabularies than the data set: {} there, {} here",
-                  in.path().string(), VocabulariesOf(info.text, in.path().string()),
-                  VocabulariesOf(layout.text, "the data set")),
-      "use the data set, data.text and data.direction of the run that wrote it");
-}
-
 std::vector<int64_t> StoredShape(const ArenaEntry& entry) {
   return entry.shape.empty() ? std::vector<int64_t>{1} : entry.shape;
 }
@@ -120,10 +109,22 @@ std::vector<float> ReadArena(const Hdf5Reader& in, const std::string& group,
   return values;
 }
 
+ArenaLayout StoredArena(const Hdf5Reader& in, const std::string& group) {
+  ArenaLayout layout;
+  for (const std::string& name : in.DataSets(group)) {
+    ArenaEntry entry{name, in.ShapeOf(group + "/" + name), {layout.size(), layout.size()}};
+    int64_t count = 1;
+    for (const int64_t extent : entry.shape) count *= extent;
+    entry.range.end += count;
+    layout.entries.push_back(std::move(entry));
+  }
+  return layout;
+}
+
 Checkpoint ReadModel(const Hdf5Reader& in, const ModelLayout& layout) {
   Checkpoint checkpoint;
   checkpoint.info = ReadInfo(in);
-  CheckVocabularies(in, checkpoint.info, layout);
+  CheckVocabularies(in.path(), checkpoint.info, layout);
   CheckModel(in, "/model", layout.parameters);
   CheckModel(in, "/state", layout.state);
   checkpoint.weights = ReadArena(in, "/model", layout.parameters);
@@ -132,6 +133,16 @@ Checkpoint ReadModel(const Hdf5Reader& in, const ModelLayout& layout) {
 }
 
 }  // namespace
+
+void CheckVocabularies(const fs::path& path, const CheckpointInfo& info,
+                       const ModelLayout& layout) {
+  if (layout.text.empty() || layout.text == info.text) return;
+  throw CheckpointMismatch(
+      fmt::format("checkpoint {} has other vocabularies than the data set: {} there, {} here",
+                  path.string(), VocabulariesOf(info.text, path.string()),
+                  VocabulariesOf(layout.text, "the data set")),
+      "use the data set, data.text and data.direction of the run that wrote it");
+}
 
 void WriteCheckpoint(const fs::path& path, const CheckpointView& view) {
   Hdf5Builder out;
@@ -147,6 +158,11 @@ void WriteCheckpoint(const fs::path& path, const CheckpointView& view) {
 Checkpoint ReadCheckpoint(const fs::path& path, const ModelLayout& layout) {
   const Hdf5Reader in(path);
   Checkpoint checkpoint = ReadModel(in, layout);
+  if (checkpoint.info.plan_json.empty()) {
+    throw CheckpointError(
+        fmt::format("{} holds weights alone: there is no run to go on with", path.string()),
+        "start a new run from them with --weights");
+  }
   for (const std::string& vector : in.Children("/solver")) {
     const std::string group = "/solver/" + vector;
     CheckModel(in, group, layout.parameters);
@@ -159,6 +175,11 @@ CheckpointInfo ReadCheckpointInfo(const fs::path& path) { return ReadInfo(Hdf5Re
 
 Checkpoint ReadWeights(const fs::path& path, const ModelLayout& layout) {
   return ReadModel(Hdf5Reader(path), layout);
+}
+
+ModelLayout ReadLayout(const fs::path& path) {
+  const Hdf5Reader in(path);
+  return {StoredArena(in, "/model"), StoredArena(in, "/state")};
 }
 
 }  // namespace dtrain

@@ -51,7 +51,7 @@ struct CheckpointInfo {
   std::string model;        // name
   std::string solver;       // name
   std::string config_yaml;  // effective config
-  std::string plan_json;    // ToJson(ExecutionPlan)
+  std::string plan_json;    // ToJson(ExecutionPlan); "" in a file of weights alone
   std::string source_revision;
   std::string text;  // TextFacts::ToText of a model for translation
   friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
@@ -89,10 +89,18 @@ void WriteCheckpoint(const std::filesystem::path& path, const CheckpointView& vi
 // CheckpointError when it cannot be opened, is truncated, corrupt or lacks a part.
 Checkpoint ReadCheckpoint(const std::filesystem::path& path, const ModelLayout& layout);
 
+// Throws CheckpointMismatch unless the file's vocabularies are those of the layout (where it has
+// any): numbers of other words would go in, and come out, without any other sign of it.
+void CheckVocabularies(const std::filesystem::path& path, const CheckpointInfo& info,
+                       const ModelLayout& layout);
+
 // What is not an arena, of a checkpoint of any model.
 CheckpointInfo ReadCheckpointInfo(const std::filesystem::path& path);
 
-// The same, without the solver's vectors (`eval`, `train --weights`).
+// The same, without the solver's vectors (LoadWeights of weights_file.h takes other formats too).
 Checkpoint ReadWeights(const std::filesystem::path& path, const ModelLayout& layout);
+
+// What the model of a file looks like, by name: to read it with no model at hand.
+ModelLayout ReadLayout(const std::filesystem::path& path);
 
 }  // namespace dtrain

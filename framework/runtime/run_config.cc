@@ -10,6 +10,7 @@
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
+#include "framework/data/limit.h"
 #include "framework/runtime/locate_model.h"
 
 namespace dtrain {
@@ -47,10 +48,13 @@ void ReadData(Reader root, RunConfig& run) {
   run.data.root = static_cast<std::string>(
       reader.String("root", "")
           .Help("folder that holds the set's folder; \"\": $DTRAIN_DATA, then the cache"));
+  const int64_t limit =
+      reader.Int("limit", 0).Min(0).Help("take the first so many samples of each split; 0: all");
   if (run.data.name.empty()) return;
   std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", run.data.name).make();
   source->Configure(reader);
   run.data.source = std::move(source);
+  if (limit > 0) run.data.source = LimitSource(run.data.source, limit);
 }
 
 void ReadStrategy(Reader root, RunConfig& run) {

@@ -5,6 +5,7 @@
 #include "framework/core/log.h"
 #include "framework/runtime/agreement.h"
 #include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/weights_file.h"
 
 namespace dtrain {
 namespace {
@@ -67,7 +68,7 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
   }
   StartPoint start = Fresh(graph, config.seed);
   if (!request.weights.empty()) {
-    Checkpoint given = ReadWeights(FindCheckpoint(request.weights), layout);
+    Checkpoint given = LoadWeights(FindCheckpoint(request.weights), layout);
     start.weights = std::move(given.weights);
     start.state = std::move(given.state);
   }

@@ -9,7 +9,7 @@ namespace {
 
 // Which folders a folder may include, besides itself (framework/README.md draws it).  A file
 // belongs to the longest name that fits.  layers/<x> and datasets/<x> do not include their
-// neighbours; tests/ may include everything and is not listed.
+// neighbours; tests/ and tools/ may include everything and are not listed.
 const std::map<std::string, std::set<std::string>> kArrows = {
     {"framework/core", {}},
     {"framework/config", {"framework/core"}},
@@ -110,8 +110,9 @@ Findings CheckIncludeArrows(const SourceTree& tree) {
       if (!include.quoted) continue;
       if (!paths.contains(include.target)) {
         findings.push_back(Finding(file, include, "no file " + include.target + " in the tree"));
-      } else if (AreaOf(file.path).empty() ? !Under(file.path, "tests")
-                                           : !Allowed(file.path, include.target)) {
+      } else if (AreaOf(file.path).empty()
+                     ? !Under(file.path, "tests") && !Under(file.path, "tools")
+                     : !Allowed(file.path, include.target)) {
         findings.push_back(Finding(file, include, "must not include " + include.target));
       }
     }

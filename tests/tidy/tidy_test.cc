@@ -47,7 +47,7 @@ TEST(Tidy, IncludeArrowsFindsPlanted) {
       {"layers/lrn/lrn.h", "#include \"framework/runtime/r.h\"\n"},
       {"framework/runtime/r.h", "#include \"framework/comm/mpi/m.h\"\n"},
       {"tests/nn/t.cc", "#include \"framework/runtime/r.h\"\n"},
-      {"tools/t.cc", "#include \"framework/core/a.h\"\n"},
+      {"extra/t.cc", "#include \"framework/core/a.h\"\n"},
   };
   EXPECT_THAT(CheckIncludeArrows(tree),
               ElementsAre("framework/core/a.h:2: must not include framework/config/b.h",
@@ -56,7 +56,7 @@ TEST(Tidy, IncludeArrowsFindsPlanted) {
                           "framework/comm/mpi/m.h:1: must not include framework/comm/local/l.h",
                           "layers/relu/relu.cc:2: must not include layers/lrn/lrn.h",
                           "layers/lrn/lrn.h:1: must not include framework/runtime/r.h",
-                          "tools/t.cc:1: must not include framework/core/a.h"));
+                          "extra/t.cc:1: must not include framework/core/a.h"));
 }
 
 TEST(Tidy, HeavyHeaders) { EXPECT_THAT(CheckHeavyHeaders(Repository()), IsEmpty()); }

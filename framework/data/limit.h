@@ -1,0 +1,15 @@
+// The first samples of a data set, for short tries and for seeing a model learn a few by heart
+// (`data.limit`).
+#pragma once
+
+#include <memory>
+
+#include "framework/data/dataset.h"
+
+namespace dtrain {
+
+// `source` with at most `limit` samples a split, the first ones.  Everything else is the source's.
+std::shared_ptr<const DatasetSource> LimitSource(std::shared_ptr<const DatasetSource> source,
+                                                 int64_t limit);
+
+}  // namespace dtrain

@@ -1,0 +1,45 @@
+// `data.limit`: the first samples of a set, with all else as it was.
+#include "framework/data/limit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace dtrain {
+namespace {
+
+std::shared_ptr<const DatasetSource> Digits(const std::string& keys) {
+  config::Document document = config::Document::FromText("data: {" + keys + "}", "test");
+  config::Reader reader = document.root().Section("data");
+  std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", "digits").make();
+  source->Configure(reader);
+  document.Finish();
+  return source;
+}
+
+std::vector<float> Pixels(const Dataset& set, int64_t samples) {
+  Batch batch(set.fields(), samples);
+  std::vector<int64_t> indices(static_cast<size_t>(samples));
+  std::iota(indices.begin(), indices.end(), 0);
+  set.Fill(Split::kTrain, indices, kNoEpoch, batch);
+  return {batch.fields[0].f32(), batch.fields[0].f32() + batch.fields[0].shape.count()};
+}
+
+TEST(Limit, TakesTheFirstSamplesOfEachSplit) {
+  const auto whole = Digits("train_samples: 40, test_samples: 10");
+  const auto first = LimitSource(whole, 16);
+  EXPECT_EQ(first->size(Split::kTrain), 16);
+  EXPECT_EQ(first->size(Split::kTest), 10);  // there are no more
+  EXPECT_EQ(first->classes(), whole->classes());
+  EXPECT_EQ(first->fields().size(), whole->fields().size());
+  const auto of_whole = whole->Load("", 1), of_first = first->Load("", 1);
+  EXPECT_EQ(of_first->size(Split::kTrain), 16);
+  EXPECT_EQ(of_first->size(Split::kTest), 10);
+  EXPECT_EQ(Pixels(*of_first, 16), Pixels(*of_whole, 16));
+  EXPECT_NE(of_first->ManifestHash(), of_whole->ManifestHash());
+  EXPECT_NE(of_first->ManifestHash(), LimitSource(whole, 15)->Load("", 1)->ManifestHash());
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,134 @@
+// Weights between the formats, and into a model: equal to the bit, or an error that names every
+// difference.
+#include "framework/runtime/weights_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "framework/runtime/safetensors.h"
+#include "framework/runtime/weights_compare.h"
+#include "framework/runtime/weights_hash.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A model with one batch norm, in backward order.
+struct Sample : CheckpointSample {
+  Sample() {
+    layout = {LayoutOf({{"fc.bias", {3}}, {"fc.weight", {3, 8}}, {"conv1.weight", {2, 1, 5, 5}}}),
+              LayoutOf({{"bn1.running_mean", {2}}, {"bn1.running_var", {2}}})};
+    weights.resize(static_cast<size_t>(layout.parameters.size()));
+    momentum = weights;
+    weights[3] = -0.0f;
+    weights[4] = std::nanf("");
+  }
+};
+
+class WeightsFiles : public ::testing::Test {
+ protected:
+  void SetUp() override { WriteCheckpoint(checkpoint_, sample_.View()); }
+
+  std::filesystem::path Exported(WeightsFormat format) {
+    const std::filesystem::path path = folder_ / ("exported." + NameOf(format));
+    WriteStoredWeights(path, format, ReadStoredWeights(checkpoint_));
+    return path;
+  }
+
+  std::string MismatchOf(const ModelLayout& layout) {
+    try {
+      LoadWeights(Exported(WeightsFormat::kSafetensors), layout);
+    } catch (const CheckpointMismatch& error) {
+      return error.what();
+    }
+    ADD_FAILURE() << "no error";
+    return "";
+  }
+
+  Sample sample_;
+  std::filesystem::path folder_ = FreshFolder();
+  std::filesystem::path checkpoint_ = folder_ / "step-00001832.h5";
+};
+
+TEST_F(WeightsFiles, KeepTheirBitsThroughEveryFormat) {
+  const std::string hash =
+      WeightsSha256(sample_.layout, sample_.weights.data(), sample_.state.data());
+  for (const WeightsFormat format : {WeightsFormat::kSafetensors, WeightsFormat::kHdf5}) {
+    const std::filesystem::path path = Exported(format);
+    const StoredWeights stored = ReadStoredWeights(path);
+    EXPECT_EQ(stored.format, format);
+    EXPECT_EQ(stored.info.model, "lenet5");
+    EXPECT_EQ(stored.info.position, sample_.info.position);
+    EXPECT_EQ(WeightsSha256(stored.layout, stored.weights.data(), stored.state.data()), hash);
+    const Checkpoint read = LoadWeights(path, sample_.layout);
+    EXPECT_TRUE(SameBits(read.weights, sample_.weights));
+    EXPECT_TRUE(SameBits(read.state, sample_.state));
+  }
+}
+
+TEST_F(WeightsFiles, SafetensorsHaveWhatLoadStateDictWants) {
+  const SafetensorsReader in(Exported(WeightsFormat::kSafetensors));
+  EXPECT_EQ(in.entries().size(), 6u);
+  ASSERT_NE(in.Find("bn1.num_batches_tracked"), nullptr);
+  int32_t count = 0;
+  in.ReadInts(*in.Find("bn1.num_batches_tracked"), &count);
+  EXPECT_EQ(count, 1832);
+  EXPECT_EQ(in.Find("bn1.num_batches_tracked")->dtype, "I64");
+  EXPECT_EQ(in.metadata().at("format"), "pt");
+}
+
+TEST_F(WeightsFiles, AnExportIsNoRunToGoOnWith) {
+  try {
+    ReadCheckpoint(Exported(WeightsFormat::kHdf5), sample_.layout);
+    FAIL();
+  } catch (const CheckpointError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("holds weights alone"));
+    EXPECT_THAT(error.hint(), HasSubstr("--weights"));
+  }
+}
+
+TEST_F(WeightsFiles, EveryDifferenceFromTheModelIsNamed) {
+  ModelLayout other{
+      LayoutOf({{"fc.bias", {3}}, {"fc.weight", {4, 8}}, {"conv_1.weight", {2, 1, 5, 5}}}),
+      LayoutOf({{"bn1.running_mean", {2}}, {"bn1.running_var", {2}}, {"bn2.running_var", {2}}})};
+  const std::string what = MismatchOf(other);
+  EXPECT_THAT(what, HasSubstr("it lacks 'conv_1.weight' [2, 1, 5, 5]"));
+  EXPECT_THAT(what, HasSubstr("it lacks 'bn2.running_var' [2]"));
+  EXPECT_THAT(what, HasSubstr("'fc.weight' is [3, 8] there and [4, 8] here"));
+  EXPECT_THAT(what, HasSubstr("it has 'conv1.weight' [2, 1, 5, 5], which this model lacks; "
+                              "did you mean 'conv_1.weight'?"));
+  EXPECT_THAT(what, Not(HasSubstr("num_batches_tracked")));
+}
+
+TEST_F(WeightsFiles, WhatLooksLikeNeitherFormatIsAnError) {
+  Spit(folder_ / "w.bin", "something else, longer than a header");
+  EXPECT_THROW(ReadStoredWeights(folder_ / "w.bin"), CheckpointError);
+  EXPECT_THROW(LoadWeights(folder_ / "none.safetensors", sample_.layout), CheckpointError);
+}
+
+TEST_F(WeightsFiles, CompareByName) {
+  const StoredWeights a = ReadStoredWeights(checkpoint_);
+  EXPECT_TRUE(Compare(a, a).empty());  // NaN equals itself here
+  EXPECT_EQ(CountNonFinite(a), 1);
+  StoredWeights b = a;
+  for (const ArenaEntry& entry : b.layout.parameters.entries) {
+    if (entry.name == "fc.bias") b.weights[entry.range.begin + 1] += 0.5f;
+  }
+  b.layout.state.entries[1].name = "bn9.running_var";
+  const std::vector<TensorDifference> differences = Compare(a, b);
+  ASSERT_EQ(differences.size(), 3u);
+  EXPECT_EQ(differences[0].name, "bn1.running_var");
+  EXPECT_THAT(differences[0].what, HasSubstr("only in the first"));
+  EXPECT_THAT(differences[1].what, HasSubstr("only in the second"));
+  EXPECT_EQ(differences[2].name, "fc.bias");
+  EXPECT_EQ(differences[2].elements, 1);
+  EXPECT_NEAR(differences[2].largest, 0.5, 1e-6);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+"""Compares dtrain with PyTorch: the same weights, the same batch, one step in each, in fp32.
+
+    python3 tools/pytorch/compare.py --build build/release [MODEL ...]
+    python3 tools/pytorch/compare.py --build build/release --golden tests/golden      (writes the files)
+
+For each model: loss and logits in training and in evaluation, every gradient tensor, the batch-norm
+statistics after the step, and each layer alone, given PyTorch's own inputs and upstream gradients.
+Bounds: loss and logits 1e-4; a gradient ||d|| <= 5e-3 ||g|| + 1e-6 ||all gradients||; a layer alone
+1e-5 (--layer-bound; 1e-4 for Winograd).  Exit code 1 when one is broken.  Needs torch, numpy,
+safetensors, and a build with tests (the program step_dump).  --kernels convolution=onednn takes direct
+convolutions.
+
+Gradients of whole models are compared twice.  A ReLU whose input is 0 but for rounding is open in one
+program and shut in the other, and so is a pooling window with two equal maxima: in a small deep layer
+one such place moves a gradient by half a per cent, in PyTorch's own fp32 against its float64 as well
+(that is printed beside).  So the bound holds for the model "without kinks" - no ReLU, mean for maximum -
+and ten times the bound for the model as it is.
+
+--weights counted  from names and counters (counted.py), torch (PyTorch's own initialisers), or a
+                   safetensors file, as written by `dtrain export`
+--golden DIR       writes DIR/<model>_step.json, what tests/golden checks without PyTorch: numbers of
+                   float64, weights counted
+"""
+
+import argparse
+import copy
+import functools
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+import counted
+from models import MODELS, PAD, Seq2Seq
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN_BATCH = {"lenet5": 16, "resnet18": 4, "vgg19_bn": 8, "vgg19_gssp": 8, "seq2seq_attention": 4}
+
+
+def fill(model, weights):
+    if weights == "torch":
+        return
+    if weights != "counted":
+        model.load_state_dict(load_file(weights), strict=True)
+        return
+    state = {name: t if t.dtype == torch.int64 else torch.from_numpy(counted.tensor(name, t.shape))
+             for name, t in model.state_dict().items()}
+    model.load_state_dict(state, strict=True)
+
+
+def without_kinks(module):
+    """The same model without ReLU, and with the mean of each pooling window."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.ReLU):
+            setattr(module, name, nn.Identity())
+        elif isinstance(child, nn.MaxPool2d):
+            setattr(module, name, nn.AvgPool2d(child.kernel_size))
+        else:
+            without_kinks(child)
+    return module
+
+
+def statistics(model):
+    return {name: b for name, b in model.named_buffers() if b.is_floating_point()}
+
+
+def relative(ours, theirs):
+    theirs = theirs.double()
+    norm = theirs.norm().item()
+    return (ours.double() - theirs).norm().item() / (norm if norm > 0 else 1)
+
+
+class Capture:
+    """What every leaf module is given and gives back, and the gradient that arrives at its output."""
+
+    def __init__(self, model):
+        self.calls = {}
+        self.handles = [m.register_forward_hook(self.note(name)) for name, m in model.named_modules()
+                        if name and not list(m.children()) and name != "shortcut"]
+
+    def note(self, name):
+        def hook(module, inputs, output):
+            if isinstance(module, nn.Sequential):
+                return
+            self.calls[name] = [module, [i.detach() for i in inputs], output]
+            if output.requires_grad:
+                output.retain_grad()
+        return hook
+
+    def close(self):
+        for handle in self.handles:
+            handle.remove()
+
+
+def inputs_of(model, batch, dtype=torch.float32):
+    """The model's inputs by name, the last one its labels."""
+    if isinstance(model, Seq2Seq):
+        (source, target), places = model.vocabularies, model.places
+        of, to = counted.sentences("source", batch, source, places), counted.sentences("target", batch, target, places)
+        fields = {"source": counted.padded(of, [2], [3], places), "target": counted.padded(to, [2], [], places),
+                  "label": counted.padded(to, [], [3], places)}
+        return {name: torch.from_numpy(field) for name, field in fields.items()}
+    return {"data": torch.from_numpy(counted.images(batch, model.sample, model.classes)).to(dtype),
+            "label": torch.from_numpy(counted.labels(batch, model.classes))}
+
+
+def forward(model, inputs):
+    """Loss and logits."""
+    *given, label = [t.long() if t.dtype == torch.int32 else t for t in inputs.values()]
+    logits = model(*given)
+    ignored = PAD if isinstance(model, Seq2Seq) else -100
+    return nn.functional.cross_entropy(logits.flatten(0, -2), label.flatten(), ignore_index=ignored), logits
+
+
+def terms(model, inputs):
+    return int((inputs["label"] != PAD).sum()) if isinstance(model, Seq2Seq) else len(inputs["label"])
+
+
+def tensors_of(model, inputs):
+    """What step_dump is given."""
+    tensors = {n: t.clone() for n, t in model.state_dict().items() if t.is_floating_point()}
+    tensors |= {f"input.{name}": t for name, t in inputs.items()}
+    return tensors | {"terms": torch.tensor([terms(model, inputs)])}
+
+
+def torch_step(model, inputs):
+    """Loss, logits and gradients of one training step; the statistics move."""
+    model.train()
+    model.zero_grad()
+    loss, logits = forward(model, inputs)
+    loss.backward()
+    return loss.item(), logits.detach(), {n: p.grad.clone() for n, p in model.named_parameters()}
+
+
+def torch_evaluate(model, inputs):
+    model.eval()
+    with torch.no_grad():
+        loss, logits = forward(model, inputs)
+        return loss.item(), logits
+
+
+class Dump:
+    """dtrain's half: runs step_dump on files of a folder of its own."""
+
+    def __init__(self, options, name, folder, kinks=True):
+        self.program, self.arguments, self.folder = pathlib.Path(options.build) / "step_dump", [], folder
+        self.arguments = [f"threads={options.threads}"] + options.kernels
+        text = (ROOT / "configs" / "models" / f"{name}.yaml").read_text()
+        self.model = folder / f"{name}{'' if kinks else '_without_kinks'}.yaml"
+        text = re.sub(r", ratio: [0-9.]+", "", text).replace("type: dropout", "type: dropout, ratio: 0")
+        text = re.sub(r" dropout: [0-9.]+, teacher_forcing: [0-9.]+", " dropout: 0, teacher_forcing: 1", text)
+        if not kinks:
+            text = text.replace("type: relu", "type: dropout, ratio: 0").replace("method: max", "method: average")
+        self.model.write_text(text)
+
+    def run(self, what, tensors):
+        given, result = self.folder / "in.safetensors", self.folder / "out.safetensors"
+        save_file({k: (v.float() if v.is_floating_point() else v.int()).contiguous().clone()
+                   for k, v in tensors.items()}, given)
+        subprocess.run([self.program, what, self.model, given, result, *self.arguments], check=True)
+        return load_file(result)
+
+
+class Report:
+    def __init__(self):
+        self.broken = 0
+
+    def check(self, model, what, value, bound):
+        ok = value <= bound
+        self.broken += not ok
+        print(f"{model:<12} {what:<58} {value:9.2e}  bound {bound:.0e}{'' if ok else '  BROKEN'}")
+
+
+def expected_alone(module, inputs, upstream):
+    """One layer in PyTorch: output, input gradients, parameter gradients."""
+    module = copy.deepcopy(module)
+    module.train()
+    for p in module.parameters():
+        p.grad = None
+    inputs = [i.clone().requires_grad_() for i in inputs]
+    output = module(*inputs)
+    output.backward(upstream)
+    return output.detach(), [i.grad for i in inputs], {n: p.grad for n, p in module.named_parameters()}
+
+
+def compare_layers(name, dump, capture, tensors, logits, label, options, report):
+    given = dict(tensors)
+    for layer, (_, inputs, output) in capture.calls.items():
+        for k, value in enumerate(inputs):
+            given[f"{layer}.input.{k}"] = value
+        given[f"{layer}.output_gradient"] = output.grad
+    given["loss.input.0"], given["loss.input.1"] = logits, label
+    ours = dump.run("layers", given)
+    worst = {}
+    for layer, (module, inputs, output) in capture.calls.items():
+        if f"{layer}.output" not in ours:
+            continue
+        y, dx, dw = expected_alone(module, inputs, output.grad)
+        errors = {"output": relative(ours[f"{layer}.output"], y)}
+        for k, gradient in enumerate(dx):
+            errors[f"input gradient {k}"] = relative(ours[f"{layer}.input_gradient.{k}"], gradient)
+        for parameter, gradient in dw.items():
+            # A bias before batch norm has a gradient of rounding errors: what it is a sum of is larger.
+            ours_gradient = ours[f"{layer}.gradient.{layer}.{parameter}"]
+            scale = max(gradient.norm().item(), output.grad.norm().item() if parameter == "bias" else 0)
+            errors[parameter] = (ours_gradient - gradient).norm().item() / max(scale, 1e-30)
+        for what, error in errors.items():
+            kind = f"{type(module).__name__} {what}"
+            if kind not in worst or worst[kind][0] < error:
+                worst[kind] = (error, layer)
+    leaf = logits.clone().requires_grad_()
+    losses = nn.functional.cross_entropy(leaf, label.long(), reduction="none")
+    losses.mean().backward()
+    worst["CrossEntropyLoss output"] = (relative(ours["loss.output"], losses.detach()), "loss")
+    worst["CrossEntropyLoss input gradient 0"] = (relative(ours["loss.input_gradient.0"], leaf.grad), "loss")
+    for kind, (error, layer) in worst.items():
+        report.check(name, f"alone: {kind} (worst: {layer})", error, options.layer_bound)
+
+
+def over_bound(ours, gradients):
+    """The worst ||d|| / (5e-3 ||g|| + 1e-6 ||all||), and whose it is."""
+    whole = sum(g.double().norm().item() ** 2 for g in gradients.values()) ** 0.5
+    worst = (0, "")
+    for parameter, gradient in gradients.items():
+        distance = (ours[parameter].double() - gradient.double()).norm().item()
+        worst = max(worst, (distance / (5e-3 * gradient.double().norm().item() + 1e-6 * whole), parameter))
+    return worst
+
+
+def compare_gradients(name, dump_of, model, inputs, tensors, report):
+    for kinks in (False,) if isinstance(model, Seq2Seq) else (True, False):
+        net = copy.deepcopy(model) if kinks else without_kinks(copy.deepcopy(model))
+        exact = copy.deepcopy(net).double()
+        gradients = torch_step(net, inputs)[2]
+        truth = torch_step(exact, {k: t.double() if t.is_floating_point() else t for k, t in inputs.items()})[2]
+        ours = {n.removeprefix("gradient."): g for n, g in dump_of(kinks).run("step", tensors).items()}
+        worst, own = over_bound(ours, gradients), over_bound(gradients, truth)
+        what = "gradients" if kinks else "gradients without kinks"
+        report.check(name, f"{what} over their bound (worst: {worst[1]})", worst[0], 10 if kinks else 1)
+        print(f"{'':<12} {'  PyTorch fp32 over it, against its float64':<58} {own[0]:9.2e}")
+
+
+def compare(name, options, report):
+    torch.manual_seed(1)
+    model = MODELS[name]().float()
+    fill(model, options.weights)
+    inputs = inputs_of(model, options.batch)
+    tensors = tensors_of(model, inputs)
+    with tempfile.TemporaryDirectory() as folder:
+        dump_of = functools.partial(Dump, options, name, pathlib.Path(folder))
+        dump = dump_of()
+        loss, logits = torch_evaluate(model, inputs)
+        ours = dump.run("evaluate", tensors)
+        report.check(name, "evaluation: loss", abs(ours["loss"].item() - loss), 1e-4)
+        report.check(name, "evaluation: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
+        compare_gradients(name, dump_of, model, inputs, tensors, report)
+        loss, logits, _ = torch_step(model, inputs)
+        ours = dump.run("step", tensors)
+        report.check(name, "training: loss", abs(ours["loss"].item() - loss), 1e-4)
+        report.check(name, "training: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
+        if statistics(model):
+            worst = max((relative(ours[f"state.{n}"], b), n) for n, b in statistics(model).items())
+            report.check(name, f"statistics after the step (worst: {worst[1]})", worst[0], 1e-5)
+        if isinstance(model, Seq2Seq):
+            return  # its layers alone: seq2seq_layers.py
+        inputs = inputs_of(model, min(options.batch, options.layer_batch))
+        capture = Capture(model)
+        logits = torch_step(model, inputs)[1]
+        capture.close()
+        compare_layers(name, dump, capture, tensors_of(model, inputs), logits, inputs["label"], options, report)
+
+
+def golden(name):
+    """What tests/golden/model_step_test.cc reads: numbers of float64, to which fp32 is compared."""
+    model = MODELS[name]().double()
+    fill(model, "counted")
+    smooth = without_kinks(copy.deepcopy(model))
+    batch = GOLDEN_BATCH[name]
+    inputs = inputs_of(model, batch, torch.float64)
+    evaluation = torch_evaluate(model, inputs)
+    loss, logits, gradients = torch_step(model, inputs)
+    first = next(iter(gradients))
+
+    def some(logits):
+        return logits.flatten(0, -2)[:2, :10].tolist()
+
+    def summary(tensor, key):
+        tensor = tensor.double().numpy()
+        return {"norm": float(np.linalg.norm(tensor)), "projections": counted.projections(key, tensor)}
+
+    return {
+        "made_by": "tools/pytorch/compare.py --golden, torch " + torch.__version__.split("+")[0],
+        "model": name, "batch": batch,
+        "inputs_check": {"parameter": first, "values": model.get_parameter(first).flatten()[:4].tolist(),
+                         "inputs": {n: t.flatten()[:4].tolist() for n, t in inputs.items()}},
+        "evaluation": {"loss": evaluation[0], "logits": some(evaluation[1])},
+        "training": {"loss": loss, "logits": some(logits)},
+        "gradients": {n: summary(g, n) for n, g in gradients.items()},
+        "gradients_without_kinks": {n: summary(g, n) for n, g in torch_step(smooth, inputs)[2].items()},
+        "state": {n: summary(b, n) for n, b in statistics(model).items()},
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
+    parser.add_argument("--build", default="build/release", help="folder of step_dump")
+    parser.add_argument("--batch", type=int, default=16, help="of the whole step")
+    parser.add_argument("--layer-batch", type=int, default=16, help="of the layers alone")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--weights", default="counted")
+    parser.add_argument("--kernels", nargs="*", default=[], metavar="TYPE=IMPLEMENTATION")
+    parser.add_argument("--layer-bound", type=float, default=1e-5)
+    parser.add_argument("--golden", metavar="DIR")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    report = Report()
+    for name in options.models or MODELS:
+        if options.golden:
+            path = pathlib.Path(options.golden) / f"{name}_step.json"
+            text = json.dumps(golden(name), indent=1)
+            lists = re.sub(r"\[[^\[\]]*\]", lambda m: " ".join(m[0].split()), text)
+            path.write_text(lists + "\n")
+        else:
+            compare(name, options, report)
+    return 1 if report.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
