@@ -55,6 +55,13 @@ convolution_backward_data::primitive_desc DataDesc(
           hint};
 }
 
+// oneDNN's kernels for 1x1 windows do with a stride and fewer channels than a vector holds: wrong
+// gradients on several threads, or worse (uxlfoundation/oneDNN, issue 6035).
+bool WritesPastItsWorkspace(const Descs& d, const std::string& implementation) {
+  constexpr int64_t kWidestVector = 16;
+  return d.strides[0] > 1 && d.x.dims()[1] < kWidestVector && implementation.starts_with("jit_1x1");
+}
+
 convolution_backward_weights::primitive_desc WeightsDesc(
     const Descs& d, const convolution_forward::primitive_desc& hint) {
   dnnl::primitive_attr attr;
@@ -65,7 +72,10 @@ convolution_backward_weights::primitive_desc WeightsDesc(
                                                       d.strides, d.pads, d.pads)
                  : convolution_backward_weights::desc(algorithm, d.x, d.any_w, d.y, d.strides,
                                                       d.pads, d.pads);
-  return {desc, attr, OneDnnEngine(), hint};
+  convolution_backward_weights::primitive_desc weights(desc, attr, OneDnnEngine(), hint);
+  while (WritesPastItsWorkspace(d, weights.impl_info_str()) && weights.next_impl()) {
+  }
+  return weights;
 }
 
 OneDnnOp ReorderOp(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
