@@ -6,6 +6,7 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/mean_state.h"
 #include "framework/runtime/micro_batches.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/training_step.h"
@@ -56,8 +57,17 @@ StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights,
 
 Evaluation NumericEngine::Evaluate(const float* weights) {
   const auto transport = LocalWorld(1).Connect(0);
-  return JoinEvaluations(*transport, *dataset_,
-                         EvaluateBlocks(*net_, *dataset_, Split::kTest, weights, state(0), 0, 1));
+  return JoinEvaluations(
+      *transport, *dataset_,
+      EvaluateBlocks(*net_, *dataset_, Split::kTest, weights, MeanState().data(), 0, 1));
+}
+
+std::vector<float> NumericEngine::MeanState() const {
+  std::vector<const float*> states;
+  for (const Worker& worker : workers_) states.push_back(worker.state.f32());
+  std::vector<float> mean(workers_[0].state.bytes() / sizeof(float));
+  MeanOfStates(states, StateWeights(*sampler_, static_cast<int>(workers_.size())), mean);
+  return mean;
 }
 
 }  // namespace dtrain

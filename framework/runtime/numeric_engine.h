@@ -26,7 +26,7 @@ class NumericEngine : public GradientSource {
 
   const Dataset& dataset() const { return *dataset_; }
   const std::vector<float>& initial_weights() const { return initial_weights_; }
-  const float* state(int worker) const { return workers_[worker].state.f32(); }
+  std::vector<float> MeanState() const;  // of all workers (mean_state.h)
 
  private:
   struct Worker {

@@ -167,7 +167,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
       if (!test_->metrics.empty()) summary.test->accuracy = test_->metrics[0];
     }
     summary.weights_sha256 =
-        WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->state(0));
+        WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->MeanState().data());
   }
   summary.config_sha256 = config_.config_sha256;
   return summary;
@@ -192,7 +192,7 @@ std::string ReplayRecord(const RunConfig& config, const RunRecord& record) {
   std::vector<std::vector<Event>> logs;
   for (const std::string& log : record.logs) logs.push_back(EventLog::Read(log, "record"));
   const std::vector<float> weights = Replay(setup, logs);
-  return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(), engine.state(0));
+  return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(), engine.MeanState().data());
 }
 
 }  // namespace dtrain

@@ -12,6 +12,7 @@
 #include "framework/data/prefetch.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/evaluator.h"
+#include "framework/runtime/mean_state.h"
 #include "framework/runtime/micro_batches.h"
 #include "framework/runtime/rank_report.h"
 #include "framework/runtime/run_outputs.h"
@@ -69,6 +70,7 @@ class Trainer {
   std::optional<ExitCode> AtRest(const RestState& state);
   bool EvaluationDue() const;
   bool CheckpointDue(bool stop) const;
+  void MeanStatistics();
   void Evaluate();
   void EvaluateOn(Split split);
   void SaveCheckpoint();
@@ -100,7 +102,8 @@ class Trainer {
   ExecutionPlan plan_;
   std::unique_ptr<Net> net_;
   std::unique_ptr<Pacer> pacer_;
-  Buffer state_;
+  Buffer state_;       // batch-norm statistics of this worker
+  Buffer mean_state_;  // of all workers, as of the last rest
   std::unique_ptr<Exchange> exchange_;
 
   RestRule rule_;
@@ -187,6 +190,8 @@ void Trainer::CheckPosition() {
 void Trainer::PrepareNet(const StartPoint& start) {
   state_ = Buffer(static_cast<size_t>(graph_->state().size()) * sizeof(float));
   std::copy(start.state.begin(), start.state.end(), state_.f32());
+  mean_state_ = Buffer(state_.bytes());
+  std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
   if (!HasWorker()) return;
   const int rank = transport_.rank();
   const uint64_t last = sampler_->steps_per_epoch() - 1;
@@ -309,13 +314,25 @@ std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
     return Diverge();
   }
   const bool evaluate = EvaluationDue(), save = CheckpointDue(state.stop);
-  if (evaluate || save || state.stop || RunEnds()) exchange_->Collect(save);
+  if (evaluate || save || state.stop || RunEnds()) {
+    exchange_->Collect(save);
+    MeanStatistics();
+  }
   if (evaluate) Evaluate();
   if (save) SaveCheckpoint();
   rested_ = position_;
   if (RunEnds()) return ExitCode::kDone;
   if (state.stop) return ExitCode::kStopped;
   return std::nullopt;
+}
+
+void Trainer::MeanStatistics() {
+  const auto count = static_cast<size_t>(graph_->state().size());
+  if (count == 0) return;
+  exchange_->AtRest([&](Transport& transport) {
+    GatherMeanState(transport, {state_.f32(), count}, StateWeights(*sampler_, workers()),
+                    {mean_state_.f32(), count});
+  });
 }
 
 bool Trainer::EvaluationDue() const {
@@ -347,11 +364,11 @@ void Trainer::EvaluateOn(Split split) {
   BleuCounts bleu;
   if (HasWorker()) {
     const Blob weights = exchange_->weights();
-    mine = EvaluateBlocks(*net_, *dataset_, split, weights.f32(), state_.f32(), transport_.rank(),
-                          workers());
+    mine = EvaluateBlocks(*net_, *dataset_, split, weights.f32(), mean_state_.f32(),
+                          transport_.rank(), workers());
     if (pairs != nullptr) {
-      bleu = TranslateSplit(*net_, *pairs, split, weights.f32(), state_.f32(), transport_.rank(),
-                            workers());
+      bleu = TranslateSplit(*net_, *pairs, split, weights.f32(), mean_state_.f32(),
+                            transport_.rank(), workers());
     }
   }
   Evaluation result;
@@ -370,7 +387,7 @@ void Trainer::SaveCheckpoint() {
   const Nanos started = WallNow();
   Say(Doing::kCheckpointing);
   position_.updates = exchange_->updates();
-  outputs_.Save(Here(), position_, {*graph_, plan_, *exchange_, state_.f32(), layout_.text});
+  outputs_.Save(Here(), position_, {*graph_, plan_, *exchange_, mean_state_.f32(), layout_.text});
   saved_samples_ = position_.samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
   exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });
@@ -428,7 +445,7 @@ Summary Trainer::Summarize(ExitCode code) {
   exchange_->AtRest(
       [&](Transport& transport) { GatherReports(transport, mine, workers(), summary); });
   const Blob weights = exchange_->weights();
-  summary.weights_sha256 = WeightsSha256(ModelLayoutOf(*graph_), weights.f32(), state_.f32());
+  summary.weights_sha256 = WeightsSha256(ModelLayoutOf(*graph_), weights.f32(), mean_state_.f32());
   SaveRecord(summary.weights_sha256);
   SaveTimeline();
   if (!root()) return summary;
