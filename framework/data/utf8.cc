@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "framework/core/check.h"
+
 namespace dtrain {
 namespace {
 
@@ -80,6 +82,7 @@ std::u32string DecodeUtf8(std::string_view text) {
   std::u32string codes;
   for (size_t at = 0; at < text.size();) {
     const size_t length = static_cast<size_t>(SequenceLength(static_cast<unsigned char>(text[at])));
+    DT_CHECK(length > 0) << "invalid UTF-8 at byte " << at;
     codes += Join(text.substr(at, length));
     at += length;
   }

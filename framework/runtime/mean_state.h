@@ -1,7 +1,8 @@
 // Batch-norm statistics of a run with several workers.  Each worker has its own, which never travel
 // with a gradient and are never overwritten; what is evaluated, saved and hashed is their mean,
 // weighted by the workers' shares of a full batch.  One worker's, and those of synchronised batch
-// norm, are their own mean to the bit.
+// norm, are their own mean to the bit.  A checkpoint holds the mean alone: resumed workers go on
+// from it, which changes no weight (training does not read the statistics).
 #pragma once
 
 #include <cstdint>

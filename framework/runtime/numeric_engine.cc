@@ -17,12 +17,6 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
                              std::shared_ptr<const Dataset> dataset)
     : seed_(config.seed), parts_(config.accumulate), dataset_(std::move(dataset)) {
   const int workers = static_cast<int>(config.workers);
-  if (workers > 1 && graph.syncs_workers()) {
-    throw ConfigError(
-        "batch normalisation over all workers cannot be simulated: one worker's step "
-        "is computed after the other's",
-        "batch_norm: local, or dtrain train");
-  }
   ApplyThreadBudget(plan.threads);
   sampler_ = std::make_unique<Sampler>(config.seed, *dataset_, config.batch);
   net_ = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);

@@ -24,7 +24,6 @@ class NumericEngine : public GradientSource {
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override;
   Evaluation Evaluate(const float* weights);
 
-  const Dataset& dataset() const { return *dataset_; }
   const std::vector<float>& initial_weights() const { return initial_weights_; }
   std::vector<float> MeanState() const;  // of all workers (mean_state.h)
 

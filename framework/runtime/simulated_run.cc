@@ -27,6 +27,14 @@ GradientPieces PiecesOf(const ModelProfile& profile) {
   return pieces;
 }
 
+// Its sums within a step have no price, and in numeric runs one worker's step is computed after the
+// other's.
+void CheckCanBeSimulated(const RunConfig& config, const Graph& graph) {
+  if (config.workers == 1 || !graph.syncs_workers()) return;
+  throw ConfigError("batch normalisation over all workers cannot be simulated",
+                    "batch_norm: local, or dtrain train");
+}
+
 // A profile of a fused net lacks layers without parameters of their own; those with parameters must
 // be the model's.
 void CheckProfileFits(const ModelProfile& profile, const GradientPieces& pieces) {
@@ -57,6 +65,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
     if (numeric && !data_) data_ = LoadData(config);
     graph_ =
         std::make_unique<Graph>(data_ ? ReadModel(config, data_->fields()) : ReadModel(config));
+    CheckCanBeSimulated(config, *graph_);
     plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers),
                        ThreadsByRule({{0, UsableCpus()}}, 1));
   }
@@ -124,7 +133,8 @@ Evaluation SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const flo
       (!best_ || evaluation.metrics[0] > best_->accuracy.value_or(0))) {
     best_ = BestResult{static_cast<int64_t>(epochs), evaluation.metrics[0], std::nullopt};
   }
-  if (evaluation.perplexity && (!best_ || *evaluation.perplexity < *best_->perplexity)) {
+  if (evaluation.perplexity && evaluation.metrics.empty() &&
+      (!best_ || *evaluation.perplexity < *best_->perplexity)) {
     best_ = BestResult{.epoch = static_cast<int64_t>(epochs), .perplexity = evaluation.perplexity};
   }
   if (progress) progress(epochs, ToSeconds(now), evaluation);

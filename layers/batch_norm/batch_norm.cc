@@ -60,6 +60,7 @@ void BatchNorm::ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> 
   std::vector<double> all(static_cast<size_t>(2 * channels_ + 1));
   sums.Sum(all);
   const BatchStatistics batch = {all.data(), channels_};
+  if (batch.values() == 0) return;  // nobody has samples: an empty part of a short batch
   CheckEnough(batch.values());
   MoveRunning(batch, state[0], state[1]);
 }

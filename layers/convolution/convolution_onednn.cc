@@ -6,6 +6,7 @@
 // and of their gradient, is scratch.
 #include <algorithm>
 
+#include "framework/core/check.h"
 #include "framework/device/cpu/onednn.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
@@ -73,7 +74,8 @@ convolution_backward_weights::primitive_desc WeightsDesc(
                  : convolution_backward_weights::desc(algorithm, d.x, d.any_w, d.y, d.strides,
                                                       d.pads, d.pads);
   convolution_backward_weights::primitive_desc weights(desc, attr, OneDnnEngine(), hint);
-  while (WritesPastItsWorkspace(d, weights.impl_info_str()) && weights.next_impl()) {
+  while (WritesPastItsWorkspace(d, weights.impl_info_str())) {
+    DT_CHECK(weights.next_impl()) << "no other kernel than " << weights.impl_info_str();
   }
   return weights;
 }
