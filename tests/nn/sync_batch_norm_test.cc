@@ -163,6 +163,18 @@ TEST(SyncBatchNorm, AWorkerWithoutSamplesTakesPart) {
   ExpectAsWhole({0, 11});
 }
 
+// The last micro-batch of a short batch.
+TEST(SyncBatchNorm, APartThatIsEmptyEverywhereLeavesTheStatistics) {
+  Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  graph.SyncWorkers();
+  Data data;
+  ThreadSums sums(1);
+  OneOfThreads mine(sums, 0);
+  std::vector<float> initial(static_cast<size_t>(graph.state().size()));
+  graph.InitializeState(initial.data());
+  EXPECT_EQ(StepOf(graph, data, {0, 0}, 1, &mine).state, initial);
+}
+
 TEST(SyncBatchNorm, StepsRepeatToTheBit) {
   Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
   graph.SyncWorkers();
