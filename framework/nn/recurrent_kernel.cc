@@ -227,11 +227,7 @@ class RecurrentKernel : public Kernel {
     const Random random(args.seed, Purpose::kDropout,
                         layer_index_ + (static_cast<uint64_t>(k + 1) << 16),
                         (args.step << 20) + static_cast<uint64_t>(args.first_position + n));
-    const auto key = random.key(), high = random.counter_high();
-    const DropoutSample sample = {{key[0], key[1]},
-                                  {high[0], high[1]},
-                                  static_cast<uint32_t>(layer_.dropout() * 0x1p32),
-                                  static_cast<float>(1 / (1 - layer_.dropout()))};
+    const DropoutSample sample = SampleOf(random, layer_.dropout());
     DTRAIN_ISA_SELECT(device_.isa, DropElements)(sample, from + n * size, size, to + n * size);
   }
 

@@ -126,11 +126,7 @@ void AttentionDecoderKernel::DropRow(const KernelArgs& args, int64_t t, int64_t 
   if (!training_ || layer_.dropout() == 0) return;
   const Random random =
       DecoderDropout(args.seed, layer_index_, args.step, args.first_position + n, t);
-  const auto key = random.key(), high = random.counter_high();
-  const DropoutSample sample = {{key[0], key[1]},
-                                {high[0], high[1]},
-                                static_cast<uint32_t>(layer_.dropout() * 0x1p32),
-                                static_cast<float>(1 / (1 - layer_.dropout()))};
+  const DropoutSample sample = SampleOf(random, layer_.dropout());
   DTRAIN_ISA_SELECT(device_.isa, DropElements)(sample, row, sizes_.E, row);
 }
 

@@ -11,6 +11,7 @@
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
+#include "layers/convolution/mask_gradient.h"
 
 namespace dtrain {
 namespace {
@@ -100,7 +101,6 @@ class ConvolutionOneDnn : public Kernel {
   void Backward(const KernelArgs& args) override;
 
  private:
-  void MaskGradient(const KernelArgs& args) const;
   void BackwardWeights(const KernelArgs& args);
   void BackwardData(const KernelArgs& args);
   // Scratch: packed weights (or their gradient) | plain gradient, bias behind it | oneDNN's own.
@@ -194,17 +194,12 @@ void ConvolutionOneDnn::Forward(const KernelArgs& args) {
 }
 
 void ConvolutionOneDnn::Backward(const KernelArgs& args) {
-  if (relu_) MaskGradient(args);
+  if (relu_) {
+    MaskGradient(device_.threads, gradient_floats_, args.outputs[0].f32(),
+                 args.output_gradients[0].f32());
+  }
   BackwardWeights(args);
   if (args.input_gradients[0].data != nullptr) BackwardData(args);
-}
-
-void ConvolutionOneDnn::MaskGradient(const KernelArgs& args) const {
-  const float* const y = args.outputs[0].f32();
-  float* const dy = args.output_gradients[0].f32();
-  ForEachSlice(device_.threads, gradient_floats_, [&](Range r) {
-    for (int64_t i = r.begin; i < r.end; ++i) dy[i] = y[i] > 0 ? dy[i] : 0;
-  });
 }
 
 void ConvolutionOneDnn::BackwardWeights(const KernelArgs& args) {

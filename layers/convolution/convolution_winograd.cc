@@ -11,6 +11,7 @@
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
+#include "layers/convolution/mask_gradient.h"
 #include "layers/convolution/winograd_passes.h"
 
 namespace dtrain {
@@ -57,7 +58,7 @@ class ConvolutionWinograd : public Kernel {
 
   void Backward(const KernelArgs& args) override {
     float* const dy = args.output_gradients[0].f32();
-    if (relu_) MaskGradient(args.outputs[0].f32(), dy);
+    if (relu_) MaskGradient(device_.threads, y_.count(), args.outputs[0].f32(), dy);
     if (args.params.size() > 1) SumBias(args, dy);
     weights_.Run(args.inputs[0].f32(), dy, args.accumulate, args.param_gradients[0].f32(),
                  static_cast<float*>(args.scratch));
@@ -67,12 +68,6 @@ class ConvolutionWinograd : public Kernel {
   }
 
  private:
-  void MaskGradient(const float* y, float* dy) const {
-    ForEachSlice(device_.threads, y_.count(), [&](Range r) {
-      for (int64_t i = r.begin; i < r.end; ++i) dy[i] = y[i] > 0 ? dy[i] : 0;
-    });
-  }
-
   // db[o] (+)= the sum of dy over images and pixels; each thread has channels of its own.
   void SumBias(const KernelArgs& args, const float* dy) const {
     const int64_t outputs = y_[1], pixels = y_.count() / outputs;

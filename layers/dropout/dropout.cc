@@ -8,8 +8,6 @@ void Dropout::Configure(config::Reader& reader) {
 
 uint32_t Dropout::threshold() const { return static_cast<uint32_t>(ratio_ * 0x1p32); }
 
-float Dropout::scale() const { return static_cast<float>(1 / (1 - ratio_)); }
-
 Cost Dropout::CostOf(std::span<const Shape> inputs) const {
   // About thirty integer operations a random number, drawn once each way.
   const double work = 32.0 * static_cast<double>(inputs[0].count());

@@ -22,7 +22,6 @@ class Dropout : public Layer {
 
   double ratio() const { return ratio_; }
   uint32_t threshold() const;  // dropped below this
-  float scale() const;         // 1 / (1 - ratio)
 
  private:
   double ratio_ = 0;

@@ -47,9 +47,7 @@ class DropoutDirect : public Kernel {
 
   DropoutSample SampleAt(const KernelArgs& args, int64_t position) const {
     const Random random = DropoutRandom(args.seed, layer_index_, args.step, position);
-    const auto key = random.key();
-    const auto high = random.counter_high();
-    return {{key[0], key[1]}, {high[0], high[1]}, dropout_.threshold(), dropout_.scale()};
+    return SampleOf(random, dropout_.ratio());
   }
 
   const Dropout& dropout_;

@@ -5,10 +5,8 @@
 // whenever rows mod 6 is 1 to 3, and with two threads wherever it splits the depth), which the
 // contract of a Kernel forbids.  Here every output is one fixed chain of additions, whatever the
 // batch and the threads. Backward sums over the batch anyway and is dnnl_sgemm's.
-#include <oneapi/dnnl/dnnl.h>
-
-#include "framework/core/check.h"
 #include "framework/core/range.h"
+#include "framework/device/cpu/gemm.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/device/cpu/reorder.h"
 #include "framework/nn/kernel.h"
@@ -17,15 +15,6 @@
 
 namespace dtrain {
 namespace {
-
-// Row-major C [m, n] = op(A) B, or += when `add`; op(A) is [m, k], transposed in memory for 'T'.
-void Multiply(char trans_a, int64_t m, int64_t n, int64_t k, const float* a, const float* b,
-              bool add, float* c) {
-  const int64_t lda = trans_a == 'T' ? m : k;
-  const dnnl_status_t status =
-      dnnl_sgemm(trans_a, 'N', m, n, k, 1.0f, a, lda, b, n, add ? 1.0f : 0.0f, c, n);
-  DT_CHECK(status == dnnl_success) << "dnnl_sgemm " << m << "x" << n << "x" << k << ": " << status;
-}
 
 Shape AsRows(const Shape& shape, int64_t features) { return {shape.count() / features, features}; }
 
@@ -74,10 +63,27 @@ class InnerProductGemm : public Kernel {
     DTRAIN_ISA_SELECT(device_.isa, MaskAndSumRows)
     (dy, relu_ ? args.outputs[0].f32() : nullptr, batch, out, args.accumulate,
      args.params.size() > 1 ? args.param_gradients[1].f32() : nullptr);
-    Multiply('T', out, in, batch, dy, args.inputs[0].f32(), args.accumulate,
-             args.param_gradients[0].f32());
+    Multiply({.trans_a = true,
+              .m = out,
+              .n = in,
+              .k = batch,
+              .a = dy,
+              .a_stride = out,
+              .b = args.inputs[0].f32(),
+              .b_stride = in,
+              .c = args.param_gradients[0].f32(),
+              .c_stride = in,
+              .add = args.accumulate});
     if (args.input_gradients[0].data == nullptr) return;
-    Multiply('N', batch, in, out, dy, args.params[0].f32(), false, args.input_gradients[0].f32());
+    Multiply({.m = batch,
+              .n = in,
+              .k = out,
+              .a = dy,
+              .a_stride = out,
+              .b = args.params[0].f32(),
+              .b_stride = in,
+              .c = args.input_gradients[0].f32(),
+              .c_stride = in});
   }
 
  private:
