@@ -56,6 +56,9 @@ if [ "$preset" = release ] || [ "$preset" = dev ]; then
   ONEDNN_MAX_CPU_ISA=AVX2 test_pass avx2 -R '^(device|solver|nn|comm|golden)\.' || status=$?
 fi
 
+# The end is what is read first: what failed, with its own words.
 echo
+awk '/^ *(Start +[0-9]+:|[0-9]+\/[0-9]+ Test +#)/ { failed = /\*\*\*(Failed|Timeout|Exception)/ }
+     failed' "$build"/tests-*.log | head -n 300
 grep -H 'tests passed' "$build"/tests-*.log
 exit "$status"
