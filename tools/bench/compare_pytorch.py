@@ -21,7 +21,8 @@ from collections import namedtuple
 from torch_step import COMPILED_SETTINGS, EAGER_SETTINGS, MODELS, run_process, run_setting
 
 # Data whose samples have the model's shape; the numbers are synthetic.
-DATA = {"lenet5": "digits", "lenet5_caffe": "digits", "resnet18": "cifar10", "vgg19_bn": "cifar10"}
+DATA = {"lenet5": "digits", "lenet5_caffe": "digits", "resnet18": "cifar10", "vgg19_bn": "cifar10",
+        "seq2seq_attention": "multi30k"}
 
 # What a table is about.
 Case = namedtuple("Case", "model batch threads")
@@ -51,6 +52,8 @@ def run_torch(args, case, setting, repeats=3):
 
 def fastest_settings(args, case):
     settings = EAGER_SETTINGS + (COMPILED_SETTINGS if args.compiled else [])
+    if case.model == "seq2seq_attention":
+        settings = [setting for setting in settings if "nhwc" not in setting.split()]
     rates = {setting: run_torch(args, case, setting, repeats=1)[0] for setting in settings}
     ranked = sorted((s for s in settings if rates[s] > 0), key=lambda s: -rates[s])
     if not ranked:

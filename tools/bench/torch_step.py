@@ -10,7 +10,7 @@ allocator settings are read at start-up, and prints one JSON line:
 
 steps_per_second is the median over the repeats.  A setting is a list of words:
 
-    nchw | nhwc   memory format of weights and input (nhwc: torch.channels_last)
+    nchw | nhwc   memory format of weights and input (nhwc: torch.channels_last; images only)
     malloc        glibc keeps freed memory and asks for huge pages
     foreach|fused variant of the optimizer (default: PyTorch's own choice)
     keepgrad      zero_grad(set_to_none=False)
@@ -116,12 +116,36 @@ def build_vgg19_bn():
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(512, 10))
 
 
-# Model -> how to build it, and the shape of one sample.
+def build_seq2seq_attention():
+    """20 518 405 parameters."""
+    from torch_seq2seq import Seq2Seq
+
+    return Seq2Seq()
+
+
+def images(*shape):
+    """A function from a batch size to (images, labels)."""
+    def make_batch(samples):
+        import torch
+
+        return torch.randn(samples, *shape), torch.randint(0, 10, (samples,))
+
+    return make_batch
+
+
+def sentences(samples):
+    from torch_seq2seq import make_batch
+
+    return make_batch(samples)
+
+
+# Model -> how to build it, and a batch of it.
 MODELS = {
-    "lenet5": (build_lenet5, (1, 28, 28)),
-    "lenet5_caffe": (build_lenet5_caffe, (1, 28, 28)),
-    "resnet18": (build_resnet18, (3, 32, 32)),
-    "vgg19_bn": (build_vgg19_bn, (3, 32, 32)),
+    "lenet5": (build_lenet5, images(1, 28, 28)),
+    "lenet5_caffe": (build_lenet5_caffe, images(1, 28, 28)),
+    "resnet18": (build_resnet18, images(3, 32, 32)),
+    "vgg19_bn": (build_vgg19_bn, images(3, 32, 32)),
+    "seq2seq_attention": (build_seq2seq_attention, sentences),
 }
 
 
@@ -135,10 +159,9 @@ def make_step(args, words):
     torch.set_flush_denormal(True)
     if "nomkldnn" in words:
         torch.backends.mkldnn.set_flags(False)
-    build, sample_shape = MODELS[args.model]
+    build, make_batch = MODELS[args.model]
     model = build()
-    batch = torch.randn(args.batch, *sample_shape)
-    labels = torch.randint(0, 10, (args.batch,))
+    batch, labels = make_batch(args.batch)
     if "nhwc" in words:
         model = model.to(memory_format=torch.channels_last)
         batch = batch.to(memory_format=torch.channels_last)
@@ -189,8 +212,8 @@ def measure(args):
         "setting": args.setting,
         "threads": args.threads,
         "batch": args.batch,
-        "steps_per_second": round(statistics.median(rates), 2),
-        "steps_per_second_max": round(max(rates), 2),
+        "steps_per_second": round(statistics.median(rates), 4),
+        "steps_per_second_max": round(max(rates), 4),
         "repeats": args.repeats,
     }
 
