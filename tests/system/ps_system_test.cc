@@ -68,12 +68,15 @@ TEST_F(PsSystemTest, AStoppedAsynchronousRunIsReadyToResume) {
 
 // Stops the process of a rank, as the kernel does with one that swaps or hangs.
 TEST_F(PsSystemTest, AServerThatNeverAnswersEndsTheRunNamed) {
+  // The server is stopped once the workers' steps are being counted.
   std::thread stopper([this] {
     const std::string server =
-        "for i in $(seq 100); do "
+        "cd '" + folder_.string() +
+        "'; for i in $(seq 600); do "
+        "grep -qs '\"kind\":\"step\"' hung/metrics.jsonl && "
         "for p in $(pgrep -f -- '--output hung'); do "
         "grep -qz '^OMPI_COMM_WORLD_RANK=2$' /proc/$p/environ 2>/dev/null && "
-        "sleep 1 && kill -STOP $p && exit; done; sleep 0.1; done";
+        "kill -STOP $p && exit; done; sleep 0.1; done; exit 1";
     EXPECT_EQ(std::system(server.c_str()), 0);
   });
   const Outcome run = Run(std::string(kSmall) +

@@ -2,12 +2,39 @@
 
 #include <mpi.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
+#include <thread>
 
 #include "framework/comm/mpi/mpi_transport.h"
+#include "framework/core/log.h"
 
 namespace dtrain {
+namespace {
+
+// MPI_Init returns when all ranks have come, however long that takes: says so while it waits.
+class StartWatch {
+ public:
+  StartWatch() : thread_([this](std::stop_token stop) { Watch(stop); }) {}
+
+ private:
+  void Watch(std::stop_token stop) {
+    constexpr std::chrono::seconds kSayAfter{30};
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any wake;
+    while (!wake.wait_for(lock, stop, kSayAfter, [&] { return stop.stop_requested(); })) {
+      log::Warning("MPI_Init still waits for a rank to come up");
+    }
+  }
+
+  std::jthread thread_;
+};
+
+}  // namespace
 
 bool InsideMpiLaunch() {
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return true;
@@ -16,7 +43,10 @@ bool InsideMpiLaunch() {
 
 MpiRuntime::MpiRuntime(int& argc, char**& argv) : exceptions_at_start_(std::uncaught_exceptions()) {
   int provided = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  {
+    const StartWatch watch;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  }
   if (provided < MPI_THREAD_SERIALIZED) {
     MPI_Finalize();
     throw UsageError("this MPI library lets only the main thread call it (thread level " +
