@@ -47,7 +47,8 @@ RunConfig StepConfig(const BenchOptions& options) {
 int BenchStep(const BenchOptions& options) {
   StepRig rig(StepConfig(options));
   Nanos begun = WallNow();
-  for (int i = 0; i < 3 || (i < 10 && ToSeconds(WallNow() - begun) < options.seconds); ++i) rig.Step();
+  for (int i = 0; i < 3 || (i < 10 && ToSeconds(WallNow() - begun) < options.seconds); ++i)
+    rig.Step();
   std::vector<double> seconds;
   begun = WallNow();
   while (ToSeconds(WallNow() - begun) < options.seconds) {
@@ -70,35 +71,67 @@ int BenchStep(const BenchOptions& options) {
   return 0;
 }
 
-// One line a kernel call of the model's training step.
+int64_t BytesOf(std::span<const Tensor> tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& t : tensors) {
+    if (t.data != nullptr) bytes += t.shape.count() * SizeOf(t.dtype);
+  }
+  return bytes;
+}
+
+// What a kernel call must read and write at least: every tensor that it was given once.
+int64_t BytesOf(const KernelTiming& t) {
+  const KernelArgs& args = *t.args;
+  const int64_t both = BytesOf(args.inputs) + BytesOf(args.params);
+  if (!t.backward) return both + BytesOf(args.outputs);
+  return both + BytesOf(args.output_gradients) + BytesOf(args.input_gradients) +
+         BytesOf(args.param_gradients);
+}
+
+// One line a kernel of the model's training step.
 int BenchLayers(const BenchOptions& options) {
   StepRig rig(StepConfig(options));
   struct Best {
     std::string implementation;
-    double flops = 0;
+    std::string type = "reorder";
+    double flops[2] = {0, 0};  // of a sample
+    int64_t bytes[2] = {0, 0};
     Nanos nanos[2] = {0, 0};
   };
   std::vector<std::pair<std::string, Best>> layers;
   rig.net().set_observer([&](const KernelTiming& t) {
-    auto it = std::find_if(layers.begin(), layers.end(), [&](const auto& l) { return l.first == *t.name; });
+    auto it = std::find_if(layers.begin(), layers.end(),
+                           [&](const auto& l) { return l.first == *t.name; });
     if (it == layers.end()) it = layers.insert(layers.end(), {*t.name, Best{*t.implementation}});
-    if (t.layer != nullptr) it->second.flops = t.layer->cost.forward_flops + t.layer->cost.backward_flops;
-    Nanos& best = it->second.nanos[t.backward ? 1 : 0];
+    Best& kernel = it->second;
+    if (t.layer != nullptr) {
+      kernel.type = t.layer->type;
+      kernel.flops[0] = t.layer->cost.forward_flops;
+      kernel.flops[1] = t.layer->cost.backward_flops;
+    }
+    const int pass = t.backward ? 1 : 0;
+    kernel.bytes[pass] = BytesOf(t);
+    Nanos& best = kernel.nanos[pass];
     best = best == 0 ? t.nanos : std::min(best, t.nanos);
   });
   const Nanos begun = WallNow();
   while (ToSeconds(WallNow() - begun) < options.seconds) rig.Step();
   for (const auto& [name, best] : layers) {
     const double total = static_cast<double>(best.nanos[0] + best.nanos[1]);
+    const double flops = (best.flops[0] + best.flops[1]) * static_cast<double>(options.batch);
     const nlohmann::json line = {{"bench", "layers"},
                                  {"model", options.model},
                                  {"layer", name},
+                                 {"type", best.type},
                                  {"kernel", best.implementation},
                                  {"batch", options.batch},
                                  {"threads", rig.plan().threads},
                                  {"forward_min_us", best.nanos[0] * 1e-3},
                                  {"backward_min_us", best.nanos[1] * 1e-3},
-                                 {"gflop_s", best.flops * options.batch / total}};
+                                 {"forward_bytes", best.bytes[0]},
+                                 {"backward_bytes", best.bytes[1]},
+                                 {"gflop", flops * 1e-9},
+                                 {"gflop_s", flops / total}};
     std::cout << line.dump() << '\n';
   }
   return 0;
@@ -135,43 +168,74 @@ int BenchExchange(const BenchOptions& options, const Invocation& invocation) {
 }
 
 void AddStepOptions(CLI::App& command, BenchOptions& options) {
-  command.add_option("--model", options.model, "a model of configs/models or a file")->capture_default_str();
-  command.add_option("--data", options.data, "the data set whose shapes it takes")->capture_default_str();
-  command.add_option("--batch", options.batch, "samples a step")->capture_default_str()->check(CLI::PositiveNumber);
-  command.add_option("--threads", options.threads, "compute threads")->capture_default_str()->check(CLI::PositiveNumber);
-  command.add_option("--seconds", options.seconds, "how long to measure")->capture_default_str()->check(CLI::PositiveNumber);
+  command.add_option("--model", options.model, "a model of configs/models or a file")
+      ->capture_default_str();
+  command.add_option("--data", options.data, "the data set whose shapes it takes")
+      ->capture_default_str();
+  command.add_option("--batch", options.batch, "samples a step")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_option("--threads", options.threads, "compute threads")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_option("--seconds", options.seconds, "how long to measure")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
 }
 
 }  // namespace
 
 void AddBenchCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* bench = app.add_subcommand("bench", "measure parts of the program, one JSON line a case");
+  CLI::App* bench =
+      app.add_subcommand("bench", "measure parts of the program, one JSON line a case");
   bench->require_subcommand(1);
-  CLI::App* allreduce = AddCommand(*bench, invocation, "allreduce", "collectives beside plain MPI_Allreduce", [=, &invocation] {
-    return OnRanks(*options, invocation, [&](Transport& t) { return BenchAllreduce(t, options->allreduce, std::cout); });
-  });
-  allreduce->add_option("--workers", options->workers, "ranks to start")->capture_default_str()->check(CLI::Range(2, 1024));
-  allreduce->add_option("--collectives", options->allreduce.collectives, "which")->delimiter(',')->capture_default_str();
-  allreduce->add_option("--bytes", options->allreduce.sizes_bytes, "message sizes")->delimiter(',')->check(CLI::PositiveNumber);
-  CLI::App* link = AddCommand(*bench, invocation, "link", "latency and bandwidth from rank 0 to the others", [=, &invocation] {
-    return OnRanks(*options, invocation, [&](Transport& t) { return BenchLink(t, options->link, std::cout); });
-  });
-  link->add_option("--workers", options->workers, "ranks to start")->capture_default_str()->check(CLI::Range(2, 1024));
-  link->add_flag_callback("--fit-only", [options] { options->link.sizes_bytes.clear(); }, "rate, bucket and latency without the table of message sizes");
-  link->add_flag("--incast", options->link.incast, "how unevenly messages to one rank share its card");
-  CLI::App* exchange = AddCommand(*bench, invocation, "exchange", "a strategy over real ranks, compute replaced by sleep: beside dtrain simulate", [=, &invocation] {
-    return BenchExchange(*options, invocation);
-  });
+  CLI::App* allreduce = AddCommand(*bench, invocation, "allreduce",
+                                   "collectives beside plain MPI_Allreduce", [=, &invocation] {
+                                     return OnRanks(*options, invocation, [&](Transport& t) {
+                                       return BenchAllreduce(t, options->allreduce, std::cout);
+                                     });
+                                   });
+  allreduce->add_option("--workers", options->workers, "ranks to start")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1024));
+  allreduce->add_option("--collectives", options->allreduce.collectives, "which")
+      ->delimiter(',')
+      ->capture_default_str();
+  allreduce->add_option("--bytes", options->allreduce.sizes_bytes, "message sizes")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  CLI::App* link = AddCommand(*bench, invocation, "link",
+                              "latency and bandwidth from rank 0 to the others", [=, &invocation] {
+                                return OnRanks(*options, invocation, [&](Transport& t) {
+                                  return BenchLink(t, options->link, std::cout);
+                                });
+                              });
+  link->add_option("--workers", options->workers, "ranks to start")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1024));
+  link->add_flag_callback(
+      "--fit-only", [options] { options->link.sizes_bytes.clear(); },
+      "rate, bucket and latency without the table of message sizes");
+  link->add_flag("--incast", options->link.incast,
+                 "how unevenly messages to one rank share its card");
+  CLI::App* exchange =
+      AddCommand(*bench, invocation, "exchange",
+                 "a strategy over real ranks, compute replaced by sleep: beside dtrain simulate",
+                 [=, &invocation] { return BenchExchange(*options, invocation); });
   AddScenarioOptions(*exchange, options->scenario);
-  AddStepOptions(*AddCommand(*bench, invocation, "step", "a training step of a model", [=, &invocation] {
-    LimitSpinning(invocation.argv);
-    return BenchStep(*options);
-  }), *options);
-  AddStepOptions(*AddCommand(*bench, invocation, "layers", "every kernel of a training step", [=, &invocation] {
-    LimitSpinning(invocation.argv);
-    return BenchLayers(*options);
-  }), *options);
+  AddStepOptions(*AddCommand(*bench, invocation, "step", "a training step of a model",
+                             [=, &invocation] {
+                               LimitSpinning(invocation.argv);
+                               return BenchStep(*options);
+                             }),
+                 *options);
+  AddStepOptions(*AddCommand(*bench, invocation, "layers", "every kernel of a training step",
+                             [=, &invocation] {
+                               LimitSpinning(invocation.argv);
+                               return BenchLayers(*options);
+                             }),
+                 *options);
 }
 
 }  // namespace dtrain
