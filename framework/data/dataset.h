@@ -101,6 +101,8 @@ struct RemoteFile {
       urls;  // tried in order; none: it is not fetched, and verified where it is
   std::string sha256;
   int64_t bytes = 0;
+  // Of what a .gz holds, since people keep such files unpacked or pack them anew; "": not known.
+  std::string content_sha256 = {};
 };
 
 // What data list|fetch|verify, check and list need to know without loading anything.
