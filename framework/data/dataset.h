@@ -90,7 +90,8 @@ class Dataset {
   // SHA-256 over the content of all splits: part of the start-up agreement between ranks.
   virtual std::string ManifestHash() const = 0;
 
-  // A set for translation says what it is (sentence_pairs.h); null for others.
+  // A set for translation says what it is (sentence_pairs.h); null for others.  It may have more
+  // sentences than size() says: those behind are none of this set.
   virtual const SentencePairs* sentence_pairs() const { return nullptr; }
 };
 
