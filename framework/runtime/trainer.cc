@@ -18,6 +18,7 @@
 #include "framework/runtime/run_basis.h"
 #include "framework/runtime/run_evaluation.h"
 #include "framework/runtime/run_outputs.h"
+#include "framework/runtime/run_position.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/start_point.h"
 #include "framework/runtime/status_record.h"
@@ -55,7 +56,6 @@ class Trainer {
   void TrainStep(const Batch& batch, Turn turn, Nanos waited);
   void Account(int64_t samples, Nanos waited, Nanos started, Nanos computed);
   void Follow(const StepOutcome& outcome);
-  void MoveTo(int64_t samples_applied);
   void Log();
   std::optional<ExitCode> AtRest(const RestState& state);
   void MeanStatistics();
@@ -66,11 +66,10 @@ class Trainer {
   void SaveTimeline();
   Summary Summarize(ExitCode code);
 
-  bool RunEnds() const { return position_.samples_applied >= rule_.last_samples; }
-  void Say(Doing doing) { status_.Update(doing, position_.step, ToSeconds(accounts_.compute)); }
+  const TrainingPosition& now() const { return position_.now(); }
+  void Say(Doing doing) { status_.Update(doing, now().step, ToSeconds(accounts_.compute)); }
   MetricsPoint Here() const {
-    return {std::max<int64_t>(position_.step - 1, 0) / rule_.steps_per_epoch(), position_.step,
-            position_.samples_applied, accounts_.seconds()};
+    return {position_.epoch(), now().step, now().samples_applied, accounts_.seconds()};
   }
 
   const RunConfig& config_;
@@ -93,15 +92,11 @@ class Trainer {
   Buffer mean_state_;  // of all workers, as of the last rest
   std::unique_ptr<Exchange> exchange_;
 
-  RestRule rule_;
-  TrainingPosition first_;     // where this run began
-  TrainingPosition position_;  // as far as this rank knows
+  RunPosition position_;
   TrainingPosition rested_;    // at the last rest
   int64_t saved_samples_ = 0;  // at the last checkpoint, or the one that the run began with
   RunAccounts accounts_;
-  Rest::Told told_;  // asynchronous: as far as it is logged
   Nanos timeline_origin_ = 0;
-  double loss_ = 0;  // of the last step, mean over its samples
 };
 
 TrainResult Trainer::Run() {
@@ -129,14 +124,14 @@ void Trainer::SetUp() {
   layout_ = std::move(basis.layout);
   plan_ = std::move(basis.plan);
   sampler_ = std::make_unique<Sampler>(config_.seed, *dataset_, config_.batch);
-  rule_ = RestRuleOf(config_, dataset_->size(Split::kTrain));
-  first_ = position_ = rested_ = basis.start.position;
-  saved_samples_ = position_.samples_applied;
-  CheckPosition(position_, rule_, synchronous_);
+  const RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
+  position_ = RunPosition(rule, basis.start.position);
+  rested_ = now();
+  saved_samples_ = now().samples_applied;
+  CheckPosition(now(), rule, synchronous_);
   PrepareNet(basis.start);
-  TryTogether(transport_,
-              [&] { outputs_.Open(*graph_, plan_, position_, rule_.StepsOf(rule_.last_samples)); });
-  exchange_ = MakeExchange(config_, graph_->weights(), plan_, basis.start, rule_, transport_);
+  TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
+  exchange_ = MakeExchange(config_, graph_->weights(), plan_, basis.start, rule, transport_);
 }
 
 // Compiled for the sizes of a full mini-batch and of the last one of an epoch; others follow when
@@ -163,12 +158,11 @@ void Trainer::PrepareNet(const StartPoint& start) {
 std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
   if (!HasWorker()) return nullptr;
   const int rank = transport_.rank();
-  const uint64_t first = static_cast<uint64_t>(first_.step);
+  const uint64_t first = static_cast<uint64_t>(position_.first().step);
   // A resumed asynchronous run goes on as if all its workers had been equally fast.
-  BatchFiller filler =
-      synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
-                                     static_cast<uint64_t>(rule_.StepsOf(rule_.last_samples)))
-                   : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
+  BatchFiller filler = synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
+                                                      static_cast<uint64_t>(position_.last_step()))
+                                    : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
   return std::make_unique<Prefetcher>(dataset_->fields(), sampler_->MaxShare(workers()),
                                       std::move(filler));
 }
@@ -176,7 +170,7 @@ std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
 ExitCode Trainer::Loop() {
   const std::unique_ptr<Prefetcher> batches = MakeBatches();
   accounts_.step_seconds.reserve(
-      static_cast<size_t>(std::max<int64_t>(rule_.StepsOf(rule_.last_samples) - first_.step, 0)));
+      static_cast<size_t>(std::max<int64_t>(position_.last_step() - now().step, 0)));
   const Batch* batch = batches ? batches->Next() : nullptr;
   if (config_.timeline) exchange_->AtRest([](Transport& transport) { transport.Barrier(); });
   timeline_origin_ = WallNow();
@@ -222,57 +216,43 @@ void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos comput
 
 // Where the run stands after this step: what all workers did of it, or what rank 0 has been told.
 void Trainer::Follow(const StepOutcome& outcome) {
+  bool moved = true;
   if (synchronous_) {
-    loss_ = outcome.loss_sum / static_cast<double>(std::max<int64_t>(outcome.samples, 1));
-    MoveTo(position_.samples_applied + outcome.samples);
+    position_.Add(outcome);
   } else {
-    const Rest::Told told = exchange_->told();
-    if (told.samples_applied <= position_.samples_applied) return Say(Doing::kTraining);
-    loss_ = (told.loss_sum - told_.loss_sum) /
-            static_cast<double>(std::max<int64_t>(told.samples - told_.samples, 1));
-    told_ = told;
-    MoveTo(told.samples_applied);
+    moved = position_.Hear(exchange_->told());
   }
   Say(Doing::kTraining);
-  Log();
-}
-
-void Trainer::MoveTo(int64_t samples_applied) {
-  position_.samples_applied = samples_applied;
-  position_.step = rule_.StepsOf(samples_applied);
-  position_.epoch = samples_applied / rule_.epoch_samples;
+  if (moved) Log();
 }
 
 void Trainer::Log() {
-  const double epochs =
-      static_cast<double>(position_.samples_applied) / static_cast<double>(rule_.epoch_samples);
-  const double before =
-      epochs - static_cast<double>(config_.batch) / static_cast<double>(rule_.epoch_samples);
-  outputs_.Step({Here(), loss_, learning_rate_.At(std::max(before, 0.0)),
-                 accounts_.SamplesPerSecond(position_.samples_applied - first_.samples_applied),
-                 ToSeconds(accounts_.exposed), RunEnds()});
+  outputs_.Step({Here(), position_.loss(), learning_rate_.At(position_.EpochsBeforeLastBatch()),
+                 accounts_.SamplesPerSecond(position_.samples()), ToSeconds(accounts_.exposed),
+                 position_.RunEnds()});
 }
 
 // What is due when nothing is in flight; an exit code when the run is over.
 std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
-  MoveTo(state.samples_applied);
+  position_.MoveTo(state.samples_applied);
   if (!state.finite) {
     exchange_->Collect(false);
     return Diverge();
   }
-  const RestPoint point{rested_, position_, RunEnds(), state.stop};
+  const bool run_ends = position_.RunEnds();
+  const RestPoint point{rested_, now(), run_ends, state.stop};
   const bool evaluate = EvaluationDue(config_, point);
   const bool save = CheckpointDue(config_, point, saved_samples_);
-  if (evaluate || save || state.stop || RunEnds()) {
+  if (evaluate || save || state.stop || run_ends) {
     exchange_->Collect(save);
     MeanStatistics();
   }
   if (evaluate) {
-    for (const Split split : SplitsToEvaluate(*dataset_, RunEnds())) Evaluate(split);
+    for (const Split split : SplitsToEvaluate(*dataset_, run_ends)) Evaluate(split);
   }
   if (save) SaveCheckpoint();
-  rested_ = position_;
-  if (RunEnds()) return ExitCode::kDone;
+  rested_ = now();
+  if (run_ends) return ExitCode::kDone;
   if (state.stop) return ExitCode::kStopped;
   return std::nullopt;
 }
@@ -305,9 +285,10 @@ void Trainer::Evaluate(Split split) {
 void Trainer::SaveCheckpoint() {
   const Nanos started = WallNow();
   Say(Doing::kCheckpointing);
-  position_.updates = exchange_->updates();
-  outputs_.Save(Here(), position_, {*graph_, plan_, *exchange_, mean_state_.f32(), layout_.text});
-  saved_samples_ = position_.samples_applied;
+  TrainingPosition position = now();
+  position.updates = exchange_->updates();
+  outputs_.Save(Here(), position, {*graph_, plan_, *exchange_, mean_state_.f32(), layout_.text});
+  saved_samples_ = now().samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
   exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });
   if (RankTimeline* timeline = exchange_->timeline()) timeline->Checkpointed(started, WallNow());
@@ -319,8 +300,8 @@ ExitCode Trainer::Diverge() {
   // Null without a worker, or before its first step.
   const float* const gradients = HasWorker() ? exchange_->gradients() : nullptr;
   const std::string where = FirstNotFinite(graph_->weights(), weights.f32(), gradients);
-  outputs_.Diverged(position_, fmt::format("step {}: NaN or infinity in {} (loss {})",
-                                           position_.step, where, loss_));
+  outputs_.Diverged(now(), fmt::format("step {}: NaN or infinity in {} (loss {})", now().step,
+                                       where, position_.loss()));
   return ExitCode::kDiverged;
 }
 
@@ -335,7 +316,7 @@ void Trainer::SaveRecord(const std::string& weights_sha256) {
   std::vector<std::string> logs;
   exchange_->AtRest(
       [&](Transport& transport) { logs = Gather(transport, exchange_->record().bytes()); });
-  outputs_.SaveRecord({config_.effective_yaml, config_.model_yaml, plan_, first_.step,
+  outputs_.SaveRecord({config_.effective_yaml, config_.model_yaml, plan_, position_.first().step,
                        request_.weights, weights_sha256, std::move(logs)});
 }
 
@@ -362,11 +343,10 @@ Summary Trainer::Summarize(ExitCode code) {
   DescribeRun(config_, *graph_, plan_, summary);
   summary.status = StatusOf(code);
   summary.exit_code = static_cast<int>(code);
-  const double samples = static_cast<double>(position_.samples_applied);
-  summary.epochs = samples / static_cast<double>(dataset_->size(Split::kTrain));
-  summary.steps = samples / static_cast<double>(config_.batch);
-  accounts_.Describe(position_.samples_applied - first_.samples_applied, summary);
-  if (accounts_.steps > 0) summary.train_loss = loss_;
+  summary.epochs = position_.epochs();
+  summary.steps = static_cast<double>(now().samples_applied) / static_cast<double>(config_.batch);
+  accounts_.Describe(position_.samples(), summary);
+  if (accounts_.steps > 0) summary.train_loss = position_.loss();
   summary.test = outputs_.results().test();
   summary.best = outputs_.results().best();
   return summary;

@@ -1,4 +1,4 @@
-// What is due at a rest, and what a run that has ended says of itself.
+// What the trainer is made of: what is due at a rest, where a run stands, where its time went.
 #include "framework/runtime/cadence.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 
 #include "framework/runtime/not_finite.h"
 #include "framework/runtime/run_accounts.h"
+#include "framework/runtime/run_position.h"
 
 namespace dtrain {
 namespace {
@@ -44,6 +45,38 @@ TEST(Cadence, CheckpointsFollowEpochsStepsAndStops) {
   stop.stopped = true;
   EXPECT_TRUE(CheckpointDue(config, stop, 0));
   EXPECT_FALSE(CheckpointDue(config, stop, 3 * 8));
+}
+
+// 20 samples in batches of 8: 3 steps an epoch, the last of 4 samples.
+RestRule TwoEpochs() { return {.epoch_samples = 20, .batch = 8, .last_samples = 40}; }
+
+TEST(RunPosition, FollowsTheStepsOfAllWorkers) {
+  RunPosition position(TwoEpochs(), {.epoch = 0, .step = 1, .samples_applied = 8});
+  position.Add({.samples = 8, .loss_sum = 4});
+  EXPECT_EQ(position.loss(), 0.5);
+  EXPECT_EQ(position.now(), (TrainingPosition{0, 2, 16}));
+  position.Add({.samples = 4, .loss_sum = 8});
+  EXPECT_EQ(position.now(), (TrainingPosition{1, 3, 20}));
+  EXPECT_EQ(position.epoch(), 0) << "the last step was still of the first one";
+  EXPECT_EQ(position.samples(), 12);
+  EXPECT_EQ(position.epochs(), 1);
+  EXPECT_DOUBLE_EQ(position.EpochsBeforeLastBatch(), 12 / 20.0);
+  EXPECT_EQ(position.last_step(), 6);
+  EXPECT_FALSE(position.RunEnds());
+  position.MoveTo(40);
+  EXPECT_TRUE(position.RunEnds());
+  EXPECT_EQ(position.epoch(), 1);
+}
+
+TEST(RunPosition, HearsOfAsynchronousSteps) {
+  RunPosition position(TwoEpochs(), {});
+  EXPECT_FALSE(position.Hear({}));
+  EXPECT_TRUE(position.Hear({.samples_applied = 8, .samples = 8, .loss_sum = 16}));
+  EXPECT_EQ(position.loss(), 2);
+  EXPECT_FALSE(position.Hear({.samples_applied = 8, .samples = 8, .loss_sum = 16}));
+  EXPECT_TRUE(position.Hear({.samples_applied = 24, .samples = 24, .loss_sum = 32}));
+  EXPECT_EQ(position.loss(), 1);
+  EXPECT_EQ(position.now(), (TrainingPosition{1, 3, 24}));
 }
 
 TEST(NotFinite, NamesTheFirstPlace) {
