@@ -8,6 +8,7 @@
 #include "framework/core/log.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/rank_report.h"
+#include "framework/runtime/run_position.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/training_step.h"
 #include "framework/runtime/weights_hash.h"
@@ -129,13 +130,12 @@ Summary SimulatedRun::Run(const Progress& progress) {
 void SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const float* weights,
                               const Progress& progress) {
   if (!state.finite) return;
-  const double epochs =
-      static_cast<double>(state.samples_applied) / static_cast<double>(setup_.rule.epoch_samples);
-  const bool run_ends = state.samples_applied >= setup_.rule.last_samples;
-  for (const Split split : SplitsToEvaluate(*data_, run_ends)) {
+  RunPosition position(setup_.rule, {});
+  position.MoveTo(state.samples_applied);
+  for (const Split split : SplitsToEvaluate(*data_, position.RunEnds())) {
     const Evaluation evaluation = engine_->Evaluate(split, weights);
-    results_.Note(static_cast<int64_t>(epochs), split, evaluation);
-    if (progress) progress(epochs, ToSeconds(now), split, evaluation);
+    results_.Note(position.epoch() + 1, split, evaluation);
+    if (progress) progress(position.epochs(), ToSeconds(now), split, evaluation);
   }
 }
 

@@ -79,7 +79,8 @@ TEST_F(SimulatedRunTest, ItsResultsAreThoseOfARealRun) {
   model += "  - {name: top3, type: accuracy, top_k: 3, input: [fc3, label]}\n";
   std::ofstream(folder_ / "top3.yaml") << model;
   const std::vector<std::string> keys = {"model.name=" + (folder_ / "top3.yaml").string(),
-                                         "cluster.jitter=0", "cluster.step_seconds=0"};
+                                         "cluster.jitter=0", "cluster.step_seconds=0",
+                                         "max_steps=10"};  // in the middle of the second epoch
   const Summary real = TrainForReal(Config("allreduce", keys));
   const Summary simulated = Simulate(Config("allreduce", keys));
   ASSERT_EQ(real.test->others.size(), 1u);
