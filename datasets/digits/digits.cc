@@ -31,7 +31,7 @@ class Digits : public DatasetSource {
         reader.Int("train_samples", train_size_).Min(1).Max(1e6).Help("training digits to draw");
     test_size_ = reader.Int("test_samples", test_size_).Min(1).Max(1e6).Help("test digits to draw");
   }
-  std::vector<FieldSpec> fields() const override { return ImageFields(kImages.image_shape); }
+  std::vector<FieldSpec> fields() const override { return ImageFields(kImages); }
   int64_t size(Split split) const override {
     return split == Split::kTrain ? train_size_ : test_size_;
   }

@@ -23,33 +23,46 @@ struct Published {
   const char* name;
   int64_t bytes;
   const char* sha256;
+  const char* content_sha256;
 };
 
 constexpr Published kRaw[] = {
-    {"train.de.gz", 637044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"},
-    {"train.en.gz", 568929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f"},
-    {"val.de.gz", 24681, "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a"},
-    {"val.en.gz", 21650, "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28"},
+    {"train.de.gz", 637044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
+     "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72"},
+    {"train.en.gz", 568929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
+     "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6"},
+    {"val.de.gz", 24681, "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
+     "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660"},
+    {"val.en.gz", 21650, "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
+     "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227"},
     {"test_2016_flickr.de.gz", 22890,
-     "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8"},
+     "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
+     "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16"},
     {"test_2016_flickr.en.gz", 21077,
-     "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9"},
+     "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
+     "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182"},
 };
 
-// The publisher keeps these unpacked: their hashes are of `gzip -n -9`.
+// The publisher keeps these unpacked: the packed ones' hashes are of `gzip -n -9`.
 constexpr Published kTokenised[] = {
     {"train.lc.norm.tok.de.gz", 609350,
-     "7e3392f03c0fe978165d22fb5eaf0d0b9b1d9c413283b5193f02d4cb27e50797"},
+     "7e3392f03c0fe978165d22fb5eaf0d0b9b1d9c413283b5193f02d4cb27e50797",
+     "cb5a23529b65ec2061f1dc446192a9c37382b63cc75f81a0be59d34894b3a505"},
     {"train.lc.norm.tok.en.gz", 557961,
-     "79d990dd71713faec0e3165cbd3b60acdf6fe11cab2e37a28f374c6bdbb297ec"},
+     "79d990dd71713faec0e3165cbd3b60acdf6fe11cab2e37a28f374c6bdbb297ec",
+     "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119"},
     {"val.lc.norm.tok.de.gz", 23687,
-     "006ad58fd6a2ad6502094160fe5273d93abf34a207967fdc69eafd7558b5ef39"},
+     "006ad58fd6a2ad6502094160fe5273d93abf34a207967fdc69eafd7558b5ef39",
+     "97232bd273eceb7207f689527386a97e4be2616b18ada47576bdaf96c8ae1f00"},
     {"val.lc.norm.tok.en.gz", 21317,
-     "2c7e5e9cf54ba0dff0cc4b84836d5a583f80ecaaab90b37a123d1376306215cd"},
+     "2c7e5e9cf54ba0dff0cc4b84836d5a583f80ecaaab90b37a123d1376306215cd",
+     "46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec"},
     {"test_2016_flickr.lc.norm.tok.de.gz", 21966,
-     "2628844bbb7783afa0ba8a9927f174aafeee715871aa8deed3af2c4d0b71a658"},
+     "2628844bbb7783afa0ba8a9927f174aafeee715871aa8deed3af2c4d0b71a658",
+     "c6a33d39d48f9f510de147651316cd9d918e09ad0219df734a2f16b6baccacc4"},
     {"test_2016_flickr.lc.norm.tok.en.gz", 20726,
-     "b95df925929cb222d0cf733f153bcbfba0f00180c85fd61dd5c4fb27f29ee394"},
+     "b95df925929cb222d0cf733f153bcbfba0f00180c85fd61dd5c4fb27f29ee394",
+     "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2"},
 };
 
 const char* NameOf(Language language) { return language == Language::kGerman ? "de" : "en"; }
@@ -93,10 +106,12 @@ class Multi30k : public DatasetSource {
                         "task1/raw/") +
             file.name},
            file.sha256,
-           file.bytes});
+           file.bytes,
+           file.content_sha256});
     }
     for (const Published& file : kTokenised) {
-      files.push_back({std::string("tok/") + file.name, {}, file.sha256, file.bytes});
+      files.push_back(
+          {std::string("tok/") + file.name, {}, file.sha256, file.bytes, file.content_sha256});
     }
     return files;
   }

@@ -19,6 +19,7 @@ using nlohmann::json;
 struct DataOptions {
   std::string name;
   std::string root;
+  std::string from;
   int stall_seconds = 30;
 };
 
@@ -46,6 +47,7 @@ int List(const DataOptions& options, bool as_json) {
 int Fetch(const DataOptions& options, bool as_json) {
   FetchOptions how;
   how.stall_seconds = options.stall_seconds;
+  how.from = options.from;
   const std::filesystem::path folder = FetchDataset(options.name, options.root, how);
   if (as_json) {
     std::cout << json{{"name", options.name}, {"folder", folder.string()}}.dump(2) << "\n";
@@ -104,6 +106,10 @@ void AddDataCommand(CLI::App& app, Invocation& invocation) {
       ->add_option("--stall-seconds", options->stall_seconds,
                    "give up on a silent server after this")
       ->check(CLI::PositiveNumber);
+  fetch
+      ->add_option("--from", options->from,
+                   "another server than the publisher's, with the data folder: URL/NAME/FILE")
+      ->type_name("URL");
   for (CLI::App* command : {fetch, verify}) {
     command->add_option("name", options->name, "the data set")->required();
   }

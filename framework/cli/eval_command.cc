@@ -10,9 +10,8 @@
 #include "framework/cli/command.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/evaluator.h"
+#include "framework/runtime/run_evaluation.h"
 #include "framework/runtime/run_setup.h"
-#include "framework/runtime/translator.h"
 #include "framework/runtime/weights_file.h"
 #include "framework/runtime/world.h"
 
@@ -70,16 +69,10 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
       DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
   ApplyThreadBudget(plan.threads);
   Net net(*graph, DeviceOf(plan), plan.kernels);
-  const float* const weights = checkpoint.weights.data();
-  const float* const state = checkpoint.state.data();
-  const int rank = transport.rank(), ranks = transport.size();
-  Evaluation evaluation = JoinEvaluations(
-      transport, *dataset, EvaluateBlocks(net, *dataset, split, weights, state, rank, ranks));
-  if (const SentencePairs* pairs = dataset->sentence_pairs()) {
-    const BleuCounts counts = JoinCounts(
-        transport, TranslateSplit(net, *pairs, split, weights, state, rank, ranks, options.search));
-    if (counts.reference_length > 0) evaluation.bleu = counts.Score();
-  }
+  const Evaluation evaluation = JoinScores(
+      transport, *dataset,
+      ScoreSplit(net, *dataset, split, checkpoint.weights.data(), checkpoint.state.data(),
+                 transport.rank(), transport.size(), options.search));
   if (transport.rank() == 0) Print(evaluation, net.metric_names(), json);
   return 0;
 }

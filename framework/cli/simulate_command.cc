@@ -2,10 +2,10 @@
 // replay of a recorded run.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <span>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -70,13 +70,11 @@ Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
   SimulatedRun run(config, profile, options.numeric || !profile.has_value());
   run.UseTrace(options.scenario.Trace(config));
   const Summary summary =
-      run.Run([quiet](double epochs, double seconds, const Evaluation& evaluation) {
+      run.Run([&](double epochs, double seconds, Split split, const Evaluation& evaluation) {
         if (quiet) return;
-        log::Info("epoch {:.1f}, {:.1f} virtual s: test loss {:.4f}{}", epochs, seconds,
-                  evaluation.loss,
-                  evaluation.metrics.empty()
-                      ? ""
-                      : fmt::format(", accuracy {:.2f} %", 100 * evaluation.metrics[0]));
+        log::Info("epoch {:.1f}, {:.1f} virtual s: {} {}", epochs, seconds,
+                  split == Split::kValidation ? "validation" : "test",
+                  Describe(evaluation, run.graph().metric_names()));
       });
   Save(output, config, summary, run.timelines());
   return summary;
@@ -85,6 +83,16 @@ Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
 std::string ServersOf(const Summary& summary) {
   if (!summary.servers) return "";
   return " and " + Counted(*summary.servers, "server");
+}
+
+std::string TestText(const TestResult& test) {
+  std::string text = fmt::format("test loss {:.4f}", test.loss);
+  if (test.accuracy) text += fmt::format(", accuracy {:.2f} %", 100 * *test.accuracy);
+  for (const auto& [name, value] : test.others)
+    text += fmt::format(", {} {:.2f} %", name, 100 * value);
+  if (test.perplexity) text += fmt::format(", perplexity {:.2f}", *test.perplexity);
+  if (test.bleu) text += fmt::format(", BLEU {:.2f}", *test.bleu);
+  return text;
 }
 
 void Print(const Summary& summary) {
@@ -103,14 +111,7 @@ void Print(const Summary& summary) {
                            static_cast<double>(summary.communication->bytes_sent) * 1e-6,
                            summary.communication->messages);
   if (summary.test) {
-    std::cout << fmt::format("test loss {:.4f}", summary.test->loss);
-    if (summary.test->accuracy) {
-      std::cout << fmt::format(", accuracy {:.2f} %", 100 * *summary.test->accuracy);
-    }
-    if (summary.test->perplexity) {
-      std::cout << fmt::format(", perplexity {:.2f}", *summary.test->perplexity);
-    }
-    std::cout << fmt::format("\nweights {}\n", summary.weights_sha256);
+    std::cout << TestText(*summary.test) << fmt::format("\nweights {}\n", summary.weights_sha256);
   }
 }
 
@@ -134,9 +135,9 @@ struct Column {
   const char* title;
   double (*value)(const Summary&);
   int digits;
+  bool (*shown)(const Summary&) = nullptr;  // in a table with a run that has it; null: always
 };
 
-// The last one only where gradients are computed.
 const Column kColumns[] = {
     {"seconds", "virtual s", [](const Summary& s) { return s.seconds; }, 3},
     {"gradients_per_second", "gradients/s", RateOf, 2},
@@ -152,13 +153,30 @@ const Column kColumns[] = {
     {"mbytes_sent", "MB sent",
      [](const Summary& s) { return static_cast<double>(s.communication->bytes_sent) * 1e-6; }, 1},
     {"test_accuracy_percent", "accuracy %",
-     [](const Summary& s) { return s.test ? 100 * s.test->accuracy.value_or(0) : 0.0; }, 2},
+     [](const Summary& s) { return s.test ? 100 * s.test->accuracy.value_or(0) : 0.0; }, 2,
+     [](const Summary& s) { return s.test && s.test->accuracy; }},
+    {"test_perplexity", "perplexity",
+     [](const Summary& s) { return s.test ? s.test->perplexity.value_or(0) : 0.0; }, 2,
+     [](const Summary& s) { return s.test && s.test->perplexity; }},
 };
 
-void PrintTable(const std::vector<std::pair<std::string, std::vector<Summary>>>& rows, bool json) {
+using Rows = std::vector<std::pair<std::string, std::vector<Summary>>>;
+
+std::vector<Column> ColumnsOf(const Rows& rows) {
+  std::vector<Column> columns;
+  for (const Column& column : kColumns) {
+    const bool shown =
+        column.shown == nullptr || std::any_of(rows.begin(), rows.end(), [&](auto& row) {
+          return std::any_of(row.second.begin(), row.second.end(), column.shown);
+        });
+    if (shown) columns.push_back(column);
+  }
+  return columns;
+}
+
+void PrintTable(const Rows& rows, bool json) {
   nlohmann::ordered_json table = nlohmann::ordered_json::array();
-  const bool ghost = !rows[0].second[0].test.has_value();
-  const std::span<const Column> columns(kColumns, std::size(kColumns) - (ghost ? 1 : 0));
+  const std::vector<Column> columns = ColumnsOf(rows);
   size_t width = 12;
   for (const auto& row : rows) width = std::max(width, row.first.size());
   std::string text = fmt::format("{:<{}}", "strategy", width);
@@ -203,7 +221,7 @@ int Compare(const SimulateOptions& options, bool json) {
   if (names.empty()) names.push_back("");
   std::vector<uint64_t> seeds = options.seeds;
   if (seeds.empty()) seeds.push_back(options.scenario.Load().seed);
-  std::vector<std::pair<std::string, std::vector<Summary>>> rows;
+  Rows rows;
   for (const std::string& name : names) {
     std::vector<Summary> runs;
     for (const uint64_t seed : seeds) {

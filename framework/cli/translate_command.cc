@@ -1,7 +1,7 @@
 // `dtrain translate`: a line of text in, its translation out.
 //
-// Words and their numbers come from the checkpoint.  Where the config's data set is here, its
-// vocabularies must be the checkpoint's.
+// Words and their numbers come from the checkpoint.  Where the config's data set is here and whole,
+// its vocabularies must be the checkpoint's.
 #include <CLI/CLI.hpp>
 
 #include <iostream>
@@ -82,11 +82,16 @@ class Translator {
 
  private:
   ModelLayout LayoutFor(const RunConfig& config) const {
+    std::error_code ignored;
     for (const auto& place : DataPlaces(config.data.name, config.data.root)) {
-      std::error_code ignored;
-      if (std::filesystem::is_directory(place, ignored)) {
+      if (!std::filesystem::is_directory(place, ignored)) continue;
+      try {
         return ModelLayoutOf(*graph_, *LoadData(config));
+      } catch (const DataError& error) {
+        log::Warning("the checkpoint's vocabularies are not compared with the data set's: {}",
+                     error.what());
       }
+      break;
     }
     return ModelLayoutOf(*graph_);
   }

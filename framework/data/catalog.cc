@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "framework/core/error.h"
+#include "framework/core/sha256.h"
+#include "framework/data/archive.h"
+
 namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
@@ -19,13 +23,63 @@ std::vector<RemoteFile> FetchedFiles(const DatasetSource& source) {
   return files;
 }
 
+std::string WithoutGz(const std::string& name) {
+  return name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
+}
+
+// The name under which a file lies in the folder, packed or not; "" where it does not.
+std::string NameIn(const fs::path& folder, const RemoteFile& file) {
+  std::error_code ignored;
+  for (const std::string& name : {file.name, WithoutGz(file.name)}) {
+    if (fs::is_regular_file(folder / name, ignored)) return name;
+  }
+  return "";
+}
+
+// What is wrong with the unpacked content of a file; "" for nothing.
+std::string CheckContent(const RemoteFile& file, const fs::path& path) {
+  if (file.content_sha256.empty()) {
+    return fmt::format("unpacked: only {} can be compared", file.name);
+  }
+  Sha256 hash;
+  try {
+    MemberReader in(path);
+    std::vector<char> block(size_t{1} << 20);
+    for (size_t got = in.Read(block.data(), block.size()); got > 0;
+         got = in.Read(block.data(), block.size())) {
+      hash.Update(block.data(), got);
+    }
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  const std::string found = hash.HexDigest();
+  if (found == file.content_sha256) return "";
+  return fmt::format("SHA-256 of the content is {}, expected {}", found, file.content_sha256);
+}
+
+FileStatus StatusOf(const RemoteFile& file, const fs::path& folder) {
+  const std::string name = NameIn(folder, file);
+  if (name.empty()) return {file.name, "missing"};
+  const bool packed = name == file.name;
+  const std::string problem = packed ? CheckFile(file, folder / name) : "";
+  if (packed && (problem.empty() || file.content_sha256.empty())) return {name, problem};
+  const std::string content = CheckContent(file, folder / name);
+  return {name, packed && !content.empty() ? problem : content};
+}
+
 VerifyReport Verify(const std::string& name, const fs::path& folder) {
   VerifyReport report{name, folder, {}};
   for (const RemoteFile& file : Make(name)->files()) {
-    if (file.urls.empty() && !fs::exists(folder / file.name)) continue;
-    report.files.push_back({file.name, CheckFile(file, folder / file.name)});
+    if (file.urls.empty() && NameIn(folder, file).empty()) continue;
+    report.files.push_back(StatusOf(file, folder));
   }
   return report;
+}
+
+// A server's copy of the folder above the sets' folders.
+void TakeFrom(const std::string& server, const std::string& name, std::vector<RemoteFile>& files) {
+  const std::string base = server.ends_with('/') ? server : server + "/";
+  for (RemoteFile& file : files) file.urls = {base + name + "/" + file.name};
 }
 
 fs::path FirstExisting(const std::vector<fs::path>& places) {
@@ -68,7 +122,7 @@ std::vector<DatasetStatus> ListDatasets(const std::string& root) {
     if (!set.folder.empty()) {
       set.files_here =
           static_cast<int>(std::count_if(files.begin(), files.end(), [&](const auto& f) {
-            return fs::exists(set.folder / f.name);
+            return !NameIn(set.folder, f).empty();
           }));
     }
     sets.push_back(std::move(set));
@@ -108,8 +162,9 @@ std::string VerifyText(const VerifyReport& report) {
 
 fs::path FetchDataset(const std::string& name, const std::string& root,
                       const FetchOptions& options) {
-  const std::vector<RemoteFile> files = FetchedFiles(*Make(name));
+  std::vector<RemoteFile> files = FetchedFiles(*Make(name));
   if (files.empty()) return {};
+  if (!options.from.empty()) TakeFrom(options.from, name, files);
   for (const fs::path& place : DataPlaces(name, root)) {
     if (Verify(name, place).ok()) return place;
   }

@@ -29,7 +29,7 @@ std::vector<DatasetStatus> ListDatasets(const std::string& root);
 std::string DatasetTable(const std::vector<DatasetStatus>& sets);
 
 struct FileStatus {
-  std::string name;
+  std::string name;     // as it lies there: without .gz where somebody has unpacked it
   std::string problem;  // "" when size and SHA-256 are the publisher's
 };
 
@@ -40,16 +40,17 @@ struct VerifyReport {
   bool ok() const;
 };
 
-// Compares the set's files with the sizes and hashes of its publisher.  Throws UsageError for an
-// unknown set, DataError when it is not here.
+// Compares the set's files with the sizes and hashes of its publisher; one that is unpacked, or was
+// packed by somebody else, by its content.  Throws UsageError for an unknown set, DataError when it
+// is not here.
 VerifyReport VerifyDataset(const std::string& name, const std::string& root);
 
 // One line a file and one for the whole.
 std::string VerifyText(const VerifyReport& report);
 
-// Downloads what is missing into FetchFolder and returns the folder that has the whole set: another
-// one where it was complete already, an empty path for a set without files.  Throws as FetchFiles
-// does.
+// Downloads what is missing, from `options.from` where that is given, into FetchFolder and returns
+// the folder that has the whole set: another one where it was complete already, an empty path for a
+// set without files.  Throws as FetchFiles does.
 std::filesystem::path FetchDataset(const std::string& name, const std::string& root,
                                    const FetchOptions& options = {});
 

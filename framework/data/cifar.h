@@ -37,7 +37,7 @@ class CifarSource : public DatasetSource {
  public:
   explicit CifarSource(CifarFacts facts) : facts_(std::move(facts)) {}
   void Configure(config::Reader& reader) override;
-  std::vector<FieldSpec> fields() const override { return ImageFields(facts_.images.image_shape); }
+  std::vector<FieldSpec> fields() const override { return ImageFields(facts_.images); }
   int64_t size(Split split) const override;
   int64_t classes() const override { return facts_.images.classes; }
   std::vector<RemoteFile> files() const override { return {facts_.archive}; }

@@ -90,7 +90,8 @@ class Dataset {
   // SHA-256 over the content of all splits: part of the start-up agreement between ranks.
   virtual std::string ManifestHash() const = 0;
 
-  // A set for translation says what it is (sentence_pairs.h); null for others.
+  // A set for translation says what it is (sentence_pairs.h); null for others.  It may have more
+  // sentences than size() says: those behind are none of this set.
   virtual const SentencePairs* sentence_pairs() const { return nullptr; }
 };
 
@@ -101,6 +102,8 @@ struct RemoteFile {
       urls;  // tried in order; none: it is not fetched, and verified where it is
   std::string sha256;
   int64_t bytes = 0;
+  // Of what a .gz holds, since people keep such files unpacked or pack them anew; "": not known.
+  std::string content_sha256 = {};
 };
 
 // What data list|fetch|verify, check and list need to know without loading anything.

@@ -62,11 +62,14 @@ class Fetch {
       options_.say(fmt::format("{}: {}: {}", file_.name, url, problem));
       problems_ += fmt::format("\n  {}: {}", url, problem);
     }
+    std::error_code ignored;
     throw DataError(
         fmt::format("cannot fetch {}{}", file_.name,
                     problems_.empty() ? ": no address is known for it" : ":" + problems_),
-        fmt::format("put {} into {} by other means, or try again later: what came so far is kept",
-                    file_.name, path_.parent_path().string()));
+        fmt::format("put {} into {} by other means, take it from another server (--from), or try "
+                    "again later{}",
+                    file_.name, path_.parent_path().string(),
+                    fs::exists(part_, ignored) ? ": what came so far is kept" : ""));
   }
 
  private:

@@ -17,7 +17,8 @@ namespace dtrain {
 struct FetchOptions {
   int stall_seconds = 30;  // give up on a server that sends nothing (< 512 bytes/s) for so long
   int connect_seconds = 20;
-  int retry_seconds = 1;                        // pause before a broken transfer is taken up again
+  int retry_seconds = 1;  // pause before a broken transfer is taken up again
+  std::string from;       // another server than the publishers': FROM/SET/FILE; "": theirs
   std::function<void(const std::string&)> say;  // one line about what happens; default: the log
 };
 

@@ -48,7 +48,7 @@ struct IdxFacts {
 class IdxSource : public DatasetSource {
  public:
   explicit IdxSource(IdxFacts facts) : facts_(std::move(facts)) {}
-  std::vector<FieldSpec> fields() const override { return ImageFields(facts_.images.image_shape); }
+  std::vector<FieldSpec> fields() const override { return ImageFields(facts_.images); }
   int64_t size(Split split) const override {
     return split == Split::kTrain ? facts_.train_size : facts_.test_size;
   }

@@ -9,8 +9,8 @@
 
 namespace dtrain {
 
-std::vector<FieldSpec> ImageFields(const Shape& image_shape) {
-  return {{"data", DType::kF32, image_shape}, {"label", DType::kI32, Shape{}}};
+std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec) {
+  return {{"data", DType::kF32, spec.image_shape}, {"label", DType::kI32, Shape{}, spec.classes}};
 }
 
 ImageSet::ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImages test,
@@ -46,7 +46,7 @@ int64_t ImageSet::size(Split split) const {
   return static_cast<int64_t>(images(split).labels.size());
 }
 
-std::vector<FieldSpec> ImageSet::fields() const { return ImageFields(spec_.image_shape); }
+std::vector<FieldSpec> ImageSet::fields() const { return ImageFields(spec_); }
 
 void ImageSet::CopyImage(const View& view, const uint8_t* from, float* to) const {
   const int64_t rows = spec_.image_shape[1];

@@ -40,7 +40,7 @@ struct ImageSetSpec {
 };
 
 // "data" f32 [C, H, W] and "label" i32 [].
-std::vector<FieldSpec> ImageFields(const Shape& image_shape);
+std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec);
 
 class ImageSet : public Dataset {
  public:

@@ -31,7 +31,7 @@ class LimitedDataset : public Dataset {
             Batch& batch) const override {
     whole_->Fill(split, indices, epoch, batch);
   }
-  // Vocabularies stay those of the whole set, and so do the sentences that BLEU is measured on.
+  // Vocabularies stay those of the whole set, whose first sentences are this one's.
   const SentencePairs* sentence_pairs() const override { return whole_->sentence_pairs(); }
   std::string ManifestHash() const override {
     return Sha256::Of(whole_->ManifestHash() + " limit " + std::to_string(limit_));

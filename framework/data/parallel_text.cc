@@ -1,5 +1,6 @@
 #include "framework/data/parallel_text.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,19 @@ void Say(const Noted& noted, const TextFile& source, const std::string& what) {
                Counted(noted.count, "pair"), what, noted.first_line);
 }
 
+bool HasMark(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), Vocabulary::IsMark);
+}
+
+// Cuts what is longer; the whole target is kept beside it.
+void Cut(size_t longest, std::vector<std::string>& source, std::vector<std::string>& target,
+         ParallelText& text) {
+  if (source.size() > longest) source.resize(longest);
+  if (target.size() <= longest) return;
+  text.whole_target[text.target.size()] = target;
+  target.resize(longest);
+}
+
 }  // namespace
 
 ParallelText ReadParallelText(const TextFile& source, const TextFile& target, int64_t max_length,
@@ -62,7 +76,7 @@ ParallelText ReadParallelText(const TextFile& source, const TextFile& target, in
   }
   const size_t longest = static_cast<size_t>(max_length);
   ParallelText text;
-  Noted empty, too_long;
+  Noted empty, too_long, marks;
   for (size_t i = 0; i < from.size(); ++i) {
     std::vector<std::string> source_words = WordsOf(source, from[i]);
     std::vector<std::string> target_words = WordsOf(target, to[i]);
@@ -73,16 +87,17 @@ ParallelText ReadParallelText(const TextFile& source, const TextFile& target, in
     if (source_words.size() > longest || target_words.size() > longest) {
       too_long.Add(i + 1);
       if (long_sentences == LongSentences::kSkip) continue;
-      source_words.resize(std::min(source_words.size(), longest));
-      target_words.resize(std::min(target_words.size(), longest));
+      Cut(longest, source_words, target_words, text);
     }
+    if (HasMark(source_words) || HasMark(target_words)) marks.Add(i + 1);
     text.source.push_back(std::move(source_words));
     text.target.push_back(std::move(target_words));
   }
   Say(empty, source, "with an empty side left out");
   Say(too_long, source,
-      fmt::format("longer than {} words {}", max_length,
+      fmt::format("longer than {} {}", Counted(max_length, "word"),
                   long_sentences == LongSentences::kSkip ? "left out" : "cut"));
+  Say(marks, source, "with a word like '<pad>', read as an unknown word");
   if (!text.source.empty()) return text;
   throw DataError(fmt::format("{} and {} have no pair of sentences", source.path.string(),
                               target.path.string()));

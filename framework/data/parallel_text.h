@@ -19,9 +19,10 @@ struct TextFile {
 enum class LongSentences { kSkip, kCut };
 
 // Reads pairs of lines.  A pair with an empty side is left out; a sentence of more than
-// `max_length` words makes its pair be left out or is cut.  Both are counted and said in the log,
-// with the first line.  Throws DataError as ReadLines does, and when the files have different
-// numbers of lines or no pair is left.
+// `max_length` words makes its pair be left out or is cut.  These are counted and said in the log,
+// with the first line, and so are words that are spelled like a mark of the vocabulary.  Throws
+// DataError as ReadLines does, and when the files have different numbers of lines or no pair is
+// left.
 ParallelText ReadParallelText(const TextFile& source, const TextFile& target, int64_t max_length,
                               LongSentences long_sentences);
 

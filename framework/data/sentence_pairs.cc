@@ -111,6 +111,7 @@ SentencePairs::SentencePairs(TextFacts facts, const std::array<ParallelText, 3>&
     pairs_[s].source = Numbered(splits[s].source, facts_.source);
     pairs_[s].target = Numbered(splits[s].target, facts_.target);
     pairs_[s].references = splits[s].target;
+    for (const auto& [line, words] : splits[s].whole_target) pairs_[s].references[line] = words;
   }
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ namespace dtrain {
 struct ParallelText {
   std::vector<std::vector<std::string>> source;
   std::vector<std::vector<std::string>> target;
+  // Of the lines whose target was cut: all of it, which translations are compared with.
+  std::map<size_t, std::vector<std::string>> whole_target;
 };
 
 // What turns text into numbers and back; a checkpoint keeps it with the weights.
@@ -69,7 +72,7 @@ class SentencePairs : public Dataset {
     return pairs(split).source.Sentence(index);
   }
   const TextFacts& facts() const { return facts_; }
-  // The translation of sample `index` as it was read, unknown words included.
+  // The translation of sample `index` as it was read: unknown words included, never cut.
   const std::vector<std::string>& Reference(Split split, int64_t index) const;
 
  private:

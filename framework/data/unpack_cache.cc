@@ -3,13 +3,14 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
-#include "framework/core/log.h"
 #include "framework/core/sha256.h"
 #include "framework/data/dataset.h"
 #include "framework/data/file_lock.h"
@@ -47,19 +48,15 @@ void Write(const fs::path& path, UnpackCache::Parts parts) {
   }
   out << HashOf(parts);
   out.close();
-  if (out) return;
-  const std::string reason = std::strerror(errno);
-  std::error_code ignored;
-  fs::remove(path, ignored);
-  throw CheckpointError(fmt::format("cannot write {}: {}", path.string(), reason));
+  if (!out) {
+    throw DataError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+  }
 }
 
 }  // namespace
 
-UnpackCache::UnpackCache(fs::path folder, std::function<void(const std::string&)> say)
-    : folder_(std::move(folder)), say_(std::move(say)) {
-  if (!say_) say_ = [](const std::string& line) { log::Info("{}", line); };
-}
+UnpackCache::UnpackCache(fs::path folder, Say say)
+    : folder_(std::move(folder)), say_(std::move(say)) {}
 
 fs::path UnpackCache::UsualFolder() {
   try {
@@ -71,34 +68,37 @@ fs::path UnpackCache::UsualFolder() {
 
 bool UnpackCache::Fill(const fs::path& archive, const std::string& kind, Parts parts,
                        const std::function<bool()>& unpack) const {
-  const fs::path file = folder_ / NameOf(archive, kind, parts);
-  if (!folder_.empty() && Load(file, parts)) return true;
+  fs::path file;
   std::unique_ptr<FileLock> lock;
   try {
     if (!folder_.empty()) {
+      file = folder_ / NameOf(archive, kind, parts);
+      if (Load(file, parts)) return true;
       MakeFolder(folder_);
       lock = std::make_unique<FileLock>(folder_ / (kind + ".lock"), [&] {
-        say_(fmt::format("another process is unpacking {}; waiting for it", archive.string()));
+        Info(fmt::format("another process is unpacking {}; waiting for it", archive.string()));
       });
     }
-  } catch (const Error& error) {
-    say_(fmt::format("nothing can be kept in {}: {}", folder_.string(), error.what()));
+  } catch (const std::exception& error) {
+    Warn(fmt::format("nothing can be kept in {}, so {} is unpacked at every start: {}",
+                     folder_.string(), archive.string(), error.what()));
   }
   if (lock) return FillLocked(archive, file, kind, parts, unpack);
-  say_(fmt::format("unpacking {}", archive.string()));
+  Info(fmt::format("unpacking {}", archive.string()));
   return unpack();
 }
 
 bool UnpackCache::FillLocked(const fs::path& archive, const fs::path& file, const std::string& kind,
                              Parts parts, const std::function<bool()>& unpack) const {
   if (Load(file, parts)) return true;  // while this process waited
-  say_(fmt::format("unpacking {}; kept in {} for the next time", archive.string(),
+  Info(fmt::format("unpacking {}; kept in {} for the next time", archive.string(),
                    folder_.string()));
   if (!unpack()) return false;
   try {
-    Keep(file, kind, parts);
-  } catch (const Error& error) {
-    say_(fmt::format("what {} unpacks to is not kept: {}", archive.string(), error.what()));
+    RemoveOthers(file, kind);
+    Keep(file, parts);
+  } catch (const std::exception& error) {
+    Warn(fmt::format("what {} unpacks to is not kept: {}", archive.string(), error.what()));
   }
   return true;
 }
@@ -115,20 +115,33 @@ bool UnpackCache::Load(const fs::path& file, Parts parts) const {
   }
   in.read(hash.data(), kHashDigits);
   if (in && bytes == BytesOf(parts) + kHashDigits && HashOf(parts) == hash) return true;
-  say_(fmt::format("{} is damaged; it is made again", file.string()));
+  Info(fmt::format("{} is damaged; it is made again", file.string()));
   return false;
 }
 
-void UnpackCache::Keep(const fs::path& file, const std::string& kind, Parts parts) const {
+void UnpackCache::Keep(const fs::path& file, Parts parts) const {
   const fs::path part = file.string() + fmt::format(".{}.part", ::getpid());
-  Write(part, parts);
-  PublishDurably(part, file);
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename().string();
+  try {
+    Write(part, parts);
+    PublishDurably(part, file);
+  } catch (...) {
     std::error_code ignored;
-    const bool older = name.starts_with(kind + "-") && name.ends_with(".bin");
-    if (older && entry.path() != file) fs::remove(entry.path(), ignored);
+    fs::remove(part, ignored);
+    throw;
   }
+}
+
+// Files of other archives of this kind, which this one replaces, and parts of a process that was
+// killed: the lock is ours.
+void UnpackCache::RemoveOthers(const fs::path& file, const std::string& kind) const {
+  std::error_code error;
+  std::vector<fs::path> others;
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const bool ours = name.ends_with(".bin") || name.ends_with(".part");
+    if (name.starts_with(kind + "-") && ours && it->path() != file) others.push_back(it->path());
+  }
+  for (const fs::path& other : others) fs::remove(other, error);
 }
 
 }  // namespace dtrain

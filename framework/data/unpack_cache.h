@@ -4,7 +4,8 @@
 // A file is known by its archive (path, size, time of change) and by what was made of it, ends with
 // the SHA-256 of its content, and has its name only when it is whole.  One process unpacks at a
 // time (flock); the others wait, say so, and then find the content there.  A cache that cannot be
-// read or written is told about once and costs the time of unpacking, nothing else.
+// read or written, for want of rights, of room or of locks, is a warning and costs the time of
+// unpacking, nothing else; no half file stays behind.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,15 @@
 #include <span>
 #include <string>
 
+#include "framework/core/log.h"
+
 namespace dtrain {
 
 class UnpackCache {
  public:
   // `say` gets a line about what happens; default: the log.
-  explicit UnpackCache(std::filesystem::path folder,
-                       std::function<void(const std::string&)> say = nullptr);
+  using Say = std::function<void(log::Level, const std::string&)>;
+  explicit UnpackCache(std::filesystem::path folder, Say say = log::Write);
 
   // $XDG_CACHE_HOME/dtrain/unpacked or ~/.cache/dtrain/unpacked; empty where neither is known.
   static std::filesystem::path UsualFolder();
@@ -32,13 +35,16 @@ class UnpackCache {
             const std::function<bool()>& unpack) const;
 
  private:
+  void Info(const std::string& line) const { say_(log::Level::kInfo, line); }
+  void Warn(const std::string& line) const { say_(log::Level::kWarning, line); }
   bool FillLocked(const std::filesystem::path& archive, const std::filesystem::path& file,
                   const std::string& kind, Parts parts, const std::function<bool()>& unpack) const;
   bool Load(const std::filesystem::path& file, Parts parts) const;
-  void Keep(const std::filesystem::path& file, const std::string& kind, Parts parts) const;
+  void Keep(const std::filesystem::path& file, Parts parts) const;
+  void RemoveOthers(const std::filesystem::path& file, const std::string& kind) const;
 
   std::filesystem::path folder_;
-  std::function<void(const std::string&)> say_;
+  Say say_;
 };
 
 }  // namespace dtrain

@@ -16,6 +16,10 @@ Vocabulary::Vocabulary() {
   for (const char* mark : kMarks) Add(mark);
 }
 
+bool Vocabulary::IsMark(std::string_view word) {
+  return std::find(std::begin(kMarks), std::end(kMarks), word) != std::end(kMarks);
+}
+
 void Vocabulary::Add(const std::string& word) {
   if (numbers_.emplace(word, static_cast<int32_t>(words_.size())).second) words_.push_back(word);
 }
@@ -28,7 +32,7 @@ Vocabulary Vocabulary::Of(const std::vector<std::vector<std::string>>& sentences
   }
   std::vector<std::pair<int64_t, std::string_view>> frequent;  // negative counts
   for (const auto& [word, count] : counts) {
-    if (count >= min_count) frequent.emplace_back(-count, word);
+    if (count >= min_count && !IsMark(word)) frequent.emplace_back(-count, word);
   }
   std::sort(frequent.begin(), frequent.end());
   Vocabulary vocabulary;
@@ -56,7 +60,7 @@ Vocabulary Vocabulary::FromText(std::string_view text, const std::string& source
 
 int32_t Vocabulary::NumberOf(const std::string& word) const {
   const auto it = numbers_.find(word);
-  return it == numbers_.end() ? token::kUnknown : it->second;
+  return it == numbers_.end() || it->second < token::kFirstWord ? token::kUnknown : it->second;
 }
 
 std::vector<int32_t> Vocabulary::NumbersOf(const std::vector<std::string>& words) const {

@@ -2,6 +2,8 @@
 //   <unk> 0 a word that is not known, <pad> 1 behind a sentence, <sos> 2 before it, <eos> 3 at its
 //   end;
 // then the words of the training text by falling frequency, equally frequent ones by spelling.
+//
+// Who writes "<eos>" in a text means no end of a sentence: such a word is an unknown one.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +21,16 @@ inline constexpr int32_t kFirstWord = 4;
 
 class Vocabulary {
  public:
-  Vocabulary();  // the four alone
+  static bool IsMark(std::string_view word);  // spelled like one of the four
+  Vocabulary();                               // the four alone
   // Words that occur at least `min_count` times.
   static Vocabulary Of(const std::vector<std::vector<std::string>>& sentences, int64_t min_count);
   // The inverse of ToText.  Throws DataError, naming `source`, where it is not.
   static Vocabulary FromText(std::string_view text, const std::string& source);
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }
-  int32_t NumberOf(const std::string& word) const;  // kUnknown where it is not known
+  // kUnknown where it is not known, and for the spelling of a mark.
+  int32_t NumberOf(const std::string& word) const;
   const std::string& WordOf(int32_t number) const { return words_.at(static_cast<size_t>(number)); }
   std::vector<int32_t> NumbersOf(const std::vector<std::string>& words) const;
   // Without the marks; up to the first <eos>.

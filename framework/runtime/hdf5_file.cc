@@ -162,7 +162,11 @@ Hdf5Reader::Hdf5Reader(std::filesystem::path path) : path_(std::move(path)) {
   Built(H5Pset_file_locking(access.get(), false, true), "a file");
 #endif
   file_ = {H5Fopen(path_.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
-  if (file_.get() < 0) Fail("/");
+  if (file_.get() >= 0) return;
+  const std::string reason = Hdf5Reason();
+  const bool foreign = reason.find("signature") != std::string::npos;
+  throw CheckpointError(fmt::format("cannot read {}: {}", path_.string(), reason),
+                        foreign ? "it is neither a checkpoint nor a safetensors file" : "");
 }
 
 void Hdf5Reader::Fail(const std::string& name) const {

@@ -49,11 +49,11 @@ StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights,
           .global_samples = batch_->global_samples};
 }
 
-Evaluation NumericEngine::Evaluate(const float* weights) {
+Evaluation NumericEngine::Evaluate(Split split, const float* weights) {
   const auto transport = LocalWorld(1).Connect(0);
-  return JoinEvaluations(
+  return JoinScores(
       *transport, *dataset_,
-      EvaluateBlocks(*net_, *dataset_, Split::kTest, weights, MeanState().data(), 0, 1));
+      ScoreSplit(*net_, *dataset_, split, weights, MeanState().data(), 0, 1, RunSearchOf(split)));
 }
 
 std::vector<float> NumericEngine::MeanState() const {

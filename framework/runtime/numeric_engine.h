@@ -9,8 +9,8 @@
 #include "framework/data/dataset.h"
 #include "framework/data/sampler.h"
 #include "framework/nn/net.h"
-#include "framework/runtime/evaluator.h"
 #include "framework/runtime/run_config.h"
+#include "framework/runtime/run_evaluation.h"
 #include "framework/sim/gradient_source.h"
 
 namespace dtrain {
@@ -22,7 +22,7 @@ class NumericEngine : public GradientSource {
                 std::shared_ptr<const Dataset> dataset);
 
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override;
-  Evaluation Evaluate(const float* weights);
+  Evaluation Evaluate(Split split, const float* weights);
 
   const std::vector<float>& initial_weights() const { return initial_weights_; }
   std::vector<float> MeanState() const;  // of all workers (mean_state.h)

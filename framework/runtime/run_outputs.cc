@@ -14,21 +14,6 @@
 #include "framework/runtime/status_record.h"
 
 namespace dtrain {
-namespace {
-
-// "loss 3.4012, perplexity 30.00, BLEU 28.31"
-std::string Describe(const Evaluation& evaluation, const std::vector<std::string>& metrics) {
-  std::string text = fmt::format("loss {:.4f}", evaluation.loss);
-  for (size_t m = 0; m < metrics.size(); ++m) {
-    text += fmt::format(", {} {:.2f} %", metrics[m], 100 * evaluation.metrics[m]);
-  }
-  if (evaluation.perplexity) text += fmt::format(", perplexity {:.2f}", *evaluation.perplexity);
-  if (evaluation.bleu) text += fmt::format(", BLEU {:.2f}", *evaluation.bleu);
-  return text;
-}
-
-}  // namespace
-
 RunOutputs::RunOutputs(const RunConfig& config, bool root)
     : config_(config), root_(root), folder_(config.output) {}
 
@@ -39,7 +24,7 @@ void RunOutputs::CreateFolder(bool resuming) {
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
                       int64_t last_step) {
   first_step_ = last_step_ = first.step;
-  metric_names_ = graph.metric_names();
+  results_ = RunResults(graph.metric_names());
   if (!root_) return;
   folder_.WriteConfig(config_.effective_yaml);
   folder_.WritePlan(plan);
@@ -72,42 +57,22 @@ void RunOutputs::Step(const StepFacts& facts) {
                               facts.exposed_seconds});
 }
 
-// The model's metrics behind the first.
-std::vector<std::pair<std::string, double>> RunOutputs::Others(const Evaluation& evaluation) const {
-  std::vector<std::pair<std::string, double>> others;
-  for (size_t m = 1; m < evaluation.metrics.size(); ++m) {
-    others.emplace_back(metric_names_[m], evaluation.metrics[m]);
-  }
-  return others;
-}
-
-void RunOutputs::NoteBest(int64_t epoch, const Evaluation& evaluation) {
-  BestResult now{.epoch = epoch, .perplexity = evaluation.perplexity};
-  if (!evaluation.metrics.empty()) now.accuracy = evaluation.metrics[0];
-  now.others = Others(evaluation);
-  if (!now.accuracy && !now.perplexity) return;
-  const bool better = now.accuracy ? !best_ || *now.accuracy > *best_->accuracy
-                                   : !best_ || *now.perplexity < *best_->perplexity;
-  if (better) best_ = now;
-}
-
 void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation,
                            double seconds) {
   if (!root_) return;
   const bool validation = split == Split::kValidation;
-  validated_ |= validation;
+  const int64_t epoch = at.epoch + 1;
+  results_.Note(epoch, split, evaluation);
   EvaluationMetrics metrics{.at = at, .loss = evaluation.loss, .evaluate_seconds = seconds};
-  if (validated_) metrics.split = validation ? "validation" : "test";
+  if (results_.validated()) metrics.split = validation ? "validation" : "test";
   if (!evaluation.metrics.empty()) metrics.accuracy = evaluation.metrics[0];
-  metrics.others = Others(evaluation);
+  metrics.others = results_.Others(evaluation);
   metrics.perplexity = evaluation.perplexity;
   metrics.bleu = evaluation.bleu;
   metrics_->Write(metrics);
-  const int64_t epoch = at.epoch + 1;
-  if (validation || !validated_) NoteBest(epoch, evaluation);
   progress_->Pause();
   log::Info("epoch {}: {} {}", epoch, validation ? "validation" : "test",
-            Describe(evaluation, metric_names_));
+            Describe(evaluation, results_.metric_names()));
 }
 
 void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,

@@ -3,17 +3,16 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "framework/core/execution_plan.h"
 #include "framework/core/time.h"
 #include "framework/nn/graph.h"
 #include "framework/runtime/checkpoint.h"
-#include "framework/runtime/evaluator.h"
 #include "framework/runtime/metrics.h"
 #include "framework/runtime/progress.h"
 #include "framework/runtime/run_config.h"
+#include "framework/runtime/run_evaluation.h"
 #include "framework/runtime/run_folder.h"
 #include "framework/runtime/run_record.h"
 #include "framework/strategies/exchange.h"
@@ -58,12 +57,9 @@ class RunOutputs {
   void Finish(const Summary& summary);
 
   const RunFolder& folder() const { return folder_; }
-  const std::optional<BestResult>& best() const { return best_; }
+  const RunResults& results() const { return results_; }  // of the evaluations told of
 
  private:
-  std::vector<std::pair<std::string, double>> Others(const Evaluation& evaluation) const;
-  void NoteBest(int64_t epoch, const Evaluation& evaluation);
-
   const RunConfig& config_;
   const bool root_;
   const RunFolder folder_;
@@ -72,9 +68,7 @@ class RunOutputs {
   int slowest_ = -1;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;
-  std::optional<BestResult> best_;
-  bool validated_ = false;  // a validation split decides what is best, not the test split
-  std::vector<std::string> metric_names_;
+  RunResults results_;
 };
 
 }  // namespace dtrain

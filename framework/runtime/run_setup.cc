@@ -10,10 +10,14 @@
 #include "framework/core/revision.h"
 #include "framework/data/sentence_pairs.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/nn/tokens.h"
 #include "framework/runtime/agreement.h"
 #include "framework/runtime/locate_model.h"
 
 namespace dtrain {
+
+// Layers and data know nothing of each other; here they meet.
+static_assert(kPadToken == token::kPad, "layers mask what data sets pad with");
 
 std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields) {
   std::vector<GraphInput> inputs;

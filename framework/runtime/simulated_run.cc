@@ -8,6 +8,7 @@
 #include "framework/core/log.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/rank_report.h"
+#include "framework/runtime/run_position.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/training_step.h"
 #include "framework/runtime/weights_hash.h"
@@ -114,8 +115,9 @@ void SimulatedRun::MakeEngine() {
 
 Summary SimulatedRun::Run(const Progress& progress) {
   if (engine_) {
+    results_ = RunResults(graph_->metric_names());
     setup_.at_rest = [&](const RestState& state, Nanos now, const float* weights) {
-      test_ = EvaluateAt(state, now, weights, progress);
+      EvaluateAt(state, now, weights, progress);
     };
   }
   Simulation simulation(setup_);
@@ -124,21 +126,17 @@ Summary SimulatedRun::Run(const Progress& progress) {
   return Summarize(result);
 }
 
-Evaluation SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const float* weights,
-                                    const Progress& progress) {
-  const Evaluation evaluation = engine_->Evaluate(weights);
-  const double epochs =
-      static_cast<double>(state.samples_applied) / static_cast<double>(setup_.rule.epoch_samples);
-  if (!evaluation.metrics.empty() &&
-      (!best_ || evaluation.metrics[0] > best_->accuracy.value_or(0))) {
-    best_ = BestResult{static_cast<int64_t>(epochs), evaluation.metrics[0], std::nullopt};
+// As a real run is judged at rest; one that has diverged is not.
+void SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const float* weights,
+                              const Progress& progress) {
+  if (!state.finite) return;
+  RunPosition position(setup_.rule, {});
+  position.MoveTo(state.samples_applied);
+  for (const Split split : SplitsToEvaluate(*data_, position.RunEnds())) {
+    const Evaluation evaluation = engine_->Evaluate(split, weights);
+    results_.Note(position.epoch() + 1, split, evaluation);
+    if (progress) progress(position.epochs(), ToSeconds(now), split, evaluation);
   }
-  if (evaluation.perplexity && evaluation.metrics.empty() &&
-      (!best_ || *evaluation.perplexity < *best_->perplexity)) {
-    best_ = BestResult{.epoch = static_cast<int64_t>(epochs), .perplexity = evaluation.perplexity};
-  }
-  if (progress) progress(epochs, ToSeconds(now), evaluation);
-  return evaluation;
 }
 
 Summary SimulatedRun::Summarize(const SimulationResult& result) const {
@@ -171,11 +169,8 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   if (!result.protocol.staleness.empty()) summary.staleness = StalenessOf(result.protocol);
   if (engine_) {
     summary.train_loss = result.loss;
-    summary.best = best_;
-    if (test_) {
-      summary.test = TestResult{test_->loss, std::nullopt, test_->perplexity, std::nullopt};
-      if (!test_->metrics.empty()) summary.test->accuracy = test_->metrics[0];
-    }
+    summary.test = results_.test();
+    summary.best = results_.best();
     summary.weights_sha256 =
         WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->MeanState().data());
   }

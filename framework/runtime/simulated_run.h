@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "framework/runtime/evaluator.h"
 #include "framework/runtime/numeric_engine.h"
 #include "framework/runtime/run_config.h"
+#include "framework/runtime/run_evaluation.h"
 #include "framework/runtime/run_record.h"
 #include "framework/runtime/summary.h"
 #include "framework/sim/simulation.h"
@@ -32,7 +32,7 @@ class SimulatedRun {
   void UseTrace(std::vector<std::vector<double>> seconds) { setup_.trace = std::move(seconds); }
 
   // Called after each evaluation of a numeric run with the epochs done and the virtual time.
-  using Progress = std::function<void(double epochs, double seconds, const Evaluation&)>;
+  using Progress = std::function<void(double epochs, double seconds, Split, const Evaluation&)>;
   Summary Run(const Progress& progress = {});
   // Of the last Run, where the config asks for it (RankTimeline::Pack of each rank).
   const std::vector<std::string>& timelines() const { return timelines_; }
@@ -43,8 +43,8 @@ class SimulatedRun {
  private:
   void DescribeModel(const std::optional<ModelProfile>& profile);
   void MakeEngine();
-  Evaluation EvaluateAt(const RestState& state, Nanos now, const float* weights,
-                        const Progress& progress);
+  void EvaluateAt(const RestState& state, Nanos now, const float* weights,
+                  const Progress& progress);
   Summary Summarize(const SimulationResult& result) const;
 
   const RunConfig& config_;
@@ -55,9 +55,7 @@ class SimulatedRun {
   std::unique_ptr<NumericEngine> engine_;
   SimulationSetup setup_;
   std::vector<std::string> timelines_;
-  std::optional<Evaluation> test_;
-  std::optional<BestResult> best_;
-  int64_t evaluated_epoch_ = 0;
+  RunResults results_;
 };
 
 // Repeats a recorded run; `config` is the record's own.  Says on stderr why the bits may differ

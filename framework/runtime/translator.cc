@@ -31,9 +31,9 @@ struct DecodingInput {
   NetInput input;
 };
 
-// Indices of a split by the length of their source, so that a block has few pads.
-std::vector<int64_t> ByLength(const SentencePairs& pairs, Split split) {
-  std::vector<int64_t> order(static_cast<size_t>(pairs.size(split)));
+// The first `count` indices of a split by the length of their source, so that a block has few pads.
+std::vector<int64_t> ByLength(const SentencePairs& pairs, Split split, int64_t count) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return pairs.Source(split, a).size() < pairs.Source(split, b).size();
@@ -52,11 +52,12 @@ std::vector<std::vector<int32_t>> Translate(Net& net, const float* weights, cons
   return BeamSearch(net.StartDecoding(weights, state, decoding.input), options);
 }
 
-BleuCounts TranslateSplit(Net& net, const SentencePairs& pairs, Split split, const float* weights,
+BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, const float* weights,
                           const float* state, int rank, int ranks, const SearchOptions& options) {
   BleuCounts counts;
-  if (!net.CanDecode()) return counts;
-  const std::vector<int64_t> order = ByLength(pairs, split);
+  if (!net.CanDecode() || dataset.sentence_pairs() == nullptr) return counts;
+  const SentencePairs& pairs = *dataset.sentence_pairs();  // all there are, limited or not
+  const std::vector<int64_t> order = ByLength(pairs, split, dataset.size(split));
   const size_t stride = kBlock * static_cast<size_t>(ranks);
   for (size_t begin = kBlock * static_cast<size_t>(rank); begin < order.size(); begin += stride) {
     const size_t end = std::min(begin + kBlock, order.size());

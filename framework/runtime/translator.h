@@ -18,8 +18,9 @@ std::vector<std::vector<int32_t>> Translate(Net& net, const float* weights, cons
                                             const std::vector<std::vector<int32_t>>& sentences,
                                             const SearchOptions& options);
 
-// BLEU counts of this rank's part of a split; nothing for a net without a decoder.
-BleuCounts TranslateSplit(Net& net, const SentencePairs& pairs, Split split, const float* weights,
+// BLEU counts of this rank's part of a split; nothing for a net without a decoder, or for a set
+// that is no text.
+BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, const float* weights,
                           const float* state, int rank, int ranks,
                           const SearchOptions& options = {});
 

@@ -6,7 +6,7 @@
 // divides by the number of terms of the batch (KernelArgs::loss_scale) gets PyTorch's mean.
 // Backward: dx[t,c] = (softmax(x)[t,c] - q[t,c]) * loss_scale.  As the last word of a model it
 // takes no gradient from above. A label outside [0, C) throws DataError with the sample's position
-// in the global batch.
+// in the global batch; where the labels' classes are known and more than C, the model is refused.
 #pragma once
 
 #include "framework/nn/layer.h"
@@ -16,6 +16,7 @@ namespace dtrain {
 class SoftmaxCrossEntropy : public Layer {
  public:
   void Configure(config::Reader& reader) override;
+  void SetInputClasses(std::span<const int64_t> classes) override { classes_ = classes[1]; }
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   Cost CostOf(std::span<const Shape> inputs) const override;
   LayerRole role() const override { return LayerRole::kLoss; }
@@ -26,6 +27,7 @@ class SoftmaxCrossEntropy : public Layer {
   bool Ignores(int64_t label) const { return ignore_ >= 0 && label == ignore_; }
 
  private:
+  int64_t classes_ = 0;  // of the labels; 0: unknown
   int64_t ignore_ = -1;  // no label
   double label_smoothing_ = 0;
 };

@@ -71,6 +71,67 @@ TEST(Catalog, VerifyComparesSizeAndHash) {
   EXPECT_TRUE(VerifyDataset("catalog_set", root.path().string()).ok());
 }
 
+// Files that are unpacked, or packed anew, are judged by what is in them.
+TEST(Catalog, VerifyLooksIntoUnpackedAndRepackedFiles) {
+  const TempFolder root;
+  catalog_files = {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("packed"), 6, Sha256::Of("text")}};
+  const auto text = [&] { return VerifyText(VerifyDataset("catalog_set", root.path().string())); };
+  root.Write("catalog_set/a", "text");
+  EXPECT_THAT(text(), HasSubstr("a                               ok\n"));
+  EXPECT_THAT(Table(root.path().string()), HasSubstr((root / "catalog_set").string() + "\n"));
+  EXPECT_EQ(FetchDataset("catalog_set", root.path().string()), root / "catalog_set")
+      << "there is nothing to fetch";
+  root.Write("catalog_set/a", "texd");
+  EXPECT_THAT(text(), AllOf(HasSubstr("SHA-256 of the content is " + Sha256::Of("texd") +
+                                      ", expected " + Sha256::Of("text")),
+                            HasSubstr("NOT as published")));
+  root.WriteGzip("catalog_set/a.gz", "text");
+  EXPECT_THAT(text(), HasSubstr("a.gz                            ok\n"));
+  root.WriteGzip("catalog_set/a.gz", "other text");
+  EXPECT_THAT(text(), HasSubstr("bytes, expected 6"));
+  root.Write("catalog_set/a.gz", "broken");
+  EXPECT_THAT(text(), HasSubstr("SHA-256 is "));
+  // Of other files only the hash of the packed one is known.
+  catalog_files[0].content_sha256.clear();
+  std::filesystem::remove(root / "catalog_set/a.gz");
+  EXPECT_THAT(text(), AllOf(HasSubstr("a                               unpacked: only a.gz can be "
+                                      "compared"),
+                            HasSubstr("NOT as published")));
+  catalog_files.clear();
+}
+
+// A file without addresses is verified where it is, packed or not, and not missed.
+TEST(Catalog, FilesThatAreNotFetchedAreVerifiedWhereTheyAre) {
+  const TempFolder root;
+  catalog_files = {{"tok/a.gz", {}, Sha256::Of("packed"), 6, Sha256::Of("text")}};
+  const auto verify = [&] { return VerifyDataset("catalog_set", root.path().string()); };
+  root.Write("catalog_set/x", "");
+  EXPECT_TRUE(verify().files.empty());
+  root.Write("catalog_set/tok/a", "texd");
+  EXPECT_FALSE(verify().ok());
+  root.Write("catalog_set/tok/a", "text");
+  EXPECT_EQ(verify().files.at(0).name, "tok/a");
+  EXPECT_TRUE(verify().ok());
+  catalog_files.clear();
+}
+
+TEST(Catalog, FetchesFromAnotherServer) {
+  HttpServer server;
+  server.Serve("/data/catalog_set/a.gz", {"content a"});
+  catalog_files = {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9}};
+  const FetchOptions options{
+      .retry_seconds = 0, .from = server.Url("/data/"), .say = [](const std::string&) {}};
+  const TempFolder root, wrong;
+  EXPECT_EQ(FetchDataset("catalog_set", root.path().string(), options), root / "catalog_set");
+  EXPECT_TRUE(VerifyDataset("catalog_set", root.path().string()).ok());
+  // What comes from elsewhere is checked all the same.
+  catalog_files[0].sha256 = Sha256::Of("content b");
+  EXPECT_THAT(
+      MessageOf<DataError>([&] { FetchDataset("catalog_set", wrong.path().string(), options); }),
+      AllOf(HasSubstr(server.Url("/data/catalog_set/a.gz")), HasSubstr("SHA-256 is ")));
+  catalog_files.clear();
+}
+
 TEST(Catalog, VerifyOfASetThatIsNotHere) {
   const TempFolder root;
   EXPECT_THAT(

@@ -165,6 +165,41 @@ TEST_F(ParallelTextTest, LongSentencesAreLeftOutOrCut) {
   EXPECT_EQ(cut.source[0].size(), 7u);
 }
 
+// BLEU compares with what was written, not with what fits.
+TEST_F(ParallelTextTest, TheReferenceOfACutSentenceIsWhole) {
+  const ParallelText text =
+      Read("eins zwei drei\n\nvier\n", "one two three\n\nfour and five\n", 2, LongSentences::kCut);
+  ASSERT_THAT(text.target, ElementsAre(ElementsAre("one", "two"), ElementsAre("four", "and")));
+  const SentencePairs set = SetOf(text);
+  EXPECT_EQ(set.Terms(Split::kTrain, 1), 3);
+  EXPECT_THAT(set.Reference(Split::kTrain, 0), ElementsAre("one", "two", "three"));
+  EXPECT_THAT(set.Reference(Split::kTrain, 1), ElementsAre("four", "and", "five"));
+  EXPECT_EQ(SetOf(Read("eins\n", "one\n")).Reference(Split::kTrain, 0).size(), 1u);
+}
+
+TEST_F(ParallelTextTest, WhatIsHandledIsCounted) {
+  testing::internal::CaptureStderr();
+  const ParallelText text = Read("eins\n\nzwei\ndrei\nvier vier\n\n",
+                                 "one <eos>\nx\n<pad> two\nthree\nfour four\nx\n", 1);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(text.source.size(), 1u);
+  EXPECT_THAT(said,
+              HasSubstr("a.de.gz: 2 pairs with an empty side left out (the first is line 2)"));
+  EXPECT_THAT(said, HasSubstr("3 pairs longer than 1 word left out (the first is line 1)"));
+}
+
+TEST_F(ParallelTextTest, MarksInTheTextAreUnknownWords) {
+  testing::internal::CaptureStderr();
+  const ParallelText text = Read("eins\nzwei\ndrei\n", "one\n<pad> two <eos>\n<sos>\n");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("a.de.gz: 2 pairs with a word like '<pad>', read as an unknown word (the "
+                        "first is line 2)"));
+  const SentencePairs set = SetOf(text);
+  Batch batch(set.fields(), 1);
+  set.Fill(Split::kTrain, std::vector<int64_t>{1}, kNoEpoch, batch);
+  EXPECT_THAT(Row(batch.fields[2], 0), ElementsAre(0, 5, 0, 3, 1, 1, 1, 1));
+}
+
 TEST_F(ParallelTextTest, BadFilesNameFileAndLine) {
   EXPECT_THAT(ErrorOf("eins\nzwei\n", "one\n"),
               AllOf(HasSubstr("a.de.gz has 2 lines"), HasSubstr("a.en has 1 line |")));

@@ -95,6 +95,16 @@ TEST(Vocabulary, ByFrequencyThenSpelling) {
   EXPECT_EQ(Vocabulary::FromText(vocabulary.ToText(), "x"), vocabulary);
 }
 
+// A text that has "<eos>" in it means no end of a sentence.
+TEST(Vocabulary, WordsSpelledLikeMarksAreUnknown) {
+  const Words words = {"<pad>", "<eos>", "<sos>", "<unk>", "a"};
+  const Vocabulary vocabulary = Vocabulary::Of({words, words}, 1);
+  EXPECT_EQ(vocabulary.size(), 5);
+  EXPECT_THAT(vocabulary.NumbersOf(words), ElementsAre(0, 0, 0, 0, 4));
+  EXPECT_EQ(Vocabulary::FromText(vocabulary.ToText(), "x").NumbersOf(words),
+            vocabulary.NumbersOf(words));
+}
+
 TEST(Vocabulary, DamagedTextNamesTheLine) {
   const auto message = [](const std::string& text) {
     return MessageOf<DataError>([&] { Vocabulary::FromText(text, "here"); });

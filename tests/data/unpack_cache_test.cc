@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <atomic>
+#include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "framework/core/error.h"
 #include "tests/data/temp_folder.h"
@@ -12,6 +17,7 @@ namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -25,8 +31,9 @@ class UnpackCacheTest : public testing::Test {
     std::vector<uint8_t> first(3), second(1);
     const std::span<uint8_t> parts[] = {first, second};
     said_.clear();
-    const UnpackCache cache(folder_.path() / "cache",
-                            [this](const std::string& line) { said_.push_back(line); });
+    const UnpackCache cache(folder_.path() / "cache", [this](log::Level level, const auto& line) {
+      said_.push_back((level == log::Level::kWarning ? "warning: " : "") + line);
+    });
     EXPECT_EQ(cache.Fill(archive(), kind, parts,
                          [&] {
                            ++unpacked_;
@@ -39,10 +46,10 @@ class UnpackCacheTest : public testing::Test {
   }
 
   fs::path archive() const { return folder_.path() / "a.tar"; }
-  std::vector<fs::path> Kept() const {
+  std::vector<fs::path> Kept(const std::string& ending = ".bin") const {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(folder_.path() / "cache")) {
-      if (entry.path().extension() == ".bin") files.push_back(entry.path());
+      if (entry.path().extension() == ending) files.push_back(entry.path());
     }
     return files;
   }
@@ -91,7 +98,7 @@ TEST_F(UnpackCacheTest, WhatIsNotThereIsNotKept) {
 TEST_F(UnpackCacheTest, AnErrorOfTheArchiveKeepsNothing) {
   std::vector<uint8_t> part(3);
   const std::span<uint8_t> parts[] = {part};
-  const UnpackCache cache(folder_.path() / "cache", [](const std::string&) {});
+  const UnpackCache cache(folder_.path() / "cache", [](log::Level, const std::string&) {});
   EXPECT_THROW(cache.Fill(archive(), "tiny-v1", parts,
                           []() -> bool { throw DataError("byte 7 is damaged"); }),
                DataError);
@@ -102,8 +109,86 @@ TEST_F(UnpackCacheTest, AnErrorOfTheArchiveKeepsNothing) {
 TEST_F(UnpackCacheTest, AFolderThatCannotBeMadeCostsNothingElse) {
   folder_.Write("cache", "a file is in the way");
   EXPECT_THAT(Fill(7), ElementsAre(7, 7, 1));
-  EXPECT_THAT(said_, ElementsAre(HasSubstr("nothing can be kept"), HasSubstr("unpacking")));
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("warning: nothing can be kept in " +
+                                           (folder_ / "cache").string()),
+                                 HasSubstr("unpacking")));
   EXPECT_THAT(Fill(9), ElementsAre(9, 9, 2));
+}
+
+TEST_F(UnpackCacheTest, ALockThatCannotBeHadCostsNothingElse) {
+  fs::create_directories(folder_ / "cache/tiny-v1.lock");
+  EXPECT_THAT(Fill(7), ElementsAre(7, 7, 1));
+  EXPECT_THAT(said_,
+              ElementsAre(HasSubstr("tiny-v1.lock: Is a directory"), HasSubstr("unpacking")));
+}
+
+// As on a full disk: here the limit on file sizes ends the write.
+TEST_F(UnpackCacheTest, WhatCannotBeWrittenLeavesNoPart) {
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{20, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::vector<int> filled = Fill(7);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_THAT(filled, ElementsAre(7, 7, 1));
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("unpacking"),
+                                 AllOf(HasSubstr("warning: what "), HasSubstr(" is not kept: "),
+                                       HasSubstr("File too large"))));
+  EXPECT_THAT(Kept(".part"), IsEmpty());
+  EXPECT_THAT(Fill(8), ElementsAre(8, 8, 2));
+}
+
+TEST_F(UnpackCacheTest, WhatCannotBeNamedLeavesNoPart) {
+  Fill(7);
+  const fs::path kept = Kept().at(0);
+  fs::remove(kept);
+  fs::create_directories(kept / "in the way");
+  EXPECT_THAT(Fill(8), ElementsAre(8, 8, 2));
+  EXPECT_THAT(said_.back(), HasSubstr("warning: what "));
+  EXPECT_THAT(Kept(".part"), IsEmpty());
+}
+
+TEST_F(UnpackCacheTest, APartOfAKilledProcessIsRemoved) {
+  folder_.Write("cache/tiny-v1-0123.bin.77.part", "half");
+  folder_.Write("cache/other-v1-0123.bin.77.part", "of somebody else");
+  Fill(7);
+  EXPECT_THAT(Kept(".part"), ElementsAre(folder_ / "cache/other-v1-0123.bin.77.part"));
+}
+
+TEST_F(UnpackCacheTest, AnArchiveThatIsGoneIsTheUnpackersError) {
+  fs::remove(archive());
+  std::vector<uint8_t> part(3);
+  const std::span<uint8_t> parts[] = {part};
+  const UnpackCache cache(folder_ / "cache", [](log::Level, const std::string&) {});
+  EXPECT_THAT(MessageOf<DataError>([&] {
+                cache.Fill(archive(), "tiny-v1", parts,
+                           []() -> bool { throw DataError("no archive"); });
+              }),
+              HasSubstr("no archive"));
+}
+
+// As the ranks of a node do.
+TEST_F(UnpackCacheTest, ManyAtOnceUnpackOnce) {
+  std::atomic<int> unpacked = 0, right = 0;
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 6; ++rank) {
+    ranks.emplace_back([&] {
+      std::vector<uint8_t> part(1000);
+      const std::span<uint8_t> parts[] = {part};
+      const UnpackCache cache(folder_ / "cache", [](log::Level, const std::string&) {});
+      cache.Fill(archive(), "tiny-v1", parts, [&] {
+        std::fill(part.begin(), part.end(), static_cast<uint8_t>(7 + unpacked++));
+        return true;
+      });
+      right += part == std::vector<uint8_t>(1000, 7);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(unpacked, 1);
+  EXPECT_EQ(right, 6);
+  EXPECT_EQ(Kept().size(), 1u);
 }
 
 }  // namespace

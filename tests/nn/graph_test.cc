@@ -15,7 +15,8 @@ const std::vector<GraphInput> kImages = {{"data", DType::kF32, {1, 28, 28}},
                                          {"label", DType::kI32, {}}};
 
 Graph ModelOfConfigs(const std::string& name) {
-  return Graph::FromFile(std::string(DTRAIN_SOURCE_DIR) + "/configs/models/" + name + ".yaml", kImages);
+  return Graph::FromFile(std::string(DTRAIN_SOURCE_DIR) + "/configs/models/" + name + ".yaml",
+                         kImages);
 }
 
 std::string MessageOf(const std::string& layers) {
@@ -54,13 +55,41 @@ TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
   EXPECT_EQ(own.inputs()[0].dtype, DType::kI32);
   EXPECT_EQ(own.weights().size(), 9 * 2);
   // A data set knows better.
-  EXPECT_EQ(Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}, 7}}).weights().size(), 7 * 2);
+  EXPECT_EQ(Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}, 7}}).weights().size(),
+            7 * 2);
   try {
     Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}}});
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("layer 'e' (embedding)"),
                                     HasSubstr("how many tokens it reads is unknown")));
+  }
+}
+
+// A model whose last layer has been forgotten is refused before there is any data.
+TEST(Graph, FewerScoresThanClassesAreRefused) {
+  const std::string model =
+      "name: m\nlayers:\n  - {name: f, type: inner_product, input: data, outputs: 10}\n"
+      "  - {name: loss, type: softmax_cross_entropy, input: [f, label]%}\n";
+  const auto read = [&](const std::string& key, int64_t classes) {
+    std::string text = model;
+    text.replace(text.find('%'), 1, key);
+    return Graph::FromText(text, "m.yaml",
+                           {{"data", DType::kF32, Shape{4}}, {"label", DType::kI32, {}, classes}});
+  };
+  EXPECT_NO_THROW(read("", 10));
+  EXPECT_NO_THROW(read("", 2));
+  EXPECT_NO_THROW(read("", 0)) << "unknown";
+  EXPECT_NO_THROW(read(", ignore: 10", 11)) << "the last label is none of the classes";
+  try {
+    read("", 100);
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("m.yaml:4:"), HasSubstr("layer 'loss' (softmax_cross_entropy): the "
+                                                        "labels are of 100 classes, the logits "
+                                                        "[1, 10] of 10")));
+    EXPECT_THAT(error.hint(), HasSubstr("one output for each class"));
   }
 }
 
@@ -123,9 +152,9 @@ TEST(Graph, TheWrongNumberOfInputsIsNamed) {
 }
 
 TEST(Graph, ShapesThatDoNotFitNameTheLayerAndTheShapes) {
-  EXPECT_THAT(MessageOf("  - {name: c, type: convolution, outputs: 4, kernel: 31}\n"),
-              AllOf(HasSubstr("m.yaml:3:"), HasSubstr("layer 'c' (convolution)"),
-                    HasSubstr("28, 28")));
+  EXPECT_THAT(
+      MessageOf("  - {name: c, type: convolution, outputs: 4, kernel: 31}\n"),
+      AllOf(HasSubstr("m.yaml:3:"), HasSubstr("layer 'c' (convolution)"), HasSubstr("28, 28")));
 }
 
 TEST(Graph, AllMistakesAreReportedAtOnce) {
@@ -143,8 +172,9 @@ TEST(Graph, AModelNeedsALayer) {
 
 TEST(Graph, DescribeNamesEveryLayer) {
   const std::string text = ModelOfConfigs("lenet5").Describe();
-  EXPECT_THAT(text, AllOf(HasSubstr("conv1 convolution(data) -> [6, 28, 28] weight[6, 1, 5, 5] bias[6]"),
-                          HasSubstr("loss softmax_cross_entropy(fc3, label) -> []")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("conv1 convolution(data) -> [6, 28, 28] weight[6, 1, 5, 5] bias[6]"),
+                    HasSubstr("loss softmax_cross_entropy(fc3, label) -> []")));
 }
 
 }  // namespace

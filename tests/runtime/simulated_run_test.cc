@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "framework/runtime/trainer.h"
 #include "framework/runtime/training_step.h"
 
@@ -69,6 +71,29 @@ TEST_F(SimulatedRunTest, SynchronousStrategiesEndWithTheWeightsOfARealRun) {
     EXPECT_DOUBLE_EQ(simulated.epochs, 2);
   }
   EXPECT_EQ(Simulate(Config("ps_bsp", {"strategy.servers=3"})).weights_sha256, real.weights_sha256);
+}
+
+// Metrics behind the first reach the summary of both.
+TEST_F(SimulatedRunTest, ItsResultsAreThoseOfARealRun) {
+  std::string model = ReadFile(DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml");
+  model += "  - {name: top3, type: accuracy, top_k: 3, input: [fc3, label]}\n";
+  std::ofstream(folder_ / "top3.yaml") << model;
+  const std::vector<std::string> keys = {"model.name=" + (folder_ / "top3.yaml").string(),
+                                         "cluster.jitter=0", "cluster.step_seconds=0",
+                                         "max_steps=10"};  // in the middle of the second epoch
+  const Summary real = TrainForReal(Config("allreduce", keys));
+  const Summary simulated = Simulate(Config("allreduce", keys));
+  ASSERT_EQ(real.test->others.size(), 1u);
+  EXPECT_EQ(simulated.test->others, real.test->others);
+  EXPECT_EQ(simulated.test->accuracy, real.test->accuracy);
+  EXPECT_EQ(simulated.best->others, real.best->others);
+  EXPECT_EQ(simulated.best->epoch, real.best->epoch);
+}
+
+TEST_F(SimulatedRunTest, ARunThatDivergesIsNotJudged) {
+  const Summary simulated = Simulate(Config("allreduce", {"solver.lr=1e30"}));
+  EXPECT_EQ(simulated.status, "failed");
+  EXPECT_FALSE(simulated.test.has_value());
 }
 
 TEST_F(SimulatedRunTest, ARealParameterServerEndsWithTheWeightsOfAllReduce) {

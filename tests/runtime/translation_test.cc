@@ -126,9 +126,9 @@ TEST_F(TranslationTest, EvaluationDoesNotDependOnTheNumberOfRanks) {
       const Evaluation evaluation = JoinEvaluations(
           transport, *dataset,
           EvaluateBlocks(net, *dataset, Split::kTest, weights.data(), nullptr, rank, ranks));
-      const BleuCounts counts = JoinCounts(
-          transport, TranslateSplit(net, *dataset->sentence_pairs(), Split::kTest, weights.data(),
-                                    nullptr, rank, ranks, {.beam = 2, .max_length = 5}));
+      const BleuCounts counts =
+          JoinCounts(transport, TranslateSplit(net, *dataset, Split::kTest, weights.data(), nullptr,
+                                               rank, ranks, {.beam = 2, .max_length = 5}));
       if (rank > 0) return;
       found.push_back(evaluation);
       bleu.push_back(static_cast<double>(counts.matches[0]));
@@ -140,6 +140,25 @@ TEST_F(TranslationTest, EvaluationDoesNotDependOnTheNumberOfRanks) {
   }
   EXPECT_EQ(bleu[1], bleu[0]);
   EXPECT_EQ(bleu[2], bleu[0]);
+}
+
+// `data.limit` makes the splits shorter for everything that is measured.
+TEST_F(TranslationTest, BleuIsOfTheSentencesThatALimitLeaves) {
+  const RunConfig config = Config("run", 1, {"batch=8", "data.limit=10"});
+  const auto dataset = LoadData(config);
+  ASSERT_EQ(dataset->size(Split::kTest), 10);
+  ASSERT_GT(dataset->sentence_pairs()->size(Split::kTest), 10);
+  const Graph graph = ReadModel(config, dataset->fields());
+  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
+  graph.InitializeWeights(1, weights.data());
+  Net net(graph, {DeviceKind::kCpu, 1, CpuIsa()});
+  int64_t words = 0;
+  for (int64_t i = 0; i < 10; ++i) {
+    words += static_cast<int64_t>(dataset->sentence_pairs()->Reference(Split::kTest, i).size());
+  }
+  const BleuCounts counts =
+      TranslateSplit(net, *dataset, Split::kTest, weights.data(), nullptr, 0, 1);
+  EXPECT_EQ(counts.reference_length, words);
 }
 
 TEST_F(TranslationTest, WeightsOfOtherVocabulariesAreRefused) {
@@ -171,6 +190,25 @@ TEST_F(TranslationTest, AsynchronousAndSimulatedRunsReportALossPerWord) {
   const Summary simulated = run.Run();
   EXPECT_NEAR(*simulated.train_loss, *real.summary.train_loss, 0.5);
   EXPECT_NEAR(simulated.test->loss, std::log(12), 0.5);
+}
+
+// The validation split while it goes on, the test split with BLEU at the end; best by validation.
+TEST_F(TranslationTest, ASimulatedRunIsJudgedAsARealOne) {
+  const std::vector<std::string> long_enough = {"epochs=6"};
+  const Summary real = Run(Config("real", 1, long_enough)).summary;
+  const RunConfig config = Config("sim", 1, long_enough);
+  SimulatedRun run(config, std::nullopt, true);
+  std::vector<Split> splits;
+  const Summary simulated =
+      run.Run([&](double, double, Split split, const Evaluation&) { splits.push_back(split); });
+  EXPECT_EQ(std::count(splits.begin(), splits.end(), Split::kValidation), 6);
+  EXPECT_EQ(std::count(splits.begin(), splits.end(), Split::kTest), 1);
+  EXPECT_EQ(splits.back(), Split::kTest);
+  EXPECT_EQ(simulated.weights_sha256, real.weights_sha256);
+  EXPECT_EQ(*simulated.test->bleu, *real.test->bleu);
+  EXPECT_EQ(*simulated.test->perplexity, *real.test->perplexity);
+  EXPECT_EQ(*simulated.best->perplexity, *real.best->perplexity);
+  EXPECT_EQ(simulated.best->epoch, real.best->epoch);
 }
 
 }  // namespace

@@ -66,21 +66,27 @@ TEST_F(PsSystemTest, AStoppedAsynchronousRunIsReadyToResume) {
   EXPECT_THAT(resumed.err, HasSubstr("resumed after step"));
 }
 
-// Stops the process of a rank, as the kernel does with one that swaps or hangs.
+// Stops the process of a rank, as the kernel does with one that swaps or hangs.  Its output is
+// named after this process: the test may run elsewhere on the machine at the same time.
 TEST_F(PsSystemTest, AServerThatNeverAnswersEndsTheRunNamed) {
+  const std::string output = "hung-" + std::to_string(::getpid());
   // The server is stopped once the workers' steps are being counted.
-  std::thread stopper([this] {
+  std::thread stopper([&] {
     const std::string server =
         "cd '" + folder_.string() +
         "'; for i in $(seq 600); do "
-        "grep -qs '\"kind\":\"step\"' hung/metrics.jsonl && "
-        "for p in $(pgrep -f -- '--output hung'); do "
+        "grep -qs '\"kind\":\"step\"' " +
+        output +
+        "/metrics.jsonl && "
+        "for p in $(pgrep -f -- '--output " +
+        output +
+        "'); do "
         "grep -qz '^OMPI_COMM_WORLD_RANK=2$' /proc/$p/environ 2>/dev/null && "
         "kill -STOP $p && exit; done; sleep 0.1; done; exit 1";
     EXPECT_EQ(std::system(server.c_str()), 0);
   });
-  const Outcome run = Run(std::string(kSmall) +
-                          "--workers 2 --output hung --set strategy.name=ps_ssp --set epochs=1000 "
+  const Outcome run = Run(std::string(kSmall) + "--workers 2 --output " + output +
+                          " --set strategy.name=ps_ssp --set epochs=1000 "
                           "--set stall_seconds=2 --set checkpoint.every_epochs=0 "
                           "--set evaluate.every_epochs=0");
   stopper.join();

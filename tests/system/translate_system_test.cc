@@ -45,7 +45,11 @@ TEST_F(TranslateSystemTest, FromTextToText) {
   const Outcome broken = Translate("eins\nro\xFFt\n");
   EXPECT_EQ(broken.code, 3);
   EXPECT_THAT(broken.err, HasSubstr("line 2: byte 3 (0xff) is no UTF-8"));
-  // Another vocabulary; then no data at all, which translating does not need.
+  // The data set is needed for a comparison only: some of it, another one, none.
+  fs::remove(folder_ / "multi30k/raw/val.en");
+  const Outcome some = Translate("eins\n");
+  EXPECT_EQ(some.out, "one\n");
+  EXPECT_THAT(some.err, HasSubstr("vocabularies are not compared with the data set's: "));
   fs::remove_all(folder_ / "multi30k");
   WriteToyTranslation(folder_, 300, "x");
   const Outcome other = Translate("eins\n");

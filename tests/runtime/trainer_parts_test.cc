@@ -1,0 +1,112 @@
+// What the trainer is made of: what is due at a rest, where a run stands, where its time went.
+#include "framework/runtime/cadence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "framework/runtime/not_finite.h"
+#include "framework/runtime/run_accounts.h"
+#include "framework/runtime/run_position.h"
+
+namespace dtrain {
+namespace {
+
+// A set of 80 samples in batches of 8.
+RestPoint Between(int64_t before, int64_t now) {
+  const auto at = [](int64_t step) { return TrainingPosition{step / 10, step, step * 8}; };
+  return {at(before), at(now)};
+}
+
+TEST(Cadence, EvaluationsFollowEpochs) {
+  RunConfig config;
+  config.evaluate_every_epochs = 2;
+  EXPECT_FALSE(EvaluationDue(config, Between(0, 19)));
+  EXPECT_TRUE(EvaluationDue(config, Between(0, 20)));
+  EXPECT_FALSE(EvaluationDue(config, Between(20, 30)));
+  EXPECT_TRUE(EvaluationDue(config, Between(35, 45))) << "an asynchronous run may step over it";
+  config.evaluate_every_epochs = 0;
+  RestPoint end = Between(0, 40);
+  EXPECT_FALSE(EvaluationDue(config, end));
+  end.run_ends = true;
+  EXPECT_TRUE(EvaluationDue(config, end));
+}
+
+TEST(Cadence, CheckpointsFollowEpochsStepsAndStops) {
+  RunConfig config;
+  config.checkpoint = {.every_epochs = 1, .every_steps = 7};
+  EXPECT_FALSE(CheckpointDue(config, Between(0, 6), 0));
+  EXPECT_TRUE(CheckpointDue(config, Between(0, 7), 0));
+  EXPECT_TRUE(CheckpointDue(config, Between(7, 10), 7 * 8));
+  EXPECT_FALSE(CheckpointDue(config, Between(7, 10), 10 * 8)) << "it is there already";
+  config.checkpoint = {.every_epochs = 0, .every_steps = 0};
+  RestPoint stop = Between(0, 3);
+  EXPECT_FALSE(CheckpointDue(config, stop, 0));
+  stop.stopped = true;
+  EXPECT_TRUE(CheckpointDue(config, stop, 0));
+  EXPECT_FALSE(CheckpointDue(config, stop, 3 * 8));
+}
+
+// 20 samples in batches of 8: 3 steps an epoch, the last of 4 samples.
+RestRule TwoEpochs() { return {.epoch_samples = 20, .batch = 8, .last_samples = 40}; }
+
+TEST(RunPosition, FollowsTheStepsOfAllWorkers) {
+  RunPosition position(TwoEpochs(), {.epoch = 0, .step = 1, .samples_applied = 8});
+  position.Add({.samples = 8, .loss_sum = 4});
+  EXPECT_EQ(position.loss(), 0.5);
+  EXPECT_EQ(position.now(), (TrainingPosition{0, 2, 16}));
+  position.Add({.samples = 4, .loss_sum = 8});
+  EXPECT_EQ(position.now(), (TrainingPosition{1, 3, 20}));
+  EXPECT_EQ(position.epoch(), 0) << "the last step was still of the first one";
+  EXPECT_EQ(position.samples(), 12);
+  EXPECT_EQ(position.epochs(), 1);
+  EXPECT_DOUBLE_EQ(position.EpochsBeforeLastBatch(), 12 / 20.0);
+  EXPECT_EQ(position.last_step(), 6);
+  EXPECT_FALSE(position.RunEnds());
+  position.MoveTo(40);
+  EXPECT_TRUE(position.RunEnds());
+  EXPECT_EQ(position.epoch(), 1);
+}
+
+TEST(RunPosition, HearsOfAsynchronousSteps) {
+  RunPosition position(TwoEpochs(), {});
+  EXPECT_FALSE(position.Hear({}));
+  EXPECT_TRUE(position.Hear({.samples_applied = 8, .samples = 8, .loss_sum = 16}));
+  EXPECT_EQ(position.loss(), 2);
+  EXPECT_FALSE(position.Hear({.samples_applied = 8, .samples = 8, .loss_sum = 16}));
+  EXPECT_TRUE(position.Hear({.samples_applied = 24, .samples = 24, .loss_sum = 32}));
+  EXPECT_EQ(position.loss(), 1);
+  EXPECT_EQ(position.now(), (TrainingPosition{1, 3, 24}));
+}
+
+TEST(NotFinite, NamesTheFirstPlace) {
+  ArenaLayout layout;
+  layout.entries = {{"fc.bias", {2}, {0, 2}}, {"fc.weight", {3}, {2, 5}}};
+  std::vector<float> weights(5), gradients(5);
+  EXPECT_EQ(FirstNotFinite(layout, weights.data(), gradients.data()), "the loss");
+  weights[4] = std::nanf("");
+  EXPECT_EQ(FirstNotFinite(layout, weights.data(), nullptr), "the weights of fc.weight");
+  gradients[2] = INFINITY;
+  EXPECT_EQ(FirstNotFinite(layout, weights.data(), gradients.data()), "the gradient of fc.weight");
+  weights[0] = -INFINITY;
+  EXPECT_EQ(FirstNotFinite(layout, weights.data(), gradients.data()), "the weights of fc.bias");
+}
+
+TEST(RunAccounts, AddUpSteps) {
+  RunAccounts accounts;
+  Summary summary;
+  accounts.Describe(0, summary);
+  EXPECT_FALSE(summary.step_seconds.has_value());
+  accounts.AddStep(1e9, 10e9, 13e9, 14e9);  // waited 1 s, computed 3 s, waited 1 s
+  accounts.AddStep(0, 20e9, 23e9, 23e9);
+  EXPECT_EQ(accounts.training, Nanos(8e9));
+  EXPECT_EQ(accounts.compute, Nanos(6e9));
+  EXPECT_EQ(accounts.exposed, 0);
+  EXPECT_EQ(accounts.steps, 2);
+  accounts.Describe(80, summary);
+  EXPECT_EQ(summary.samples_per_second, 10);
+  EXPECT_EQ(summary.step_seconds->max, 5);
+}
+
+}  // namespace
+}  // namespace dtrain

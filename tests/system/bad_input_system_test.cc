@@ -1,0 +1,86 @@
+// Weights and models that do not fit, given to the program: exit code and message.
+#include <gmock/gmock.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "tests/system/system_fixture.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class BadInputTest : public SystemTest {
+ protected:
+  // other.yaml trains LeNet-5 with `outputs` scores on digits.
+  void WriteOther(int outputs) {
+    std::string model = Slurp(DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml");
+    const std::string last = "outputs: 10}";
+    model.replace(model.find(last), last.size(), "outputs: " + std::to_string(outputs) + "}");
+    std::ofstream(folder_ / "model.yaml") << model;
+    std::ofstream(folder_ / "other.yaml")
+        << "model: {name: model.yaml}\ndata: {name: digits, train_samples: 64, test_samples: 64}\n"
+           "batch: 32\nepochs: 1\nsolver: {name: sgd, lr: 0.01}\n";
+  }
+  void Spit(const std::string& name, const std::string& content) {
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+  }
+};
+
+TEST_F(BadInputTest, WeightsOfAnotherModelAreRefused) {
+  ASSERT_EQ(Run(std::string(kSmall) + "--set max_steps=1 --output run").code, 0);
+  ASSERT_EQ(Run("export --weights run --format safetensors --output w.safetensors").code, 0);
+  WriteOther(12);
+  for (const std::string command : {"eval", "train --output other"}) {
+    const Outcome checkpoint = Run(command + " --config other.yaml --weights run");
+    EXPECT_EQ(checkpoint.code, 6) << command;
+    EXPECT_THAT(checkpoint.err,
+                AllOf(HasSubstr("checkpoint run/checkpoints/step-00000001.h5 is of another model"),
+                      HasSubstr("'fc3.bias' is [10] there and [12] here")));
+    const Outcome exported = Run(command + " --config other.yaml --weights w.safetensors");
+    EXPECT_EQ(exported.code, 6) << command;
+    EXPECT_THAT(exported.err, AllOf(HasSubstr("weights w.safetensors are of another model"),
+                                    HasSubstr("'fc3.bias' is [10] there and [12] here")));
+  }
+}
+
+TEST_F(BadInputTest, DamagedWeightsAreNamed) {
+  ASSERT_EQ(Run(std::string(kSmall) + "--set max_steps=1 --output run").code, 0);
+  ASSERT_EQ(Run("export --weights run --format safetensors --output w.safetensors").code, 0);
+  const std::string good = Slurp(folder_ / "w.safetensors");
+  const auto message = [&](const std::string& file, const std::string& content) {
+    Spit(file, content);
+    const Outcome outcome = Run("eval --config $CONFIGS/quickstart.yaml --weights " + file);
+    EXPECT_EQ(outcome.code, 6) << file;
+    return outcome.err;
+  };
+  EXPECT_THAT(message("cut.safetensors", good.substr(0, 100000)),
+              AllOf(HasSubstr("cannot read cut.safetensors: "), HasSubstr("do not fit the "),
+                    HasSubstr("the file is truncated or damaged")));
+  EXPECT_THAT(message("five.safetensors", good.substr(0, 5)), HasSubstr("5 bytes are too few"));
+  std::string absurd = good;
+  const uint64_t length = UINT64_MAX;
+  std::memcpy(absurd.data(), &length, sizeof(length));
+  EXPECT_THAT(message("absurd.safetensors", absurd),
+              HasSubstr("byte 0: a header of 18446744073709551615 bytes in a file of "));
+  EXPECT_THAT(message("text.h5", "model: {name: lenet5}\n"),
+              AllOf(HasSubstr("cannot read text.h5"),
+                    HasSubstr("neither a checkpoint nor a safetensors file")));
+}
+
+TEST_F(BadInputTest, AModelWithFewerScoresThanClassesIsRefusedBeforeTraining) {
+  WriteOther(7);
+  for (const std::string command : {"check", "train --output run"}) {
+    const Outcome outcome = Run(command + " --config other.yaml");
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("model.yaml:16:5: layer 'loss'"),
+                      HasSubstr("the labels are of 10 classes, the logits [1, 7] of 7"),
+                      HasSubstr("one output for each class of the data set")));
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
