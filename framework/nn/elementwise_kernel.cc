@@ -46,11 +46,6 @@ class ElementwiseKernel : public Kernel {
 
 }  // namespace
 
-std::optional<KernelOffer> OfferElementwise(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return FollowInput(request);
-}
-
 std::unique_ptr<Kernel> MakeElementwise(const KernelRequest& request, const KernelOffer& offer,
                                         const ElementwiseLoops& loops) {
   return std::make_unique<ElementwiseKernel>(request, offer, loops);

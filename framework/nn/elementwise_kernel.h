@@ -3,9 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
-#include "framework/nn/kernel.h"
+#include "framework/nn/offers.h"
 
 namespace dtrain {
 
@@ -15,8 +14,7 @@ struct ElementwiseLoops {
   void (*backward)(const float* y, const float* dy, int64_t count, float* dx);  // dx may be dy
 };
 
-// What an Offer says for any elementwise layer.
-std::optional<KernelOffer> OfferElementwise(const KernelRequest& request);
+// For an offer of OfferElementwise.
 std::unique_ptr<Kernel> MakeElementwise(const KernelRequest& request, const KernelOffer& offer,
                                         const ElementwiseLoops& loops);
 

@@ -379,11 +379,6 @@ class RecurrentKernel : public Kernel {
 
 }  // namespace
 
-std::optional<KernelOffer> OfferRecurrent(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeRecurrent(const KernelRequest& request,
                                       std::unique_ptr<RecurrentCell> cell) {
   return std::make_unique<RecurrentKernel>(request, std::move(cell));

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/kernel.h"
+#include "framework/nn/offers.h"
 #include "framework/nn/tokens.h"
 #include "layers/embedding/embedding.h"
 
@@ -45,16 +45,11 @@ class EmbeddingDirect : public Kernel {
   const Device device_;
 };
 
-std::optional<KernelOffer> OfferEmbeddingDirect(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeEmbeddingDirect(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<EmbeddingDirect>(request);
 }
 
-DTRAIN_KERNEL("embedding", "direct", OfferEmbeddingDirect, MakeEmbeddingDirect);
+DTRAIN_KERNEL("embedding", "direct", OfferPlain, MakeEmbeddingDirect);
 
 }  // namespace
 }  // namespace dtrain

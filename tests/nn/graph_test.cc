@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/error.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -15,16 +16,13 @@ const std::vector<GraphInput> kImages = {{"data", DType::kF32, {1, 28, 28}},
                                          {"label", DType::kI32, {}}};
 
 Graph ModelOfConfigs(const std::string& name) {
-  return Graph::FromFile(std::string(DTRAIN_SOURCE_DIR) + "/configs/models/" + name + ".yaml", kImages);
+  return Graph::FromFile(std::string(DTRAIN_SOURCE_DIR) + "/configs/models/" + name + ".yaml",
+                         kImages);
 }
 
-std::string MessageOf(const std::string& layers) {
-  try {
-    Graph::FromText("name: test\nlayers:\n" + layers, "m.yaml", kImages);
-  } catch (const ConfigError& error) {
-    return std::string(error.what()) + "\n" + error.hint();
-  }
-  return "no error";
+std::string ErrorOf(const std::string& layers) {
+  return MessageOf<ConfigError>(
+      [&] { Graph::FromText("name: test\nlayers:\n" + layers, "m.yaml", kImages); });
 }
 
 // papers/models: 61,706 and 431,080 parameters.
@@ -54,7 +52,8 @@ TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
   EXPECT_EQ(own.inputs()[0].dtype, DType::kI32);
   EXPECT_EQ(own.weights().size(), 9 * 2);
   // A data set knows better.
-  EXPECT_EQ(Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}, 7}}).weights().size(), 7 * 2);
+  EXPECT_EQ(Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}, 7}}).weights().size(),
+            7 * 2);
   try {
     Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}}});
     FAIL() << "no error";
@@ -102,34 +101,34 @@ TEST(Graph, WeightsDependOnSeedAndNothingElse) {
 }
 
 TEST(Graph, AMisspeltTypeGetsTheNearestName) {
-  EXPECT_THAT(MessageOf("  - {name: a, type: rellu}\n"),
+  EXPECT_THAT(ErrorOf("  - {name: a, type: rellu}\n"),
               AllOf(HasSubstr("m.yaml:3:"), HasSubstr("rellu"), HasSubstr("relu")));
 }
 
 TEST(Graph, AnUnknownInputIsNamed) {
-  EXPECT_THAT(MessageOf("  - {name: a, type: relu, input: dat}\n"),
+  EXPECT_THAT(ErrorOf("  - {name: a, type: relu, input: dat}\n"),
               AllOf(HasSubstr("no earlier layer or input is called 'dat'"),
                     HasSubstr("did you mean 'data'")));
 }
 
 TEST(Graph, ANameGivenTwiceIsNamed) {
-  EXPECT_THAT(MessageOf("  - {name: a, type: relu}\n  - {name: a, type: relu}\n"),
+  EXPECT_THAT(ErrorOf("  - {name: a, type: relu}\n  - {name: a, type: relu}\n"),
               HasSubstr("a second layer or input is called 'a'"));
 }
 
 TEST(Graph, TheWrongNumberOfInputsIsNamed) {
-  EXPECT_THAT(MessageOf("  - {name: l, type: softmax_cross_entropy, input: [data]}\n"),
+  EXPECT_THAT(ErrorOf("  - {name: l, type: softmax_cross_entropy, input: [data]}\n"),
               HasSubstr("softmax_cross_entropy takes 2 inputs, not 1"));
 }
 
 TEST(Graph, ShapesThatDoNotFitNameTheLayerAndTheShapes) {
-  EXPECT_THAT(MessageOf("  - {name: c, type: convolution, outputs: 4, kernel: 31}\n"),
-              AllOf(HasSubstr("m.yaml:3:"), HasSubstr("layer 'c' (convolution)"),
-                    HasSubstr("28, 28")));
+  EXPECT_THAT(
+      ErrorOf("  - {name: c, type: convolution, outputs: 4, kernel: 31}\n"),
+      AllOf(HasSubstr("m.yaml:3:"), HasSubstr("layer 'c' (convolution)"), HasSubstr("28, 28")));
 }
 
 TEST(Graph, AllMistakesAreReportedAtOnce) {
-  const std::string message = MessageOf(
+  const std::string message = ErrorOf(
       "  - {name: a, type: rellu}\n"
       "  - {name: b, type: convolution, outputs: 0, kernel: 5, input: data}\n"
       "  - {name: c, type: inner_product, outputs: 10, biass: true, input: data}\n");
@@ -138,13 +137,14 @@ TEST(Graph, AllMistakesAreReportedAtOnce) {
 }
 
 TEST(Graph, AModelNeedsALayer) {
-  EXPECT_THAT(MessageOf("  []\n"), HasSubstr("a model needs at least one layer"));
+  EXPECT_THAT(ErrorOf("  []\n"), HasSubstr("a model needs at least one layer"));
 }
 
 TEST(Graph, DescribeNamesEveryLayer) {
   const std::string text = ModelOfConfigs("lenet5").Describe();
-  EXPECT_THAT(text, AllOf(HasSubstr("conv1 convolution(data) -> [6, 28, 28] weight[6, 1, 5, 5] bias[6]"),
-                          HasSubstr("loss softmax_cross_entropy(fc3, label) -> []")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("conv1 convolution(data) -> [6, 28, 28] weight[6, 1, 5, 5] bias[6]"),
+                    HasSubstr("loss softmax_cross_entropy(fc3, label) -> []")));
 }
 
 }  // namespace
