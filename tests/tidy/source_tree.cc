@@ -30,6 +30,7 @@ void Load(const fs::path& file, const fs::path& root, SourceTree& tree) {
 SourceTree LoadSourceTree(const fs::path& root) {
   SourceTree tree;
   for (const auto& top : fs::directory_iterator(root)) {
+    if (top.path().filename() == ".git") continue;  // of a worktree: a file, not ours
     if (top.is_regular_file()) Load(top.path(), root, tree);
     if (!top.is_directory() || !kFolders.contains(top.path().filename())) continue;
     for (const auto& entry : fs::recursive_directory_iterator(top)) {
