@@ -32,9 +32,10 @@ std::unique_ptr<Collective> MakeRing(Transport& transport, const CollectiveOptio
 
 const bool registered =
     CollectiveRegistry::Add(
-        "ordered",
-        {MakeOrdered, "sums in rank order: the same bits for any buckets and schedule"}) &&
-    CollectiveRegistry::Add("ring", {MakeRing, "Horovod's ring: repeats under the same plan"});
+        "ordered", {MakeOrdered, "sums in rank order: the same bits for any buckets and schedule",
+                    OrderedPlan}) &&
+    CollectiveRegistry::Add("ring",
+                            {MakeRing, "Horovod's ring: repeats under the same plan", RingPlan});
 
 }  // namespace
 

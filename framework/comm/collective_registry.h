@@ -5,6 +5,7 @@
 #include <string>
 
 #include "framework/comm/collective.h"
+#include "framework/comm/plan.h"
 #include "framework/core/registry.h"
 
 namespace dtrain {
@@ -14,6 +15,7 @@ using CollectiveMaker = std::unique_ptr<Collective> (*)(Transport& transport,
 struct CollectiveEntry {
   CollectiveMaker make;
   std::string help;
+  Planner planner = nullptr;  // what a simulation prices; null: it has no plan of ours
 };
 using CollectiveRegistry = Registry<CollectiveEntry>;
 

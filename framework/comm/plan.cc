@@ -10,7 +10,7 @@ constexpr int64_t kCut = 16;  // floats
 
 void FetchAll(Plan& plan, int world, Rank rank, int piece) {
   for (Rank peer = 0; peer < world; ++peer) {
-    if (peer != rank) plan.moves.push_back({0, Op::kFetch, peer, piece});
+    if (peer != rank) plan.moves.push_back({0, MoveKind::kFetch, peer, piece});
   }
 }
 
@@ -19,7 +19,7 @@ template <class PieceFor>
 void SendAll(Plan& plan, int round, int world, Rank rank, PieceFor piece_for) {
   for (int step = 1; step < world; ++step) {
     const Rank peer = (rank + step) % world;
-    plan.moves.push_back({round, Op::kSend, peer, piece_for(peer)});
+    plan.moves.push_back({round, MoveKind::kSend, peer, piece_for(peer)});
   }
 }
 
@@ -29,7 +29,7 @@ int Plan::fetches_max() const {
   std::map<int, int> fetches;
   int most = 0;
   for (const Move& move : moves) {
-    if (move.op == Op::kFetch) most = std::max(most, ++fetches[move.round]);
+    if (move.kind == MoveKind::kFetch) most = std::max(most, ++fetches[move.round]);
   }
   return most;
 }
@@ -38,11 +38,11 @@ Plan OrderedPlan(int world, Rank rank) {
   Plan plan{.pieces = world, .moves = {}};
   FetchAll(plan, world, rank, rank);
   SendAll(plan, 0, world, rank, [](Rank peer) { return peer; });
-  plan.moves.push_back({0, Op::kSum, rank, rank});
+  plan.moves.push_back({0, MoveKind::kSum, rank, rank});
   SendAll(plan, 1, world, rank, [rank](Rank) { return rank; });
   for (int step = 1; step < world; ++step) {
     const Rank owner = (rank + world - step) % world;
-    plan.moves.push_back({1, Op::kReceive, owner, owner});
+    plan.moves.push_back({1, MoveKind::kReceive, owner, owner});
   }
   return plan;
 }
@@ -51,7 +51,7 @@ Plan ExchangePlan(int world, Rank rank) {
   Plan plan{.pieces = 1, .moves = {}};
   FetchAll(plan, world, rank, 0);
   SendAll(plan, 0, world, rank, [](Rank) { return 0; });
-  plan.moves.push_back({0, Op::kSum, rank, 0});
+  plan.moves.push_back({0, MoveKind::kSum, rank, 0});
   return plan;
 }
 
@@ -61,14 +61,14 @@ Plan RingPlan(int world, Rank rank) {
   const Rank previous = (rank + world - 1) % world;
   const auto piece = [world, rank](int back) { return (rank + 2 * world - back) % world; };
   for (int round = 0; round < world - 1; ++round) {
-    plan.moves.push_back({round, Op::kFetch, previous, piece(round + 2)});
-    plan.moves.push_back({round, Op::kSend, next, piece(round + 1)});
-    plan.moves.push_back({round, Op::kSum, rank, piece(round + 2)});
+    plan.moves.push_back({round, MoveKind::kFetch, previous, piece(round + 2)});
+    plan.moves.push_back({round, MoveKind::kSend, next, piece(round + 1)});
+    plan.moves.push_back({round, MoveKind::kSum, rank, piece(round + 2)});
   }
   for (int step = 0; step < world - 1; ++step) {
     const int round = world - 1 + step;
-    plan.moves.push_back({round, Op::kSend, next, piece(step)});
-    plan.moves.push_back({round, Op::kReceive, previous, piece(step + 1)});
+    plan.moves.push_back({round, MoveKind::kSend, next, piece(step)});
+    plan.moves.push_back({round, MoveKind::kReceive, previous, piece(step + 1)});
   }
   return plan;
 }
@@ -86,14 +86,14 @@ Price PriceOf(const Plan& plan, int64_t n) {
     if (size == 0) continue;
     price.rounds = std::max(price.rounds, move.round + 1);
     const int64_t bytes = size * static_cast<int64_t>(sizeof(float));
-    if (move.op == Op::kSend) {
+    if (move.kind == MoveKind::kSend) {
       price.messages += 1;
       price.bytes_sent += bytes;
-    } else if (move.op == Op::kSum) {
+    } else if (move.kind == MoveKind::kSum) {
       price.additions += fetched[move.round] * size;
     } else {
       price.bytes_received += bytes;
-      fetched[move.round] += move.op == Op::kFetch ? 1 : 0;
+      fetched[move.round] += move.kind == MoveKind::kFetch ? 1 : 0;
     }
   }
   return price;

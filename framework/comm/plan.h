@@ -14,7 +14,7 @@
 
 namespace dtrain {
 
-enum class Op {
+enum class MoveKind {
   kFetch,  // receives `peer`'s copy of `piece` into scratch; in a round, fetches come in rank order
   kSend,   // sends own copy of `piece` to `peer`
   kReceive,  // receives `piece` from `peer` in place of the own copy
@@ -23,11 +23,11 @@ enum class Op {
 
 struct Move {
   int round = 0;
-  Op op = Op::kSend;
+  MoveKind kind = MoveKind::kSend;
   Rank peer = 0;  // the rank itself for kSum
   int piece = 0;
 
-  bool writes() const { return op == Op::kReceive || op == Op::kSum; }
+  bool writes() const { return kind == MoveKind::kReceive || kind == MoveKind::kSum; }
 };
 
 struct Plan {

@@ -37,20 +37,20 @@ bool PlanRun::TryMove(const Move& move) {
   }
   const Range range = PieceOf(static_cast<int64_t>(data_.size()), plan_->pieces, move.piece);
   if (range.empty()) return true;
-  if (move.op == Op::kSum && !TestArrivals()) return false;
+  if (move.kind == MoveKind::kSum && !TestArrivals()) return false;
   if (move.writes() && !TestSends(move.piece)) return false;
   const std::span<float> piece = data_.subspan(range.begin, range.size());
-  switch (move.op) {
-    case Op::kFetch:
+  switch (move.kind) {
+    case MoveKind::kFetch:
       Fetch(move, piece);
       break;
-    case Op::kSend:
+    case MoveKind::kSend:
       Send(move, piece);
       break;
-    case Op::kReceive:
+    case MoveKind::kReceive:
       Receive(move, piece);
       break;
-    case Op::kSum:
+    case MoveKind::kSum:
       Sum(piece);
       break;
   }

@@ -276,7 +276,8 @@ class RecurrentKernel : public Kernel {
               .c = GradientOf(args, k, d, Part::kWeightIn),
               .c_stride = in,
               .add = args.accumulate});
-    SumOver(drows, gates_, args.accumulate, GradientOf(args, k, d, Part::kBiasIn));
+    SumOverRows(device_, drows, row_, batch_ * steps_, gates_, args.accumulate,
+                GradientOf(args, k, d, Part::kBiasIn));
     for (const auto& part : parts_) {
       const int64_t first = part.gate * hidden_, count = part.gates * hidden_;
       Multiply({.trans_a = true,
@@ -290,21 +291,13 @@ class RecurrentKernel : public Kernel {
                 .c = GradientOf(args, k, d, Part::kWeightState) + first * hidden_,
                 .c_stride = hidden_,
                 .add = args.accumulate});
-      SumOver(drows + part.first, count, args.accumulate,
-              GradientOf(args, k, d, Part::kBiasState) + first);
+      SumOverRows(device_, drows + part.first, row_, batch_ * steps_, count, args.accumulate,
+                  GradientOf(args, k, d, Part::kBiasState) + first);
     }
   }
 
   float* GradientOf(const KernelArgs& args, int64_t k, int64_t d, Part part) const {
     return args.param_gradients[layer_.ParamOf(k, d, part)].f32();
-  }
-
-  void SumOver(const float* drows, int64_t columns, bool accumulate, float* sum) const {
-    RunTeam(device_.threads, [&](int thread, int team) {
-      const Range share = SplitEvenly({0, columns}, team, thread);
-      DTRAIN_ISA_SELECT(device_.isa, SumColumns)
-      (drows + share.begin, row_, batch_ * steps_, share.size(), accumulate, sum + share.begin);
-    });
   }
 
   void BackwardSteps(const KernelArgs& args, int64_t k, int64_t d, Range rows) const {
@@ -385,11 +378,6 @@ class RecurrentKernel : public Kernel {
 };
 
 }  // namespace
-
-std::optional<KernelOffer> OfferRecurrent(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
 
 std::unique_ptr<Kernel> MakeRecurrent(const KernelRequest& request,
                                       std::unique_ptr<RecurrentCell> cell) {

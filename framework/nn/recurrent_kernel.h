@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "framework/nn/kernel.h"
+#include "framework/nn/offers.h"
 #include "framework/nn/recurrent_layer.h"
 
 namespace dtrain {
@@ -44,8 +44,7 @@ class RecurrentCell {
   virtual void Backward(Isa isa, const CellStep& step, float* dstate, float* dcarry) const = 0;
 };
 
-// What an Offer says for any recurrent layer.
-std::optional<KernelOffer> OfferRecurrent(const KernelRequest& request);
+// For an offer of OfferPlain.
 std::unique_ptr<Kernel> MakeRecurrent(const KernelRequest& request,
                                       std::unique_ptr<RecurrentCell> cell);
 

@@ -1,6 +1,9 @@
-// Recurrent layers in plain loops; the cell is the layer's (gru_ref.h, lstm_ref.h).
+// Recurrent layers in plain loops, and the cases they are tested on; the cell is the layer's
+// (gru_ref.h, lstm_ref.h).
 #pragma once
 
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "framework/core/random.h"
@@ -43,6 +46,8 @@ class RecurrentReference : public LayerReference {
   }
 
  protected:
+  static double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
   virtual void Step(RefCellStep& step) const = 0;
   virtual RefCellGradients StepBackward(const RefCellStep& step, const std::vector<double>& dh,
                                         const std::vector<double>& dc) const = 0;
@@ -182,5 +187,27 @@ class RecurrentReference : public LayerReference {
     }
   }
 };
+
+// For DTRAIN_LAYER_CASES.
+inline std::vector<LayerCase> RecurrentCases() {
+  const auto of = [](const std::string& name, const std::string& yaml, int64_t N, int64_t T,
+                     int64_t I) {
+    // Each step passes a few rounded functions, and errors are carried along.
+    constexpr double kTolerance = 8;
+    return LayerCase{.name = name,
+                     .yaml = yaml,
+                     .inputs = {{N, T, I}, {N, T}},
+                     .tolerance = kTolerance,
+                     .input_classes = {0, 9}};
+  };
+  return {of("one step", "{hidden: 3}", 2, 1, 2),
+          of("sentences", "{hidden: 5}", 4, 6, 3),
+          of("both ways", "{hidden: 4, bidirectional: true}", 5, 5, 7),
+          of("two layers", "{hidden: 3, layers: 2}", 3, 4, 5),
+          of("two layers both ways with dropout",
+             "{hidden: 3, layers: 2, bidirectional: true, dropout: 0.4}", 3, 4, 2),
+          of("another pad", "{hidden: 3, pad: 0}", 3, 4, 2),
+          of("wider than a panel", "{hidden: 37, bidirectional: true}", 9, 3, 20)};
+}
 
 }  // namespace dtrain

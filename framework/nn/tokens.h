@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "framework/config/reader.h"
@@ -31,5 +32,12 @@ int64_t VocabularyOf(int64_t key, int64_t classes, const std::string& reads);
 // outside [0, vocabulary).
 void CheckTokens(const int32_t* tokens, const Shape& shape, int64_t vocabulary,
                  int64_t first_position, uint64_t step);
+
+// The gradient of an embedding: row w of dw [vocabulary, size] = (or +=, if `accumulate`) the sum
+// of the rows of dy, `stride` apart, whose token is w.  Added in the order of the tokens; threads
+// share out the vocabulary, so the bits do not depend on their number.
+void EmbeddingGradient(int threads, std::span<const int32_t> tokens, const float* dy,
+                       int64_t stride, int64_t vocabulary, int64_t size, bool accumulate,
+                       float* dw);
 
 }  // namespace dtrain

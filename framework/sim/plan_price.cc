@@ -45,12 +45,12 @@ class PlanPrice::Survey {
     int64_t fetched = 0;                             // and not yet added
     for (const Move& move : plan.moves) {
       Round& round = own[move.round];
-      if (move.op == Op::kSum) {
+      if (move.kind == MoveKind::kSum) {
         round.additions += std::exchange(fetched, 0);
         continue;
       }
-      const bool sends = move.op == Op::kSend;
-      fetched += move.op == Op::kFetch ? 1 : 0;
+      const bool sends = move.kind == MoveKind::kSend;
+      fetched += move.kind == MoveKind::kFetch ? 1 : 0;
       round.messages += 1;
       if (node_of_[move.peer] != node_of_[rank]) {
         (sends ? outgoing_ : incoming_)[move.round] += 1;

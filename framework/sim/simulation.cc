@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/comm/plan.h"
+#include "framework/comm/collective_registry.h"
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
 #include "framework/sim/event_queue.h"
@@ -16,8 +16,8 @@ namespace {
 constexpr int kStatesShown = 40;
 
 Planner PlannerOf(const std::string& collective) {
-  if (collective == "ordered") return OrderedPlan;
-  if (collective == "ring") return RingPlan;
+  const Planner planner = CollectiveRegistry::Get("collective", collective).planner;
+  if (planner != nullptr) return planner;
   throw ConfigError("collective '" + collective + "' cannot be simulated",
                     "its plan is not known; take ordered or ring");
 }

@@ -2,24 +2,21 @@
 // speaks over it (RankParts); the trainer's thread posts events to it and waits for its answers.
 //
 // The thread polls while something is in flight or others may write to this rank, and backs off
-// while nothing moves; a post of the trainer wakes it.  When nothing it waits for has moved for
-// `stall_seconds` (0: 20 times the longest step so far, at least 30 s) it asks every rank what its
-// actors wait for.  While all answer and some compute it goes on waiting, ten times as long, and
-// says so; else it ends the run with StalledError (exit 7), which has each rank's answer and names
-// those that did not answer.
+// while nothing moves; a post of the trainer wakes it.  Its errors, StalledError among them
+// (stall_watch.h), are thrown to the trainer by whatever it calls next.
 #pragma once
 
 #include <condition_variable>
 #include <exception>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "framework/comm/backoff.h"
 #include "framework/strategies/exchange.h"
 #include "framework/strategies/rank_parts.h"
+#include "framework/strategies/stall_watch.h"
+#include "framework/strategies/sum_letters.h"
 
 namespace dtrain {
 
@@ -61,7 +58,12 @@ class ThreadedExchange : public Exchange {
     std::vector<Range> ready;
   };
 
-  void Run();  // the thread
+  template <class Condition>
+  void WaitFor(Condition condition);
+
+  // The thread's: threaded_exchange_loop.cc.
+  void PutTogether(const RankSetup& setup);
+  void Run();
   bool Listens() const;
   bool Step();
   bool MoveDriver();
@@ -72,19 +74,10 @@ class ThreadedExchange : public Exchange {
   void Publish();  // tells the trainer what has changed
   void FinishSends();
 
-  void BeginSum(std::span<double> values);
-  void TakePart(Rank from, std::span<const int64_t> part);
-  void EndSum(std::span<const int64_t> sum);
-
-  void OnService(const Letter& letter);
+  void SumCame();
   bool Computing() const;
   bool Expects() const;
   void WatchForStall(bool moved);
-  Nanos StallLimit() const;
-  void AskAll();
-  std::string StatesOfAll() const;
-  template <class Condition>
-  void WaitFor(Condition condition);
 
   Transport& transport_;
   const Placement placement_;
@@ -111,18 +104,14 @@ class ThreadedExchange : public Exchange {
 
   // The thread's own.
   Events taken_;
-  std::span<double> summed_;                           // the trainer's, until the sum is there
-  std::map<Rank, std::vector<int64_t>> parts_of_sum_;  // rank 0: what has come for it
+  std::unique_ptr<SumLetters> sums_;
+  std::unique_ptr<StallWatch> stall_watch_;
   int64_t samples_ = 0;        // of the step that is begun
   bool step_open_ = false;     // begun, not ended
   bool step_running_ = false;  // started, not ended
   bool step_closing_ = false;  // the trainer is done with it
-  Nanos last_move_ = 0;
-  int asked_times_ = 0;  // since then
   Nanos step_begin_ = 0;
-  Nanos longest_step_ = 0;
-  std::map<Rank, std::string> states_;  // answers to AskAll
-  std::thread thread_;                  // last: starts when all else is there
+  std::thread thread_;  // last: starts when all else is there
 };
 
 }  // namespace dtrain

@@ -1,7 +1,7 @@
 // Accuracy on the CPU, implementation "direct".
 #include <cmath>
 
-#include "framework/nn/kernel.h"
+#include "framework/nn/offers.h"
 #include "layers/accuracy/accuracy.h"
 
 namespace dtrain {
@@ -39,16 +39,11 @@ class AccuracyDirect : public Kernel {
   const int64_t batch_, classes_, top_k_;
 };
 
-std::optional<KernelOffer> OfferAccuracyDirect(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeAccuracyDirect(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<AccuracyDirect>(request);
 }
 
-DTRAIN_KERNEL("accuracy", "direct", OfferAccuracyDirect, MakeAccuracyDirect);
+DTRAIN_KERNEL("accuracy", "direct", OfferPlain, MakeAccuracyDirect);
 
 }  // namespace
 }  // namespace dtrain

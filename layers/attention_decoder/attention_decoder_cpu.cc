@@ -5,6 +5,7 @@
 #include "framework/device/cpu/gru_cell.h"
 #include "framework/device/cpu/packed_gemm.h"
 #include "framework/device/cpu/parallel.h"
+#include "framework/nn/offers.h"
 #include "framework/nn/tokens.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
@@ -156,16 +157,11 @@ DecoderRows AttentionDecoderKernel::RowsAt(const KernelArgs& args, int64_t t, Ra
 
 namespace {
 
-std::optional<KernelOffer> OfferAttentionDecoder(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeAttentionDecoder(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<AttentionDecoderKernel>(request);
 }
 
-DTRAIN_KERNEL("attention_decoder", "packed", OfferAttentionDecoder, MakeAttentionDecoder);
+DTRAIN_KERNEL("attention_decoder", "packed", OfferPlain, MakeAttentionDecoder);
 
 }  // namespace
 }  // namespace dtrain

@@ -7,6 +7,7 @@
 #include "framework/device/cpu/packed_gemm.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/device/cpu/row_loops.h"
+#include "framework/nn/tokens.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
 namespace dtrain {
@@ -63,20 +64,11 @@ void AttentionDecoderKernel::Backward(const KernelArgs& args) {
   }
 }
 
-void AttentionDecoderKernel::SumOver(const float* x, int64_t stride, int64_t rows, int64_t columns,
-                                     bool accumulate, float* sum) const {
-  RunTeam(device_.threads, [&](int thread, int team) {
-    const Range share = SplitEvenly({0, columns}, team, thread);
-    DTRAIN_ISA_SELECT(device_.isa, SumColumns)
-    (x + share.begin, stride, rows, share.size(), accumulate, sum + share.begin);
-  });
-}
-
 // fc_out: of its weights, and dfeatures.
 void AttentionDecoderKernel::OutputGradients(const KernelArgs& args) const {
   const int64_t V = sizes_.V;
   const float* const dy = args.output_gradients[0].f32();
-  SumOver(dy, V, N_ * T_, V, args.accumulate, args.param_gradients[P::kOutBias].f32());
+  SumOverRows(device_, dy, V, N_ * T_, V, args.accumulate, args.param_gradients[P::kOutBias].f32());
   Multiply({.trans_a = true,
             .m = V,
             .n = F_,
@@ -184,9 +176,10 @@ void AttentionDecoderKernel::RecurrentGradients(const KernelArgs& args) const {
   multiply(dgates, 2 * H, Scratch(args, before_), H, H, state, H);
   multiply(dgates + 3 * H, H, Scratch(args, before_), H, H, state + 2 * H * H, H);
   float* const bias_state = args.param_gradients[P::kBiasState].f32();
-  SumOver(dgates, row, rows, 3 * H, args.accumulate, args.param_gradients[P::kBiasIn].f32());
-  SumOver(dgates, row, rows, 2 * H, args.accumulate, bias_state);
-  SumOver(dgates + 3 * H, row, rows, H, args.accumulate, bias_state + 2 * H);
+  SumOverRows(device_, dgates, row, rows, 3 * H, args.accumulate,
+              args.param_gradients[P::kBiasIn].f32());
+  SumOverRows(device_, dgates, row, rows, 2 * H, args.accumulate, bias_state);
+  SumOverRows(device_, dgates + 3 * H, row, rows, H, args.accumulate, bias_state + 2 * H);
 }
 
 void AttentionDecoderKernel::AttentionGradients(const KernelArgs& args) const {
@@ -215,11 +208,12 @@ void AttentionDecoderKernel::AttentionGradients(const KernelArgs& args) const {
             .c = attn + H,
             .c_stride = H + C,
             .add = args.accumulate});
-  SumOver(dkeys, A, N_ * S, A, args.accumulate, args.param_gradients[P::kAttnBias].f32());
-  SumOver(Scratch(args, dv_), A, N_, A, args.accumulate, args.param_gradients[P::kV].f32());
+  SumOverRows(device_, dkeys, A, N_ * S, A, args.accumulate,
+              args.param_gradients[P::kAttnBias].f32());
+  SumOverRows(device_, Scratch(args, dv_), A, N_, A, args.accumulate,
+              args.param_gradients[P::kV].f32());
 }
 
-// In the order of the tokens; threads share out the vocabulary.
 void AttentionDecoderKernel::EmbeddingGradients(const KernelArgs& args) const {
   const auto [H, C, E, A, V, S] = sizes_;
   float* const de = Scratch(args, dfeatures_) + H + C;
@@ -236,18 +230,8 @@ void AttentionDecoderKernel::EmbeddingGradients(const KernelArgs& args) const {
   ParallelFor(device_.threads, N_, [&](int64_t n) {
     for (int64_t t = 0; t < T_; ++t) DropRow(args, t, n, de + (n * T_ + t) * F_);
   });
-  float* const dw = args.param_gradients[P::kEmbedding].f32();
-  const int32_t* const tokens = Tokens(args);
-  RunTeam(device_.threads, [&](int thread, int team) {
-    const Range mine = SplitEvenly({0, sizes_.V}, team, thread);
-    const int64_t size = sizes_.E;
-    if (!args.accumulate) std::fill(dw + mine.begin * size, dw + mine.end * size, 0.0f);
-    for (int64_t i = 0; i < N_ * T_; ++i) {
-      if (tokens[i] < mine.begin || tokens[i] >= mine.end) continue;
-      float* const to = dw + tokens[i] * size;
-      for (int64_t j = 0; j < size; ++j) to[j] += de[i * F_ + j];
-    }
-  });
+  EmbeddingGradient(device_.threads, {Tokens(args), static_cast<size_t>(N_ * T_)}, de, F_, V, E,
+                    args.accumulate, args.param_gradients[P::kEmbedding].f32());
 }
 
 // By way of the context, then of the keys.

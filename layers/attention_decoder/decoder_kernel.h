@@ -52,8 +52,6 @@ class AttentionDecoderKernel : public Kernel {
   void AttentionGradients(const KernelArgs& args) const;
   void EmbeddingGradients(const KernelArgs& args) const;
   void EncoderGradients(const KernelArgs& args) const;
-  void SumOver(const float* x, int64_t stride, int64_t rows, int64_t columns, bool accumulate,
-               float* sum) const;
 
   float* Kept(const KernelArgs& args, int64_t at) const {
     return static_cast<float*>(training_ ? args.saved : args.scratch) + at;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/kernel.h"
+#include "framework/nn/offers.h"
 
 namespace dtrain {
 namespace {
@@ -43,16 +43,11 @@ class ConcatDirect : public Kernel {
   const Device device_;
 };
 
-std::optional<KernelOffer> OfferConcatDirect(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeConcatDirect(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<ConcatDirect>(request);
 }
 
-DTRAIN_KERNEL("concat", "direct", OfferConcatDirect, MakeConcatDirect);
+DTRAIN_KERNEL("concat", "direct", OfferPlain, MakeConcatDirect);
 
 }  // namespace
 }  // namespace dtrain

@@ -106,7 +106,7 @@ DTRAIN_ISA_DECLARE(void, WinogradWeights,
                     const float* w, float* panels))
 
 // dw (+)= G^T panels G; panels of `panel_rows` rows: a row for each channel, a column for each
-// output.
+// output.  Not for kDoubling.
 DTRAIN_ISA_DECLARE(void, WinogradWeightGradient,
                    (WinogradKind kind, const WinogradWeightBlock& block, int64_t panel_rows,
                     const float* panels, bool accumulate, float* dw))

@@ -99,39 +99,21 @@ void OutOfPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const
 void WinogradInput(const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
                    const float* x, const float* zeros, float* panels) {
   const Images images = {x, tiling.in_height, tiling.in_width, channels};
-  const auto run = [&]<WinogradKind kind>() {
+  ForKind(tiling.kind, [&]<WinogradKind kind>() {
     IntoPanels<typename Winograd<kind>::Input>(tiling, piece, images, tiling.in_step(), tiling.pad,
                                                zeros, panels);
-  };
-  switch (tiling.kind) {
-    case WinogradKind::kFour:
-      return run.template operator()<WinogradKind::kFour>();
-    case WinogradKind::kTwo:
-      return run.template operator()<WinogradKind::kTwo>();
-    case WinogradKind::kHalving:
-      return run.template operator()<WinogradKind::kHalving>();
-    case WinogradKind::kDoubling:
-      return run.template operator()<WinogradKind::kDoubling>();
-  }
+  });
 }
 
 void WinogradOutputGradient(const WinogradTiling& tiling, const WinogradPiece& piece,
                             int64_t channels, const float* dy, const float* zeros, float* panels) {
   const Images images = {dy, tiling.out_height, tiling.out_width, channels};
-  const auto run = [&]<WinogradKind kind>() {
-    IntoPanels<typename Winograd<kind>::OutputGradient>(tiling, piece, images, tiling.out_step(), 0,
-                                                        zeros, panels);
-  };
-  switch (tiling.kind) {
-    case WinogradKind::kFour:
-      return run.template operator()<WinogradKind::kFour>();
-    case WinogradKind::kTwo:
-      return run.template operator()<WinogradKind::kTwo>();
-    case WinogradKind::kHalving:
-      return run.template operator()<WinogradKind::kHalving>();
-    case WinogradKind::kDoubling:
-      return;
-  }
+  ForKind(tiling.kind, [&]<WinogradKind kind>() {
+    if constexpr (kind != WinogradKind::kDoubling) {
+      IntoPanels<typename Winograd<kind>::OutputGradient>(tiling, piece, images, tiling.out_step(),
+                                                          0, zeros, panels);
+    }
+  });
 }
 
 void WinogradOutput(const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
@@ -139,19 +121,9 @@ void WinogradOutput(const WinogradTiling& tiling, const WinogradPiece& piece, in
                     bool relu, float* y) {
   const OutputPart part = {y + first_channel, bias == nullptr ? nullptr : bias + first_channel,
                            relu, channels, width};
-  const auto run = [&]<WinogradKind kind>() {
+  ForKind(tiling.kind, [&]<WinogradKind kind>() {
     OutOfPanels<typename Winograd<kind>::Output>(tiling, piece, part, panels);
-  };
-  switch (tiling.kind) {
-    case WinogradKind::kFour:
-      return run.template operator()<WinogradKind::kFour>();
-    case WinogradKind::kTwo:
-      return run.template operator()<WinogradKind::kTwo>();
-    case WinogradKind::kHalving:
-      return run.template operator()<WinogradKind::kHalving>();
-    case WinogradKind::kDoubling:
-      return run.template operator()<WinogradKind::kDoubling>();
-  }
+  });
 }
 
 }  // namespace dtrain::DTRAIN_ISA_NS

@@ -19,6 +19,21 @@ namespace dtrain::DTRAIN_ISA_NS {
 template <WinogradKind>
 struct Winograd;
 
+// body.operator()<kind>(), for a templated lambda.
+template <class Body>
+DTRAIN_INLINE void ForKind(WinogradKind kind, const Body& body) {
+  switch (kind) {
+    case WinogradKind::kFour:
+      return body.template operator()<WinogradKind::kFour>();
+    case WinogradKind::kTwo:
+      return body.template operator()<WinogradKind::kTwo>();
+    case WinogradKind::kHalving:
+      return body.template operator()<WinogradKind::kHalving>();
+    case WinogradKind::kDoubling:
+      return body.template operator()<WinogradKind::kDoubling>();
+  }
+}
+
 template <>
 struct Winograd<WinogradKind::kFour> {
   struct Input {  // B^T

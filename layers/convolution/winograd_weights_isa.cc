@@ -19,9 +19,8 @@ DTRAIN_INLINE void LoadWindows(const float* w, int64_t stride, bool turned, Vec 
   }
 }
 
-template <WinogradKind kind>
+template <class T>
 void IntoPanels(const WinogradWeightBlock& block, bool turned, const float* w, float* panels) {
-  using T = typename Winograd<kind>::Weights;
   const int64_t to_output = block.channels * kTaps, to_channel = kTaps;
   const int64_t rows = turned ? block.outputs : block.block_channels;
   const int64_t columns = turned ? block.block_channels : block.outputs;
@@ -41,10 +40,9 @@ void IntoPanels(const WinogradWeightBlock& block, bool turned, const float* w, f
   }
 }
 
-template <WinogradKind kind>
+template <class T>
 void OutOfPanels(const WinogradWeightBlock& block, int64_t panel_rows, const float* panels,
                  bool accumulate, float* dw) {
-  using T = typename Winograd<kind>::WeightGradient;
   const int64_t to_output = block.channels * kTaps;
   const int64_t panel = PanelFloats(panel_rows);
   dw += block.first_output * to_output + block.first_channel * kTaps;
@@ -70,28 +68,18 @@ void OutOfPanels(const WinogradWeightBlock& block, int64_t panel_rows, const flo
 
 void WinogradWeights(WinogradKind kind, const WinogradWeightBlock& block, bool turned,
                      const float* w, float* panels) {
-  switch (kind) {
-    case WinogradKind::kFour:
-      return IntoPanels<WinogradKind::kFour>(block, turned, w, panels);
-    case WinogradKind::kTwo:
-      return IntoPanels<WinogradKind::kTwo>(block, turned, w, panels);
-    case WinogradKind::kHalving:
-    case WinogradKind::kDoubling:
-      return IntoPanels<WinogradKind::kHalving>(block, turned, w, panels);
-  }
+  ForKind(kind, [&]<WinogradKind k>() {
+    IntoPanels<typename Winograd<k>::Weights>(block, turned, w, panels);
+  });
 }
 
 void WinogradWeightGradient(WinogradKind kind, const WinogradWeightBlock& block, int64_t panel_rows,
                             const float* panels, bool accumulate, float* dw) {
-  switch (kind) {
-    case WinogradKind::kFour:
-      return OutOfPanels<WinogradKind::kFour>(block, panel_rows, panels, accumulate, dw);
-    case WinogradKind::kTwo:
-      return OutOfPanels<WinogradKind::kTwo>(block, panel_rows, panels, accumulate, dw);
-    case WinogradKind::kHalving:
-    case WinogradKind::kDoubling:
-      return OutOfPanels<WinogradKind::kHalving>(block, panel_rows, panels, accumulate, dw);
-  }
+  ForKind(kind, [&]<WinogradKind k>() {
+    if constexpr (k != WinogradKind::kDoubling) {
+      OutOfPanels<typename Winograd<k>::WeightGradient>(block, panel_rows, panels, accumulate, dw);
+    }
+  });
 }
 
 }  // namespace dtrain::DTRAIN_ISA_NS

@@ -3,7 +3,7 @@
 
 #include "framework/device/cpu/dropout_loops.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/kernel.h"
+#include "framework/nn/offers.h"
 #include "layers/dropout/dropout.h"
 
 namespace dtrain {
@@ -57,16 +57,11 @@ class DropoutDirect : public Kernel {
   const Device device_;
 };
 
-std::optional<KernelOffer> OfferDropoutDirect(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeDropoutDirect(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<DropoutDirect>(request);
 }
 
-DTRAIN_KERNEL("dropout", "direct", OfferDropoutDirect, MakeDropoutDirect);
+DTRAIN_KERNEL("dropout", "direct", OfferPlain, MakeDropoutDirect);
 
 }  // namespace
 }  // namespace dtrain

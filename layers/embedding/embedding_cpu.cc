@@ -1,9 +1,8 @@
-// Embedding on the CPU, implementation "direct".  The gradient is summed in the order of the
-// tokens; threads share out the vocabulary, so its bits do not depend on their number.
+// Embedding on the CPU, implementation "direct".
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/kernel.h"
+#include "framework/nn/offers.h"
 #include "framework/nn/tokens.h"
 #include "layers/embedding/embedding.h"
 
@@ -35,17 +34,9 @@ class EmbeddingDirect : public Kernel {
 
   void Backward(const KernelArgs& args) override {
     const int32_t* const tokens = args.inputs[0].i32();
-    const float* const dy = args.output_gradients[0].f32();
-    float* const dw = args.param_gradients[0].f32();
-    RunTeam(device_.threads, [&](int thread, int team) {
-      const Range mine = SplitEvenly({0, vocabulary_}, team, thread);
-      if (!args.accumulate) std::fill(dw + mine.begin * size_, dw + mine.end * size_, 0.0f);
-      for (int64_t i = 0; i < tokens_.count(); ++i) {
-        if (tokens[i] < mine.begin || tokens[i] >= mine.end) continue;
-        float* const to = dw + tokens[i] * size_;
-        for (int64_t j = 0; j < size_; ++j) to[j] += dy[i * size_ + j];
-      }
-    });
+    const auto count = static_cast<size_t>(tokens_.count());
+    EmbeddingGradient(device_.threads, {tokens, count}, args.output_gradients[0].f32(), size_,
+                      vocabulary_, size_, args.accumulate, args.param_gradients[0].f32());
   }
 
  private:
@@ -54,16 +45,11 @@ class EmbeddingDirect : public Kernel {
   const Device device_;
 };
 
-std::optional<KernelOffer> OfferEmbeddingDirect(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeEmbeddingDirect(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<EmbeddingDirect>(request);
 }
 
-DTRAIN_KERNEL("embedding", "direct", OfferEmbeddingDirect, MakeEmbeddingDirect);
+DTRAIN_KERNEL("embedding", "direct", OfferPlain, MakeEmbeddingDirect);
 
 }  // namespace
 }  // namespace dtrain

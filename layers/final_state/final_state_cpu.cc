@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/kernel.h"
+#include "framework/nn/offers.h"
 #include "framework/nn/tokens.h"
 #include "layers/final_state/final_state.h"
 
@@ -56,16 +56,11 @@ class FinalStateDirect : public Kernel {
   const Device device_;
 };
 
-std::optional<KernelOffer> OfferFinalStateDirect(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeFinalStateDirect(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<FinalStateDirect>(request);
 }
 
-DTRAIN_KERNEL("final_state", "direct", OfferFinalStateDirect, MakeFinalStateDirect);
+DTRAIN_KERNEL("final_state", "direct", OfferPlain, MakeFinalStateDirect);
 
 }  // namespace
 }  // namespace dtrain

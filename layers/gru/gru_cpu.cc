@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> MakeGruPacked(const KernelRequest& request, const Kernel
   return MakeRecurrent(request, std::make_unique<GruCell>());
 }
 
-DTRAIN_KERNEL("gru", "packed", OfferRecurrent, MakeGruPacked);
+DTRAIN_KERNEL("gru", "packed", OfferPlain, MakeGruPacked);
 
 }  // namespace
 }  // namespace dtrain

@@ -40,7 +40,6 @@ class GruReference : public RecurrentReference {
   struct Gate {
     double r, z, n;
   };
-  static double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
   static Gate Gates(const RefCellStep& s, size_t i) {
     const size_t H = s.h0.size();
     const double r = Sigmoid(s.from_x[i] + s.from_h[i]);

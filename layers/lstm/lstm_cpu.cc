@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> MakeLstmPacked(const KernelRequest& request, const Kerne
   return MakeRecurrent(request, std::make_unique<LstmCell>());
 }
 
-DTRAIN_KERNEL("lstm", "packed", OfferRecurrent, MakeLstmPacked);
+DTRAIN_KERNEL("lstm", "packed", OfferPlain, MakeLstmPacked);
 
 }  // namespace
 }  // namespace dtrain

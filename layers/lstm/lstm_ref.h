@@ -43,7 +43,6 @@ class LstmReference : public RecurrentReference {
   struct Gate {
     double i, f, g, o;
   };
-  static double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
   static Gate Gates(const RefCellStep& s, size_t j) {
     const size_t H = s.h0.size();
     const auto sum = [&](size_t gate) { return s.from_x[gate * H + j] + s.from_h[gate * H + j]; };

@@ -7,7 +7,7 @@
 
 #include "framework/core/error.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/kernel.h"
+#include "framework/nn/offers.h"
 #include "layers/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "layers/softmax_cross_entropy/softmax_cross_entropy_loops.h"
 
@@ -104,18 +104,12 @@ class SoftmaxCrossEntropyDirect : public Kernel {
   const Mode mode_;
 };
 
-std::optional<KernelOffer> OfferSoftmaxCrossEntropyDirect(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu || request.fused_relu) return std::nullopt;
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeSoftmaxCrossEntropyDirect(const KernelRequest& request,
                                                       const KernelOffer&) {
   return std::make_unique<SoftmaxCrossEntropyDirect>(request);
 }
 
-DTRAIN_KERNEL("softmax_cross_entropy", "direct", OfferSoftmaxCrossEntropyDirect,
-              MakeSoftmaxCrossEntropyDirect);
+DTRAIN_KERNEL("softmax_cross_entropy", "direct", OfferPlain, MakeSoftmaxCrossEntropyDirect);
 
 }  // namespace
 }  // namespace dtrain

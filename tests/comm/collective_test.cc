@@ -26,7 +26,7 @@ TEST_P(LocalCollectiveTest, Conforms) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Conformance, LocalCollectiveTest,
-                         ::testing::Combine(::testing::Values("ordered", "ring"),
+                         ::testing::Combine(::testing::ValuesIn(CollectiveNames()),
                                             ::testing::Values(1, 2, 3, 4, 5, 8)),
                          [](const auto& info) {
                            return std::get<0>(info.param) + std::to_string(std::get<1>(info.param));

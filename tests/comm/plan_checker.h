@@ -88,11 +88,11 @@ class PlanChecker {
   bool Carry(Rank rank, const Move& move) {
     auto& fetched = fetched_[rank];
     if (!fetched.empty() && fetched.front().round != move.round) fetched.clear();
-    if (move.op == Op::kSend) {
+    if (move.kind == MoveKind::kSend) {
       wire_[{rank, move.peer}].push_back({move.piece, values_[rank][move.piece]});
       return true;
     }
-    if (move.op == Op::kSum) {
+    if (move.kind == MoveKind::kSum) {
       Sum(rank, move);
       return true;
     }
@@ -110,7 +110,7 @@ class PlanChecker {
     auto& moves = plans_[rank].moves;
     for (size_t later = next_[rank] + 1; later < moves.size(); ++later) {
       if (moves[later].round != move.round) return false;
-      if (moves[later].op == Op::kSend) {
+      if (moves[later].kind == MoveKind::kSend) {
         wire_[{rank, moves[later].peer}].push_back(
             {moves[later].piece, values_[rank][moves[later].piece]});
         moves.erase(moves.begin() + static_cast<std::ptrdiff_t>(later));
@@ -128,7 +128,7 @@ class PlanChecker {
   };
 
   void Take(Rank rank, const Move& move, const std::string& value) {
-    if (move.op == Op::kReceive) {
+    if (move.kind == MoveKind::kReceive) {
       values_[rank][move.piece] = value;
       return;
     }

@@ -15,7 +15,7 @@ class MpiCollectiveTest : public ::testing::TestWithParam<std::string> {};
 TEST_P(MpiCollectiveTest, Conforms) { RunCollectiveConformance(SharedTransport(), GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Conformance, MpiCollectiveTest,
-                         ::testing::Values("ordered", "ring", "mpi"),
+                         ::testing::ValuesIn(CollectiveNames()),
                          [](const auto& info) { return info.param; });
 
 TEST(Ordered, AMillionFloatsAreTheCanonicalSum) {

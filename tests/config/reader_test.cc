@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/error.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain::config {
 namespace {
@@ -44,12 +45,7 @@ Sample Read(const std::string& text, const std::vector<std::string>& overrides =
 }
 
 std::string ErrorOf(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  try {
-    Read(text, overrides);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return WhatOf<ConfigError>([&] { Read(text, overrides); });
 }
 
 TEST(Reader, DefaultsWhereTheDocumentIsSilent) {

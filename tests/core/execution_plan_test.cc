@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "framework/core/error.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -27,13 +28,8 @@ std::string Edited(const std::string& from, const std::string& to) {
   return text;
 }
 
-std::string MessageOf(const std::string& text) {
-  try {
-    PlanFromJson(text, "plan.json");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string ErrorOf(const std::string& text) {
+  return WhatOf<ConfigError>([&] { PlanFromJson(text, "plan.json"); });
 }
 
 TEST(ExecutionPlan, SurvivesJson) {
@@ -42,17 +38,16 @@ TEST(ExecutionPlan, SurvivesJson) {
 }
 
 TEST(ExecutionPlan, BadJsonIsNamed) {
-  EXPECT_EQ(MessageOf("{"), "plan.json: not JSON (byte 2)");
-  EXPECT_EQ(MessageOf("[]"), "plan.json: not a JSON object");
-  EXPECT_EQ(MessageOf(Edited("\"isa\"", "\"iso\"")), "plan.json: key 'isa' is missing");
-  EXPECT_EQ(MessageOf(Edited("\"threads\": 2", "\"threads\": 2.5")),
+  EXPECT_EQ(ErrorOf("{"), "plan.json: not JSON (byte 2)");
+  EXPECT_EQ(ErrorOf("[]"), "plan.json: not a JSON object");
+  EXPECT_EQ(ErrorOf(Edited("\"isa\"", "\"iso\"")), "plan.json: key 'isa' is missing");
+  EXPECT_EQ(ErrorOf(Edited("\"threads\": 2", "\"threads\": 2.5")),
             "plan.json: threads: not an integer");
-  EXPECT_EQ(MessageOf(Edited("\"threads\": 2", "\"threads\": -2")), "plan.json: threads: negative");
-  EXPECT_EQ(MessageOf(Edited("\"ordered\"", "7")), "plan.json: collective: not a string");
-  EXPECT_EQ(MessageOf(Edited("\"sgemm\"", "null")), "plan.json: kernels: ip1: not a string");
-  EXPECT_EQ(MessageOf(Edited("1234", "500")), "plan.json: buckets[1]: an empty range");
-  EXPECT_EQ(MessageOf(Edited("\"isa\"", "\"extra\": 1, \"isa\"")),
-            "plan.json: unknown key 'extra'");
+  EXPECT_EQ(ErrorOf(Edited("\"threads\": 2", "\"threads\": -2")), "plan.json: threads: negative");
+  EXPECT_EQ(ErrorOf(Edited("\"ordered\"", "7")), "plan.json: collective: not a string");
+  EXPECT_EQ(ErrorOf(Edited("\"sgemm\"", "null")), "plan.json: kernels: ip1: not a string");
+  EXPECT_EQ(ErrorOf(Edited("1234", "500")), "plan.json: buckets[1]: an empty range");
+  EXPECT_EQ(ErrorOf(Edited("\"isa\"", "\"extra\": 1, \"isa\"")), "plan.json: unknown key 'extra'");
 }
 
 TEST(ExecutionPlan, ReadsAFile) {

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "framework/core/error.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -31,16 +32,6 @@ class FileTest : public ::testing::Test {
 
   fs::path folder_;
 };
-
-template <class ErrorClass>
-std::string MessageOf(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ErrorClass& error) {
-    return std::string(error.what()) + " | " + error.hint();
-  }
-  return "no error";
-}
 
 TEST_F(FileTest, WhatIsWrittenIsRead) {
   const std::string content("two\nlines \0 and a zero", 22);

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "framework/core/error.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -18,15 +19,10 @@ ModelProfile Sample() {
                      {"ip1", 400500, 1602000, 0.003, 0.006, 2e8}}};
 }
 
-std::string MessageOf(const std::string& from, const std::string& to) {
+std::string ErrorOf(const std::string& from, const std::string& to) {
   std::string text = ToJson(Sample());
   text.replace(text.find(from), from.size(), to);
-  try {
-    ProfileFromJson(text, "p.json");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return WhatOf<ConfigError>([&] { ProfileFromJson(text, "p.json"); });
 }
 
 TEST(ModelProfile, SurvivesJsonToTheBit) {
@@ -41,10 +37,10 @@ TEST(ModelProfile, Sums) {
 }
 
 TEST(ModelProfile, BadJsonIsNamed) {
-  EXPECT_EQ(MessageOf("0.0011", "-1"), "p.json: layers[0]: forward_seconds: negative");
-  EXPECT_EQ(MessageOf("0.006", "\"fast\""), "p.json: layers[1]: backward_seconds: not a number");
-  EXPECT_EQ(MessageOf("\"layers\": [", "\"layers\": 3, \"x\": ["), "p.json: layers: not a list");
-  EXPECT_EQ(MessageOf("\"flops\"", "\"flop\""), "p.json: layers[0]: key 'flops' is missing");
+  EXPECT_EQ(ErrorOf("0.0011", "-1"), "p.json: layers[0]: forward_seconds: negative");
+  EXPECT_EQ(ErrorOf("0.006", "\"fast\""), "p.json: layers[1]: backward_seconds: not a number");
+  EXPECT_EQ(ErrorOf("\"layers\": [", "\"layers\": 3, \"x\": ["), "p.json: layers: not a list");
+  EXPECT_EQ(ErrorOf("\"flops\"", "\"flop\""), "p.json: layers[0]: key 'flops' is missing");
 }
 
 TEST(ModelProfile, ReadsAFile) {

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/message_of.h"
+
 namespace dtrain {
 
 class TempFolder {
@@ -99,17 +101,5 @@ class ScopedVariable {
   bool had_ = false;
   std::string old_;
 };
-
-// The text of the E that `action` throws; fails the test when it throws none.
-template <class E, class Action>
-std::string MessageOf(Action&& action) {
-  try {
-    action();
-  } catch (const E& error) {
-    return std::string(error.what()) + " | " + error.hint();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 
 }  // namespace dtrain

@@ -6,6 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/nn/graph.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -42,13 +43,8 @@ std::vector<std::string> LayersOf(const Graph& graph) {
   return layers;
 }
 
-std::string MessageOf(const std::string& text) {
-  try {
-    Read(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string ErrorOf(const std::string& text) {
+  return WhatOf<ConfigError>([&] { Read(text); });
 }
 
 TEST(Blocks, AUseStandsForItsLayers) {
@@ -102,86 +98,85 @@ TEST(Blocks, TheFirstBlockTakesTheModelsInput) {
 }
 
 TEST(Blocks, AnArgumentThatIsMissingIsNamedOnce) {
-  EXPECT_THAT(MessageOf("layers:\n  - {name: a, block: conv_relu}\n"),
+  EXPECT_THAT(ErrorOf("layers:\n  - {name: a, block: conv_relu}\n"),
               AllOf(HasSubstr("m.yaml:9:5: block 'conv_relu' needs the argument 'width'"),
                     HasSubstr("its arguments: width"), HasSubstr("1 error")));
 }
 
 TEST(Blocks, AKeyThatIsNoArgumentIsNamed) {
-  EXPECT_THAT(MessageOf("layers:\n  - {name: a, block: conv_relu, width: 6, widht: 7}\n"),
+  EXPECT_THAT(ErrorOf("layers:\n  - {name: a, block: conv_relu, width: 6, widht: 7}\n"),
               AllOf(HasSubstr("m.yaml:9:43: block 'conv_relu' has no argument 'widht'"),
                     HasSubstr("did you mean 'width'")));
 }
 
 TEST(Blocks, AWrongValueIsReportedWhereItWasGiven) {
-  EXPECT_THAT(MessageOf("layers:\n  - {name: a, block: conv_relu, width: many}\n"),
+  EXPECT_THAT(ErrorOf("layers:\n  - {name: a, block: conv_relu, width: many}\n"),
               AllOf(HasSubstr("m.yaml:9:40:"), HasSubstr("many")));
 }
 
 TEST(Blocks, AnUnknownBlockIsNamed) {
-  EXPECT_THAT(MessageOf("layers:\n  - {name: a, block: conv_rellu, width: 6}\n"),
+  EXPECT_THAT(ErrorOf("layers:\n  - {name: a, block: conv_rellu, width: 6}\n"),
               AllOf(HasSubstr("m.yaml:9:22: no block of this model is called 'conv_rellu'"),
                     HasSubstr("did you mean 'conv_relu'")));
 }
 
 TEST(Blocks, ABlockMayNotUseItself) {
-  EXPECT_THAT(MessageOf("  loop:\n    layers:\n      - {name: x, block: loop}\n"
-                        "layers:\n  - {name: a, block: loop}\n"),
+  EXPECT_THAT(ErrorOf("  loop:\n    layers:\n      - {name: x, block: loop}\n"
+                      "layers:\n  - {name: a, block: loop}\n"),
               AllOf(HasSubstr("m.yaml:10:26: no block above this one is called 'loop'"),
                     HasSubstr("a block may use the blocks written above it")));
 }
 
 TEST(Blocks, AnUnknownArgumentInsideABlockIsNamed) {
-  EXPECT_THAT(MessageOf("  other:\n    arguments: [size]\n    layers:\n"
-                        "      - {name: x, type: inner_product, outputs: $sise}\n"
-                        "layers:\n  - {name: a, block: other, size: 3}\n"),
+  EXPECT_THAT(ErrorOf("  other:\n    arguments: [size]\n    layers:\n"
+                      "      - {name: x, type: inner_product, outputs: $sise}\n"
+                      "layers:\n  - {name: a, block: other, size: 3}\n"),
               AllOf(HasSubstr("m.yaml:11:49: block 'other' has no argument 'sise'"),
                     HasSubstr("did you mean 'size'")));
 }
 
 TEST(Blocks, AnArgumentOutsideABlockIsNamed) {
-  EXPECT_THAT(MessageOf("layers:\n  - {name: a, type: inner_product, outputs: $width}\n"),
+  EXPECT_THAT(ErrorOf("layers:\n  - {name: a, type: inner_product, outputs: $width}\n"),
               HasSubstr("m.yaml:9:45: '$width' stands outside a block"));
 }
 
 TEST(Blocks, AUseNeedsAName) {
-  EXPECT_THAT(MessageOf("layers:\n  - {block: conv_relu, width: 6}\n"),
+  EXPECT_THAT(ErrorOf("layers:\n  - {block: conv_relu, width: 6}\n"),
               HasSubstr("m.yaml:9:5: the use of a block needs a name"));
 }
 
 TEST(Blocks, RepeatIsAWholeNumber) {
   for (const std::string repeat : {"0", "two", "1001", "[2]"}) {
     EXPECT_THAT(
-        MessageOf("layers:\n  - {name: a, block: conv_relu, width: 6, repeat: " + repeat + "}\n"),
+        ErrorOf("layers:\n  - {name: a, block: conv_relu, width: 6, repeat: " + repeat + "}\n"),
         HasSubstr("m.yaml:9:51: repeat must be a whole number from 1 to 1000"));
   }
 }
 
 TEST(Blocks, ABlockTakesOneInput) {
-  EXPECT_THAT(
-      MessageOf("layers:\n  - {name: a, block: conv_relu, width: 6, input: [data, data]}\n"),
-      HasSubstr("m.yaml:9:50: a block takes one input"));
+  EXPECT_THAT(ErrorOf("layers:\n  - {name: a, block: conv_relu, width: 6, input: [data, data]}\n"),
+              HasSubstr("m.yaml:9:50: a block takes one input"));
 }
 
 TEST(Blocks, ALayerAndAUseHaveDifferentNames) {
-  EXPECT_THAT(MessageOf("layers:\n  - {name: a, block: conv_relu, width: 6}\n"
-                        "  - {name: a, type: relu}\n"),
+  EXPECT_THAT(ErrorOf("layers:\n  - {name: a, block: conv_relu, width: 6}\n"
+                      "  - {name: a, type: relu}\n"),
               HasSubstr("m.yaml:10:6: a layer and a use of a block are both called 'a'"));
 }
 
 TEST(Blocks, BadDefinitionsAreNamed) {
-  EXPECT_THAT(MessageOf("  empty: {arguments: [a]}\nlayers:\n  - {name: r, type: relu}\n"),
+  EXPECT_THAT(ErrorOf("  empty: {arguments: [a]}\nlayers:\n  - {name: r, type: relu}\n"),
               HasSubstr("m.yaml:8:3: block 'empty' needs a list of layers"));
-  EXPECT_THAT(MessageOf("  odd: {argumnts: [a], layers: [{name: r, type: relu}]}\n"
-                        "layers:\n  - {name: r, type: relu}\n"),
+  EXPECT_THAT(ErrorOf("  odd: {argumnts: [a], layers: [{name: r, type: relu}]}\n"
+                      "layers:\n  - {name: r, type: relu}\n"),
               AllOf(HasSubstr("m.yaml:8:9: unknown key 'argumnts' in block 'odd'"),
                     HasSubstr("did you mean 'arguments'")));
-  EXPECT_THAT(MessageOf("  odd: {arguments: [a, repeat, a], layers: [{name: r, type: relu}]}\n"
-                        "layers:\n  - {name: r, type: relu}\n"),
+  EXPECT_THAT(ErrorOf("  odd: {arguments: [a, repeat, a], layers: [{name: r, type: relu}]}\n"
+                      "layers:\n  - {name: r, type: relu}\n"),
               AllOf(HasSubstr("'repeat' cannot name an argument"),
                     HasSubstr("'a' cannot name an argument"), HasSubstr("2 errors")));
-  EXPECT_THAT(MessageOf("  odd: {arguments: a, layers: [{name: r, type: relu}]}\n"
-                        "layers:\n  - {name: r, type: relu}\n"),
+  EXPECT_THAT(ErrorOf("  odd: {arguments: a, layers: [{name: r, type: relu}]}\n"
+                      "layers:\n  - {name: r, type: relu}\n"),
               HasSubstr("m.yaml:8:20: arguments must be a list of names"));
 }
 

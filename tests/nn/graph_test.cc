@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/error.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -19,13 +20,9 @@ Graph ModelOfConfigs(const std::string& name) {
                          kImages);
 }
 
-std::string MessageOf(const std::string& layers) {
-  try {
-    Graph::FromText("name: test\nlayers:\n" + layers, "m.yaml", kImages);
-  } catch (const ConfigError& error) {
-    return std::string(error.what()) + "\n" + error.hint();
-  }
-  return "no error";
+std::string ErrorOf(const std::string& layers) {
+  return MessageOf<ConfigError>(
+      [&] { Graph::FromText("name: test\nlayers:\n" + layers, "m.yaml", kImages); });
 }
 
 // papers/models: 61,706 and 431,080 parameters.
@@ -131,34 +128,34 @@ TEST(Graph, WeightsDependOnSeedAndNothingElse) {
 }
 
 TEST(Graph, AMisspeltTypeGetsTheNearestName) {
-  EXPECT_THAT(MessageOf("  - {name: a, type: rellu}\n"),
+  EXPECT_THAT(ErrorOf("  - {name: a, type: rellu}\n"),
               AllOf(HasSubstr("m.yaml:3:"), HasSubstr("rellu"), HasSubstr("relu")));
 }
 
 TEST(Graph, AnUnknownInputIsNamed) {
-  EXPECT_THAT(MessageOf("  - {name: a, type: relu, input: dat}\n"),
+  EXPECT_THAT(ErrorOf("  - {name: a, type: relu, input: dat}\n"),
               AllOf(HasSubstr("no earlier layer or input is called 'dat'"),
                     HasSubstr("did you mean 'data'")));
 }
 
 TEST(Graph, ANameGivenTwiceIsNamed) {
-  EXPECT_THAT(MessageOf("  - {name: a, type: relu}\n  - {name: a, type: relu}\n"),
+  EXPECT_THAT(ErrorOf("  - {name: a, type: relu}\n  - {name: a, type: relu}\n"),
               HasSubstr("a second layer or input is called 'a'"));
 }
 
 TEST(Graph, TheWrongNumberOfInputsIsNamed) {
-  EXPECT_THAT(MessageOf("  - {name: l, type: softmax_cross_entropy, input: [data]}\n"),
+  EXPECT_THAT(ErrorOf("  - {name: l, type: softmax_cross_entropy, input: [data]}\n"),
               HasSubstr("softmax_cross_entropy takes 2 inputs, not 1"));
 }
 
 TEST(Graph, ShapesThatDoNotFitNameTheLayerAndTheShapes) {
   EXPECT_THAT(
-      MessageOf("  - {name: c, type: convolution, outputs: 4, kernel: 31}\n"),
+      ErrorOf("  - {name: c, type: convolution, outputs: 4, kernel: 31}\n"),
       AllOf(HasSubstr("m.yaml:3:"), HasSubstr("layer 'c' (convolution)"), HasSubstr("28, 28")));
 }
 
 TEST(Graph, AllMistakesAreReportedAtOnce) {
-  const std::string message = MessageOf(
+  const std::string message = ErrorOf(
       "  - {name: a, type: rellu}\n"
       "  - {name: b, type: convolution, outputs: 0, kernel: 5, input: data}\n"
       "  - {name: c, type: inner_product, outputs: 10, biass: true, input: data}\n");
@@ -167,7 +164,7 @@ TEST(Graph, AllMistakesAreReportedAtOnce) {
 }
 
 TEST(Graph, AModelNeedsALayer) {
-  EXPECT_THAT(MessageOf("  []\n"), HasSubstr("a model needs at least one layer"));
+  EXPECT_THAT(ErrorOf("  []\n"), HasSubstr("a model needs at least one layer"));
 }
 
 TEST(Graph, DescribeNamesEveryLayer) {

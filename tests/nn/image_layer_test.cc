@@ -6,6 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/nn/kernel.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -24,45 +25,40 @@ std::unique_ptr<Layer> Make(const std::string& type, const std::string& yaml) {
   return layer;
 }
 
-std::string MessageOf(const std::string& type, const std::string& yaml, const Shape& input) {
-  try {
-    const Shape inputs[] = {input};
-    Make(type, yaml)->InferShapes(inputs);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string ErrorOf(const std::string& type, const std::string& yaml, const Shape& input) {
+  const Shape inputs[] = {input};
+  return WhatOf<ConfigError>([&] { Make(type, yaml)->InferShapes(inputs); });
 }
 
 TEST(ImageLayer, WindowLargerThanTheImageNamesBoth) {
-  EXPECT_EQ(MessageOf("convolution", "{outputs: 2, kernel: 5, pad: 1}", {8, 3, 2, 9}),
+  EXPECT_EQ(ErrorOf("convolution", "{outputs: 2, kernel: 5, pad: 1}", {8, 3, 2, 9}),
             "a window of [5, 5] does not fit into the input [8, 3, 2, 9] with pad 1");
-  EXPECT_EQ(MessageOf("pooling", "{kernel: 4}", {8, 3, 9, 3}),
+  EXPECT_EQ(ErrorOf("pooling", "{kernel: 4}", {8, 3, 9, 3}),
             "a window of [4, 4] does not fit into the input [8, 3, 9, 3] with pad 0");
 }
 
 TEST(ImageLayer, InputThatIsNoImageIsToldSo) {
   const std::string message =
       "an input of shape [8, 10] is no image for a window of [3, 3]; it takes [N, C, H, W]";
-  EXPECT_EQ(MessageOf("convolution", "{outputs: 2, kernel: 3}", {8, 10}), message);
-  EXPECT_EQ(MessageOf("pooling", "{kernel: 3}", {8, 10}), message);
+  EXPECT_EQ(ErrorOf("convolution", "{outputs: 2, kernel: 3}", {8, 10}), message);
+  EXPECT_EQ(ErrorOf("pooling", "{kernel: 3}", {8, 10}), message);
 }
 
 TEST(ImageLayer, PoolingPadsAtMostHalfAWindow) {
-  EXPECT_THAT(MessageOf("pooling", "{kernel: 3, pad: 2}", {1, 1, 8, 8}),
+  EXPECT_THAT(ErrorOf("pooling", "{kernel: 3, pad: 2}", {1, 1, 8, 8}),
               HasSubstr("pad 2 is more than half of kernel 3"));
 }
 
 TEST(ImageLayer, GlobalPoolingHasNoWindowOfItsOwn) {
-  EXPECT_THAT(MessageOf("pooling", "{global: true, kernel: 3, pad: 1}", {1, 1, 8, 8}),
+  EXPECT_THAT(ErrorOf("pooling", "{global: true, kernel: 3, pad: 1}", {1, 1, 8, 8}),
               testing::AllOf(HasSubstr("kernel has no meaning beside global: true"),
                              HasSubstr("pad has no meaning beside global: true")));
 }
 
 TEST(ImageLayer, AMaximumHasAtMost225Pixels) {
-  EXPECT_EQ(MessageOf("pooling", "{global: true}", {1, 1, 15, 16}),
+  EXPECT_EQ(ErrorOf("pooling", "{global: true}", {1, 1, 15, 16}),
             "a window of [15, 16] is too large for a maximum");
-  EXPECT_EQ(MessageOf("pooling", "{global: true}", {1, 1, 15, 15}), "no error");
+  EXPECT_EQ(ErrorOf("pooling", "{global: true}", {1, 1, 15, 15}), "no error");
 }
 
 TEST(ImageLayer, SumsTakeEqualShapesAndNormsTakeChannels) {
@@ -73,7 +69,7 @@ TEST(ImageLayer, SumsTakeEqualShapesAndNormsTakeChannels) {
   } catch (const ShapeError& error) {
     EXPECT_STREQ(error.what(), "inputs of shapes [2, 3, 4, 4] and [2, 3, 2, 2] cannot be added");
   }
-  EXPECT_EQ(MessageOf("batch_norm", "{}", {4, 5, 6}),
+  EXPECT_EQ(ErrorOf("batch_norm", "{}", {4, 5, 6}),
             "an input of shape [4, 5, 6] has no channels to normalise; it takes [N, C, H, W] or "
             "[N, C]");
 }

@@ -6,6 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/nn/kernel.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -26,12 +27,7 @@ std::unique_ptr<Layer> Make(const std::string& type, const std::string& yaml = "
 
 std::string ShapeErrorOf(const std::string& type, const std::vector<Shape>& inputs,
                          const std::string& yaml = "{}") {
-  try {
-    Make(type, yaml)->InferShapes(inputs);
-  } catch (const ShapeError& error) {
-    return error.what();
-  }
-  return "no error";
+  return WhatOf<ShapeError>([&] { Make(type, yaml)->InferShapes(inputs); });
 }
 
 // Scores and labels through a kernel that has a result per sample.

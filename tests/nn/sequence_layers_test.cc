@@ -12,6 +12,7 @@
 #include "framework/nn/step_decoder.h"
 #include "framework/nn/tokens.h"
 #include "tests/support/layer_run.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -171,16 +172,6 @@ TEST(AttentionDecoder, HypothesesAreIndependent) {
 TEST(AttentionDecoder, TrainingHasNoSearch) {
   Decoding decoding(4, 2, {});
   EXPECT_EQ(decoding.run.kernel().step_decoder(), nullptr);
-}
-
-template <class Error, class Body>
-std::string MessageOf(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return std::string(error.what()) + "\n" + error.hint();
-  }
-  return "no error";
 }
 
 TEST(Embedding, ATokenOutsideTheVocabularyIsNamed) {

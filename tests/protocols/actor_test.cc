@@ -5,6 +5,7 @@
 #include "framework/strategies/ps/messages.h"
 #include "tests/protocols/effect_writer.h"
 #include "tests/protocols/strategies.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain::ps {
 namespace {
@@ -87,12 +88,7 @@ TEST(SspServer, APullWaitsForTheSlowest) {
 TEST(PsState, IsOfOneStrategyAndSize) {
   const auto error_of = [](const char* saved, int workers) {
     Actors from(saved), to("{name: ps_ssp, servers: 2}", workers);
-    try {
-      LoadState(to.server(), SaveState(from.server()));
-    } catch (const CheckpointError& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    return WhatOf<CheckpointError>([&] { LoadState(to.server(), SaveState(from.server())); });
   };
   EXPECT_EQ(error_of("{name: ps_ssp, servers: 2}", 2), "no error");
   EXPECT_EQ(error_of("{name: ps_ssp, servers: 2}", 3),

@@ -4,6 +4,7 @@
 
 #include "framework/core/error.h"
 #include "tests/protocols/strategies.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -11,12 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string ErrorOf(const std::string& section) {
-  try {
-    MakeStrategy(section);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return WhatOf<ConfigError>([&] { MakeStrategy(section); });
 }
 
 TEST(PsConfig, Defaults) {

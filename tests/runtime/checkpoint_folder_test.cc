@@ -7,6 +7,7 @@
 
 #include "framework/core/error.h"
 #include "tests/runtime/checkpoint_sample.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -41,12 +42,7 @@ class CheckpointFolderTest : public testing::Test {
   }
 
   std::string ErrorOf(const std::string& how) {
-    try {
-      Resume(how);
-    } catch (const CheckpointError& error) {
-      return error.what();
-    }
-    return "no error";
+    return WhatOf<CheckpointError>([&] { Resume(how); });
   }
 
   CheckpointSample sample_;

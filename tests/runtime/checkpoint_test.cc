@@ -10,6 +10,7 @@
 
 #include "framework/data/sentence_pairs.h"
 #include "tests/runtime/checkpoint_sample.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -18,12 +19,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 std::string ReadError(const fs::path& path, const ModelLayout& layout) {
-  try {
-    ReadCheckpoint(path, layout);
-  } catch (const CheckpointError& error) {
-    return error.what();
-  }
-  return "no error";
+  return WhatOf<CheckpointError>([&] { ReadCheckpoint(path, layout); });
 }
 
 TEST(Checkpoint, KeepsEveryBit) {

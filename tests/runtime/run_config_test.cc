@@ -9,6 +9,7 @@
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
 #include "framework/runtime/locate_model.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -27,12 +28,7 @@ RunConfig Read(const std::string& text, const std::vector<std::string>& override
 }
 
 std::string ErrorOf(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  try {
-    Read(text, overrides);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return WhatOf<ConfigError>([&] { Read(text, overrides); });
 }
 
 TEST(RunConfig, ModelAndDataAreEnough) {

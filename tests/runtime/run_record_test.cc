@@ -9,6 +9,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -32,12 +33,7 @@ class RunRecordTest : public ::testing::Test {
   }
 
   std::string ErrorOf() const {
-    try {
-      ReadRecord(path_);
-    } catch (const CheckpointError& error) {
-      return error.what();
-    }
-    return "no error";
+    return WhatOf<CheckpointError>([&] { ReadRecord(path_); });
   }
 
   const fs::path path_ =

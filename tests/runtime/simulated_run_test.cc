@@ -9,11 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
-#include "framework/runtime/trainer.h"
-#include "framework/runtime/training_step.h"
+#include "tests/runtime/run_fixture.h"
 
 namespace dtrain {
 namespace {
@@ -21,15 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-class SimulatedRunTest : public ::testing::Test {
+class SimulatedRunTest : public RunFixture {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() / fmt::format("dtrain-sim-{}-{}", ::getpid(), test->name());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   RunConfig Config(const std::string& strategy, std::vector<std::string> more = {}) const {
     std::vector<std::string> overrides = {"output=" + (folder_ / strategy).string(),
                                           "strategy.name=" + strategy, "cluster.workers=3"};
@@ -48,16 +39,7 @@ class SimulatedRunTest : public ::testing::Test {
     return SimulatedRun(config, std::nullopt, true).Run();
   }
 
-  static Summary TrainForReal(const RunConfig& config) {
-    Summary summary;
-    LocalWorld::Run(PlacementOf(config).ranks(), [&](Transport& transport) {
-      const TrainResult result = Train(config, {}, transport);
-      if (transport.rank() == 0) summary = result.summary;
-    });
-    return summary;
-  }
-
-  fs::path folder_;
+  static Summary TrainForReal(const RunConfig& config) { return Run(config).summary; }
 };
 
 TEST_F(SimulatedRunTest, SynchronousStrategiesEndWithTheWeightsOfARealRun) {

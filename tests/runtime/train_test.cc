@@ -15,6 +15,7 @@
 #include "framework/core/file.h"
 #include "framework/runtime/stop_signal.h"
 #include "framework/runtime/world.h"
+#include "tests/runtime/run_fixture.h"
 
 namespace dtrain {
 namespace {
@@ -25,60 +26,31 @@ using ::testing::HasSubstr;
 
 constexpr int kStepsAnEpoch = 7;  // 400 samples in batches of 64, the last one of 16
 
-class TrainTest : public ::testing::Test {
+class TrainTest : public RunFixture {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() / fmt::format("dtrain-train-{}-{}", ::getpid(), test->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // A small run on digits; `more` are --set overrides.
   RunConfig Config(const std::string& output, int workers, std::vector<std::string> more = {}) {
-    std::vector<std::string> overrides = {
-        "output=" + (folder_ / output).string(), fmt::format("cluster.workers={}", workers),
-        "data.train_samples=400", "data.test_samples=300", "epochs=3", "threads=1",
-        "log_first_steps=100"};
+    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
+                                          fmt::format("cluster.workers={}", workers),
+                                          "data.train_samples=400",
+                                          "data.test_samples=300",
+                                          "epochs=3",
+                                          "threads=1",
+                                          "log_first_steps=100"};
     overrides.insert(overrides.end(), more.begin(), more.end());
     config::Document document = config::Document::FromText(
-        "model: {name: " DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml}\n"
+        "model: {name: " DTRAIN_SOURCE_DIR
+        "/configs/models/lenet5.yaml}\n"
         "data: {name: digits}\nbatch: 64\nsolver: {name: sgd, lr: 0.01, momentum: 0.9}\n",
         "run.yaml", overrides);
     return ReadRunConfig(document);
   }
 
-  TrainResult Run(const RunConfig& config, const TrainRequest& request = {}) {
-    TrainResult root;
-    LocalWorld::Run(static_cast<int>(config.workers), [&](Transport& transport) {
-      const TrainResult result = Train(config, request, transport);
-      if (transport.rank() == 0) root = result;
-    });
-    return root;
-  }
-
   std::vector<double> Losses(const std::string& output) {
     std::vector<double> losses;
-    std::ifstream in(folder_ / output / "metrics.jsonl");
-    for (std::string line; std::getline(in, line);) {
-      const auto json = nlohmann::json::parse(line);
-      if (json["kind"] == "step") losses.push_back(json["loss"]);
-    }
+    for (const auto& line : Lines(output, "step")) losses.push_back(line["loss"]);
     return losses;
   }
-
-  template <class Body>
-  std::string MessageOf(Body body) {
-    try {
-      body();
-    } catch (const Error& error) {
-      return fmt::format("{}: {} | {}", static_cast<int>(error.code()), error.what(), error.hint());
-    }
-    return "no error";
-  }
-
-  fs::path folder_;
 };
 
 TEST_F(TrainTest, LeavesACompleteRunFolder) {
@@ -255,9 +227,10 @@ TEST_F(TrainTest, AFinishedRunResumesToNothing) {
 
 TEST_F(TrainTest, ResumingWithAnotherBatchIsRefused) {
   Run(Config("run", 1, {"max_steps=9"}));
-  EXPECT_THAT(MessageOf([&] { Run(Config("run", 1, {"batch=50"}), {.resume = "auto", .weights = ""}); }),
-              AllOf(HasSubstr("6: the checkpoint's step 9 had applied 528 samples, here it would be 450"),
-                    HasSubstr("resume with the batch")));
+  EXPECT_THAT(
+      MessageOf([&] { Run(Config("run", 1, {"batch=50"}), {.resume = "auto", .weights = ""}); }),
+      AllOf(HasSubstr("6: the checkpoint's step 9 had applied 528 samples, here it would be 450"),
+            HasSubstr("resume with the batch")));
 }
 
 TEST_F(TrainTest, ResumingWithAnotherConfigIsSaid) {
@@ -269,20 +242,24 @@ TEST_F(TrainTest, ResumingWithAnotherConfigIsSaid) {
 }
 
 TEST_F(TrainTest, AModelWithoutParametersIsRefused) {
-  std::ofstream(folder_ / "m.yaml") << "name: none\nlayers:\n  - {name: flat, type: flatten}\n"
-                                       "  - {name: loss, type: softmax_cross_entropy, input: [flat, label]}\n";
-  EXPECT_THAT(MessageOf([&] { Run(Config("run", 2, {"model.name=" + (folder_ / "m.yaml").string()})); }),
-              HasSubstr("no layer of the model has parameters"));
+  std::ofstream(folder_ / "m.yaml")
+      << "name: none\nlayers:\n  - {name: flat, type: flatten}\n"
+         "  - {name: loss, type: softmax_cross_entropy, input: [flat, label]}\n";
+  EXPECT_THAT(
+      MessageOf([&] { Run(Config("run", 2, {"model.name=" + (folder_ / "m.yaml").string()})); }),
+      HasSubstr("no layer of the model has parameters"));
 }
 
 TEST_F(TrainTest, AFreshRunDoesNotBuryCheckpoints) {
   Run(Config("run", 1, {"max_steps=1"}));
-  EXPECT_THAT(MessageOf([&] { Run(Config("run", 1)); }), AllOf(HasSubstr("2: "), HasSubstr("--resume auto")));
+  EXPECT_THAT(MessageOf([&] { Run(Config("run", 1)); }),
+              AllOf(HasSubstr("2: "), HasSubstr("--resume auto")));
 }
 
 TEST_F(TrainTest, StartsFromGivenWeights) {
   const TrainResult first = Run(Config("first", 1));
-  Run(Config("second", 1, {"max_steps=1"}), {.resume = "none", .weights = (folder_ / "first").string()});
+  Run(Config("second", 1, {"max_steps=1"}),
+      {.resume = "none", .weights = (folder_ / "first").string()});
   EXPECT_LT(Losses("second")[0], Losses("first")[0]);
 }
 
@@ -325,9 +302,8 @@ TEST_F(TrainTest, RanksThatDisagreeStopBeforeTheFirstStepWithADiff) {
   const RunConfig a = Config("run", 2);
   const RunConfig b = Config("run", 2, {"solver.momentum=0.8"});
   const std::string message = MessageOf([&] {
-    LocalWorld::Run(2, [&](Transport& transport) {
-      Train(transport.rank() == 0 ? a : b, {}, transport);
-    });
+    LocalWorld::Run(
+        2, [&](Transport& transport) { Train(transport.rank() == 0 ? a : b, {}, transport); });
   });
   EXPECT_THAT(message, AllOf(HasSubstr("2: the ranks do not agree"),
                              HasSubstr("rank 1 has another config than rank 0"),

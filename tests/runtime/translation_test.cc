@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,8 +11,8 @@
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/simulated_run.h"
-#include "framework/runtime/trainer.h"
 #include "framework/runtime/translator.h"
+#include "tests/runtime/run_fixture.h"
 #include "tests/support/toy_translation.h"
 
 namespace dtrain {
@@ -23,16 +22,12 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-class TranslationTest : public testing::Test {
+class TranslationTest : public RunFixture {
  protected:
   void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ =
-        fs::temp_directory_path() / fmt::format("dtrain-text-{}-{}", ::getpid(), test->name());
-    fs::remove_all(folder_);
+    RunFixture::SetUp();
     WriteToyTranslation(folder_, 400);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   RunConfig Config(const std::string& output, int workers, std::vector<std::string> more = {}) {
     std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
@@ -48,36 +43,6 @@ class TranslationTest : public testing::Test {
         "run.yaml", overrides);
     return ReadRunConfig(document);
   }
-
-  TrainResult Run(const RunConfig& config, const TrainRequest& request = {}) {
-    TrainResult root;
-    LocalWorld::Run(static_cast<int>(config.workers), [&](Transport& transport) {
-      const TrainResult result = Train(config, request, transport);
-      if (transport.rank() == 0) root = result;
-    });
-    return root;
-  }
-
-  std::vector<nlohmann::json> Lines(const std::string& output, const std::string& kind) {
-    std::vector<nlohmann::json> lines;
-    std::ifstream in(folder_ / output / "metrics.jsonl");
-    for (std::string line; std::getline(in, line);) {
-      const auto json = nlohmann::json::parse(line);
-      if (json["kind"] == kind) lines.push_back(json);
-    }
-    return lines;
-  }
-
-  std::string MessageOf(const RunConfig& config, const TrainRequest& request = {}) {
-    try {
-      Run(config, request);
-    } catch (const Error& error) {
-      return fmt::format("{}: {} | {}", static_cast<int>(error.code()), error.what(), error.hint());
-    }
-    return "no error";
-  }
-
-  fs::path folder_;
 };
 
 TEST_F(TranslationTest, LearnsAndSaysHowWell) {
@@ -169,7 +134,7 @@ TEST_F(TranslationTest, WeightsOfOtherVocabulariesAreRefused) {
   WriteToyTranslation(folder_, 400, "x");
   TrainRequest request;
   request.weights = (folder_ / "run").string();
-  EXPECT_THAT(MessageOf(Config("other", 1), request),
+  EXPECT_THAT(MessageOf([&] { Run(Config("other", 1), request); }),
               AllOf(HasSubstr("6: checkpoint " + latest.string()),
                     HasSubstr("has other vocabularies than the data set: 12 and 12 words, "),
                     HasSubstr(" there, 12 and 12 words, ")));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/error.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -25,12 +26,7 @@ ClusterConfig Read(const std::string& cluster) {
 }
 
 std::string ErrorOf(const std::string& cluster) {
-  try {
-    Read(cluster);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return WhatOf<ConfigError>([&] { Read(cluster); });
 }
 
 TEST(ClusterConfig, HasDefaults) {

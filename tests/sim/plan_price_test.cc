@@ -43,13 +43,15 @@ class PlanPlayer {
   int64_t Bytes(const Move& move) const {
     return 4 * PieceOf(n_, static_cast<int>(ranks_.size()), move.piece).size();
   }
-  static bool Awaited(const Move& move) { return move.op == Op::kFetch || move.op == Op::kReceive; }
+  static bool Awaited(const Move& move) {
+    return move.kind == MoveKind::kFetch || move.kind == MoveKind::kReceive;
+  }
 
   void BeginRound(Rank rank) {
     RankState& state = ranks_[rank];
     const int round = state.round;
     for (const Move& move : state.plan.moves) {
-      if (move.round != round || move.op != Op::kSend) continue;
+      if (move.round != round || move.kind != MoveKind::kSend) continue;
       network_.Send(rank, move.peer, Bytes(move),
                     [this, to = move.peer, round] { Arrived(to, round); });
     }
@@ -66,7 +68,7 @@ class PlanPlayer {
     if (state.missing[state.round] > 0) return;
     double bytes_added = 0;
     for (const Move& move : state.plan.moves) {
-      if (move.round == state.round && move.op == Op::kFetch) bytes_added += Bytes(move);
+      if (move.round == state.round && move.kind == MoveKind::kFetch) bytes_added += Bytes(move);
     }
     state.round += 1;
     const bool goes_on = state.round < static_cast<int>(state.missing.size());

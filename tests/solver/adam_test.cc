@@ -4,9 +4,8 @@
 #include <limits>
 
 #include "framework/core/error.h"
-#include "framework/core/random.h"
 #include "framework/solver/loops.h"
-#include "framework/solver/solver.h"
+#include "tests/solver/solver_fixture.h"
 
 namespace dtrain {
 namespace {
@@ -15,20 +14,6 @@ using testing::ElementsAre;
 using testing::FloatNear;
 using testing::HasSubstr;
 using testing::Pointwise;
-
-SolverConfig Read(const std::string& yaml) {
-  config::Document document = config::Document::FromText("solver: " + yaml, "test.yaml");
-  SolverConfig config = ReadSolverConfig(document.root().Section("solver"));
-  document.Finish();
-  return config;
-}
-
-std::vector<float> RandomVector(int64_t count, uint64_t stream, float low = -1) {
-  const Random random(5, Purpose::kSelfTest, stream);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) values[i] = random.Uniform(i, low, 1);
-  return values;
-}
 
 // Two parameters; the second one does not decay.
 const ArenaLayout kLayout = {
@@ -53,7 +38,7 @@ struct Arenas {
 
 // Three steps at lr 0.1 of torch.optim in double.
 void ExpectAfterThreeSteps(const std::string& yaml, const std::vector<float>& expected) {
-  const SolverConfig config = Read(yaml);
+  const SolverConfig config = ReadSolver(yaml);
   const ArenaLayout layout = {{{"w", {3}, {0, 3}, true}}};
   std::vector<float> w = {0.5f, -1.25f, 2.0f}, m(3), v(3);
   float* const state[] = {m.data(), v.data()};
@@ -109,7 +94,7 @@ struct Reference {
 void ExpectAsInDouble(bool decoupled) {
   const double decay = 0.02;
   const SolverConfig config =
-      Read(std::string(decoupled ? "{name: adamw" : "{name: adam") + ", weight_decay: 0.02}");
+      ReadSolver(std::string(decoupled ? "{name: adamw" : "{name: adam") + ", weight_decay: 0.02}");
   Arenas arenas;
   std::vector<Reference> reference;
   for (int64_t i = 0; i < 157; ++i) {
@@ -128,7 +113,7 @@ TEST(Adam, AgreesWithDoubleAndSparesWhatDoesNotDecay) { ExpectAsInDouble(false);
 TEST(AdamW, AgreesWithDoubleAndSparesWhatDoesNotDecay) { ExpectAsInDouble(true); }
 
 TEST(Adam, PiecesThatCutParametersGiveTheBitsOfTheWhole) {
-  const auto solver = Read("{name: adamw, weight_decay: 0.1}").solver;
+  const auto solver = ReadSolver("{name: adamw, weight_decay: 0.1}").solver;
   const std::vector<float> gradient = RandomVector(157, 2);
   Arenas whole, cut;
   EXPECT_TRUE(whole.Apply(*solver, {0, 157}, gradient, 7));
@@ -157,30 +142,11 @@ TEST(Adam, EveryInstructionSetGivesTheSameBits) {
 }
 
 TEST(Adam, ThreadsChangeNoBitAndMissNothing) {
-  constexpr int64_t kCount = 100'003;
-  const auto solver = Read("{name: adamw}").solver;
-  const ArenaLayout layout = {{{"w", {kCount}, {0, kCount}, true}}};
-  const std::vector<float> gradient = RandomVector(kCount, 1);
-  std::vector<float> first;
-  for (const int threads : {1, 2, 3}) {
-    std::vector<float> w = RandomVector(kCount, 2), m(kCount), v(kCount);
-    float* const state[] = {m.data(), v.data()};
-    const UpdateArgs args = {.lr = 0.1,
-                             .gradient = gradient.data(),
-                             .weights_in = w.data(),
-                             .weights_out = w.data(),
-                             .state = state,
-                             .threads = threads};
-    EXPECT_TRUE(solver->Apply(layout, {0, kCount}, args));
-    if (first.empty()) first = w;
-    EXPECT_EQ(w, first) << threads << " threads";
-    w[kCount / 3] = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_FALSE(solver->Apply(layout, {0, kCount}, args)) << threads << " threads";
-  }
+  ExpectThreadsChangeNothing(*ReadSolver("{name: adamw}").solver);
 }
 
 TEST(Adam, NonFiniteWeightsAreNoticed) {
-  const auto solver = Read("{name: adam}").solver;
+  const auto solver = ReadSolver("{name: adam}").solver;
   for (const float bad :
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     for (const size_t place : {0, 20, 156}) {
@@ -196,17 +162,18 @@ TEST(Adam, NonFiniteWeightsAreNoticed) {
 TEST(Adam, AZeroGradientLeavesTheWeights) {
   Arenas arenas;
   const std::vector<float> before = arenas.w;
-  EXPECT_TRUE(arenas.Apply(*Read("{name: adam}").solver, {0, 157}, std::vector<float>(157), 0));
+  EXPECT_TRUE(
+      arenas.Apply(*ReadSolver("{name: adam}").solver, {0, 157}, std::vector<float>(157), 0));
   EXPECT_EQ(arenas.w, before);
 }
 
 TEST(Adam, KeysAndDefaults) {
-  const SolverConfig adam = Read("{name: adam}");
+  const SolverConfig adam = ReadSolver("{name: adam}");
   EXPECT_EQ(adam.lr, 0.001);
   EXPECT_THAT(adam.solver->StateNames(), ElementsAre("exp_avg", "exp_avg_sq"));
-  EXPECT_EQ(Read("{name: sgd}").lr, 0.01);
+  EXPECT_EQ(ReadSolver("{name: sgd}").lr, 0.01);
   try {
-    Read("{name: adam, beta1: 1, beta2: -0.1, epsilon: -1, momentum: 0.9}");
+    ReadSolver("{name: adam, beta1: 1, beta2: -0.1, epsilon: -1, momentum: 0.9}");
     FAIL() << "no mistake found";
   } catch (const ConfigError& error) {
     for (const char* word : {"beta1", "beta2", "epsilon", "momentum"}) {

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "framework/core/error.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -20,12 +21,7 @@ Schedule Read(const std::string& yaml) {
 }
 
 std::string MistakesOf(const std::string& yaml) {
-  try {
-    Read(yaml);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no mistake";
+  return WhatOf<ConfigError>([&] { Read(yaml); });
 }
 
 TEST(Schedule, ConstantIsTheDefault) {

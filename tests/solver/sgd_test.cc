@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "framework/core/error.h"
-#include "framework/core/random.h"
 #include "framework/solver/loops.h"
-#include "framework/solver/solver.h"
+#include "tests/solver/solver_fixture.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -17,24 +17,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pointwise;
 
-std::shared_ptr<const Solver> ReadSgd(const std::string& yaml) {
-  config::Document document = config::Document::FromText("solver: " + yaml, "test.yaml");
-  const SolverConfig config = ReadSolverConfig(document.root().Section("solver"));
-  document.Finish();
-  return config.solver;
-}
+std::shared_ptr<const Solver> ReadSgd(const std::string& yaml) { return ReadSolver(yaml).solver; }
 
 // Two parameters; the second one does not decay.
 ArenaLayout TwoParameters(int64_t first, int64_t second) {
   return {{{"a.weight", {first}, {0, first}, true},
            {"a.bias", {second}, {first, first + second}, false}}};
-}
-
-std::vector<float> RandomVector(int64_t count, uint64_t stream) {
-  const Random random(5, Purpose::kSelfTest, stream);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) values[i] = random.Uniform(i, -1, 1);
-  return values;
 }
 
 // Three steps of torch.optim.SGD(lr=0.1, momentum=0.9, weight_decay=0.01) in double.
@@ -117,26 +105,7 @@ TEST(Sgd, PiecesThatCutParametersGiveTheBitsOfTheWhole) {
 }
 
 TEST(Sgd, ThreadsChangeNoBitAndMissNothing) {
-  constexpr int64_t kCount = 100'003;
-  const auto solver = ReadSgd("{weight_decay: 0.01}");
-  const ArenaLayout layout = TwoParameters(kCount - 3, 3);
-  const std::vector<float> gradient = RandomVector(kCount, 1), start = RandomVector(kCount, 2);
-  std::vector<float> first;
-  for (const int threads : {1, 2, 3}) {
-    std::vector<float> w = start, velocity = RandomVector(kCount, 3);
-    float* const state[] = {velocity.data()};
-    UpdateArgs args = {.lr = 0.1,
-                       .gradient = gradient.data(),
-                       .weights_in = w.data(),
-                       .weights_out = w.data(),
-                       .state = state,
-                       .threads = threads};
-    EXPECT_TRUE(solver->Apply(layout, {0, kCount}, args));
-    if (first.empty()) first = w;
-    EXPECT_EQ(w, first) << threads << " threads";
-    w[kCount / 3] = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_FALSE(solver->Apply(layout, {0, kCount}, args)) << threads << " threads";
-  }
+  ExpectThreadsChangeNothing(*ReadSgd("{weight_decay: 0.01}"));
 }
 
 TEST(Sgd, NonFiniteWeightsAreNoticed) {
@@ -171,17 +140,8 @@ TEST(Sgd, EveryInstructionSetGivesTheSameBits) {
   }
 }
 
-std::string MistakesOf(const std::string& yaml) {
-  try {
-    ReadSgd(yaml);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no mistake";
-}
-
 TEST(Sgd, NesterovNeedsMomentum) {
-  EXPECT_THAT(MistakesOf("{momentum: 0, nesterov: true}"),
+  EXPECT_THAT(WhatOf<ConfigError>([] { ReadSgd("{momentum: 0, nesterov: true}"); }),
               HasSubstr("nesterov looks ahead along the velocity, and momentum is 0"));
 }
 

@@ -7,21 +7,15 @@
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/solver/clip.h"
+#include "tests/solver/solver_fixture.h"
 
 namespace dtrain {
 namespace {
 
 using testing::HasSubstr;
 
-SolverConfig Read(const std::string& yaml) {
-  config::Document document = config::Document::FromText("solver: " + yaml, "test.yaml");
-  SolverConfig config = ReadSolverConfig(document.root().Section("solver"));
-  document.Finish();
-  return config;
-}
-
 TEST(SolverConfig, ReadsTheSectionOfTheDesign) {
-  const SolverConfig config = Read(
+  const SolverConfig config = ReadSolver(
       "{name: sgd, lr: 0.02, momentum: 0.9, weight_decay: 0.0005, clip_norm: 0, "
       "schedule: {name: step, at: [6, 8], factor: 0.1}, warmup_epochs: 0, lr_scaling: none}");
   const LearningRate lr(config, 10, 4);
@@ -33,7 +27,7 @@ TEST(SolverConfig, ReadsTheSectionOfTheDesign) {
 
 TEST(SolverConfig, MistakesAreReportedTogether) {
   try {
-    Read("{name: sgdd, lr: -1, momentum: 1, clip_norm: -1, lr_scaling: cubic}");
+    ReadSolver("{name: sgdd, lr: -1, momentum: 1, clip_norm: -1, lr_scaling: cubic}");
     FAIL() << "no mistake found";
   } catch (const ConfigError& error) {
     for (const char* word : {"sgdd", "lr", "momentum", "clip_norm", "cubic"}) {
@@ -43,16 +37,16 @@ TEST(SolverConfig, MistakesAreReportedTogether) {
 }
 
 TEST(LearningRate, ScalesByWorkersWhereAsked) {
-  EXPECT_DOUBLE_EQ(LearningRate(Read("{lr: 0.1}"), 1, 16).At(0), 0.1);
-  EXPECT_DOUBLE_EQ(LearningRate(Read("{lr: 0.1, lr_scaling: linear}"), 1, 16).At(0), 1.6);
-  const LearningRate root(Read("{lr: 0.1, lr_scaling: sqrt}"), 1, 16);
+  EXPECT_DOUBLE_EQ(LearningRate(ReadSolver("{lr: 0.1}"), 1, 16).At(0), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRate(ReadSolver("{lr: 0.1, lr_scaling: linear}"), 1, 16).At(0), 1.6);
+  const LearningRate root(ReadSolver("{lr: 0.1, lr_scaling: sqrt}"), 1, 16);
   EXPECT_DOUBLE_EQ(root.At(0), 0.4);
   EXPECT_DOUBLE_EQ(root.scaling(), 4);
 }
 
 TEST(LearningRate, WarmsUpLinearlyOverItsSchedule) {
   const LearningRate lr(
-      Read("{lr: 1, warmup_epochs: 2, schedule: {name: step, at: [1], factor: 0.5}}"), 10, 1);
+      ReadSolver("{lr: 1, warmup_epochs: 2, schedule: {name: step, at: [1], factor: 0.5}}"), 10, 1);
   EXPECT_DOUBLE_EQ(lr.At(0), 0.1);
   EXPECT_DOUBLE_EQ(lr.At(0.5), 0.325);
   EXPECT_DOUBLE_EQ(lr.At(1), 0.5 * 0.55);

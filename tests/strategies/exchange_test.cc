@@ -9,40 +9,25 @@
 #include <mutex>
 
 #include "framework/comm/local/local_world.h"
-#include "framework/config/reader.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/strategies/inline_exchange.h"
-#include "framework/strategies/sync/buckets.h"
-#include "framework/strategies/sync/sync_worker.h"
 #include "framework/strategies/threaded_exchange.h"
 #include "tests/strategies/exchange_fixture.h"
+#include "tests/support/strategy_text.h"
 
 namespace dtrain {
 namespace {
 
-// `allreduce` without the config.
-class Sync : public Strategy {
- public:
-  explicit Sync(int64_t fusion_bytes) : fusion_bytes_(fusion_bytes) {}
-  void Configure(config::Reader&) override {}
-  bool synchronous() const override { return true; }
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    return FusionBuckets(pieces, fusion_bytes_);
-  }
-  std::unique_ptr<Actor> MakeActor(ActorId, const ActorSetup& setup) const override {
-    return std::make_unique<SyncWorker>("allreduce", setup.buckets, setup.whole_update);
-  }
-
- private:
-  const int64_t fusion_bytes_;
-};
+std::unique_ptr<Strategy> AllReduce(int64_t fusion_bytes) {
+  return MakeStrategy("allreduce", "fusion_bytes: " + std::to_string(fusion_bytes));
+}
 
 std::unique_ptr<Exchange> MakeThreaded(Transport& transport, int ranks, int64_t fusion_bytes,
                                        double clip_norm, double stall_seconds = 0,
                                        int64_t rest_after = kEpoch) {
-  const Sync strategy(fusion_bytes);
-  const RankInputs inputs(strategy, {.workers = ranks}, transport.rank(), clip_norm, rest_after);
+  const auto strategy = AllReduce(fusion_bytes);
+  const RankInputs inputs(*strategy, {.workers = ranks}, transport.rank(), clip_norm, rest_after);
   return std::make_unique<ThreadedExchange>(transport, inputs.setup, stall_seconds);
 }
 
@@ -116,8 +101,8 @@ TEST(ThreadedExchange, ASumThatOneRankNeverJoinsIsAStall) {
 
 TEST(InlineExchange, EndsWithTheSequentialWeights) {
   const auto transport = LocalWorld(1).Connect(0);
-  const Sync strategy(4096);
-  const RankInputs inputs(strategy, {.workers = 1}, 0, 0);
+  const auto strategy = AllReduce(4096);
+  const RankInputs inputs(*strategy, {.workers = 1}, 0, 0);
   InlineExchange exchange(inputs.setup, *transport);
   for (int step = 0; step < kSteps; ++step) RunStep(exchange, 0, step);
   EXPECT_EQ(WeightsOf(exchange), Expected(1, 0));

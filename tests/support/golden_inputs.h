@@ -1,6 +1,6 @@
 // The weights, images and labels behind tests/golden/lenet5_sgd.json, to the bit.
 //
-// They follow from integers by the formulas written in tools/golden/lenet_sgd.py (its counterpart
+// They follow from integers by the formulas written in tools/pytorch/lenet_sgd.py (its counterpart
 // in Python); every number is exact in fp32, so both sides start from the same bits.  The file's
 // "inputs_check" holds the first few of each.
 #pragma once

@@ -17,7 +17,8 @@ const std::vector<Rule>& Rules() {
   // threaded_exchange runs the exchange thread of a real rank and times it; the actors and the
   // driver inside are handed events only.
   static const std::set<std::string> hosts = {"framework/strategies/threaded_exchange.h",
-                                              "framework/strategies/threaded_exchange.cc"};
+                                              "framework/strategies/threaded_exchange.cc",
+                                              "framework/strategies/threaded_exchange_loop.cc"};
   static const std::vector<Rule> rules = {
       {"framework/strategies", hosts,
        std::regex(R"(\bWallNow\b|<chrono>|\bchrono::|\bclock_gettime\b|\bgettimeofday\b)"

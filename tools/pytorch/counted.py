@@ -37,19 +37,28 @@ def stream(text):
     return h
 
 
-def bits(text, count):
+def numbered_bits(stream, count):
+    """Of a stream that is a number, not a text: mix(stream * 2^32 + i)."""
     with np.errstate(over="ignore"):
-        x = np.arange(count, dtype=np.uint64) + np.uint64(stream(text) << 32)
+        x = np.arange(count, dtype=np.uint64) + np.uint64(stream << 32)
         x = x + np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return x ^ (x >> np.uint64(31))
 
 
-def unit(text, shape):
+def bits(text, count):
+    return numbered_bits(stream(text), count)
+
+
+def numbered_unit(stream, shape):
     count = int(np.prod(shape, dtype=np.int64))
-    whole = (bits(text, count) >> np.uint64(44)).astype(np.float64)
+    whole = (numbered_bits(stream, count) >> np.uint64(44)).astype(np.float64)
     return (whole / 2**19 - 1).reshape(shape)
+
+
+def unit(text, shape):
+    return numbered_unit(stream(text), shape)
 
 
 def exponent(fan_in):

@@ -7,7 +7,7 @@ GRU and LSTM are torch.nn's, fed through pack_padded_sequence.  The decoder is t
 tutorial model of github.com/bentrevett/pytorch-seq2seq, written here after its formulas, with padding
 of the source masked as in the fourth.
 
-No number is stored that can be computed: with unit(stream, i) of tools/golden/lenet_sgd.py,
+No number is stored that can be computed: with unit(stream, i) of lenet_sgd.py,
 
     input k, element i                   unit(500 + k, i)
     tokens of input k, element i         2 + bits(520 + k, i) >> 33 mod (classes - 2), 1 behind the end
@@ -25,23 +25,15 @@ import numpy as np
 import torch
 from torch import nn
 
-
-def bits(stream, count):
-    with np.errstate(over="ignore"):
-        x = np.arange(count, dtype=np.uint64) + np.uint64(stream << 32)
-        x = x + np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
+from counted import numbered_bits, numbered_unit
 
 
 def unit(stream, shape):
-    whole = (bits(stream, int(np.prod(shape))) >> np.uint64(44)).astype(np.float64)
-    return torch.from_numpy((whole / 2**19 - 1).reshape(shape))
+    return torch.from_numpy(numbered_unit(stream, shape))
 
 
 def tokens(k, classes, lengths, steps):
-    drawn = (bits(520 + k, len(lengths) * steps) >> np.uint64(33)) % np.uint64(classes - 2)
+    drawn = (numbered_bits(520 + k, len(lengths) * steps) >> np.uint64(33)) % np.uint64(classes - 2)
     grid = torch.from_numpy((drawn.astype(np.int64) + 2).reshape(len(lengths), steps))
     for row, length in enumerate(lengths):
         grid[row, length:] = 1

@@ -1,17 +1,12 @@
 #!/usr/bin/env python3
 """Makes tests/golden/lenet5_sgd.json: ten SGD steps of the classic LeNet-5 in PyTorch.
 
-    python3 tools/golden/lenet_sgd.py > tests/golden/lenet5_sgd.json        (needs torch and numpy)
+    python3 tools/pytorch/lenet_sgd.py > tests/golden/lenet5_sgd.json        (needs torch and numpy)
 
 Weights, inputs and labels are no files: they follow from integers by formulas that any language
-reproduces to the bit (tests/support/golden_inputs.h is the C++ side).  All integers are unsigned
-and wrap at 64 bits.
+reproduces to the bit (tests/support/golden_inputs.h is the C++ side).
 
-    mix(x):   x += 0x9E3779B97F4A7C15
-              x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
-              x = (x ^ (x >> 27)) * 0x94D049BB133111EB
-              return x ^ (x >> 31)                                 (SplitMix64, Steele et al. 2014)
-    bits(stream, i) = mix(stream * 2^32 + i)
+    bits(stream, i) = mix(stream * 2^32 + i)                       mix: see counted.py
     unit(stream, i) = (bits(stream, i) >> 44) / 2^19 - 1           20 bits, in [-1, 1)
 
     parameter p (0: conv1.weight, 1: conv1.bias, ... 9: fc3.bias, the order below), element i in
@@ -33,6 +28,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from counted import numbered_bits, numbered_unit
+
 STEPS, BATCH, CLASSES = 10, 64, 10
 SOLVER = {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.0005}
 
@@ -46,23 +43,13 @@ PARAMETERS = [
 ]
 
 
-def bits(stream, count):
-    with np.errstate(over="ignore"):
-        x = np.arange(count, dtype=np.uint64) + np.uint64(stream << 32)
-        x = x + np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
-
-
 def unit(stream, shape):
-    whole = (bits(stream, int(np.prod(shape))) >> np.uint64(44)).astype(np.float64)
-    return torch.from_numpy((whole / 2**19 - 1).reshape(shape))
+    return torch.from_numpy(numbered_unit(stream, shape))
 
 
 def labels(step):
     return torch.from_numpy(
-        ((bits(300 + step, BATCH) >> np.uint64(33)) % np.uint64(CLASSES)).astype(np.int64))
+        ((numbered_bits(300 + step, BATCH) >> np.uint64(33)) % np.uint64(CLASSES)).astype(np.int64))
 
 
 def images(step):
@@ -121,7 +108,7 @@ def main():
         "labels[step 0][0..7]": labels(0)[:8].tolist(),
     }
     json.dump({
-        "made_by": "tools/golden/lenet_sgd.py, torch " + torch.__version__.split("+")[0],
+        "made_by": "tools/pytorch/lenet_sgd.py, torch " + torch.__version__.split("+")[0],
         "model": "lenet5", "batch": BATCH, "steps": STEPS, "solver": SOLVER,
         "inputs_check": checks,
         "float64": {"losses": losses64, "logits_after": logits64, "weight_sums_after": sums64},

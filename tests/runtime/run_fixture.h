@@ -1,0 +1,68 @@
+// Whole training runs in one process: a folder of its own for each test, ranks as threads.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/error.h"
+#include "framework/runtime/trainer.h"
+#include "framework/runtime/training_step.h"
+
+namespace dtrain {
+
+class RunFixture : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::temp_directory_path() /
+              fmt::format("dtrain-{}-{}-{}", ::getpid(), test->test_suite_name(), test->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // What rank 0 says.
+  static TrainResult Run(const RunConfig& config, const TrainRequest& request = {}) {
+    TrainResult root;
+    LocalWorld::Run(PlacementOf(config).ranks(), [&](Transport& transport) {
+      const TrainResult result = Train(config, request, transport);
+      if (transport.rank() == 0) root = result;
+    });
+    return root;
+  }
+
+  // Lines of this kind in metrics.jsonl of a run that wrote to folder_/output.
+  std::vector<nlohmann::json> Lines(const std::string& output, const std::string& kind) const {
+    std::vector<nlohmann::json> lines;
+    std::ifstream in(folder_ / output / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      const auto json = nlohmann::json::parse(line);
+      if (json["kind"] == kind) lines.push_back(json);
+    }
+    return lines;
+  }
+
+  // "exit code: text | hint" of the Error that `body` throws, else "no error".
+  template <class Body>
+  static std::string MessageOf(const Body& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return fmt::format("{}: {} | {}", static_cast<int>(error.code()), error.what(), error.hint());
+    }
+    return "no error";
+  }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace dtrain
