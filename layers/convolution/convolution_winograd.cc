@@ -8,8 +8,8 @@
 // The rule looks at channels and map only, so training and evaluation of any batch choose alike.
 #include <algorithm>
 
-#include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
+#include "layers/convolution/bias_gradient.h"
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/mask_gradient.h"
 #include "layers/convolution/winograd_passes.h"
@@ -59,7 +59,9 @@ class ConvolutionWinograd : public Kernel {
   void Backward(const KernelArgs& args) override {
     float* const dy = args.output_gradients[0].f32();
     if (relu_) MaskGradient(device_.threads, y_.count(), args.outputs[0].f32(), dy);
-    if (args.params.size() > 1) SumBias(args, dy);
+    if (args.params.size() > 1) {
+      SumBias(device_.threads, y_, dy, args.accumulate, args.param_gradients[1].f32());
+    }
     weights_.Run(args.inputs[0].f32(), dy, args.accumulate, args.param_gradients[0].f32(),
                  static_cast<float*>(args.scratch));
     if (args.input_gradients[0].data == nullptr) return;
@@ -68,19 +70,6 @@ class ConvolutionWinograd : public Kernel {
   }
 
  private:
-  // db[o] (+)= the sum of dy over images and pixels; each thread has channels of its own.
-  void SumBias(const KernelArgs& args, const float* dy) const {
-    const int64_t outputs = y_[1], pixels = y_.count() / outputs;
-    float* const db = args.param_gradients[1].f32();
-    RunTeam(device_.threads, [&](int thread, int team) {
-      const Range own = SplitEvenly({0, outputs}, team, thread);
-      if (!args.accumulate) std::fill(db + own.begin, db + own.end, 0.0f);
-      for (int64_t p = 0; p < pixels; ++p) {
-        for (int64_t o = own.begin; o < own.end; ++o) db[o] += dy[p * outputs + o];
-      }
-    });
-  }
-
   const Device device_;
   const bool relu_;
   const bool training_;
