@@ -159,6 +159,7 @@ StartPoint Trainer::AgreeOnStart() {
   const int threads = AgreeOnThreads(transport_, workers());
   TryTogether(transport_, [&] {
     ReadModel(config_);  // its mistakes come before the data's, which may take a while
+    if (HasWorker()) CheckPrecision(config_.precision);
     dataset_ = LoadData(config_);
     graph_ = std::make_unique<Graph>(ReadModel(config_, dataset_->fields()));
     if (!root()) return;
