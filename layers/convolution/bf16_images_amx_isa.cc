@@ -13,8 +13,8 @@ DTRAIN_INLINE __m512 Channels(const Bf16Pixels& from, const float* x, int64_t i)
 }  // namespace
 
 void Bf16PackRows(const Bf16Pixels& from, const float* x, Bf16* to) {
-  // A few pixels of an image at a time: one after the other leaves no page of an image for long, all
-  // images of a pixel share their place in the cache.
+  // A few pixels of an image at a time: one after the other leaves no page of an image for long,
+  // all images of a pixel share their place in the cache.
   constexpr int64_t kRun = 4;
   const int64_t blocks = from.channels / kBf16Block;
   for (int64_t first = 0; first < from.pixels; first += kRun) {

@@ -18,8 +18,8 @@ namespace dtrain {
 
 using Bf16 = uint16_t;
 
-inline constexpr int64_t kBf16Block = 32;                       // channels of a block
-inline constexpr int64_t kBf16Images = 32;                      // images of a group
+inline constexpr int64_t kBf16Block = 32;                        // channels of a block
+inline constexpr int64_t kBf16Images = 32;                       // images of a group
 inline constexpr int64_t kBf16Square = kBf16Block * kBf16Block;  // numbers of two tiles
 
 // A row of pixels of the images of a group, in an fp32 tensor.

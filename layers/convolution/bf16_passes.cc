@@ -166,8 +166,7 @@ void Bf16Convolution::RunByOutputs(const Call& call) const {
       PackRows(call, group, {row, row + 1}, call.shared + group * in_.rows * PackedRow());
     }
   });
-  const int64_t parts =
-      std::min((device_.threads + out_blocks_ - 1) / out_blocks_, out_.rows);
+  const int64_t parts = std::min((device_.threads + out_blocks_ - 1) / out_blocks_, out_.rows);
   RunTeam(device_.threads, [&](int thread, int team) {
     Bf16* const weights = call.own + thread * WeightsOfBlock();
     const Range share = SplitEvenly({0, out_blocks_ * parts}, team, thread);
@@ -222,7 +221,8 @@ void Bf16Convolution::PackRows(const Call& call, int64_t group, Range rows, Bf16
                              .channels = in_.channels};
   const float* const images = call.x + group * kBf16Images * in_.image_floats;
   for (int64_t row = rows.begin; row < rows.end; ++row) {
-    isa_amx::Bf16PackRows(pixels, images + row * in_.row_floats, packed + row % ring_ * PackedRow());
+    isa_amx::Bf16PackRows(pixels, images + row * in_.row_floats,
+                          packed + row % ring_ * PackedRow());
   }
 }
 
@@ -376,15 +376,15 @@ void Bf16WeightsPass::RunBands(const Call& call) const {
 
 void Bf16WeightsPass::PackX(const Call& call, int64_t group, Range rows, int thread,
                             int team) const {
-  const Bf16Pixels pixels = {ImagesOf(batch_, group), x_.image_floats, x_.columns,
-                             x_.pixel_floats, x_.channels};
+  const Bf16Pixels pixels = {ImagesOf(batch_, group), x_.image_floats, x_.columns, x_.pixel_floats,
+                             x_.channels};
   const Range share = SplitEvenly(rows, team, thread);
   const int64_t held = whole_ ? group : 0;
   for (int64_t row = share.begin; row < share.end; ++row) {
-    isa_amx::Bf16PackPairs(
-        pixels, call.x + group * kBf16Images * x_.image_floats + row * x_.row_floats,
-        PairsOf(group), XBlock(),
-        call.packed_x + (held * ring_ + row % ring_) * x_.columns * kBf16Square);
+    isa_amx::Bf16PackPairs(pixels,
+                           call.x + group * kBf16Images * x_.image_floats + row * x_.row_floats,
+                           PairsOf(group), XBlock(),
+                           call.packed_x + (held * ring_ + row % ring_) * x_.columns * kBf16Square);
   }
 }
 

@@ -7,9 +7,7 @@ namespace {
 
 constexpr int64_t kRow = 64;  // bytes
 
-DTRAIN_INLINE void ZeroSums() {
-  TileZero<0>(), TileZero<1>(), TileZero<2>(), TileZero<3>();
-}
+DTRAIN_INLINE void ZeroSums() { TileZero<0>(), TileZero<1>(), TileZero<2>(), TileZero<3>(); }
 
 // `count` squares of a times squares of b, each `step` numbers behind the last.
 DTRAIN_INLINE void AddSquares(const Bf16* a, const Bf16* b, int64_t count, int64_t step) {
@@ -115,9 +113,7 @@ DTRAIN_INLINE void AddTap(const Bf16WeightJob& job, int64_t ky, int64_t kx) {
 
 }  // namespace
 
-void Bf16Row(const Bf16RowJob& job) {
-  job.images <= kTileLanes ? Row<true>(job) : Row<false>(job);
-}
+void Bf16Row(const Bf16RowJob& job) { job.images <= kTileLanes ? Row<true>(job) : Row<false>(job); }
 
 void Bf16WeightSums(const Bf16WeightJob& job) {
   constexpr int64_t kTile = kTileLanes * kTileLanes;

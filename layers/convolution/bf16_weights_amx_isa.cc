@@ -91,8 +91,8 @@ void Bf16WeightGradient(const Bf16WeightBlock& block, const float* sums, bool ac
     const Taps taps = TapsFrom(first, block.taps);
     for (int64_t o = 0; o < kBf16Block; ++o) {
       for (int64_t half = 0; half < 2; ++half) {
-        const float* const from = sums + ((first * 2 + o / kTileLanes) * 2 + half) * kTile +
-                                  o % kTileLanes * kTileLanes;
+        const float* const from =
+            sums + ((first * 2 + o / kTileLanes) * 2 + half) * kTile + o % kTileLanes * kTileLanes;
         __m512i v[16];
 #pragma GCC unroll 16
         for (int t = 0; t < 16; ++t) {

@@ -8,7 +8,8 @@
 
 namespace dtrain {
 
-// db[o] (+)= the sum of dy [N, O, H, W] over images and pixels; each thread has channels of its own.
+// db[o] (+)= the sum of dy [N, O, H, W] over images and pixels; each thread has channels of its
+// own.
 inline void SumBias(int threads, const Shape& y, const float* dy, bool accumulate, float* db) {
   const int64_t outputs = y[1], pixels = y.count() / outputs;
   RunTeam(threads, [&](int thread, int team) {

@@ -7,8 +7,8 @@
 //   0 1    C of the first 16 rows       4    A of the first 16 rows      6  7    B
 //   2 3    C of the other rows          5    A of the other rows
 //
-// These are assembler statements because the compiler's own (g++ 12) do not say that a configuration
-// and a load read memory, and stores before them are lost.
+// These are assembler statements because the compiler's own (g++ 12) do not say that a
+// configuration and a load read memory, and stores before them are lost.
 #pragma once
 
 #include <immintrin.h>
@@ -19,8 +19,8 @@
 
 namespace dtrain::DTRAIN_ISA_NS {
 
-inline constexpr int64_t kTileLanes = 16;     // rows, and fp32 numbers of a row
-inline constexpr int64_t kTileElements = 512; // bf16 numbers
+inline constexpr int64_t kTileLanes = 16;      // rows, and fp32 numbers of a row
+inline constexpr int64_t kTileElements = 512;  // bf16 numbers
 
 // The tiles of this thread while it lives.
 class TileScope {
