@@ -31,15 +31,16 @@ struct BenchOptions {
   std::string data = "digits";
   int64_t batch = 64;
   int64_t threads = 1;
+  std::string precision = "fp32";
   double seconds = 2;
 };
 
 // The config of a step benchmark: defaults but for what the options say.
 RunConfig StepConfig(const BenchOptions& options) {
   const std::string text = fmt::format(
-      "model: {{name: {}}}\ndata: {{name: {}}}\nbatch: {}\nthreads: {}\n"
+      "model: {{name: {}}}\ndata: {{name: {}}}\nbatch: {}\nthreads: {}\nprecision: {}\n"
       "solver: {{name: sgd, lr: 0.01, momentum: 0.9}}\n",
-      options.model, options.data, options.batch, options.threads);
+      options.model, options.data, options.batch, options.threads, options.precision);
   config::Document document = config::Document::FromText(text, "bench");
   return ReadRunConfig(document);
 }
@@ -63,6 +64,7 @@ int BenchStep(const BenchOptions& options) {
                                {"batch", options.batch},
                                {"threads", rig.plan().threads},
                                {"isa", rig.plan().isa},
+                               {"precision", rig.plan().precision},
                                {"samples", seconds.size()},
                                {"p50_us", median * 1e6},
                                {"min_us", seconds.front() * 1e6},
@@ -126,6 +128,7 @@ int BenchLayers(const BenchOptions& options) {
                                  {"kernel", best.implementation},
                                  {"batch", options.batch},
                                  {"threads", rig.plan().threads},
+                                 {"precision", rig.plan().precision},
                                  {"forward_min_us", best.nanos[0] * 1e-3},
                                  {"backward_min_us", best.nanos[1] * 1e-3},
                                  {"forward_bytes", best.bytes[0]},
@@ -178,6 +181,9 @@ void AddStepOptions(CLI::App& command, BenchOptions& options) {
   command.add_option("--threads", options.threads, "compute threads")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  command.add_option("--precision", options.precision, "fp32 or bf16")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"fp32", "bf16"}));
   command.add_option("--seconds", options.seconds, "how long to measure")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

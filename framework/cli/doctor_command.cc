@@ -31,6 +31,7 @@ std::vector<Row> RowsOf(const DoctorFacts& facts) {
                            {"CPU", facts.cpu},
                            {"instruction set", facts.isa + " (oneDNN: " + facts.onednn_isa + ")"},
                            {"AMX", AmxText(facts)},
+                           {"bf16", facts.no_bf16.empty() ? "yes" : "no: " + facts.no_bf16},
                            {"GPU", CudaDevices()},
                            {"cores", std::to_string(facts.cores)},
                            {"memory", HumanBytes(facts.memory_bytes) +

@@ -22,6 +22,7 @@
 #include <sstream>
 
 #include "framework/core/isa.h"
+#include "framework/device/cpu/amx.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -164,6 +165,7 @@ DoctorFacts GatherDoctorFacts() {
   facts.mpirun = FindMpirun();
   facts.isa = IsaName(CpuIsa());
   facts.onednn_isa = OneDnnIsaName();
+  facts.no_bf16 = WhyNoAmx();
   FindMachine(facts);
   return facts;
 }

@@ -19,6 +19,7 @@ struct DoctorFacts {
   std::string onednn_isa;  // what oneDNN may use
   bool amx_reported = false;
   bool amx_described = false;  // the leaf that oneDNN reads is there
+  std::string no_bf16;         // why `precision: bf16` is not to be had; empty when it is
   int cores = 0;               // this process may use
   int64_t memory_bytes = 0;
   int64_t memory_limit_bytes = 0;   // of the control group; 0: none

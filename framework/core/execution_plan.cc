@@ -73,6 +73,7 @@ std::string ToJson(const ExecutionPlan& plan) {
     buckets.push_back({{"begin", range.begin}, {"end", range.end}});
   }
   const ordered_json json = {{"isa", plan.isa},
+                             {"precision", plan.precision},
                              {"threads", plan.threads},
                              {"workers", plan.workers},
                              {"collective", plan.collective},
@@ -87,6 +88,7 @@ ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
   JsonFields fields(json, source);
   ExecutionPlan plan;
   plan.isa = fields.String("isa");
+  plan.precision = fields.String("precision");
   plan.threads = static_cast<int>(fields.Count("threads"));
   plan.workers = static_cast<int>(fields.Count("workers"));
   plan.collective = fields.String("collective");
@@ -104,6 +106,7 @@ ExecutionPlan ReadPlan(const std::filesystem::path& path) {
 std::string Differences(const ExecutionPlan& before, const ExecutionPlan& after) {
   std::vector<std::string> out;
   Compare("isa", before.isa, after.isa, out);
+  Compare("precision", before.precision, after.precision, out);
   Compare("threads", before.threads, after.threads, out);
   Compare("workers", before.workers, after.workers, out);
   Compare("collective", before.collective, after.collective, out);

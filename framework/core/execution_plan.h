@@ -17,12 +17,13 @@
 namespace dtrain {
 
 struct ExecutionPlan {
-  std::string isa;             // IsaName(CpuIsa()): "baseline", "avx", "avx2", "avx512"
-  int threads = 1;             // compute threads of a rank
-  int workers = 1;             // the canonical sum has this many terms
-  std::string collective;      // "ordered", "mpi", "ring", ...
-  int64_t chunk_bytes = 0;     // piece of a bucket that a collective moves at once
-  std::vector<Range> buckets;  // of the gradient arena, in elements, in the order they are sent
+  std::string isa;                 // IsaName(CpuIsa()): "baseline", "avx", "avx2", "avx512"
+  std::string precision = "fp32";  // of products: "fp32", "bf16"
+  int threads = 1;                 // compute threads of a rank
+  int workers = 1;                 // the canonical sum has this many terms
+  std::string collective;          // "ordered", "mpi", "ring", ...
+  int64_t chunk_bytes = 0;         // piece of a bucket that a collective moves at once
+  std::vector<Range> buckets;      // of the gradient arena, in elements, in the order they are sent
   std::map<std::string, std::string> kernels;  // layer -> implementation ("conv1" -> "onednn:nhwc")
 
   friend bool operator==(const ExecutionPlan&, const ExecutionPlan&) = default;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "framework/core/isa.h"
+#include "framework/core/precision.h"
 
 namespace dtrain {
 
@@ -14,6 +15,7 @@ struct Device {
   DeviceKind kind = DeviceKind::kCpu;
   int threads = 1;            // of this rank's OpenMP team; see cpu/threads.h for the one budget
   Isa isa = Isa::kBaseline;   // for our own loops
+  Precision precision = Precision::kFp32;  // of products, where a kernel offers it
 };
 
 }  // namespace dtrain

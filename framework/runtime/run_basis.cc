@@ -16,10 +16,12 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
                       RunOutputs& outputs) {
   RunBasis basis;
   const bool root = transport.rank() == 0;
-  const int workers = PlacementOf(config).workers;
+  const Placement placement = PlacementOf(config);
+  const int workers = placement.workers;
   const int threads = AgreeOnThreads(transport, workers);
   TryTogether(transport, [&] {
     ReadModel(config);  // its mistakes come before the data's, which may take a while
+    if (placement.IsWorker(transport.rank())) CheckPrecision(config.precision);
     basis.dataset = LoadData(config);
     basis.graph = std::make_unique<Graph>(ReadModel(config, basis.dataset->fields()));
     if (!root) return;

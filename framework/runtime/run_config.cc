@@ -109,7 +109,9 @@ void ReadMachine(Reader root, RunConfig& run) {
                                             .OneOf({"auto", "cpu"})
                                             .Help("what computes; auto takes the best there is"));
   run.precision = static_cast<std::string>(
-      root.String("precision", "fp32").OneOf({"fp32"}).Help("numbers that are computed with"));
+      root.String("precision", "fp32")
+          .OneOf({"fp32", "bf16"})
+          .Help("factors of convolutions; bf16 needs AMX, sums and all else stay fp32"));
   run.threads = root.Int("threads", 0)
                     .Min(0)
                     .Max(4096)

@@ -47,7 +47,7 @@ struct RunConfig {
   bool workers_given = false;  // by file or override, not by default
   ClusterConfig cluster;       // how it is paced, or simulated
   std::string device;          // "auto", "cpu"
-  std::string precision;       // "fp32"
+  std::string precision;       // "fp32", "bf16"
   int64_t threads = 0;         // of a rank; 0: by rule
   uint64_t seed = 1;
   int64_t evaluate_every_epochs = 1;  // 0: at the end only

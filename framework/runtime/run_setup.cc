@@ -9,6 +9,7 @@
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
 #include "framework/data/sentence_pairs.h"
+#include "framework/device/cpu/amx.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/nn/tokens.h"
 #include "framework/runtime/agreement.h"
@@ -92,6 +93,8 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   if (config.plan != "auto") plan = ReadPlan(config.plan);
   const ExecutionPlan given = plan;
   plan.isa = IsaName(CpuIsa());
+  plan.precision = config.precision;
+  if (given.precision != plan.precision) plan.kernels.clear();  // chosen for other numbers
   plan.workers = workers;
   plan.collective = config.collective;
   plan.buckets = config.strategy->Buckets(PiecesOf(graph));
@@ -107,7 +110,17 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   return plan;
 }
 
-Device DeviceOf(const ExecutionPlan& plan) { return {DeviceKind::kCpu, plan.threads, CpuIsa()}; }
+Device DeviceOf(const ExecutionPlan& plan) {
+  CheckPrecision(plan.precision);
+  const Precision precision = plan.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;
+  return {DeviceKind::kCpu, plan.threads, CpuIsa(), precision};
+}
+
+void CheckPrecision(const std::string& precision) {
+  if (precision == "fp32" || (precision == "bf16" && AmxAvailable())) return;
+  if (precision != "bf16") throw ConfigError("no precision is called '" + precision + "'");
+  throw ConfigError("precision bf16 needs AMX: " + WhyNoAmx(), "precision: fp32");
+}
 
 ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state(), ""}; }
 

@@ -50,8 +50,12 @@ int AgreeOnThreads(Transport& transport, int workers);
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
                          int threads_by_rule);
 
-// The CPU with the plan's threads.
+// The CPU with the plan's threads and precision.  Throws what CheckPrecision throws.
 Device DeviceOf(const ExecutionPlan& plan);
+
+// Throws ConfigError where this machine cannot compute with that precision: nothing falls back to
+// another one.
+void CheckPrecision(const std::string& precision);
 
 ModelLayout ModelLayoutOf(const Graph& graph);
 // With the vocabularies of a set for translation, which a checkpoint must have too.

@@ -189,6 +189,7 @@ std::string ReplayRecord(const RunConfig& config, const RunRecord& record) {
   NumericEngine engine(config, run.graph(), plan, data);
   ExecutionPlan here = plan;
   here.isa = IsaName(CpuIsa());
+  here.precision = config.precision;
   const std::string differences = Differences(record.plan, here);
   if (!differences.empty()) log::Warning("not bit-equal to the recorded run: {}", differences);
   SimulationSetup setup = run.setup();

@@ -78,7 +78,7 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
 void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPlan& plan) {
   if (!start.plan) return;
   if (config.threads == 0) plan.threads = start.plan->threads;
-  plan.kernels = start.plan->kernels;
+  if (plan.precision == start.plan->precision) plan.kernels = start.plan->kernels;
   plan.chunk_bytes = start.plan->chunk_bytes;
   ExecutionPlan before = *start.plan;
   if (plan.collective == "ordered" && before.collective == "ordered") {

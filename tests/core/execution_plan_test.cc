@@ -66,6 +66,7 @@ TEST(ExecutionPlan, DifferencesAreReadable) {
   EXPECT_EQ(Differences(Sample(), Sample()), "");
   const std::vector<Change> changes = {
       {[](ExecutionPlan& p) { p.isa = "avx2"; }, "isa avx512 -> avx2"},
+      {[](ExecutionPlan& p) { p.precision = "bf16"; }, "precision fp32 -> bf16"},
       {[](ExecutionPlan& p) { p.threads = 1; }, "threads 2 -> 1"},
       {[](ExecutionPlan& p) { p.workers = 8; }, "workers 4 -> 8"},
       {[](ExecutionPlan& p) { p.collective = "mpi"; }, "collective ordered -> mpi"},

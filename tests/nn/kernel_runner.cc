@@ -215,6 +215,15 @@ std::vector<Format> AvailableAs(const std::vector<Shape>& shapes, Format format)
   return available;
 }
 
+// Others compute alike whatever the precision.
+bool OnlyForBf16(const KernelEntry& entry, const CaseSetup& setup) {
+  KernelVariant variant = {&entry, {DeviceKind::kCpu, 1, CpuIsa()}};
+  variant.available = AvailableAs(setup.input_shapes(), Format::kPlain);
+  const bool fp32 = entry.offer(RequestFor(setup, variant)).has_value();
+  variant.device.precision = Precision::kBf16;
+  return !fp32 && entry.offer(RequestFor(setup, variant)).has_value();
+}
+
 }  // namespace
 
 std::string KernelVariant::ToString() const {
@@ -222,6 +231,7 @@ std::string KernelVariant::ToString() const {
                      std::to_string(device.threads) + ", formats";
   for (const Format format : offer.inputs) text += " " + std::string(NameOf(format));
   for (const Format format : offer.outputs) text += " -> " + std::string(NameOf(format));
+  if (device.precision == Precision::kBf16) text += ", bf16";
   if (fused_relu) text += ", fused relu";
   return text + (mode == Mode::kTrain ? ", training" : ", evaluation");
 }
@@ -245,6 +255,11 @@ std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& 
     }
   };
   for (const KernelEntry& entry : KernelRegistry::Of(type)) {
+    if (OnlyForBf16(entry, setup)) {
+      for (const int threads : {1, 2}) {
+        consider_formats(entry, {DeviceKind::kCpu, threads, CpuIsa(), Precision::kBf16});
+      }
+    }
     for (int isa = 0; isa <= static_cast<int>(CpuIsa()); ++isa) {
       consider_formats(entry, {DeviceKind::kCpu, 1, static_cast<Isa>(isa)});
     }

@@ -1,6 +1,7 @@
 #include "tests/nn/layer_harness.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "framework/core/random.h"
@@ -58,6 +59,20 @@ RefTensor Sentences(const Shape& shape, int64_t classes, int64_t pad, uint64_t s
     }
   }
   return tensor;
+}
+
+// To the nearest number of 8 bits, of two to the even one.
+double ToBf16(double value) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  const uint32_t even = bits >> 16 & 1;
+  return std::bit_cast<float>((bits + 0x7fff + even) & 0xffff0000);
+}
+
+void RoundToBf16(std::vector<RefTensor>& tensors, int least_rank) {
+  for (RefTensor& tensor : tensors) {
+    if (tensor.shape.rank() < least_rank) continue;
+    for (double& value : tensor.values) value = ToBf16(value);
+  }
 }
 
 // By input; the last one's are label_classes where the case says nothing else.
@@ -134,6 +149,14 @@ void CaseSetup::Backward(RefArgs& args) const {
   args.param_gradients.clear();
   for (const ParamSpec& spec : layer_->Params()) args.param_gradients.push_back(Zeros(spec.shape));
   reference_->Backward(*layer_, args);
+}
+
+RefArgs CaseSetup::RoundedToBf16(RefArgs args) const {
+  RoundToBf16(args.inputs, 1);
+  RoundToBf16(args.params, 2);
+  RoundToBf16(args.output_gradients, 1);
+  reference_->Forward(*layer_, args);
+  return args;
 }
 
 }  // namespace dtrain

@@ -32,6 +32,10 @@ class CaseSetup {
   void FuseRelu(RefArgs& args) const;
   void Backward(RefArgs& args) const;
 
+  // The same layer with inputs, weights and output gradients rounded to bf16: what a bf16 kernel
+  // computes of the ones that are not.  Biases stay.
+  RefArgs RoundedToBf16(RefArgs args) const;
+
  private:
   std::unique_ptr<Layer> layer_;
   std::unique_ptr<LayerReference> reference_;
@@ -54,7 +58,7 @@ struct KernelVariant {
 };
 
 // Every variant of the layer's kernels that this machine can run: each instruction set with one
-// thread, the best one also with two.
+// thread, the best one also with two, and what bf16 adds to those.
 std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& setup, Mode mode);
 
 struct RunOptions {

@@ -1,7 +1,8 @@
 // Walks the registries: every layer type, every case it offers, every kernel that takes the case.
 //
 //   reference  against central differences, in double
-//   kernels    against the reference, on every instruction set, format and thread count offered
+//   kernels    against the reference, on every instruction set, format and thread count offered;
+//              those of bf16 against the reference of rounded factors
 //   samples    the same bits whatever the batch they are in
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 #include "framework/core/random.h"
 #include "tests/nn/layer_harness.h"
@@ -147,25 +149,52 @@ void CompareWithReference(const CaseSetup& setup, const KernelResult& got, const
   }
 }
 
+// What the variants shall compute.
+class Expectations {
+ public:
+  Expectations(const CaseSetup& setup, Mode mode) : setup_(setup), mode_(mode) {
+    plain_ = setup.Forward(mode);
+  }
+
+  const RefArgs& For(const KernelVariant& variant) {
+    const bool bf16 = variant.device.precision == Precision::kBf16;
+    std::optional<RefArgs>& want = wanted_[bf16][variant.fused_relu];
+    if (want) return *want;
+    want = bf16 ? setup_.RoundedToBf16(plain_) : plain_;
+    if (variant.fused_relu) setup_.FuseRelu(*want);
+    if (mode_ == Mode::kTrain) setup_.Backward(*want);
+    return *want;
+  }
+
+  // Inputs and weights as they are before a bf16 kernel rounds them.
+  RefArgs GivenTo(const KernelVariant& variant) {
+    RefArgs given = For(variant);
+    given.inputs = plain_.inputs;
+    given.params = plain_.params;
+    return given;
+  }
+
+ private:
+  const CaseSetup& setup_;
+  const Mode mode_;
+  RefArgs plain_;
+  std::optional<RefArgs> wanted_[2][2];  // by precision, fused ReLU
+};
+
 TEST_P(LayerSuite, KernelsMatchReference) {
   const CaseSetup setup(type(), layer_case());
   if (setup.layer().is_view()) GTEST_SKIP() << "a view has no kernels";
   for (const Mode mode : {Mode::kTrain, Mode::kEvaluate}) {
     const std::vector<KernelVariant> variants = VariantsOf(type(), setup, mode);
     EXPECT_FALSE(variants.empty()) << "no kernel takes this case";
-    RefArgs plain = setup.Forward(mode);
-    RefArgs fused = plain;
-    setup.FuseRelu(fused);
-    if (mode == Mode::kTrain) {
-      setup.Backward(plain);
-      setup.Backward(fused);
-    }
+    Expectations expectations(setup, mode);
     for (const KernelVariant& variant : variants) {
       SCOPED_TRACE(variant.ToString());
-      const RefArgs& want = variant.fused_relu ? fused : plain;
+      const RefArgs& want = expectations.For(variant);
+      const RefArgs given = expectations.GivenTo(variant);
       for (const RunOptions& options :
            {RunOptions{}, RunOptions{.accumulate = true, .wants_input_gradients = false}}) {
-        const KernelResult got = RunKernel(setup, variant, want, options);
+        const KernelResult got = RunKernel(setup, variant, given, options);
         CompareWithReference(setup, got, want, options, layer_case().tolerance);
         if (mode == Mode::kEvaluate) break;
       }

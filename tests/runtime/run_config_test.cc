@@ -129,7 +129,7 @@ TEST(RunConfig, TenMistakesAtOnce) {
       "solver: {name: sgdd, lr: -1}\n"
       "strategy: {name: allreduce, fusion_byte: 3}\n"
       "collective: rink\n"
-      "precision: bf16\n"
+      "precision: bf61\n"
       "seed: .nan\n"
       "checkpoint: {keep: 0}\n");
   for (const char* line : {
@@ -144,7 +144,8 @@ TEST(RunConfig, TenMistakesAtOnce) {
            "small.yaml:7:29: unknown key 'fusion_byte' in strategy 'allreduce'\n"
            "    did you mean 'fusion_bytes'?  allowed: fusion_bytes, name\n",
            "small.yaml:8:13: collective has no choice 'rink'\n    did you mean 'ring'?",
-           "small.yaml:9:12: precision has no choice 'bf16'\n    allowed: fp32\n",
+           "small.yaml:9:12: precision has no choice 'bf61'\n    did you mean 'bf16'?  allowed: "
+           "fp32, bf16\n",
            "small.yaml:10:7: seed must be an integer, found '.nan'",
            "small.yaml:11:20: checkpoint.keep must be >= 1, found 0",
            "13 errors; nothing was started",

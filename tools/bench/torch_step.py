@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Training steps per second of PyTorch: the peer that dtrain is measured against.
 
-A step is forward, mean cross-entropy, backward and SGD with momentum, in fp32, on one fixed
-synthetic batch (no data loading on either side).  Each setting runs in a process of its own, since
+A step is forward, mean cross-entropy, backward and SGD with momentum, in fp32 where the setting says
+nothing else, on one fixed synthetic batch (no data loading on either side).  Each setting runs in a process of its own, since
 allocator settings are read at start-up, and prints one JSON line:
 
     {"framework": "pytorch 2.9.0", "model": "lenet5", "setting": "nhwc malloc fused", "threads": 1,
@@ -16,6 +16,8 @@ steps_per_second is the median over the repeats.  A setting is a list of words:
     keepgrad      zero_grad(set_to_none=False)
     nomkldnn      convolutions and linear layers without oneDNN
     compile       torch.compile; needs a C++ compiler, and is not eager mode
+    autocast      convolutions and linear layers in bf16 (torch.autocast), weights in fp32
+    allbf16       weights, activations and all else in bf16
 
     torch_step.py --model lenet5 --threads 1                       all settings
     torch_step.py --model lenet5 --threads 1 --setting "nhwc malloc fused"
@@ -45,6 +47,11 @@ EAGER_SETTINGS = [
     "nhwc malloc fused nomkldnn",
 ]
 COMPILED_SETTINGS = ["nchw malloc fused compile", "nhwc malloc fused compile"]
+BF16_SETTINGS = [
+    f"{layout}{malloc} fused {numbers}"
+    for numbers in ("autocast", "allbf16") for layout in ("nchw", "nhwc") for malloc in ("", " malloc")
+]
+BF16_COMPILED_SETTINGS = ["nhwc malloc fused compile autocast", "nhwc malloc fused compile allbf16"]
 
 MALLOC_ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
@@ -165,13 +172,17 @@ def make_step(args, words):
     if "nhwc" in words:
         model = model.to(memory_format=torch.channels_last)
         batch = batch.to(memory_format=torch.channels_last)
+    if "allbf16" in words:
+        model, batch = model.to(torch.bfloat16), batch.to(torch.bfloat16)
+    autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled="autocast" in words)
     variant = {word: True for word in ("foreach", "fused") if word in words}
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, **variant)
     to_none = "keepgrad" not in words
 
     def forward_loss(inputs, targets):
-        return functional.cross_entropy(model(inputs), targets)
+        with autocast:
+            return functional.cross_entropy(model(inputs), targets)
 
     if "compile" in words:
         forward_loss = torch.compile(forward_loss)

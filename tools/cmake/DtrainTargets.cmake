@@ -2,7 +2,7 @@
 #
 # Every .cc directly in the folders, as an OBJECT library: static ones would drop the objects that
 # register themselves.  main.cc, *_cases.cc (tests) and *_cuda.cc (the CUDA module) are left out.  An _isa.cc is
-# compiled once per instruction set (framework/core/isa.h).
+# compiled once per instruction set (framework/core/isa.h), an _amx_isa.cc for AMX alone.
 function(dtrain_library name)
   cmake_parse_arguments(ARG "" "" "DIR;DEPS;LINK" ${ARGN})
   set(sources)
@@ -13,6 +13,9 @@ function(dtrain_library name)
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$|_cases\\.cc$|_cuda\\.cc$")
   set(isa_sources ${sources})
   list(FILTER isa_sources INCLUDE REGEX "_isa\\.cc$")
+  set(amx_sources ${isa_sources})
+  list(FILTER amx_sources INCLUDE REGEX "_amx_isa\\.cc$")
+  list(FILTER isa_sources EXCLUDE REGEX "_amx_isa\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_isa\\.cc$")
   if(NOT sources)
     file(WRITE ${CMAKE_BINARY_DIR}/empty.cc "")
@@ -35,6 +38,11 @@ function(dtrain_library name)
     dtrain_isa_library(${name} avx512
       "-O3;-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mfma;-mprefer-vector-width=512"
       "${isa_sources}" "${ARG_LINK}")
+  endif()
+  if(amx_sources)
+    dtrain_isa_library(${name} amx
+      "-O3;-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mavx512bf16;-mfma;-mamx-tile;-mamx-bf16;-mprefer-vector-width=512"
+      "${amx_sources}" "${ARG_LINK}")
   endif()
 endfunction()
 

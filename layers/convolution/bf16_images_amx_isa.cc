@@ -1,0 +1,70 @@
+// Packing of images for the bf16 convolution.
+#include "layers/convolution/bf16_loops.h"
+#include "layers/convolution/bf16_transpose.h"
+
+namespace dtrain::isa_amx {
+namespace {
+
+// Sixteen channels of image i of a pixel; zeros beyond the images.
+DTRAIN_INLINE __m512 Channels(const Bf16Pixels& from, const float* x, int64_t i) {
+  return i < from.images ? _mm512_loadu_ps(x + i * from.image_floats) : _mm512_setzero_ps();
+}
+
+}  // namespace
+
+void Bf16PackRows(const Bf16Pixels& from, const float* x, Bf16* to) {
+  // A few pixels of an image at a time: one after the other leaves no page of an image for long,
+  // all images of a pixel share their place in the cache.
+  constexpr int64_t kRun = 4;
+  const int64_t blocks = from.channels / kBf16Block;
+  for (int64_t first = 0; first < from.pixels; first += kRun) {
+    const int64_t end = first + kRun < from.pixels ? first + kRun : from.pixels;
+    for (int64_t i = 0; i < from.images; ++i) {
+      for (int64_t p = first; p < end; ++p) {
+        const float* const in = x + i * from.image_floats + p * from.pixel_floats;
+        Bf16* const out = to + p * blocks * kBf16Square + i * kBf16Block;
+        for (int64_t b = 0; b < blocks; ++b) {
+          const __m512 low = _mm512_loadu_ps(in + b * kBf16Block);
+          const __m512 high = _mm512_loadu_ps(in + b * kBf16Block + kTileLanes);
+          _mm512_storeu_si512(out + b * kBf16Square, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+        }
+      }
+    }
+  }
+}
+
+void Bf16PackPairs(const Bf16Pixels& from, const float* x, int64_t pairs, int64_t block, Bf16* to) {
+  for (int64_t p = 0; p < from.pixels; ++p) {
+    for (int64_t c = 0; c < from.channels; c += kTileLanes) {
+      const float* const in = x + p * from.pixel_floats + c;
+      Bf16* const out = to + c / kBf16Block * block + p * kBf16Square +
+                        c % kBf16Block / kTileLanes * kTileElements;
+      for (int64_t j = 0; j < pairs; ++j) {
+        _mm512_storeu_si512(out + j * kBf16Block,
+                            Pairs(Channels(from, in, 2 * j), Channels(from, in, 2 * j + 1)));
+      }
+    }
+  }
+}
+
+void Bf16PackTurned(const Bf16Pixels& from, const float* x, int64_t pairs, int64_t block,
+                    Bf16* to) {
+  for (int64_t p = 0; p < from.pixels; ++p) {
+    for (int64_t c = 0; c < from.channels; c += kTileLanes) {
+      const float* const in = x + p * from.pixel_floats + c;
+      Bf16* const out = to + c / kBf16Block * block + p * kBf16Square +
+                        c % kBf16Block / kTileLanes * kTileElements;
+      __m512i rows[16];
+#pragma GCC unroll 16
+      for (int j = 0; j < 16; ++j) {
+        rows[j] = j < pairs ? Pairs(Channels(from, in, 2 * j), Channels(from, in, 2 * j + 1))
+                            : _mm512_setzero_si512();
+      }
+      Transpose(rows);
+#pragma GCC unroll 16
+      for (int i = 0; i < 16; ++i) _mm512_storeu_si512(out + i * kBf16Block, rows[i]);
+    }
+  }
+}
+
+}  // namespace dtrain::isa_amx

@@ -1,0 +1,153 @@
+// Products in bf16 (core/precision.h): which kernels take part, that threads change no bit of
+// theirs, and that training stays beside fp32's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "framework/core/random.h"
+#include "framework/device/cpu/amx.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/nn/net.h"
+#include "tests/nn/layer_harness.h"
+
+namespace dtrain {
+namespace {
+
+constexpr char kResidual[] = R"(
+name: residual
+layers:
+  - {name: conv, type: convolution, outputs: 32, kernel: 3, pad: 1, bias: false}
+  - {name: bn, type: batch_norm}
+  - {name: relu, type: relu}
+  - {name: conv1, type: convolution, outputs: 32, kernel: 3, pad: 1, bias: false}
+  - {name: bn1, type: batch_norm}
+  - {name: relu1, type: relu}
+  - {name: conv2, type: convolution, outputs: 32, kernel: 3, pad: 1, bias: false}
+  - {name: bn2, type: batch_norm}
+  - {name: add, type: eltwise, input: [bn2, relu]}
+  - {name: relu2, type: relu}
+  - {name: down, type: convolution, outputs: 64, kernel: 3, stride: 2, pad: 1}
+  - {name: relu3, type: relu}
+  - {name: pool, type: pooling, method: average, global: true}
+  - {name: flatten, type: flatten}
+  - {name: fc, type: inner_product, outputs: 4}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+)";
+
+constexpr int64_t kSamples = 20;
+
+Device Cpu(int threads, Precision precision) {
+  return {DeviceKind::kCpu, threads, CpuIsa(), precision};
+}
+
+Graph Residual() {
+  return Graph::FromText(kResidual, "m.yaml",
+                         {{"data", DType::kF32, {3, 8, 8}}, {"label", DType::kI32, {}}});
+}
+
+// Losses of `steps` steps of SGD on one batch of noisy class patterns, and the weights behind them.
+struct Training {
+  explicit Training(const Device& device, int steps) {
+    ApplyThreadBudget(device.threads);
+    const Graph graph = Residual();
+    Net net(graph, device);
+    net.Prepare(Mode::kTrain, kSamples);
+    kernels = net.ChosenKernels(kSamples);
+    weights.resize(static_cast<size_t>(graph.weights().size()));
+    std::vector<float> gradients(weights.size()), state(graph.state().size());
+    graph.InitializeWeights(5, weights.data());
+    graph.InitializeState(state.data());
+    MakeBatch();
+    for (int step = 0; step < steps; ++step) {
+      losses.push_back(
+          net.Step(weights.data(), gradients.data(), state.data(), input, nullptr).loss_sum /
+          kSamples);
+      for (size_t i = 0; i < weights.size(); ++i) weights[i] -= 0.05f * gradients[i];
+    }
+    ApplyThreadBudget(1);
+  }
+
+  void MakeBatch() {
+    const Random random(11, Purpose::kSelfTest), patterns(12, Purpose::kSelfTest);
+    const int64_t pixels = Shape{3, 8, 8}.count();
+    for (int64_t i = 0; i < kSamples; ++i) {
+      labels.push_back(static_cast<int32_t>(i % 4));
+      for (int64_t p = 0; p < pixels; ++p) {
+        images.push_back(random.Normal(i * pixels + p) +
+                         0.5f * patterns.Normal(i % 4 * pixels + p));
+      }
+    }
+    fields = {{images.data(), {kSamples, 3, 8, 8}, DType::kF32, Format::kPlain},
+              {labels.data(), {kSamples}, DType::kI32, Format::kPlain}};
+    input.fields = fields;
+    input.samples = input.global_samples = kSamples;
+  }
+
+  std::vector<double> losses;
+  std::vector<float> weights;
+  std::map<std::string, std::string> kernels;
+  std::vector<float> images;
+  std::vector<int32_t> labels;
+  std::vector<Tensor> fields;
+  NetInput input;
+};
+
+class Bf16 : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!AmxAvailable()) GTEST_SKIP() << "no bf16 here: " << WhyNoAmx();
+  }
+};
+
+TEST_F(Bf16, TrainingFollowsFp32) {
+  constexpr int kSteps = 40;
+  const Training fp32(Cpu(1, Precision::kFp32), kSteps), bf16(Cpu(1, Precision::kBf16), kSteps);
+  EXPECT_LT(fp32.losses.back(), fp32.losses.front() / 4);
+  for (int step = 0; step < kSteps; ++step) {
+    EXPECT_NEAR(bf16.losses[step], fp32.losses[step], 0.02 * fp32.losses.front()) << step;
+  }
+  EXPECT_NE(bf16.weights, fp32.weights);
+}
+
+TEST_F(Bf16, ConvolutionsOfWholeBlocksTakeAmxWhereAskedFor) {
+  const Training fp32(Cpu(1, Precision::kFp32), 0), bf16(Cpu(1, Precision::kBf16), 0);
+  for (const char* layer : {"conv1", "conv2", "down"}) {
+    EXPECT_EQ(bf16.kernels.at(layer), "amx");
+    EXPECT_NE(fp32.kernels.at(layer), "amx");
+  }
+  EXPECT_EQ(bf16.kernels.at("conv"), fp32.kernels.at("conv"));  // three channels
+}
+
+// However they cut rows, bands and channels.
+TEST_F(Bf16, ThreadsChangeNoBit) {
+  const LayerCase cases[] = {
+      {"rows in turn", "{outputs: 64, kernel: 3, pad: 1}", {{2, 32, 25, 24}}},
+      {"whole maps, two groups", "{outputs: 32, kernel: 3, pad: 1}", {{34, 64, 4, 4}}},
+      {"stride", "{outputs: 32, kernel: 3, stride: 2, pad: 1}", {{3, 64, 24, 25}}}};
+  for (const LayerCase& layer_case : cases) {
+    SCOPED_TRACE(layer_case.name);
+    const CaseSetup setup("convolution", layer_case);
+    const RefArgs args = setup.Forward(Mode::kTrain);
+    const auto variants = VariantsOf("convolution", setup, Mode::kTrain);
+    KernelVariant amx = *std::find_if(variants.begin(), variants.end(), [](const auto& variant) {
+      return variant.device.precision == Precision::kBf16;
+    });
+    const KernelResult one = RunKernel(setup, amx, args);
+    for (amx.device.threads = 2; amx.device.threads <= 5; ++amx.device.threads) {
+      const KernelResult more = RunKernel(setup, amx, args);
+      EXPECT_EQ(more.outputs, one.outputs) << amx.device.threads;
+      EXPECT_EQ(more.input_gradients, one.input_gradients) << amx.device.threads;
+      EXPECT_EQ(more.param_gradients[0], one.param_gradients[0]) << amx.device.threads;
+    }
+  }
+}
+
+TEST(Bf16Offer, ALowerInstructionSetHasNoAmx) {
+  const Training training({DeviceKind::kCpu, 1, std::min(CpuIsa(), Isa::kAvx2), Precision::kBf16},
+                          0);
+  EXPECT_NE(training.kernels.at("conv1"), "amx");
+}
+
+}  // namespace
+}  // namespace dtrain

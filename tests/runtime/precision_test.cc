@@ -1,0 +1,68 @@
+// `precision: bf16`: refused where the machine cannot, and no kernel of another precision is
+// followed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "framework/core/error.h"
+#include "framework/device/cpu/amx.h"
+#include "framework/runtime/run_setup.h"
+#include "framework/runtime/start_point.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PrecisionDeathTest, ACappedInstructionSetHasNoBf16) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto ask = [] {
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+    try {
+      CheckPrecision("bf16");
+    } catch (const ConfigError& error) {
+      std::fprintf(stderr, "%s | %s\n", error.what(), error.hint().c_str());
+      std::exit(2);
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(ask(), testing::ExitedWithCode(2),
+              "precision bf16 needs AMX: (the instruction set is limited to "
+              "|the CPU has no AMX|this is no).* \\| precision: fp32");
+}
+
+TEST(Precision, WhatIsMissingIsNamed) {
+  EXPECT_EQ(AmxAvailable(), WhyNoAmx().empty());
+  CheckPrecision("fp32");
+  if (AmxAvailable()) return CheckPrecision("bf16");
+  EXPECT_THROW(DeviceOf({.precision = "bf16"}), ConfigError);
+}
+
+TEST(Precision, TheDeviceHasThePlans) {
+  EXPECT_EQ(DeviceOf({.precision = "fp32"}).precision, Precision::kFp32);
+  if (!AmxAvailable()) GTEST_SKIP() << "no bf16 here: " << WhyNoAmx();
+  EXPECT_EQ(DeviceOf({.precision = "bf16"}).precision, Precision::kBf16);
+}
+
+ExecutionPlan PlanAfter(const std::string& before, const std::string& now) {
+  StartPoint start;
+  start.plan = ExecutionPlan{.precision = before, .kernels = {{"conv1", "amx"}}};
+  ExecutionPlan plan = {.precision = now};
+  config::Document defaults = config::Document::Empty();
+  FollowPlanOf(start, ReadGhostConfig(defaults), plan);
+  return plan;
+}
+
+TEST(Precision, AResumedRunOfAnotherPrecisionChoosesItsKernelsAndSaysSo) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(PlanAfter("bf16", "bf16").kernels.at("conv1"), "amx");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(PlanAfter("bf16", "fp32").kernels.empty());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              testing::AllOf(HasSubstr("not bit-equal"), HasSubstr("precision bf16 -> fp32")));
+}
+
+}  // namespace
+}  // namespace dtrain
