@@ -47,22 +47,15 @@ void BatchNorm::CheckEnough(double values) const {
                    "use a larger batch");
 }
 
-void BatchNorm::MoveRunning(const BatchStatistics& batch, float* mean, float* variance) const {
-  const double unbiased = batch.values() / (batch.values() - 1);
-  for (int64_t c = 0; c < channels_; ++c) {
-    mean[c] = static_cast<float>((1 - momentum_) * mean[c] + momentum_ * batch.mean(c));
-    variance[c] = static_cast<float>((1 - momentum_) * variance[c] +
-                                     momentum_ * unbiased * batch.variance(c));
-  }
-}
-
 void BatchNorm::ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> state) const {
   std::vector<double> all(static_cast<size_t>(2 * channels_ + 1));
   sums.Sum(all);
   const BatchStatistics batch = {all.data(), channels_};
   if (batch.values() == 0) return;  // nobody has samples: an empty part of a short batch
   CheckEnough(batch.values());
-  MoveRunning(batch, state[0], state[1]);
+  for (int64_t c = 0; c < channels_; ++c) {
+    MoveRunning(batch.Of(c), batch.values(), state[0][c], state[1][c]);
+  }
 }
 
 void BatchNorm::BackwardWithoutSamples(WorkerSums& sums) const {

@@ -17,16 +17,20 @@
 
 namespace dtrain {
 
-// Mean and variance of each channel from sums over all values: {sum of x, sum of x^2} [2, C] |
-// values.
+// Of one channel; the variance is the biased one.
+struct Moments {
+  double mean, variance;
+};
+
+// From sums over all values: {sum of x, sum of x^2} [2, C] | values.
 struct BatchStatistics {
   const double* sums;
   int64_t channels;
 
   double values() const { return sums[2 * channels]; }
-  double mean(int64_t c) const { return sums[c] / values(); }
-  double variance(int64_t c) const {
-    return std::max(0.0, sums[channels + c] / values() - mean(c) * mean(c));
+  Moments Of(int64_t c) const {
+    const double mean = sums[c] / values();
+    return {mean, std::max(0.0, sums[channels + c] / values() - mean * mean)};
   }
 };
 
@@ -49,8 +53,13 @@ class BatchNorm : public Layer {
 
   // Throws ShapeError when a channel has one value (or none) to take a variance of.
   void CheckEnough(double values) const;
-  // Moves the running statistics towards a batch's.
-  void MoveRunning(const BatchStatistics& batch, float* mean, float* variance) const;
+  // Moves a channel's running statistics towards those of a batch of so many values.
+  void MoveRunning(const Moments& batch, double values, float& mean, float& variance) const {
+    const double unbiased = values / (values - 1);
+    mean = static_cast<float>((1 - momentum_) * mean + momentum_ * batch.mean);
+    variance =
+        static_cast<float>((1 - momentum_) * variance + momentum_ * unbiased * batch.variance);
+  }
 
  private:
   int64_t channels_ = 0;

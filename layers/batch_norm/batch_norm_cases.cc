@@ -17,7 +17,8 @@ DTRAIN_LAYER_CASES("batch_norm", BatchNormReference,
                     {"sync, whole vectors", "{sync: true}", {{3, 32, 4, 5}}, 0, true, 8},
                     {"sync, odd channels", "{sync: true}", {{2, 37, 7, 3}}, 0, true, 8},
                     {"sync, resnet stage", "{sync: true}", {{8, 64, 16, 16}}, 0, false, 16},
-                    {"resnet stage", "{}", {{8, 64, 16, 16}}, 0, false, 16}});
+                    {"resnet stage", "{}", {{8, 64, 16, 16}}, 0, false, 16},
+                    {"past the caches", "{}", {{8, 64, 32, 32}}, 0, false, 16}});
 
 }  // namespace
 }  // namespace dtrain

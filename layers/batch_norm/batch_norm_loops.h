@@ -1,8 +1,13 @@
 // Batch normalisation's passes over memory, compiled once per instruction set
 // (batch_norm_loops_isa.cc).
 //
-// A *plane* is a run of one channel's values (plain format), a *row* one value of each channel
-// (channels last).  With a ReLU behind the layer, `relu`, values that it makes 0 pass no gradient.
+// A pass goes over `rows` rows of `channels` values, one of each channel (channels last).  A plane
+// of one channel (plain format) is as many rows of one channel.  With a ReLU behind the layer,
+// `relu`, values that it makes 0 pass no gradient.
+//
+// Sums are double throughout: products of two floats are exact in double, so what rounding is left
+// (1e-16 of the largest partial sum) is far below what a float keeps of mean and variance, however
+// the rows are divided among threads and workers.
 #pragma once
 
 #include <cstdint>
@@ -11,44 +16,30 @@
 
 namespace dtrain {
 
-// y = (x - mean) * scale + bias, and dx = scale * dy - from_bias - (x - mean) * from_scale.  One
-// value of each for a plane, an array over the channels for rows.
+// y = (x - mean) * scale + bias, and dx = scale * dy - from_bias - (x - mean) * from_scale.
 template <class T>
 struct NormFactors {
   T mean, scale, bias;
-  T from_bias, from_scale;  // backward only
+  T from_bias, from_scale;  // read backward only
 };
-using PlaneFactors = NormFactors<float>;
-using RowFactors = NormFactors<const float*>;
+using ChannelFactors = NormFactors<const float*>;  // an array over the channels for each
 
-// sums[0] += sum of (x - pivot), sums[1] += sum of its square.
-DTRAIN_ISA_DECLARE(void, PlaneSums, (const float* x, int64_t count, float pivot, double* sums))
-// The same for each channel: sums[c] and sums[channels + c], with a pivot for each.
-DTRAIN_ISA_DECLARE(void, RowSums,
-                   (const float* x, int64_t rows, int64_t channels, const float* pivot,
-                    double* sums))
+// sums[c] += sum of x, sums[channels + c] += sum of x^2.
+DTRAIN_ISA_DECLARE(void, NormSums, (const float* x, int64_t rows, int64_t channels, double* sums))
 
-DTRAIN_ISA_DECLARE(void, PlaneNormalise,
-                   (const float* x, int64_t count, const PlaneFactors& factors, bool relu,
-                    float* y))
-DTRAIN_ISA_DECLARE(void, RowNormalise,
-                   (const float* x, int64_t rows, int64_t channels, const RowFactors& factors,
-                    bool relu, float* y))
+// y may be x.  `stream`: y is too large to stay in the caches, so it is written past them.
+DTRAIN_ISA_DECLARE(void, NormForward,
+                   (const float* x, int64_t rows, int64_t channels, const ChannelFactors& factors,
+                    bool relu, bool stream, float* y))
 
-// sums[0] += sum of dy, sums[1] += sum of dy * (x - mean).
-DTRAIN_ISA_DECLARE(void, PlaneGradientSums,
-                   (const float* x, const float* dy, int64_t count, const PlaneFactors& factors,
-                    bool relu, double* sums))
-DTRAIN_ISA_DECLARE(void, RowGradientSums,
+// sums[c] += sum of dy, sums[channels + c] += sum of dy * (x - mean).
+DTRAIN_ISA_DECLARE(void, NormGradientSums,
                    (const float* x, const float* dy, int64_t rows, int64_t channels,
-                    const RowFactors& factors, bool relu, double* sums))
+                    const ChannelFactors& factors, bool relu, double* sums))
 
 // dx may be dy.
-DTRAIN_ISA_DECLARE(void, PlaneGradient,
-                   (const float* x, const float* dy, int64_t count, const PlaneFactors& factors,
-                    bool relu, float* dx))
-DTRAIN_ISA_DECLARE(void, RowGradient,
+DTRAIN_ISA_DECLARE(void, NormBackward,
                    (const float* x, const float* dy, int64_t rows, int64_t channels,
-                    const RowFactors& factors, bool relu, float* dx))
+                    const ChannelFactors& factors, bool relu, float* dx))
 
 }  // namespace dtrain

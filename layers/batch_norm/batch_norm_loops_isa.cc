@@ -5,203 +5,257 @@
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// Values that are summed in float before they are added up in double.
-constexpr int64_t kPlaneBlock = 64 * kLanes;
-constexpr int64_t kRowBlock = 64;
+// Rows that share one load of a channel's sums.
+constexpr int64_t kRowGroup = 8;
 
-DTRAIN_INLINE int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-// The lanes of the factors from channel c on, or a plane's in every lane.
-struct VecFactors {
-  Vec mean, scale, bias, from_bias, from_scale;
+// A Vec as doubles.
+constexpr int kDoubles = kLanes / 2;
+typedef double VecDouble __attribute__((vector_size(4 * kLanes)));
+typedef double UnalignedVecDouble __attribute__((vector_size(4 * kLanes), aligned(8), may_alias));
+struct Wide {
+  VecDouble low, high;
 };
-DTRAIN_INLINE VecFactors FactorsOf(const PlaneFactors& f) {
-  return {Set1(f.mean), Set1(f.scale), Set1(f.bias), Set1(f.from_bias), Set1(f.from_scale)};
+
+DTRAIN_INLINE Wide Widen(Vec v) {
+#if defined(DTRAIN_ISA_AVX512)
+  return {_mm512_cvtps_pd(_mm512_castps512_ps256(v)),
+          _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1))};
+#elif defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)
+  return {_mm256_cvtps_pd(_mm256_castps256_ps128(v)), _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1))};
+#else
+  return {VecDouble{v[0], v[1]}, VecDouble{v[2], v[3]}};
+#endif
 }
-DTRAIN_INLINE PlaneFactors FactorsAt(const RowFactors& f, int64_t c) {
-  const bool backward = f.from_bias != nullptr;
-  return {f.mean[c], f.scale[c], f.bias[c], backward ? f.from_bias[c] : 0,
-          backward ? f.from_scale[c] : 0};
+DTRAIN_INLINE double Widen(float v) { return v; }
+DTRAIN_INLINE Wide LoadWide(const double* p) {
+  return {*reinterpret_cast<const UnalignedVecDouble*>(p),
+          *reinterpret_cast<const UnalignedVecDouble*>(p + kDoubles)};
+}
+DTRAIN_INLINE void StoreWide(double* p, const Wide& v) {
+  *reinterpret_cast<UnalignedVecDouble*>(p) = v.low;
+  *reinterpret_cast<UnalignedVecDouble*>(p + kDoubles) = v.high;
+}
+DTRAIN_INLINE double SumLanes(const Wide& v) {
+  const VecDouble both = v.low + v.high;
+  double sum = 0;
+  for (int lane = 0; lane < kDoubles; ++lane) sum += both[lane];
+  return sum;
 }
 
-// T: Vec or float, F: VecFactors or PlaneFactors.
-template <class T, class F>
-DTRAIN_INLINE T Normalised(T x, const F& f) {
+// first += a, second += a * b.
+template <class T>
+struct Pair {
+  T a, b;
+};
+DTRAIN_INLINE void Add(const Pair<Vec>& pair, Wide& first, Wide& second) {
+  const Wide a = Widen(pair.a), b = Widen(pair.b);
+  first.low += a.low;
+  first.high += a.high;
+  second.low += a.low * b.low;
+  second.high += a.high * b.high;
+}
+DTRAIN_INLINE void Add(const Pair<float>& pair, double& first, double& second) {
+  const double a = pair.a;
+  first += a;
+  second += a * pair.b;
+}
+
+// The passes below are written once, for T = Vec and T = float.
+template <class T>
+DTRAIN_INLINE T At(const float* p) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return *p;
+  } else {
+    return Load(p);
+  }
+}
+template <class T>
+DTRAIN_INLINE T Spread(const float* p) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return *p;
+  } else {
+    return Set1(*p);
+  }
+}
+DTRAIN_INLINE void Put(float* p, Vec v) { Store(p, v); }
+DTRAIN_INLINE void Put(float* p, float v) { *p = v; }
+DTRAIN_INLINE void PutPast(float* p, Vec v) { Stream(p, v); }
+DTRAIN_INLINE void PutPast(float* p, float v) { *p = v; }
+
+// Of channels c, c + 1, ..., one a lane.
+template <class T>
+DTRAIN_INLINE NormFactors<T> FactorsAt(const ChannelFactors& f, int64_t c) {
+  return {At<T>(f.mean + c), At<T>(f.scale + c), At<T>(f.bias + c), At<T>(f.from_bias + c),
+          At<T>(f.from_scale + c)};
+}
+// Of the first channel, in every lane.
+template <class T>
+DTRAIN_INLINE NormFactors<T> FactorsOfFirst(const ChannelFactors& f) {
+  return {Spread<T>(f.mean), Spread<T>(f.scale), Spread<T>(f.bias), Spread<T>(f.from_bias),
+          Spread<T>(f.from_scale)};
+}
+
+template <class T>
+DTRAIN_INLINE T Normalised(T x, const NormFactors<T>& f) {
   return (x - f.mean) * f.scale + f.bias;
 }
-template <class T, class F>
-DTRAIN_INLINE T Open(T x, T dy, const F& f, bool relu) {
-  return relu ? (Normalised(x, f) > 0 ? dy : T{}) : dy;
-}
-template <class T, class F>
-DTRAIN_INLINE T InputGradient(T x, T dy, const F& f, bool relu) {
-  return f.scale * Open(x, dy, f, relu) - f.from_bias - (x - f.mean) * f.from_scale;
-}
-DTRAIN_INLINE float ReluOf(float y) { return y < 0 ? 0 : y; }
-
-DTRAIN_INLINE void AddLanes(Vec v, double* sums) {
-  for (int lane = 0; lane < kLanes; ++lane) sums[lane] += v[lane];
-}
-
-// Sums of two values a place, over the places of a plane.
-template <class VecPair, class ScalarPair>
-DTRAIN_INLINE void SumPlane(int64_t count, const VecPair& vectors, const ScalarPair& scalars,
-                            double* sums) {
-  const int64_t whole = count / kLanes * kLanes;
-  for (int64_t begin = 0; begin < whole; begin += kPlaneBlock) {
-    const int64_t end = Smaller(begin + kPlaneBlock, whole);
-    Vec first = Zero(), second = Zero();
-    for (int64_t i = begin; i < end; i += kLanes) vectors(i, first, second);
-    sums[0] += SumLanes(first);
-    sums[1] += SumLanes(second);
+// dy where the ReLU is open.
+template <bool relu, class T>
+DTRAIN_INLINE T Open(T x, T dy, const NormFactors<T>& f) {
+  if constexpr (relu) {
+    return Normalised(x, f) > 0 ? dy : T{};
+  } else {
+    return dy;
   }
-  for (int64_t i = whole; i < count; ++i) scalars(i, sums[0], sums[1]);
 }
 
-// The same over the rows, for every channel.
-template <class VecPair, class ScalarPair>
-DTRAIN_INLINE void SumRows(int64_t rows, int64_t channels, const VecPair& vectors,
-                           const ScalarPair& scalars, double* sums) {
-  const int64_t whole = channels / kLanes * kLanes;
-  for (int64_t begin = 0; begin < rows; begin += kRowBlock) {
-    const int64_t end = Smaller(begin + kRowBlock, rows);
-    for (int64_t c = 0; c < whole; c += kLanes) {
-      Vec first = Zero(), second = Zero();
-      for (int64_t r = begin; r < end; ++r) vectors(r, c, first, second);
-      AddLanes(first, sums + c);
-      AddLanes(second, sums + channels + c);
+struct SumsPass {
+  const float* x;
+
+  template <class T>
+  DTRAIN_INLINE Pair<T> operator()(int64_t i, const NormFactors<T>&) const {
+    const T v = At<T>(x + i);
+    return {v, v};
+  }
+};
+
+template <bool relu, bool stream>
+struct ForwardPass {
+  const float* x;
+  float* y;
+
+  template <class T>
+  DTRAIN_INLINE void operator()(int64_t i, const NormFactors<T>& f) const {
+    T v = Normalised(At<T>(x + i), f);
+    if constexpr (relu) v = v < 0 ? T{} : v;  // a NaN stays a NaN
+    if constexpr (stream) {
+      PutPast(y + i, v);
+    } else {
+      Put(y + i, v);
     }
-    for (int64_t c = whole; c < channels; ++c) {
-      for (int64_t r = begin; r < end; ++r) scalars(r, c, sums[c], sums[channels + c]);
+  }
+};
+
+template <bool relu>
+struct GradientSumsPass {
+  const float *x, *dy;
+
+  template <class T>
+  DTRAIN_INLINE Pair<T> operator()(int64_t i, const NormFactors<T>& f) const {
+    const T v = At<T>(x + i);
+    return {Open<relu>(v, At<T>(dy + i), f), v - f.mean};
+  }
+};
+
+template <bool relu>
+struct BackwardPass {
+  const float *x, *dy;
+  float* dx;
+
+  template <class T>
+  DTRAIN_INLINE void operator()(int64_t i, const NormFactors<T>& f) const {
+    const T v = At<T>(x + i);
+    const T open = Open<relu>(v, At<T>(dy + i), f);
+    Put(dx + i, f.scale * open - f.from_bias - (v - f.mean) * f.from_scale);
+  }
+};
+
+template <class Pass>
+void SumPlane(const Pass& pass, int64_t count, const ChannelFactors& factors, double* sums) {
+  const NormFactors<Vec> f = FactorsOfFirst<Vec>(factors);
+  Wide first = {}, second = {};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) Add(pass(i, f), first, second);
+  sums[0] += SumLanes(first);
+  sums[1] += SumLanes(second);
+  const NormFactors<float> one = FactorsOfFirst<float>(factors);
+  for (; i < count; ++i) Add(pass(i, one), sums[0], sums[1]);
+}
+
+// `rows` rows from element `at` on: at most kRowGroup.
+template <class Pass>
+DTRAIN_INLINE void SumRowGroup(const Pass& pass, int64_t at, int64_t rows, int64_t channels,
+                               const ChannelFactors& factors, double* sums) {
+  int64_t c = 0;
+  for (; c + kLanes <= channels; c += kLanes) {
+    const NormFactors<Vec> f = FactorsAt<Vec>(factors, c);
+    Wide first = LoadWide(sums + c), second = LoadWide(sums + channels + c);
+    for (int64_t r = 0; r < rows; ++r) Add(pass(at + r * channels + c, f), first, second);
+    StoreWide(sums + c, first);
+    StoreWide(sums + channels + c, second);
+  }
+  for (; c < channels; ++c) {
+    const NormFactors<float> f = FactorsAt<float>(factors, c);
+    for (int64_t r = 0; r < rows; ++r) {
+      Add(pass(at + r * channels + c, f), sums[c], sums[channels + c]);
     }
+  }
+}
+
+template <class Pass>
+void Sum(const Pass& pass, int64_t rows, int64_t channels, const ChannelFactors& factors,
+         double* sums) {
+  if (channels == 1) return SumPlane(pass, rows, factors, sums);
+  int64_t r = 0;
+  for (; r + kRowGroup <= rows; r += kRowGroup) {
+    SumRowGroup(pass, r * channels, kRowGroup, channels, factors, sums);
+  }
+  if (r < rows) SumRowGroup(pass, r * channels, rows - r, channels, factors, sums);
+}
+
+template <class Pass>
+void ForPlane(const Pass& pass, int64_t count, const ChannelFactors& factors) {
+  const NormFactors<Vec> f = FactorsOfFirst<Vec>(factors);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) pass(i, f);
+  const NormFactors<float> one = FactorsOfFirst<float>(factors);
+  for (; i < count; ++i) pass(i, one);
+}
+
+template <class Pass>
+void ForEach(const Pass& pass, int64_t rows, int64_t channels, const ChannelFactors& factors) {
+  if (channels == 1) return ForPlane(pass, rows, factors);
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t at = r * channels;
+    int64_t c = 0;
+    for (; c + kLanes <= channels; c += kLanes) pass(at + c, FactorsAt<Vec>(factors, c));
+    for (; c < channels; ++c) pass(at + c, FactorsAt<float>(factors, c));
   }
 }
 
 }  // namespace
 
-void PlaneSums(const float* x, int64_t count, float pivot, double* sums) {
-  const Vec pivots = Set1(pivot);
-  SumPlane(
-      count,
-      [&](int64_t i, Vec& sum, Vec& squares) {
-        const Vec d = Load(x + i) - pivots;
-        sum += d;
-        squares = Fma(d, d, squares);
-      },
-      [&](int64_t i, double& sum, double& squares) {
-        const double d = static_cast<double>(x[i]) - pivot;
-        sum += d;
-        squares += d * d;
-      },
-      sums);
+void NormSums(const float* x, int64_t rows, int64_t channels, double* sums) {
+  // The pass reads no factors.
+  Sum(SumsPass{x}, rows, channels, {x, x, x, x, x}, sums);
 }
 
-void RowSums(const float* x, int64_t rows, int64_t channels, const float* pivot, double* sums) {
-  SumRows(
-      rows, channels,
-      [&](int64_t r, int64_t c, Vec& sum, Vec& squares) {
-        const Vec d = Load(x + r * channels + c) - Load(pivot + c);
-        sum += d;
-        squares = Fma(d, d, squares);
-      },
-      [&](int64_t r, int64_t c, double& sum, double& squares) {
-        const double d = static_cast<double>(x[r * channels + c]) - pivot[c];
-        sum += d;
-        squares += d * d;
-      },
-      sums);
-}
-
-void PlaneNormalise(const float* x, int64_t count, const PlaneFactors& factors, bool relu,
-                    float* y) {
-  const VecFactors f = FactorsOf(factors);
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const Vec v = Normalised(Load(x + i), f);
-    Store(y + i, relu ? Relu(v) : v);
+void NormForward(const float* x, int64_t rows, int64_t channels, const ChannelFactors& factors,
+                 bool relu, bool stream, float* y) {
+  const bool whole = (channels == 1 || channels % kLanes == 0) &&
+                     reinterpret_cast<uintptr_t>(y) % sizeof(Vec) == 0;
+  if (!stream || !whole) {
+    if (relu) return ForEach(ForwardPass<true, false>{x, y}, rows, channels, factors);
+    return ForEach(ForwardPass<false, false>{x, y}, rows, channels, factors);
   }
-  for (; i < count; ++i) {
-    const float v = Normalised(x[i], factors);
-    y[i] = relu ? ReluOf(v) : v;
+  if (relu) {
+    ForEach(ForwardPass<true, true>{x, y}, rows, channels, factors);
+  } else {
+    ForEach(ForwardPass<false, true>{x, y}, rows, channels, factors);
   }
+  StreamFence();
 }
 
-void RowNormalise(const float* x, int64_t rows, int64_t channels, const RowFactors& factors,
-                  bool relu, float* y) {
-  for (int64_t r = 0; r < rows; ++r, x += channels, y += channels) {
-    int64_t c = 0;
-    for (; c + kLanes <= channels; c += kLanes) {
-      const Vec v =
-          (Load(x + c) - Load(factors.mean + c)) * Load(factors.scale + c) + Load(factors.bias + c);
-      Store(y + c, relu ? Relu(v) : v);
-    }
-    for (; c < channels; ++c) {
-      const float v = (x[c] - factors.mean[c]) * factors.scale[c] + factors.bias[c];
-      y[c] = relu ? ReluOf(v) : v;
-    }
-  }
+void NormGradientSums(const float* x, const float* dy, int64_t rows, int64_t channels,
+                      const ChannelFactors& factors, bool relu, double* sums) {
+  if (relu) return Sum(GradientSumsPass<true>{x, dy}, rows, channels, factors, sums);
+  Sum(GradientSumsPass<false>{x, dy}, rows, channels, factors, sums);
 }
 
-void PlaneGradientSums(const float* x, const float* dy, int64_t count, const PlaneFactors& factors,
-                       bool relu, double* sums) {
-  const VecFactors f = FactorsOf(factors);
-  SumPlane(
-      count,
-      [&](int64_t i, Vec& sum, Vec& products) {
-        const Vec v = Load(x + i), g = Open(v, Load(dy + i), f, relu);
-        sum += g;
-        products = Fma(g, v - f.mean, products);
-      },
-      [&](int64_t i, double& sum, double& products) {
-        const float g = Open(x[i], dy[i], factors, relu);
-        sum += g;
-        products += static_cast<double>(g) * (x[i] - factors.mean);
-      },
-      sums);
-}
-
-void RowGradientSums(const float* x, const float* dy, int64_t rows, int64_t channels,
-                     const RowFactors& factors, bool relu, double* sums) {
-  SumRows(
-      rows, channels,
-      [&](int64_t r, int64_t c, Vec& sum, Vec& products) {
-        const VecFactors f = {Load(factors.mean + c), Load(factors.scale + c),
-                              Load(factors.bias + c), Zero(), Zero()};
-        const int64_t i = r * channels + c;
-        const Vec v = Load(x + i), g = Open(v, Load(dy + i), f, relu);
-        sum += g;
-        products = Fma(g, v - f.mean, products);
-      },
-      [&](int64_t r, int64_t c, double& sum, double& products) {
-        const int64_t i = r * channels + c;
-        const float g = Open(x[i], dy[i], FactorsAt(factors, c), relu);
-        sum += g;
-        products += static_cast<double>(g) * (x[i] - factors.mean[c]);
-      },
-      sums);
-}
-
-void PlaneGradient(const float* x, const float* dy, int64_t count, const PlaneFactors& factors,
-                   bool relu, float* dx) {
-  const VecFactors f = FactorsOf(factors);
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    Store(dx + i, InputGradient(Load(x + i), Load(dy + i), f, relu));
-  }
-  for (; i < count; ++i) dx[i] = InputGradient(x[i], dy[i], factors, relu);
-}
-
-void RowGradient(const float* x, const float* dy, int64_t rows, int64_t channels,
-                 const RowFactors& factors, bool relu, float* dx) {
-  for (int64_t r = 0; r < rows; ++r, x += channels, dy += channels, dx += channels) {
-    int64_t c = 0;
-    for (; c + kLanes <= channels; c += kLanes) {
-      const VecFactors f = {Load(factors.mean + c), Load(factors.scale + c), Load(factors.bias + c),
-                            Load(factors.from_bias + c), Load(factors.from_scale + c)};
-      Store(dx + c, InputGradient(Load(x + c), Load(dy + c), f, relu));
-    }
-    for (; c < channels; ++c) dx[c] = InputGradient(x[c], dy[c], FactorsAt(factors, c), relu);
-  }
+void NormBackward(const float* x, const float* dy, int64_t rows, int64_t channels,
+                  const ChannelFactors& factors, bool relu, float* dx) {
+  if (relu) return ForEach(BackwardPass<true>{x, dy, dx}, rows, channels, factors);
+  ForEach(BackwardPass<false>{x, dy, dx}, rows, channels, factors);
 }
 
 }  // namespace dtrain::DTRAIN_ISA_NS

@@ -209,7 +209,7 @@ TEST(ResidualNet, TrainingOnOneValueOfAChannelIsRefused) {
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_STREQ(error.what(),
-                 "batch_norm cannot train on [1, 3]: one value of each channel has no variance");
+                 "batch_norm cannot train on a batch of 1 values a channel: that has no variance");
     EXPECT_EQ(error.hint(), "use a larger batch");
   }
 }

@@ -149,7 +149,8 @@ void ExpectAsWhole(const std::vector<int64_t>& shares, int threads = 1) {
   }
   EXPECT_NEAR(loss, alone.loss, 1e-4);
   ExpectClose(gradients, alone.gradients);
-  ExpectClose(results[0].state, alone.state);
+  // Sums in double: rounded to float they are the same however the batch is divided.
+  EXPECT_EQ(results[0].state, alone.state);
 }
 
 TEST(SyncBatchNorm, SharesTogetherDoWhatTheWholeBatchDoes) {

@@ -5,17 +5,16 @@
     python3 tools/pytorch/compare.py --build build/release --golden tests/golden      (writes the files)
 
 For each model: loss and logits in training and in evaluation, every gradient tensor, the batch-norm
-statistics after the step, and each layer alone, given PyTorch's own inputs and upstream gradients.
-Bounds: loss and logits 1e-4; a gradient ||d|| <= 5e-3 ||g|| + 1e-6 ||all gradients||; a layer alone
-1e-5 (--layer-bound; 1e-4 for Winograd).  Exit code 1 when one is broken.  Needs torch, numpy,
-safetensors, and a build with tests (the program step_dump).  --kernels convolution=onednn takes direct
-convolutions.
+statistics after the step, and each layer alone, given PyTorch's own inputs and upstream gradients; with
+direct convolutions, then with those that the rule takes (Winograd's).  Bounds: loss and logits 1e-4; a
+gradient ||d|| <= 5e-3 ||g|| + 1e-6 ||all gradients||; a layer alone 1e-5, a Winograd convolution 1e-4, and
+5e-4 the logits of training through 16 of those.  Exit code 1 when one is broken.  Needs torch, numpy,
+safetensors, and a build with tests (the program step_dump).
 
-Gradients of whole models are compared twice.  A ReLU whose input is 0 but for rounding is open in one
-program and shut in the other, and so is a pooling window with two equal maxima: in a small deep layer
-one such place moves a gradient by half a per cent, in PyTorch's own fp32 against its float64 as well
-(that is printed beside).  So the bound holds for the model "without kinks" - no ReLU, mean for maximum -
-and ten times the bound for the model as it is.
+Gradients are those of PyTorch with the ReLUs open that are open in dtrain, and the same maxima taken
+(kinks.py says why).  Where PyTorch by itself decides otherwise, the distance from the kink must be at most
+1e-4 of the deviation of the layer's values.  What the gradients are apart without that, and PyTorch's own
+fp32 from its float64, is printed beside.
 
 --weights counted  from names and counters (counted.py), torch (PyTorch's own initialisers), or a
                    safetensors file, as written by `dtrain export`
@@ -39,9 +38,11 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 import counted
+import kinks
 from models import MODELS, PAD, Seq2Seq
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+NEAR = 1e-5  # of the deviation of a layer's values: what they are off by in fp32
 GOLDEN_BATCH = {"lenet5": 16, "resnet18": 4, "vgg19_bn": 8, "vgg19_gssp": 8, "seq2seq_attention": 4}
 
 
@@ -54,18 +55,6 @@ def fill(model, weights):
     state = {name: t if t.dtype == torch.int64 else torch.from_numpy(counted.tensor(name, t.shape))
              for name, t in model.state_dict().items()}
     model.load_state_dict(state, strict=True)
-
-
-def without_kinks(module):
-    """The same model without ReLU, and with the mean of each pooling window."""
-    for name, child in module.named_children():
-        if isinstance(child, nn.ReLU):
-            setattr(module, name, nn.Identity())
-        elif isinstance(child, nn.MaxPool2d):
-            setattr(module, name, nn.AvgPool2d(child.kernel_size))
-        else:
-            without_kinks(child)
-    return module
 
 
 def statistics(model):
@@ -150,15 +139,13 @@ def torch_evaluate(model, inputs):
 class Dump:
     """dtrain's half: runs step_dump on files of a folder of its own."""
 
-    def __init__(self, options, name, folder, kinks=True):
-        self.program, self.arguments, self.folder = pathlib.Path(options.build) / "step_dump", [], folder
-        self.arguments = [f"threads={options.threads}"] + options.kernels
+    def __init__(self, options, name, folder, kernels=()):
+        self.program, self.folder = pathlib.Path(options.build) / "step_dump", folder
+        self.arguments = [f"threads={options.threads}", *kernels]
         text = (ROOT / "configs" / "models" / f"{name}.yaml").read_text()
-        self.model = folder / f"{name}{'' if kinks else '_without_kinks'}.yaml"
+        self.model = folder / f"{name}.yaml"
         text = re.sub(r", ratio: [0-9.]+", "", text).replace("type: dropout", "type: dropout, ratio: 0")
         text = re.sub(r" dropout: [0-9.]+, teacher_forcing: [0-9.]+", " dropout: 0, teacher_forcing: 1", text)
-        if not kinks:
-            text = text.replace("type: relu", "type: dropout, ratio: 0").replace("method: max", "method: average")
         self.model.write_text(text)
 
     def run(self, what, tensors):
@@ -176,7 +163,11 @@ class Report:
     def check(self, model, what, value, bound):
         ok = value <= bound
         self.broken += not ok
-        print(f"{model:<12} {what:<58} {value:9.2e}  bound {bound:.0e}{'' if ok else '  BROKEN'}")
+        print(f"{model:<17} {what:<72} {value:9.2e}  bound {bound:.0e}{'' if ok else '  BROKEN'}")
+
+
+    def note(self, what, value):
+        print(f"{'':<17} {what:<72} {value:9.2e}")
 
 
 def expected_alone(module, inputs, upstream):
@@ -191,7 +182,7 @@ def expected_alone(module, inputs, upstream):
     return output.detach(), [i.grad for i in inputs], {n: p.grad for n, p in module.named_parameters()}
 
 
-def compare_layers(name, dump, capture, tensors, logits, label, options, report):
+def compare_layers(name, dump, what, bound, capture, tensors, logits, label, report, wanted=lambda module: True):
     given = dict(tensors)
     for layer, (_, inputs, output) in capture.calls.items():
         for k, value in enumerate(inputs):
@@ -201,7 +192,7 @@ def compare_layers(name, dump, capture, tensors, logits, label, options, report)
     ours = dump.run("layers", given)
     worst = {}
     for layer, (module, inputs, output) in capture.calls.items():
-        if f"{layer}.output" not in ours:
+        if f"{layer}.output" not in ours or not wanted(module):
             continue
         y, dx, dw = expected_alone(module, inputs, output.grad)
         errors = {"output": relative(ours[f"{layer}.output"], y)}
@@ -212,17 +203,23 @@ def compare_layers(name, dump, capture, tensors, logits, label, options, report)
             ours_gradient = ours[f"{layer}.gradient.{layer}.{parameter}"]
             scale = max(gradient.norm().item(), output.grad.norm().item() if parameter == "bias" else 0)
             errors[parameter] = (ours_gradient - gradient).norm().item() / max(scale, 1e-30)
-        for what, error in errors.items():
-            kind = f"{type(module).__name__} {what}"
+        for part, error in errors.items():
+            kind = f"{type(module).__name__} {part}"
             if kind not in worst or worst[kind][0] < error:
                 worst[kind] = (error, layer)
-    leaf = logits.clone().requires_grad_()
-    losses = nn.functional.cross_entropy(leaf, label.long(), reduction="none")
-    losses.mean().backward()
-    worst["CrossEntropyLoss output"] = (relative(ours["loss.output"], losses.detach()), "loss")
-    worst["CrossEntropyLoss input gradient 0"] = (relative(ours["loss.input_gradient.0"], leaf.grad), "loss")
+    if wanted(nn.CrossEntropyLoss()):
+        leaf = logits.clone().requires_grad_()
+        losses = nn.functional.cross_entropy(leaf, label.long(), reduction="none")
+        losses.mean().backward()
+        worst["CrossEntropyLoss output"] = (relative(ours["loss.output"], losses.detach()), "loss")
+        worst["CrossEntropyLoss input gradient 0"] = (relative(ours["loss.input_gradient.0"], leaf.grad), "loss")
     for kind, (error, layer) in worst.items():
-        report.check(name, f"alone: {kind} (worst: {layer})", error, options.layer_bound)
+        report.check(name, f"{what}: {kind} (worst: {layer})", error, bound)
+
+
+def has_winograd(module):
+    """Whether the kernel `winograd` can be told to run it: all 3x3 convolutions but those of the image."""
+    return isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3) and module.in_channels % 16 == 0
 
 
 def over_bound(ours, gradients):
@@ -235,17 +232,58 @@ def over_bound(ours, gradients):
     return worst
 
 
-def compare_gradients(name, dump_of, model, inputs, tensors, report):
-    for kinks in (False,) if isinstance(model, Seq2Seq) else (True, False):
-        net = copy.deepcopy(model) if kinks else without_kinks(copy.deepcopy(model))
-        exact = copy.deepcopy(net).double()
-        gradients = torch_step(net, inputs)[2]
-        truth = torch_step(exact, {k: t.double() if t.is_floating_point() else t for k, t in inputs.items()})[2]
-        ours = {n.removeprefix("gradient."): g for n, g in dump_of(kinks).run("step", tensors).items()}
-        worst, own = over_bound(ours, gradients), over_bound(gradients, truth)
-        what = "gradients" if kinks else "gradients without kinks"
-        report.check(name, f"{what} over their bound (worst: {worst[1]})", worst[0], 10 if kinks else 1)
-        print(f"{'':<12} {'  PyTorch fp32 over it, against its float64':<58} {own[0]:9.2e}")
+def taken(kinks_given, trace):
+    """What dtrain decided at each kink, from what a layer before it gave: a ReLU that was fused, into that
+    layer or a pool behind, has no output of its own."""
+    decisions = {}
+    for name, (module, _, source) in kinks_given.items():
+        while f"{source}.output" not in trace:
+            source = kinks_given[source][2]
+        own = trace.get(f"{name}.output") if isinstance(module, nn.ReLU) else None
+        decisions[name] = kinks.decision(module, trace[f"{source}.output"] if own is None else own)
+    return decisions
+
+
+def compare_gradients(name, dump, model, inputs, report):
+    tensors = tensors_of(model, inputs)
+    trace = dump.run("trace", tensors)
+    ours = {n.removeprefix("gradient."): g for n, g in trace.items() if n.startswith("gradient.")}
+    exact = copy.deepcopy(model).double()
+    plain = copy.deepcopy(model)
+    decided = {}
+    given = kinks.inputs_of_kinks(plain, lambda: decided.update(gradients=torch_step(plain, inputs)[2]))
+    modules = kinks.kinks_of(plain)
+    given = {n: (modules[n], x, source) for n, (x, source) in given.items()}
+    decisions = taken(given, trace)
+    alike = torch_step(kinks.forced(model, decisions), inputs)[2]
+    worst = over_bound(ours, alike)
+    report.check(name, f"gradients over their bound (worst: {worst[1]})", worst[0], 1)
+    if not given:
+        return
+    turned = {n: kinks.flipped(module, x, decisions[n]) for n, (module, x, _) in given.items()}
+    farthest = max((distance, n) for n, (_, distance) in turned.items())
+    count = sum(n for n, _ in turned.values())
+    report.check(name, f"{count} kinks turned: distance (worst: {farthest[1]})", farthest[0], 1e-4)
+    truth = torch_step(exact, {k: t.double() if t.is_floating_point() else t for k, t in inputs.items()})[2]
+    report.note("  with kinks as each decides: gradients over their bound", over_bound(ours, decided["gradients"])[0])
+    report.note("  the same from float64", over_bound(ours, truth)[0])
+    report.note("  PyTorch's fp32 from float64", over_bound(decided["gradients"], truth)[0])
+
+
+def compare_step(name, dump, what, bound, model, inputs, report):
+    model = copy.deepcopy(model)
+    tensors = tensors_of(model, inputs)
+    loss, logits = torch_evaluate(model, inputs)
+    ours = dump.run("evaluate", tensors)
+    report.check(name, f"{what}, evaluation: loss", abs(ours["loss"].item() - loss), 1e-4)
+    report.check(name, f"{what}, evaluation: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
+    loss, logits, _ = torch_step(model, inputs)
+    ours = dump.run("step", tensors)
+    report.check(name, f"{what}, training: loss", abs(ours["loss"].item() - loss), 1e-4)
+    report.check(name, f"{what}, training: logits", (ours["logits"] - logits).abs().max().item(), bound)
+    if statistics(model):
+        worst = max((relative(ours[f"state.{n}"], b), n) for n, b in statistics(model).items())
+        report.check(name, f"{what}, statistics after the step (worst: {worst[1]})", worst[0], 1e-5)
 
 
 def compare(name, options, report):
@@ -253,40 +291,51 @@ def compare(name, options, report):
     model = MODELS[name]().float()
     fill(model, options.weights)
     inputs = inputs_of(model, options.batch)
-    tensors = tensors_of(model, inputs)
     with tempfile.TemporaryDirectory() as folder:
         dump_of = functools.partial(Dump, options, name, pathlib.Path(folder))
-        dump = dump_of()
-        loss, logits = torch_evaluate(model, inputs)
-        ours = dump.run("evaluate", tensors)
-        report.check(name, "evaluation: loss", abs(ours["loss"].item() - loss), 1e-4)
-        report.check(name, "evaluation: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
-        compare_gradients(name, dump_of, model, inputs, tensors, report)
-        loss, logits, _ = torch_step(model, inputs)
-        ours = dump.run("step", tensors)
-        report.check(name, "training: loss", abs(ours["loss"].item() - loss), 1e-4)
-        report.check(name, "training: logits", (ours["logits"] - logits).abs().max().item(), 1e-4)
-        if statistics(model):
-            worst = max((relative(ours[f"state.{n}"], b), n) for n, b in statistics(model).items())
-            report.check(name, f"statistics after the step (worst: {worst[1]})", worst[0], 1e-5)
+        direct, by_rule = dump_of(["convolution=onednn", *options.kernels]), dump_of(options.kernels)
+        compare_step(name, direct, "direct", 1e-4, model, inputs, report)
+        if any(isinstance(m, nn.Conv2d) for m in model.modules()):
+            compare_step(name, by_rule, "by rule", 5e-4, model, inputs, report)
+        if options.logits_only:
+            return
+        compare_gradients(name, direct, model, inputs, report)
         if isinstance(model, Seq2Seq):
             return  # its layers alone: seq2seq_layers.py
         inputs = inputs_of(model, min(options.batch, options.layer_batch))
+        tensors = tensors_of(model, inputs)
         capture = Capture(model)
         logits = torch_step(model, inputs)[1]
         capture.close()
-        compare_layers(name, dump, capture, tensors_of(model, inputs), logits, inputs["label"], options, report)
+        alone = (capture, tensors, logits, inputs["label"], report)
+        compare_layers(name, direct, "alone", 1e-5, *alone)
+        count = sum(has_winograd(m) for m in model.modules())
+        if count > 0:
+            compare_layers(name, dump_of(["convolution=winograd"]), f"Winograd, {count} layers alone", 1e-4, *alone,
+                           wanted=has_winograd)
+
+
+def jumps_of(model, inputs, gradients):
+    """How far each gradient moves when all kinks turn around that lie within rounding (NEAR) of theirs."""
+    plain = copy.deepcopy(model)
+    given = kinks.inputs_of_kinks(plain, lambda: torch_step(plain, inputs))
+    modules = kinks.kinks_of(plain)
+    turned = {n: kinks.near(modules[n], x, NEAR) for n, (x, _) in given.items()}
+    moved = torch_step(kinks.forced(model, turned), inputs)[2]
+    return {n: (moved[n] - g).norm().item() for n, g in gradients.items()}
 
 
 def golden(name):
     """What tests/golden/model_step_test.cc reads: numbers of float64, to which fp32 is compared."""
     model = MODELS[name]().double()
     fill(model, "counted")
-    smooth = without_kinks(copy.deepcopy(model))
+    smooth = kinks.without_kinks(copy.deepcopy(model))
     batch = GOLDEN_BATCH[name]
     inputs = inputs_of(model, batch, torch.float64)
     evaluation = torch_evaluate(model, inputs)
+    initial = copy.deepcopy(model)
     loss, logits, gradients = torch_step(model, inputs)
+    jumps = jumps_of(initial, inputs, gradients)
     first = next(iter(gradients))
 
     def some(logits):
@@ -296,6 +345,9 @@ def golden(name):
         tensor = tensor.double().numpy()
         return {"norm": float(np.linalg.norm(tensor)), "projections": counted.projections(key, tensor)}
 
+    single = MODELS[name]().float()
+    fill(single, "counted")
+    fp32 = torch_step(single, inputs_of(single, batch))[2]
     return {
         "made_by": "tools/pytorch/compare.py --golden, torch " + torch.__version__.split("+")[0],
         "model": name, "batch": batch,
@@ -303,7 +355,8 @@ def golden(name):
                          "inputs": {n: t.flatten()[:4].tolist() for n, t in inputs.items()}},
         "evaluation": {"loss": evaluation[0], "logits": some(evaluation[1])},
         "training": {"loss": loss, "logits": some(logits)},
-        "gradients": {n: summary(g, n) for n, g in gradients.items()},
+        "pytorch_fp32_over_bound": over_bound(fp32, gradients)[0],
+        "gradients": {n: summary(g, n) | {"jump": jumps[n]} for n, g in gradients.items()},
         "gradients_without_kinks": {n: summary(g, n) for n, g in torch_step(smooth, inputs)[2].items()},
         "state": {n: summary(b, n) for n, b in statistics(model).items()},
     }
@@ -318,7 +371,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--weights", default="counted")
     parser.add_argument("--kernels", nargs="*", default=[], metavar="TYPE=IMPLEMENTATION")
-    parser.add_argument("--layer-bound", type=float, default=1e-5)
+    parser.add_argument("--logits-only", action="store_true", help="loss, logits and statistics, no gradients")
     parser.add_argument("--golden", metavar="DIR")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -1,13 +1,16 @@
 // step_dump: what a model computes from given weights and a given batch, as files - dtrain's half
 // of tools/pytorch/compare.py.
 //
-//   step_dump step|evaluate|layers MODEL.yaml INPUT OUTPUT [threads=N] [TYPE=IMPLEMENTATION ...]
+//   step_dump step|trace|evaluate|layers MODEL.yaml INPUT OUTPUT [threads=N] [TYPE=IMPLEMENTATION
+//   ...]
 //
 // INPUT and OUTPUT are safetensors files.  INPUT holds parameters and batch-norm statistics by
 // name, the model's inputs as `input.<name>`, and `terms`, by which the loss is divided.
 //
 //   step      one training step: `loss` (mean), `logits` (what the loss layer is given),
 //             `gradient.<parameter>`, `state.<name>`
+//   trace     the same, and `<layer>.output` of every layer that ran: one with a ReLU fused into it
+//             gives what the ReLU makes of its output
 //   evaluate  `loss`, `logits`
 //   layers    every layer alone: for each that INPUT has `<layer>.input.<k>` (and
 //             `<layer>.output_gradient`, but for losses) of, `<layer>.output`,
@@ -41,7 +44,8 @@ struct Options {
 
 Options Parse(int argc, char** argv) {
   if (argc < 5) {
-    throw UsageError("step_dump step|evaluate|layers MODEL INPUT OUTPUT [threads=N] [TYPE=KERNEL]");
+    throw UsageError(
+        "step_dump step|trace|evaluate|layers MODEL INPUT OUTPUT [threads=N] [TYPE=KERNEL]");
   }
   Options options{argv[1], argv[2], argv[3], argv[4], 1, {}};
   for (int i = 5; i < argc; ++i) {
@@ -160,9 +164,13 @@ void DumpNet(const Options& options, const Graph& graph, const SafetensorsReader
   net.set_observer([&](const KernelTiming& call) {
     const bool loss = call.layer != nullptr && call.layer->layer->role() == LayerRole::kLoss;
     if (loss && !call.backward) results.Add("logits", call.args->inputs[0]);
+    if (options.what != "trace" || call.backward || call.layer == nullptr) return;
+    if (call.args->outputs[0].dtype == DType::kF32) {
+      results.Add(call.layer->name + ".output", call.args->outputs[0]);
+    }
   });
   double loss = 0;
-  if (options.what == "step") {
+  if (options.what != "evaluate") {
     loss = net.Step(weights.data(), gradients.data(), state.data(), input, nullptr).loss_sum;
     AddArena("gradient.", graph.weights(), gradients, results);
     AddArena("state.", graph.state(), state, results);

@@ -10,6 +10,8 @@
 
 #if defined(DTRAIN_ISA_AVX512) || defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)
 #include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 #define DTRAIN_INLINE inline __attribute__((always_inline))
@@ -52,6 +54,24 @@ DTRAIN_INLINE Vec Fma(Vec a, Vec b, Vec c) { return a * b + c; }
 // Keeps the compiler from carrying loads from one round of a loop to the next: in a full register
 // tile that costs moves and spills.
 DTRAIN_INLINE void ReloadBarrier() { asm volatile("" ::: "memory"); }
+
+// Stores past the caches: what is written need not be read first, which is worth it where it is far
+// larger than the caches. `p` is aligned to a whole Vec.  Behind the last one a StreamFence, before
+// another thread is told.
+#if defined(DTRAIN_ISA_AVX512)
+DTRAIN_INLINE void Stream(float* p, Vec v) { _mm512_stream_ps(p, v); }
+#elif defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)
+DTRAIN_INLINE void Stream(float* p, Vec v) { _mm256_stream_ps(p, v); }
+#elif defined(__SSE2__)
+DTRAIN_INLINE void Stream(float* p, Vec v) { _mm_stream_ps(p, v); }
+#else
+DTRAIN_INLINE void Stream(float* p, Vec v) { Store(p, v); }
+#endif
+DTRAIN_INLINE void StreamFence() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
 
 // max(0, v) that keeps a NaN a NaN.
 DTRAIN_INLINE Vec Relu(Vec v) { return v < 0 ? Zero() : v; }
