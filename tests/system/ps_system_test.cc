@@ -68,16 +68,19 @@ TEST_F(PsSystemTest, AStoppedAsynchronousRunIsReadyToResume) {
 
 // Stops the process of a rank, as the kernel does with one that swaps or hangs.
 TEST_F(PsSystemTest, AServerThatNeverAnswersEndsTheRunNamed) {
-  std::thread stopper([this] {
+  const std::string output = "--output hung-" + std::to_string(::getpid());
+  std::thread stopper([&output] {
     const std::string server =
-        "for i in $(seq 100); do "
-        "for p in $(pgrep -f -- '--output hung'); do "
+        "for i in $(seq 600); do "
+        "for p in $(pgrep -f -- '" +
+        output +
+        "'); do "
         "grep -qz '^OMPI_COMM_WORLD_RANK=2$' /proc/$p/environ 2>/dev/null && "
-        "sleep 1 && kill -STOP $p && exit; done; sleep 0.1; done";
+        "sleep 1 && kill -STOP $p && exit; done; sleep 0.1; done; exit 1";
     EXPECT_EQ(std::system(server.c_str()), 0);
   });
-  const Outcome run = Run(std::string(kSmall) +
-                          "--workers 2 --output hung --set strategy.name=ps_ssp --set epochs=1000 "
+  const Outcome run = Run(std::string(kSmall) + "--workers 2 " + output +
+                          " --set strategy.name=ps_ssp --set epochs=1000 "
                           "--set stall_seconds=2 --set checkpoint.every_epochs=0 "
                           "--set evaluate.every_epochs=0");
   stopper.join();
