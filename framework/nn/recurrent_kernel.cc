@@ -265,32 +265,15 @@ class RecurrentKernel : public Kernel {
     const float* x = k == 0 ? args.inputs[0].f32() : scratch + dropped_;
     const float* const drows = RowsOf(args, k, d);
     const int64_t in = InputsOf(k);
-    Multiply({.trans_a = true,
-              .m = gates_,
-              .n = in,
-              .k = batch_ * steps_,
-              .a = drows,
-              .a_stride = row_,
-              .b = x,
-              .b_stride = in,
-              .c = GradientOf(args, k, d, Part::kWeightIn),
-              .c_stride = in,
-              .add = args.accumulate});
+    WeightGradient(batch_ * steps_, {drows, row_, gates_}, {x, in, in}, args.accumulate,
+                   GradientOf(args, k, d, Part::kWeightIn), in);
     SumOverRows(device_, drows, row_, batch_ * steps_, gates_, args.accumulate,
                 GradientOf(args, k, d, Part::kBiasIn));
     for (const auto& part : parts_) {
       const int64_t first = part.gate * hidden_, count = part.gates * hidden_;
-      Multiply({.trans_a = true,
-                .m = count,
-                .n = hidden_,
-                .k = batch_ * steps_,
-                .a = drows + part.first,
-                .a_stride = row_,
-                .b = scratch + before_,
-                .b_stride = hidden_,
-                .c = GradientOf(args, k, d, Part::kWeightState) + first * hidden_,
-                .c_stride = hidden_,
-                .add = args.accumulate});
+      WeightGradient(batch_ * steps_, {drows + part.first, row_, count},
+                     {scratch + before_, hidden_, hidden_}, args.accumulate,
+                     GradientOf(args, k, d, Part::kWeightState) + first * hidden_, hidden_);
       SumOverRows(device_, drows + part.first, row_, batch_ * steps_, count, args.accumulate,
                   GradientOf(args, k, d, Part::kBiasState) + first);
     }

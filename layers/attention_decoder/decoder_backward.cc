@@ -69,17 +69,8 @@ void AttentionDecoderKernel::OutputGradients(const KernelArgs& args) const {
   const int64_t V = sizes_.V;
   const float* const dy = args.output_gradients[0].f32();
   SumOverRows(device_, dy, V, N_ * T_, V, args.accumulate, args.param_gradients[P::kOutBias].f32());
-  Multiply({.trans_a = true,
-            .m = V,
-            .n = F_,
-            .k = N_ * T_,
-            .a = dy,
-            .a_stride = V,
-            .b = Kept(args, features_),
-            .b_stride = F_,
-            .c = args.param_gradients[P::kOutWeight].f32(),
-            .c_stride = F_,
-            .add = args.accumulate});
+  WeightGradient(N_ * T_, {dy, V, V}, {Kept(args, features_), F_, F_}, args.accumulate,
+                 args.param_gradients[P::kOutWeight].f32(), F_);
   Multiply({.m = N_ * T_,
             .n = F_,
             .k = V,
@@ -154,27 +145,17 @@ void AttentionDecoderKernel::RecurrentGradients(const KernelArgs& args) const {
   const auto [H, C, E, A, V, S] = sizes_;
   const float* const dgates = Kept(args, gates_);
   const int64_t row = kGruRow * H, rows = N_ * T_;
-  const auto multiply = [&](const float* a, int64_t m, const float* b, int64_t b_stride, int64_t n,
-                            float* c, int64_t c_stride) {
-    Multiply({.trans_a = true,
-              .m = m,
-              .n = n,
-              .k = rows,
-              .a = a,
-              .a_stride = row,
-              .b = b,
-              .b_stride = b_stride,
-              .c = c,
-              .c_stride = c_stride,
-              .add = args.accumulate});
+  const auto add = [&](const FloatRows& dy, const FloatRows& x, float* dw, int64_t stride) {
+    WeightGradient(rows, dy, x, args.accumulate, dw, stride);
   };
   float* const in = args.param_gradients[P::kWeightIn].f32();
   float* const state = args.param_gradients[P::kWeightState].f32();
   const float* const features = Kept(args, features_);
-  multiply(dgates, 3 * H, features + H, F_, C, in + E, E + C);
-  multiply(dgates, 3 * H, features + H + C, F_, E, in, E + C);
-  multiply(dgates, 2 * H, Scratch(args, before_), H, H, state, H);
-  multiply(dgates + 3 * H, H, Scratch(args, before_), H, H, state + 2 * H * H, H);
+  const FloatRows before = {Scratch(args, before_), H, H};
+  add({dgates, row, 3 * H}, {features + H, F_, C}, in + E, E + C);
+  add({dgates, row, 3 * H}, {features + H + C, F_, E}, in, E + C);
+  add({dgates, row, 2 * H}, before, state, H);
+  add({dgates + 3 * H, row, H}, before, state + 2 * H * H, H);
   float* const bias_state = args.param_gradients[P::kBiasState].f32();
   SumOverRows(device_, dgates, row, rows, 3 * H, args.accumulate,
               args.param_gradients[P::kBiasIn].f32());
@@ -186,28 +167,10 @@ void AttentionDecoderKernel::AttentionGradients(const KernelArgs& args) const {
   const auto [H, C, E, A, V, S] = sizes_;
   float* const attn = args.param_gradients[P::kAttnWeight].f32();
   const float* const dkeys = Scratch(args, dkeys_);
-  Multiply({.trans_a = true,
-            .m = A,
-            .n = H,
-            .k = N_ * T_,
-            .a = Scratch(args, dquery_),
-            .a_stride = A,
-            .b = Scratch(args, before_),
-            .b_stride = H,
-            .c = attn,
-            .c_stride = H + C,
-            .add = args.accumulate});
-  Multiply({.trans_a = true,
-            .m = A,
-            .n = C,
-            .k = N_ * S,
-            .a = dkeys,
-            .a_stride = A,
-            .b = args.inputs[0].f32(),
-            .b_stride = C,
-            .c = attn + H,
-            .c_stride = H + C,
-            .add = args.accumulate});
+  WeightGradient(N_ * T_, {Scratch(args, dquery_), A, A}, {Scratch(args, before_), H, H},
+                 args.accumulate, attn, H + C);
+  WeightGradient(N_ * S, {dkeys, A, A}, {args.inputs[0].f32(), C, C}, args.accumulate, attn + H,
+                 H + C);
   SumOverRows(device_, dkeys, A, N_ * S, A, args.accumulate,
               args.param_gradients[P::kAttnBias].f32());
   SumOverRows(device_, Scratch(args, dv_), A, N_, A, args.accumulate,

@@ -63,17 +63,8 @@ class InnerProductGemm : public Kernel {
     DTRAIN_ISA_SELECT(device_.isa, MaskAndSumRows)
     (dy, relu_ ? args.outputs[0].f32() : nullptr, batch, out, args.accumulate,
      args.params.size() > 1 ? args.param_gradients[1].f32() : nullptr);
-    Multiply({.trans_a = true,
-              .m = out,
-              .n = in,
-              .k = batch,
-              .a = dy,
-              .a_stride = out,
-              .b = args.inputs[0].f32(),
-              .b_stride = in,
-              .c = args.param_gradients[0].f32(),
-              .c_stride = in,
-              .add = args.accumulate});
+    WeightGradient(batch, {dy, out, out}, {args.inputs[0].f32(), in, in}, args.accumulate,
+                   args.param_gradients[0].f32(), in);
     if (args.input_gradients[0].data == nullptr) return;
     Multiply({.m = batch,
               .n = in,

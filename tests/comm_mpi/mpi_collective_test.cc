@@ -14,8 +14,7 @@ class MpiCollectiveTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MpiCollectiveTest, Conforms) { RunCollectiveConformance(SharedTransport(), GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Conformance, MpiCollectiveTest,
-                         ::testing::ValuesIn(CollectiveNames()),
+INSTANTIATE_TEST_SUITE_P(Conformance, MpiCollectiveTest, ::testing::ValuesIn(CollectiveNames()),
                          [](const auto& info) { return info.param; });
 
 TEST(Ordered, AMillionFloatsAreTheCanonicalSum) {

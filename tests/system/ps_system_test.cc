@@ -12,6 +12,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+// Starts what follows and sends it SIGTERM when steps are counted in run/metrics.jsonl.
+constexpr char kStopAfterSomeSteps[] =
+    "sh -c '\"$@\" & pid=$!; "
+    "while kill -0 $pid && ! grep -qs kind.:.step run/metrics.jsonl; do sleep 0.1; done; "
+    "kill -TERM $pid; wait $pid' sh";
+
 class PsSystemTest : public SystemTest {};
 
 TEST_F(PsSystemTest, BspWithThreeShardsEndsWithTheWeightsOfAllReduce) {
@@ -58,7 +64,7 @@ TEST_F(PsSystemTest, AnInterruptedRunResumes) {
 TEST_F(PsSystemTest, AStoppedAsynchronousRunIsReadyToResume) {
   const std::string run =
       std::string(kSmall) + "--workers 2 --output run --set strategy.name=ps_asp ";
-  const Outcome stopped = Run(run + "--set cluster.step_seconds=0.1", "timeout -s TERM 5 ");
+  const Outcome stopped = Run(run + "--set cluster.step_seconds=0.1", kStopAfterSomeSteps);
   EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoints" / "latest"));
   EXPECT_THAT(Slurp(folder_ / "run" / "summary.json"), HasSubstr("\"status\": \"stopped\""));
   const Outcome resumed = Run(run + "--resume auto");

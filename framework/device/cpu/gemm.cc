@@ -14,4 +14,19 @@ void Multiply(const Gemm& g) {
       << "dnnl_sgemm " << g.m << "x" << g.n << "x" << g.k << ": " << status;
 }
 
+void WeightGradient(int64_t rows, const FloatRows& dy, const FloatRows& x, bool add, float* dw,
+                    int64_t dw_stride) {
+  Multiply({.trans_a = true,
+            .m = dy.size,
+            .n = x.size,
+            .k = rows,
+            .a = dy.data,
+            .a_stride = dy.stride,
+            .b = x.data,
+            .b_stride = x.stride,
+            .c = dw,
+            .c_stride = dw_stride,
+            .add = add});
+}
+
 }  // namespace dtrain

@@ -22,4 +22,16 @@ struct Gemm {
 // C [m, n] = op(A) op(B), with the threads of the OpenMP team.
 void Multiply(const Gemm& gemm);
 
+// Vectors of `size` floats, one a row, `stride` floats apart.
+struct FloatRows {
+  const float* data;
+  int64_t stride;
+  int64_t size;
+};
+
+// The gradient of the weights of y = W x: dw [dy.size, x.size] = (or +=) the sum over `rows` rows
+// of dy^T x.
+void WeightGradient(int64_t rows, const FloatRows& dy, const FloatRows& x, bool add, float* dw,
+                    int64_t dw_stride);
+
 }  // namespace dtrain
