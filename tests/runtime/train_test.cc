@@ -187,7 +187,7 @@ layers:
 )";
   const std::string model = "model.name=" + (folder_ / "normed.yaml").string();
   const auto run = [&](const std::string& output, int workers, std::vector<std::string> more) {
-    more.insert(more.end(), {model, "max_steps=12"});
+    more.insert(more.end(), {model, "epochs=4", "max_steps=20"});
     return Run(Config(output, workers, more));
   };
   const TrainResult one = run("one", 1, {});
@@ -197,21 +197,22 @@ layers:
   run("local", 2, {});
   const auto from_one = [&](const std::string& output) {
     double farthest = 0;
-    for (size_t i = 0; i < 12; ++i) {
+    for (size_t i = 0; i < 20; ++i) {
       farthest = std::max(farthest, std::abs(Losses(output)[i] - Losses("one")[i]));
     }
     return farthest;
   };
+  EXPECT_FLOAT_EQ(Losses("two")[0], Losses("one")[0]) << "the same statistics to the bit";
   EXPECT_LT(from_one("two"), 1e-4);
   EXPECT_GT(from_one("local"), 1e-3);
-  EXPECT_EQ(Losses("three").size(), 12u);
+  EXPECT_EQ(Losses("three").size(), 20u);
   EXPECT_NEAR(*two.summary.test->accuracy, *one.summary.test->accuracy, 0.02);
   ASSERT_EQ(two.summary.test->others.size(), 1u);
   EXPECT_EQ(two.summary.test->others[0].first, "top5");
   EXPECT_GT(two.summary.test->others[0].second, *two.summary.test->accuracy);
 
   const std::vector<std::string> sync = {model, "batch_norm=sync"};
-  run("part", 2, {"batch_norm=sync"});
+  Run(Config("part", 2, {model, "batch_norm=sync", "max_steps=12"}));
   const TrainResult whole = Run(Config("whole", 2, sync));
   const TrainResult rest = Run(Config("part", 2, sync), {.resume = "auto", .weights = ""});
   EXPECT_EQ(rest.summary.weights_sha256, whole.summary.weights_sha256);

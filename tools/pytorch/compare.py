@@ -139,11 +139,13 @@ def torch_evaluate(model, inputs):
 class Dump:
     """dtrain's half: runs step_dump on files of a folder of its own."""
 
-    def __init__(self, options, name, folder, kernels=()):
+    def __init__(self, options, name, folder, kernels=(), vocabularies=()):
         self.program, self.folder = pathlib.Path(options.build) / "step_dump", folder
         self.arguments = [f"threads={options.threads}", *kernels]
         text = (ROOT / "configs" / "models" / f"{name}.yaml").read_text()
         self.model = folder / f"{name}.yaml"
+        for one, other in zip(Seq2Seq.vocabularies, vocabularies):
+            text = text.replace(f"classes: {one}", f"classes: {other}")
         text = re.sub(r", ratio: [0-9.]+", "", text).replace("type: dropout", "type: dropout, ratio: 0")
         text = re.sub(r" dropout: [0-9.]+, teacher_forcing: [0-9.]+", " dropout: 0, teacher_forcing: 1", text)
         self.model.write_text(text)
