@@ -88,7 +88,8 @@ ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
   JsonFields fields(json, source);
   ExecutionPlan plan;
   plan.isa = fields.String("isa");
-  plan.precision = fields.String("precision");
+  // Plans from before there was a choice do not say it.
+  if (fields.Has("precision")) plan.precision = fields.String("precision");
   plan.threads = static_cast<int>(fields.Count("threads"));
   plan.workers = static_cast<int>(fields.Count("workers"));
   plan.collective = fields.String("collective");

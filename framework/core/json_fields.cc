@@ -38,6 +38,8 @@ const nlohmann::json& JsonFields::Get(const std::string& key) {
   return *it;
 }
 
+bool JsonFields::Has(const std::string& key) const { return object_.contains(key); }
+
 std::string JsonFields::String(const std::string& key) {
   const nlohmann::json& value = Get(key);
   if (!value.is_string()) Wrong(where_, key, "not a string");

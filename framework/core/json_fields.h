@@ -20,6 +20,7 @@ class JsonFields {
   // `where` is the source and path so far; both arguments must outlive this.
   JsonFields(const nlohmann::json& object, std::string where);
 
+  bool Has(const std::string& key) const;
   std::string String(const std::string& key);
   int64_t Count(const std::string& key);  // an integer, >= 0
   double Amount(const std::string& key);  // a number, finite and >= 0

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int64_t kWholeBytes = 1 << 20;   // packed maps of a group up to this are kept whole
 constexpr int64_t kBandBytes = 512 << 10;  // packed rows of a core, beside weights and outputs
-constexpr int64_t kItemBytes = 1 << 20;    // what one item of a weights pass reads
+constexpr int64_t kItemBytes = 512 << 10;  // what one item of a weights pass reads of whole maps
+constexpr int64_t kHeldBytes = 1 << 20;    // packed rows of a weights pass, beside its sums
 
 int64_t GroupsOf(int64_t batch) { return (batch + kBf16Images - 1) / kBf16Images; }
 int64_t ImagesOf(int64_t batch, int64_t group) {
@@ -299,7 +300,7 @@ Bf16WeightsPass::Bf16WeightsPass(const Bf16Problem& p, const Device& device)
     return std::min(x_.rows, (band - 1) * stride_ + std::max(kernel_, stride_));
   };
   band_ = 1;
-  while (band_ < dy_.rows && (band_ + 1) * dy_row + ring(band_ + 1) * x_row <= kItemBytes) ++band_;
+  while (band_ < dy_.rows && (band_ + 1) * dy_row + ring(band_ + 1) * x_row <= kHeldBytes) ++band_;
   if (whole_) band_ = dy_.rows;
   ring_ = whole_ ? x_.rows : ring(band_);
 }

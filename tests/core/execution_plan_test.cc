@@ -37,6 +37,10 @@ TEST(ExecutionPlan, SurvivesJson) {
   EXPECT_EQ(PlanFromJson(ToJson(ExecutionPlan{}), "plan.json"), ExecutionPlan{});
 }
 
+TEST(ExecutionPlan, WithoutAWordAboutPrecisionItIsFp32) {
+  EXPECT_EQ(PlanFromJson(Edited("  \"precision\": \"fp32\",\n", ""), "plan.json"), Sample());
+}
+
 TEST(ExecutionPlan, BadJsonIsNamed) {
   EXPECT_EQ(ErrorOf("{"), "plan.json: not JSON (byte 2)");
   EXPECT_EQ(ErrorOf("[]"), "plan.json: not a JSON object");
