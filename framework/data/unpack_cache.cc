@@ -95,8 +95,9 @@ bool UnpackCache::FillLocked(const fs::path& archive, const fs::path& file, cons
                    folder_.string()));
   if (!unpack()) return false;
   try {
-    RemoveOthers(file, kind);
+    RemoveOthers(file, kind, ".part");
     Keep(file, parts);
+    RemoveOthers(file, kind, ".bin");
   } catch (const std::exception& error) {
     Warn(fmt::format("what {} unpacks to is not kept: {}", archive.string(), error.what()));
   }
@@ -131,15 +132,17 @@ void UnpackCache::Keep(const fs::path& file, Parts parts) const {
   }
 }
 
-// Files of other archives of this kind, which this one replaces, and parts of a process that was
-// killed: the lock is ours.
-void UnpackCache::RemoveOthers(const fs::path& file, const std::string& kind) const {
+// Files of other archives of this kind (.bin), which this one replaces, or parts of a process that
+// was killed (.part): the lock is ours.
+void UnpackCache::RemoveOthers(const fs::path& file, const std::string& kind,
+                               const std::string& ending) const {
   std::error_code error;
   std::vector<fs::path> others;
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    const bool ours = name.ends_with(".bin") || name.ends_with(".part");
-    if (name.starts_with(kind + "-") && ours && it->path() != file) others.push_back(it->path());
+    if (name.starts_with(kind + "-") && name.ends_with(ending) && it->path() != file) {
+      others.push_back(it->path());
+    }
   }
   for (const fs::path& other : others) fs::remove(other, error);
 }

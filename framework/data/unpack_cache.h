@@ -41,7 +41,8 @@ class UnpackCache {
                   const std::string& kind, Parts parts, const std::function<bool()>& unpack) const;
   bool Load(const std::filesystem::path& file, Parts parts) const;
   void Keep(const std::filesystem::path& file, Parts parts) const;
-  void RemoveOthers(const std::filesystem::path& file, const std::string& kind) const;
+  void RemoveOthers(const std::filesystem::path& file, const std::string& kind,
+                    const std::string& ending) const;
 
   std::filesystem::path folder_;
   Say say_;

@@ -14,8 +14,8 @@ struct Fact {
   std::string value;  // any text; compared line by line for the message
 };
 
-// Throws SharedError (exit code 2) on every rank when some rank's facts differ from rank 0's; `what` names the
-// rank, the fact and the first lines that differ.
+// Throws SharedError (exit code 2) on every rank when some rank's facts differ from rank 0's;
+// `what` names the rank, the fact and the first lines that differ.
 void CheckAgreement(Transport& transport, const std::vector<Fact>& facts);
 
 // The lines of `theirs` that differ from `ours`, at most `most`: "  - ours\n  + theirs\n".

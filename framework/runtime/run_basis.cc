@@ -30,6 +30,7 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
     basis.start = FindStart(*basis.graph, basis.layout, config, request, outputs.folder());
     basis.plan = DecidePlan(config, *basis.graph, workers, threads);
     FollowPlanOf(basis.start, config, basis.plan);
+    if (basis.start.plan) ForgetUnknownKernels(*basis.graph, basis.plan);
   });
   basis.plan = PlanFromJson(Broadcast(transport, root ? ToJson(basis.plan) : ""), "rank 0's plan");
   basis.start = BroadcastStart(transport, std::move(basis.start));

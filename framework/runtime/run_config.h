@@ -32,7 +32,7 @@ struct RunConfig {
   std::string model_file;  // where it was found
   std::string model_yaml;  // what it says
   Data data;
-  int64_t batch = 0;  // global
+  int64_t batch = 0;             // global
   int64_t accumulate = 1;        // micro-batches of a worker's share
   bool sync_batch_norm = false;  // over all workers
   int64_t epochs = 0;

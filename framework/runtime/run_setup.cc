@@ -110,6 +110,11 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   return plan;
 }
 
+bool ComputesInBf16(const ExecutionPlan& plan) {
+  return std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                     [](const auto& kernel) { return kernel.second == "amx"; });
+}
+
 Device DeviceOf(const ExecutionPlan& plan) {
   CheckPrecision(plan.precision);
   const Precision precision = plan.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;

@@ -50,6 +50,9 @@ int AgreeOnThreads(Transport& transport, int workers);
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
                          int threads_by_rule);
 
+// Whether a kernel of the plan multiplies in bf16.
+bool ComputesInBf16(const ExecutionPlan& plan);
+
 // The CPU with the plan's threads and precision.  Throws what CheckPrecision throws.
 Device DeviceOf(const ExecutionPlan& plan);
 

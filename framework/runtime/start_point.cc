@@ -1,8 +1,11 @@
 #include "framework/runtime/start_point.h"
 
+#include <algorithm>
+
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
 #include "framework/core/log.h"
+#include "framework/nn/kernel.h"
 #include "framework/runtime/agreement.h"
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/weights_file.h"
@@ -87,6 +90,21 @@ void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPla
   const std::string differences = Differences(before, plan);
   if (differences.empty()) return;
   log::Warning("not bit-equal to the undisturbed run: its plan differs ({})", differences);
+}
+
+void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan) {
+  for (const GraphLayer& layer : graph.layers()) {
+    const auto named = plan.kernels.find(layer.name);
+    if (named == plan.kernels.end()) continue;
+    const std::vector<KernelEntry>& known = KernelRegistry::Of(layer.type);
+    const auto same = [&](const KernelEntry& entry) {
+      return entry.implementation == named->second;
+    };
+    if (std::any_of(known.begin(), known.end(), same)) continue;
+    log::Warning("not bit-equal to the undisturbed run: its kernel '{}' of layer '{}' is gone",
+                 named->second, layer.name);
+    plan.kernels.erase(named);
+  }
 }
 
 StartPoint BroadcastStart(Transport& transport, StartPoint start) {

@@ -34,6 +34,10 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
 // where this run cannot follow it.
 void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPlan& plan);
 
+// Drops the kernels that this program does not have, of an older one's plan, with a warning: they
+// are chosen afresh.
+void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan);
+
 // Gives every rank rank 0's start.
 StartPoint BroadcastStart(Transport& transport, StartPoint start);
 

@@ -1,10 +1,11 @@
 #include "framework/runtime/stop_signal.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 
 #include "framework/core/check.h"
 
@@ -26,21 +27,43 @@ void OnSignal(int signal) {
   first_signal.compare_exchange_strong(none, signal);
 }
 
+sigset_t StopSet() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : kSignals) sigaddset(&set, signal);
+  return set;
+}
+
+// The thread on which the handler runs.
+void AwaitSignals(std::stop_token stop) {
+  const sigset_t set = StopSet();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any end;
+  end.wait(lock, stop, [] { return false; });
+}
+
 }  // namespace
 
 StopSignals::StopSignals() {
   DT_CHECK(!installed.exchange(true)) << "StopSignals exist already";
   first_signal = 0;
   interrupted = false;
+  const sigset_t set = StopSet();
+  ::pthread_sigmask(SIG_BLOCK, &set, &former_mask_);
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &former[i]);
+  thread_ = std::jthread(AwaitSignals);
 }
 
 StopSignals::~StopSignals() {
+  thread_ = {};
   for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &former[i], nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
   first_signal = 0;
   installed = false;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "framework/comm/gather.h"
+#include "framework/core/log.h"
 #include "framework/core/time.h"
 #include "framework/data/prefetch.h"
 #include "framework/runtime/cadence.h"
@@ -151,6 +152,11 @@ void Trainer::PrepareNet(const StartPoint& start) {
   PrepareParts(*net_, sampler_->ShareOf(last, rank, workers()).share.size(), config_.accumulate);
   PrepareParts(*net_, share, config_.accumulate);
   plan_.kernels = net_->ChosenKernels(LargestPart(share, config_.accumulate));
+  if (root() && plan_.precision == "bf16" && !ComputesInBf16(plan_)) {
+    log::Warning(
+        "precision bf16 changes nothing: no convolution of this model has channels in multiples of "
+        "32");
+  }
   pacer_ =
       std::make_unique<Pacer>(*graph_, PacingOf(config_.cluster, workers(), rank, config_.seed));
 }

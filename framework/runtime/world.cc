@@ -104,7 +104,8 @@ void TryTogether(Transport& transport, const std::function<void()>& work) {
   const Failure failure = Unpack(first);
   // Which rank it was matters when it was not all of them.
   const bool everywhere = failure.failed == transport.size();
-  const std::string who = everywhere || failure.rank == 0 ? "" : fmt::format("rank {}: ", failure.rank);
+  const std::string who =
+      everywhere || failure.rank == 0 ? "" : fmt::format("rank {}: ", failure.rank);
   throw SharedError(failure.code, who + failure.what, failure.hint);
 }
 

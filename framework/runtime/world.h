@@ -25,8 +25,8 @@ class World {
 
   Transport& transport() { return *transport_; }
 
-  // Tells `error` on stderr and returns its exit code.  One that the other ranks do not know of ends
-  // them as well (MPI_Abort) and does not return.
+  // Tells `error` on stderr and returns its exit code.  One that the other ranks do not know of
+  // ends them as well (MPI_Abort) and does not return.
   int Fail(const Error& error);
 
  private:

@@ -124,22 +124,47 @@ TEST_F(Bf16, ThreadsChangeNoBit) {
   const LayerCase cases[] = {
       {"rows in turn", "{outputs: 64, kernel: 3, pad: 1}", {{2, 32, 25, 24}}},
       {"whole maps, two groups", "{outputs: 32, kernel: 3, pad: 1}", {{34, 64, 4, 4}}},
-      {"stride", "{outputs: 32, kernel: 3, stride: 2, pad: 1}", {{3, 64, 24, 25}}}};
+      {"stride", "{outputs: 32, kernel: 3, stride: 2, pad: 1}", {{3, 64, 24, 25}}},
+      {"rows in turn, two groups", "{outputs: 64, kernel: 3, pad: 1}", {{33, 64, 17, 17}}}};
   for (const LayerCase& layer_case : cases) {
     SCOPED_TRACE(layer_case.name);
     const CaseSetup setup("convolution", layer_case);
     const RefArgs args = setup.Forward(Mode::kTrain);
     const auto variants = VariantsOf("convolution", setup, Mode::kTrain);
-    KernelVariant amx = *std::find_if(variants.begin(), variants.end(), [](const auto& variant) {
+    const auto found = std::find_if(variants.begin(), variants.end(), [](const auto& variant) {
       return variant.device.precision == Precision::kBf16;
     });
+    ASSERT_NE(found, variants.end());
+    KernelVariant amx = *found;
     const KernelResult one = RunKernel(setup, amx, args);
     for (amx.device.threads = 2; amx.device.threads <= 5; ++amx.device.threads) {
       const KernelResult more = RunKernel(setup, amx, args);
       EXPECT_EQ(more.outputs, one.outputs) << amx.device.threads;
       EXPECT_EQ(more.input_gradients, one.input_gradients) << amx.device.threads;
-      EXPECT_EQ(more.param_gradients[0], one.param_gradients[0]) << amx.device.threads;
+      EXPECT_EQ(more.param_gradients, one.param_gradients) << amx.device.threads;
     }
+  }
+}
+
+// What is multiplied is rounded, gradients too, and to nearest even.
+TEST_F(Bf16, RoundingBeforehandChangesNoProduct) {
+  const LayerCase cases[] = {
+      {"rows in turn", "{outputs: 64, kernel: 3, pad: 1, bias: false}", {{2, 32, 25, 24}}},
+      {"whole maps", "{outputs: 32, kernel: 3, pad: 1, bias: false}", {{5, 64, 4, 4}}}};
+  for (const LayerCase& layer_case : cases) {
+    SCOPED_TRACE(layer_case.name);
+    const CaseSetup setup("convolution", layer_case);
+    const RefArgs args = setup.Forward(Mode::kTrain);
+    const auto variants = VariantsOf("convolution", setup, Mode::kTrain);
+    const auto amx = std::find_if(variants.begin(), variants.end(), [](const auto& variant) {
+      return variant.device.precision == Precision::kBf16 && !variant.fused_relu;
+    });
+    ASSERT_NE(amx, variants.end());
+    const KernelResult raw = RunKernel(setup, *amx, args);
+    const KernelResult rounded = RunKernel(setup, *amx, setup.RoundedToBf16(args));
+    EXPECT_EQ(raw.outputs, rounded.outputs);
+    EXPECT_EQ(raw.input_gradients, rounded.input_gradients);
+    EXPECT_EQ(raw.param_gradients, rounded.param_gradients);
   }
 }
 

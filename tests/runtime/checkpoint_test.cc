@@ -77,9 +77,9 @@ TEST(Checkpoint, VocabulariesStayWithTheWeights) {
   const fs::path path = FreshFolder() / "c.h5";
   WriteCheckpoint(path, sample.View());
   EXPECT_EQ(ReadCheckpointInfo(path), sample.info);
-  EXPECT_EQ(ReadError(path, sample.layout), "no error");
+  EXPECT_NO_THROW(ReadCheckpoint(path, sample.layout));
   sample.layout.text = facts.ToText();
-  EXPECT_EQ(ReadError(path, sample.layout), "no error");
+  EXPECT_NO_THROW(ReadCheckpoint(path, sample.layout));
   facts.source = Vocabulary::Of({{"a", "c", "d"}}, 1);
   sample.layout.text = facts.ToText();
   EXPECT_THAT(ReadError(path, sample.layout),

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <string>
 
 #include "framework/core/error.h"
 #include "framework/device/cpu/amx.h"
@@ -62,6 +64,27 @@ TEST(Precision, AResumedRunOfAnotherPrecisionChoosesItsKernelsAndSaysSo) {
   EXPECT_TRUE(PlanAfter("bf16", "fp32").kernels.empty());
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               testing::AllOf(HasSubstr("not bit-equal"), HasSubstr("precision bf16 -> fp32")));
+}
+
+TEST(Precision, APlanSaysWhetherAnythingIsComputedInBf16) {
+  EXPECT_TRUE(ComputesInBf16({.kernels = {{"conv1", "onednn"}, {"conv2", "amx"}}}));
+  EXPECT_FALSE(ComputesInBf16({.precision = "bf16", .kernels = {{"conv1", "blocked"}}}));
+}
+
+// Batch norm was oneDNN's once.
+TEST(OlderPlan, KernelsThatAreGoneAreChosenAfreshWithAWarning) {
+  const Graph graph = Graph::FromText(
+      "name: m\nsample: [1, 4, 4]\nlayers:\n"
+      "  - {name: bn1, type: batch_norm}\n"
+      "  - {name: fc, type: inner_product, outputs: 2}\n"
+      "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n",
+      "m.yaml", {});
+  ExecutionPlan plan = {.kernels = {{"bn1", "onednn"}, {"fc", "gemm"}}};
+  ::testing::internal::CaptureStderr();
+  ForgetUnknownKernels(graph, plan);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("its kernel 'onednn' of layer 'bn1' is gone"));
+  EXPECT_EQ(plan.kernels, (std::map<std::string, std::string>{{"fc", "gemm"}}));
 }
 
 }  // namespace

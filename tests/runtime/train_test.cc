@@ -13,9 +13,9 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/file.h"
-#include "framework/runtime/stop_signal.h"
 #include "framework/runtime/world.h"
 #include "tests/runtime/run_fixture.h"
+#include "tests/support/send_signal.h"
 
 namespace dtrain {
 namespace {
@@ -269,7 +269,7 @@ TEST_F(TrainTest, AStopSignalEndsAllRanksAtOneStepReadyToResume) {
   TrainResult stopped;
   {
     const StopSignals signals;
-    std::raise(SIGUSR1);  // pending from the start: ends the first step
+    SendStopSignal(SIGUSR1);  // there from the start: ends the first step
     stopped = Run(Config("run", 2));
   }
   EXPECT_EQ(stopped.code, ExitCode::kStopped);

@@ -1,6 +1,8 @@
 // What an error says, for tests of messages.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <utility>
 
@@ -17,7 +19,7 @@ std::string WhatOf(Action&& action) {
   return "no error";
 }
 
-// The same, with the hint behind " | ".
+// The same, with the hint behind " | "; a failure of the test when nothing is thrown.
 template <class E, class Action>
 std::string MessageOf(Action&& action) {
   try {
@@ -25,7 +27,8 @@ std::string MessageOf(Action&& action) {
   } catch (const E& error) {
     return std::string(error.what()) + " | " + error.hint();
   }
-  return "no error";
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
 }
 
 }  // namespace dtrain

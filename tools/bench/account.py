@@ -5,8 +5,9 @@
 
 Reads `dtrain bench layers`, adds up the layers of a kind, and sets beside each the time below which it
 cannot go: its products at the peak of the arithmetic, or its tensors once at the bandwidth of the memory,
-whichever takes longer.  A winograd kernel's products are a quarter of the direct ones'.  Give --gflops
-and --gbytes for the machine (of one thread; two threads are taken for twice as much).
+whichever takes longer.  A winograd kernel's products are taken for a quarter of the direct ones', its
+best case (F(4,3); other tilings leave more).  Give --gflops and --gbytes for the machine (of one thread;
+two threads are taken for twice as much), --amx-gflops for its bf16 products.
 """
 
 import argparse
@@ -25,14 +26,15 @@ Row = namedtuple("Row", "layers seconds gflop arithmetic memory")
 
 def run_layers(args):
     command = [args.dtrain, "bench", "layers", "--model", args.model, "--data", DATA[args.model],
-               "--batch", str(args.batch), "--threads", str(args.threads),
+               "--batch", str(args.batch), "--threads", str(args.threads), "--precision", args.precision,
                "--seconds", str(args.seconds)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [json.loads(line) for line in output.splitlines()]
 
 
 def row_of(line, args):
-    gflops, gbytes = args.gflops * args.threads, args.gbytes * args.threads
+    peak = args.amx_gflops if line["kernel"] == "amx" else args.gflops
+    gflops, gbytes = peak * args.threads, args.gbytes * args.threads
     share = WINOGRAD_SHARE if line["kernel"] == "winograd" else 1
     seconds = (line["forward_min_us"] + line["backward_min_us"]) * 1e-6
     moved = (line["forward_bytes"] + line["backward_bytes"]) * 1e-9
@@ -67,8 +69,10 @@ def main():
     parser.add_argument("--model", default="resnet18", choices=list(DATA))
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--gflops", type=float, default=170, help="fp32 peak of a core")
+    parser.add_argument("--amx-gflops", type=float, default=2700, help="bf16 peak of a core with AMX")
     parser.add_argument("--gbytes", type=float, default=12, help="memory bandwidth of a core")
     parser.add_argument("--each", action="store_true", help="every layer by itself")
     args = parser.parse_args()

@@ -173,7 +173,8 @@ def make_step(args, words):
         model = model.to(memory_format=torch.channels_last)
         batch = batch.to(memory_format=torch.channels_last)
     if "allbf16" in words:
-        model, batch = model.to(torch.bfloat16), batch.to(torch.bfloat16)
+        model = model.to(torch.bfloat16)
+        batch = batch if isinstance(batch, tuple) else batch.to(torch.bfloat16)  # words stay numbers
     autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled="autocast" in words)
     variant = {word: True for word in ("foreach", "fused") if word in words}
     optimizer = torch.optim.SGD(

@@ -8,7 +8,7 @@ For each model: loss and logits in training and in evaluation, every gradient te
 statistics after the step, and each layer alone, given PyTorch's own inputs and upstream gradients; with
 direct convolutions, then with those that the rule takes (Winograd's).  Bounds: loss and logits 1e-4; a
 gradient ||d|| <= 5e-3 ||g|| + 1e-6 ||all gradients||; a layer alone 1e-5, a Winograd convolution 1e-4, and
-5e-4 the logits of training through 16 of those.  Exit code 1 when one is broken.  Needs torch, numpy,
+5e-4 the logits of VGG's training through 15 of those.  Exit code 1 when one is broken.  Needs torch, numpy,
 safetensors, and a build with tests (the program step_dump).
 
 Gradients are those of PyTorch with the ReLUs open that are open in dtrain, and the same maxima taken
@@ -155,7 +155,11 @@ class Dump:
         save_file({k: (v.float() if v.is_floating_point() else v.int()).contiguous().clone()
                    for k, v in tensors.items()}, given)
         subprocess.run([self.program, what, self.model, given, result, *self.arguments], check=True)
-        return load_file(result)
+        dumped = load_file(result)
+        broken = [k for k, v in dumped.items() if v.is_floating_point() and not v.isfinite().all()]
+        if broken:
+            raise SystemExit(f"{self.model.stem}: NaN or infinity in {', '.join(broken)}")
+        return dumped
 
 
 class Report:
@@ -166,7 +170,6 @@ class Report:
         ok = value <= bound
         self.broken += not ok
         print(f"{model:<17} {what:<72} {value:9.2e}  bound {bound:.0e}{'' if ok else '  BROKEN'}")
-
 
     def note(self, what, value):
         print(f"{'':<17} {what:<72} {value:9.2e}")
@@ -298,7 +301,7 @@ def compare(name, options, report):
         direct, by_rule = dump_of(["convolution=onednn", *options.kernels]), dump_of(options.kernels)
         compare_step(name, direct, "direct", 1e-4, model, inputs, report)
         if any(isinstance(m, nn.Conv2d) for m in model.modules()):
-            compare_step(name, by_rule, "by rule", 5e-4, model, inputs, report)
+            compare_step(name, by_rule, "by rule", 5e-4 if name.startswith("vgg") else 1e-4, model, inputs, report)
         if options.logits_only:
             return
         compare_gradients(name, direct, model, inputs, report)
