@@ -53,6 +53,7 @@ Nanos StallWatch::Limit() const {
 void StallWatch::Moved() {
   last_move_ = clock_.Now();
   asked_times_ = 0;
+  last_states_.clear();
 }
 
 void StallWatch::NothingMoved(const std::function<bool()>& move) {
@@ -67,7 +68,11 @@ void StallWatch::NothingMoved(const std::function<bool()>& move) {
   const bool computes = std::any_of(states_.begin(), states_.end(), [](const auto& state) {
     return state.second.ends_with(kComputing);
   });
-  if (AllAnswer() && computes && ++asked_times_ < kPatience) {
+  // Answers that differ from the last ones: something moves, its letter is on the way.
+  const bool moves = states_ != last_states_;
+  last_states_ = states_;
+  if (AllAnswer() && (moves || (computes && asked_times_ + 1 < kPatience))) {
+    ++asked_times_;
     log::Warning("rank {} has waited for {:.0f} s{}", rank_, ToSeconds(waited), StatesOfAll());
     return;
   }

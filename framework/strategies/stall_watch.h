@@ -1,8 +1,8 @@
 // StallWatch: notices that a rank waits in vain, and says for every rank what it waits for.
 //
-// When nothing has moved for the limit, it asks every rank by letter.  While all answer and some
-// compute the wait goes on, ten limits long, and a warning says so; else StalledError (exit 7) has
-// each rank's answer and names those that did not answer.
+// When nothing has moved for the limit, it asks every rank by letter.  While all answer, and answer
+// otherwise than a limit before or some compute (ten limits long), the wait goes on, and a warning
+// says so; else StalledError (exit 7) has each rank's answer and names those that did not answer.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +47,9 @@ class StallWatch {
   const Nanos limit_;
   Nanos longest_step_ = 0;
   Nanos last_move_ = 0;
-  int asked_times_ = 0;                 // since then
-  std::map<Rank, std::string> states_;  // answers
+  int asked_times_ = 0;                      // since then
+  std::map<Rank, std::string> states_;       // answers
+  std::map<Rank, std::string> last_states_;  // and those of the time before, since then
 };
 
 }  // namespace dtrain
