@@ -6,12 +6,10 @@
 // Its rounding errors are about five times those of a direct sum, 1e-6 of the result's size.
 //
 // The rule looks at channels and map only, so training and evaluation of any batch choose alike.
-#include <algorithm>
 
-#include "framework/device/cpu/row_loops.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
-#include "layers/convolution/mask_gradient.h"
+#include "layers/convolution/passes_kernel.h"
 #include "layers/convolution/winograd_passes.h"
 
 namespace dtrain {
@@ -28,57 +26,6 @@ WinogradProblem DataProblem(const KernelRequest& request) {
   const Shape &x = request.inputs[0], &y = request.outputs[0];
   return {y[0], y[1], x[1], DataTiling(x, y, layer.stride(), layer.pad())};
 }
-
-class ConvolutionWinograd : public Kernel {
- public:
-  explicit ConvolutionWinograd(const KernelRequest& request)
-      : device_(request.device),
-        relu_(request.fused_relu),
-        training_(request.mode == Mode::kTrain),
-        y_(request.outputs[0]),
-        forward_(ForwardProblem(request), false, request.device),
-        data_(DataProblem(request), true, request.device),
-        weights_(ForwardProblem(request), request.device) {}
-
-  KernelNeeds Needs() const override {
-    KernelNeeds needs;
-    int64_t floats = forward_.ScratchFloats();
-    if (training_) floats = std::max({floats, data_.ScratchFloats(), weights_.ScratchFloats()});
-    needs.scratch_bytes = static_cast<size_t>(floats) * sizeof(float);
-    needs.backward_reads_inputs = true;
-    needs.backward_reads_outputs = relu_;
-    return needs;
-  }
-
-  void Forward(const KernelArgs& args) override {
-    const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
-    forward_.Run(args.inputs[0].f32(), args.params[0].f32(), bias, relu_, args.outputs[0].f32(),
-                 static_cast<float*>(args.scratch));
-  }
-
-  void Backward(const KernelArgs& args) override {
-    float* const dy = args.output_gradients[0].f32();
-    if (relu_) MaskGradient(device_.threads, y_.count(), args.outputs[0].f32(), dy);
-    if (args.params.size() > 1) {
-      SumOverRows(device_, dy, y_[1], y_.count() / y_[1], y_[1], args.accumulate,
-                  args.param_gradients[1].f32());
-    }
-    weights_.Run(args.inputs[0].f32(), dy, args.accumulate, args.param_gradients[0].f32(),
-                 static_cast<float*>(args.scratch));
-    if (args.input_gradients[0].data == nullptr) return;
-    data_.Run(dy, args.params[0].f32(), nullptr, false, args.input_gradients[0].f32(),
-              static_cast<float*>(args.scratch));
-  }
-
- private:
-  const Device device_;
-  const bool relu_;
-  const bool training_;
-  const Shape y_;
-  const WinogradConvolution forward_;
-  const WinogradConvolution data_;
-  const WinogradWeightsPass weights_;
-};
 
 std::optional<KernelOffer> OfferConvolutionWinograd(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
@@ -101,7 +48,8 @@ std::optional<KernelOffer> OfferConvolutionWinograd(const KernelRequest& request
 }
 
 std::unique_ptr<Kernel> MakeConvolutionWinograd(const KernelRequest& request, const KernelOffer&) {
-  return std::make_unique<ConvolutionWinograd>(request);
+  return std::make_unique<PassesKernel<WinogradConvolution, WinogradWeightsPass>>(
+      request, ForwardProblem(request), DataProblem(request));
 }
 
 DTRAIN_KERNEL("convolution", "winograd", OfferConvolutionWinograd, MakeConvolutionWinograd);

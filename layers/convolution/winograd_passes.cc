@@ -85,15 +85,18 @@ WinogradConvolution::WinogradConvolution(const WinogradProblem& problem, bool tu
   part_tiles_ = std::min(kPartPoints / points_, CeilDiv(tiles_, parts_));
 }
 
-int64_t WinogradConvolution::ScratchFloats() const {
-  return in_blocks_ * kWinogradBlock + in_blocks_ * points_ * PanelFloats(parts_ * part_tiles_) +
-         device_.threads * ThreadFloats();
+size_t WinogradConvolution::ScratchBytes() const {
+  const int64_t floats = in_blocks_ * kWinogradBlock +
+                         in_blocks_ * points_ * PanelFloats(parts_ * part_tiles_) +
+                         device_.threads * ThreadFloats();
+  return static_cast<size_t>(floats) * sizeof(float);
 }
 
 void WinogradConvolution::Run(const float* x, const float* w, const float* bias, bool relu,
-                              float* y, float* scratch) const {
+                              float* y, void* scratch) const {
   const int64_t zeros = in_blocks_ * kWinogradBlock, group = parts_ * part_tiles_;
-  const Call call = {x, w, bias, relu, y, scratch, scratch + zeros};
+  float* const floats = static_cast<float*>(scratch);
+  const Call call = {x, w, bias, relu, y, floats, floats + zeros};
   std::fill_n(call.zeros, zeros, 0.0f);
   float* const own = call.images + in_blocks_ * points_ * PanelFloats(group);
   for (int64_t first = 0; first < tiles_; first += group) {
@@ -179,16 +182,18 @@ WinogradWeightsPass::WinogradWeightsPass(const WinogradProblem& problem, const D
   group_ = tiles_ <= 128 ? tiles_ : std::min<int64_t>(tiles_, few ? 64 * device.threads : 64);
 }
 
-int64_t WinogradWeightsPass::ScratchFloats() const {
+size_t WinogradWeightsPass::ScratchBytes() const {
   const int64_t zeros = std::max(in_blocks_, out_blocks_) * kWinogradBlock;
   const int64_t items = group_ == tiles_ ? device_.threads : Items();
-  return zeros + ImageFloats(in_blocks_ + out_blocks_) + items * ItemFloats();
+  const int64_t floats = zeros + ImageFloats(in_blocks_ + out_blocks_) + items * ItemFloats();
+  return static_cast<size_t>(floats) * sizeof(float);
 }
 
 void WinogradWeightsPass::Run(const float* x, const float* dy, bool accumulate, float* dw,
-                              float* scratch) const {
+                              void* scratch) const {
   const int64_t zeros = std::max(in_blocks_, out_blocks_) * kWinogradBlock;
-  Call call = {x, dy, accumulate, dw, scratch, scratch + zeros, nullptr, nullptr};
+  float* const floats = static_cast<float*>(scratch);
+  Call call = {x, dy, accumulate, dw, floats, floats + zeros, nullptr, nullptr};
   call.outputs = call.inputs + ImageFloats(in_blocks_);
   call.sums = call.outputs + ImageFloats(out_blocks_);
   std::fill_n(call.zeros, zeros, 0.0f);

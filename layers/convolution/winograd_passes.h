@@ -32,10 +32,10 @@ class WinogradConvolution {
   // turned: the weights are [channels, outputs, 3, 3], and turned round.
   WinogradConvolution(const WinogradProblem& problem, bool turned, const Device& device);
 
-  int64_t ScratchFloats() const;
+  size_t ScratchBytes() const;
   // bias may be null.
   void Run(const float* x, const float* w, const float* bias, bool relu, float* y,
-           float* scratch) const;
+           void* scratch) const;
 
  private:
   struct Call;
@@ -61,8 +61,8 @@ class WinogradWeightsPass {
  public:
   WinogradWeightsPass(const WinogradProblem& problem, const Device& device);
 
-  int64_t ScratchFloats() const;
-  void Run(const float* x, const float* dy, bool accumulate, float* dw, float* scratch) const;
+  size_t ScratchBytes() const;
+  void Run(const float* x, const float* dy, bool accumulate, float* dw, void* scratch) const;
 
  private:
   struct Call;
