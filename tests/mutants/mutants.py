@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""Plants mistakes in the source, one at a time, and tells which of them the tests notice.
+
+  tests/mutants/mutants.py check                        the edits of known.toml fit the source
+  tests/mutants/mutants.py known [NAME...]              plants them
+  tests/mutants/mutants.py draw --seed N --count 30 FOLDER...
+                                                        plants changes drawn at random from the
+                                                        .cc files of these folders: an operator, a
+                                                        bound or a constant
+  tests/mutants/mutants.py list --seed N --count 30 FOLDER...
+                                                        says what would be drawn
+
+A copy of the source is edited and built in build/mutants; the tree itself is never touched.  Of each
+mutant the tests run whose programs the edit changed, those of its own area first, until one fails.
+What was found is kept in build/mutants/results.jsonl, so that a run that was interrupted goes on.
+The status is 0 when every mutant was noticed, 1 when one was not, 2 for a mistake in the request.
+"""
+
+import argparse
+import hashlib
+import json
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WORK = ROOT / "build" / "mutants"
+COPY = WORK / "source"
+BUILD = WORK / "build"
+
+# Areas of ctest, the cheap ones first; each is a program <area>_tests unless it stands in PROGRAMS.
+AREAS = ["core", "config", "solver", "device", "protocols", "strategies", "comm", "data", "sim", "nn",
+         "cli", "golden", "runtime", "comm_mpi", "system"]
+PROGRAMS = {"system": "dtrain"}
+SECONDS_FOR_AN_AREA = 1500
+
+
+class Mistake(Exception):
+    """The request cannot be carried out."""
+
+
+# ------------------------------------------------------------------ edits
+
+
+def replace_once(text, old, new, where):
+    found = text.count(old)
+    if found != 1:
+        raise Mistake(f"{where}: the text to replace stands there {found} times instead of once")
+    return text.replace(old, new)
+
+
+def known_mutants():
+    with open(ROOT / "tests" / "mutants" / "known.toml", "rb") as file:
+        return tomllib.load(file)["mutant"]
+
+
+def edit_of(mutant, root):
+    """The edited text of the mutant's file."""
+    text = (root / mutant["file"]).read_text()
+    if "line" not in mutant:
+        return replace_once(text, mutant["old"], mutant["new"], f"{mutant['name']}: {mutant['file']}")
+    lines = text.split("\n")
+    line = lines[mutant["line"] - 1]
+    begin = mutant["column"]
+    if not line.startswith(mutant["old"], begin):
+        raise Mistake(f"{mutant['name']}: the source has changed since the mutant was drawn")
+    lines[mutant["line"] - 1] = line[:begin] + mutant["new"] + line[begin + len(mutant["old"]):]
+    return "\n".join(lines)
+
+
+# Binary operators have a blank on either side here (clang-format), templates and references have none.
+CHANGES = {
+    " < ": [" <= ", " > "], " <= ": [" < "], " > ": [" >= ", " < "], " >= ": [" > "],
+    " == ": [" != "], " != ": [" == "], " && ": [" || "], " || ": [" && "],
+    " + ": [" - "], " - ": [" + "], " * ": [" + "], " / ": [" * "], " % ": [" / "],
+    " += ": [" -= ", " = "], " -= ": [" += "], " |= ": [" = "], " &= ": [" = "],
+    "std::min(": ["std::max("], "std::max(": ["std::min("], "++": ["--"],
+    "true": ["false"], "false": ["true"], "!": [""],
+}
+OPERATOR = re.compile(r" (?:<|<=|>|>=|==|!=|&&|\|\||\+|-|\*|/|%|\+=|-=|\|=|&=) "
+                      r"|std::(?:min|max)\(|\+\+|\btrue\b|\bfalse\b|!(?=[a-z(])")
+NUMBER = re.compile(r"(?<![\w.'])(\d+)(?![\w.'])")
+# What is no arithmetic of the program: messages, checks of our own invariants, declarations of text.
+PASSED_OVER = re.compile(r"^\s*(#|//|static_assert|using |template|namespace)|DT_CHECK|log::|fmt::format|"
+                         r"\bthrow\b|Help\(|Mistake\(|reserve\(|DTRAIN_|operator[<>=]")
+
+
+def code_of(line):
+    """The line with strings, characters and comments blanked out, of the same length."""
+    line = re.sub(r'"(?:\\.|[^"\\])*"|' r"'(?:\\.|[^'\\])'",
+                  lambda m: m.group()[0] + " " * (len(m.group()) - 2) + m.group()[-1], line)
+    comment = line.find("//")
+    return line if comment < 0 else line[:comment]
+
+
+def sites_in(path, text):
+    for number, line in enumerate(text.split("\n"), 1):
+        if PASSED_OVER.search(line):
+            continue
+        code = code_of(line)
+        for match in OPERATOR.finditer(code):
+            for new in CHANGES[match.group()]:
+                yield path, number, match.start(), match.group(), new
+        for match in NUMBER.finditer(code):
+            value = int(match.group())
+            for new in {value + 1, max(value - 1, 0)} - {value}:
+                yield path, number, match.start(), match.group(), str(new)
+
+
+def drawn_mutants(folders, seed):
+    """All possible mutants of the folders, in the order in which this seed draws them."""
+    sites = []
+    for folder in folders:
+        files = sorted((ROOT / folder).rglob("*.cc")) if (ROOT / folder).is_dir() else [ROOT / folder]
+        files = [f for f in files if not f.name.endswith(("_cases.cc", "_cuda.cc"))]
+        if not files or not files[0].exists():
+            raise Mistake(f"{folder} holds no .cc file")
+        for path in files:
+            sites += sites_in(str(path.relative_to(ROOT)), path.read_text())
+    random.Random(seed).shuffle(sites)
+    seen = set()
+    for path, line, column, old, new in sites:
+        if (path, line) in seen:  # one mutant a line
+            continue
+        seen.add((path, line))
+        yield {"name": f"{path}:{line}:{column + 1} '{old.strip()}' -> '{new.strip()}'", "file": path,
+               "line": line, "column": column, "old": old, "new": new}
+
+
+# ------------------------------------------------------------------ building and testing
+
+
+def run(command, log, seconds=None):
+    with open(log, "a") as out:
+        try:
+            return subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, timeout=seconds,
+                                  check=False).returncode
+        except subprocess.TimeoutExpired:
+            return -1
+
+
+def make_copy():
+    WORK.mkdir(parents=True, exist_ok=True)
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others",
+                             "--exclude-standard"], capture_output=True, check=True)
+    wanted = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()}
+    for name in wanted:
+        source, copy = ROOT / name, COPY / name
+        if copy.is_file() and copy.read_bytes() == source.read_bytes():
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)
+    for copy in [path for path in COPY.rglob("*") if path.is_file()]:
+        if str(copy.relative_to(COPY)) not in wanted:
+            copy.unlink()
+
+
+def build():
+    log = WORK / "build.log"
+    log.unlink(missing_ok=True)
+    if not (BUILD / "build.ninja").exists():
+        if run(["cmake", "-S", COPY, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                "-DDTRAIN_CUDA=OFF"], log) != 0:
+            raise Mistake(f"the copy cannot be configured; see {log}")
+    return run(["cmake", "--build", BUILD], log) == 0
+
+
+def program_of(area):
+    return BUILD / PROGRAMS.get(area, f"{area}_tests")
+
+
+def stamps():
+    return {area: program_of(area).stat().st_mtime_ns for area in AREAS}
+
+
+def test_area(area):
+    """The first failing test of an area; None when all pass."""
+    log = WORK / "test.log"
+    log.unlink(missing_ok=True)
+    status = run(["ctest", "--test-dir", BUILD, "-j2", "--stop-on-failure", "--timeout", "200",
+                  "-R", rf"^{area}\."], log, SECONDS_FOR_AN_AREA)
+    if status == 0:
+        return None
+    failed = re.search(r"Test +#\d+: (\S+) .*\*\*\*", "\n".join(
+        line for line in log.read_text().split("\n") if "***" in line and "Skipped" not in line))
+    return failed.group(1) if failed else f"{area} (no answer in {SECONDS_FOR_AN_AREA} s)"
+
+
+def area_of(path):
+    """The test area that a source file belongs to, by the name of its folder."""
+    parts = pathlib.Path(path).parts
+    if parts[0] == "layers":
+        return "nn"
+    return parts[1] if len(parts) > 1 else ""
+
+
+def noticed_by(mutant, clean):
+    """Name of a test that fails with the mutant, "" when none does, None when it does not compile."""
+    path = COPY / mutant["file"]
+    original = path.read_text()
+    try:
+        path.write_text(edit_of(mutant, COPY))
+        if not build():
+            return None
+        changed = [area for area in AREAS if stamps()[area] != clean[area]]
+        own = area_of(mutant["file"])
+        for area in sorted(changed, key=lambda area: area != own):
+            failed = test_area(area)
+            if failed is not None:
+                return failed
+        return ""
+    finally:
+        path.write_text(original)
+
+
+def prepare():
+    """Builds the copy without a mutant; its tests are known to pass from tests/run.sh."""
+    make_copy()
+    if not build():
+        raise Mistake(f"the source does not build; see {WORK / 'build.log'}")
+
+
+def key_of(mutant):
+    source = hashlib.sha256((ROOT / mutant["file"]).read_bytes()).hexdigest()
+    return hashlib.sha256(f"{mutant['name']}\0{mutant['new']}\0{source}".encode()).hexdigest()[:16]
+
+
+def earlier_results():
+    results = WORK / "results.jsonl"
+    if not results.exists():
+        return {}
+    return {entry["key"]: entry["test"] for entry in map(json.loads, results.read_text().splitlines())}
+
+
+def plant(mutants, count):
+    """Plants mutants until `count` have been judged; those that do not compile do not count."""
+    prepare()
+    known = earlier_results()
+    judged, missed = 0, []
+    for mutant in mutants:
+        if judged == count:
+            break
+        key = key_of(mutant)
+        began = time.monotonic()
+        if key not in known:
+            if not build():
+                raise Mistake("the source without a mutant does not build any more")
+            known[key] = noticed_by(mutant, stamps())
+            with open(WORK / "results.jsonl", "a") as out:
+                out.write(json.dumps({"key": key, "name": mutant["name"], "test": known[key]}) + "\n")
+        test = known[key]
+        if test is None:
+            print(f"does not compile  {mutant['name']}", flush=True)
+            continue
+        judged += 1
+        verdict = f"noticed by {test}" if test else "NOT NOTICED"
+        print(f"{judged:3}  {mutant['name']}: {verdict}  ({time.monotonic() - began:.0f} s)", flush=True)
+        if not test:
+            missed.append(mutant["name"])
+    print(f"{judged - len(missed)} of {judged} mutants noticed")
+    for name in missed:
+        print(f"not noticed: {name}")
+    return 1 if missed else 0
+
+
+# ------------------------------------------------------------------ commands
+
+
+def check():
+    mutants = known_mutants()
+    names = [mutant["name"] for mutant in mutants]
+    if len(set(names)) != len(names):
+        raise Mistake("known.toml gives a name twice")
+    for mutant in mutants:
+        if edit_of(mutant, ROOT) == (ROOT / mutant["file"]).read_text():
+            raise Mistake(f"{mutant['name']} changes nothing")
+    print(f"{len(mutants)} edits fit the source")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("check")
+    commands.add_parser("known").add_argument("names", nargs="*")
+    for name in ("draw", "list"):
+        drawing = commands.add_parser(name)
+        drawing.add_argument("--seed", type=int, required=True)
+        drawing.add_argument("--count", type=int, default=30)
+        drawing.add_argument("folders", nargs="+")
+    options = parser.parse_args()
+    if options.command == "check":
+        return check()
+    if options.command == "known":
+        mutants = [m for m in known_mutants() if not options.names or m["name"] in options.names]
+        if len(mutants) < len(set(options.names)):
+            raise Mistake("known.toml lacks one of these names")
+        return plant(mutants, len(mutants))
+    mutants = drawn_mutants(options.folders, options.seed)
+    if options.command == "draw":
+        return plant(mutants, options.count)
+    for mutant, _ in zip(mutants, range(options.count)):
+        print(mutant["name"])
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Mistake as mistake:
+        print(f"mutants.py: {mistake}", file=sys.stderr)
+        sys.exit(2)
