@@ -51,11 +51,8 @@ double WaitOf(const Summary& summary) {
   return all > 0 ? wait / all : 0;
 }
 
-void Save(const std::string& output, const RunConfig& config, const Summary& summary,
+void Save(const RunFolder& folder, const RunConfig& config, const Summary& summary,
           const std::vector<std::string>& timelines) {
-  if (output.empty()) return;
-  const RunFolder folder(output);
-  folder.Create(false);
   folder.WriteConfig(config.effective_yaml);
   folder.WriteSummary(summary);
   if (timelines.empty()) return;
@@ -66,6 +63,8 @@ void Save(const std::string& output, const RunConfig& config, const Summary& sum
 
 Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
                      const std::string& output, bool quiet) {
+  std::optional<RunLock> lock;
+  if (!output.empty()) lock.emplace(RunFolder(output).Create(/*resuming=*/false));
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   SimulatedRun run(config, profile, options.numeric || !profile.has_value());
   run.UseTrace(options.scenario.Trace(config));
@@ -76,7 +75,7 @@ Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
                   split == Split::kValidation ? "validation" : "test",
                   Describe(evaluation, run.graph().metric_names()));
       });
-  Save(output, config, summary, run.timelines());
+  if (lock) Save(RunFolder(output), config, summary, run.timelines());
   return summary;
 }
 

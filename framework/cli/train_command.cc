@@ -13,7 +13,7 @@
 #include "framework/cli/train_report.h"
 #include "framework/comm/gather.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/run_folder.h"
+#include "framework/runtime/run_lock.h"
 #include "framework/runtime/stop_signal.h"
 #include "framework/runtime/supervisor.h"
 #include "framework/runtime/trainer.h"
@@ -41,6 +41,11 @@ struct TrainOptions {
   }
 };
 
+// A name made of the time is this run's alone, however many start in one second.
+void MakeTimedFolder(RunConfig& config) {
+  if (config.output_has_time) config.output = MakeOwnFolder(config.output);
+}
+
 // The config for the ranks that there are: a launcher's number counts when the config names none.
 RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
   ConfigOptions effective = options.Effective();
@@ -66,7 +71,10 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
     Transport& transport = world.transport();
     RunConfig config;
     try {
-      TryTogether(transport, [&] { config = ConfigForRanks(options, transport.size()); });
+      TryTogether(transport, [&] {
+        config = ConfigForRanks(options, transport.size());
+        if (transport.rank() == 0) MakeTimedFolder(config);
+      });
       config.output = Broadcast(transport, config.output);
       const TrainResult result = Train(config, options.request, transport);
       const bool table_follows = !options.seeds.empty() && invocation.json;
@@ -138,13 +146,18 @@ int RunTrain(const TrainOptions& options, const Invocation& invocation) {
     }
     return TrainAsRank(options, invocation);
   }
-  const RunConfig config = LoadConfig(options.Effective());
+  RunConfig config = LoadConfig(options.Effective());
   if (options.dry_run) {
     std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
     return 0;
   }
-  if (!options.seeds.empty()) return TrainSeeds(options, invocation, config);
-  return TrainOnce(options, invocation, config, config.output, std::nullopt);
+  MakeTimedFolder(config);
+  const int code = options.seeds.empty()
+                       ? TrainOnce(options, invocation, config, config.output, std::nullopt)
+                       : TrainSeeds(options, invocation, config);
+  std::error_code not_empty;  // a run that never began leaves no folder
+  if (code != 0) std::filesystem::remove(config.output, not_empty);
+  return code;
 }
 
 }  // namespace

@@ -52,12 +52,13 @@ struct RunConfig {
   uint64_t seed = 1;
   int64_t evaluate_every_epochs = 1;  // 0: at the end only
   Checkpoint checkpoint;
-  int64_t log_first_steps = 0;  // each of the first steps is logged, then
-  int64_t log_every_steps = 0;  // every n-th
-  double stall_seconds = 0;     // 0: by measured step time
-  std::string plan;             // "auto" or a plan file
-  std::string output;           // run folder, placeholders filled in (the time is this process's:
-                                // ranks that were not given a folder must take rank 0's)
+  int64_t log_first_steps = 0;   // each of the first steps is logged, then
+  int64_t log_every_steps = 0;   // every n-th
+  double stall_seconds = 0;      // 0: by measured step time
+  std::string plan;              // "auto" or a plan file
+  std::string output;            // run folder, placeholders filled in (the time is this process's:
+                                 // ranks that were not given a folder must take rank 0's)
+  bool output_has_time = false;  // runs that start together would share the name (MakeOwnFolder)
 
   std::string effective_yaml;  // every key with its value; run again, it does the same
   std::string effective_json;  // the same as JSON

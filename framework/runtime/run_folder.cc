@@ -19,12 +19,14 @@ std::string ToJson(const ErrorRecord& record) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-void RunFolder::Create(bool resuming) const {
+RunLock RunFolder::Create(bool resuming) const {
+  MakeFolder(path_);
+  RunLock lock(path_);
   if (!resuming && !CheckpointFolder(checkpoints(), 1).List().empty()) {
     throw UsageError(fmt::format("{} holds the checkpoints of another run", path_.string()),
                      "continue it with --resume auto, or choose another --output");
   }
-  MakeFolder(path_);
+  return lock;
 }
 
 fs::path RunFolder::error(int rank) const {

@@ -2,6 +2,7 @@
 //
 //   config.yaml  plan.json  metrics.jsonl  summary.json  checkpoints/  errors/rank-N.json
 //   record.bin and timeline.json where strategy.record and timeline ask for them
+//   run.lock while the run goes on (run_lock.h)
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "framework/core/execution_plan.h"
+#include "framework/runtime/run_lock.h"
 #include "framework/runtime/summary.h"
 
 namespace dtrain {
@@ -33,10 +35,11 @@ class RunFolder {
  public:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Makes the folder and finds out that it can be written, before anything is computed.  A fresh
-  // run
-  // (`resuming` false) in a folder that holds checkpoints is a UsageError: it would bury them.
-  void Create(bool resuming) const;
+  // Makes the folder and finds out that it can be written, before anything is computed; the folder
+  // is this run's as long as the answer lives.  A UsageError where another run has it, and for a
+  // fresh run
+  // (`resuming` false) where checkpoints lie there: it would bury them.
+  [[nodiscard]] RunLock Create(bool resuming) const;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.yaml"; }

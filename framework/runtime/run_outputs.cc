@@ -18,7 +18,7 @@ RunOutputs::RunOutputs(const RunConfig& config, bool root)
     : config_(config), root_(root), folder_(config.output) {}
 
 void RunOutputs::CreateFolder(bool resuming) {
-  if (root_) folder_.Create(resuming);
+  if (root_) lock_.emplace(folder_.Create(resuming));
 }
 
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "framework/core/execution_plan.h"
@@ -32,7 +33,7 @@ class RunOutputs {
  public:
   RunOutputs(const RunConfig& config, bool root);
 
-  // Before anything is computed: the folder can be written.
+  // Before anything is computed: the folder can be written, and is no other run's from now on.
   void CreateFolder(bool resuming);
   // Once the plan is settled; `first` is where the run begins, `last_step` where it will end.
   void Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
@@ -63,6 +64,7 @@ class RunOutputs {
   const RunConfig& config_;
   const bool root_;
   const RunFolder folder_;
+  std::optional<RunLock> lock_;
   int64_t first_step_ = 0;
   int64_t last_step_ = 0;  // that Step was called with
   int slowest_ = -1;

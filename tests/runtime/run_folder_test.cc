@@ -14,7 +14,7 @@ namespace {
 
 TEST(RunFolder, HoldsTheSmallFiles) {
   const RunFolder run(FreshFolder() / "a" / "b");
-  run.Create(/*resuming=*/false);
+  const RunLock lock = run.Create(/*resuming=*/false);
   run.WriteConfig("seed: 1\n");
   run.WritePlan({.isa = "avx2"});
   run.WriteSummary({.status = "completed"});
@@ -39,20 +39,20 @@ TEST(RunFolder, AFreshRunDoesNotBuryCheckpoints) {
   const RunFolder run(FreshFolder());
   CheckpointFolder(run.checkpoints(), 1).Save(sample.View());
   try {
-    run.Create(/*resuming=*/false);
+    const RunLock lock = run.Create(/*resuming=*/false);
     FAIL() << "no error";
   } catch (const UsageError& error) {
     EXPECT_EQ(error.what(), run.path().string() + " holds the checkpoints of another run");
     EXPECT_EQ(error.hint(), "continue it with --resume auto, or choose another --output");
   }
-  run.Create(/*resuming=*/true);
+  const RunLock lock = run.Create(/*resuming=*/true);
 }
 
 TEST(RunFolder, OneThatCannotBeMadeIsNamed) {
   const std::filesystem::path file = FreshFolder() / "file";
   Spit(file, "in the way");
   try {
-    RunFolder(file / "run").Create(false);
+    const RunLock lock = RunFolder(file / "run").Create(/*resuming=*/false);
     FAIL() << "no error";
   } catch (const CheckpointError& error) {
     EXPECT_EQ(error.what(),

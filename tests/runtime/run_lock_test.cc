@@ -1,0 +1,117 @@
+#include "framework/runtime/run_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/core/host.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+int NoLocks(int, int) {
+  errno = ENOLCK;
+  return -1;
+}
+
+std::string TryToLock(const fs::path& folder, RunLock::Flock flock = ::flock) {
+  try {
+    const RunLock lock(folder, flock);
+    return "locked";
+  } catch (const Error& error) {
+    return fmt::format("{}: {} | {}", static_cast<int>(error.code()), error.what(), error.hint());
+  }
+}
+
+std::string NameOf(const std::string& host, pid_t pid, uint64_t born) {
+  return fmt::format(R"({{"host":"{}","pid":{},"since":"20261122-101112","born":{}}})", host, pid,
+                     born);
+}
+
+TEST(RunLock, ASecondRunIsToldWhoHasTheFolder) {
+  const fs::path folder = FreshFolder();
+  {
+    const RunLock lock(folder);
+    EXPECT_THAT(TryToLock(folder),
+                AllOf(HasSubstr("2: another run writes into " + folder.string()),
+                      HasSubstr(fmt::format("process {} on {}, since 2", ::getpid(), HostName())),
+                      HasSubstr("choose another --output")));
+  }
+  EXPECT_FALSE(fs::exists(folder / "run.lock"));
+  EXPECT_EQ(TryToLock(folder), "locked");
+}
+
+TEST(RunLock, IsFreeOnceItsProcessIsKilled) {
+  const fs::path folder = FreshFolder();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunLock lock(folder);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_TRUE(fs::exists(folder / "run.lock"));
+  EXPECT_EQ(TryToLock(folder), "locked");
+}
+
+TEST(RunLock, MovesWithItsOwner) {
+  const fs::path folder = FreshFolder();
+  RunLock first(folder);
+  const RunLock second = std::move(first);
+  EXPECT_THAT(TryToLock(folder), HasSubstr("another run writes into"));
+}
+
+// Where the file system knows no locks.
+TEST(RunLock, WithoutLocksTheHolderIsLookedUp) {
+  const fs::path folder = FreshFolder();
+  {
+    const RunLock lock(folder, NoLocks);
+    EXPECT_THAT(TryToLock(folder, NoLocks), HasSubstr(fmt::format("process {} on", ::getpid())));
+  }
+  Spit(folder / "run.lock", NameOf(HostName(), ::getpid(), 1));
+  EXPECT_EQ(TryToLock(folder, NoLocks), "locked") << "the number was another process's before";
+  Spit(folder / "run.lock", NameOf(HostName(), 0x7ffffff0, 77));
+  EXPECT_EQ(TryToLock(folder, NoLocks), "locked") << "a process that is gone";
+  Spit(folder / "run.lock", "{\"host\": ");
+  EXPECT_EQ(TryToLock(folder, NoLocks), "locked") << "cut short by a full disk";
+  Spit(folder / "run.lock", NameOf("elsewhere", 12, 77));
+  EXPECT_THAT(
+      TryToLock(folder, NoLocks),
+      AllOf(HasSubstr("process 12 on elsewhere, since 20261122-101112"),
+            HasSubstr("if that process is gone, remove " + (folder / "run.lock").string())));
+}
+
+TEST(RunLock, AFolderThatCannotBeWrittenIsNamed) {
+  const fs::path folder = FreshFolder();
+  fs::create_symlink("/dev/full", folder / "run.lock");
+  EXPECT_THAT(TryToLock(folder), HasSubstr("6: cannot open " + folder.string() + "/run.lock"));
+}
+
+TEST(MakeOwnFolder, TakesTheNextNameThatIsFree) {
+  const std::string wanted = (FreshFolder() / "runs" / "lenet5-20261122").string();
+  EXPECT_EQ(MakeOwnFolder(wanted), wanted);
+  EXPECT_EQ(MakeOwnFolder(wanted + "/"), wanted + "-2");
+  EXPECT_EQ(MakeOwnFolder(wanted), wanted + "-3");
+  EXPECT_TRUE(fs::is_directory(wanted + "-3"));
+}
+
+TEST(MakeOwnFolder, NamesWhatIsInTheWay) {
+  const fs::path file = FreshFolder() / "file";
+  Spit(file, "in the way");
+  EXPECT_THROW(MakeOwnFolder(file / "run"), CheckpointError);
+}
+
+}  // namespace
+}  // namespace dtrain

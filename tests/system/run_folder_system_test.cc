@@ -1,0 +1,66 @@
+// Runs that start together, by the real program: each has a folder of its own, or is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tests/system/system_fixture.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kRuns = 12;
+
+class RunFolderSystemTest : public SystemTest {
+ protected:
+  // Starts them all, waits, and returns their exit codes with how often each came.
+  std::map<std::string, int> StartTogether(const std::string& more) {
+    const std::string one = std::string(kSmall) + "--set threads=1 " + more;
+    const std::string loop = "for i in $(seq " + std::to_string(kRuns) +
+                             "); do (" DTRAIN_BINARY_DIR "/dtrain " + one +
+                             " >\"$OUT/out.$i\" 2>\"$OUT/err.$i\"; echo $? >\"$OUT/code.$i\") & "
+                             "done; wait;";
+    EXPECT_EQ(Run("list solvers", loop).code, 0);
+    std::map<std::string, int> codes;
+    for (int i = 1; i <= kRuns; ++i) ++codes[Slurp(folder_ / ("code." + std::to_string(i)))];
+    return codes;
+  }
+};
+
+TEST_F(RunFolderSystemTest, TwelveThatStartAtOnceLeaveTwelveSummaries) {
+  EXPECT_EQ(StartTogether(""), (std::map<std::string, int>{{"0\n", kRuns}}));
+  int summaries = 0;
+  for (const auto& run : fs::directory_iterator(folder_ / "runs")) {
+    summaries += fs::exists(run.path() / "summary.json") ? 1 : 0;
+    EXPECT_FALSE(fs::exists(run.path() / "run.lock")) << run.path();
+  }
+  EXPECT_EQ(summaries, kRuns);
+}
+
+// All the others are refused while the first one trains; it is large enough for that.
+TEST_F(RunFolderSystemTest, OfTwelveWithOneOutputOneRuns) {
+  EXPECT_EQ(StartTogether("--set epochs=20 --output same"),
+            (std::map<std::string, int>{{"0\n", 1}, {"2\n", kRuns - 1}}));
+  EXPECT_EQ(WeightsOf("same").size(), 64u);
+  for (int i = 1; i <= kRuns; ++i) {
+    const std::string number = std::to_string(i);
+    if (Slurp(folder_ / ("code." + number)) == "0\n") continue;
+    EXPECT_THAT(Slurp(folder_ / ("err." + number)),
+                AllOf(HasSubstr("another run writes into same: process "), HasSubstr(" on "),
+                      HasSubstr("choose another --output")));
+  }
+}
+
+TEST_F(RunFolderSystemTest, ARunThatNeverBeganLeavesNoFolder) {
+  std::ofstream(folder_ / "model.yaml") << "name: none\nlayers:\n  - {name: a, type: flaten}\n";
+  EXPECT_EQ(Run(std::string(kSmall) + "--set model.name=model.yaml").code, 2);
+  EXPECT_TRUE(fs::is_empty(folder_ / "runs"));
+}
+
+}  // namespace
+}  // namespace dtrain
