@@ -50,6 +50,11 @@ struct CheckpointMetrics {
   double write_seconds = 0;
 };
 
+// The evaluations in a metrics.jsonl, in its order; none where there is no file.  `others`: the
+// names of the model's metrics behind the first.
+std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path,
+                                               const std::vector<std::string>& others);
+
 // Rank 0 has one.  Each line is written at once, so a killed run loses none that it reported.
 class MetricsWriter {
  public:
