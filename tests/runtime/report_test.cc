@@ -277,10 +277,11 @@ TEST_F(ReportTest, TheLoggedRateIsTheOneOfTheStep) {
 
 TEST_F(ReportTest, AnAsynchronousRunLogsTheRateOfItsLastGlobalBatch) {
   std::vector<std::string> overrides = kCosine;
-  overrides.insert(overrides.end(), {"strategy.name=ps_asp", "data.train_samples=384"});
+  overrides.insert(overrides.end(),
+                   {"strategy={name: ps_ssp, staleness: 1}", "data.train_samples=384"});
   Run(Config("run", 2, overrides));
   const std::vector<json> lines = Lines("run", "step");
-  EXPECT_GT(lines.size(), 10u);
+  ASSERT_FALSE(lines.empty());  // rank 0 may hear of several batches at once
   for (const json& line : lines) {
     const double before = line["samples"].get<double>() - 64;
     EXPECT_NEAR(line["lr"].get<double>(), Expected(before, 384, 3), 1e-12) << line;

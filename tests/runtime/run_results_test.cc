@@ -42,6 +42,7 @@ TEST(RunResults, TheTestSplitNeverSetsTheBestBesideAValidationSplit) {
   RunResults results = OfClasses();
   results.Note(1, Split::kValidation, Classes(0.5));
   results.Note(2, Split::kValidation, Classes(0.4));
+  EXPECT_FALSE(results.test().has_value());
   results.Note(2, Split::kTest, Classes(0.9));
   EXPECT_TRUE(results.validated());
   EXPECT_EQ(results.best()->epoch, 1);
