@@ -217,6 +217,7 @@ TEST_F(ReportTest, ASimulatedRunSendsAsMuchAsARealOne) {
     const int64_t more = (real.messages - simulated.messages) / (2 * asked);
     EXPECT_EQ(real.messages, simulated.messages + more * 2 * asked);
     EXPECT_EQ(real.bytes_sent, simulated.bytes_sent + more * asked * (22 + 8 + 22 + 40));
+    EXPECT_EQ(simulated.bytes_received, simulated.bytes_sent);
   }
 }
 
