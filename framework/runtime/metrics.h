@@ -5,7 +5,8 @@
 //   {"kind":"evaluation",...,"split":"validation","loss":3.4,"perplexity":29.9}
 //   {"kind":"checkpoint","epoch":1,"step":938,...,"file":"step-00000938.h5","write_seconds":0.01}
 //
-// `seconds` counts from the start or the resume, evaluations and checkpoints included.  NaN and infinity are null.
+// `seconds` counts from the start or the resume, evaluations and checkpoints included.  NaN and
+// infinity are null.
 #pragma once
 
 #include <cstdint>
