@@ -235,6 +235,8 @@ int Compare(const SimulateOptions& options, bool json) {
   return code;
 }
 
+// The verdict is the exit code, as with cmp: a record that is sound and ends with other weights is
+// dtrain's fault or the machine's, not the file's.
 int ReplayFile(const SimulateOptions& options, bool json) {
   const RunRecord record = ReadRecord(options.replay);
   config::Document document = config::Document::FromText(record.config_yaml, options.replay);
@@ -283,7 +285,10 @@ void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   command->add_option("--seeds", options->seeds, "one run a seed, as a table")->delimiter(',');
   command->add_flag("--numeric", options->numeric,
                     "compute gradients although there is a profile: it says how long they take");
-  command->add_option("--replay", options->replay, "repeat a recorded run (record.bin) to the bit")
+  command
+      ->add_option(
+          "--replay", options->replay,
+          "repeat a recorded run (record.bin) to the bit; exit code 1 when the weights differ")
       ->type_name("FILE");
   command
       ->add_option("--output", options->output,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -38,11 +39,53 @@ std::string KeepUpTo(const std::string& content, int64_t step) {
   return kept;
 }
 
+// Null, or not there: nothing.
+std::optional<double> NumberOf(const nlohmann::json& line, const std::string& key) {
+  const auto at = line.find(key);
+  if (at == line.end() || !at->is_number()) return std::nullopt;
+  return at->get<double>();
+}
+
+int64_t CountOf(const nlohmann::json& line, const std::string& key) {
+  const auto at = line.find(key);
+  return at == line.end() || !at->is_number_integer() ? 0 : at->get<int64_t>();
+}
+
+EvaluationMetrics EvaluationOf(const nlohmann::json& line, const std::vector<std::string>& others) {
+  EvaluationMetrics metrics;
+  metrics.at = {CountOf(line, "epoch"), CountOf(line, "step"), CountOf(line, "samples"),
+                NumberOf(line, "seconds").value_or(0)};
+  metrics.loss = NumberOf(line, "loss").value_or(std::nan(""));
+  metrics.accuracy = NumberOf(line, "accuracy");
+  metrics.evaluate_seconds = NumberOf(line, "evaluate_seconds").value_or(0);
+  for (const std::string& name : others) {
+    if (const auto value = NumberOf(line, name)) metrics.others.emplace_back(name, *value);
+  }
+  const auto split = line.find("split");
+  if (split != line.end() && split->is_string()) metrics.split = split->get<std::string>();
+  metrics.perplexity = NumberOf(line, "perplexity");
+  metrics.bleu = NumberOf(line, "bleu");
+  return metrics;
+}
+
 [[noreturn]] void ThrowErrno(const fs::path& path) {
   throw CheckpointError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
 }
 
 }  // namespace
+
+std::vector<EvaluationMetrics> ReadEvaluations(const fs::path& path,
+                                               const std::vector<std::string>& others) {
+  std::vector<EvaluationMetrics> evaluations;
+  if (!fs::exists(path)) return evaluations;
+  std::istringstream lines(ReadFile(path));
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || json.value("kind", nlohmann::json()) != "evaluation") continue;
+    evaluations.push_back(EvaluationOf(json, others));
+  }
+  return evaluations;
+}
 
 MetricsWriter::MetricsWriter(const fs::path& path, std::optional<int64_t> resumed_step)
     : path_(path) {

@@ -5,7 +5,8 @@
 //   {"kind":"evaluation",...,"split":"validation","loss":3.4,"perplexity":29.9}
 //   {"kind":"checkpoint","epoch":1,"step":938,...,"file":"step-00000938.h5","write_seconds":0.01}
 //
-// `seconds` counts from the start of the (first) run without pauses.  NaN and infinity are null.
+// `seconds` counts from the start or the resume, evaluations and checkpoints included.  NaN and
+// infinity are null.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,11 @@ struct CheckpointMetrics {
   std::string file;
   double write_seconds = 0;
 };
+
+// The evaluations in a metrics.jsonl, in its order; none where there is no file.  `others`: the
+// names of the model's metrics behind the first.
+std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path,
+                                               const std::vector<std::string>& others);
 
 // Rank 0 has one.  Each line is written at once, so a killed run loses none that it reported.
 class MetricsWriter {

@@ -23,14 +23,15 @@ void RunOutputs::CreateFolder(bool resuming) {
 
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
                       int64_t last_step) {
-  first_step_ = last_step_ = first.step;
+  last_step_ = first.step;
   results_ = RunResults(graph.metric_names());
   if (!root_) return;
   folder_.WriteConfig(config_.effective_yaml);
   folder_.WritePlan(plan);
-  const bool resumed = first_step_ > 0;
+  const bool resumed = first.step > 0;
   metrics_ = std::make_unique<MetricsWriter>(
-      folder_.metrics(), resumed ? std::optional<int64_t>(first_step_) : std::nullopt);
+      folder_.metrics(), resumed ? std::optional<int64_t>(first.step) : std::nullopt);
+  if (resumed) RecallEvaluations();
   ProgressOptions options;
   options.epochs = config_.epochs;
   options.steps = last_step;
@@ -41,13 +42,30 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
             config_.data.name, graph.weights().size(), Counted(plan.workers, "worker"),
             Counted(plan.threads, "thread"), plan.isa, config_.strategy_name, config_.batch,
             Counted(last_step, "step"), folder_.path().string());
-  if (resumed) log::Info("resumed after step {}", first_step_);
+  if (resumed) log::Info("resumed after step {}", first.step);
+}
+
+// What the run was judged by before it was resumed: its best result is that of the whole run.
+void RunOutputs::RecallEvaluations() {
+  const std::vector<std::string>& names = results_.metric_names();
+  std::vector<std::string> others;
+  if (!names.empty()) others.assign(names.begin() + 1, names.end());
+  for (const EvaluationMetrics& metrics : ReadEvaluations(folder_.metrics(), others)) {
+    Evaluation evaluation{
+        .loss = metrics.loss, .perplexity = metrics.perplexity, .bleu = metrics.bleu};
+    if (metrics.accuracy) evaluation.metrics.push_back(*metrics.accuracy);
+    for (const auto& [name, value] : metrics.others) evaluation.metrics.push_back(value);
+    if (evaluation.metrics.size() != names.size()) continue;  // of a model with other metrics
+    const Split split = metrics.split == "validation" ? Split::kValidation : Split::kTest;
+    results_.Note(metrics.at.epoch + 1, split, evaluation);
+  }
 }
 
 void RunOutputs::Step(const StepFacts& facts) {
   if (!root_) return;
   const int64_t step = facts.at.step;
-  const bool due = facts.last || step <= first_step_ + config_.log_first_steps ||
+  // The same steps whether or not the run was resumed.
+  const bool due = facts.last || step <= config_.log_first_steps ||
                    step / config_.log_every_steps > last_step_ / config_.log_every_steps;
   last_step_ = step;
   if (due) slowest_ = SlowestRank(ReadStatusRecords(StatusFolder()));

@@ -61,11 +61,12 @@ class RunOutputs {
   const RunResults& results() const { return results_; }  // of the evaluations told of
 
  private:
+  void RecallEvaluations();
+
   const RunConfig& config_;
   const bool root_;
   const RunFolder folder_;
   std::optional<RunLock> lock_;
-  int64_t first_step_ = 0;
   int64_t last_step_ = 0;  // that Step was called with
   int slowest_ = -1;
   std::unique_ptr<MetricsWriter> metrics_;

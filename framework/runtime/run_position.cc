@@ -17,6 +17,7 @@ void RunPosition::MoveTo(int64_t samples_applied) {
 
 void RunPosition::Add(const StepOutcome& outcome) {
   loss_ = Mean(outcome.loss_sum, outcome.samples);
+  before_ = now_.samples_applied;
   MoveTo(now_.samples_applied + outcome.samples);
 }
 
@@ -24,12 +25,9 @@ bool RunPosition::Hear(const Rest::Told& told) {
   if (told.samples_applied <= now_.samples_applied) return false;
   loss_ = Mean(told.loss_sum - told_.loss_sum, told.samples - told_.samples);
   told_ = told;
+  before_ = std::max<int64_t>(told.samples_applied - rule_.batch, 0);
   MoveTo(told.samples_applied);
   return true;
-}
-
-double RunPosition::EpochsBeforeLastBatch() const {
-  return std::max(epochs() - EpochsOf(rule_.batch), 0.0);
 }
 
 }  // namespace dtrain

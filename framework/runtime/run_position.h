@@ -29,8 +29,9 @@ class RunPosition {
   // Samples applied since it began.
   int64_t samples() const { return now_.samples_applied - first_.samples_applied; }
   double epochs() const { return EpochsOf(now_.samples_applied); }  // in all, with fractions
-  // At the beginning of the last global batch; schedules follow it.
-  double EpochsBeforeLastBatch() const;
+  // At the beginning of the last global batch, which at the end of an epoch may be a small one;
+  // schedules follow it.
+  double EpochsBeforeLastBatch() const { return EpochsOf(before_); }
   int64_t last_step() const { return rule_.StepsOf(rule_.last_samples); }
   bool RunEnds() const { return now_.samples_applied >= rule_.last_samples; }
   // The epoch that the last step belongs to, counted from 0.
@@ -43,6 +44,7 @@ class RunPosition {
 
   RestRule rule_;
   TrainingPosition first_, now_;
+  int64_t before_ = 0;  // samples applied before the last global batch
   double loss_ = 0;
   Rest::Told told_;
 };

@@ -35,11 +35,14 @@ struct StepSeconds {
 // Of one step's durations; they need not be sorted.  All zero for none.
 StepSeconds StepSecondsOf(std::vector<double> seconds);
 
-struct CommunicationSummary {  // sums over all ranks
+// Sums over all ranks, servers included: the letters of the protocol, of rests and of sums within a
+// step, headers counted, and what the collective moved.  A letter is one message, with its vector.
+// Left out is what ranks exchange at rest: set-up, evaluation, checkpoints, these numbers.
+struct CommunicationSummary {
   int64_t bytes_sent = 0;
   int64_t bytes_received = 0;
   int64_t messages = 0;
-  double exposed_seconds = 0;  // longest of any rank
+  double exposed_seconds = 0;  // longest of any worker
   double compress_seconds = 0;
   double density = 1;
 };

@@ -85,7 +85,7 @@ TEST_F(FileTest, AFailedWriteLeavesTheOldFileAndNothingElse) {
 }
 
 TEST_F(FileTest, AFullDiskHasAHint) {
-  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   fs::create_symlink("/dev/full", folder_ / "a.tmp");
   EXPECT_EQ(MessageOf<CheckpointError>([&] { WriteFileDurably(folder_ / "a", "x"); }),
             "cannot write " + (folder_ / "a.tmp").string() +

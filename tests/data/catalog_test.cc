@@ -173,7 +173,7 @@ TEST(Catalog, FetchesIntoTheCacheOnce) {
 TEST(Catalog, RealMnistVerifies) {
   const char* data = std::getenv("DTRAIN_DATA");
   if (data == nullptr || !std::filesystem::exists(std::filesystem::path(data) / "mnist")) {
-    GTEST_SKIP() << "SKIPPED: DTRAIN_DATA does not name a folder with mnist/ in it";
+    GTEST_SKIP() << "DTRAIN_DATA does not name a folder with mnist/ in it";
   }
   const VerifyReport report = VerifyDataset("mnist", data);
   EXPECT_TRUE(report.ok()) << VerifyText(report);

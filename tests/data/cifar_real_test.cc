@@ -80,7 +80,7 @@ void CheckTraining(const LabelledImages& train) {
 TEST(Cifar10, RealFiles) {
   const char* data = std::getenv("DTRAIN_DATA");
   if (data == nullptr || !std::filesystem::exists(std::filesystem::path(data) / "cifar10")) {
-    GTEST_SKIP() << "SKIPPED: DTRAIN_DATA does not name a folder with cifar10/ in it";
+    GTEST_SKIP() << "DTRAIN_DATA does not name a folder with cifar10/ in it";
   }
   const auto source = DatasetRegistry::Get("data set", "cifar10").make();
   const auto set = source->Load(LocateData("cifar10", data), 1);

@@ -248,7 +248,7 @@ TEST(Idx, ImagesOfAnotherSize) {
 TEST(Mnist, RealFiles) {
   const char* data = std::getenv("DTRAIN_DATA");
   if (data == nullptr || !fs::exists(fs::path(data) / "mnist")) {
-    GTEST_SKIP() << "SKIPPED: DTRAIN_DATA does not name a folder with mnist/ in it";
+    GTEST_SKIP() << "DTRAIN_DATA does not name a folder with mnist/ in it";
   }
   const auto source = DatasetRegistry::Get("data set", "mnist").make();
   const auto set = source->Load(LocateData("mnist", data), 1);

@@ -37,6 +37,13 @@ std::vector<SuiteCase> AllCases() {
   return cases;
 }
 
+template <class Condition>
+std::vector<SuiteCase> CasesWhere(Condition condition) {
+  std::vector<SuiteCase> cases = AllCases();
+  std::erase_if(cases, [&](const SuiteCase& c) { return !condition(c); });
+  return cases;
+}
+
 std::string TestName(const testing::TestParamInfo<SuiteCase>& info) {
   std::string name = info.param.type + "_" + info.param.layer_case.name;
   std::replace_if(
@@ -49,6 +56,10 @@ class LayerSuite : public testing::TestWithParam<SuiteCase> {
   const std::string& type() const { return GetParam().type; }
   const LayerCase& layer_case() const { return GetParam().layer_case; }
 };
+
+class LayerDifferences : public LayerSuite {};  // cases that are small enough for them
+class LayerKernels : public LayerSuite {};      // layers that are not views
+class LayerBatches : public LayerSuite {};      // cases that are small enough in such a batch
 
 // What the gradients are gradients of.
 double Objective(const CaseSetup& setup, const RefArgs& args) {
@@ -82,8 +93,7 @@ void CheckDifferences(const CaseSetup& setup, RefArgs& args, std::vector<double>
   }
 }
 
-TEST_P(LayerSuite, ReferenceMatchesCentralDifferences) {
-  if (!layer_case().central_differences) GTEST_SKIP() << "switched off for a large case";
+TEST_P(LayerDifferences, ReferenceMatchesCentralDifferences) {
   const CaseSetup setup(type(), layer_case());
   RefArgs args = setup.Forward(Mode::kTrain);
   setup.Backward(args);
@@ -181,9 +191,8 @@ class Expectations {
   std::optional<RefArgs> wanted_[2][2];  // by precision, fused ReLU
 };
 
-TEST_P(LayerSuite, KernelsMatchReference) {
+TEST_P(LayerKernels, KernelsMatchReference) {
   const CaseSetup setup(type(), layer_case());
-  if (setup.layer().is_view()) GTEST_SKIP() << "a view has no kernels";
   for (const Mode mode : {Mode::kTrain, Mode::kEvaluate}) {
     const std::vector<KernelVariant> variants = VariantsOf(type(), setup, mode);
     EXPECT_FALSE(variants.empty()) << "no kernel takes this case";
@@ -233,12 +242,10 @@ void ExpectSameRows(const CaseSetup& setup, KernelVariant variant, const RefArgs
   }
 }
 
-TEST_P(LayerSuite, SamplesDoNotDependOnTheirBatch) {
-  constexpr int64_t kBatch = 64;
-  const CaseSetup setup(type(), layer_case(), kBatch);
-  if (setup.layer().CostOf(setup.input_shapes()).forward_flops > 1e8) {
-    GTEST_SKIP() << "large; smaller cases check this";
-  }
+constexpr int64_t kWholeBatch = 64;
+
+TEST_P(LayerBatches, SamplesDoNotDependOnTheirBatch) {
+  const CaseSetup setup(type(), layer_case(), kWholeBatch);
   const RefArgs args = setup.Forward(Mode::kEvaluate);
   for (const KernelVariant& variant : VariantsOf(type(), setup, Mode::kEvaluate)) {
     if (variant.device.threads > 1) continue;  // both counts are run below
@@ -251,6 +258,34 @@ TEST_P(LayerSuite, SamplesDoNotDependOnTheirBatch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, LayerSuite, testing::ValuesIn(AllCases()), TestName);
+
+INSTANTIATE_TEST_SUITE_P(Layers, LayerDifferences, testing::ValuesIn(CasesWhere([](auto& c) {
+                           return c.layer_case.central_differences;
+                         })),
+                         TestName);
+
+INSTANTIATE_TEST_SUITE_P(Layers, LayerKernels, testing::ValuesIn(CasesWhere([](auto& c) {
+                           return !CaseSetup(c.type, c.layer_case).layer().is_view();
+                         })),
+                         TestName);
+
+INSTANTIATE_TEST_SUITE_P(Layers, LayerBatches, testing::ValuesIn(CasesWhere([](auto& c) {
+                           const CaseSetup setup(c.type, c.layer_case, kWholeBatch);
+                           return setup.layer().CostOf(setup.input_shapes()).forward_flops <= 1e8;
+                         })),
+                         TestName);
+
+// Every type has a small case for what is left out of large ones.
+TEST(LayerRegistryTest, EveryLayerHasASmallCase) {
+  for (const auto& [type, entry] : LayerRegistry::All()) {
+    const auto cases = CasesWhere([&](auto& c) {
+      const CaseSetup setup(c.type, c.layer_case, kWholeBatch);
+      return c.type == type && c.layer_case.central_differences &&
+             setup.layer().CostOf(setup.input_shapes()).forward_flops <= 1e8;
+    });
+    EXPECT_FALSE(cases.empty()) << type;
+  }
+}
 
 TEST(LayerRegistryTest, EveryLayerHasCasesAndKernels) {
   for (const auto& [type, entry] : LayerRegistry::All()) {

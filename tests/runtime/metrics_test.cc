@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -64,6 +65,47 @@ TEST(Metrics, TextHasASplitAPerplexityAndABleu) {
   EXPECT_EQ(Lines(path)[0], nlohmann::json::parse(R"({"kind":"evaluation","epoch":0,"step":0,
       "samples":0,"seconds":0.0,"split":"test","loss":3.4,"perplexity":30.0,"bleu":28.5,
       "evaluate_seconds":0.0})"));
+}
+
+TEST(Metrics, EvaluationsAreReadAsTheyWereWritten) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  EXPECT_TRUE(ReadEvaluations(path, {}).empty());
+  {
+    MetricsWriter writer(path);
+    writer.Write(AtStep(20));
+    writer.Write(EvaluationMetrics{.at = {1, 938, 60032, 9.5},
+                                   .loss = 0.05,
+                                   .accuracy = 0.984,
+                                   .evaluate_seconds = 0.2,
+                                   .others = {{"top5", 0.999}, {"top2", 0.99}}});
+    writer.Write(CheckpointMetrics{{1, 938, 60032, 9.5}, "step-00000938.h5", 0.01});
+    writer.Write(EvaluationMetrics{.at = {2, 1876, 120064, 19},
+                                   .loss = std::numeric_limits<double>::quiet_NaN(),
+                                   .split = "validation",
+                                   .perplexity = 30,
+                                   .bleu = 28.5});
+  }
+  Spit(path, Slurp(path) + "{\"kind\":\"evaluation\",\"epoch\":3,\"st");  // killed here
+  const std::vector<EvaluationMetrics> read = ReadEvaluations(path, {"top5", "top2"});
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].at.epoch, 1);
+  EXPECT_EQ(read[0].at.step, 938);
+  EXPECT_EQ(read[0].at.samples, 60032);
+  EXPECT_EQ(read[0].at.seconds, 9.5);
+  EXPECT_EQ(read[0].loss, 0.05);
+  EXPECT_EQ(read[0].accuracy, 0.984);
+  EXPECT_EQ(read[0].evaluate_seconds, 0.2);
+  EXPECT_THAT(read[0].others,
+              ElementsAre(testing::Pair("top5", 0.999), testing::Pair("top2", 0.99)));
+  EXPECT_EQ(read[0].split, "");
+  EXPECT_FALSE(read[0].perplexity || read[0].bleu);
+  EXPECT_EQ(read[1].at.step, 1876);
+  EXPECT_TRUE(std::isnan(read[1].loss));
+  EXPECT_FALSE(read[1].accuracy.has_value());
+  EXPECT_TRUE(read[1].others.empty());
+  EXPECT_EQ(read[1].split, "validation");
+  EXPECT_EQ(read[1].perplexity, 30);
+  EXPECT_EQ(read[1].bleu, 28.5);
 }
 
 TEST(Metrics, NotANumberIsNullAndNoAccuracyIsAbsent) {

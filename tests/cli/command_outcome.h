@@ -1,0 +1,34 @@
+// A command of the program, run in this process.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "framework/cli/command_line.h"
+
+namespace dtrain {
+
+struct CommandOutcome {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+// `dtrain ARGUMENTS...`
+inline CommandOutcome RunCommand(const std::vector<std::string>& arguments) {
+  ::setenv("OMP_WAIT_POLICY", "passive", 0);  // or a command may start the process anew to set it
+  std::vector<std::string> words = {"dtrain"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = RunCommandLine(static_cast<int>(argv.size()), argv.data());
+  std::string out = testing::internal::GetCapturedStdout();
+  return {code, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+}  // namespace dtrain

@@ -1,0 +1,60 @@
+// Every shell script of the tree, as shellcheck sees it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "framework/core/file.h"
+#include "tests/data/temp_folder.h"
+#include "tests/tidy/source_tree.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::IsSupersetOf;
+
+// By their first line, whatever their names.
+std::vector<std::string> ShellScripts() {
+  std::vector<std::string> scripts;
+  for (const tidy::SourceFile& file : tidy::LoadSourceTree(DTRAIN_SOURCE_DIR)) {
+    const std::string first = file.text.substr(0, file.text.find('\n'));
+    if (first.starts_with("#!") && first.ends_with("sh")) scripts.push_back(file.path);
+  }
+  return scripts;
+}
+
+// True when shellcheck has nothing to say; it is there, or nothing is true.
+bool Accepts(const std::string& paths) {
+  return std::system(("cd " DTRAIN_SOURCE_DIR " && shellcheck " + paths + " >&2").c_str()) == 0;
+}
+
+TEST(Shellcheck, IsInstalled) {
+  EXPECT_EQ(std::system("shellcheck --version >/dev/null"), 0)
+      << "launch/install-packages.sh installs it";
+}
+
+TEST(Shellcheck, SeesEveryScript) {
+  EXPECT_THAT(
+      ShellScripts(),
+      IsSupersetOf({".ci/run", "launch/install-packages.sh", "launch/quickstart.sh",
+                    "launch/slurm/train.sbatch", "launch/slurm/train_mpirun.sbatch",
+                    "launch/slurm/train_servers.sbatch", "launch/slurm/train_servers_mpirun.sbatch",
+                    "tests/check_skips.sh", "tests/run.sh"}));
+}
+
+TEST(Shellcheck, AcceptsAll) {
+  for (const std::string& script : ShellScripts()) EXPECT_TRUE(Accepts(script)) << script;
+}
+
+TEST(Shellcheck, RefusesAPlantedMistake) {
+  const TempFolder folder;
+  const std::string sound = folder.Write("sound.sh", "#!/bin/sh\nrm \"$1\"\n");
+  const std::string unquoted = folder.Write("unquoted.sh", "#!/bin/sh\nrm $1\n");
+  EXPECT_TRUE(Accepts(sound));
+  EXPECT_FALSE(Accepts(unquoted));
+}
+
+}  // namespace
+}  // namespace dtrain
