@@ -66,9 +66,9 @@ class Loop {
 
   const plain::Model& Run() {
     while (true) {
-      const auto next = std::min_element(
-          workers_.begin(), workers_.end(),
-          [](const Worker& a, const Worker& b) { return a.ends < b.ends; });
+      const auto next =
+          std::min_element(workers_.begin(), workers_.end(),
+                           [](const Worker& a, const Worker& b) { return a.ends < b.ends; });
       if (next->ends == kIdle) return model_;
       End(static_cast<int>(next - workers_.begin()));
     }
@@ -176,16 +176,10 @@ TEST_P(AsynchronousOrderTest, EndsWithTheWeightsOfTheSequentialLoop) {
   EXPECT_EQ(loop.longest_wait() > 0, way.meaning.bound < kNever) << "somebody has waited";
 }
 
-const plain::Rule kSteps{.weight_decay = 0.01,
-                         .schedule = "step",
-                         .every = 0.7,
-                         .factor = 0.3,
-                         .lr_scaling = "linear"};
-const plain::Rule kClippedCosine{.clip_norm = 5,
-                                 .schedule = "cosine",
-                                 .to = 0.1,
-                                 .warmup_epochs = 1.3,
-                                 .lr_scaling = "sqrt"};
+const plain::Rule kSteps{
+    .weight_decay = 0.01, .schedule = "step", .every = 0.7, .factor = 0.3, .lr_scaling = "linear"};
+const plain::Rule kClippedCosine{
+    .clip_norm = 5, .schedule = "cosine", .to = 0.1, .warmup_epochs = 1.3, .lr_scaling = "sqrt"};
 const plain::Rule kAdam{.name = "adam",
                         .lr = 0.01,
                         .weight_decay = 0.02,
@@ -203,7 +197,8 @@ INSTANTIATE_TEST_SUITE_P(
             Way{"ps_asp", "servers: 2, damping: inverse", {.damping = true}},
             Way{"ps_asp", "servers: 2, prefetch: true", {.prefetch = true}},
             Way{"ps_ssp", "servers: 1, staleness: 0", {.bound = 0}},
-            Way{"ps_ssp", "servers: 3, staleness: 1, damping: inverse",
+            Way{"ps_ssp",
+                "servers: 3, staleness: 1, damping: inverse",
                 {.bound = 1, .damping = true}}),
         ::testing::Values(kSteps, kClippedCosine, kAdam)));
 

@@ -86,15 +86,15 @@ TEST_P(SequentialLoopTest, AResumedRunHasThemToo) {
 
 INSTANTIATE_TEST_SUITE_P(
     Synchronous, SequentialLoopTest,
-    ::testing::Combine(
-        ::testing::Values(Way{"{name: allreduce}", 1}, Way{"{name: allreduce, fusion_bytes: 0}", 2},
-                          Way{"{name: allreduce, fusion_bytes: 1300}", 3},
-                          Way{"{name: ps_bsp, servers: 1}", 3},
-                          Way{"{name: ps_bsp, servers: 3}", 2},
-                          Way{"{name: ps_bsp, servers: 3, placement: colocated}", 2},
-                          Way{"{name: ps_bsp, servers: 1, placement: colocated}", 3},
-                          Way{"{name: ps_bsp, placement: colocated}", 1}),
-        ::testing::Values(Steps(), ClippedCosine(), Adam(), ClippedAdamW())));
+    ::testing::Combine(::testing::Values(Way{"{name: allreduce}", 1},
+                                         Way{"{name: allreduce, fusion_bytes: 0}", 2},
+                                         Way{"{name: allreduce, fusion_bytes: 1300}", 3},
+                                         Way{"{name: ps_bsp, servers: 1}", 3},
+                                         Way{"{name: ps_bsp, servers: 3}", 2},
+                                         Way{"{name: ps_bsp, servers: 3, placement: colocated}", 2},
+                                         Way{"{name: ps_bsp, servers: 1, placement: colocated}", 3},
+                                         Way{"{name: ps_bsp, placement: colocated}", 1}),
+                       ::testing::Values(Steps(), ClippedCosine(), Adam(), ClippedAdamW())));
 
 // With one worker the order is given.
 INSTANTIATE_TEST_SUITE_P(
@@ -112,18 +112,16 @@ TEST_P(PrefetchedLoopTest, EveryStepHasTheWeightsOfOneStepBefore) {
   Follow(2, true);
 }
 
-INSTANTIATE_TEST_SUITE_P(Asynchronous, PrefetchedLoopTest,
-                         ::testing::Combine(::testing::Values(
-                                                Way{"{name: ps_asp, prefetch: true}", 1},
-                                                Way{"{name: ps_asp, servers: 3, prefetch: true}",
-                                                    1}),
-                                            ::testing::Values(ClippedCosine(), Adam())));
+INSTANTIATE_TEST_SUITE_P(
+    Asynchronous, PrefetchedLoopTest,
+    ::testing::Combine(::testing::Values(Way{"{name: ps_asp, prefetch: true}", 1},
+                                         Way{"{name: ps_asp, servers: 3, prefetch: true}", 1}),
+                       ::testing::Values(ClippedCosine(), Adam())));
 
 // The cases above would show little if nothing were clipped, or all.
 TEST(SequentialLoop, SomeStepsAreClippedAndOthersAreNot) {
   for (const bool at_server : {false, true}) {
-    const Trace trace =
-        TraceOf({ClippedCosine()}, 3, at_server, [](int64_t step) { return step; });
+    const Trace trace = TraceOf({ClippedCosine()}, 3, at_server, [](int64_t step) { return step; });
     for (const int64_t step : {0, 1}) {
       std::vector<float> sum(kSize);
       for (int w = 0; w < 3; ++w) {
