@@ -151,7 +151,7 @@ TEST_P(StopTest, AnyWorkersWishEndsTheSameStepOfAll) {
       for (int64_t step = 0; placement.IsWorker(rank) && step < 2; ++step) {
         const int64_t own = plain::PartOf(20, 3, rank);
         Turn turn = exchange->Begin(own);
-        ASSERT_FALSE(turn.rest) << "worker " << asks << " asks; step " << step << " of " << rank;
+        if (turn.rest) Fail(fmt::format("worker {} asks: rank {} rests too early", asks, rank));
         Compute(*exchange, std::move(turn), rank, step, own, 20);
         const bool asked = step == 1 && rank == asks;
         EXPECT_EQ(exchange->End({.samples = own, .stop = asked, .global_samples = 20}).stop,
@@ -159,7 +159,7 @@ TEST_P(StopTest, AnyWorkersWishEndsTheSameStepOfAll) {
             << "worker " << asks << " asks; step " << step << " of " << rank;
       }
       const Turn turn = exchange->Begin(1);
-      ASSERT_TRUE(turn.rest) << "worker " << asks << " asks, rank " << rank;
+      if (!turn.rest) Fail(fmt::format("worker {} asks: rank {} goes on", asks, rank));
       EXPECT_TRUE(turn.state.stop);
       EXPECT_EQ(turn.state.samples_applied, 40);
     });
