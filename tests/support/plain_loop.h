@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,9 @@ inline std::string Text(const Rule& rule) {
       rule.name, rule.lr, own, rule.weight_decay, rule.clip_norm, schedule, rule.warmup_epochs,
       rule.lr_scaling);
 }
+
+// For the names of tests that fail.
+inline void PrintTo(const Rule& rule, std::ostream* out) { *out << Text(rule); }
 
 // The rate of an update that is made after so many epochs, of so many.  `workers` compute
 // gradients; servers do not count.
