@@ -145,6 +145,7 @@ struct Way {
   const char* keys;
   Keys meaning;
 };
+void PrintTo(const Way& way, std::ostream* out) { *out << way.strategy << ", " << way.keys; }
 
 class AsynchronousOrderTest : public ::testing::TestWithParam<std::tuple<Way, plain::Rule>> {};
 

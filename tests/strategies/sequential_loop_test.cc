@@ -54,6 +54,9 @@ struct Way {
   const char* strategy;
   int workers;
 };
+void PrintTo(const Way& way, std::ostream* out) {
+  *out << fmt::format("{}, {} workers", way.strategy, way.workers);
+}
 
 using Case = std::tuple<Way, plain::Rule>;
 
