@@ -35,7 +35,7 @@ inline std::vector<float> InitialWeights() {
   return weights;
 }
 
-// Of a worker that has `own` of the `all` samples behind a mean gradient.  Every third step is a
+// Of a worker that has `own` of the `all` terms behind a mean gradient.  Every third step is a
 // short one, which no clipping here touches.
 inline std::vector<float> Gradient(int worker, int64_t step, const float* weights, int64_t own,
                                    int64_t all) {
@@ -57,6 +57,19 @@ struct Scheme {
   double epochs = 3;
   int64_t last_step = 7;
   int64_t rest_every = 4;
+  bool sentences = false;  // samples have more than one term of the loss, and not all as many
+
+  int64_t TermsOf(int worker, int64_t samples) const {
+    return sentences ? (3 * worker + 2) * samples : samples;
+  }
+  // The terms of a step's batch.
+  int64_t AllTerms(int64_t step, int workers) const {
+    int64_t terms = 0;
+    for (int w = 0; w < workers; ++w) {
+      terms += TermsOf(w, plain::PartOf(batches.OfStep(step), workers, w));
+    }
+    return terms;
+  }
 
   int64_t NextRest(int64_t step) const {
     return std::min((step / rest_every + 1) * rest_every, last_step);
@@ -75,10 +88,11 @@ inline Trace TraceOf(const Scheme& scheme, int workers, bool at_server, const Se
   model.workers = workers;
   Trace trace = {model};
   for (int64_t step = 0; step < scheme.last_step; ++step) {
-    const int64_t all = scheme.batches.OfStep(step);
+    const int64_t samples = scheme.batches.OfStep(step);
+    const int64_t all = scheme.AllTerms(step, workers);
     std::vector<std::vector<float>> gradients;
     for (int w = 0; w < workers; ++w) {
-      const int64_t own = plain::PartOf(all, workers, w);
+      const int64_t own = scheme.TermsOf(w, plain::PartOf(samples, workers, w));
       gradients.push_back(Gradient(w, step, trace[seen(step)].weights.data(), own, all));
       if (at_server) plain::ShortenAtWorker(scheme.rule, own, all, gradients.back());
     }
@@ -86,9 +100,9 @@ inline Trace TraceOf(const Scheme& scheme, int workers, bool at_server, const Se
       for (size_t w = 1; w < gradients.size(); ++w) {
         for (size_t i = 0; i < kSize; ++i) gradients[0][i] += gradients[w][i];
       }
-      model.Update(gradients[0], all);
+      model.Update(gradients[0], samples);
     } else {
-      model.UpdateTogether(gradients, all);
+      model.UpdateTogether(gradients, samples);
     }
     trace.push_back(model);
   }
@@ -189,9 +203,16 @@ inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Tr
       if (turn.rest) Fail(fmt::format("rank {} rests before step {}", rank, step));
       EXPECT_EQ(Difference("weights", turn.weights.f32(), trace[seen(step)].weights), "")
           << "step " << step;
-      Compute(*exchange, std::move(turn), rank, step, own, all);
-      const StepOutcome outcome = exchange->End(
-          {.samples = own, .loss_sum = static_cast<double>(own), .global_samples = all});
+      StepReport report{
+          .samples = own, .loss_sum = static_cast<double>(own), .global_samples = all};
+      const int64_t terms = scheme.TermsOf(rank, own);
+      const int64_t all_terms = scheme.AllTerms(step, placement.workers);
+      if (scheme.sentences) {
+        report.terms = terms;
+        report.global_terms = all_terms;
+      }
+      Compute(*exchange, std::move(turn), rank, step, terms, all_terms);
+      const StepOutcome outcome = exchange->End(report);
       EXPECT_EQ(outcome.samples, strategy.synchronous() ? all : own);
       EXPECT_EQ(outcome.loss_sum, static_cast<double>(outcome.samples));
     }

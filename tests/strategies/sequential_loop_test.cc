@@ -138,6 +138,17 @@ TEST(SequentialLoop, SomeStepsAreClippedAndOthersAreNot) {
   }
 }
 
+// A worker's own mean is over the terms of its loss, where these are not as many as samples.
+TEST(SequentialLoop, SentencesAreClippedByTheirWords) {
+  const auto strategy = MakeStrategy("{name: ps_bsp, servers: 2}");
+  Scheme scheme{ClippedCosine()};
+  scheme.sentences = true;
+  const Seen seen = [](int64_t step) { return step; };
+  const Trace trace = TraceOf(scheme, 3, true, seen);
+  LocalWorld::Run(
+      5, [&](Transport& transport) { FollowTrace(scheme, *strategy, trace, seen, 0, transport); });
+}
+
 class StopTest : public ::testing::TestWithParam<const char*> {};
 
 // Whoever asks, all workers end the same step.
