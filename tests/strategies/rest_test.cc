@@ -52,7 +52,9 @@ class Talker : public Actor {
  public:
   Talker(const Placement& placement, Books& books) : placement_(placement), books_(books) {}
 
-  std::vector<VectorSpec> Vectors() const override { return {}; }
+  std::vector<VectorSpec> Vectors() const override {
+    return {{"scratch", VectorRole::kPlain, {0, 1}}};
+  }
   void OnBegin(Effects& effects) override { effects.StartStep(); }
   void OnEnd(const StepReport& report, Effects& effects) override {
     Talk({.hops = 4}, effects);
@@ -72,7 +74,9 @@ class Talker : public Actor {
   std::string Describe() const override { return "talker"; }
 
  private:
+  // Behind some work on vectors: who has that before it is not idle.
   void Talk(const Gossip& gossip, Effects& effects) {
+    for (int work = 80 * books_.choices.Below(2); work > 0; --work) effects.Clear(0);
     for (int letters = books_.choices.Below(3); letters > 0; --letters) {
       ++books_.unread[gossip.quiet];
       const ActorId to = books_.choices.Below(static_cast<size_t>(placement_.actors()));
