@@ -15,6 +15,7 @@
 
 #include "framework/data/sampler.h"
 #include "framework/runtime/checkpoint.h"
+#include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/run_setup.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/plain_loop.h"
@@ -256,6 +257,27 @@ INSTANTIATE_TEST_SUITE_P(
                           Way{"{name: ps_asp, servers: 3}", 1, 2},
                           Way{"{name: ps_ssp, placement: colocated}", 1, 1}),
         ::testing::Values(Sgd(), Adam())));
+
+class AsynchronousCheckpointTest : public RunFixture {};
+
+// Adam's step is the server's: one for every gradient, not for every global batch.
+TEST_F(AsynchronousCheckpointTest, CountsTheUpdatesOfItsServers) {
+  config::Document document = config::Document::FromText(
+      "model: {name: " DTRAIN_SOURCE_DIR
+      "/configs/models/lenet5.yaml}\ndata: {name: digits, train_samples: 160, test_samples: 20}\n"
+      "batch: 32\nepochs: 2\nthreads: 1\ncluster: {workers: 2}\nsolver: {name: adam}\n"
+      "strategy: {name: ps_asp, servers: 2}\noutput: " +
+          (folder_ / "run").string(),
+      "run.yaml");
+  const TrainResult result = Run(ReadRunConfig(document));
+  int64_t gradients = 0;
+  for (const WorkerSummary& worker : result.summary.workers_detail) gradients += worker.steps;
+  const TrainingPosition position =
+      ReadCheckpointInfo(FindCheckpoint((folder_ / "run").string())).position;
+  EXPECT_EQ(position.updates, gradients);
+  EXPECT_EQ(position.samples_applied, 16 * gradients);
+  EXPECT_GE(gradients, 2 * position.step);
+}
 
 }  // namespace
 }  // namespace dtrain
