@@ -44,9 +44,7 @@ StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights,
   own.batches(static_cast<uint64_t>(step), *batch_);
   const StepResult result = StepInParts(*net_, parts_, weights.f32(), gradients, own.state.f32(),
                                         InputOf(*batch_, seed_), nullptr);
-  return {.samples = batch_->samples,
-          .loss_sum = LossBySamples(result, *batch_),
-          .global_samples = batch_->global_samples};
+  return ReportOf(result, *batch_);
 }
 
 Evaluation NumericEngine::Evaluate(Split split, const float* weights) {

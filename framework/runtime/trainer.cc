@@ -202,11 +202,10 @@ void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
       ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.f32(), config_.seed,
                       pacer_.get(), config_.accumulate);
   const Nanos computed = WallNow();
-  const StepOutcome outcome = exchange_->End({.samples = batch.samples,
-                                              .loss_sum = LossBySamples(result, batch),
-                                              .stop = StopRequested(),
-                                              .global_samples = batch.global_samples,
-                                              .compute = computed - started});
+  StepReport report = ReportOf(result, batch);
+  report.stop = StopRequested();
+  report.compute = computed - started;
+  const StepOutcome outcome = exchange_->End(report);
   Account(batch.samples, waited, started, computed);
   Follow(outcome);
 }

@@ -56,10 +56,17 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
   return result;
 }
 
-double LossBySamples(const StepResult& result, const Batch& batch) {
-  if (batch.global_terms == batch.global_samples) return result.loss_sum;
-  return result.loss_sum * static_cast<double>(batch.global_samples) /
-         static_cast<double>(batch.global_terms);
+StepReport ReportOf(const StepResult& result, const Batch& batch) {
+  StepReport report{.samples = batch.samples,
+                    .loss_sum = result.loss_sum,
+                    .global_samples = batch.global_samples,
+                    .terms = batch.terms,
+                    .global_terms = batch.global_terms};
+  if (batch.global_terms != batch.global_samples) {
+    report.loss_sum *= static_cast<double>(batch.global_samples);
+    report.loss_sum /= static_cast<double>(batch.global_terms);
+  }
+  return report;
 }
 
 Placement PlacementOf(const RunConfig& config) {

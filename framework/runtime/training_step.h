@@ -23,9 +23,9 @@ NetInput InputOf(const Batch& batch, uint64_t seed);
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
                            float* state, uint64_t seed, Pacer* pacer = nullptr, int64_t parts = 1);
 
-// The loss of a share as protocols are told it: they add up losses and samples, and the quotient
-// shall be the mean over the terms (Batch) of the global batch.
-double LossBySamples(const StepResult& result, const Batch& batch);
+// What a worker says of a step with this share of a batch.  Protocols add up losses and samples,
+// and the quotient shall be the mean over the terms (Batch) of the global batch.
+StepReport ReportOf(const StepResult& result, const Batch& batch);
 
 // Which ranks are workers and servers.
 Placement PlacementOf(const RunConfig& config);

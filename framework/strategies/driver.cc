@@ -8,6 +8,17 @@
 #include "framework/strategies/driver_parts.h"
 
 namespace dtrain {
+namespace {
+
+// The part of a batch's mean gradient that is this worker's.
+double ShareOf(const StepReport& report) {
+  const bool by_terms = report.global_terms > 0;
+  const int64_t all = by_terms ? report.global_terms : report.global_samples;
+  if (all == 0) return 1;
+  return static_cast<double>(by_terms ? report.terms : report.samples) / static_cast<double>(all);
+}
+
+}  // namespace
 
 Driver::Driver(const ArenaLayout& layout, DriverOptions options, const Seams& seams)
     : layout_(layout),
@@ -121,9 +132,7 @@ void Driver::ClipAtWorker(const StepReport& report) {
   Hosted& host = WorkerHost();
   if (options_.solver.clip_norm == 0 || host.master != kNoVector) return;
   float* const gradient = gradients();
-  const double share = report.global_samples > 0 ? static_cast<double>(report.samples) /
-                                                       static_cast<double>(report.global_samples)
-                                                 : 1;
+  const double share = ShareOf(report);
   if (share == 0) return;
   const float scale = ClipScale(options_.solver.clip_norm,
                                 SumOfSquares(gradient, layout_.size()) / (share * share));

@@ -15,8 +15,12 @@ struct StepReport {
   int64_t samples = 0;
   double loss_sum = 0;
   bool stop = false;           // this rank was asked to stop
-  int64_t global_samples = 0;  // what its gradient was divided by; 0: its own samples
-  Nanos compute = 0;           // forward and backward, pacing included
+  int64_t global_samples = 0;  // of the batch that it has a share of; 0: its own samples
+  // Terms of the loss (data/dataset.h) in its share and in the batch, by which its gradient was
+  // divided; 0: the samples.
+  int64_t terms = 0;
+  int64_t global_terms = 0;
+  Nanos compute = 0;  // forward and backward, pacing included
 };
 
 // In a synchronous strategy of all workers together, equal on every rank; else of this worker.

@@ -130,9 +130,12 @@ void Rest::StepEnded(const StepOutcome& outcome) {
   }
 }
 
+// A step that was admitted during the rest before starts as that is left, and word of the next rest
+// may come before StepStarts.
 void Rest::Withdraw() {
   driver_.Withhold(true);
-  if (!running_) SayWithheld();
+  const bool starts = driver_.HasWorker() && driver_.StepStarted() && !driver_.StepEnded();
+  if (!running_ && !starts) SayWithheld();
 }
 
 void Rest::SayWithheld() {

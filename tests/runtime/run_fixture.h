@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -23,8 +24,10 @@ class RunFixture : public testing::Test {
  protected:
   void SetUp() override {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() /
-              fmt::format("dtrain-{}-{}-{}", ::getpid(), test->test_suite_name(), test->name());
+    std::string name =
+        fmt::format("dtrain-{}-{}-{}", ::getpid(), test->test_suite_name(), test->name());
+    std::replace(name.begin(), name.end(), '/', '-');  // of a test with parameters
+    folder_ = std::filesystem::temp_directory_path() / name;
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

@@ -8,6 +8,7 @@
 #include "framework/runtime/not_finite.h"
 #include "framework/runtime/run_accounts.h"
 #include "framework/runtime/run_position.h"
+#include "framework/runtime/training_step.h"
 
 namespace dtrain {
 namespace {
@@ -78,6 +79,26 @@ TEST(RunPosition, HearsOfAsynchronousSteps) {
   EXPECT_EQ(position.loss(), 1);
   EXPECT_EQ(position.now(), (TrainingPosition{1, 3, 24}));
   EXPECT_DOUBLE_EQ(position.EpochsBeforeLastBatch(), 16 / 20.0);
+}
+
+// Ten words of 4 sentences, of which this share has 3 of one.
+TEST(StepReport, CountsSamplesAndTermsAndHasTheMeanLossOfTheTerms) {
+  Batch batch;
+  batch.samples = 1;
+  batch.global_samples = 4;
+  batch.terms = 3;
+  batch.global_terms = 10;
+  StepResult result;
+  result.loss_sum = 7.5;
+  const StepReport report = ReportOf(result, batch);
+  EXPECT_EQ(report.samples, 1);
+  EXPECT_EQ(report.global_samples, 4);
+  EXPECT_EQ(report.terms, 3);
+  EXPECT_EQ(report.global_terms, 10);
+  EXPECT_DOUBLE_EQ(report.loss_sum, 3);  // divided by 4 samples, as 7.5 by 10 words
+  batch.terms = 1;
+  batch.global_terms = 4;
+  EXPECT_EQ(ReportOf(result, batch).loss_sum, 7.5);
 }
 
 TEST(NotFinite, NamesTheFirstPlace) {

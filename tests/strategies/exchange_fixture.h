@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "framework/core/random.h"
 #include "framework/strategies/exchange.h"
 #include "framework/strategies/rank_parts.h"
+#include "tests/support/plain_loop.h"
 #include "tests/support/strategy_text.h"
 
 namespace dtrain {
@@ -23,9 +23,8 @@ inline const ArenaLayout kLayout{{{"fc.weight", {700}, {0, 700}, true},
                                   {"conv.weight", {2299}, {701, 3000}, true},
                                   {"embedding.weight", {297'000}, {3000, 300'000}, true}}};
 
-inline SolverConfig Sgd(double clip_norm = 0) {
-  return MakeSolver("{name: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.001, clip_norm: " +
-                    std::to_string(clip_norm) + "}");
+inline plain::Rule SgdRule(double clip_norm) {
+  return {.weight_decay = 0.001, .clip_norm = clip_norm};
 }
 
 inline float Gradient(int rank, int step, int64_t i) {
@@ -39,30 +38,22 @@ inline std::vector<float> InitialWeights() {
   return weights;
 }
 
-// The canonical sum and one whole update a step.
-inline std::vector<float> Expected(int ranks, double clip_norm) {
-  const SolverConfig solver = Sgd(clip_norm);
-  std::vector<float> weights = InitialWeights();
-  std::vector<float> momentum(weights.size());
+// What a plain loop ends with.  Servers get gradients that each worker has shortened.
+inline std::vector<float> Expected(int ranks, double clip_norm, bool at_server = false) {
+  plain::Rule rule = SgdRule(clip_norm);
+  if (at_server) rule.clip_norm = 0;
+  plain::Model model(rule, kLayout, InitialWeights());
   for (int step = 0; step < kSteps; ++step) {
-    std::vector<float> sum(weights.size());
-    for (size_t i = 0; i < sum.size(); ++i) {
-      sum[i] = Gradient(0, step, static_cast<int64_t>(i));
-      for (int r = 1; r < ranks; ++r) sum[i] += Gradient(r, step, static_cast<int64_t>(i));
+    std::vector<std::vector<float>> gradients(ranks, std::vector<float>(model.weights.size()));
+    for (int r = 0; r < ranks; ++r) {
+      for (size_t i = 0; i < model.weights.size(); ++i) {
+        gradients[r][i] = Gradient(r, step, static_cast<int64_t>(i));
+      }
+      if (at_server) plain::ShortenAtWorker(SgdRule(clip_norm), 10, 10, gradients[r]);
     }
-    double squares = 0;
-    for (const float g : sum) squares += double{g} * g;
-    float* state[] = {momentum.data()};
-    UpdateArgs args;
-    args.lr = LearningRate(solver, 1, ranks).At(step * 10.0 * ranks / 1e9);
-    args.gradient_scale =
-        clip_norm > 0 ? static_cast<float>(std::min(1.0, clip_norm / std::sqrt(squares))) : 1.0f;
-    args.gradient = sum.data();
-    args.weights_in = args.weights_out = weights.data();
-    args.state = state;
-    EXPECT_TRUE(solver.solver->Apply(kLayout, {0, kLayout.size()}, args));
+    model.UpdateTogether(gradients, 10 * ranks);
   }
-  return weights;
+  return model.weights;
 }
 
 constexpr int64_t kEpoch = 1'000'000'000;
@@ -75,7 +66,7 @@ struct RankInputs {
     setup.layout = &kLayout;
     setup.strategy = &strategy;
     setup.actors = {placement, kLayout.size(), strategy.Buckets(kPieces), clip_norm > 0};
-    setup.driver.solver = Sgd(clip_norm);
+    setup.driver.solver = MakeSolver(plain::Text(SgdRule(clip_norm)));
     setup.driver.epoch_samples = kEpoch;
     setup.driver.placement = placement;
     setup.driver.rank = rank;

@@ -65,6 +65,19 @@ TEST_P(PsBspTest, EndsWithTheSequentialWeightsOnEveryRank) {
   });
 }
 
+// Each worker's gradient is about 316 long.
+TEST_P(PsBspTest, EveryWorkerShortensItsGradientBeforeItIsSent) {
+  const auto strategy = MakeStrategy("ps_bsp", GetParam());
+  const std::vector<float> expected = Expected(3, 200, true);
+  const Body body = [&](Exchange& exchange, Rank rank, bool) {
+    RestState rest;
+    StepToRest(exchange, rank, rest);
+    EXPECT_TRUE(WeightsOf(exchange) == expected);
+  };
+  RunRanks(*strategy, 3, kSteps * 3 * 10, body, 0, 200);
+  EXPECT_TRUE(expected != Expected(3, 0));
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, PsBspTest,
                          ::testing::Values("servers: 1", "servers: 3",
                                            "servers: 1, placement: colocated",

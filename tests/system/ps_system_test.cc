@@ -18,7 +18,15 @@ constexpr char kStopAfterSomeSteps[] =
     "while kill -0 $pid && ! grep -qs kind.:.step run/metrics.jsonl; do sleep 0.1; done; "
     "kill -TERM $pid; wait $pid' sh";
 
-class PsSystemTest : public SystemTest {};
+class PsSystemTest : public SystemTest {
+ protected:
+  // Samples applied, in epochs, as the run's summary says.
+  double EpochsOf(const std::string& run) const {
+    const std::string summary = Slurp(folder_ / run / "summary.json");
+    const size_t at = summary.find("\"epochs\": ");
+    return at == std::string::npos ? -1 : std::stod(summary.substr(at + 10));
+  }
+};
 
 TEST_F(PsSystemTest, BspWithThreeShardsEndsWithTheWeightsOfAllReduce) {
   ASSERT_EQ(Run(std::string(kSmall) + "--workers 3 --output a").code, 0);
@@ -65,11 +73,27 @@ TEST_F(PsSystemTest, AStoppedAsynchronousRunIsReadyToResume) {
   const std::string run =
       std::string(kSmall) + "--workers 2 --output run --set strategy.name=ps_asp ";
   const Outcome stopped = Run(run + "--set cluster.step_seconds=0.1", kStopAfterSomeSteps);
+  EXPECT_EQ(stopped.code, 75) << stopped.err;
   EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoints" / "latest"));
   EXPECT_THAT(Slurp(folder_ / "run" / "summary.json"), HasSubstr("\"status\": \"stopped\""));
+  EXPECT_LT(EpochsOf("run"), 1);
   const Outcome resumed = Run(run + "--resume auto");
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("resumed after step"));
+  EXPECT_GE(EpochsOf("run"), 3);
+  EXPECT_LE(EpochsOf("run"), 3 + 32 / 2000.0);  // a mini-batch of the worker that came late
+}
+
+// With one worker there is one order of updates, and the weights tell of the data behind them: the
+// resumed run sees what an undisturbed one sees then.
+TEST_F(PsSystemTest, AStoppedAsynchronousRunGoesOnWithItsData) {
+  const std::string run = std::string(kSmall) + "--workers 1 --set strategy.name=ps_asp --output ";
+  ASSERT_EQ(Run(run + "whole").code, 0);
+  ASSERT_EQ(Run(run + "run --set cluster.step_seconds=0.1", kStopAfterSomeSteps).code, 75);
+  EXPECT_LT(EpochsOf("run"), 1);
+  ASSERT_EQ(Run(run + "run --resume auto").code, 0);
+  EXPECT_EQ(EpochsOf("run"), 3);
+  EXPECT_EQ(WeightsOf("run"), WeightsOf("whole"));
 }
 
 // Stops the process of a rank, as the kernel does with one that swaps or hangs.  Its output is

@@ -1,0 +1,207 @@
+// Asynchronous strategies in an order of events that can be told beforehand: workers of known
+// speeds over a link that costs nothing.  A plain loop over the ends of their steps applies the
+// same gradients in that order, and must end with the same bits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "tests/sim/scenario.h"
+#include "tests/support/golden_inputs.h"
+#include "tests/support/plain_loop.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kNever = int64_t{1} << 40;
+
+// Ends of steps that no two workers share within a run.
+const std::vector<double> kSlowdown = {1, 1.37, 2.11};
+
+int64_t SamplesOf(int worker) { return 7 + worker; }
+
+std::vector<float> GradientOf(int worker, int64_t step, const float* weights) {
+  const uint64_t stream = 1000 * static_cast<uint64_t>(worker + 1) + static_cast<uint64_t>(step);
+  const float length = step % 3 == 1 ? 0.0625f : 1.0f;  // too short to be clipped
+  std::vector<float> gradient(kSize);
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    gradient[i] = 0.25f * weights[i] + length * golden::Unit(stream, i);
+  }
+  return gradient;
+}
+
+std::vector<float> InitialWeights() {
+  std::vector<float> weights(kSize);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = golden::Unit(7, i) / 2;
+  return weights;
+}
+
+class Source : public GradientSource {
+ public:
+  StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
+    const std::vector<float> gradient = GradientOf(worker, step, weights.f32());
+    std::copy(gradient.begin(), gradient.end(), gradients);
+    return {.samples = SamplesOf(worker), .global_samples = SamplesOf(worker)};
+  }
+};
+
+struct Keys {
+  int64_t bound = kNever;  // ps_ssp
+  bool share = true;
+  bool damping = false;
+  bool prefetch = false;
+};
+
+// The loop.  Each worker has the weights of its step, and how many updates they had had.
+class Loop {
+ public:
+  Loop(const plain::Model& model, const Keys& keys, int64_t last_samples)
+      : model_(model), keys_(keys), last_samples_(last_samples) {
+    for (size_t w = 0; w < kSlowdown.size(); ++w) {
+      workers_.push_back({model.weights, model.weights});
+      Start(static_cast<int>(w), 0);
+    }
+  }
+
+  const plain::Model& Run() {
+    while (true) {
+      const auto next =
+          std::min_element(workers_.begin(), workers_.end(),
+                           [](const Worker& a, const Worker& b) { return a.ends < b.ends; });
+      if (next->ends == kIdle) return model_;
+      End(static_cast<int>(next - workers_.begin()));
+    }
+  }
+
+  int64_t longest_wait() const { return longest_wait_; }
+
+ private:
+  static constexpr double kIdle = 1e9;
+  struct Worker {
+    std::vector<float> weights;     // of the step that it computes
+    std::vector<float> prefetched;  // of the next one
+    int64_t updates = 0, prefetched_updates = 0;
+    int64_t steps = 0;  // finished
+    double ends = kIdle;
+    bool waits = false;
+  };
+
+  void Start(int w, double now) {
+    Worker& worker = workers_[w];
+    if (keys_.prefetch) {
+      worker.weights = worker.prefetched;
+      worker.updates = worker.prefetched_updates;
+      worker.prefetched = model_.weights;
+      worker.prefetched_updates = model_.updates;
+    } else {
+      worker.weights = model_.weights;
+      worker.updates = model_.updates;
+    }
+    worker.waits = false;
+    worker.ends = now + kSlowdown[w];
+    started_ += SamplesOf(w);
+  }
+
+  void End(int w) {
+    Worker& worker = workers_[w];
+    std::vector<float> gradient = GradientOf(w, worker.steps, worker.weights.data());
+    plain::ShortenAtWorker(model_.rule, 1, 1, gradient);
+    double share = keys_.share ? 1.0 / static_cast<double>(workers_.size()) : 1.0;
+    const int64_t staleness = model_.updates - worker.updates;
+    if (keys_.damping && staleness > 1) share /= static_cast<double>(staleness);
+    model_.Update(gradient, SamplesOf(w), 1, share);
+    const double now = std::exchange(worker.ends, kIdle);
+    ++worker.steps;
+    worker.waits = true;
+    if (started_ < last_samples_) Release(now);
+  }
+
+  void Release(double now) {
+    int64_t slowest = kNever;
+    for (const Worker& worker : workers_) slowest = std::min(slowest, worker.steps);
+    int64_t waiting = 0;
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      if (!workers_[w].waits) continue;
+      if (workers_[w].steps - slowest <= keys_.bound) {
+        Start(static_cast<int>(w), now);
+      } else {
+        ++waiting;
+      }
+    }
+    longest_wait_ = std::max(longest_wait_, waiting);
+  }
+
+  plain::Model model_;
+  const Keys keys_;
+  const int64_t last_samples_;
+  std::vector<Worker> workers_;
+  int64_t started_ = 0;
+  int64_t longest_wait_ = 0;
+};
+
+struct Way {
+  const char* strategy;
+  const char* keys;
+  Keys meaning;
+};
+void PrintTo(const Way& way, std::ostream* out) { *out << way.strategy << ", " << way.keys; }
+
+class AsynchronousOrderTest : public ::testing::TestWithParam<std::tuple<Way, plain::Rule>> {};
+
+TEST_P(AsynchronousOrderTest, EndsWithTheWeightsOfTheSequentialLoop) {
+  const auto& [way, rule] = GetParam();
+  constexpr int64_t kEpochSamples = 100, kLastSamples = 290;
+  Scenario scenario(way.strategy, 3, way.keys);
+  scenario.FreeLink().Slowdown(kSlowdown);
+  SimulationSetup& setup = scenario.setup;
+  setup.cluster.step_seconds = 1;
+  setup.solver = MakeSolver(plain::Text(rule));
+  setup.epochs = 3;
+  setup.rule = {.epoch_samples = kEpochSamples, .batch = 24, .last_samples = kLastSamples};
+  Source source;
+  const std::vector<float> initial = InitialWeights();
+  setup.source = &source;
+  setup.weights = initial;
+  const SimulationResult result = scenario.Run();
+
+  plain::Model start(rule, kLayout, initial);
+  start.epochs = 3;
+  start.epoch_samples = kEpochSamples;
+  start.workers = 3;
+  Loop loop(start, way.meaning, kLastSamples);
+  const plain::Model& expected = loop.Run();
+  EXPECT_EQ(result.end.samples_applied, expected.samples);
+  EXPECT_EQ(result.protocol.gradients(), expected.updates);
+  EXPECT_EQ(result.weights, expected.weights);
+  EXPECT_EQ(loop.longest_wait() > 0, way.meaning.bound < kNever) << "somebody has waited";
+}
+
+const plain::Rule kSteps{
+    .weight_decay = 0.01, .schedule = "step", .every = 0.7, .factor = 0.3, .lr_scaling = "linear"};
+const plain::Rule kClippedCosine{
+    .clip_norm = 5, .schedule = "cosine", .to = 0.1, .warmup_epochs = 1.3, .lr_scaling = "sqrt"};
+const plain::Rule kAdam{.name = "adam",
+                        .lr = 0.01,
+                        .weight_decay = 0.02,
+                        .clip_norm = 5,
+                        .schedule = "cosine",
+                        .warmup_epochs = 1.3,
+                        .lr_scaling = "linear"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Strategies, AsynchronousOrderTest,
+    ::testing::Combine(
+        ::testing::Values(
+            Way{"ps_asp", "servers: 1", {}}, Way{"ps_asp", "servers: 3", {}},
+            Way{"ps_asp", "servers: 2, placement: colocated, scale: one", {.share = false}},
+            Way{"ps_asp", "servers: 2, damping: inverse", {.damping = true}},
+            Way{"ps_asp", "servers: 2, prefetch: true", {.prefetch = true}},
+            Way{"ps_ssp", "servers: 1, staleness: 0", {.bound = 0}},
+            Way{"ps_ssp",
+                "servers: 3, staleness: 1, damping: inverse",
+                {.bound = 1, .damping = true}}),
+        ::testing::Values(kSteps, kClippedCosine, kAdam)));
+
+}  // namespace
+}  // namespace dtrain
