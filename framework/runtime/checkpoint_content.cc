@@ -62,6 +62,13 @@ void CheckFormat(const Hdf5Reader& in, CheckpointFormat format) {
                                                : "a newer program wrote it");
 }
 
+// Bytes set to zero have the checksum zero, so HDF5 takes them for sound; no text of ours has any.
+std::string ReadPlainText(const Hdf5Reader& in, const std::string& name) {
+  std::string text = in.ReadText(name);
+  if (text.find('\0') == std::string::npos) return text;
+  throw CheckpointError(fmt::format("cannot read {}: {} holds zeros", in.path().string(), name));
+}
+
 CheckpointInfo ReadInfo(const Hdf5Reader& in) {
   CheckpointInfo info;
   info.position.epoch = in.IntAttribute(kRun, "epoch");
@@ -72,9 +79,9 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
   info.model = in.TextAttribute(kRun, "model");
   info.solver = in.TextAttribute(kRun, "solver");
   info.source_revision = in.TextAttribute(kRun, "source_revision");
-  info.config_yaml = in.ReadText("/run/config");
-  info.plan_json = in.ReadText("/run/plan");
-  if (in.Has("/run/text")) info.text = in.ReadText("/run/text");
+  info.config_yaml = ReadPlainText(in, "/run/config");
+  info.plan_json = ReadPlainText(in, "/run/plan");
+  if (in.Has("/run/text")) info.text = ReadPlainText(in, "/run/text");
   return info;
 }
 

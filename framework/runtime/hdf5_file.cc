@@ -167,7 +167,9 @@ Hdf5Reader::Hdf5Reader(const MemoryFile& bytes, std::filesystem::path path)
   const Hdf5Handle access = AccessInMemory();
   file_ = {H5Fopen(bytes.path().c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
   if (file_.get() >= 0) return;
-  throw CheckpointError(fmt::format("cannot read {}: {}", path_.string(), Hdf5Reason()));
+  // The driver for files in memory clears the error stack behind itself.
+  throw CheckpointError(
+      fmt::format("cannot read {}: it is truncated or damaged: {}", path_.string(), Hdf5Reason()));
 }
 
 void Hdf5Reader::Fail(const std::string& name) const {
