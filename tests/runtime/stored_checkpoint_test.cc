@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "framework/core/sha256.h"
@@ -88,6 +89,22 @@ TEST_F(StoredCheckpoints, AFileWithoutASealIsReadToTheBit) {
   EXPECT_TRUE(SameBits(ReadWeights(kWithoutSeal, sample_.layout).weights, sample_.weights));
 }
 
+// Page faults of children that have ended: more, and a child has worked.
+int64_t FaultsOfChildren() {
+  rusage usage = {};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  return usage.ru_minflt;
+}
+
+TEST_F(StoredCheckpoints, OnlyFilesWithoutASealAreReadByAChild) {
+  Good();
+  const int64_t before = FaultsOfChildren();
+  EXPECT_EQ(ErrorOf(folder_ / "c.h5"), "no error");
+  EXPECT_EQ(FaultsOfChildren(), before);
+  EXPECT_EQ(ErrorOf(kWithoutSeal), "no error");
+  EXPECT_GT(FaultsOfChildren(), before);
+}
+
 TEST_F(StoredCheckpoints, DamageToAFileWithoutASealIsNamed) {
   const auto with_flip_in = [](const std::vector<float>& numbers) {
     std::string bytes = Slurp(kWithoutSeal);
@@ -103,6 +120,15 @@ TEST_F(StoredCheckpoints, DamageToAFileWithoutASealIsNamed) {
               HasSubstr("bad.h5: /solver/momentum/ip1.weight: "));
   EXPECT_THAT(ErrorOfBytes(Slurp(kWithoutSeal).substr(0, 4000)),
               HasSubstr("it is truncated or damaged"));
+}
+
+// The checksum of zeros is zero, so HDF5 does not see it.
+TEST_F(StoredCheckpoints, ATextThatBecameZerosIsNoText) {
+  std::string bytes = Slurp(kWithoutSeal);
+  const std::string text = sample_.info.config_yaml + '\0';
+  constexpr size_t kChecksumBytes = 4;
+  bytes.replace(bytes.find(text), text.size() + kChecksumBytes, text.size() + kChecksumBytes, '\0');
+  EXPECT_THAT(ErrorOfBytes(bytes), HasSubstr("bad.h5: /run/config holds zeros"));
 }
 
 TEST_F(StoredCheckpoints, ALostOrMovedSealIsFound) {
