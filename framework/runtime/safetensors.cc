@@ -94,10 +94,9 @@ void SafetensorsReader::Fail(const std::string& what, const std::string& hint) c
 }
 
 void SafetensorsReader::ThrowDamaged(const std::string& problem) const {
-  throw CheckpointError(
-      fmt::format("{} is damaged: {}", path_.string(), problem),
-      "if its weights were changed on purpose, leave file_sha256 and weights_sha256 out of the "
-      "metadata that it is saved with");
+  throw CheckpointError(fmt::format("{} is damaged: {}", path_.string(), problem),
+                        "a program that saves it anew should leave file_sha256 and weights_sha256 "
+                        "out of the metadata");
 }
 
 SafetensorsReader::SafetensorsReader(fs::path path)

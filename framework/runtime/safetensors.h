@@ -53,7 +53,7 @@ class SafetensorsReader {
   void ReadFloats(const SafeTensorEntry& entry, float* values) const;
   void ReadInts(const SafeTensorEntry& entry, int32_t* values) const;
 
-  // "PATH is damaged: <problem>", with what to do where PyTorch changed the weights on purpose.
+  // "PATH is damaged: <problem>", with what to do where a program has saved the file anew.
   [[noreturn]] void ThrowDamaged(const std::string& problem) const;
 
  private:

@@ -60,7 +60,7 @@ TEST(ChildCall, CrashesAreErrors) {
 TEST(ChildCall, HangsAreErrors) {
   EXPECT_EQ(ErrorOf(
                 [] {
-                  for (volatile int i = 0;; i = i + 1) continue;
+                  for (std::atomic<int> turns = 0;; ++turns) continue;
                 },
                 {.compute_seconds = 1}),
             "cannot read F: the reading process took more than 1 s");
