@@ -2,13 +2,13 @@
 #include <CLI/CLI.hpp>
 
 #include <iostream>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
-#include "framework/core/text.h"
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/weights_compare.h"
 #include "framework/runtime/weights_file.h"
@@ -27,9 +27,9 @@ struct CkptOptions {
 
 json TensorList(const ArenaLayout& layout) {
   json list = json::array();
-  for (const ArenaEntry& entry : layout.entries) {
-    list.push_back({{"name", entry.name}, {"shape", entry.shape}});
-  }
+  std::map<std::string, std::vector<int64_t>> by_name;
+  for (const ArenaEntry& entry : layout.entries) by_name[entry.name] = entry.shape;
+  for (const auto& [name, shape] : by_name) list.push_back({{"name", name}, {"shape", shape}});
   return list;
 }
 
@@ -98,10 +98,11 @@ std::vector<fs::path> FilesOf(const std::vector<std::string>& given) {
 // "" when every byte of it is as it was written and every weight a number.
 std::string ProblemOf(const fs::path& path) {
   try {
-    const StoredWeights stored = ReadStoredWeights(path);
-    const int64_t bad = CountNonFinite(stored);
-    if (bad > 0) return fmt::format("{} of its weights are NaN or infinite", bad);
-    if (!stored.info.plan_json.empty()) ReadCheckpoint(path, stored.layout);  // solver vectors
+    const NonFinite bad = CountNonFinite(ReadStoredWeights(path, CheckpointPart::kAll));
+    if (bad.weights > 0) return fmt::format("{} of its weights are NaN or infinite", bad.weights);
+    if (bad.solver > 0) {
+      return fmt::format("{} numbers of its solver are NaN or infinite", bad.solver);
+    }
     return "";
   } catch (const CheckpointError& error) {
     return error.what();
@@ -146,8 +147,7 @@ int Diff(const CkptOptions& options, bool as_json) {
   } else if (differences.empty()) {
     std::cout << "equal to the bit\n";
   } else {
-    std::cout << Counted(static_cast<int64_t>(differences.size()), "tensor") << " of "
-              << a.layout.parameters.entries.size() + a.layout.state.entries.size() << " differ\n";
+    std::cout << fmt::format("{} of {} tensors differ\n", differences.size(), CountTensors(a, b));
   }
   return static_cast<int>(differences.empty() ? ExitCode::kDone : ExitCode::kCheckpoint);
 }

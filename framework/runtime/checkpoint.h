@@ -3,13 +3,18 @@
 //   /model/<parameter>            fp32, shaped, plain order (PyTorch's)
 //   /solver/<vector>/<parameter>  momentum and the like, shaped as the parameter
 //   /state/<name>                 batch-norm statistics (sample-weighted mean over the workers)
-//   /run                          attributes: position, seed, model, solver, revision;
+//   /run                          attributes: format, position, seed, model, solver, revision;
 //                                 datasets config (YAML), plan (JSON) and, for translation, text
-//                                 (the vocabularies, TextFacts), as bytes
+//                                 (the vocabularies, TextFacts), as bytes; parameters, state and
+//                                 solver_vectors: the names above, each ended by a zero byte
 //
-// Every dataset carries a Fletcher-32 checksum and HDF5's own structures carry theirs (file format
-// of version 1.10), so that a flipped byte is found when the file is read.  Files are portable:
-// they do not depend on the number of workers.
+// In front of the HDF5 file lies a seal of 512 bytes with the SHA-256 of the rest
+// (checkpoint_seal.h), which HDF5's own tools skip.  HDF5 is given the bytes only when they are
+// those that were written, and data sets are opened by the names in /run: on damaged files the
+// library crashes, above all where it lists names.  Older files, without seal and lists, are read
+// in a process of their own (stored_checkpoint.h).  Every dataset carries a Fletcher-32 checksum
+// and HDF5's own structures carry theirs (file format of version 1.10).  Files are portable: they
+// do not depend on the number of workers.
 //
 // A file is built in memory and published at once (core/file.h), so there is never a half-written
 // checkpoint under its final name, and errors of the disk come with the system's own words.
@@ -86,7 +91,7 @@ struct Checkpoint {
 void WriteCheckpoint(const std::filesystem::path& path, const CheckpointView& view);
 
 // Reads and verifies all of it.  Throws CheckpointMismatch when it is of another model,
-// CheckpointError when it cannot be opened, is truncated, corrupt or lacks a part.
+// CheckpointError when it cannot be opened, is damaged or lacks a part.
 Checkpoint ReadCheckpoint(const std::filesystem::path& path, const ModelLayout& layout);
 
 // Throws CheckpointMismatch unless the file's vocabularies are those of the layout (where it has
@@ -94,13 +99,7 @@ Checkpoint ReadCheckpoint(const std::filesystem::path& path, const ModelLayout& 
 void CheckVocabularies(const std::filesystem::path& path, const CheckpointInfo& info,
                        const ModelLayout& layout);
 
-// What is not an arena, of a checkpoint of any model.
-CheckpointInfo ReadCheckpointInfo(const std::filesystem::path& path);
-
 // The same, without the solver's vectors (LoadWeights of weights_file.h takes other formats too).
 Checkpoint ReadWeights(const std::filesystem::path& path, const ModelLayout& layout);
-
-// What the model of a file looks like, by name: to read it with no model at hand.
-ModelLayout ReadLayout(const std::filesystem::path& path);
 
 }  // namespace dtrain

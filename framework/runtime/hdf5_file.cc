@@ -42,6 +42,13 @@ int64_t Built(int64_t id, const std::string& what) {
 
 Hdf5Handle Properties(hid_t kind) { return {Built(H5Pcreate(kind), "a file"), H5Pclose}; }
 
+// The default driver asks for the real path of a link and finds that a file in memory has none.
+Hdf5Handle AccessInMemory() {
+  Hdf5Handle access = Properties(H5P_FILE_ACCESS);
+  Built(H5Pset_fapl_stdio(access.get()), "a file");
+  return access;
+}
+
 // Halves the longest axis until a chunk is small enough.
 std::vector<hsize_t> ChunkOf(std::vector<hsize_t> shape) {
   const auto count = [&] {
@@ -87,15 +94,15 @@ herr_t CollectName(hid_t, const char* name, const H5L_info_t*, void* out) {
 
 }  // namespace
 
-Hdf5Builder::Hdf5Builder() {
+Hdf5Builder::Hdf5Builder(uint64_t user_block) {
   SilenceHdf5();
-  const Hdf5Handle access = Properties(H5P_FILE_ACCESS);
-  // The default driver asks for the real path of a link and finds that a file in memory has none.
-  Built(H5Pset_fapl_stdio(access.get()), "a file");
+  const Hdf5Handle access = AccessInMemory();
   // This format has checksums in its own structures, too.
   Built(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), "a file");
   const std::string path = memory_.path();
-  file_ = {Built(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "a file"),
+  const Hdf5Handle creation = Properties(H5P_FILE_CREATE);
+  Built(H5Pset_userblock(creation.get(), user_block), "a file");
+  file_ = {Built(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "a file"),
            H5Fclose};
   link_properties_ = Properties(H5P_LINK_CREATE);
   Built(H5Pset_create_intermediate_group(link_properties_.get(), 1), "a file");
@@ -149,39 +156,35 @@ void Hdf5Builder::SetAttribute(const std::string& group, const std::string& name
   Built(H5Awrite(attribute.get(), type.get(), bytes.c_str()), name);
 }
 
-std::string_view Hdf5Builder::Finish() {
+MemoryFile& Hdf5Builder::Finish() {
   Built(file_.Close(), "the file");
-  return memory_.Content();
+  return memory_;
 }
 
-Hdf5Reader::Hdf5Reader(std::filesystem::path path) : path_(std::move(path)) {
+Hdf5Reader::Hdf5Reader(const MemoryFile& bytes, std::filesystem::path path)
+    : path_(std::move(path)) {
   SilenceHdf5();
-  const Hdf5Handle access = Properties(H5P_FILE_ACCESS);
-#if H5_VERSION_GE(1, 10, 7)
-  // Published files never change, and some network file systems know no locks.
-  Built(H5Pset_file_locking(access.get(), false, true), "a file");
-#endif
-  file_ = {H5Fopen(path_.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
+  const Hdf5Handle access = AccessInMemory();
+  file_ = {H5Fopen(bytes.path().c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
   if (file_.get() >= 0) return;
-  const std::string reason = Hdf5Reason();
-  const bool foreign = reason.find("signature") != std::string::npos;
-  throw CheckpointError(fmt::format("cannot read {}: {}", path_.string(), reason),
-                        foreign ? "it is neither a checkpoint nor a safetensors file" : "");
+  // The driver for files in memory clears the error stack behind itself.
+  throw CheckpointError(
+      fmt::format("cannot read {}: it is truncated or damaged: {}", path_.string(), Hdf5Reason()));
 }
 
 void Hdf5Reader::Fail(const std::string& name) const {
   throw CheckpointError(fmt::format("cannot read {}: {}: {}", path_.string(), name, Hdf5Reason()));
 }
 
-bool Hdf5Reader::HasGroup(const std::string& group) const {
-  const htri_t exists = H5Lexists(file_.get(), group.c_str(), H5P_DEFAULT);
-  if (exists < 0) Fail(group);  // the file is corrupt, not of another model
+bool Hdf5Reader::Has(const std::string& name) const {
+  const htri_t exists = H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT);
+  if (exists < 0) Fail(name);  // the file is corrupt, not of another model
   return exists > 0;
 }
 
 std::vector<std::string> Hdf5Reader::DataSets(const std::string& group) const {
   std::vector<std::string> names;
-  if (!HasGroup(group)) return names;
+  if (!Has(group)) return names;
   if (H5Lvisit_by_name(file_.get(), group.c_str(), H5_INDEX_NAME, H5_ITER_INC, CollectDataSet,
                        &names, H5P_DEFAULT) < 0) {
     Fail(group);
@@ -191,7 +194,7 @@ std::vector<std::string> Hdf5Reader::DataSets(const std::string& group) const {
 
 std::vector<std::string> Hdf5Reader::Children(const std::string& group) const {
   std::vector<std::string> names;
-  if (!HasGroup(group)) return names;
+  if (!Has(group)) return names;
   if (H5Literate_by_name(file_.get(), group.c_str(), H5_INDEX_NAME, H5_ITER_INC, nullptr,
                          CollectName, &names, H5P_DEFAULT) < 0) {
     Fail(group);
@@ -214,9 +217,18 @@ std::vector<int64_t> Hdf5Reader::ShapeOf(const std::string& name) const {
   return {dims, dims + rank};
 }
 
-void Hdf5Reader::ReadFloats(const std::string& name, float* values) const {
+void Hdf5Reader::ReadFloats(const std::string& name, std::span<float> values) const {
   const Hdf5Handle data = OpenData(name);
-  if (H5Dread(data.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) Fail(name);
+  const Hdf5Handle space(H5Dget_space(data.get()), H5Sclose);
+  const hssize_t stored = H5Sget_simple_extent_npoints(space.get());
+  if (stored < 0) Fail(name);
+  if (static_cast<uint64_t>(stored) != values.size()) {
+    throw CheckpointError(fmt::format("cannot read {}: {} has {} numbers, {} are expected",
+                                      path_.string(), name, stored, values.size()));
+  }
+  if (H5Dread(data.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
+    Fail(name);
+  }
 }
 
 std::string Hdf5Reader::ReadText(const std::string& name) const {

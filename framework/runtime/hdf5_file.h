@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,7 +44,8 @@ class Hdf5Handle {
 // memory runs out.
 class Hdf5Builder {
  public:
-  Hdf5Builder();
+  // The first `user_block` bytes (a power of 2 from 512 on, or 0) are not HDF5's: they are zero.
+  explicit Hdf5Builder(uint64_t user_block);
 
   // Chunked, with Fletcher-32 checksums.  `values` has as many elements as the shape.
   void WriteFloats(const std::string& name, const std::vector<int64_t>& shape, const float* values);
@@ -53,8 +55,8 @@ class Hdf5Builder {
   void SetAttribute(const std::string& group, const std::string& name, int64_t value);
   void SetAttribute(const std::string& group, const std::string& name, std::string_view text);
 
-  // Closes the file and returns its bytes; valid as long as the builder.
-  std::string_view Finish();
+  // Closes the file and returns it; valid as long as the builder.
+  MemoryFile& Finish();
 
  private:
   Hdf5Handle OpenGroup(const std::string& name);
@@ -65,18 +67,21 @@ class Hdf5Builder {
 };
 
 // Throws CheckpointError with the path, the name and HDF5's reason for everything that is not
-// there, has another type, or fails its checksum.
+// there, has another type, or fails its checksum.  HDF5 1.10 may crash on a damaged file, above all
+// where names are listed: stored_checkpoint.h says what keeps it from that.
 class Hdf5Reader {
  public:
-  explicit Hdf5Reader(std::filesystem::path path);
+  // `path` is the file's name in messages.  The bytes are borrowed.
+  Hdf5Reader(const MemoryFile& bytes, std::filesystem::path path);
 
   // Names of all data sets below `group`, relative to it, in name order; none without the group.
   std::vector<std::string> DataSets(const std::string& group) const;
   // Names directly in `group`, in name order; none without the group.
   std::vector<std::string> Children(const std::string& group) const;
+  bool Has(const std::string& name) const;
 
   std::vector<int64_t> ShapeOf(const std::string& name) const;
-  void ReadFloats(const std::string& name, float* values) const;  // as many as ShapeOf says
+  void ReadFloats(const std::string& name, std::span<float> values) const;  // all there are
   std::string ReadText(const std::string& name) const;
   int64_t IntAttribute(const std::string& group, const std::string& name) const;
   std::string TextAttribute(const std::string& group, const std::string& name) const;
@@ -84,7 +89,6 @@ class Hdf5Reader {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  bool HasGroup(const std::string& group) const;
   Hdf5Handle OpenData(const std::string& name) const;
   Hdf5Handle OpenAttribute(const std::string& group, const std::string& name) const;
   [[noreturn]] void Fail(const std::string& name) const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,6 +14,7 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/sha256.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
@@ -58,6 +60,14 @@ float FromF16(uint16_t bits) {
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
+const std::string kNoHash(64, '0');
+
+// How a member of the metadata stands in the header: inside of a text its quotes would be escaped,
+// and a tensor is no text, so it stands there once.
+std::string HashMember(const std::string& hash) {
+  return fmt::format(R"("{}":"{}")", kFileSha256, hash);
+}
+
 // The header as JSON.  A key given twice would silently win over the first, so it is noted.
 json ParseHeader(const std::string& text, std::string& repeated) {
   std::set<std::string> seen;
@@ -83,17 +93,22 @@ void SafetensorsReader::Fail(const std::string& what, const std::string& hint) c
   throw CheckpointError(fmt::format("cannot read {}: {}", path_.string(), what), hint);
 }
 
-SafetensorsReader::SafetensorsReader(fs::path path) : path_(std::move(path)) {
-  std::error_code error;
-  const uint64_t bytes = fs::file_size(path_, error);
-  if (error) Fail(error.message());
-  file_.open(path_, std::ios::binary);
-  if (!file_) Fail(std::strerror(errno));
+void SafetensorsReader::ThrowDamaged(const std::string& problem) const {
+  throw CheckpointError(fmt::format("{} is damaged: {}", path_.string(), problem),
+                        "a program that saves it anew should leave file_sha256 and weights_sha256 "
+                        "out of the metadata");
+}
+
+SafetensorsReader::SafetensorsReader(fs::path path)
+    : path_(std::move(path)), file_(std::make_unique<MemoryFile>()) {
+  file_->CopyFrom(path_);
+  content_ = file_->Content();
+  const uint64_t bytes = content_.size();
   if (bytes < kLengthBytes) {
     Fail(fmt::format("{} bytes are too few for a safetensors file", bytes));
   }
   uint64_t length = 0;
-  file_.read(reinterpret_cast<char*>(&length), kLengthBytes);
+  std::memcpy(&length, content_.data(), kLengthBytes);
   if (length > kMaxHeader || length > bytes - kLengthBytes) {
     Fail(fmt::format("byte 0: a header of {} bytes in a file of {}", length, bytes),
          "it is truncated, or no safetensors file");
@@ -102,13 +117,11 @@ SafetensorsReader::SafetensorsReader(fs::path path) : path_(std::move(path)) {
   data_bytes_ = bytes - data_begin_;
   ReadHeader();
   CheckPlaces();
+  CheckHash();
 }
 
 void SafetensorsReader::ReadHeader() {
-  std::string text(data_begin_ - kLengthBytes, '\0');
-  if (!file_.read(text.data(), static_cast<std::streamsize>(text.size()))) {
-    Fail("byte 8: the header cannot be read");
-  }
+  const std::string text(content_.substr(kLengthBytes, data_begin_ - kLengthBytes));
   json header;
   std::string repeated;
   try {
@@ -191,24 +204,35 @@ void SafetensorsReader::CheckPlaces() {
   }
 }
 
+void SafetensorsReader::CheckHash() const {
+  const auto given = metadata_.find(kFileSha256);
+  if (given == metadata_.end()) return;
+  const std::string member = HashMember(given->second);
+  const size_t at = content_.substr(0, data_begin_).find(member);
+  if (at == std::string::npos || given->second.size() != kNoHash.size()) {
+    ThrowDamaged(fmt::format("its {} {:?} is not as dtrain writes it", kFileSha256, given->second));
+  }
+  Sha256 hash;
+  hash.Update(content_.substr(0, at));
+  hash.Update(HashMember(kNoHash));
+  hash.Update(content_.substr(at + member.size()));
+  const std::string due = hash.HexDigest();
+  if (given->second == due) return;
+  ThrowDamaged(fmt::format("its {} is {:?}, its bytes have {:?}", kFileSha256, given->second, due));
+}
+
 const SafeTensorEntry* SafetensorsReader::Find(const std::string& name) const {
   const auto it = std::find_if(entries_.begin(), entries_.end(),
                                [&](const SafeTensorEntry& entry) { return entry.name == name; });
   return it == entries_.end() ? nullptr : &*it;
 }
 
-std::string SafetensorsReader::Bytes(const SafeTensorEntry& entry) const {
-  std::string bytes(entry.end - entry.begin, '\0');
-  file_.clear();
-  file_.seekg(static_cast<std::streamoff>(data_begin_ + entry.begin));
-  if (!file_.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-    Fail(fmt::format("byte {}: '{}' cannot be read", data_begin_ + entry.begin, entry.name));
-  }
-  return bytes;
+std::string_view SafetensorsReader::Bytes(const SafeTensorEntry& entry) const {
+  return content_.substr(data_begin_ + entry.begin, entry.end - entry.begin);
 }
 
 void SafetensorsReader::ReadFloats(const SafeTensorEntry& entry, float* values) const {
-  const std::string bytes = Bytes(entry);
+  const std::string_view bytes = Bytes(entry);
   if (entry.dtype == "F32") {
     std::memcpy(values, bytes.data(), bytes.size());
     return;
@@ -226,7 +250,7 @@ void SafetensorsReader::ReadFloats(const SafeTensorEntry& entry, float* values) 
 }
 
 void SafetensorsReader::ReadInts(const SafeTensorEntry& entry, int32_t* values) const {
-  const std::string bytes = Bytes(entry);
+  const std::string_view bytes = Bytes(entry);
   if (entry.dtype == "I32") {
     std::memcpy(values, bytes.data(), bytes.size());
     return;
@@ -244,6 +268,8 @@ void SafetensorsReader::ReadInts(const SafeTensorEntry& entry, int32_t* values) 
 
 bool LooksLikeSafetensors(const fs::path& path) {
   if (path.extension() == ".safetensors") return true;
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;  // a pipe would keep us waiting
   std::ifstream file(path, std::ios::binary);
   char start[kLengthBytes + 2] = {};
   return file.read(start, sizeof(start)) && start[kLengthBytes] == '{' &&
@@ -251,7 +277,9 @@ bool LooksLikeSafetensors(const fs::path& path) {
 }
 
 void WriteSafetensors(const fs::path& path, std::vector<SafeTensorSource> tensors,
-                      const std::map<std::string, std::string>& metadata) {
+                      std::map<std::string, std::string> metadata) {
+  const bool hashed = metadata.contains(kFileSha256);
+  if (hashed) metadata[kFileSha256] = kNoHash;
   // Wide elements first, so that each lies at a multiple of its size.
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     const uint64_t wide_a = BytesOf(a.dtype), wide_b = BytesOf(b.dtype);
@@ -278,6 +306,11 @@ void WriteSafetensors(const fs::path& path, std::vector<SafeTensorSource> tensor
     const json& offsets = header[tensor.name]["data_offsets"];
     content.append(static_cast<const char*>(tensor.data),
                    offsets[1].get<uint64_t>() - offsets[0].get<uint64_t>());
+  }
+  if (hashed) {
+    const std::string hash = Sha256::Of(content);
+    content.replace(content.find(HashMember(kNoHash)), HashMember(kNoHash).size(),
+                    HashMember(hash));
   }
   WriteFileDurably(path, content);
 }

@@ -8,14 +8,20 @@
 //
 // A header is believed only when it fits the file to the byte: tensors lie side by side without
 // gaps or overlaps, each as long as its type and shape say, up to the end of the file.
+//
+// Metadata may hold file_sha256: the SHA-256 of the whole file, taken with 64 zeros in the place of
+// its own digits.  Where it is, the file must have it.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "framework/runtime/memory_file.h"
 
 namespace dtrain {
 
@@ -29,7 +35,10 @@ struct SafeTensorEntry {
   int64_t count() const;  // elements
 };
 
+inline constexpr char kFileSha256[] = "file_sha256";
+
 // Throws CheckpointError with the path, and where in the file, for everything the format forbids.
+// The file is copied into memory once: what was checked is what is read.
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(std::filesystem::path path);
@@ -44,15 +53,20 @@ class SafetensorsReader {
   void ReadFloats(const SafeTensorEntry& entry, float* values) const;
   void ReadInts(const SafeTensorEntry& entry, int32_t* values) const;
 
+  // "PATH is damaged: <problem>", with what to do where a program has saved the file anew.
+  [[noreturn]] void ThrowDamaged(const std::string& problem) const;
+
  private:
   void ReadHeader();
   void AddEntry(const std::string& name, const void* json);  // nlohmann::json stays in the .cc
   void CheckPlaces();
-  std::string Bytes(const SafeTensorEntry& entry) const;
+  void CheckHash() const;
+  std::string_view Bytes(const SafeTensorEntry& entry) const;
   [[noreturn]] void Fail(const std::string& what, const std::string& hint = "") const;
 
   std::filesystem::path path_;
-  mutable std::ifstream file_;
+  std::unique_ptr<MemoryFile> file_;
+  std::string_view content_;
   uint64_t data_begin_ = 0;  // bytes
   uint64_t data_bytes_ = 0;
   std::vector<SafeTensorEntry> entries_;
@@ -71,8 +85,8 @@ struct SafeTensorSource {
 };
 
 // Writes durably (core/file.h); the file depends on names and values alone, not on the order given.
-// Throws CheckpointError.
+// Where the metadata have file_sha256, its text is replaced by the hash.  Throws CheckpointError.
 void WriteSafetensors(const std::filesystem::path& path, std::vector<SafeTensorSource> tensors,
-                      const std::map<std::string, std::string>& metadata);
+                      std::map<std::string, std::string> metadata);
 
 }  // namespace dtrain

@@ -75,11 +75,19 @@ std::vector<TensorDifference> Compare(const StoredWeights& a, const StoredWeight
   return differences;
 }
 
-int64_t CountNonFinite(const StoredWeights& stored) {
+int64_t CountTensors(const StoredWeights& a, const StoredWeights& b) {
+  auto all = PiecesOf(a);
+  all.merge(PiecesOf(b));
+  return static_cast<int64_t>(all.size());
+}
+
+NonFinite CountNonFinite(const StoredWeights& stored) {
   const auto count = [](const std::vector<float>& values) {
     return std::count_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
   };
-  return count(stored.weights) + count(stored.state);
+  NonFinite found{count(stored.weights) + count(stored.state), 0};
+  for (const auto& [vector, values] : stored.solver) found.solver += count(values);
+  return found;
 }
 
 }  // namespace dtrain

@@ -19,7 +19,14 @@ struct TensorDifference {
 // Those that differ at all, parameters and statistics, in name order.
 std::vector<TensorDifference> Compare(const StoredWeights& a, const StoredWeights& b);
 
-// NaN and infinities in parameters and statistics.
-int64_t CountNonFinite(const StoredWeights& stored);
+// Names in either of them.
+int64_t CountTensors(const StoredWeights& a, const StoredWeights& b);
+
+// NaN and infinities in parameters and statistics, and in the solver's vectors.
+struct NonFinite {
+  int64_t weights = 0;
+  int64_t solver = 0;
+};
+NonFinite CountNonFinite(const StoredWeights& stored);
 
 }  // namespace dtrain

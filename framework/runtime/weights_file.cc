@@ -9,6 +9,7 @@
 
 #include "framework/core/text.h"
 #include "framework/runtime/safetensors.h"
+#include "framework/runtime/weights_hash.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -17,6 +18,7 @@ namespace {
 constexpr char kMean[] = ".running_mean";
 constexpr char kVariance[] = ".running_var";
 constexpr char kCount[] = ".num_batches_tracked";
+constexpr char kWeightsSha256[] = "weights_sha256";
 
 bool IsState(const std::string& name) { return name.ends_with(kMean) || name.ends_with(kVariance); }
 
@@ -68,8 +70,7 @@ std::vector<float> ReadArena(const SafetensorsReader& in, const ArenaLayout& lay
   return arena;
 }
 
-StoredWeights ReadSafetensors(const fs::path& path) {
-  const SafetensorsReader in(path);
+StoredWeights StoredIn(const SafetensorsReader& in) {
   StoredWeights stored;
   stored.format = WeightsFormat::kSafetensors;
   stored.info = InfoOf(in.metadata());
@@ -80,6 +81,30 @@ StoredWeights ReadSafetensors(const fs::path& path) {
   stored.weights = ReadArena(in, stored.layout.parameters);
   stored.state = ReadArena(in, stored.layout.state);
   return stored;
+}
+
+std::string HashOf(const StoredWeights& stored) {
+  return WeightsSha256(stored.layout, stored.weights.data(), stored.state.data());
+}
+
+// A file with one of the hashes has both: the name of one may be what is damaged.
+void CheckHashes(const SafetensorsReader& in) {
+  const bool of_weights = in.metadata().contains(kWeightsSha256);
+  if (of_weights != in.metadata().contains(kFileSha256)) {
+    in.ThrowDamaged(fmt::format("its metadata have {} without {}",
+                                of_weights ? kWeightsSha256 : kFileSha256,
+                                of_weights ? kFileSha256 : kWeightsSha256));
+  }
+  if (!of_weights) return;
+  const std::string given = in.metadata().at(kWeightsSha256), due = HashOf(StoredIn(in));
+  if (given == due) return;
+  in.ThrowDamaged(fmt::format("its {} is {:?}, its weights have {:?}", kWeightsSha256, given, due));
+}
+
+SafetensorsReader OpenSafetensors(const fs::path& path) {
+  SafetensorsReader in(path);
+  CheckHashes(in);
+  return in;
 }
 
 void Collect(const ArenaLayout& layout, const std::vector<float>& arena,
@@ -98,7 +123,10 @@ void WriteAsSafetensors(const fs::path& path, const StoredWeights& stored) {
     const std::string layer = entry.name.substr(0, entry.name.size() - std::size(kMean) + 1);
     tensors.push_back({layer + kCount, "I64", {}, &stored.info.position.step});
   }
-  WriteSafetensors(path, std::move(tensors), MetadataOf(stored.info));
+  std::map<std::string, std::string> metadata = MetadataOf(stored.info);
+  metadata[kWeightsSha256] = HashOf(stored);
+  metadata[kFileSha256] = "";  // filled in by the writer
+  WriteSafetensors(path, std::move(tensors), std::move(metadata));
 }
 
 // The differences between a file and a model, a line each.
@@ -142,7 +170,7 @@ class Fit {
 };
 
 Checkpoint LoadSafetensors(const fs::path& path, const ModelLayout& layout) {
-  const SafetensorsReader in(path);
+  const SafetensorsReader in = OpenSafetensors(path);
   const std::string differences = Fit(in, layout).differences();
   if (!differences.empty()) {
     throw CheckpointMismatch(
@@ -165,19 +193,13 @@ std::string NameOf(WeightsFormat format) {
 }
 
 CheckpointInfo ReadStoredInfo(const fs::path& path) {
-  if (!LooksLikeSafetensors(path)) return ReadCheckpointInfo(path);
-  return InfoOf(SafetensorsReader(path).metadata());
+  if (!LooksLikeSafetensors(path)) return ReadStoredCheckpoint(path, CheckpointPart::kInfo).info;
+  return InfoOf(OpenSafetensors(path).metadata());
 }
 
-StoredWeights ReadStoredWeights(const fs::path& path) {
-  if (LooksLikeSafetensors(path)) return ReadSafetensors(path);
-  StoredWeights stored;
-  stored.layout = ReadLayout(path);
-  Checkpoint checkpoint = ReadWeights(path, stored.layout);
-  stored.info = std::move(checkpoint.info);
-  stored.weights = std::move(checkpoint.weights);
-  stored.state = std::move(checkpoint.state);
-  return stored;
+StoredWeights ReadStoredWeights(const fs::path& path, CheckpointPart part) {
+  if (LooksLikeSafetensors(path)) return StoredIn(OpenSafetensors(path));
+  return {ReadStoredCheckpoint(path, part), WeightsFormat::kHdf5};
 }
 
 void WriteStoredWeights(const fs::path& path, WeightsFormat format, const StoredWeights& stored) {

@@ -5,15 +5,17 @@
 // into the PyTorch model that a file of configs/models is named after, and the other way round.  In
 // a safetensors file batch-norm statistics lie beside the parameters, each with PyTorch's count
 // `num_batches_tracked` (our steps), which is ignored when read; where the weights come from stands
-// in
-// __metadata__ (model, epoch, step, samples_applied, source_revision; text: vocabularies).
+// in __metadata__ (model, epoch, step, samples_applied, source_revision; text: vocabularies), with
+// two hashes: file_sha256 (safetensors.h) and weights_sha256 (weights_hash.h).  A file with one of
+// them must have both, and they must be right; one from elsewhere has neither, and is taken as it
+// is.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "framework/runtime/checkpoint.h"
+#include "framework/runtime/stored_checkpoint.h"
 
 namespace dtrain {
 
@@ -23,17 +25,14 @@ enum class WeightsFormat { kHdf5, kSafetensors };
 std::string NameOf(WeightsFormat format);
 
 // Everything a file says about a model, with no model at hand.
-struct StoredWeights {
+struct StoredWeights : StoredCheckpoint {  // info of a safetensors file: what its metadata tell
   WeightsFormat format = WeightsFormat::kHdf5;
-  CheckpointInfo info;  // of a safetensors file: what its metadata tell
-  ModelLayout layout;   // by name
-  std::vector<float> weights;
-  std::vector<float> state;
 };
 
 // All throw CheckpointError as the formats' readers do.
 CheckpointInfo ReadStoredInfo(const std::filesystem::path& path);  // without the weights
-StoredWeights ReadStoredWeights(const std::filesystem::path& path);
+StoredWeights ReadStoredWeights(const std::filesystem::path& path,
+                                CheckpointPart part = CheckpointPart::kModel);
 // A written HDF5 file holds weights alone: `train --weights` takes it, `--resume` says why it does
 // not.
 void WriteStoredWeights(const std::filesystem::path& path, WeightsFormat format,

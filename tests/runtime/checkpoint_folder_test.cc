@@ -98,8 +98,25 @@ TEST_F(CheckpointFolderTest, ResumeAutoPassesOverACorruptOneAndSaysSo) {
   ASSERT_TRUE(resumed.has_value());
   EXPECT_EQ(resumed->info.position.step, 10);
   EXPECT_EQ(resumed->weights[0], 10);
-  EXPECT_THAT(said, AllOf(HasSubstr("step-00000020.h5"), HasSubstr("truncated"),
+  EXPECT_THAT(said, AllOf(HasSubstr("step-00000020.h5"), HasSubstr("is damaged"),
                           HasSubstr("going on from step-00000010.h5")));
+}
+
+TEST_F(CheckpointFolderTest, ResumeAutoPassesOverAFlippedByte) {
+  Save(10);
+  const fs::path newest = Save(20);
+  const std::string good = Slurp(newest);
+  for (const size_t at : {size_t{3}, size_t{600}, good.size() / 2, good.size() - 1}) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    Spit(newest, bad);
+    testing::internal::CaptureStderr();
+    const std::optional<Checkpoint> resumed = Resume("auto");
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("step-00000020.h5 is damaged: "));
+    ASSERT_TRUE(resumed.has_value());
+    EXPECT_EQ(resumed->info.position.step, 10) << "byte " << at;
+    EXPECT_EQ(resumed->weights[0], 10);
+  }
 }
 
 TEST_F(CheckpointFolderTest, ResumeAutoFailsWhenAllAreCorrupt) {
@@ -123,7 +140,7 @@ TEST_F(CheckpointFolderTest, ResumePathTakesAFileOrARunFolder) {
   EXPECT_EQ(Resume(older.string())->info.position.step, 10);
   EXPECT_EQ(Resume(folder_.parent_path().string())->info.position.step, 20);
   Corrupt(folder_ / "step-00000020.h5");
-  EXPECT_THAT(ErrorOf(folder_.string()), HasSubstr("truncated"));
+  EXPECT_THAT(ErrorOf(folder_.string()), HasSubstr("is damaged"));
   EXPECT_EQ(ErrorOf("/nowhere"), "there is no checkpoint at /nowhere");
 }
 
@@ -141,6 +158,18 @@ TEST_F(CheckpointFolderTest, FindsTheLatest) {
 TEST_F(CheckpointFolderTest, AnUnwritableFolderIsNamed) {
   Spit(folder_.parent_path() / "checkpoints", "a file is in the way");
   EXPECT_THROW(Save(10), CheckpointError);
+}
+
+// The last thing a checkpoint does is to move its file to its name: a folder in the way, with
+// something in it, makes just that fail.
+TEST_F(CheckpointFolderTest, LatestNamesTheOlderFileWhenACheckpointFailsAtItsEnd) {
+  Save(10);
+  fs::create_directories(folder_ / "step-00000020.h5" / "full");
+  EXPECT_THROW(Save(20), CheckpointError);
+  EXPECT_EQ(Slurp(folder_ / "latest"), "step-00000010.h5\n");
+  EXPECT_EQ(FindCheckpoint(folder_), folder_ / "step-00000010.h5");
+  EXPECT_EQ(Resume("auto")->info.position.step, 10);
+  EXPECT_FALSE(fs::exists(folder_ / "step-00000020.h5.tmp"));
 }
 
 // A real full disk, where we may mount one.

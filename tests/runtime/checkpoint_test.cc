@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "framework/data/sentence_pairs.h"
+#include "framework/runtime/weights_file.h"
 #include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
 
@@ -76,7 +77,7 @@ TEST(Checkpoint, VocabulariesStayWithTheWeights) {
   sample.info.text = facts.ToText();
   const fs::path path = FreshFolder() / "c.h5";
   WriteCheckpoint(path, sample.View());
-  EXPECT_EQ(ReadCheckpointInfo(path), sample.info);
+  EXPECT_EQ(ReadStoredInfo(path), sample.info);
   EXPECT_NO_THROW(ReadCheckpoint(path, sample.layout));
   sample.layout.text = facts.ToText();
   EXPECT_NO_THROW(ReadCheckpoint(path, sample.layout));
@@ -109,44 +110,19 @@ TEST(Checkpoint, OfAnotherModelNamesTheFirstDifference) {
   EXPECT_THROW(ReadCheckpoint(path, shorter), CheckpointMismatch);
 }
 
-TEST(Checkpoint, AFlippedByteIsFoundOrHarmless) {
+TEST(Checkpoint, AFlippedByteIsFound) {
   const CheckpointSample sample;
   const fs::path folder = FreshFolder();
   WriteCheckpoint(folder / "c.h5", sample.View());
   const std::string good = Slurp(folder / "c.h5");
-  int found = 0;
-  for (size_t at = 0; at < good.size(); at += 23) {
+  for (size_t at = 0; at < good.size(); at += 11) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x10);
     Spit(folder / "bad.h5", bad);
-    try {
-      const Checkpoint read = ReadCheckpoint(folder / "bad.h5", sample.layout);
-      EXPECT_EQ(read.info, sample.info) << "byte " << at;
-      EXPECT_TRUE(SameBits(read.weights, sample.weights)) << "byte " << at;
-      EXPECT_TRUE(SameBits(read.state, sample.state)) << "byte " << at;
-      EXPECT_TRUE(SameBits(read.solver.at("momentum"), sample.momentum)) << "byte " << at;
-    } catch (const CheckpointMismatch& error) {
-      ADD_FAILURE() << "byte " << at << " makes another model of it: " << error.what();
-    } catch (const CheckpointError&) {
-      ++found;
-    }
+    EXPECT_THAT(ReadError(folder / "bad.h5", sample.layout),
+                HasSubstr((folder / "bad.h5").string() + " is damaged: "))
+        << "byte " << at;
   }
-  EXPECT_GT(found, 100);
-}
-
-TEST(Checkpoint, FlippedNumbersFailTheirChecksum) {
-  const CheckpointSample sample;
-  const fs::path path = FreshFolder() / "c.h5";
-  WriteCheckpoint(path, sample.View());
-  std::string bytes = Slurp(path);
-  const std::string weights(reinterpret_cast<const char*>(sample.weights.data() + 3), 24 * 4);
-  const size_t at = bytes.find(weights);
-  ASSERT_NE(at, std::string::npos);
-  bytes[at + 5] ^= 1;
-  Spit(path, bytes);
-  const std::string error = ReadError(path, sample.layout);
-  EXPECT_THAT(error, HasSubstr("cannot read " + path.string() + ": /model/ip1.weight: "));
-  EXPECT_THAT(error, HasSubstr("Fletcher32 checksum"));
 }
 
 TEST(Checkpoint, TruncatedForeignAndMissingFilesAreNamed) {
@@ -155,9 +131,11 @@ TEST(Checkpoint, TruncatedForeignAndMissingFilesAreNamed) {
   WriteCheckpoint(folder / "c.h5", sample.View());
   const std::string good = Slurp(folder / "c.h5");
   Spit(folder / "short.h5", good.substr(0, good.size() / 2));
-  EXPECT_THAT(ReadError(folder / "short.h5", sample.layout), HasSubstr("truncated"));
+  EXPECT_THAT(ReadError(folder / "short.h5", sample.layout),
+              HasSubstr("is damaged: its first block says \"bytes "));
   Spit(folder / "foreign.h5", "not HDF5");
-  EXPECT_THAT(ReadError(folder / "foreign.h5", sample.layout), HasSubstr("signature"));
+  EXPECT_THAT(ReadError(folder / "foreign.h5", sample.layout),
+              HasSubstr("it starts as no file that holds weights"));
   EXPECT_THAT(ReadError(folder / "none.h5", sample.layout), HasSubstr("No such file"));
 }
 

@@ -6,15 +6,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "framework/core/sha256.h"
 #include "framework/runtime/safetensors.h"
 #include "framework/runtime/weights_compare.h"
 #include "framework/runtime/weights_hash.h"
 #include "tests/runtime/checkpoint_sample.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -114,7 +118,8 @@ TEST_F(WeightsFiles, WhatLooksLikeNeitherFormatIsAnError) {
 TEST_F(WeightsFiles, CompareByName) {
   const StoredWeights a = ReadStoredWeights(checkpoint_);
   EXPECT_TRUE(Compare(a, a).empty());  // NaN equals itself here
-  EXPECT_EQ(CountNonFinite(a), 1);
+  EXPECT_EQ(CountNonFinite(a).weights, 1);
+  EXPECT_EQ(CountNonFinite(a).solver, 0);
   StoredWeights b = a;
   for (const ArenaEntry& entry : b.layout.parameters.entries) {
     if (entry.name == "fc.bias") b.weights[entry.range.begin + 1] += 0.5f;
@@ -128,6 +133,94 @@ TEST_F(WeightsFiles, CompareByName) {
   EXPECT_EQ(differences[2].name, "fc.bias");
   EXPECT_EQ(differences[2].elements, 1);
   EXPECT_NEAR(differences[2].largest, 0.5, 1e-6);
+  EXPECT_EQ(CountTensors(a, b), 6);  // five of each, four in both
+}
+
+// Both a number and none: infinitely far.  Other bits of none: no number, and still a difference.
+TEST_F(WeightsFiles, CompareCountsNoNumberAsInfinitelyFar) {
+  StoredWeights a = ReadStoredWeights(checkpoint_);
+  a.weights.assign(a.weights.size(), 1.0f);
+  for (const float other : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    StoredWeights b = a;
+    b.weights[0] = other;
+    for (const auto& [x, y] : {std::pair(a, b), std::pair(b, a)}) {
+      const std::vector<TensorDifference> differences = Compare(x, y);
+      ASSERT_EQ(differences.size(), 1u) << other;
+      EXPECT_EQ(differences[0].name, "fc.bias");
+      EXPECT_EQ(differences[0].elements, 1);
+      EXPECT_EQ(differences[0].largest, std::numeric_limits<double>::infinity());
+    }
+  }
+}
+
+TEST_F(WeightsFiles, NumbersThatAreNoneAreCountedEverywhere) {
+  sample_.state[1] = std::numeric_limits<float>::infinity();
+  sample_.momentum[5] = std::nanf("");
+  sample_.momentum[6] = -std::numeric_limits<float>::infinity();
+  WriteCheckpoint(checkpoint_, sample_.View());
+  const NonFinite found = CountNonFinite(ReadStoredWeights(checkpoint_, CheckpointPart::kAll));
+  EXPECT_EQ(found.weights, 2);
+  EXPECT_EQ(found.solver, 2);
+}
+
+// The hashes of an exported file, by the words of the headers.
+TEST_F(WeightsFiles, SafetensorsCarryTheirHashes) {
+  const std::filesystem::path path = Exported(WeightsFormat::kSafetensors);
+  std::string file = Slurp(path);
+  const std::string key = "\"file_sha256\":\"";
+  const size_t at = file.find(key) + key.size();
+  const std::string digits = file.substr(at, 64);
+  file.replace(at, 64, std::string(64, '0'));
+  EXPECT_EQ(Sha256::Of(file), digits);
+  std::string in_name_order;
+  const auto add = [&](const std::vector<float>& arena, int64_t begin, int64_t count) {
+    in_name_order.append(reinterpret_cast<const char*>(arena.data() + begin), 4 * count);
+  };
+  add(sample_.state, 0, 2);      // bn1.running_mean
+  add(sample_.state, 2, 2);      // bn1.running_var
+  add(sample_.weights, 27, 50);  // conv1.weight
+  add(sample_.weights, 0, 3);    // fc.bias
+  add(sample_.weights, 3, 24);   // fc.weight
+  EXPECT_EQ(SafetensorsReader(path).metadata().at("weights_sha256"), Sha256::Of(in_name_order));
+}
+
+// What PyTorch saves with our metadata: other weights, hashes of the old ones.
+TEST_F(WeightsFiles, HashesOfOtherWeightsAreRefused) {
+  const float changed = 2.5f;
+  const std::filesystem::path path = folder_ / "w.safetensors";
+  const auto error = [&](std::map<std::string, std::string> metadata) {
+    WriteSafetensors(path, {{"x", "F32", {1}, &changed}}, std::move(metadata));
+    const std::string what = MessageOf<CheckpointError>([&] { ReadStoredWeights(path); });
+    EXPECT_THROW(ReadStoredInfo(path), CheckpointError);
+    EXPECT_THROW(LoadWeights(path, {LayoutOf({{"x", {1}}}), {}}), CheckpointError);
+    return what;
+  };
+  const std::string of_changed =
+      Sha256::Of({reinterpret_cast<const char*>(&changed), sizeof(changed)});
+  const std::string old = Sha256::Of("other weights");
+  EXPECT_THAT(error({{"file_sha256", ""}, {"weights_sha256", old}}),
+              AllOf(HasSubstr("w.safetensors is damaged: its weights_sha256 is \"" + old + "\""),
+                    HasSubstr("leave file_sha256 and weights_sha256 out of the metadata")));
+  EXPECT_THAT(error({{"weights_sha256", of_changed}}),
+              HasSubstr("its metadata have weights_sha256 without file_sha256"));
+  EXPECT_THAT(error({{"file_sha256", ""}}),
+              HasSubstr("its metadata have file_sha256 without weights_sha256"));
+  WriteSafetensors(path, {{"x", "F32", {1}, &changed}},
+                   {{"file_sha256", ""}, {"weights_sha256", of_changed}});
+  EXPECT_EQ(ReadStoredWeights(path).weights, std::vector<float>{2.5f});
+  WriteSafetensors(path, {{"x", "F32", {1}, &changed}}, {});
+  EXPECT_EQ(ReadStoredWeights(path).weights, std::vector<float>{2.5f});
+}
+
+TEST_F(WeightsFiles, AFlippedByteOfAnExportIsFound) {
+  const std::string good = Slurp(Exported(WeightsFormat::kSafetensors));
+  const std::filesystem::path path = folder_ / "bad.safetensors";
+  for (size_t at = 0; at < good.size(); ++at) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    Spit(path, bad);
+    EXPECT_THROW(ReadStoredWeights(path), CheckpointError) << "byte " << at;
+  }
 }
 
 }  // namespace

@@ -70,6 +70,40 @@ TEST_F(BadInputTest, DamagedWeightsAreNamed) {
                     HasSubstr("neither a checkpoint nor a safetensors file")));
 }
 
+// One flipped byte of the newest checkpoint: whoever is asked for it says so, and only a run that
+// may take an older one goes on.
+TEST_F(BadInputTest, AFlippedByteIsCodeSixAndResumeTakesTheOlderStep) {
+  ASSERT_EQ(
+      Run(std::string(kSmall) + "--set max_steps=2 --set checkpoint.every_steps=1 --output run")
+          .code,
+      0);
+  ASSERT_EQ(Run("export --weights run --output w.safetensors").code, 0);
+  const auto flip = [&](const std::string& from, const std::string& to) {
+    std::string bytes = Slurp(folder_ / from);
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+    Spit(to, bytes);
+  };
+  flip("run/checkpoints/step-00000002.h5", "run/checkpoints/step-00000002.h5");
+  flip("w.safetensors", "bad.safetensors");
+  for (const std::string weights : {"run", "bad.safetensors"}) {
+    for (const std::string command :
+         {"ckpt verify ", "eval --config $CONFIGS/quickstart.yaml --weights ",
+          "train --config $CONFIGS/quickstart.yaml --output other --weights ",
+          "export --output again.h5 --weights "}) {
+      const Outcome outcome = Run(command + weights);
+      EXPECT_EQ(outcome.code, 6) << command << weights;
+      EXPECT_THAT(outcome.out + outcome.err, HasSubstr(" is damaged: ")) << command << weights;
+    }
+  }
+  const Outcome resumed = Run(std::string(kSmall) +
+                              "--set max_steps=2 --set checkpoint.every_steps=1 --output run "
+                              "--resume auto");
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, AllOf(HasSubstr("step-00000002.h5 is damaged: "),
+                                 HasSubstr("going on from step-00000001.h5")));
+  EXPECT_EQ(Run("ckpt verify run").code, 0);  // the second step was made again
+}
+
 TEST_F(BadInputTest, AModelWithFewerScoresThanClassesIsRefusedBeforeTraining) {
   WriteOther(7);
   for (const std::string command : {"check", "train --output run"}) {

@@ -1,0 +1,229 @@
+// `dtrain ckpt info|verify|diff`, in this process: what it prints, and its exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command_line.h"
+#include "framework/core/sha256.h"
+#include "framework/runtime/weights_file.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Outcome {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+class CkptCommand : public ::testing::Test {
+ protected:
+  Outcome Ckpt(std::vector<std::string> words) {
+    words.insert(words.begin(), {"dtrain", "ckpt"});
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = RunCommandLine(static_cast<int>(argv.size()), argv.data());
+    return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  }
+
+  std::string Save(const std::string& name) {
+    fs::create_directories((folder_ / name).parent_path());
+    WriteCheckpoint(folder_ / name, sample_.View());
+    return (folder_ / name).string();
+  }
+  std::string SaveDamaged(const std::string& name) {
+    std::string bytes = Slurp(Save(name));
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+    Spit(folder_ / name, bytes);
+    return (folder_ / name).string();
+  }
+
+  CheckpointSample sample_;
+  fs::path folder_ = FreshFolder();
+};
+
+TEST_F(CkptCommand, InfoSaysWhereWeightsComeFrom) {
+  const std::string path = Save("c.h5");
+  const Outcome text = Ckpt({"info", path});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("file             " + path + "\n"),
+                    HasSubstr("model            lenet5\n"), HasSubstr("step             1832\n"),
+                    HasSubstr("parameters       78\n"), Not(HasSubstr("ip1.bias"))));
+  const json info = json::parse(Ckpt({"info", path, "--json"}).out);
+  EXPECT_EQ(info["format"], "hdf5");
+  EXPECT_EQ(info["model"], "lenet5");
+  EXPECT_EQ(info["epoch"], 2);
+  EXPECT_EQ(info["step"], 1832);
+  EXPECT_EQ(info["samples_applied"], 117248);
+  EXPECT_EQ(info["source_revision"], "abc123");
+  EXPECT_EQ(info["parameters"], 78);
+  EXPECT_EQ(info["statistics"], 4);
+  EXPECT_EQ(info["solver"], "sgd");
+  EXPECT_EQ(info["seed"], 0xffffffffffffffff);
+  EXPECT_FALSE(info.contains("tensors"));
+  // In name order: bn1.*, conv1.weight, ip1.bias, ip1.weight, scale.
+  std::string bytes;
+  const auto add = [&](const std::vector<float>& arena, int64_t begin, int64_t count) {
+    bytes.append(reinterpret_cast<const char*>(arena.data() + begin), 4 * count);
+  };
+  add(sample_.state, 0, 4);
+  add(sample_.weights, 28, 50);
+  add(sample_.weights, 0, 3);
+  add(sample_.weights, 3, 24);
+  add(sample_.weights, 27, 1);
+  EXPECT_EQ(info["weights_sha256"], Sha256::Of(bytes));
+}
+
+TEST_F(CkptCommand, InfoListsTensorsByName) {
+  const std::string path = Save("c.h5");
+  const Outcome text = Ckpt({"info", "--tensors", path});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_LT(text.out.find("  conv1.weight "), text.out.find("  ip1.bias "));
+  EXPECT_LT(text.out.find("  ip1.bias "), text.out.find("  bn1.mean "));
+  EXPECT_THAT(text.out, HasSubstr("[2,1,5,5]\n"));
+  const json tensors = json::parse(Ckpt({"info", "--tensors", path, "--json"}).out)["tensors"];
+  ASSERT_EQ(tensors["parameters"].size(), 4u);
+  EXPECT_EQ(tensors["parameters"][1], (json{{"name", "ip1.bias"}, {"shape", {3}}}));
+  ASSERT_EQ(tensors["statistics"].size(), 2u);
+  EXPECT_EQ(tensors["statistics"][1]["name"], "bn1.variance");
+}
+
+TEST_F(CkptCommand, InfoOfADamagedOrMissingFileIsAnError) {
+  const Outcome damaged = Ckpt({"info", SaveDamaged("c.h5")});
+  EXPECT_EQ(damaged.code, 6);
+  EXPECT_THAT(damaged.err, HasSubstr("c.h5 is damaged: "));
+  EXPECT_EQ(damaged.out, "");
+  EXPECT_EQ(Ckpt({"info", (folder_ / "none.h5").string()}).code, 6);
+}
+
+TEST_F(CkptCommand, VerifySaysOkForEveryFormat) {
+  const std::string path = Save("c.h5"), exported = (folder_ / "w.safetensors").string();
+  WriteStoredWeights(exported, WeightsFormat::kSafetensors, ReadStoredWeights(path));
+  const std::string older = DTRAIN_SOURCE_DIR "/tests/runtime/without_seal.h5";
+  const Outcome outcome = Ckpt({"verify", path, exported, older});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, path + ": ok\n" + exported + ": ok\n" + older + ": ok\n");
+}
+
+TEST_F(CkptCommand, VerifyNamesTheDamagedFile) {
+  const std::string good = Save("a.h5"), bad = SaveDamaged("b.h5");
+  const Outcome text = Ckpt({"verify", good, bad});
+  EXPECT_EQ(text.code, 6);
+  EXPECT_THAT(text.out, AllOf(HasSubstr(good + ": ok\n"),
+                              HasSubstr(bad + ": " + bad + " is damaged: its first ")));
+  const Outcome outcome = Ckpt({"verify", "--json", good, bad});
+  EXPECT_EQ(outcome.code, 6);
+  const json verdict = json::parse(outcome.out);
+  EXPECT_EQ(verdict["ok"], false);
+  EXPECT_EQ(verdict["files"][0], (json{{"file", good}, {"problem", ""}}));
+  EXPECT_THAT(verdict["files"][1]["problem"].get<std::string>(), HasSubstr("is damaged: "));
+}
+
+TEST_F(CkptCommand, VerifyCountsWhatIsNoNumber) {
+  sample_.weights[7] = std::nanf("");
+  sample_.state[0] = INFINITY;
+  const Outcome weights = Ckpt({"verify", Save("w.h5")});
+  EXPECT_EQ(weights.code, 6);
+  EXPECT_THAT(weights.out, HasSubstr("w.h5: 2 of its weights are NaN or infinite\n"));
+  sample_ = CheckpointSample();
+  sample_.momentum[7] = std::nanf("");
+  const Outcome solver = Ckpt({"verify", Save("s.h5")});
+  EXPECT_EQ(solver.code, 6);
+  EXPECT_THAT(solver.out, HasSubstr("s.h5: 1 numbers of its solver are NaN or infinite\n"));
+}
+
+// In a file without a seal nothing but reading them shows it.
+TEST_F(CkptCommand, VerifyReadsTheSolversVectors) {
+  std::string bytes = Slurp(DTRAIN_SOURCE_DIR "/tests/runtime/without_seal.h5");
+  const std::string of_ip1(reinterpret_cast<const char*>(sample_.momentum.data() + 3), 24 * 4);
+  bytes.at(bytes.find(of_ip1) + 5) ^= 1;
+  Spit(folder_ / "old.h5", bytes);
+  const Outcome outcome = Ckpt({"verify", (folder_ / "old.h5").string()});
+  EXPECT_EQ(outcome.code, 6);
+  EXPECT_THAT(outcome.out, HasSubstr("/solver/momentum/ip1.weight"));
+  EXPECT_EQ(Ckpt({"info", (folder_ / "old.h5").string()}).code, 0);
+}
+
+TEST_F(CkptCommand, VerifyTakesEveryCheckpointOfARun) {
+  const std::string older = Save("run/checkpoints/step-00000010.h5");
+  const std::string newer = SaveDamaged("run/checkpoints/step-00000020.h5");
+  Spit(folder_ / "run" / "checkpoints" / "latest", "step-00000010.h5\n");
+  const Outcome outcome = Ckpt({"verify", (folder_ / "run").string()});
+  EXPECT_EQ(outcome.code, 6);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr(older + ": ok\n"), HasSubstr(newer + " is damaged: ")));
+  Save("run/checkpoints/step-00000020.h5");
+  EXPECT_EQ(Ckpt({"verify", (folder_ / "run").string()}).code, 0);
+  EXPECT_EQ(json::parse(Ckpt({"info", (folder_ / "run").string(), "--json"}).out)["file"], older);
+  fs::create_directories(folder_ / "empty");
+  EXPECT_EQ(Ckpt({"verify", (folder_ / "empty").string()}).code, 6);
+}
+
+TEST_F(CkptCommand, DiffOfEqualWeightsIsEmpty) {
+  const std::string path = Save("a.h5");
+  sample_.momentum[0] = 3;  // not a weight
+  const Outcome text = Ckpt({"diff", path, Save("b.h5")});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_EQ(text.out, "equal to the bit\n");
+  const Outcome outcome = Ckpt({"diff", path, path, "--json"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(json::parse(outcome.out), (json{{"equal", true}, {"tensors", json::array()}}));
+}
+
+TEST_F(CkptCommand, DiffTellsWhatDiffers) {
+  sample_.weights.assign(sample_.weights.size(), 1);
+  const std::string path = Save("a.h5");
+  sample_.weights[0] = 3;    // ip1.bias: 1, 1, 1 and 3, 1, 1
+  sample_.state[1] = -0.0f;  // bn1.mean: 3, 4 and 3, -0
+  const std::string other = Save("b.h5");
+  const Outcome text = Ckpt({"diff", path, other});
+  EXPECT_EQ(text.code, 6);
+  EXPECT_THAT(text.out, AllOf(HasSubstr("1 differ, largest 2, relative 1.15\n"),
+                              HasSubstr("1 differ, largest 4, relative 0.8\n"),
+                              HasSubstr("2 of 6 tensors differ\n")));
+  const Outcome outcome = Ckpt({"diff", path, other, "--json"});
+  EXPECT_EQ(outcome.code, 6);
+  const json difference = json::parse(outcome.out);
+  EXPECT_EQ(difference["equal"], false);
+  ASSERT_EQ(difference["tensors"].size(), 2u);
+  EXPECT_EQ(difference["tensors"][1]["name"], "ip1.bias");
+  EXPECT_EQ(difference["tensors"][1]["elements"], 1);
+  EXPECT_EQ(difference["tensors"][1]["largest"], 2.0);
+  EXPECT_DOUBLE_EQ(difference["tensors"][1]["relative"].get<double>(), 2 / std::sqrt(3.0));
+}
+
+// A tensor that both models have counts once.
+TEST_F(CkptCommand, DiffOfOtherModelsCountsATensorOnce) {
+  const std::string path = Save("a.h5");
+  sample_.layout.parameters =
+      LayoutOf({{"ip1.bias", {3}}, {"ip1.weight", {6, 4}}, {"scale", {}}, {"conv9.weight", {50}}});
+  sample_.layout.state = {};
+  const Outcome outcome = Ckpt({"diff", path, Save("b.h5")});
+  EXPECT_EQ(outcome.code, 6);
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("only in the first file: [2, 1, 5, 5]\n"),
+                    HasSubstr("only in the second file: [50]\n"), HasSubstr("[3, 8] and [6, 4]\n"),
+                    HasSubstr("5 of 7 tensors differ\n")));
+}
+
+TEST_F(CkptCommand, DiffOfADamagedFileIsAnError) {
+  const std::string path = Save("a.h5");
+  const Outcome outcome = Ckpt({"diff", path, SaveDamaged("b.h5")});
+  EXPECT_EQ(outcome.code, 6);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("b.h5 is damaged: "));
+}
+
+}  // namespace
+}  // namespace dtrain

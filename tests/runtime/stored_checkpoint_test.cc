@@ -1,0 +1,175 @@
+// Checkpoints from the disk: sealed ones, and those from before there were seals.  without_seal.h5
+// is CheckpointSample as dtrain wrote it at revision f15a69d.
+#include "framework/runtime/stored_checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "framework/core/sha256.h"
+#include "tests/runtime/checkpoint_sample.h"
+#include "tests/support/message_of.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kWithoutSeal[] = DTRAIN_SOURCE_DIR "/tests/runtime/without_seal.h5";
+
+std::vector<std::string> NamesOf(const ArenaLayout& layout) {
+  std::vector<std::string> names;
+  for (const ArenaEntry& entry : layout.entries) names.push_back(entry.name);
+  return names;
+}
+
+// The seal by the words of checkpoint_seal.h.
+std::string Sealed(const std::string& content) {
+  std::string seal = "dtrain checkpoint\nversion 1\nbytes " + std::to_string(content.size()) +
+                     "\nsha256 " + Sha256::Of(content) + "\n";
+  return seal.append(512 - seal.size(), '\n') + content;
+}
+
+class StoredCheckpoints : public ::testing::Test {
+ protected:
+  std::string ErrorOf(const fs::path& path) {
+    return WhatOf<CheckpointError>([&] { ReadStoredCheckpoint(path, CheckpointPart::kAll); });
+  }
+  std::string ErrorOfBytes(const std::string& bytes) {
+    Spit(folder_ / "bad.h5", bytes);
+    return ErrorOf(folder_ / "bad.h5");
+  }
+  std::string Good() {
+    WriteCheckpoint(folder_ / "c.h5", sample_.View());
+    return Slurp(folder_ / "c.h5");
+  }
+
+  CheckpointSample sample_;
+  fs::path folder_ = FreshFolder();
+};
+
+TEST_F(StoredCheckpoints, ASealLiesInFrontOfHdf5) {
+  const std::string good = Good();
+  EXPECT_EQ(good.substr(512, 8), "\x89HDF\r\n\x1a\n");
+  EXPECT_EQ(Sealed(good.substr(512)), good);
+}
+
+TEST_F(StoredCheckpoints, PartsAreReadAsAsked) {
+  Good();
+  const fs::path path = folder_ / "c.h5";
+  const StoredCheckpoint info = ReadStoredCheckpoint(path, CheckpointPart::kInfo);
+  EXPECT_EQ(info.info, sample_.info);
+  EXPECT_THAT(info.weights, IsEmpty());
+  const StoredCheckpoint model = ReadStoredCheckpoint(path, CheckpointPart::kModel);
+  EXPECT_TRUE(SameBits(model.weights, sample_.weights));
+  EXPECT_TRUE(SameBits(model.state, sample_.state));
+  EXPECT_THAT(NamesOf(model.layout.parameters),
+              ElementsAre("ip1.bias", "ip1.weight", "scale", "conv1.weight"));
+  EXPECT_THAT(model.solver, IsEmpty());
+  const StoredCheckpoint all = ReadStoredCheckpoint(path, CheckpointPart::kAll);
+  ASSERT_THAT(all.solver, SizeIs(1));
+  EXPECT_TRUE(SameBits(all.solver.at("momentum"), sample_.momentum));
+}
+
+TEST_F(StoredCheckpoints, AFileWithoutASealIsReadToTheBit) {
+  const Checkpoint read = ReadCheckpoint(kWithoutSeal, sample_.layout);
+  EXPECT_EQ(read.info, sample_.info);
+  EXPECT_TRUE(SameBits(read.weights, sample_.weights));
+  EXPECT_TRUE(SameBits(read.state, sample_.state));
+  ASSERT_THAT(read.solver, SizeIs(1));
+  EXPECT_TRUE(SameBits(read.solver.at("momentum"), sample_.momentum));
+  EXPECT_EQ(ReadStoredCheckpoint(kWithoutSeal, CheckpointPart::kInfo).info, sample_.info);
+  EXPECT_TRUE(SameBits(ReadWeights(kWithoutSeal, sample_.layout).weights, sample_.weights));
+}
+
+// Page faults of children that have ended: more, and a child has worked.
+int64_t FaultsOfChildren() {
+  rusage usage = {};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  return usage.ru_minflt;
+}
+
+TEST_F(StoredCheckpoints, OnlyFilesWithoutASealAreReadByAChild) {
+  Good();
+  const int64_t before = FaultsOfChildren();
+  EXPECT_EQ(ErrorOf(folder_ / "c.h5"), "no error");
+  EXPECT_EQ(FaultsOfChildren(), before);
+  EXPECT_EQ(ErrorOf(kWithoutSeal), "no error");
+  EXPECT_GT(FaultsOfChildren(), before);
+}
+
+TEST_F(StoredCheckpoints, DamageToAFileWithoutASealIsNamed) {
+  const auto with_flip_in = [](const std::vector<float>& numbers) {
+    std::string bytes = Slurp(kWithoutSeal);
+    const std::string of_ip1(reinterpret_cast<const char*>(numbers.data() + 3), 24 * 4);
+    bytes.at(bytes.find(of_ip1) + 5) ^= 1;
+    return bytes;
+  };
+  EXPECT_THAT(
+      ErrorOfBytes(with_flip_in(sample_.weights)),
+      AllOf(HasSubstr("cannot read " + (folder_ / "bad.h5").string() + ": /model/ip1.weight: "),
+            HasSubstr("Fletcher32 checksum")));
+  EXPECT_THAT(ErrorOfBytes(with_flip_in(sample_.momentum)),
+              HasSubstr("bad.h5: /solver/momentum/ip1.weight: "));
+  EXPECT_THAT(ErrorOfBytes(Slurp(kWithoutSeal).substr(0, 4000)),
+              HasSubstr("it is truncated or damaged"));
+}
+
+// The checksum of zeros is zero, so HDF5 does not see it.
+TEST_F(StoredCheckpoints, ATextThatBecameZerosIsNoText) {
+  std::string bytes = Slurp(kWithoutSeal);
+  const std::string text = sample_.info.config_yaml + '\0';
+  constexpr size_t kChecksumBytes = 4;
+  bytes.replace(bytes.find(text), text.size() + kChecksumBytes, text.size() + kChecksumBytes, '\0');
+  EXPECT_THAT(ErrorOfBytes(bytes), HasSubstr("bad.h5: /run/config holds zeros"));
+}
+
+TEST_F(StoredCheckpoints, ALostOrMovedSealIsFound) {
+  const std::string good = Good();
+  // Both start as files without a seal do.
+  EXPECT_THAT(ErrorOfBytes(good.substr(512)),
+              AnyOf(HasSubstr("its format is 2, not 1"), HasSubstr("cannot read")));
+  EXPECT_THAT(ErrorOfBytes(good.substr(512, 512) + good.substr(0, 512) + good.substr(1024)),
+              HasSubstr("cannot read"));
+  EXPECT_THAT(ErrorOfBytes(std::string(512, '\0') + good.substr(512)), HasSubstr("is damaged: "));
+  EXPECT_THAT(ErrorOfBytes(good.substr(0, 512)), HasSubstr("is damaged: "));
+  EXPECT_THAT(ErrorOfBytes(Sealed(Slurp(kWithoutSeal))), HasSubstr("cannot read"));
+}
+
+TEST_F(StoredCheckpoints, DataSetsAreOpenedByTheListedNames) {
+  Hdf5Builder out(512);
+  WriteContent(out, sample_.View());
+  const float one = 1;
+  out.WriteFloats("/model/unlisted", {1}, &one);
+  MemoryFile& file = out.Finish();
+  Spit(folder_ / "more.h5", Sealed(std::string(file.Content().substr(512))));
+  const StoredCheckpoint stored = ReadStoredCheckpoint(folder_ / "more.h5", CheckpointPart::kModel);
+  EXPECT_TRUE(SameBits(stored.weights, sample_.weights));
+  EXPECT_THAT(stored.layout.parameters.entries, SizeIs(4));
+}
+
+TEST_F(StoredCheckpoints, NewerFormatsAreRefused) {
+  Hdf5Builder out(512);
+  out.SetAttribute("/run", "format", int64_t{3});
+  EXPECT_THAT(ErrorOfBytes(Sealed(std::string(out.Finish().Content().substr(512)))),
+              HasSubstr("its format is 3, not 2"));
+}
+
+TEST_F(StoredCheckpoints, OtherFilesAndPipesAreRefused) {
+  EXPECT_THAT(ErrorOfBytes("something else"), HasSubstr("it starts as no file that holds weights"));
+  EXPECT_THAT(ErrorOfBytes(""), HasSubstr("it starts as no file that holds weights"));
+  EXPECT_THAT(ErrorOf(folder_ / "none.h5"), HasSubstr("No such file or directory"));
+  ASSERT_EQ(::mkfifo((folder_ / "pipe.h5").c_str(), 0600), 0);
+  EXPECT_THAT(ErrorOf(folder_ / "pipe.h5"), HasSubstr("it is not a regular file"));
+  EXPECT_THAT(ErrorOf("/dev/zero"), HasSubstr("it is not a regular file"));
+}
+
+}  // namespace
+}  // namespace dtrain
