@@ -1,13 +1,13 @@
 // Packing of images for the bf16 convolution.
+#include "framework/device/cpu/amx_vectors.h"
 #include "layers/convolution/bf16_loops.h"
-#include "layers/convolution/bf16_transpose.h"
 
-namespace dtrain::isa_amx {
+namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
 // Sixteen channels of image i of a pixel; zeros beyond the images.
-DTRAIN_INLINE __m512 Channels(const Bf16Pixels& from, const float* x, int64_t i) {
-  return i < from.images ? _mm512_loadu_ps(x + i * from.image_floats) : _mm512_setzero_ps();
+DTRAIN_INLINE Floats Channels(const Bf16Pixels& from, const float* x, int64_t i) {
+  return i < from.images ? LoadFloats(x + i * from.image_floats) : ZeroFloats();
 }
 
 }  // namespace
@@ -24,9 +24,8 @@ void Bf16PackRows(const Bf16Pixels& from, const float* x, Bf16* to) {
         const float* const in = x + i * from.image_floats + p * from.pixel_floats;
         Bf16* const out = to + p * blocks * kBf16Square + i * kBf16Block;
         for (int64_t b = 0; b < blocks; ++b) {
-          const __m512 low = _mm512_loadu_ps(in + b * kBf16Block);
-          const __m512 high = _mm512_loadu_ps(in + b * kBf16Block + kTileLanes);
-          _mm512_storeu_si512(out + b * kBf16Square, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+          StoreWords(out + b * kBf16Square, ToBf16(LoadFloats(in + b * kBf16Block),
+                                                   LoadFloats(in + b * kBf16Block + kTileLanes)));
         }
       }
     }
@@ -40,8 +39,8 @@ void Bf16PackPairs(const Bf16Pixels& from, const float* x, int64_t pairs, int64_
       Bf16* const out = to + c / kBf16Block * block + p * kBf16Square +
                         c % kBf16Block / kTileLanes * kTileElements;
       for (int64_t j = 0; j < pairs; ++j) {
-        _mm512_storeu_si512(out + j * kBf16Block,
-                            Pairs(Channels(from, in, 2 * j), Channels(from, in, 2 * j + 1)));
+        StoreWords(out + j * kBf16Block,
+                   Pairs(Channels(from, in, 2 * j), Channels(from, in, 2 * j + 1)));
       }
     }
   }
@@ -54,17 +53,17 @@ void Bf16PackTurned(const Bf16Pixels& from, const float* x, int64_t pairs, int64
       const float* const in = x + p * from.pixel_floats + c;
       Bf16* const out = to + c / kBf16Block * block + p * kBf16Square +
                         c % kBf16Block / kTileLanes * kTileElements;
-      __m512i rows[16];
+      Words rows[16];
 #pragma GCC unroll 16
       for (int j = 0; j < 16; ++j) {
         rows[j] = j < pairs ? Pairs(Channels(from, in, 2 * j), Channels(from, in, 2 * j + 1))
-                            : _mm512_setzero_si512();
+                            : ZeroWords();
       }
       Transpose(rows);
 #pragma GCC unroll 16
-      for (int i = 0; i < 16; ++i) _mm512_storeu_si512(out + i * kBf16Block, rows[i]);
+      for (int i = 0; i < 16; ++i) StoreWords(out + i * kBf16Block, rows[i]);
     }
   }
 }
 
-}  // namespace dtrain::isa_amx
+}  // namespace dtrain::DTRAIN_ISA_NS

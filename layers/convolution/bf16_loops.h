@@ -85,7 +85,31 @@ struct Bf16WeightJob {
   float* sums = nullptr;
 };
 
+// The loops, as one copy of them is called.
+struct Bf16Loops {
+  void (*pack_rows)(const Bf16Pixels& from, const float* x, Bf16* to);
+  void (*pack_pairs)(const Bf16Pixels& from, const float* x, int64_t pairs, int64_t block,
+                     Bf16* to);
+  void (*pack_turned)(const Bf16Pixels& from, const float* x, int64_t pairs, int64_t block,
+                      Bf16* to);
+  void (*pack_weights)(const Bf16WeightBlock& block, bool turned, const float* w,
+                       const int32_t* place, int64_t tap, Bf16* to);
+  void (*row)(const Bf16RowJob& job);
+  void (*weight_sums)(const Bf16WeightJob& job);
+  void (*weight_gradient)(const Bf16WeightBlock& block, const float* sums, bool accumulate,
+                          float* dw);
+};
+
+// Compiled for AMX, and for the tests alone with tiles in memory (amx_tiles.h).
 namespace isa_amx {
+extern const Bf16Loops kBf16Loops;
+}
+namespace isa_emulated {
+extern const Bf16Loops kBf16Loops;
+}
+
+#ifdef DTRAIN_ISA_NS
+namespace DTRAIN_ISA_NS {
 
 void Bf16PackRows(const Bf16Pixels& from, const float* x, Bf16* to);
 
@@ -106,5 +130,6 @@ void Bf16WeightSums(const Bf16WeightJob& job);
 void Bf16WeightGradient(const Bf16WeightBlock& block, const float* sums, bool accumulate,
                         float* dw);
 
-}  // namespace isa_amx
+}  // namespace DTRAIN_ISA_NS
+#endif
 }  // namespace dtrain

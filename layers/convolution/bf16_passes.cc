@@ -97,7 +97,8 @@ struct Bf16Convolution::Call {
 };
 
 Bf16Convolution::Bf16Convolution(const Bf16Problem& p, bool turned, const Device& device)
-    : turned_(turned),
+    : loops_(*p.loops),
+      turned_(turned),
       device_(device),
       batch_(p.x[0]),
       groups_(GroupsOf(batch_)),
@@ -222,8 +223,7 @@ void Bf16Convolution::PackRows(const Call& call, int64_t group, Range rows, Bf16
                              .channels = in_.channels};
   const float* const images = call.x + group * kBf16Images * in_.image_floats;
   for (int64_t row = rows.begin; row < rows.end; ++row) {
-    isa_amx::Bf16PackRows(pixels, images + row * in_.row_floats,
-                          packed + row % ring_ * PackedRow());
+    loops_.pack_rows(pixels, images + row * in_.row_floats, packed + row % ring_ * PackedRow());
   }
 }
 
@@ -234,8 +234,8 @@ void Bf16Convolution::PackBlock(const Call& call, int64_t out_block, int64_t in_
                            .first_output = out_block * kBf16Block,
                            .first_channel = in_block * kBf16Block};
   if (turned_) std::swap(block.first_output, block.first_channel);
-  isa_amx::Bf16PackWeights(block, turned_, call.w, place_.data(), in_blocks_ * kBf16Square,
-                           packed + in_block * kBf16Square);
+  loops_.pack_weights(block, turned_, call.w, place_.data(), in_blocks_ * kBf16Square,
+                      packed + in_block * kBf16Square);
 }
 
 void Bf16Convolution::ComputeRows(const Call& call, int64_t group, Range rows, int64_t out_block,
@@ -258,7 +258,7 @@ void Bf16Convolution::ComputeRows(const Call& call, int64_t group, Range rows, i
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     job.row = row_[row];
     job.output = images + row * out_.row_floats;
-    isa_amx::Bf16Row(job);
+    loops_.row(job);
   }
 }
 
@@ -280,7 +280,8 @@ struct Bf16WeightsPass::Part {
 };
 
 Bf16WeightsPass::Bf16WeightsPass(const Bf16Problem& p, const Device& device)
-    : device_(device),
+    : loops_(*p.loops),
+      device_(device),
       batch_(p.x[0]),
       groups_(GroupsOf(batch_)),
       kernel_(p.kernel),
@@ -382,10 +383,9 @@ void Bf16WeightsPass::PackX(const Call& call, int64_t group, Range rows, int thr
   const Range share = SplitEvenly(rows, team, thread);
   const int64_t held = whole_ ? group : 0;
   for (int64_t row = share.begin; row < share.end; ++row) {
-    isa_amx::Bf16PackPairs(pixels,
-                           call.x + group * kBf16Images * x_.image_floats + row * x_.row_floats,
-                           PairsOf(group), XBlock(),
-                           call.packed_x + (held * ring_ + row % ring_) * x_.columns * kBf16Square);
+    loops_.pack_pairs(pixels, call.x + group * kBf16Images * x_.image_floats + row * x_.row_floats,
+                      PairsOf(group), XBlock(),
+                      call.packed_x + (held * ring_ + row % ring_) * x_.columns * kBf16Square);
   }
 }
 
@@ -396,7 +396,7 @@ void Bf16WeightsPass::PackDy(const Call& call, int64_t group, Range rows, int th
   const Range share = SplitEvenly(rows, team, thread);
   const int64_t held = whole_ ? group : 0;
   for (int64_t row = share.begin; row < share.end; ++row) {
-    isa_amx::Bf16PackTurned(
+    loops_.pack_turned(
         pixels, call.dy + group * kBf16Images * dy_.image_floats + row * dy_.row_floats,
         PairsOf(group), DyBlock(),
         call.packed_dy + (held * band_ + row - rows.begin) * dy_.columns * kBf16Square);
@@ -406,33 +406,33 @@ void Bf16WeightsPass::PackDy(const Call& call, int64_t group, Range rows, int th
 void Bf16WeightsPass::AddSums(const Call& call, const Part& part, int64_t item, Range taps,
                               float* sums) const {
   const int64_t out_block = item / in_blocks_, in_block = item % in_blocks_;
-  isa_amx::Bf16WeightSums({.pairs = PairsOf(part.group),
-                           .groups = held_groups_,
-                           .rows = part.rows.size(),
-                           .columns = dy_.columns,
-                           .first_row = part.rows.begin,
-                           .dy = call.packed_dy + out_block * DyBlock(),
-                           .dy_group = band_ * dy_.columns * kBf16Square,
-                           .x = call.packed_x + in_block * XBlock(),
-                           .x_group = ring_ * x_.columns * kBf16Square,
-                           .ring = ring_,
-                           .x_rows = x_.rows,
-                           .x_columns = x_.columns,
-                           .kernel = kernel_,
-                           .stride = stride_,
-                           .pad = pad_,
-                           .first_tap = taps.begin,
-                           .taps = taps.size(),
-                           .fresh = part.fresh,
-                           .sums = sums});
+  loops_.weight_sums({.pairs = PairsOf(part.group),
+                      .groups = held_groups_,
+                      .rows = part.rows.size(),
+                      .columns = dy_.columns,
+                      .first_row = part.rows.begin,
+                      .dy = call.packed_dy + out_block * DyBlock(),
+                      .dy_group = band_ * dy_.columns * kBf16Square,
+                      .x = call.packed_x + in_block * XBlock(),
+                      .x_group = ring_ * x_.columns * kBf16Square,
+                      .ring = ring_,
+                      .x_rows = x_.rows,
+                      .x_columns = x_.columns,
+                      .kernel = kernel_,
+                      .stride = stride_,
+                      .pad = pad_,
+                      .first_tap = taps.begin,
+                      .taps = taps.size(),
+                      .fresh = part.fresh,
+                      .sums = sums});
 }
 
 void Bf16WeightsPass::Finish(const Call& call, int64_t item, const float* sums) const {
-  isa_amx::Bf16WeightGradient({.channels = x_.channels,
-                               .taps = Taps(),
-                               .first_output = item / in_blocks_ * kBf16Block,
-                               .first_channel = item % in_blocks_ * kBf16Block},
-                              sums, call.accumulate, call.dw);
+  loops_.weight_gradient({.channels = x_.channels,
+                          .taps = Taps(),
+                          .first_output = item / in_blocks_ * kBf16Block,
+                          .first_channel = item % in_blocks_ * kBf16Block},
+                         sums, call.accumulate, call.dw);
 }
 
 }  // namespace dtrain

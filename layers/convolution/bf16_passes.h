@@ -18,6 +18,7 @@ namespace dtrain {
 struct Bf16Problem {
   Shape x, y;
   int64_t kernel = 1, stride = 1, pad = 0;
+  const Bf16Loops* loops = nullptr;
 };
 
 // Images channels last, or every `step`-th pixel of them both ways.
@@ -50,6 +51,7 @@ class Bf16Convolution {
   int64_t WeightsOfBlock() const { return kernel_ * kernel_ * in_blocks_ * kBf16Square; }
   int64_t PackedRow() const { return in_.columns * in_blocks_ * kBf16Square; }
 
+  const Bf16Loops& loops_;
   const bool turned_;
   const Device device_;
   const int64_t batch_, groups_, kernel_;
@@ -89,6 +91,7 @@ class Bf16WeightsPass {
   int64_t DyBlock() const { return held_groups_ * band_ * dy_.columns * kBf16Square; }
   int64_t PairsOf(int64_t group) const;
 
+  const Bf16Loops& loops_;
   const Device device_;
   const int64_t batch_, groups_, kernel_;
   int64_t stride_, pad_;

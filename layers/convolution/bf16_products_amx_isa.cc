@@ -1,8 +1,9 @@
 // The products of the bf16 convolution: blocks of 2 x 2 tiles.
 #include "framework/device/cpu/amx_tiles.h"
+#include "framework/device/cpu/amx_vectors.h"
 #include "layers/convolution/bf16_loops.h"
 
-namespace dtrain::isa_amx {
+namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
 constexpr int64_t kRow = 64;  // bytes
@@ -55,14 +56,10 @@ DTRAIN_INLINE void StorePixel(const Bf16RowJob& job, float* to) {
   TileStore<2>(to, image), TileStore<3>(to + kTileLanes, image);
 }
 
-// max(0, .) that keeps a NaN.
 DTRAIN_INLINE void ReluPixel(const Bf16RowJob& job, float* y) {
-  const __m512 zero = _mm512_setzero_ps();
   for (int64_t i = 0; i < job.images; ++i, y += job.image_floats) {
-    for (int64_t c = 0; c < kBf16Block; c += kTileLanes) {
-      const __m512 v = _mm512_loadu_ps(y + c);
-      _mm512_storeu_ps(y + c, _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero));
-    }
+    for (int64_t c = 0; c < kBf16Block; c += kTileLanes)
+      StoreFloats(y + c, Relu(LoadFloats(y + c)));
   }
 }
 
@@ -132,4 +129,4 @@ void Bf16WeightSums(const Bf16WeightJob& job) {
   }
 }
 
-}  // namespace dtrain::isa_amx
+}  // namespace dtrain::DTRAIN_ISA_NS

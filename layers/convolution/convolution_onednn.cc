@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "framework/core/check.h"
+#include "framework/core/isa.h"
 #include "framework/device/cpu/onednn.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
@@ -19,6 +20,11 @@ namespace {
 using dnnl::convolution_backward_data;
 using dnnl::convolution_backward_weights;
 using dnnl::convolution_forward;
+
+// oneDNN's kernels for AVX without AVX2 take no ReLU.  Where one is asked for, it falls back to
+// SSE, or to a matrix product that is cut by batch and threads: the same sample has other bits in
+// another batch.  There the ReLU is a pass of its own.
+bool OneDnnTakesRelu() { return CpuIsa() != Isa::kAvx; }
 
 size_t AlignUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -103,6 +109,7 @@ class ConvolutionOneDnn : public Kernel {
  private:
   void BackwardWeights(const KernelArgs& args);
   void BackwardData(const KernelArgs& args);
+  void Rectify(float* y) const;
   // Scratch: packed weights (or their gradient) | plain gradient, bias behind it | oneDNN's own.
   char* Packed(const KernelArgs& args) const { return static_cast<char*>(args.scratch); }
   float* PlainGradient(const KernelArgs& args) const {
@@ -121,7 +128,7 @@ class ConvolutionOneDnn : public Kernel {
   const bool has_bias_;
   const int64_t weights_;
   const int64_t outputs_;
-  const int64_t gradient_floats_;  // of the output
+  const int64_t output_floats_;
   size_t packed_bytes_ = 0;
   size_t plain_bytes_;
   size_t scratchpad_bytes_ = 0;
@@ -148,10 +155,10 @@ ConvolutionOneDnn::ConvolutionOneDnn(const KernelRequest& request)
       has_bias_(static_cast<const Convolution&>(*request.layer).has_bias()),
       weights_(request.layer->Params()[0].shape.count()),
       outputs_(request.outputs[0][1]),
-      gradient_floats_(request.outputs[0].count()),
+      output_floats_(request.outputs[0].count()),
       plain_bytes_(AlignUp((weights_ + outputs_) * sizeof(float))) {
   const Descs d = DescsOf(request);
-  const auto forward = ForwardDesc(d, relu_);
+  const auto forward = ForwardDesc(d, relu_ && OneDnnTakesRelu());
   const auto weights = WeightsDesc(d, forward);
   const auto data = DataDesc(d, forward);
   NeedScratch(forward.weights_desc(), forward.scratchpad_desc());
@@ -191,11 +198,19 @@ void ConvolutionOneDnn::Forward(const KernelArgs& args) {
   } else {
     forward_.Run({x, Packed(args), y, Scratchpad(args)});
   }
+  if (relu_ && !OneDnnTakesRelu()) Rectify(args.outputs[0].f32());
+}
+
+// max(0, .) that keeps a NaN.
+void ConvolutionOneDnn::Rectify(float* y) const {
+  ForEachSlice(device_.threads, output_floats_, [&](Range r) {
+    for (int64_t i = r.begin; i < r.end; ++i) y[i] = y[i] < 0 ? 0 : y[i];
+  });
 }
 
 void ConvolutionOneDnn::Backward(const KernelArgs& args) {
   if (relu_) {
-    MaskGradient(device_.threads, gradient_floats_, args.outputs[0].f32(),
+    MaskGradient(device_.threads, output_floats_, args.outputs[0].f32(),
                  args.output_gradients[0].f32());
   }
   BackwardWeights(args);

@@ -46,9 +46,21 @@ TEST(Backoff, ResetYieldsAgain) {
   EXPECT_EQ(backoff.NextSleep(1'000'000), 0);
 }
 
-TEST(Backoff, PauseComesBack) {
+// On the real clock, however long its pauses take: polling ends in sleep, and begins again.
+TEST(Backoff, PauseComesBackAndCountsItsPolling) {
   Backoff backoff;
-  for (int i = 0; i < 60; ++i) backoff.Pause();
+  const auto would_sleep = [&] {
+    Backoff copy = backoff;
+    return copy.NextSleep(WallNow()) > 0;
+  };
+  int pauses = 0;
+  for (; pauses < 10'000'000 && !would_sleep(); ++pauses) backoff.Pause();
+  EXPECT_GT(pauses, 0);
+  EXPECT_LT(pauses, 10'000'000);
+  backoff.Pause();
+  EXPECT_TRUE(would_sleep());
+  backoff.Reset();
+  EXPECT_FALSE(would_sleep());
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "tests/support/counted_random.h"
+
 namespace dtrain {
 namespace {
 
@@ -32,6 +34,26 @@ TEST(Random, IsAFunctionOfItsArgumentsOnly) {
 TEST(Random, KeepsItsNumbers) {
   EXPECT_EQ(Random(1, Purpose::kInit, 2, 3).Block(0),
             (Words{682329841, 1062296804, 1342244624, 100422064}));
+}
+
+// The oracle of other tests, which shares no code with Random.
+TEST(Random, GivesTheWordsOfItsSpecification) {
+  EXPECT_EQ(counted_random::Philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0xa4093822,
+                                   0x299f31d0),
+            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+  for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {
+    for (const Purpose purpose : {Purpose::kInit, Purpose::kDropout, Purpose::kTeacherForcing}) {
+      for (const uint64_t a : {uint64_t{0}, uint64_t{3}, uint64_t{1} << 40}) {
+        for (const uint64_t b : {uint64_t{0}, uint64_t{5} << 20, uint64_t{1} << 40}) {
+          const Random random(seed, purpose, a, b);
+          for (const uint64_t index : {uint64_t{0}, uint64_t{7}, (uint64_t{1} << 40) + 2}) {
+            EXPECT_EQ(random.Bits(index),
+                      counted_random::Word(seed, static_cast<uint32_t>(purpose), a, b, index));
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(Random, EveryArgumentMatters) {

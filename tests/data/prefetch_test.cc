@@ -5,6 +5,7 @@
 #include <atomic>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include "framework/core/error.h"
 #include "tests/data/temp_folder.h"
@@ -71,10 +72,34 @@ TEST(Prefetch, ErrorsComeInTheirPlaceAndStay) {
   EXPECT_THROW(batches.Next(), DataError);
 }
 
+// Whatever the thread does just then: what was taken was in order, and behind the destructor
+// nothing is filled.
 TEST(Prefetch, StopsCleanlyAtAnyTime) {
-  for (int taken = 0; taken < 6; ++taken) {
-    Prefetcher batches(kFields, 4, Counting(1'000'000), 2);
-    for (int i = 0; i < taken; ++i) batches.Next();
+  for (uint64_t taken = 0; taken < 6; ++taken) {
+    std::atomic<uint64_t> filled{0};
+    std::atomic<bool> gone{false}, filled_behind{false};
+    const BatchFiller count = Counting(1'000'000, &filled);
+    {
+      Prefetcher batches(
+          kFields, 4,
+          [&](uint64_t k, Batch& batch) {
+            if (gone) filled_behind = true;
+            return count(k, batch);
+          },
+          2);
+      for (uint64_t k = 0; k < taken; ++k) {
+        const Batch* batch = batches.Next();
+        ASSERT_NE(batch, nullptr);
+        EXPECT_EQ(batch->step, k);
+      }
+    }
+    gone = true;
+    const uint64_t at_end = filled;
+    EXPECT_GE(at_end, taken);
+    EXPECT_LE(at_end, taken + 2) << "as many as the ring holds";
+    std::this_thread::yield();
+    EXPECT_EQ(filled, at_end);
+    EXPECT_FALSE(filled_behind);
   }
 }
 

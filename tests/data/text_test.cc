@@ -163,5 +163,18 @@ TEST(Bleu, ShortTranslationsPayAndOrdersAddUp) {
   EXPECT_EQ(BleuCounts().Score(), 0);
 }
 
+// The penalty is for brevity alone: what is too long pays by its precisions, and no more.
+TEST(Bleu, LongTranslationsPayByPrecisionOnly) {
+  BleuCounts counts;
+  counts.Add(Split("the cat sat on the mat all day"), Split("the cat sat on the mat"));
+  EXPECT_THAT(counts.matches, ElementsAre(6, 5, 4, 3));
+  EXPECT_THAT(counts.totals, ElementsAre(8, 7, 6, 5));
+  const double precisions = std::pow(6.0 / 8 * 5 / 7 * 4 / 6 * 3 / 5, 0.25);
+  EXPECT_NEAR(counts.Score(), 100 * precisions, 1e-12);
+  // A short one beside it: what counts is the length of all together, 14 for 14.
+  counts.Add(Split("a b c d e f"), Split("a b c d e f g h"));
+  EXPECT_NEAR(counts.Score(), 100 * std::pow(12.0 / 14 * 10 / 12 * 8 / 10 * 6 / 8, 0.25), 1e-12);
+}
+
 }  // namespace
 }  // namespace dtrain

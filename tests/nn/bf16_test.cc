@@ -1,5 +1,6 @@
 // Products in bf16 (core/precision.h): which kernels take part, that threads change no bit of
-// theirs, and that training stays beside fp32's.
+// theirs, and that training stays beside fp32's.  All but the rule is asked of the emulated kernel
+// (emulated_amx.cc), which runs on any machine, and where there is AMX of its kernel too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,10 +49,13 @@ Graph Residual() {
 
 // Losses of `steps` steps of SGD on one batch of noisy class patterns, and the weights behind them.
 struct Training {
-  explicit Training(const Device& device, int steps) {
+  // `named`: what convolutions of whole blocks take; "": by rule.
+  Training(const Device& device, int steps, const std::string& named = "") {
     ApplyThreadBudget(device.threads);
     const Graph graph = Residual();
-    Net net(graph, device);
+    std::map<std::string, std::string> plan;
+    if (!named.empty()) plan = {{"conv1", named}, {"conv2", named}, {"down", named}};
+    Net net(graph, device, plan);
     net.Prepare(Mode::kTrain, kSamples);
     kernels = net.ChosenKernels(kSamples);
     weights.resize(static_cast<size_t>(graph.weights().size()));
@@ -93,16 +97,30 @@ struct Training {
   NetInput input;
 };
 
-class Bf16 : public testing::Test {
+class Bf16 : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (!AmxAvailable()) GTEST_SKIP() << "no bf16 here: " << WhyNoAmx();
+    if (GetParam() == "amx" && !AmxAvailable()) GTEST_SKIP() << "no bf16 here: " << WhyNoAmx();
+  }
+
+  // The implementation at hand on a case, without a fused ReLU.
+  static KernelVariant VariantOf(const CaseSetup& setup) {
+    for (const KernelVariant& variant : VariantsOf("convolution", setup, Mode::kTrain)) {
+      const bool bf16 = variant.device.precision == Precision::kBf16 && !variant.fused_relu;
+      if (bf16 && variant.entry->implementation == GetParam()) return variant;
+    }
+    throw std::runtime_error("no kernel " + GetParam());
   }
 };
 
-TEST_F(Bf16, TrainingFollowsFp32) {
+INSTANTIATE_TEST_SUITE_P(Implementations, Bf16, testing::Values("amx", "amx_emulated"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Bf16, TrainingFollowsFp32) {
   constexpr int kSteps = 40;
-  const Training fp32(Cpu(1, Precision::kFp32), kSteps), bf16(Cpu(1, Precision::kBf16), kSteps);
+  const Training fp32(Cpu(1, Precision::kFp32), kSteps);
+  const Training bf16(Cpu(1, Precision::kBf16), kSteps, GetParam());
+  EXPECT_EQ(bf16.kernels.at("conv2"), GetParam());
   EXPECT_LT(fp32.losses.back(), fp32.losses.front() / 4);
   for (int step = 0; step < kSteps; ++step) {
     EXPECT_NEAR(bf16.losses[step], fp32.losses[step], 0.02 * fp32.losses.front()) << step;
@@ -110,17 +128,34 @@ TEST_F(Bf16, TrainingFollowsFp32) {
   EXPECT_NE(bf16.weights, fp32.weights);
 }
 
-TEST_F(Bf16, ConvolutionsOfWholeBlocksTakeAmxWhereAskedFor) {
+TEST(Bf16Offer, ConvolutionsOfWholeBlocksTakeAmxWhereAskedFor) {
   const Training fp32(Cpu(1, Precision::kFp32), 0), bf16(Cpu(1, Precision::kBf16), 0);
   for (const char* layer : {"conv1", "conv2", "down"}) {
-    EXPECT_EQ(bf16.kernels.at(layer), "amx");
+    EXPECT_EQ(bf16.kernels.at(layer), AmxAvailable() ? "amx" : fp32.kernels.at(layer));
     EXPECT_NE(fp32.kernels.at(layer), "amx");
   }
   EXPECT_EQ(bf16.kernels.at("conv"), fp32.kernels.at("conv"));  // three channels
 }
 
+// The layer suite walks these variants: none is dropped on any machine.
+TEST(Bf16Offer, EveryCaseOfWholeBlocksIsEmulated) {
+  int cases = 0;
+  for (const LayerCase& layer_case : LayerCaseRegistry::Get("cases", "convolution").cases) {
+    const CaseSetup setup("convolution", layer_case);
+    const bool blocks =
+        setup.input_shapes()[0][1] % 32 == 0 && setup.output_shapes()[0][1] % 32 == 0;
+    const auto variants = VariantsOf("convolution", setup, Mode::kTrain);
+    const auto emulated = std::count_if(variants.begin(), variants.end(), [](const auto& variant) {
+      return variant.entry->implementation == "amx_emulated";
+    });
+    EXPECT_EQ(emulated, blocks ? 4 : 0) << layer_case.name;  // threads, fused ReLU
+    cases += blocks ? 1 : 0;
+  }
+  EXPECT_GE(cases, 10);
+}
+
 // However they cut rows, bands and channels.
-TEST_F(Bf16, ThreadsChangeNoBit) {
+TEST_P(Bf16, ThreadsChangeNoBit) {
   const LayerCase cases[] = {
       {"rows in turn", "{outputs: 64, kernel: 3, pad: 1}", {{2, 32, 25, 24}}},
       {"whole maps, two groups", "{outputs: 32, kernel: 3, pad: 1}", {{34, 64, 4, 4}}},
@@ -130,24 +165,20 @@ TEST_F(Bf16, ThreadsChangeNoBit) {
     SCOPED_TRACE(layer_case.name);
     const CaseSetup setup("convolution", layer_case);
     const RefArgs args = setup.Forward(Mode::kTrain);
-    const auto variants = VariantsOf("convolution", setup, Mode::kTrain);
-    const auto found = std::find_if(variants.begin(), variants.end(), [](const auto& variant) {
-      return variant.device.precision == Precision::kBf16;
-    });
-    ASSERT_NE(found, variants.end());
-    KernelVariant amx = *found;
+    KernelVariant amx = VariantOf(setup);
     const KernelResult one = RunKernel(setup, amx, args);
-    for (amx.device.threads = 2; amx.device.threads <= 5; ++amx.device.threads) {
+    for (const int threads : {2, 3, 5}) {
+      amx.device.threads = threads;
       const KernelResult more = RunKernel(setup, amx, args);
-      EXPECT_EQ(more.outputs, one.outputs) << amx.device.threads;
-      EXPECT_EQ(more.input_gradients, one.input_gradients) << amx.device.threads;
-      EXPECT_EQ(more.param_gradients, one.param_gradients) << amx.device.threads;
+      EXPECT_EQ(more.outputs, one.outputs) << threads;
+      EXPECT_EQ(more.input_gradients, one.input_gradients) << threads;
+      EXPECT_EQ(more.param_gradients, one.param_gradients) << threads;
     }
   }
 }
 
 // What is multiplied is rounded, gradients too, and to nearest even.
-TEST_F(Bf16, RoundingBeforehandChangesNoProduct) {
+TEST_P(Bf16, RoundingBeforehandChangesNoProduct) {
   const LayerCase cases[] = {
       {"rows in turn", "{outputs: 64, kernel: 3, pad: 1, bias: false}", {{2, 32, 25, 24}}},
       {"whole maps", "{outputs: 32, kernel: 3, pad: 1, bias: false}", {{5, 64, 4, 4}}}};
@@ -155,17 +186,37 @@ TEST_F(Bf16, RoundingBeforehandChangesNoProduct) {
     SCOPED_TRACE(layer_case.name);
     const CaseSetup setup("convolution", layer_case);
     const RefArgs args = setup.Forward(Mode::kTrain);
-    const auto variants = VariantsOf("convolution", setup, Mode::kTrain);
-    const auto amx = std::find_if(variants.begin(), variants.end(), [](const auto& variant) {
-      return variant.device.precision == Precision::kBf16 && !variant.fused_relu;
-    });
-    ASSERT_NE(amx, variants.end());
-    const KernelResult raw = RunKernel(setup, *amx, args);
-    const KernelResult rounded = RunKernel(setup, *amx, setup.RoundedToBf16(args));
+    const KernelVariant amx = VariantOf(setup);
+    const KernelResult raw = RunKernel(setup, amx, args);
+    const KernelResult rounded = RunKernel(setup, amx, setup.RoundedToBf16(args));
     EXPECT_EQ(raw.outputs, rounded.outputs);
     EXPECT_EQ(raw.input_gradients, rounded.input_gradients);
     EXPECT_EQ(raw.param_gradients, rounded.param_gradients);
   }
+}
+
+// The emulation's sums have the hardware's order (amx_tiles.h).
+TEST(Bf16Hardware, HasTheBitsOfTheEmulation) {
+  if (!AmxAvailable()) GTEST_SKIP() << "no bf16 here: " << WhyNoAmx();
+  int compared = 0;
+  for (const LayerCase& layer_case : LayerCaseRegistry::Get("cases", "convolution").cases) {
+    const CaseSetup setup("convolution", layer_case);
+    const RefArgs args = setup.Forward(Mode::kTrain);
+    std::map<std::string, KernelResult> results;
+    for (const KernelVariant& variant : VariantsOf("convolution", setup, Mode::kTrain)) {
+      if (variant.device.precision != Precision::kBf16 || variant.fused_relu) continue;
+      results[variant.entry->implementation] = RunKernel(setup, variant, args);
+    }
+    if (results.empty()) continue;
+    SCOPED_TRACE(layer_case.name);
+    const KernelResult& amx = results.at("amx");
+    const KernelResult& emulated = results.at("amx_emulated");
+    EXPECT_EQ(amx.outputs, emulated.outputs);
+    EXPECT_EQ(amx.input_gradients, emulated.input_gradients);
+    EXPECT_EQ(amx.param_gradients, emulated.param_gradients);
+    ++compared;
+  }
+  EXPECT_GE(compared, 10);
 }
 
 TEST(Bf16Offer, ALowerInstructionSetHasNoAmx) {

@@ -20,8 +20,9 @@ void Paste(const RefTensor& tensor, const ArenaEntry& entry, std::vector<double>
 class ReferenceNet {
  public:
   ReferenceNet(const Graph& graph, Mode mode, const std::vector<double>& weights,
-               const std::vector<double>& state, const std::vector<RefTensor>& inputs)
-      : graph_(graph), mode_(mode), weights_(weights), state_(state), values_(inputs) {
+               const std::vector<double>& state, const std::vector<RefTensor>& inputs,
+               const ReferenceKeys& keys)
+      : graph_(graph), mode_(mode), keys_(keys), weights_(weights), state_(state), values_(inputs) {
     result_.gradients.resize(weights.size());
     result_.next_state = state;
     values_.resize(graph.values().size());
@@ -46,6 +47,9 @@ class ReferenceNet {
     RefArgs args;
     args.mode = mode_;
     args.loss_scale = 1.0 / static_cast<double>(samples);
+    args.seed = keys_.seed;
+    args.step = keys_.step;
+    args.layer_index = calls_.size();
     for (const int input : layer.inputs) args.inputs.push_back(values_[input]);
     for (size_t p = 0; p < layer.params.size(); ++p) {
       args.params.push_back(Cut(weights_, graph_.weights().entries[layer.first_param + p]));
@@ -84,6 +88,7 @@ class ReferenceNet {
 
   const Graph& graph_;
   const Mode mode_;
+  const ReferenceKeys keys_;
   const std::vector<double>& weights_;
   const std::vector<double>& state_;
   std::vector<RefTensor> values_, gradients_;  // by graph value
@@ -95,8 +100,8 @@ class ReferenceNet {
 
 ReferenceResult ReferenceStep(const Graph& graph, Mode mode, const std::vector<double>& weights,
                               const std::vector<double>& state,
-                              const std::vector<RefTensor>& inputs) {
-  return ReferenceNet(graph, mode, weights, state, inputs).Run();
+                              const std::vector<RefTensor>& inputs, const ReferenceKeys& keys) {
+  return ReferenceNet(graph, mode, weights, state, inputs, keys).Run();
 }
 
 }  // namespace dtrain

@@ -14,9 +14,14 @@ struct ReferenceResult {
   std::vector<double> next_state;  // as Graph::state()
 };
 
+// What its random numbers are keyed by, beside the places of layers and samples.
+struct ReferenceKeys {
+  uint64_t seed = 0, step = 0;
+};
+
 // `inputs` are batches for Graph::inputs(); the loss gradient is scaled by 1 / samples.
 ReferenceResult ReferenceStep(const Graph& graph, Mode mode, const std::vector<double>& weights,
                               const std::vector<double>& state,
-                              const std::vector<RefTensor>& inputs);
+                              const std::vector<RefTensor>& inputs, const ReferenceKeys& keys = {});
 
 }  // namespace dtrain

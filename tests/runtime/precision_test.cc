@@ -9,6 +9,7 @@
 
 #include "framework/core/error.h"
 #include "framework/device/cpu/amx.h"
+#include "framework/nn/kernel.h"
 #include "framework/runtime/run_setup.h"
 #include "framework/runtime/start_point.h"
 
@@ -38,13 +39,24 @@ TEST(Precision, WhatIsMissingIsNamed) {
   EXPECT_EQ(AmxAvailable(), WhyNoAmx().empty());
   CheckPrecision("fp32");
   if (AmxAvailable()) return CheckPrecision("bf16");
-  EXPECT_THROW(DeviceOf({.precision = "bf16"}), ConfigError);
+  EXPECT_THROW(CheckPrecision("bf16"), ConfigError);
 }
 
 TEST(Precision, TheDeviceHasThePlans) {
   EXPECT_EQ(DeviceOf({.precision = "fp32"}).precision, Precision::kFp32);
-  if (!AmxAvailable()) GTEST_SKIP() << "no bf16 here: " << WhyNoAmx();
-  EXPECT_EQ(DeviceOf({.precision = "bf16"}).precision, Precision::kBf16);
+  if (!AmxAvailable()) {
+    EXPECT_THROW(DeviceOf({.precision = "bf16"}), ConfigError);
+  } else {
+    EXPECT_EQ(DeviceOf({.precision = "bf16"}).precision, Precision::kBf16);
+  }
+}
+
+// Tiles in memory are for the tests of its arithmetic (tests/nn/emulated_amx.cc).
+TEST(Precision, NoRunIsOfferedTheEmulation) {
+  for (const KernelEntry& entry : KernelRegistry::Of("convolution")) {
+    EXPECT_EQ(entry.implementation.find("emulated"), std::string::npos) << entry.implementation;
+  }
+  EXPECT_GE(KernelRegistry::Of("convolution").size(), 4u);
 }
 
 ExecutionPlan PlanAfter(const std::string& before, const std::string& now) {

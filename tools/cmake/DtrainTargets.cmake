@@ -2,7 +2,8 @@
 #
 # Every .cc directly in the folders, as an OBJECT library: static ones would drop the objects that
 # register themselves.  main.cc, *_cases.cc (tests) and *_cuda.cc (the CUDA module) are left out.  An _isa.cc is
-# compiled once per instruction set (framework/core/isa.h), an _amx_isa.cc for AMX alone.
+# compiled once per instruction set (framework/core/isa.h), an _amx_isa.cc for AMX alone; for tests
+# also with AMX's registers in memory, as dtrain_<name>_emulated, which no program links.
 function(dtrain_library name)
   cmake_parse_arguments(ARG "" "" "DIR;DEPS;LINK" ${ARGN})
   set(sources)
@@ -43,11 +44,20 @@ function(dtrain_library name)
     dtrain_isa_library(${name} amx
       "-O3;-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mavx512bf16;-mfma;-mamx-tile;-mamx-bf16;-mprefer-vector-width=512"
       "${amx_sources}" "${ARG_LINK}")
+    if(DTRAIN_TESTS)
+      dtrain_isa_objects(${name} emulated "-O3" "${amx_sources}" "${ARG_LINK}")
+    endif()
   endif()
 endfunction()
 
-# One instruction set's copy of a library's _isa.cc sources, with DTRAIN_ISA_NS = isa_<set>.
+# The same, linked wherever the library is.
 function(dtrain_isa_library name isa flags sources link)
+  dtrain_isa_objects(${name} ${isa} "${flags}" "${sources}" "${link}")
+  set_property(TARGET dtrain_${name} APPEND PROPERTY DTRAIN_ISA_LIBRARIES dtrain_${name}_${isa})
+endfunction()
+
+# One instruction set's copy of a library's _isa.cc sources, with DTRAIN_ISA_NS = isa_<set>.
+function(dtrain_isa_objects name isa flags sources link)
   set(target dtrain_${name}_${isa})
   add_library(${target} OBJECT ${sources})
   dtrain_compile_options(${target})
@@ -57,7 +67,6 @@ function(dtrain_isa_library name isa flags sources link)
   string(TOUPPER ${isa} upper)
   target_compile_definitions(${target} PRIVATE DTRAIN_ISA_NS=isa_${isa} DTRAIN_ISA_${upper}=1)
   target_link_libraries(${target} PUBLIC ${link})
-  set_property(TARGET dtrain_${name} APPEND PROPERTY DTRAIN_ISA_LIBRARIES ${target})
 endfunction()
 
 function(dtrain_compile_options target)

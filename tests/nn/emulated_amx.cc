@@ -1,0 +1,22 @@
+// The bf16 convolution with its tiles in memory (framework/device/cpu/amx_tiles.h), registered
+// here, in the tests, alone: its arithmetic is tested on machines without AMX, and nobody else is
+// offered it.  Nets take it where a test names it.
+#include "layers/convolution/convolution_bf16.h"
+
+namespace dtrain {
+namespace {
+
+std::optional<KernelOffer> OfferEmulatedAmx(const KernelRequest& request) {
+  std::optional<KernelOffer> offer = OfferBf16Convolution(request);
+  if (offer) offer->preference = -1;
+  return offer;
+}
+
+std::unique_ptr<Kernel> MakeEmulatedAmx(const KernelRequest& request, const KernelOffer&) {
+  return MakeBf16Convolution(request, isa_emulated::kBf16Loops);
+}
+
+DTRAIN_KERNEL("convolution", "amx_emulated", OfferEmulatedAmx, MakeEmulatedAmx);
+
+}  // namespace
+}  // namespace dtrain

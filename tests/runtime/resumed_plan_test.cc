@@ -1,0 +1,63 @@
+// What a resumed run takes over of the plan of the run before it (core/execution_plan.h).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/core/file.h"
+#include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/start_point.h"
+#include "tests/runtime/run_fixture.h"
+
+namespace dtrain {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(ResumedPlan, KeepsThreadsKernelsAndChunks) {
+  StartPoint start;
+  start.plan =
+      ExecutionPlan{.threads = 3, .chunk_bytes = 12288, .kernels = {{"conv1", "winograd"}}};
+  ExecutionPlan plan = {.threads = 2, .chunk_bytes = 4096, .kernels = {{"conv1", "onednn"}}};
+  config::Document defaults = config::Document::Empty();
+  testing::internal::CaptureStderr();
+  FollowPlanOf(start, ReadGhostConfig(defaults), plan);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(plan, *start.plan);
+}
+
+using ResumedPlanTest = RunFixture;
+
+TEST_F(ResumedPlanTest, ARunGoesOnWithTheChunksOfItsPlanFile) {
+  const auto config = [&](std::vector<std::string> more) {
+    std::vector<std::string> overrides = {"output=" + (folder_ / "run").string(),
+                                          "cluster.workers=2", "data.train_samples=64",
+                                          "data.test_samples=10", "threads=1"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    config::Document document =
+        config::Document::FromText("model: {name: " DTRAIN_SOURCE_DIR
+                                   "/configs/models/lenet5.yaml}\n"
+                                   "data: {name: digits}\nbatch: 16\nepochs: 2\ncollective: ring\n"
+                                   "solver: {name: sgd, lr: 0.01}\n",
+                                   "run.yaml", overrides);
+    return ReadRunConfig(document);
+  };
+  const auto saved = [&] {
+    const CheckpointInfo info = ReadCheckpointInfo(FindCheckpoint(folder_ / "run"));
+    return PlanFromJson(info.plan_json, "the checkpoint's plan");
+  };
+  Run(config({"max_steps=1"}));
+  ExecutionPlan plan = saved();
+  EXPECT_NE(plan.chunk_bytes, 8192);
+  plan.chunk_bytes = 8192;
+  WriteFileDurably(folder_ / "plan.json", ToJson(plan));
+  std::filesystem::remove_all(folder_ / "run");
+  Run(config({"max_steps=1", "plan=" + (folder_ / "plan.json").string()}));
+  EXPECT_EQ(saved().chunk_bytes, 8192);
+  testing::internal::CaptureStderr();
+  Run(config({"max_steps=2"}), {.resume = "auto", .weights = ""});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("not bit-equal")));
+  EXPECT_EQ(saved().chunk_bytes, 8192);
+}
+
+}  // namespace
+}  // namespace dtrain
