@@ -5,7 +5,7 @@ set -eu
 
 packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libyaml-cpp-dev libcli11-dev
   libhdf5-dev libgtest-dev libgmock-dev libdnnl-dev libspdlog-dev libfmt-dev nlohmann-json3-dev
-  libarchive-dev libcurl4-openssl-dev libssl-dev procps shellcheck"
+  libarchive-dev libcurl4-openssl-dev libssl-dev procps python3 shellcheck"
 
 missing=""
 for package in $packages; do
