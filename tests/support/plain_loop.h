@@ -58,8 +58,10 @@ inline std::string Text(const Rule& rule) {
       rule.lr_scaling);
 }
 
-// For the names of tests that fail.
-inline void PrintTo(const Rule& rule, std::ostream* out) { *out << Text(rule); }
+// For the names of tests.
+inline void PrintTo(const Rule& rule, std::ostream* out) {
+  *out << fmt::format("{}, {}, clip {}", rule.name, rule.schedule, rule.clip_norm);
+}
 
 // The rate of an update that is made after so many epochs, of so many.  `workers` compute
 // gradients; servers do not count.
