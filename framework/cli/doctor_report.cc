@@ -79,10 +79,9 @@ std::string OneDnnVersion() {
   return fmt::format("{}.{}.{}", found->major, found->minor, found->patch);
 }
 
-std::string Hdf5Version(DoctorFacts& facts) {
+std::string Hdf5Version() {
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
-  facts.hdf5_version = static_cast<int>(major * 10000 + minor * 100 + release);
   return fmt::format("{}.{}.{}", major, minor, release);
 }
 
@@ -155,7 +154,7 @@ DoctorFacts GatherDoctorFacts() {
   TryMpi(facts);  // first: it forks
   facts.libraries = {{"compiler", "g++ " __VERSION__},
                      {"oneDNN", OneDnnVersion()},
-                     {"HDF5", Hdf5Version(facts)},
+                     {"HDF5", Hdf5Version()},
                      {"Open MPI headers", fmt::format("{}.{}.{}", OMPI_MAJOR_VERSION,
                                                       OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)},
                      {"yaml-cpp", DTRAIN_YAML_CPP_VERSION},
@@ -192,12 +191,6 @@ std::vector<std::string> AdviceFor(const DoctorFacts& facts) {
         fmt::format("/dev/shm has {} MB free, and Open MPI's ranks on one node talk "
                     "through it: start the container with --shm-size=1g",
                     facts.shared_memory_bytes >> 20));
-  }
-  constexpr int kHdf5LocksMayBeOff = 11007;
-  if (facts.hdf5_version < kHdf5LocksMayBeOff) {
-    advice.emplace_back(
-        "HDF5 before 1.10.7 locks files it reads: on network disks without locks set "
-        "HDF5_USE_FILE_LOCKING=FALSE");
   }
   if (facts.huge_pages == "never") {
     advice.emplace_back(

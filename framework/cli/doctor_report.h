@@ -24,7 +24,6 @@ struct DoctorFacts {
   int64_t memory_bytes = 0;
   int64_t memory_limit_bytes = 0;   // of the control group; 0: none
   int64_t shared_memory_bytes = 0;  // free in /dev/shm
-  int hdf5_version = 0;             // 11008 for 1.10.8
   std::string huge_pages;           // "always", "madvise", "never"
 };
 

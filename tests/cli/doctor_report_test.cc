@@ -16,7 +16,6 @@ DoctorFacts Healthy() {
   facts.mpi_thread_level = "multiple";
   facts.mpirun = "/usr/bin/mpirun";
   facts.shared_memory_bytes = int64_t{1} << 30;
-  facts.hdf5_version = 11008;
   facts.huge_pages = "madvise";
   return facts;
 }
@@ -42,21 +41,18 @@ TEST(DoctorReport, AdvisesOnHalfHiddenAmx) {
   EXPECT_THAT(AdviceFor(facts), IsEmpty());
 }
 
-TEST(DoctorReport, AdvisesOnSmallSharedMemoryOldHdf5AndPages) {
+TEST(DoctorReport, AdvisesOnSmallSharedMemoryAndPages) {
   DoctorFacts facts = Healthy();
   facts.shared_memory_bytes = 64 << 20;
-  facts.hdf5_version = 11006;
   facts.huge_pages = "never";
   EXPECT_THAT(AdviceFor(facts),
-              ElementsAre(HasSubstr("/dev/shm has 64 MB free"), HasSubstr("HDF5_USE_FILE_LOCKING"),
-                          HasSubstr("huge pages are off")));
+              ElementsAre(HasSubstr("/dev/shm has 64 MB free"), HasSubstr("huge pages are off")));
 }
 
 TEST(DoctorReport, FindsWhatThisMachineHas) {
   const DoctorFacts facts = GatherDoctorFacts();
   EXPECT_GE(facts.cores, 1);
   EXPECT_GT(facts.memory_bytes, 0);
-  EXPECT_GE(facts.hdf5_version, 11000);
   EXPECT_FALSE(facts.isa.empty());
   EXPECT_FALSE(facts.cpu.empty());
   for (const auto& [library, version] : facts.libraries) EXPECT_FALSE(version.empty()) << library;
