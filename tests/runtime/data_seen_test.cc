@@ -10,6 +10,7 @@
 #include "framework/data/sampler.h"
 #include "framework/runtime/checkpoint.h"
 #include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/weights_file.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/shards_by_hand.h"
 
@@ -109,7 +110,7 @@ layers:
 
   int64_t StepOfLatest() const {
     const auto latest = FindCheckpoint((folder_ / "run").string());
-    return ReadCheckpointInfo(latest).position.step;
+    return ReadStoredInfo(latest).position.step;
   }
 
   // The samples at these positions of an epoch.

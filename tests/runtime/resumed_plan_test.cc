@@ -5,6 +5,7 @@
 #include "framework/core/file.h"
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/start_point.h"
+#include "framework/runtime/weights_file.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {
@@ -42,7 +43,7 @@ TEST_F(ResumedPlanTest, ARunGoesOnWithTheChunksOfItsPlanFile) {
     return ReadRunConfig(document);
   };
   const auto saved = [&] {
-    const CheckpointInfo info = ReadCheckpointInfo(FindCheckpoint(folder_ / "run"));
+    const CheckpointInfo info = ReadStoredInfo(FindCheckpoint(folder_ / "run"));
     return PlanFromJson(info.plan_json, "the checkpoint's plan");
   };
   Run(config({"max_steps=1"}));

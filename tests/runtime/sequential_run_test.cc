@@ -17,6 +17,7 @@
 #include "framework/runtime/checkpoint.h"
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/run_setup.h"
+#include "framework/runtime/weights_file.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/plain_loop.h"
 
@@ -273,7 +274,7 @@ TEST_F(AsynchronousCheckpointTest, CountsTheUpdatesOfItsServers) {
   int64_t gradients = 0;
   for (const WorkerSummary& worker : result.summary.workers_detail) gradients += worker.steps;
   const TrainingPosition position =
-      ReadCheckpointInfo(FindCheckpoint((folder_ / "run").string())).position;
+      ReadStoredInfo(FindCheckpoint((folder_ / "run").string())).position;
   EXPECT_EQ(position.updates, gradients);
   EXPECT_EQ(position.samples_applied, 16 * gradients);
   EXPECT_GE(gradients, 2 * position.step);
