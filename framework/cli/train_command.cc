@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 
 #include <cmath>
-#include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -41,10 +41,21 @@ struct TrainOptions {
   }
 };
 
-// A name made of the time is this run's alone, however many start in one second.
-void MakeTimedFolder(RunConfig& config) {
-  if (config.output_has_time) config.output = MakeOwnFolder(config.output);
-}
+// The folder of a run whose name is made of the time: the run's alone, however many start in one
+// second.  Where the run leaves nothing in it, it goes again.
+class OwnFolder {
+ public:
+  explicit OwnFolder(RunConfig& config) {
+    if (config.output_has_time) made_ = config.output = MakeOwnFolder(config.output);
+  }
+  ~OwnFolder() {
+    if (!made_.empty()) ::rmdir(made_.c_str());  // refuses where something lies in it
+  }
+  OwnFolder(const OwnFolder&) = delete;
+
+ private:
+  std::string made_;
+};
 
 // The config for the ranks that there are: a launcher's number counts when the config names none.
 RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
@@ -70,10 +81,11 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
   return RunOnRanks(invocation.argc, invocation.argv, [&](World& world) {
     Transport& transport = world.transport();
     RunConfig config;
+    std::optional<OwnFolder> own;
     try {
       TryTogether(transport, [&] {
         config = ConfigForRanks(options, transport.size());
-        if (transport.rank() == 0) MakeTimedFolder(config);
+        if (transport.rank() == 0) own.emplace(config);
       });
       config.output = Broadcast(transport, config.output);
       const TrainResult result = Train(config, options.request, transport);
@@ -151,13 +163,9 @@ int RunTrain(const TrainOptions& options, const Invocation& invocation) {
     std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
     return 0;
   }
-  MakeTimedFolder(config);
-  const int code = options.seeds.empty()
-                       ? TrainOnce(options, invocation, config, config.output, std::nullopt)
-                       : TrainSeeds(options, invocation, config);
-  std::error_code not_empty;  // a run that never began leaves no folder
-  if (code != 0) std::filesystem::remove(config.output, not_empty);
-  return code;
+  const OwnFolder own(config);
+  if (!options.seeds.empty()) return TrainSeeds(options, invocation, config);
+  return TrainOnce(options, invocation, config, config.output, std::nullopt);
 }
 
 }  // namespace

@@ -20,12 +20,14 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
   const int workers = placement.workers;
   const int threads = AgreeOnThreads(transport, workers);
   TryTogether(transport, [&] {
+    // First of all: a run that is refused must not write into the other's folder, not even an
+    // error.
+    if (root) outputs.CreateFolder(request.resume != "none");
     ReadModel(config);  // its mistakes come before the data's, which may take a while
     if (placement.IsWorker(transport.rank())) CheckPrecision(config.precision);
     basis.dataset = LoadData(config);
     basis.graph = std::make_unique<Graph>(ReadModel(config, basis.dataset->fields()));
     if (!root) return;
-    outputs.CreateFolder(request.resume != "none");
     basis.layout = ModelLayoutOf(*basis.graph, *basis.dataset);
     basis.start = FindStart(*basis.graph, basis.layout, config, request, outputs.folder());
     basis.plan = DecidePlan(config, *basis.graph, workers, threads);

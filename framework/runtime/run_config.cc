@@ -150,9 +150,10 @@ void ReadPlanKeys(Reader root, RunConfig& run) {
 }
 
 void ReadOutput(Reader root, const std::string& config_file, RunConfig& run) {
-  const std::string output =
-      root.String("output", "runs/{config}-{time}")
-          .Help("run folder; {config} is this file's name, {time} a name of its own");
+  const std::string output = root.String("output", "runs/{config}-{time}")
+                                 .Help(
+                                     "run folder; {config} is this file's name, {time} the time of "
+                                     "the start, with -2, -3, ... where that exists");
   run.output_has_time = output.find("{time}") != std::string::npos;
   try {
     run.output = ExpandOutput(output, config_file, TimeStamp());

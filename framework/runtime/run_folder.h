@@ -35,10 +35,9 @@ class RunFolder {
  public:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Makes the folder and finds out that it can be written, before anything is computed; the folder
-  // is this run's as long as the answer lives.  A UsageError where another run has it, and for a
-  // fresh run
-  // (`resuming` false) where checkpoints lie there: it would bury them.
+  // Makes the folder and finds out that it can be written, before anything is computed.  The folder
+  // belongs to this run as long as the returned lock lives.  Throws UsageError when another run has
+  // it, and for a fresh run (`resuming` false) when checkpoints lie there: it would bury them.
   [[nodiscard]] RunLock Create(bool resuming) const;
 
   const std::filesystem::path& path() const { return path_; }

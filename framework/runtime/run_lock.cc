@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -30,6 +31,7 @@ struct Holder {
   pid_t pid = 0;
   std::string since;
   uint64_t born = 0;  // BornAt(pid): another process with a number used again was born later
+  std::string job;    // Slurm's, or empty
 };
 
 // When a process began, in the kernel's ticks since the machine started; 0 when there is none.
@@ -48,18 +50,26 @@ uint64_t BornAt(pid_t pid) {
   return born;
 }
 
-std::string TextOfMine() {
+std::string SlurmJob() {
+  const char* const job = std::getenv("SLURM_JOB_ID");
+  return job == nullptr ? "" : job;
+}
+
+std::string TextOfThisProcess() {
   const pid_t pid = ::getpid();
-  return nlohmann::ordered_json{
-             {"host", HostName()}, {"pid", pid}, {"since", TimeStamp()}, {"born", BornAt(pid)}}
-             .dump() +
-         "\n";
+  const nlohmann::ordered_json text = {{"host", HostName()},
+                                       {"pid", pid},
+                                       {"since", TimeStamp()},
+                                       {"born", BornAt(pid)},
+                                       {"job", SlurmJob()}};
+  return text.dump() + "\n";
 }
 
 std::optional<Holder> ReadHolder(const fs::path& path) {
   try {
     const auto json = nlohmann::json::parse(ReadFile(path));
-    return Holder{json.at("host"), json.at("pid"), json.at("since"), json.at("born")};
+    return Holder{json.at("host"), json.at("pid"), json.at("since"), json.at("born"),
+                  json.at("job")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   } catch (const DataError&) {
@@ -67,17 +77,21 @@ std::optional<Holder> ReadHolder(const fs::path& path) {
   }
 }
 
-bool Lives(const Holder& holder) {
-  return holder.host != HostName() || BornAt(holder.pid) == holder.born;
+// As far as this host can tell.  A job that Slurm has started again has no processes elsewhere.
+bool IsAlive(const Holder& holder) {
+  if (holder.host == HostName()) return BornAt(holder.pid) == holder.born;
+  return holder.job.empty() || holder.job != SlurmJob();
 }
 
-[[noreturn]] void ThrowHeld(const fs::path& path, const std::optional<Holder>& holder) {
+// `locked`: the file system says so, so the holder lives, wherever it is.
+[[noreturn]] void ThrowHeld(const fs::path& path, const std::optional<Holder>& holder,
+                            bool locked) {
   const std::string folder = path.parent_path().string();
   const std::string who =
       holder ? fmt::format("process {} on {}, since {}", holder->pid, holder->host, holder->since)
              : "another process";
   std::string hint = "wait for it to end, or choose another --output";
-  if (holder && holder->host != HostName()) {
+  if (!locked && holder && holder->host != HostName()) {
     hint += fmt::format("; if that process is gone, remove {}", path.string());
   }
   throw UsageError(fmt::format("another run writes into {}: {}", folder, who), hint);
@@ -92,7 +106,7 @@ bool Lives(const Holder& holder) {
 // then.
 std::optional<Holder> WaitForHolder(const fs::path& path) {
   for (int tries = 0; tries < 40; ++tries) {
-    if (auto holder = ReadHolder(path); holder && Lives(*holder)) return holder;
+    if (auto holder = ReadHolder(path); holder && IsAlive(*holder)) return holder;
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
   }
   return std::nullopt;
@@ -107,6 +121,7 @@ bool StillThere(int fd, const fs::path& path) {
 }  // namespace
 
 RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock"), fd_(-1) {
+  const std::string text = TextOfThisProcess();
   for (;;) {
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd_ < 0) ThrowErrno("open", path_);
@@ -118,15 +133,14 @@ RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock
     if (!locked) {
       const bool held = errno == EWOULDBLOCK;
       const std::optional<Holder> holder = held ? WaitForHolder(path_) : ReadHolder(path_);
-      if (held || (holder && Lives(*holder))) {
+      if (held || (holder && IsAlive(*holder))) {
         ::close(std::exchange(fd_, -1));
-        ThrowHeld(path_, holder);
+        ThrowHeld(path_, holder, held);
       }
     }
     if (StillThere(fd_, path_)) break;
     ::close(fd_);  // its holder has just removed it
   }
-  const std::string text = TextOfMine();
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, text.data(), text.size(), 0) < 0) {
     const int error = errno;
     ::close(std::exchange(fd_, -1));
@@ -135,11 +149,11 @@ RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock
   }
 }
 
-// Removed while it is still locked: who opened it meanwhile sees that it is gone and opens a new
-// one.
+// The file is removed while it is still locked, so that a process that has opened it meanwhile
+// notices and opens a new one.
 RunLock::~RunLock() {
   if (fd_ < 0) return;
-  ::unlink(path_.c_str());
+  if (StillThere(fd_, path_)) ::unlink(path_.c_str());
   ::close(fd_);
 }
 

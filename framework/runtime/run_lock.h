@@ -1,11 +1,13 @@
 // RunLock: one run a folder.
 //
-// <folder>/run.lock names the process that writes there: host, pid, and since when.  What locks is
-// flock(2) on that file, so a lock ends with its process however that ends, and a file that a
-// killed run left is no obstacle.  Where the file system knows no locks, the holder is looked up:
-// on this host a process that is gone holds nothing, one of another host is taken to live.  (Two
-// runs that start there in the same moment may then miss each other; nothing better is to be had
-// without locks.)
+// <folder>/run.lock names the process that writes there: host, process number, and since when.  The
+// lock is flock(2) on that file: it ends with its process, however that ends, and a file that a
+// killed run has left is no obstacle.
+//
+// Where the file system has no locks, the named process is looked up: on this host it holds the
+// folder while it exists; on another host it is assumed to exist, unless it belongs to the Slurm job
+// that this process belongs to, which has then been started again.  Two runs that start there at the
+// same moment can miss each other.
 #pragma once
 
 #include <sys/file.h>

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -35,8 +37,8 @@ std::string TryToLock(const fs::path& folder, RunLock::Flock flock = ::flock) {
 }
 
 std::string NameOf(const std::string& host, pid_t pid, uint64_t born) {
-  return fmt::format(R"({{"host":"{}","pid":{},"since":"20261122-101112","born":{}}})", host, pid,
-                     born);
+  return fmt::format(R"({{"host":"{}","pid":{},"since":"20261122-101112","born":{},"job":"77"}})",
+                     host, pid, born);
 }
 
 TEST(RunLock, ASecondRunIsToldWhoHasTheFolder) {
@@ -91,6 +93,51 @@ TEST(RunLock, WithoutLocksTheHolderIsLookedUp) {
       TryToLock(folder, NoLocks),
       AllOf(HasSubstr("process 12 on elsewhere, since 20261122-101112"),
             HasSubstr("if that process is gone, remove " + (folder / "run.lock").string())));
+}
+
+TEST(RunLock, AJobThatWasStartedAgainElsewhereIsNoObstacle) {
+  const fs::path folder = FreshFolder();
+  Spit(folder / "run.lock", NameOf("elsewhere", 12, 77));
+  ::setenv("SLURM_JOB_ID", "78", 1);
+  EXPECT_THAT(TryToLock(folder, NoLocks), HasSubstr("process 12 on elsewhere"));
+  ::setenv("SLURM_JOB_ID", "77", 1);
+  EXPECT_EQ(TryToLock(folder, NoLocks), "locked");
+  ::unsetenv("SLURM_JOB_ID");
+}
+
+fs::path removed_once;
+
+// As if the holder had removed the file between our opening and locking it.
+int LockOfARemovedFile(int fd, int how) {
+  if (!removed_once.empty()) fs::remove(removed_once);
+  removed_once.clear();
+  return ::flock(fd, how);
+}
+
+TEST(RunLock, AFileThatIsRemovedMeanwhileIsNotTheLock) {
+  const fs::path folder = FreshFolder();
+  removed_once = folder / "run.lock";
+  const RunLock lock(folder, LockOfARemovedFile);
+  EXPECT_TRUE(fs::exists(folder / "run.lock"));
+  EXPECT_THAT(TryToLock(folder), HasSubstr("another run writes into"));
+}
+
+// Somebody has removed the file by hand, and another run has taken the folder.
+TEST(RunLock, LeavesALockThatIsNotItsOwn) {
+  const fs::path folder = FreshFolder();
+  std::optional<RunLock> first(folder);
+  fs::remove(folder / "run.lock");
+  const RunLock second(folder);
+  first.reset();
+  EXPECT_THAT(TryToLock(folder), HasSubstr("another run writes into"));
+}
+
+TEST(RunLock, NobodyIsToldToRemoveALockThatHolds) {
+  const fs::path folder = FreshFolder();
+  const RunLock lock(folder);
+  Spit(folder / "run.lock", NameOf("elsewhere", 12, 77));
+  EXPECT_THAT(TryToLock(folder),
+              AllOf(HasSubstr("process 12 on elsewhere"), ::testing::Not(HasSubstr("remove"))));
 }
 
 TEST(RunLock, AFolderThatCannotBeWrittenIsNamed) {

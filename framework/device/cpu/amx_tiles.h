@@ -1,7 +1,8 @@
 // AMX's tile registers, for sources that end in _amx_isa.cc.  They are compiled with AVX-512 and
 // its bf16 conversions into the namespace isa_amx, and called there only where AmxAvailable()
 // (amx.h). For the tests they are compiled once more into isa_emulated, without any of these
-// instructions: registers are then memory, and what is computed is the same to the bit.
+// instructions: registers are then memory, and what is computed is the same to the bit (on threads
+// that flush denormals, as all of dtrain's do).
 //
 // Eight registers of up to 16 rows of 64 bytes.  A product multiplies A [rows][2 k] with B
 // [k][16][2], pairs of bf16 side by side, and adds to C [rows][16] in fp32.  All kernels here use
@@ -20,6 +21,7 @@
 #if DTRAIN_ISA_AMX
 #include <immintrin.h>
 #else
+#include <cstdlib>
 #include <cstring>
 #endif
 
@@ -123,8 +125,14 @@ class TileScope {
   TileScope& operator=(const TileScope&) = delete;
 };
 
+// The hardware faults where a register without rows is used, and where shapes do not fit.
+inline void CheckTile(bool sound) {
+  if (!sound) std::abort();
+}
+
 template <int tile>
 void TileZero() {
+  CheckTile(emulated_tiles[tile].rows > 0);
   std::memset(emulated_tiles[tile].bytes, 0, sizeof(EmulatedTile::bytes));
 }
 
@@ -142,6 +150,7 @@ void TileLoad(const void* from, int64_t row_bytes) {
 template <int tile>
 void TileStore(void* to, int64_t row_bytes) {
   const EmulatedTile& from = emulated_tiles[tile];
+  CheckTile(from.rows > 0);
   for (int row = 0; row < from.rows; ++row) {
     std::memcpy(static_cast<unsigned char*>(to) + row * row_bytes, from.bytes[row],
                 static_cast<size_t>(from.row_bytes));
@@ -165,6 +174,8 @@ void TileProduct() {
   const EmulatedTile& left = emulated_tiles[a];
   const EmulatedTile& right = emulated_tiles[b];
   EmulatedTile& sum = emulated_tiles[c];
+  CheckTile(left.rows > 0 && left.rows == sum.rows && right.row_bytes == sum.row_bytes &&
+            left.row_bytes == 4 * right.rows);
   const int pairs = left.row_bytes / 4;
   alignas(16) float b_low[16][16], b_high[16][16], a_low[16], a_high[16];
   for (int k = 0; k < pairs; ++k) SplitPairs(right.bytes[k], b_low[k], b_high[k]);
