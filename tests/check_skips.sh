@@ -19,11 +19,20 @@ mounts_tmpfs() {
   return $status
 }
 
+has_flags() {
+  local flag
+  for flag in "$@"; do
+    grep -qsw "$flag" /proc/cpuinfo || return 1
+  done
+}
+
 # Whether a condition of the list holds here.
 holds() {
   case $1 in
     no-data) [ -z "${DTRAIN_DATA:-}" ] ;;
-    no-amx) [ -n "${ONEDNN_MAX_CPU_ISA:-}" ] || ! grep -qsw amx_bf16 /proc/cpuinfo ;;
+    no-amx) ! has_flags amx_tile amx_bf16 avx512_bf16 ;;
+    capped) [ -n "${ONEDNN_MAX_CPU_ISA:-}" ] ;;
+    ever) true ;;
     no-mount) ! mounts_tmpfs ;;
     no-other-user) [ "$(id -u)" = 0 ] && ! setpriv --reuid 65534 true 2>/dev/null ;;
     no-dev-full) [ ! -e /dev/full ] ;;

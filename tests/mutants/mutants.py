@@ -19,10 +19,12 @@ The status is 0 when every mutant was noticed, 1 when one was not, 2 for a mista
 import argparse
 import hashlib
 import json
+import os
 import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -136,12 +138,17 @@ def drawn_mutants(folders, seed):
 
 
 def run(command, log, seconds=None):
+    """The command's status; None when it had not ended in time, with all that it started."""
+    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
     with open(log, "a") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment,
+                                   start_new_session=True)
         try:
-            return subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, timeout=seconds,
-                                  check=False).returncode
+            return process.wait(seconds)
         except subprocess.TimeoutExpired:
-            return -1
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return None
 
 
 def make_copy():
@@ -161,13 +168,17 @@ def make_copy():
 
 
 def build():
+    """None when all is built, else "compiler" or "start": a test program that dies where it is asked for
+    the names of its tests."""
     log = WORK / "build.log"
     log.unlink(missing_ok=True)
     if not (BUILD / "build.ninja").exists():
         if run(["cmake", "-S", COPY, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                 "-DDTRAIN_CUDA=OFF"], log) != 0:
             raise Mistake(f"the copy cannot be configured; see {log}")
-    return run(["cmake", "--build", BUILD], log) == 0
+    if run(["cmake", "--build", BUILD], log) == 0:
+        return None
+    return "compiler" if re.search(r": (fatal )?error: ", log.read_text()) else "start"
 
 
 def program_of(area):
@@ -178,17 +189,28 @@ def stamps():
     return {area: program_of(area).stat().st_mtime_ns for area in AREAS}
 
 
-def test_area(area):
-    """The first failing test of an area; None when all pass."""
+def ctest(*arguments):
     log = WORK / "test.log"
     log.unlink(missing_ok=True)
-    status = run(["ctest", "--test-dir", BUILD, "-j2", "--stop-on-failure", "--timeout", "200",
-                  "-R", rf"^{area}\."], log, SECONDS_FOR_AN_AREA)
+    status = run(["ctest", "--test-dir", BUILD, "-j2", "--timeout", "200", *arguments], log,
+                 SECONDS_FOR_AN_AREA)
+    return status, log.read_text()
+
+
+def failing_test(area):
+    """A test of the area that fails twice; "" when there is none."""
+    status, output = ctest("--stop-on-failure", "-R", rf"^{area}\.")
+    if status is None:
+        raise Mistake(f"the tests of {area} did not end within {SECONDS_FOR_AN_AREA} s; see {WORK / 'test.log'}")
     if status == 0:
-        return None
-    failed = re.search(r"Test +#\d+: (\S+) .*\*\*\*", "\n".join(
-        line for line in log.read_text().split("\n") if "***" in line and "Skipped" not in line))
-    return failed.group(1) if failed else f"{area} (no answer in {SECONDS_FOR_AN_AREA} s)"
+        return ""
+    failed = [re.search(r"Test +#\d+: (\S+)", line) for line in output.split("\n")
+              if re.search(r"\*\*\*(Failed|Timeout|Exception)|Subprocess aborted", line)]
+    for name in [match.group(1) for match in failed if match]:
+        if ctest("-R", rf"^{re.escape(name)}")[0] != 0:
+            return name
+    # One that failed once alone says nothing: the rest of the area is still to be asked.
+    return "" if ctest("-R", rf"^{area}\.")[0] == 0 else f"{area}: see {WORK / 'test.log'}"
 
 
 def area_of(path):
@@ -205,13 +227,14 @@ def noticed_by(mutant, clean):
     original = path.read_text()
     try:
         path.write_text(edit_of(mutant, COPY))
-        if not build():
-            return None
+        problem = build()
+        if problem is not None:
+            return None if problem == "compiler" else "the start of a test program"
         changed = [area for area in AREAS if stamps()[area] != clean[area]]
         own = area_of(mutant["file"])
         for area in sorted(changed, key=lambda area: area != own):
-            failed = test_area(area)
-            if failed is not None:
+            failed = failing_test(area)
+            if failed:
                 return failed
         return ""
     finally:
@@ -221,13 +244,18 @@ def noticed_by(mutant, clean):
 def prepare():
     """Builds the copy without a mutant; its tests are known to pass from tests/run.sh."""
     make_copy()
-    if not build():
+    if build() is not None:
         raise Mistake(f"the source does not build; see {WORK / 'build.log'}")
 
 
 def key_of(mutant):
-    source = hashlib.sha256((ROOT / mutant["file"]).read_bytes()).hexdigest()
-    return hashlib.sha256(f"{mutant['name']}\0{mutant['new']}\0{source}".encode()).hexdigest()[:16]
+    """What a verdict depends on: the mutant and the tests.  A test that is added asks anew."""
+    tests = hashlib.sha256()
+    for path in sorted((COPY / "tests").rglob("*")):
+        if path.is_file() and "mutants" not in path.parts:
+            tests.update(path.read_bytes())
+    source = hashlib.sha256((COPY / mutant["file"]).read_bytes()).hexdigest()
+    return hashlib.sha256(f"{mutant['name']}\0{mutant['new']}\0{source}\0{tests.hexdigest()}".encode()).hexdigest()[:16]
 
 
 def earlier_results():
@@ -248,7 +276,7 @@ def plant(mutants, count):
         key = key_of(mutant)
         began = time.monotonic()
         if key not in known:
-            if not build():
+            if build() is not None:
                 raise Mistake("the source without a mutant does not build any more")
             known[key] = noticed_by(mutant, stamps())
             with open(WORK / "results.jsonl", "a") as out:
