@@ -57,6 +57,7 @@ class Trainer {
   void TrainStep(const Batch& batch, Turn turn, Nanos waited);
   void Account(int64_t samples, Nanos waited, Nanos started, Nanos computed);
   void Follow(const StepOutcome& outcome);
+  void HearTheRest();
   void Log();
   std::optional<ExitCode> AtRest(const RestState& state);
   void MeanStatistics();
@@ -237,8 +238,16 @@ void Trainer::Log() {
                  position_.RunEnds()});
 }
 
+// What asynchronous workers did between the last word of it and the rest.
+void Trainer::HearTheRest() {
+  if (synchronous_) return;
+  const int64_t step = now().step;
+  if (position_.Hear(exchange_->told()) && (now().step > step || position_.RunEnds())) Log();
+}
+
 // What is due when nothing is in flight; an exit code when the run is over.
 std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
+  HearTheRest();
   position_.MoveTo(state.samples_applied);
   if (!state.finite) {
     exchange_->Collect(false);

@@ -1,5 +1,7 @@
 #include "framework/strategies/rest.h"
 
+#include <utility>
+
 #include "framework/core/check.h"
 
 namespace dtrain {
@@ -197,9 +199,10 @@ void Rest::OnMessage(const Message& message) {
 void Rest::AnswerCount(const Message& message) {
   driver_.HoldTimers(true);
   // The two counts are read together: a letter that is being handled has been received.
-  driver_.SendService(keeper_rank_, Pack(MessageCount{Unpack<Count>(message).round,
-                                                 driver_.letters_sent(), driver_.letters_received(),
-                                                 !driver_.HasOperation(), driver_.finite()}));
+  driver_.SendService(
+      keeper_rank_,
+      Pack(MessageCount{Unpack<Count>(message).round, driver_.letters_sent(),
+                        driver_.letters_received(), !driver_.HasOperation(), driver_.finite()}));
 }
 
 // ------------------------------------------------------------------ the keeper
@@ -211,17 +214,19 @@ void Rest::KeepStarted(const Message& message) {
   WithholdIfDue();
 }
 
-// Tells rank 0 whenever another global batch has been computed.
+// Tells rank 0 whenever another global batch has been computed; what is less is told at rest.
 void Rest::KeepEnded(int64_t samples, double loss_sum, bool stop, bool finite) {
   keeper_.ended += samples;
   keeper_.stop |= stop;
   keeper_.finite &= finite;
-  Told& told = keeper_.told;
-  told.samples += samples;
-  told.loss_sum += loss_sum;
-  if (told.samples < options_.rule.batch) return;
+  keeper_.told.samples += samples;
+  keeper_.told.loss_sum += loss_sum;
+  if (keeper_.told.samples >= options_.rule.batch) TellRoot();
+}
+
+void Rest::TellRoot() {
+  const Told told = std::exchange(keeper_.told, {});
   driver_.SendService(0, Pack(Tell{keeper_.ended, told.samples, told.loss_sum}));
-  told = {};
 }
 
 void Rest::WithholdIfDue() {
@@ -283,6 +288,7 @@ void Rest::Settle() {
     }
     return StartCount();
   }
+  if (keeper_.told.samples > 0) TellRoot();
   const AtRest rest{keeper_.ended, keeper_.stop, keeper_.finite};
   const int64_t round = keeper_.round;
   const int64_t ended = keeper_.ended;

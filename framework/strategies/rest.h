@@ -59,7 +59,7 @@ class Rest {
   void Leave();
 
   // What all workers have said of their steps so far (the keeper tells rank 0, a global batch at a
-  // time).
+  // time, and at rest what there is).
   struct Told {
     int64_t samples_applied = 0;
     int64_t samples = 0;
@@ -92,6 +92,7 @@ class Rest {
 
   void KeepStarted(const Message& message);
   void KeepEnded(int64_t samples, double loss_sum, bool stop, bool finite);
+  void TellRoot();
   void KeepWithheld(const Message& message);
   void WithholdIfDue();
   void StartCount();

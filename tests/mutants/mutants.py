@@ -185,8 +185,9 @@ def program_of(area):
     return BUILD / PROGRAMS.get(area, f"{area}_tests")
 
 
-def stamps():
-    return {area: program_of(area).stat().st_mtime_ns for area in AREAS}
+def programs():
+    """A hash of each program; the same source gives the same bytes."""
+    return {area: hashlib.sha256(program_of(area).read_bytes()).hexdigest() for area in AREAS}
 
 
 def ctest(*arguments):
@@ -221,16 +222,23 @@ def area_of(path):
     return parts[1] if len(parts) > 1 else ""
 
 
+NOT_COMPILED = "does not compile"
+NO_CHANGE = "compiles to the same program"
+
+
 def noticed_by(mutant, clean):
-    """Name of a test that fails with the mutant, "" when none does, None when it does not compile."""
+    """Name of a test that fails with the mutant, "" when none does, or why it is no mutant."""
     path = COPY / mutant["file"]
     original = path.read_text()
     try:
         path.write_text(edit_of(mutant, COPY))
         problem = build()
         if problem is not None:
-            return None if problem == "compiler" else "the start of a test program"
-        changed = [area for area in AREAS if stamps()[area] != clean[area]]
+            return NOT_COMPILED if problem == "compiler" else "the start of a test program"
+        now = programs()
+        changed = [area for area in AREAS if now[area] != clean[area]]
+        if not changed:
+            return NO_CHANGE
         own = area_of(mutant["file"])
         for area in sorted(changed, key=lambda area: area != own):
             failed = failing_test(area)
@@ -242,10 +250,12 @@ def noticed_by(mutant, clean):
 
 
 def prepare():
-    """Builds the copy without a mutant; its tests are known to pass from tests/run.sh."""
+    """Builds the copy without a mutant, whose tests are known to pass (tests/run.sh), and returns its
+    programs."""
     make_copy()
     if build() is not None:
         raise Mistake(f"the source does not build; see {WORK / 'build.log'}")
+    return programs()
 
 
 def key_of(mutant):
@@ -266,8 +276,8 @@ def earlier_results():
 
 
 def plant(mutants, count):
-    """Plants mutants until `count` have been judged; those that do not compile do not count."""
-    prepare()
+    """Plants mutants until `count` have been judged; those that are none do not count."""
+    clean = prepare()
     known = earlier_results()
     judged, missed = 0, []
     for mutant in mutants:
@@ -276,14 +286,13 @@ def plant(mutants, count):
         key = key_of(mutant)
         began = time.monotonic()
         if key not in known:
-            if build() is not None:
-                raise Mistake("the source without a mutant does not build any more")
-            known[key] = noticed_by(mutant, stamps())
+            # The file of the mutant before is as it was again; one build takes that back and makes this.
+            known[key] = noticed_by(mutant, clean)
             with open(WORK / "results.jsonl", "a") as out:
                 out.write(json.dumps({"key": key, "name": mutant["name"], "test": known[key]}) + "\n")
         test = known[key]
-        if test is None:
-            print(f"does not compile  {mutant['name']}", flush=True)
+        if test in (NOT_COMPILED, NO_CHANGE):
+            print(f"  -  {mutant['name']}: {test}", flush=True)
             continue
         judged += 1
         verdict = f"noticed by {test}" if test else "NOT NOTICED"

@@ -309,6 +309,25 @@ TEST_F(ReportTest, AnAsynchronousRunLogsTheRateOfItsLastGlobalBatch) {
   }
 }
 
+// Also what is told at rest alone: the last batch, and a part of one.
+TEST_F(ReportTest, AnAsynchronousRunLogsItsLastStep) {
+  for (const int workers : {1, 3}) {
+    const std::string output = fmt::format("run{}", workers);
+    const Summary summary =
+        Run(Config(output, workers,
+                   {"strategy={name: ps_ssp, placement: colocated}", "max_steps=3"}))
+            .summary;
+    const std::vector<json> lines = Lines(output, "step");
+    ASSERT_FALSE(lines.empty());
+    EXPECT_EQ(lines.back()["step"], 3);
+    EXPECT_DOUBLE_EQ(lines.back()["samples"].get<double>(), summary.steps * 64);
+    EXPECT_DOUBLE_EQ(lines.back()["loss"].get<double>(), *summary.train_loss);
+    for (size_t i = 1; i < lines.size(); ++i) {
+      EXPECT_GT(lines[i]["step"].get<int64_t>(), lines[i - 1]["step"].get<int64_t>());
+    }
+  }
+}
+
 // Seconds of training by what is written: samples since the start or resume / samples_per_second.
 TEST_F(ReportTest, SamplesPerSecondAreOverTheTimeOfTraining) {
   Run(Config("run", 1, {"max_steps=10"}));
