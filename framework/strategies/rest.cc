@@ -130,11 +130,11 @@ void Rest::StepEnded(const StepOutcome& outcome) {
   }
 }
 
-// A step that was admitted during the rest before starts as that is left, and word of the next rest
-// may come before StepStarts.
+// A step that was admitted during the previous rest starts when that rest is left.  The next
+// Withhold may arrive before StepStarts is called for it.
 void Rest::Withdraw() {
   driver_.Withhold(true);
-  const bool starts = driver_.HasWorker() && driver_.StepStarted() && !driver_.StepEnded();
+  const bool starts = driver_.StepStarted() && !driver_.StepEnded();
   if (!running_ && !starts) SayWithheld();
 }
 
@@ -197,9 +197,10 @@ void Rest::OnMessage(const Message& message) {
 void Rest::AnswerCount(const Message& message) {
   driver_.HoldTimers(true);
   // The two counts are read together: a letter that is being handled has been received.
-  driver_.SendService(keeper_rank_, Pack(MessageCount{Unpack<Count>(message).round,
-                                                 driver_.letters_sent(), driver_.letters_received(),
-                                                 !driver_.HasOperation(), driver_.finite()}));
+  driver_.SendService(
+      keeper_rank_,
+      Pack(MessageCount{Unpack<Count>(message).round, driver_.letters_sent(),
+                        driver_.letters_received(), !driver_.HasOperation(), driver_.finite()}));
 }
 
 // ------------------------------------------------------------------ the keeper
