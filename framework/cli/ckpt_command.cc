@@ -101,7 +101,7 @@ std::string ProblemOf(const fs::path& path) {
     const NonFinite bad = CountNonFinite(ReadStoredWeights(path, CheckpointPart::kAll));
     if (bad.weights > 0) return fmt::format("{} of its weights are NaN or infinite", bad.weights);
     if (bad.solver > 0) {
-      return fmt::format("{} numbers of its solver are NaN or infinite", bad.solver);
+      return fmt::format("{} of its solver's numbers are NaN or infinite", bad.solver);
     }
     return "";
   } catch (const CheckpointError& error) {

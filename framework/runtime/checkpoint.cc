@@ -8,6 +8,7 @@
 
 #include "framework/core/file.h"
 #include "framework/data/sentence_pairs.h"
+#include "framework/runtime/checkpoint_content.h"
 #include "framework/runtime/checkpoint_seal.h"
 #include "framework/runtime/stored_checkpoint.h"
 

@@ -54,10 +54,10 @@ void WriteInfo(Hdf5Builder& out, const CheckpointInfo& info) {
 
 void CheckFormat(const Hdf5Reader& in, CheckpointFormat format) {
   const int64_t stored = in.IntAttribute(kRun, "format");
-  const int64_t due = static_cast<int64_t>(format);
-  if (stored == due) return;
+  const int64_t expected = static_cast<int64_t>(format);
+  if (stored == expected) return;
   throw CheckpointError(
-      fmt::format("cannot read {}: its format is {}, not {}", in.path().string(), stored, due),
+      fmt::format("cannot read {}: its format is {}, not {}", in.path().string(), stored, expected),
       format == CheckpointFormat::kWithoutSeal ? "it has lost its first 512 bytes"
                                                : "a newer program wrote it");
 }

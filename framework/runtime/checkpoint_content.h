@@ -2,29 +2,12 @@
 // written and read with no model at hand.
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
+#include <cstdint>
 
-#include "framework/runtime/checkpoint.h"
 #include "framework/runtime/hdf5_file.h"
+#include "framework/runtime/stored_checkpoint.h"
 
 namespace dtrain {
-
-struct StoredCheckpoint {
-  CheckpointInfo info;
-  ModelLayout layout;  // in the order of the file; scalars are [1], text is empty
-  std::vector<float> weights;
-  std::vector<float> state;
-  std::map<std::string, std::vector<float>> solver;  // laid out as the weights
-};
-
-// How much of a file is read.
-enum class CheckpointPart {
-  kInfo,   // info alone
-  kModel,  // layout, weights and state, too
-  kAll     // and the solver's vectors
-};
 
 // Formats, as /run says.  The first one was written until 2026-11: it has no seal and no lists of
 // names.

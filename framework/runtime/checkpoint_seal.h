@@ -8,17 +8,19 @@
 //   (new lines up to byte 512)
 //
 // There is one seal for any content, and a reader compares every byte of it with the one that it
-// makes itself.  So no byte of the file, of the seal neither, changes without notice.  To HDF5 the
-// seal is a user block: its tools skip it.
+// makes itself.  So a change of any byte is found, also of the seal's own.  To HDF5 the seal is a
+// user block: its tools skip it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace dtrain {
 
 inline constexpr size_t kSealBytes = 512;
+inline constexpr int64_t kSealVersion = 1;
 
 // The seal of what follows it.
 std::string SealOf(std::string_view content);
@@ -26,6 +28,10 @@ std::string SealOf(std::string_view content);
 // What is wrong with a file that should have a seal, with the first line that differs; "" when it
 // is as it was written.
 std::string SealProblem(std::string_view file);
+
+// The version that a file's second line names; 0 where it names none.  One above kSealVersion says
+// that a newer program wrote the file, unless the line is damaged.
+int64_t SealVersionOf(std::string_view file);
 
 // What a file is, by its first bytes alone.
 enum class FileKind {

@@ -44,7 +44,7 @@ void Limit(__rlimit_resource resource, int64_t soft, int64_t hard) {
 
 // As if the child had been started alone: no handler of MPI's or a sanitizer's reports the crash
 // that the parent reports, no core is left, and it does not outlive its parent.
-void Settle(const ChildLimits& limits, pid_t parent) {
+void PrepareChild(const ChildLimits& limits, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGXFSZ}) {
@@ -78,9 +78,9 @@ std::string MessageOf(const std::string& action, const std::function<void()>& wo
   }
 }
 
-[[noreturn]] void BeChild(const std::string& action, const std::function<void()>& work,
-                          const ChildLimits& limits, pid_t parent, int out) noexcept {
-  Settle(limits, parent);
+[[noreturn]] void RunAsChild(const std::string& action, const std::function<void()>& work,
+                             const ChildLimits& limits, pid_t parent, int out) noexcept {
+  PrepareChild(limits, parent);
   const std::string message = MessageOf(action, work);
   // A pipe takes a message of this size whole, or waits.
   const ssize_t written = ::write(out, message.data(), message.size());
@@ -98,7 +98,7 @@ class Child {
   Child(const Child&) = delete;
 
   // All that it says; false when it has not ended in time.
-  bool Hear(int64_t seconds, std::string& message) {
+  bool ReadAll(int64_t seconds, std::string& message) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
     std::array<char, 4096> piece;
     while (true) {
@@ -153,13 +153,13 @@ void RunInChild(const std::string& action, const std::function<void()>& work,
   const int error = errno;
   if (pid == 0) {
     ::close(pipe[0]);
-    BeChild(action, work, limits, parent, pipe[1]);
+    RunAsChild(action, work, limits, parent, pipe[1]);
   }
   ::close(pipe[1]);
   Child child(pid, pipe[0]);
   if (pid < 0) fail(std::strerror(error));
   std::string message;
-  if (!child.Hear(limits.wait_seconds, message)) {
+  if (!child.ReadAll(limits.wait_seconds, message)) {
     fail(fmt::format("the reading process did not end within {} s", limits.wait_seconds));
   }
   const int status = child.End();

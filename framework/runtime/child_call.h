@@ -6,9 +6,8 @@
 // malloc usable again.  Whatever hangs all the same ends at a limit.  The child ends with _exit, so
 // nothing of the parent's is flushed or torn down twice.
 //
-// In an MPI rank the child touches no memory that MPI shares or has registered with a network card,
-// and lives while the rank has no letters in flight (before training starts, in an evaluation
-// before weights are there).
+// In an MPI rank the child uses no memory that MPI shares or has registered.  It runs only while
+// the rank has no letters in flight: before training, or before an evaluation has weights.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ std::string KeepUpTo(const std::string& content, int64_t step) {
   return kept;
 }
 
-// Null, or not there: nothing.
+// nullopt when the key is null or missing.
 std::optional<double> NumberOf(const nlohmann::json& line, const std::string& key) {
   const auto at = line.find(key);
   if (at == line.end() || !at->is_number()) return std::nullopt;

@@ -63,7 +63,7 @@ float FromF16(uint16_t bits) {
 const std::string kNoHash(64, '0');
 
 // How a member of the metadata stands in the header: inside of a text its quotes would be escaped,
-// and a tensor is no text, so it stands there once.
+// and a tensor is not a text, so it stands there once.
 std::string HashMember(const std::string& hash) {
   return fmt::format(R"("{}":"{}")", kFileSha256, hash);
 }
@@ -111,7 +111,7 @@ SafetensorsReader::SafetensorsReader(fs::path path)
   std::memcpy(&length, content_.data(), kLengthBytes);
   if (length > kMaxHeader || length > bytes - kLengthBytes) {
     Fail(fmt::format("byte 0: a header of {} bytes in a file of {}", length, bytes),
-         "it is truncated, or no safetensors file");
+         "it is truncated, or not a safetensors file");
   }
   data_begin_ = kLengthBytes + length;
   data_bytes_ = bytes - data_begin_;
@@ -127,18 +127,18 @@ void SafetensorsReader::ReadHeader() {
   try {
     header = ParseHeader(text, repeated);
   } catch (const json::parse_error& error) {
-    Fail(fmt::format("byte {}: the header is no JSON", kLengthBytes + error.byte));
+    Fail(fmt::format("byte {}: the header is not JSON", kLengthBytes + error.byte));
   }
-  if (!header.is_object()) Fail("byte 8: the header is no JSON object");
+  if (!header.is_object()) Fail("byte 8: the header is not a JSON object");
   if (!repeated.empty()) Fail(fmt::format("the header names '{}' twice", repeated));
   for (const auto& [name, value] : header.items()) {
     if (name != kMetadata) {
       AddEntry(name, &value);
       continue;
     }
-    if (!value.is_object()) Fail("__metadata__ is no JSON object");
+    if (!value.is_object()) Fail("__metadata__ is not a JSON object");
     for (const auto& [key, entry] : value.items()) {
-      if (!entry.is_string()) Fail(fmt::format("__metadata__: '{}' is no text", key));
+      if (!entry.is_string()) Fail(fmt::format("__metadata__: '{}' is not a text", key));
       metadata_[key] = entry.get<std::string>();
     }
   }
@@ -216,9 +216,10 @@ void SafetensorsReader::CheckHash() const {
   hash.Update(content_.substr(0, at));
   hash.Update(HashMember(kNoHash));
   hash.Update(content_.substr(at + member.size()));
-  const std::string due = hash.HexDigest();
-  if (given->second == due) return;
-  ThrowDamaged(fmt::format("its {} is {:?}, its bytes have {:?}", kFileSha256, given->second, due));
+  const std::string expected = hash.HexDigest();
+  if (given->second == expected) return;
+  ThrowDamaged(
+      fmt::format("its {} is {:?}, its bytes have {:?}", kFileSha256, given->second, expected));
 }
 
 const SafeTensorEntry* SafetensorsReader::Find(const std::string& name) const {

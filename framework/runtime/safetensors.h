@@ -85,7 +85,7 @@ struct SafeTensorSource {
 };
 
 // Writes durably (core/file.h); the file depends on names and values alone, not on the order given.
-// Where the metadata have file_sha256, its text is replaced by the hash.  Throws CheckpointError.
+// Where the metadata has file_sha256, its text is replaced by the hash.  Throws CheckpointError.
 void WriteSafetensors(const std::filesystem::path& path, std::vector<SafeTensorSource> tensors,
                       std::map<std::string, std::string> metadata);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/bytes.h"
+#include "framework/runtime/checkpoint_content.h"
 #include "framework/runtime/checkpoint_seal.h"
 #include "framework/runtime/child_call.h"
 #include "framework/runtime/memory_file.h"
@@ -37,7 +38,7 @@ ArenaLayout UnpackLayout(ByteReader& in) {
   return layout;
 }
 
-// The child's answer.  Sealed, so that an answer cut short is none.
+// The child's answer.  It is sealed, so that an answer that was cut short is refused.
 std::string Pack(const StoredCheckpoint& stored) {
   ByteWriter out;
   out.Value(stored.info.position);
@@ -107,6 +108,18 @@ StoredCheckpoint ReadWithoutSeal(const MemoryFile& file, uint64_t bytes, const f
   return Unpack(content.substr(kSealBytes));
 }
 
+void CheckSeal(std::string_view bytes, const fs::path& path) {
+  const std::string problem = SealProblem(bytes);
+  if (problem.empty()) return;
+  const int64_t version = SealVersionOf(bytes);
+  if (version <= kSealVersion) ThrowDamaged(path, problem);
+  throw CheckpointError(
+      fmt::format(
+          "cannot read {}: a newer program wrote it (its first block has version {}, not {})",
+          path.string(), version, kSealVersion),
+      "read it with that program; if there is none, the file is damaged");
+}
+
 }  // namespace
 
 StoredCheckpoint ReadStoredCheckpoint(const fs::path& path, CheckpointPart part) {
@@ -114,19 +127,18 @@ StoredCheckpoint ReadStoredCheckpoint(const fs::path& path, CheckpointPart part)
   file.CopyFrom(path);
   const std::string_view bytes = file.Content();
   switch (KindOf(bytes)) {
-    case FileKind::kSealed: {
-      const std::string problem = SealProblem(bytes);
-      if (!problem.empty()) ThrowDamaged(path, problem);
+    case FileKind::kSealed:
+      CheckSeal(bytes, path);
       return ReadContent(Hdf5Reader(file, path), CheckpointFormat::kSealed, part);
-    }
     case FileKind::kHdf5:
       return ReadWithoutSeal(file, bytes.size(), path, part);
     case FileKind::kOther:
       break;
   }
   throw CheckpointError(
-      fmt::format("cannot read {}: it starts as no file that holds weights does", path.string()),
-      "it is neither a checkpoint nor a safetensors file");
+      fmt::format("cannot read {}: it is neither a checkpoint nor a safetensors file",
+                  path.string()),
+      "give a step-N.h5 file, a run folder or a .safetensors file");
 }
 
 }  // namespace dtrain

@@ -7,12 +7,31 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
-#include "framework/runtime/checkpoint_content.h"
+#include "framework/runtime/checkpoint.h"
 
 namespace dtrain {
 
-// Throws CheckpointError with the path: it cannot be opened, is damaged, or is no checkpoint.
+struct StoredCheckpoint {
+  CheckpointInfo info;
+  ModelLayout layout;  // in the order of the file; scalars are [1], text is empty
+  std::vector<float> weights;
+  std::vector<float> state;
+  std::map<std::string, std::vector<float>> solver;  // laid out as the weights
+};
+
+// How much of a file is read.
+enum class CheckpointPart {
+  kInfo,   // info alone
+  kModel,  // layout, weights and state, too
+  kAll     // and the solver's vectors
+};
+
+// Throws CheckpointError with the path: it cannot be opened, is damaged, is a newer program's, or
+// is not a checkpoint.
 StoredCheckpoint ReadStoredCheckpoint(const std::filesystem::path& path, CheckpointPart part);
 
 }  // namespace dtrain

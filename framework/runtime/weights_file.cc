@@ -91,14 +91,15 @@ std::string HashOf(const StoredWeights& stored) {
 void CheckHashes(const SafetensorsReader& in) {
   const bool of_weights = in.metadata().contains(kWeightsSha256);
   if (of_weights != in.metadata().contains(kFileSha256)) {
-    in.ThrowDamaged(fmt::format("its metadata have {} without {}",
+    in.ThrowDamaged(fmt::format("its metadata has {} without {}",
                                 of_weights ? kWeightsSha256 : kFileSha256,
                                 of_weights ? kFileSha256 : kWeightsSha256));
   }
   if (!of_weights) return;
-  const std::string given = in.metadata().at(kWeightsSha256), due = HashOf(StoredIn(in));
-  if (given == due) return;
-  in.ThrowDamaged(fmt::format("its {} is {:?}, its weights have {:?}", kWeightsSha256, given, due));
+  const std::string given = in.metadata().at(kWeightsSha256), expected = HashOf(StoredIn(in));
+  if (given == expected) return;
+  in.ThrowDamaged(
+      fmt::format("its {} is {:?}, its weights have {:?}", kWeightsSha256, given, expected));
 }
 
 SafetensorsReader OpenSafetensors(const fs::path& path) {

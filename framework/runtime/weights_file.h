@@ -25,7 +25,7 @@ enum class WeightsFormat { kHdf5, kSafetensors };
 std::string NameOf(WeightsFormat format);
 
 // Everything a file says about a model, with no model at hand.
-struct StoredWeights : StoredCheckpoint {  // info of a safetensors file: what its metadata tell
+struct StoredWeights : StoredCheckpoint {  // info of a safetensors file: what its metadata tells
   WeightsFormat format = WeightsFormat::kHdf5;
 };
 

@@ -132,11 +132,11 @@ void Rest::StepEnded(const StepOutcome& outcome) {
   }
 }
 
-// A step that was admitted during the rest before starts as that is left, and word of the next rest
-// may come before StepStarts.
+// A step that was admitted during the previous rest starts when that rest is left.  The next
+// Withhold may arrive before StepStarts is called for it.
 void Rest::Withdraw() {
   driver_.Withhold(true);
-  const bool starts = driver_.HasWorker() && driver_.StepStarted() && !driver_.StepEnded();
+  const bool starts = driver_.StepStarted() && !driver_.StepEnded();
   if (!running_ && !starts) SayWithheld();
 }
 

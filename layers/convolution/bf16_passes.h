@@ -3,13 +3,18 @@
 //   Bf16WeightsPass   dw from x and dy
 // Images are packed for a few rows at a time, so that a core's cache holds what is multiplied; maps
 // that are small pack whole.  How rows, channels and threads are cut changes no bit of the result.
+// Both run the copy of the loops (bf16_loops.h) that they are given, in which implementations
+// differ.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "framework/core/range.h"
 #include "framework/device/device.h"
 #include "framework/device/shape.h"
+#include "framework/nn/kernel.h"
 #include "layers/convolution/bf16_loops.h"
 
 namespace dtrain {
@@ -102,5 +107,12 @@ class Bf16WeightsPass {
   int64_t band_;         // rows of dy at a time,
   int64_t ring_;         // and rows of x that are packed then
 };
+
+// With `precision: bf16`, for channels in multiples of 32.  The rule looks at channels and
+// precision only, so training and evaluation of any batch choose alike.
+std::optional<KernelOffer> OfferBf16Convolution(const KernelRequest& request);
+
+// A kernel of both passes that runs this copy of the loops.
+std::unique_ptr<Kernel> MakeBf16Convolution(const KernelRequest& request, const Bf16Loops& loops);
 
 }  // namespace dtrain

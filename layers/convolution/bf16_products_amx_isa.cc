@@ -1,4 +1,4 @@
-// The products of the bf16 convolution: blocks of 2 x 2 tiles.
+// The products of the bf16 convolution: blocks of 2 x 2 tiles; and the table of all its loops.
 #include "framework/device/cpu/amx_tiles.h"
 #include "framework/device/cpu/amx_vectors.h"
 #include "layers/convolution/bf16_loops.h"
@@ -128,5 +128,9 @@ void Bf16WeightSums(const Bf16WeightJob& job) {
     TileStore<2>(sums + 2 * kTile, kRow), TileStore<3>(sums + 3 * kTile, kRow);
   }
 }
+
+constinit const Bf16Loops kBf16Loops = {Bf16PackRows,      Bf16PackPairs, Bf16PackTurned,
+                                        Bf16PackWeights,   Bf16Row,       Bf16WeightSums,
+                                        Bf16WeightGradient};
 
 }  // namespace dtrain::DTRAIN_ISA_NS

@@ -1,9 +1,11 @@
 // Convolution on the CPU, implementation "amx": with `precision: bf16`, on a CPU with AMX
-// (convolution_bf16.h).
+// (bf16_passes.h).
 //
 // Only the factors of products are bf16; sums, and all that is kept, are fp32.
 #include "framework/device/cpu/amx.h"
-#include "layers/convolution/convolution_bf16.h"
+#include "layers/convolution/bf16_passes.h"
+#include "layers/convolution/convolution.h"
+#include "layers/convolution/passes_kernel.h"
 
 namespace dtrain {
 namespace {
@@ -22,4 +24,28 @@ std::unique_ptr<Kernel> MakeConvolutionAmx(const KernelRequest& request, const K
 DTRAIN_KERNEL("convolution", "amx", OfferConvolutionAmx, MakeConvolutionAmx);
 
 }  // namespace
+
+std::optional<KernelOffer> OfferBf16Convolution(const KernelRequest& request) {
+  const auto& layer = static_cast<const Convolution&>(*request.layer);
+  const Device& device = request.device;
+  if (device.kind != DeviceKind::kCpu || device.precision != Precision::kBf16) return std::nullopt;
+  if (layer.channels() % kBf16Block != 0 || layer.outputs() % kBf16Block != 0) return std::nullopt;
+  KernelOffer offer;
+  offer.inputs = {Format::kChannelsLast};
+  offer.outputs = {Format::kChannelsLast};
+  return offer;
+}
+
+std::unique_ptr<Kernel> MakeBf16Convolution(const KernelRequest& request, const Bf16Loops& loops) {
+  const auto& layer = static_cast<const Convolution&>(*request.layer);
+  const Bf16Problem problem = {.x = request.inputs[0],
+                               .y = request.outputs[0],
+                               .kernel = layer.kernel(),
+                               .stride = layer.stride(),
+                               .pad = layer.pad(),
+                               .loops = &loops};
+  return std::make_unique<PassesKernel<Bf16Convolution, Bf16WeightsPass>>(request, problem,
+                                                                          problem);
+}
+
 }  // namespace dtrain

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "framework/cli/command_line.h"
 #include "framework/core/sha256.h"
 #include "framework/runtime/weights_file.h"
+#include "tests/cli/command_outcome.h"
 #include "tests/runtime/checkpoint_sample.h"
 
 namespace dtrain {
@@ -19,22 +19,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Outcome {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
 class CkptCommand : public ::testing::Test {
  protected:
-  Outcome Ckpt(std::vector<std::string> words) {
-    words.insert(words.begin(), {"dtrain", "ckpt"});
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = RunCommandLine(static_cast<int>(argv.size()), argv.data());
-    return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  static CommandOutcome Ckpt(std::vector<std::string> words) {
+    words.insert(words.begin(), "ckpt");
+    return RunCommand(words);
   }
 
   std::string Save(const std::string& name) {
@@ -55,7 +44,7 @@ class CkptCommand : public ::testing::Test {
 
 TEST_F(CkptCommand, InfoSaysWhereWeightsComeFrom) {
   const std::string path = Save("c.h5");
-  const Outcome text = Ckpt({"info", path});
+  const CommandOutcome text = Ckpt({"info", path});
   EXPECT_EQ(text.code, 0);
   EXPECT_THAT(text.out,
               AllOf(HasSubstr("file             " + path + "\n"),
@@ -88,7 +77,7 @@ TEST_F(CkptCommand, InfoSaysWhereWeightsComeFrom) {
 
 TEST_F(CkptCommand, InfoListsTensorsByName) {
   const std::string path = Save("c.h5");
-  const Outcome text = Ckpt({"info", "--tensors", path});
+  const CommandOutcome text = Ckpt({"info", "--tensors", path});
   EXPECT_EQ(text.code, 0);
   EXPECT_LT(text.out.find("  conv1.weight "), text.out.find("  ip1.bias "));
   EXPECT_LT(text.out.find("  ip1.bias "), text.out.find("  bn1.mean "));
@@ -101,7 +90,7 @@ TEST_F(CkptCommand, InfoListsTensorsByName) {
 }
 
 TEST_F(CkptCommand, InfoOfADamagedOrMissingFileIsAnError) {
-  const Outcome damaged = Ckpt({"info", SaveDamaged("c.h5")});
+  const CommandOutcome damaged = Ckpt({"info", SaveDamaged("c.h5")});
   EXPECT_EQ(damaged.code, 6);
   EXPECT_THAT(damaged.err, HasSubstr("c.h5 is damaged: "));
   EXPECT_EQ(damaged.out, "");
@@ -112,18 +101,18 @@ TEST_F(CkptCommand, VerifySaysOkForEveryFormat) {
   const std::string path = Save("c.h5"), exported = (folder_ / "w.safetensors").string();
   WriteStoredWeights(exported, WeightsFormat::kSafetensors, ReadStoredWeights(path));
   const std::string older = DTRAIN_SOURCE_DIR "/tests/runtime/without_seal.h5";
-  const Outcome outcome = Ckpt({"verify", path, exported, older});
+  const CommandOutcome outcome = Ckpt({"verify", path, exported, older});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out, path + ": ok\n" + exported + ": ok\n" + older + ": ok\n");
 }
 
 TEST_F(CkptCommand, VerifyNamesTheDamagedFile) {
   const std::string good = Save("a.h5"), bad = SaveDamaged("b.h5");
-  const Outcome text = Ckpt({"verify", good, bad});
+  const CommandOutcome text = Ckpt({"verify", good, bad});
   EXPECT_EQ(text.code, 6);
   EXPECT_THAT(text.out, AllOf(HasSubstr(good + ": ok\n"),
                               HasSubstr(bad + ": " + bad + " is damaged: its first ")));
-  const Outcome outcome = Ckpt({"verify", "--json", good, bad});
+  const CommandOutcome outcome = Ckpt({"verify", "--json", good, bad});
   EXPECT_EQ(outcome.code, 6);
   const json verdict = json::parse(outcome.out);
   EXPECT_EQ(verdict["ok"], false);
@@ -134,14 +123,14 @@ TEST_F(CkptCommand, VerifyNamesTheDamagedFile) {
 TEST_F(CkptCommand, VerifyCountsWhatIsNoNumber) {
   sample_.weights[7] = std::nanf("");
   sample_.state[0] = INFINITY;
-  const Outcome weights = Ckpt({"verify", Save("w.h5")});
+  const CommandOutcome weights = Ckpt({"verify", Save("w.h5")});
   EXPECT_EQ(weights.code, 6);
   EXPECT_THAT(weights.out, HasSubstr("w.h5: 2 of its weights are NaN or infinite\n"));
   sample_ = CheckpointSample();
   sample_.momentum[7] = std::nanf("");
-  const Outcome solver = Ckpt({"verify", Save("s.h5")});
+  const CommandOutcome solver = Ckpt({"verify", Save("s.h5")});
   EXPECT_EQ(solver.code, 6);
-  EXPECT_THAT(solver.out, HasSubstr("s.h5: 1 numbers of its solver are NaN or infinite\n"));
+  EXPECT_THAT(solver.out, HasSubstr("s.h5: 1 of its solver's numbers are NaN or infinite\n"));
 }
 
 // In a file without a seal nothing but reading them shows it.
@@ -150,7 +139,7 @@ TEST_F(CkptCommand, VerifyReadsTheSolversVectors) {
   const std::string of_ip1(reinterpret_cast<const char*>(sample_.momentum.data() + 3), 24 * 4);
   bytes.at(bytes.find(of_ip1) + 5) ^= 1;
   Spit(folder_ / "old.h5", bytes);
-  const Outcome outcome = Ckpt({"verify", (folder_ / "old.h5").string()});
+  const CommandOutcome outcome = Ckpt({"verify", (folder_ / "old.h5").string()});
   EXPECT_EQ(outcome.code, 6);
   EXPECT_THAT(outcome.out, HasSubstr("/solver/momentum/ip1.weight"));
   EXPECT_EQ(Ckpt({"info", (folder_ / "old.h5").string()}).code, 0);
@@ -160,7 +149,7 @@ TEST_F(CkptCommand, VerifyTakesEveryCheckpointOfARun) {
   const std::string older = Save("run/checkpoints/step-00000010.h5");
   const std::string newer = SaveDamaged("run/checkpoints/step-00000020.h5");
   Spit(folder_ / "run" / "checkpoints" / "latest", "step-00000010.h5\n");
-  const Outcome outcome = Ckpt({"verify", (folder_ / "run").string()});
+  const CommandOutcome outcome = Ckpt({"verify", (folder_ / "run").string()});
   EXPECT_EQ(outcome.code, 6);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr(older + ": ok\n"), HasSubstr(newer + " is damaged: ")));
   Save("run/checkpoints/step-00000020.h5");
@@ -173,10 +162,10 @@ TEST_F(CkptCommand, VerifyTakesEveryCheckpointOfARun) {
 TEST_F(CkptCommand, DiffOfEqualWeightsIsEmpty) {
   const std::string path = Save("a.h5");
   sample_.momentum[0] = 3;  // not a weight
-  const Outcome text = Ckpt({"diff", path, Save("b.h5")});
+  const CommandOutcome text = Ckpt({"diff", path, Save("b.h5")});
   EXPECT_EQ(text.code, 0);
   EXPECT_EQ(text.out, "equal to the bit\n");
-  const Outcome outcome = Ckpt({"diff", path, path, "--json"});
+  const CommandOutcome outcome = Ckpt({"diff", path, path, "--json"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(json::parse(outcome.out), (json{{"equal", true}, {"tensors", json::array()}}));
 }
@@ -187,12 +176,12 @@ TEST_F(CkptCommand, DiffTellsWhatDiffers) {
   sample_.weights[0] = 3;    // ip1.bias: 1, 1, 1 and 3, 1, 1
   sample_.state[1] = -0.0f;  // bn1.mean: 3, 4 and 3, -0
   const std::string other = Save("b.h5");
-  const Outcome text = Ckpt({"diff", path, other});
+  const CommandOutcome text = Ckpt({"diff", path, other});
   EXPECT_EQ(text.code, 6);
   EXPECT_THAT(text.out, AllOf(HasSubstr("1 differ, largest 2, relative 1.15\n"),
                               HasSubstr("1 differ, largest 4, relative 0.8\n"),
                               HasSubstr("2 of 6 tensors differ\n")));
-  const Outcome outcome = Ckpt({"diff", path, other, "--json"});
+  const CommandOutcome outcome = Ckpt({"diff", path, other, "--json"});
   EXPECT_EQ(outcome.code, 6);
   const json difference = json::parse(outcome.out);
   EXPECT_EQ(difference["equal"], false);
@@ -209,7 +198,7 @@ TEST_F(CkptCommand, DiffOfOtherModelsCountsATensorOnce) {
   sample_.layout.parameters =
       LayoutOf({{"ip1.bias", {3}}, {"ip1.weight", {6, 4}}, {"scale", {}}, {"conv9.weight", {50}}});
   sample_.layout.state = {};
-  const Outcome outcome = Ckpt({"diff", path, Save("b.h5")});
+  const CommandOutcome outcome = Ckpt({"diff", path, Save("b.h5")});
   EXPECT_EQ(outcome.code, 6);
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("only in the first file: [2, 1, 5, 5]\n"),
@@ -219,7 +208,7 @@ TEST_F(CkptCommand, DiffOfOtherModelsCountsATensorOnce) {
 
 TEST_F(CkptCommand, DiffOfADamagedFileIsAnError) {
   const std::string path = Save("a.h5");
-  const Outcome outcome = Ckpt({"diff", path, SaveDamaged("b.h5")});
+  const CommandOutcome outcome = Ckpt({"diff", path, SaveDamaged("b.h5")});
   EXPECT_EQ(outcome.code, 6);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, HasSubstr("b.h5 is damaged: "));

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/cli/command_line.h"
 #include "framework/core/file.h"
+#include "tests/cli/command_outcome.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {
@@ -15,31 +15,20 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
 // `dtrain slurm --config run.yaml ARGUMENTS...`, the config being one of 4 workers.
-Outcome Slurm(const TempFolder& folder, const std::vector<std::string>& arguments) {
+CommandOutcome Slurm(const TempFolder& folder, const std::vector<std::string>& arguments) {
   const std::string config =
       folder.Write("run.yaml", "model: {name: " DTRAIN_SOURCE_DIR
                                "/configs/models/lenet5.yaml}\ndata: {name: digits}\n"
                                "cluster: {workers: 4}\n");
-  std::vector<std::string> words = {"dtrain", "slurm", "--config", config};
+  std::vector<std::string> words = {"slurm", "--config", config};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int code = RunCommandLine(static_cast<int>(argv.size()), argv.data());
-  return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  return RunCommand(words);
 }
 
 TEST(SlurmCommand, PrintsTheScriptOfAConfig) {
   const TempFolder folder;
-  const Outcome outcome =
+  const CommandOutcome outcome =
       Slurm(folder, {"--set", "threads=3", "--nodes", "2", "--time", "30", "--partition", "long"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
@@ -63,7 +52,7 @@ TEST(SlurmCommand, TheConfigSaysHowManyRanksANodeHas) {
 
 TEST(SlurmCommand, WritesAFileWhereAskedTo) {
   const TempFolder folder;
-  const Outcome outcome = Slurm(folder, {"--output", (folder / "job.sh").string()});
+  const CommandOutcome outcome = Slurm(folder, {"--output", (folder / "job.sh").string()});
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(ReadFile(folder / "job.sh"), Slurm(folder, {}).out);
 }
@@ -77,7 +66,7 @@ TEST(SlurmCommand, AsJsonTheScriptIsAField) {
 
 TEST(SlurmCommand, AFaultyConfigPrintsNoScript) {
   const TempFolder folder;
-  Outcome outcome = Slurm(folder, {"--set", "batch=3"});
+  CommandOutcome outcome = Slurm(folder, {"--set", "batch=3"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, HasSubstr("batch 3 gives some of the 4 workers"));

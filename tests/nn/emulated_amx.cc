@@ -1,7 +1,7 @@
 // The bf16 convolution with its tiles in memory (framework/device/cpu/amx_tiles.h), registered
 // here, in the tests, alone: its arithmetic is tested on machines without AMX, and nobody else is
 // offered it.  Nets take it where a test names it.
-#include "layers/convolution/convolution_bf16.h"
+#include "layers/convolution/bf16_passes.h"
 
 namespace dtrain {
 namespace {

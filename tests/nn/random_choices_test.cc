@@ -7,6 +7,7 @@
 #include "layers/attention_decoder/attention_decoder.h"
 #include "layers/dropout/dropout.h"
 #include "tests/support/counted_random.h"
+#include "tests/support/small_seq2seq.h"
 
 namespace dtrain {
 namespace {
@@ -100,26 +101,6 @@ TEST(RandomChoices, ANetDropsByTheOraclesMask) {
 constexpr int64_t kTaught = 5, kEmbedding = 9, kWords = 40, kSourceLength = 3;
 constexpr uint64_t kDecoderLayer = 5;
 
-std::string DecodingModel(const std::string& keys) {
-  return R"(
-name: decoding
-inputs:
-  - {name: source, shape: [3], classes: 13}
-  - {name: target, shape: [5], classes: 40}
-  - {name: label, shape: [5], classes: 40}
-layers:
-  - {name: encoder.embedding, type: embedding, input: source, outputs: 4}
-  - {name: encoder.rnn, type: gru, input: [encoder.embedding, source], hidden: 3, bidirectional: true}
-  - {name: encoder.last, type: final_state, input: [encoder.rnn, source], bidirectional: true}
-  - {name: encoder.fc, type: inner_product, outputs: 3}
-  - {name: encoder.state, type: tanh}
-  - {name: decoder, type: attention_decoder, input: [encoder.rnn, encoder.state, source, target],
-     hidden: 3, embedding: 9, )" +
-         keys + R"(}
-  - {name: loss, type: softmax_cross_entropy, input: [decoder, label], ignore: 1}
-)";
-}
-
 // used[n][t][i]: element i of the vector of target's token t reached the loss.
 using Used = std::vector<std::vector<std::vector<bool>>>;
 
@@ -127,7 +108,10 @@ using Used = std::vector<std::vector<std::vector<bool>>>;
 Used UsedElements(const std::string& keys, uint64_t seed, uint64_t step, int64_t first,
                   int64_t count, int threads) {
   ApplyThreadBudget(threads);
-  const Graph graph = Graph::FromText(DecodingModel(keys), "m.yaml", {});
+  const Graph graph = GraphOf({.source_length = kSourceLength,
+                               .target_length = kTaught,
+                               .target_words = kWords,
+                               .decoder = fmt::format("embedding: {}, {}", kEmbedding, keys)});
   Net net(graph, {DeviceKind::kCpu, threads, CpuIsa()});
   std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
   std::vector<float> gradients(weights.size());

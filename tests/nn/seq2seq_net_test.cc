@@ -10,29 +10,20 @@
 #include "framework/nn/step_decoder.h"
 #include "framework/nn/tokens.h"
 #include "tests/nn/reference_net.h"
+#include "tests/support/small_seq2seq.h"
 
 namespace dtrain {
 namespace {
 
 constexpr int64_t kSourceWords = 13, kTargetWords = 11;
 
-constexpr char kModel[] = R"(
-name: small_seq2seq
-inputs:
-  - {name: source, shape: [5], classes: 13}
-  - {name: target, shape: [6], classes: 11}
-  - {name: label, shape: [6], classes: 11}
-layers:
-  - {name: encoder.embedding, type: embedding, input: source, outputs: 4}
-  - {name: encoder.rnn, type: gru, input: [encoder.embedding, source], hidden: 3, bidirectional: true}
-  - {name: encoder.last, type: final_state, input: [encoder.rnn, source], bidirectional: true}
-  - {name: encoder.fc, type: inner_product, outputs: 3}
-  - {name: encoder.state, type: tanh}
-  - {name: decoder, type: attention_decoder, input: [encoder.rnn, encoder.state, source, target], hidden: 3, embedding: 4, teacher_forcing: 1}
-  - {name: loss, type: softmax_cross_entropy, input: [decoder, label], ignore: 1}
-)";
-
-Graph Model() { return Graph::FromText(kModel, "m.yaml", {}); }
+Graph Model() {
+  return GraphOf({.source_length = 5,
+                  .source_words = kSourceWords,
+                  .target_length = 6,
+                  .target_words = kTargetWords,
+                  .decoder = "embedding: 4, teacher_forcing: 1"});
+}
 
 // Sentences of 2 to their row's length words; labels are the target shifted by one.
 struct Pairs {

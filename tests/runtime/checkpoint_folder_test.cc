@@ -172,6 +172,17 @@ TEST_F(CheckpointFolderTest, LatestNamesTheOlderFileWhenACheckpointFailsAtItsEnd
   EXPECT_FALSE(fs::exists(folder_ / "step-00000020.h5.tmp"));
 }
 
+// The same when the disk is full before all of its bytes are written.
+TEST_F(CheckpointFolderTest, LatestNamesTheOlderFileWhenACheckpointFailsHalfWay) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  Save(10);
+  fs::create_symlink("/dev/full", folder_ / "step-00000020.h5.tmp");
+  EXPECT_THAT(WhatOf<CheckpointError>([&] { Save(20); }), HasSubstr("No space left on device"));
+  EXPECT_EQ(Slurp(folder_ / "latest"), "step-00000010.h5\n");
+  EXPECT_THAT(NamesIn(folder_), ElementsAre("latest", "step-00000010.h5"));
+  EXPECT_EQ(Resume("auto")->info.position.step, 10);
+}
+
 // A real full disk, where we may mount one.
 class SmallDisk {
  public:

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 namespace dtrain {
 namespace {
 
@@ -15,10 +17,11 @@ constexpr char kOfAbc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410f
 std::string Hdf5Start() { return std::string("\x89HDF\r\n\x1a\n", 8); }
 
 TEST(CheckpointSeal, IsTheTextThatTheHeaderShows) {
-  std::string due = std::string("dtrain checkpoint\nversion 1\nbytes 3\nsha256 ") + kOfAbc + "\n";
-  due.append(512 - due.size(), '\n');
-  EXPECT_EQ(SealOf("abc"), due);
-  EXPECT_EQ(SealProblem(due + "abc"), "");
+  std::string expected = fmt::format("dtrain checkpoint\nversion 1\nbytes 3\nsha256 {}\n", kOfAbc);
+  expected.append(512 - expected.size(), '\n');
+  EXPECT_EQ(SealOf("abc"), expected);
+  EXPECT_EQ(SealProblem(expected + "abc"), "");
+  EXPECT_EQ(SealVersionOf(expected), 1);
 }
 
 TEST(CheckpointSeal, EveryFlippedBitIsFound) {
@@ -38,7 +41,8 @@ TEST(CheckpointSeal, ProblemsNameTheFirstLineThatDiffers) {
   EXPECT_EQ(SealProblem(good.substr(0, 100)), "it is truncated to 100 bytes");
   std::string bad = good;
   bad[512] = 'x';
-  EXPECT_THAT(SealProblem(bad), StartsWith(std::string("its first block says \"sha256 ") + kOfAbc));
+  EXPECT_THAT(SealProblem(bad),
+              StartsWith(fmt::format("its first block says \"sha256 {}", kOfAbc)));
   bad = good;
   bad[0] = '\0';
   EXPECT_THAT(SealProblem(bad), HasSubstr("says \"\\x00train checkpoint\""));

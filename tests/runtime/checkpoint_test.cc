@@ -135,7 +135,7 @@ TEST(Checkpoint, TruncatedForeignAndMissingFilesAreNamed) {
               HasSubstr("is damaged: its first block says \"bytes "));
   Spit(folder / "foreign.h5", "not HDF5");
   EXPECT_THAT(ReadError(folder / "foreign.h5", sample.layout),
-              HasSubstr("it starts as no file that holds weights"));
+              HasSubstr("it is neither a checkpoint nor a safetensors file"));
   EXPECT_THAT(ReadError(folder / "none.h5", sample.layout), HasSubstr("No such file"));
 }
 

@@ -1,7 +1,7 @@
 // Damaged files of weights: none may crash the reader, and none may be accepted as something that
 // it was not.  Flips of one bit anywhere and where the file's own structures lie, cuts, bytes set
-// to zero, swapped and appended.  DTRAIN_DAMAGES says how many files of each kind (default 250, and
-// a fifth of that of checkpoints without a seal, which take a process each).
+// to zero, swapped and appended.  DTRAIN_DAMAGES says how many files of each kind (default 250;
+// each of those without a seal takes a process of its own).
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -191,6 +191,8 @@ struct Counts {
 
 class DamagedFiles : public ::testing::Test {
  protected:
+  void SetUp() override { ASSERT_GT(Damages(), 0) << "DTRAIN_DAMAGES is not a number"; }
+
   Counts Read(const fs::path& good_path) {
     const std::string good = Slurp(good_path);
     const StoredWeights whole = ReadStoredWeights(good_path, CheckpointPart::kAll);

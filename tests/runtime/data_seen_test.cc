@@ -1,5 +1,6 @@
 // Which samples the workers of a whole run are given, from the start and after a resume: a data set
-// of the test's own writes down what it is asked for.
+// of the test's own writes down what it is asked for.  The order of an epoch's samples
+// (Sampler::Shuffle) is taken as given.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "framework/runtime/checkpoint.h"
 #include "framework/runtime/checkpoint_folder.h"
 #include "framework/runtime/weights_file.h"
+#include "tests/runtime/own_data_set.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/shards_by_hand.h"
 
@@ -33,50 +35,25 @@ struct Log {
   std::vector<std::vector<Asked>> ranks;
 };
 
-class WatchedSet : public Dataset {
- public:
-  explicit WatchedSet(Log& log) : log_(log) {
+OwnData Watched(Log& log) {
+  const auto watch = [&log] {
     const std::lock_guard lock(log.mutex);
-    rank_ = log.ranks.size();
+    const size_t rank = log.ranks.size();
     log.ranks.emplace_back();
-  }
-  int64_t size(Split split) const override { return split == Split::kTrain ? kSamples : 3; }
-  std::vector<FieldSpec> fields() const override { return Fields(); }
-  int64_t classes() const override { return 2; }
-  std::string ManifestHash() const override { return "watched"; }
-  void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
-            Batch& batch) const override {
-    for (size_t r = 0; r < indices.size(); ++r) {
-      batch.fields[0].f32()[r] = static_cast<float>(indices[r]) / kSamples;
-      batch.fields[1].i32()[r] = static_cast<int32_t>(indices[r] % 2);
-    }
-    if (split != Split::kTrain) return;
-    const std::lock_guard lock(log_.mutex);
-    log_.ranks[rank_].push_back({epoch, {indices.begin(), indices.end()}});
-  }
-
-  static std::vector<FieldSpec> Fields() {
-    return {{"data", DType::kF32, Shape{1}, 0}, {"label", DType::kI32, Shape{}, 2}};
-  }
-
- private:
-  Log& log_;
-  size_t rank_;
-};
-
-class WatchedSource : public DatasetSource {
- public:
-  explicit WatchedSource(Log& log) : log_(log) {}
-  std::vector<FieldSpec> fields() const override { return WatchedSet::Fields(); }
-  int64_t size(Split split) const override { return split == Split::kTrain ? kSamples : 3; }
-  int64_t classes() const override { return 2; }
-  std::unique_ptr<Dataset> Load(const std::filesystem::path&, uint64_t) const override {
-    return std::make_unique<WatchedSet>(log_);
-  }
-
- private:
-  Log& log_;
-};
+    return [&log, rank](uint64_t epoch, std::span<const int64_t> samples) {
+      const std::lock_guard lock(log.mutex);
+      log.ranks[rank].push_back({epoch, {samples.begin(), samples.end()}});
+    };
+  };
+  const auto number = [](Split, int64_t sample, int64_t) {
+    return static_cast<double>(sample) / kSamples;
+  };
+  return {.train_samples = kSamples,
+          .test_samples = 3,
+          .number = number,
+          .label = [](int64_t sample) { return sample % 2; },
+          .watch = watch};
+}
 
 class DataSeenTest : public RunFixture {
  protected:
@@ -103,7 +80,7 @@ layers:
         "run.yaml", overrides);
     RunConfig config = ReadRunConfig(document);
     Log log;
-    config.data.source = std::make_shared<WatchedSource>(log);
+    config.data.source = std::make_shared<OwnSource>(Watched(log));
     EXPECT_EQ(Run(config, {.resume = resume, .weights = ""}).code, ExitCode::kDone);
     return log.ranks;
   }
@@ -118,6 +95,21 @@ layers:
     std::vector<int64_t> order;
     Sampler(1, kSamples, kBatch).Shuffle(epoch, order);
     return {epoch, {order.begin() + positions.begin, order.begin() + positions.end}};
+  }
+
+  // The batch of a step of a synchronous run.
+  static Asked BatchOf(int64_t step) {
+    const int64_t begin = step % kStepsAnEpoch * kBatch, end = std::min(begin + kBatch, kSamples);
+    return At(static_cast<uint64_t>(step / kStepsAnEpoch), {begin, end});
+  }
+
+  // Ranks load in any order; the first share of each tells which worker it was.
+  static void OrderByPlaceIn(const Asked& batch, std::vector<std::vector<Asked>>& ranks) {
+    const auto place = [&](const std::vector<Asked>& rank) {
+      return std::find(batch.samples.begin(), batch.samples.end(), rank.at(0).samples.at(0));
+    };
+    std::sort(ranks.begin(), ranks.end(),
+              [&](const auto& a, const auto& b) { return place(a) < place(b); });
   }
 
   // Worker `worker`'s mini-batches [first, first + count) of an asynchronous run.
@@ -189,24 +181,25 @@ TEST_F(DataSeenTest, AStopLosesNoSampleOfOneAsynchronousWorker) {
   }
 }
 
-// The shares of all workers are the batch, in order, and the last one of an epoch is not lost.
+// The shares of all workers are the batch, in the workers' order, and the last one of an epoch is
+// not lost.
 TEST_F(DataSeenTest, ASynchronousRunSharesOutEveryBatchBeforeAndAfterAResume) {
   for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 6}, {6, 12}}) {
-    const auto ranks = RunTo(last, 3, "{name: allreduce}", first == 0 ? "none" : "auto");
+    auto ranks = RunTo(last, 3, "{name: allreduce}", first == 0 ? "none" : "auto");
     ASSERT_EQ(ranks.size(), 3u);
+    for (const std::vector<Asked>& rank : ranks) {
+      ASSERT_EQ(rank.size(), static_cast<size_t>(last - first));
+    }
+    OrderByPlaceIn(BatchOf(first), ranks);
     for (int64_t step = first; step < last; ++step) {
-      const int64_t begin = step % kStepsAnEpoch * kBatch, end = std::min(begin + kBatch, kSamples);
-      const Asked batch = At(static_cast<uint64_t>(step / kStepsAnEpoch), {begin, end});
-      std::vector<int64_t> seen, whole = batch.samples;
+      const Asked batch = BatchOf(step);
+      std::vector<int64_t> seen;
       for (const std::vector<Asked>& rank : ranks) {
-        ASSERT_EQ(rank.size(), static_cast<size_t>(last - first));
         const Asked& share = rank[static_cast<size_t>(step - first)];
         EXPECT_EQ(share.epoch, batch.epoch);
         seen.insert(seen.end(), share.samples.begin(), share.samples.end());
       }
-      std::sort(seen.begin(), seen.end());
-      std::sort(whole.begin(), whole.end());
-      EXPECT_EQ(seen, whole) << "step " << step;
+      EXPECT_EQ(seen, batch.samples) << "step " << step;
     }
   }
 }

@@ -1,5 +1,7 @@
 // Whole runs of a model with dropout against a plain loop in double precision, whose masks come
-// from counted_random.h: seed, step, layer and place in the global batch all reach the kernel.
+// from counted_random.h: seed, step, layer and place in the global batch all reach the kernel.  The
+// weights at the start (Graph::InitializeWeights) and the order of an epoch's samples
+// (Sampler::Shuffle) are taken as given.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,8 +9,10 @@
 
 #include "framework/data/sampler.h"
 #include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/run_setup.h"
 #include "framework/runtime/simulated_run.h"
 #include "framework/runtime/weights_file.h"
+#include "tests/runtime/own_data_set.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/counted_random.h"
 
@@ -31,36 +35,14 @@ layers:
 )";
 
 double Pixel(int64_t sample, int64_t i) { return std::sin(static_cast<double>(3 * sample + i)); }
-int32_t LabelOf(int64_t sample) { return Pixel(sample, 0) + Pixel(sample, 1) > 0 ? 1 : 0; }
+int64_t LabelOf(int64_t sample) { return Pixel(sample, 0) + Pixel(sample, 1) > 0 ? 1 : 0; }
 
-class Waves : public Dataset {
- public:
-  int64_t size(Split split) const override { return split == Split::kTrain ? kSamples : 4; }
-  std::vector<FieldSpec> fields() const override { return Fields(); }
-  int64_t classes() const override { return kClasses; }
-  std::string ManifestHash() const override { return "waves"; }
-  void Fill(Split, std::span<const int64_t> indices, uint64_t, Batch& batch) const override {
-    for (size_t r = 0; r < indices.size(); ++r) {
-      for (int64_t i = 0; i < kPixels; ++i) {
-        batch.fields[0].f32()[r * kPixels + i] = static_cast<float>(Pixel(indices[r], i));
-      }
-      batch.fields[1].i32()[r] = LabelOf(indices[r]);
-    }
-  }
-  static std::vector<FieldSpec> Fields() {
-    return {{"data", DType::kF32, Shape{kPixels}, 0}, {"label", DType::kI32, Shape{}, kClasses}};
-  }
-};
-
-class WavesSource : public DatasetSource {
- public:
-  std::vector<FieldSpec> fields() const override { return Waves::Fields(); }
-  int64_t size(Split split) const override { return Waves().size(split); }
-  int64_t classes() const override { return kClasses; }
-  std::unique_ptr<Dataset> Load(const std::filesystem::path&, uint64_t) const override {
-    return std::make_unique<Waves>();
-  }
-};
+const OwnData kWaves = {.train_samples = kSamples,
+                        .test_samples = 4,
+                        .numbers = kPixels,
+                        .classes = kClasses,
+                        .number = [](Split, int64_t sample, int64_t i) { return Pixel(sample, i); },
+                        .label = LabelOf};
 
 // Two affine maps with dropout between them, and SGD.
 struct Plain {
@@ -125,16 +107,12 @@ class DropoutRunTest : public RunFixture {
             "solver: {name: sgd, lr: 0.25, momentum: 0, weight_decay: 0}\n",
         "run.yaml", overrides);
     RunConfig config = ReadRunConfig(document);
-    config.data.source = std::make_shared<WavesSource>();
+    config.data.source = std::make_shared<OwnSource>(kWaves);
     return config;
   }
 
   Graph Model() const {
-    std::vector<GraphInput> inputs;
-    for (const FieldSpec& field : Waves::Fields()) {
-      inputs.push_back({field.name, field.dtype, field.sample_shape, field.classes});
-    }
-    return Graph::FromText(kModel, "model.yaml", inputs);
+    return Graph::FromText(kModel, "model.yaml", GraphInputsOf(kWaves.fields()));
   }
 
   static Plain Cut(const Graph& graph, const std::vector<float>& weights) {

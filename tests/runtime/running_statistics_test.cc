@@ -1,5 +1,6 @@
 // Running statistics of several workers against plain loops.  The model normalises its input, so
-// what a worker's statistics are follows from its samples alone.
+// what a worker's statistics are follows from its samples alone.  The order of an epoch's samples
+// (Sampler::Shuffle) is taken as given.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,8 +8,10 @@
 
 #include "framework/data/sampler.h"
 #include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/run_setup.h"
 #include "framework/runtime/simulated_run.h"
 #include "framework/runtime/weights_file.h"
+#include "tests/runtime/own_data_set.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {
@@ -32,38 +35,14 @@ double Value(Split split, int64_t sample, int64_t c) {
   const double wave = std::sin(static_cast<double>(7 * sample + 3 * c));
   return split == Split::kTrain ? (c + 1) * wave + 2 * std::cos(sample) + 1 : 3 * wave;
 }
-int32_t LabelOf(int64_t sample) { return sample % 3 == 0 ? 1 : 0; }
+int64_t LabelOf(int64_t sample) { return sample % 3 == 0 ? 1 : 0; }
 
-class Waves : public Dataset {
- public:
-  int64_t size(Split split) const override {
-    return split == Split::kTrain ? kSamples : kTestSamples;
-  }
-  std::vector<FieldSpec> fields() const override { return Fields(); }
-  int64_t classes() const override { return kClasses; }
-  std::string ManifestHash() const override { return "waves"; }
-  void Fill(Split split, std::span<const int64_t> indices, uint64_t, Batch& batch) const override {
-    for (size_t r = 0; r < indices.size(); ++r) {
-      for (int64_t c = 0; c < kChannels; ++c) {
-        batch.fields[0].f32()[r * kChannels + c] = static_cast<float>(Value(split, indices[r], c));
-      }
-      batch.fields[1].i32()[r] = LabelOf(indices[r]);
-    }
-  }
-  static std::vector<FieldSpec> Fields() {
-    return {{"data", DType::kF32, Shape{kChannels}, 0}, {"label", DType::kI32, Shape{}, kClasses}};
-  }
-};
-
-class WavesSource : public DatasetSource {
- public:
-  std::vector<FieldSpec> fields() const override { return Waves::Fields(); }
-  int64_t size(Split split) const override { return Waves().size(split); }
-  int64_t classes() const override { return kClasses; }
-  std::unique_ptr<Dataset> Load(const std::filesystem::path&, uint64_t) const override {
-    return std::make_unique<Waves>();
-  }
-};
+const OwnData kWaves = {.train_samples = kSamples,
+                        .test_samples = kTestSamples,
+                        .numbers = kChannels,
+                        .classes = kClasses,
+                        .number = Value,
+                        .label = LabelOf};
 
 struct Statistics {
   double mean[kChannels] = {0, 0}, variance[kChannels] = {1, 1};
@@ -126,16 +105,12 @@ class RunningStatisticsTest : public RunFixture {
             "}\ndata: {name: digits}\nbatch: 8\nepochs: 9\nsolver: {name: sgd, lr: 0.1}\n",
         "run.yaml", overrides);
     RunConfig config = ReadRunConfig(document);
-    config.data.source = std::make_shared<WavesSource>();
+    config.data.source = std::make_shared<OwnSource>(kWaves);
     return config;
   }
 
   Checkpoint Saved(const std::string& output) const {
-    std::vector<GraphInput> inputs;
-    for (const FieldSpec& field : Waves::Fields()) {
-      inputs.push_back({field.name, field.dtype, field.sample_shape, field.classes});
-    }
-    const Graph graph = Graph::FromText(kModel, "model.yaml", inputs);
+    const Graph graph = Graph::FromText(kModel, "model.yaml", GraphInputsOf(kWaves.fields()));
     layout_ = {graph.weights(), graph.state(), ""};
     return LoadWeights(FindCheckpoint(folder_ / output), layout_);
   }

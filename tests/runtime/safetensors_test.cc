@@ -122,10 +122,11 @@ TEST_F(Safetensors, HeadersThatDoNotFitAreErrors) {
               HasSubstr("byte 0: a header of 18446744073709551615"));
   EXPECT_THAT(ErrorOf(std::string("\x20\0\0\0\0\0\0\0{}", 10)),
               HasSubstr("byte 0: a header of 32 bytes in a file of 10"));
-  EXPECT_THAT(ErrorOf(FileOf("{\"a\": nonsense}", "")), HasSubstr("the header is no JSON"));
-  EXPECT_THAT(ErrorOf(FileOf("[1, 2]", "")), HasSubstr("no JSON object"));
+  EXPECT_THAT(ErrorOf(FileOf("{\"a\": nonsense}", "")), HasSubstr("the header is not JSON"));
+  EXPECT_THAT(ErrorOf(FileOf("[1, 2]", "")), HasSubstr("the header is not a JSON object"));
   EXPECT_THAT(ErrorOf(FileOf("{\"a\": 3}", "")), HasSubstr("'a' lacks one of dtype, shape"));
-  EXPECT_THAT(ErrorOf(FileOf("{\"__metadata__\": {\"a\": 3}}", "")), HasSubstr("'a' is no text"));
+  EXPECT_THAT(ErrorOf(FileOf("{\"__metadata__\": {\"a\": 3}}", "")),
+              HasSubstr("'a' is not a text"));
   const std::string a = Entry("a", "F32", "[1]", 0, 4);
   EXPECT_THAT(ErrorOf(FileOf("{" + a + "," + a + "}", "1234")), HasSubstr("names 'a' twice"));
 }

@@ -1,7 +1,9 @@
 // Whole small runs against a plain sequential loop: softmax regression on a few digits, computed in
 // double by the loops below, with the shares, micro-batches, clipping, schedule and solver that the
 // config asks for.  What a run writes into its last checkpoint must be what the loop ends with -
-// undisturbed, and resumed in the middle of an epoch and of the warm-up.
+// undisturbed, and resumed in the middle of an epoch and of the warm-up.  The weights at the start
+// (Graph::InitializeWeights) and the order of an epoch's samples (Sampler::Shuffle) are taken as
+// given.
 #include <gtest/gtest.h>
 
 #include <algorithm>

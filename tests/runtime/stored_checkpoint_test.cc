@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "framework/core/sha256.h"
+#include "framework/runtime/checkpoint_content.h"
 #include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
 
@@ -162,9 +163,26 @@ TEST_F(StoredCheckpoints, NewerFormatsAreRefused) {
               HasSubstr("its format is 3, not 2"));
 }
 
+// A newer seal need not be like this one, beyond its first two lines.
+TEST_F(StoredCheckpoints, NewerSealsAreRefusedAsSuch) {
+  const std::string good = Good(), first = "dtrain checkpoint\nversion ";
+  const auto with_lines = [&](const std::string& lines) {
+    return first + lines + good.substr((first + lines).size());
+  };
+  const std::string newer = "cannot read " + (folder_ / "bad.h5").string() +
+                            ": a newer program wrote it (its first block has version ";
+  EXPECT_EQ(ErrorOfBytes(with_lines("2\nblake3 0123")), newer + "2, not 1)");
+  EXPECT_EQ(ErrorOfBytes(first + "10\n"), newer + "10, not 1)");
+  for (const char* damaged : {"0\n", "-2\n", "2x\n", "x\n", "\n", "99999999999999999999\n"}) {
+    EXPECT_THAT(ErrorOfBytes(with_lines(damaged)), HasSubstr("is damaged: its first block says "))
+        << damaged;
+  }
+}
+
 TEST_F(StoredCheckpoints, OtherFilesAndPipesAreRefused) {
-  EXPECT_THAT(ErrorOfBytes("something else"), HasSubstr("it starts as no file that holds weights"));
-  EXPECT_THAT(ErrorOfBytes(""), HasSubstr("it starts as no file that holds weights"));
+  EXPECT_THAT(ErrorOfBytes("something else"),
+              HasSubstr("it is neither a checkpoint nor a safetensors file"));
+  EXPECT_THAT(ErrorOfBytes(""), HasSubstr("it is neither a checkpoint nor a safetensors file"));
   EXPECT_THAT(ErrorOf(folder_ / "none.h5"), HasSubstr("No such file or directory"));
   ASSERT_EQ(::mkfifo((folder_ / "pipe.h5").c_str(), 0600), 0);
   EXPECT_THAT(ErrorOf(folder_ / "pipe.h5"), HasSubstr("it is not a regular file"));

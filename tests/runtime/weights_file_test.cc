@@ -202,9 +202,9 @@ TEST_F(WeightsFiles, HashesOfOtherWeightsAreRefused) {
               AllOf(HasSubstr("w.safetensors is damaged: its weights_sha256 is \"" + old + "\""),
                     HasSubstr("leave file_sha256 and weights_sha256 out of the metadata")));
   EXPECT_THAT(error({{"weights_sha256", of_changed}}),
-              HasSubstr("its metadata have weights_sha256 without file_sha256"));
+              HasSubstr("its metadata has weights_sha256 without file_sha256"));
   EXPECT_THAT(error({{"file_sha256", ""}}),
-              HasSubstr("its metadata have file_sha256 without weights_sha256"));
+              HasSubstr("its metadata has file_sha256 without weights_sha256"));
   WriteSafetensors(path, {{"x", "F32", {1}, &changed}},
                    {{"file_sha256", ""}, {"weights_sha256", of_changed}});
   EXPECT_EQ(ReadStoredWeights(path).weights, std::vector<float>{2.5f});

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/sim/scenario.h"
-#include "tests/support/golden_inputs.h"
+#include "tests/support/plain_inputs.h"
 #include "tests/support/plain_loop.h"
 
 namespace dtrain {
@@ -21,26 +21,10 @@ const std::vector<double> kSlowdown = {1, 1.37, 2.11};
 
 int64_t SamplesOf(int worker) { return 7 + worker; }
 
-std::vector<float> GradientOf(int worker, int64_t step, const float* weights) {
-  const uint64_t stream = 1000 * static_cast<uint64_t>(worker + 1) + static_cast<uint64_t>(step);
-  const float length = step % 3 == 1 ? 0.0625f : 1.0f;  // too short to be clipped
-  std::vector<float> gradient(kSize);
-  for (size_t i = 0; i < gradient.size(); ++i) {
-    gradient[i] = 0.25f * weights[i] + length * golden::Unit(stream, i);
-  }
-  return gradient;
-}
-
-std::vector<float> InitialWeights() {
-  std::vector<float> weights(kSize);
-  for (size_t i = 0; i < weights.size(); ++i) weights[i] = golden::Unit(7, i) / 2;
-  return weights;
-}
-
 class Source : public GradientSource {
  public:
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
-    const std::vector<float> gradient = GradientOf(worker, step, weights.f32());
+    const std::vector<float> gradient = plain::GradientOf(worker, step, weights.f32(), kSize);
     std::copy(gradient.begin(), gradient.end(), gradients);
     return {.samples = SamplesOf(worker), .global_samples = SamplesOf(worker)};
   }
@@ -105,7 +89,7 @@ class Loop {
 
   void End(int w) {
     Worker& worker = workers_[w];
-    std::vector<float> gradient = GradientOf(w, worker.steps, worker.weights.data());
+    std::vector<float> gradient = plain::GradientOf(w, worker.steps, worker.weights.data(), kSize);
     plain::ShortenAtWorker(model_.rule, 1, 1, gradient);
     double share = keys_.share ? 1.0 / static_cast<double>(workers_.size()) : 1.0;
     const int64_t staleness = model_.updates - worker.updates;
@@ -160,7 +144,7 @@ TEST_P(AsynchronousOrderTest, EndsWithTheWeightsOfTheSequentialLoop) {
   setup.epochs = 3;
   setup.rule = {.epoch_samples = kEpochSamples, .batch = 24, .last_samples = kLastSamples};
   Source source;
-  const std::vector<float> initial = InitialWeights();
+  const std::vector<float> initial = plain::InitialWeights(kSize);
   setup.source = &source;
   setup.weights = initial;
   const SimulationResult result = scenario.Run();
@@ -177,18 +161,6 @@ TEST_P(AsynchronousOrderTest, EndsWithTheWeightsOfTheSequentialLoop) {
   EXPECT_EQ(loop.longest_wait() > 0, way.meaning.bound < kNever) << "somebody has waited";
 }
 
-const plain::Rule kSteps{
-    .weight_decay = 0.01, .schedule = "step", .every = 0.7, .factor = 0.3, .lr_scaling = "linear"};
-const plain::Rule kClippedCosine{
-    .clip_norm = 5, .schedule = "cosine", .to = 0.1, .warmup_epochs = 1.3, .lr_scaling = "sqrt"};
-const plain::Rule kAdam{.name = "adam",
-                        .lr = 0.01,
-                        .weight_decay = 0.02,
-                        .clip_norm = 5,
-                        .schedule = "cosine",
-                        .warmup_epochs = 1.3,
-                        .lr_scaling = "linear"};
-
 INSTANTIATE_TEST_SUITE_P(
     Strategies, AsynchronousOrderTest,
     ::testing::Combine(
@@ -201,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
             Way{"ps_ssp",
                 "servers: 3, staleness: 1, damping: inverse",
                 {.bound = 1, .damping = true}}),
-        ::testing::Values(kSteps, kClippedCosine, kAdam)));
+        ::testing::Values(plain::Steps(), plain::ClippedCosine(), plain::Adam(5))));
 
 }  // namespace
 }  // namespace dtrain

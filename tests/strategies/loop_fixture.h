@@ -15,7 +15,7 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/strategies/inline_exchange.h"
 #include "framework/strategies/threaded_exchange.h"
-#include "tests/support/golden_inputs.h"
+#include "tests/support/plain_inputs.h"
 #include "tests/support/plain_loop.h"
 #include "tests/support/strategy_text.h"
 
@@ -28,26 +28,6 @@ inline const ArenaLayout kLayout{{{"fc.weight", {300}, {0, 300}, true},
                                   {"conv.weight", {249}, {301, 550}, true},
                                   {"conv.bias", {50}, {550, 600}, false},
                                   {"embedding.weight", {401}, {600, kSize}, true}}};
-
-inline std::vector<float> InitialWeights() {
-  std::vector<float> weights(kSize);
-  for (size_t i = 0; i < weights.size(); ++i) weights[i] = golden::Unit(7, i) / 2;
-  return weights;
-}
-
-// Of a worker that has `own` of the `all` terms behind a mean gradient.  Every third step is a
-// short one, which no clipping here touches.
-inline std::vector<float> Gradient(int worker, int64_t step, const float* weights, int64_t own,
-                                   int64_t all) {
-  const float length = step % 3 == 1 ? 0.0625f : 1.0f;
-  const float part = static_cast<float>(own) / static_cast<float>(all);
-  const uint64_t stream = 1000 + 100 * static_cast<uint64_t>(worker) + static_cast<uint64_t>(step);
-  std::vector<float> gradient(kSize);
-  for (size_t i = 0; i < gradient.size(); ++i) {
-    gradient[i] = (0.25f * weights[i] + length * golden::Unit(stream, i)) * part;
-  }
-  return gradient;
-}
 
 // A run of 7 steps over epochs of three: 20 samples, 20, and a last one that lacks samples for
 // three workers.  It rests behind step 4 and at its end, both in the middle of an epoch.
@@ -82,7 +62,7 @@ using Trace = std::vector<plain::Model>;
 using Seen = std::function<int64_t(int64_t step)>;
 
 inline Trace TraceOf(const Scheme& scheme, int workers, bool at_server, const Seen& seen) {
-  plain::Model model(scheme.rule, kLayout, InitialWeights());
+  plain::Model model(scheme.rule, kLayout, plain::InitialWeights(kSize));
   model.epochs = scheme.epochs;
   model.epoch_samples = scheme.batches.epoch_samples;
   model.workers = workers;
@@ -93,7 +73,8 @@ inline Trace TraceOf(const Scheme& scheme, int workers, bool at_server, const Se
     std::vector<std::vector<float>> gradients;
     for (int w = 0; w < workers; ++w) {
       const int64_t own = scheme.TermsOf(w, plain::PartOf(samples, workers, w));
-      gradients.push_back(Gradient(w, step, trace[seen(step)].weights.data(), own, all));
+      const float* const weights = trace[seen(step)].weights.data();
+      gradients.push_back(plain::GradientOf(w, step, weights, kSize, own, all));
       if (at_server) plain::ShortenAtWorker(scheme.rule, own, all, gradients.back());
     }
     if (at_server) {
@@ -178,7 +159,8 @@ inline void ExpectAtRest(Exchange& exchange, Rank rank, const plain::Model& expe
 // Begin and the backward pass of one step, with the gradient that these weights have.
 inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int64_t own,
                     int64_t all) {
-  const std::vector<float> gradient = Gradient(worker, step, turn.weights.f32(), own, all);
+  const std::vector<float> gradient =
+      plain::GradientOf(worker, step, turn.weights.f32(), kSize, own, all);
   turn.weights = Blob();
   for (const Range& piece : kPieces.ranges) {
     std::copy_n(gradient.begin() + piece.begin, piece.size(), exchange.gradients() + piece.begin);

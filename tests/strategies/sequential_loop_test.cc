@@ -10,33 +10,6 @@
 namespace dtrain::loop {
 namespace {
 
-// Rates that change within an epoch: a schedule that saw whole epochs only would give others.
-plain::Rule Steps() {
-  return {.weight_decay = 0.01,
-          .schedule = "step",
-          .every = 0.7,
-          .factor = 0.3,
-          .lr_scaling = "linear"};
-}
-
-plain::Rule ClippedCosine() {
-  return {.nesterov = true,
-          .clip_norm = 5,
-          .schedule = "cosine",
-          .to = 0.1,
-          .warmup_epochs = 1.3,
-          .lr_scaling = "sqrt"};
-}
-
-plain::Rule Adam() {
-  return {.name = "adam",
-          .lr = 0.01,
-          .weight_decay = 0.02,
-          .schedule = "cosine",
-          .warmup_epochs = 1.3,
-          .lr_scaling = "linear"};
-}
-
 plain::Rule ClippedAdamW() {
   return {.name = "adamw",
           .lr = 0.02,
@@ -89,15 +62,15 @@ TEST_P(SequentialLoopTest, AResumedRunHasThemToo) {
 
 INSTANTIATE_TEST_SUITE_P(
     Synchronous, SequentialLoopTest,
-    ::testing::Combine(::testing::Values(Way{"{name: allreduce}", 1},
-                                         Way{"{name: allreduce, fusion_bytes: 0}", 2},
-                                         Way{"{name: allreduce, fusion_bytes: 1300}", 3},
-                                         Way{"{name: ps_bsp, servers: 1}", 3},
-                                         Way{"{name: ps_bsp, servers: 3}", 2},
-                                         Way{"{name: ps_bsp, servers: 3, placement: colocated}", 2},
-                                         Way{"{name: ps_bsp, servers: 1, placement: colocated}", 3},
-                                         Way{"{name: ps_bsp, placement: colocated}", 1}),
-                       ::testing::Values(Steps(), ClippedCosine(), Adam(), ClippedAdamW())));
+    ::testing::Combine(
+        ::testing::Values(Way{"{name: allreduce}", 1}, Way{"{name: allreduce, fusion_bytes: 0}", 2},
+                          Way{"{name: allreduce, fusion_bytes: 1300}", 3},
+                          Way{"{name: ps_bsp, servers: 1}", 3},
+                          Way{"{name: ps_bsp, servers: 3}", 2},
+                          Way{"{name: ps_bsp, servers: 3, placement: colocated}", 2},
+                          Way{"{name: ps_bsp, servers: 1, placement: colocated}", 3},
+                          Way{"{name: ps_bsp, placement: colocated}", 1}),
+        ::testing::Values(plain::Steps(), plain::ClippedCosine(), plain::Adam(), ClippedAdamW())));
 
 // With one worker the order is given.
 INSTANTIATE_TEST_SUITE_P(
@@ -106,7 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
                                          Way{"{name: ps_asp, servers: 3}", 1},
                                          Way{"{name: ps_ssp, servers: 2, staleness: 0}", 1},
                                          Way{"{name: ps_ssp, placement: colocated}", 1}),
-                       ::testing::Values(Steps(), ClippedCosine(), Adam(), ClippedAdamW())));
+                       ::testing::Values(plain::Steps(), plain::ClippedCosine(), plain::Adam(),
+                                         ClippedAdamW())));
 
 class PrefetchedLoopTest : public SequentialLoopTest {};
 
@@ -119,17 +93,19 @@ INSTANTIATE_TEST_SUITE_P(
     Asynchronous, PrefetchedLoopTest,
     ::testing::Combine(::testing::Values(Way{"{name: ps_asp, prefetch: true}", 1},
                                          Way{"{name: ps_asp, servers: 3, prefetch: true}", 1}),
-                       ::testing::Values(ClippedCosine(), Adam())));
+                       ::testing::Values(plain::ClippedCosine(), plain::Adam())));
 
 // The cases above would show little if nothing were clipped, or all.
 TEST(SequentialLoop, SomeStepsAreClippedAndOthersAreNot) {
   for (const bool at_server : {false, true}) {
-    const Trace trace = TraceOf({ClippedCosine()}, 3, at_server, [](int64_t step) { return step; });
+    const Trace trace =
+        TraceOf({plain::ClippedCosine()}, 3, at_server, [](int64_t step) { return step; });
     for (const int64_t step : {0, 1}) {
       std::vector<float> sum(kSize);
       for (int w = 0; w < 3; ++w) {
         const int64_t own = plain::PartOf(20, 3, w);
-        std::vector<float> part = Gradient(w, step, trace[step].weights.data(), own, 20);
+        std::vector<float> part =
+            plain::GradientOf(w, step, trace[step].weights.data(), kSize, own, 20);
         EXPECT_EQ(plain::Norm(part) * 20 / static_cast<double>(own) > 5, step == 0);
         for (size_t i = 0; i < kSize; ++i) sum[i] += part[i];
       }
@@ -141,7 +117,7 @@ TEST(SequentialLoop, SomeStepsAreClippedAndOthersAreNot) {
 // A worker's own mean is over the terms of its loss, where these are not as many as samples.
 TEST(SequentialLoop, SentencesAreClippedByTheirWords) {
   const auto strategy = MakeStrategy("{name: ps_bsp, servers: 2}");
-  Scheme scheme{ClippedCosine()};
+  Scheme scheme{plain::ClippedCosine()};
   scheme.sentences = true;
   const Seen seen = [](int64_t step) { return step; };
   const Trace trace = TraceOf(scheme, 3, true, seen);
@@ -154,9 +130,9 @@ class StopTest : public ::testing::TestWithParam<const char*> {};
 // Whoever asks, all workers end the same step.
 TEST_P(StopTest, AnyWorkersWishEndsTheSameStepOfAll) {
   const auto strategy = MakeStrategy(GetParam());
-  const Scheme scheme{Steps()};
+  const Scheme scheme{plain::Steps()};
   const Placement placement{3, strategy->servers(), strategy->colocated()};
-  const plain::Model start(scheme.rule, kLayout, InitialWeights());
+  const plain::Model start(scheme.rule, kLayout, plain::InitialWeights(kSize));
   for (int asks = 0; asks < 3; ++asks) {
     LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
       const Rank rank = transport.rank();
