@@ -89,7 +89,7 @@ std::vector<fs::path> FilesOf(const std::vector<std::string>& given) {
     const fs::path folder = fs::is_directory(path / "checkpoints") ? path / "checkpoints" : path;
     std::vector<fs::path> found;
     if (fs::is_directory(folder)) found = CheckpointFolder(folder, 1).List();
-    if (found.empty()) found = {FindCheckpoint(path)};
+    if (found.empty()) found = {path};  // a file, or ProblemOf says what is missing
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;
@@ -98,7 +98,8 @@ std::vector<fs::path> FilesOf(const std::vector<std::string>& given) {
 // "" when every byte of it is as it was written and every weight a number.
 std::string ProblemOf(const fs::path& path) {
   try {
-    const NonFinite bad = CountNonFinite(ReadStoredWeights(path, CheckpointPart::kAll));
+    const NonFinite bad =
+        CountNonFinite(ReadStoredWeights(FindCheckpoint(path), CheckpointPart::kAll));
     if (bad.weights > 0) return fmt::format("{} of its weights are NaN or infinite", bad.weights);
     if (bad.solver > 0) {
       return fmt::format("{} of its solver's numbers are NaN or infinite", bad.solver);
@@ -116,8 +117,10 @@ int Verify(const CkptOptions& options, bool as_json) {
     const std::string problem = ProblemOf(path);
     ok = ok && problem.empty();
     list.push_back({{"file", path.string()}, {"problem", problem}});
-    if (!as_json)
-      std::cout << fmt::format("{}: {}\n", path.string(), problem.empty() ? "ok" : problem);
+    if (as_json) continue;
+    const bool named = problem.find(path.string()) != std::string::npos;
+    std::cout << (named ? problem + "\n"
+                        : fmt::format("{}: {}\n", path.string(), problem.empty() ? "ok" : problem));
   }
   if (as_json) std::cout << json{{"ok", ok}, {"files", list}}.dump(2) << '\n';
   return static_cast<int>(ok ? ExitCode::kDone : ExitCode::kCheckpoint);

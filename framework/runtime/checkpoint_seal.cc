@@ -6,6 +6,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/sha256.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 namespace {
@@ -31,16 +32,20 @@ std::string SealOf(std::string_view content) {
 
 std::string SealProblem(std::string_view file) {
   if (file.size() < kSealBytes) return fmt::format("it is truncated to {} bytes", file.size());
-  const std::string_view given = file.substr(0, kSealBytes);
-  const std::string expected = SealOf(file.substr(kSealBytes));
-  if (given == expected) return "";
-  std::string_view given_rest = given, expected_rest = expected;
-  while (!expected_rest.empty()) {
-    const std::string_view is = TakeLine(given_rest), should_be = TakeLine(expected_rest);
-    if (is == should_be) continue;
-    return fmt::format("its first block says {:?}, its bytes say {:?}", is, should_be);
+  const std::string_view given = file.substr(0, kSealBytes), content = file.substr(kSealBytes);
+  if (given == SealOf(content)) return "";
+  // A block that is sound in itself says what should lie behind it.
+  std::string_view rest = given;
+  TakeLine(rest), TakeLine(rest);
+  const std::string_view bytes = TakeLine(rest), sha256 = TakeLine(rest);
+  if (!bytes.starts_with("bytes ") || !sha256.starts_with("sha256 ")) {
+    return fmt::format("its first {} bytes are not as they were written", kSealBytes);
   }
-  return "its first block goes on where it should end";
+  if (bytes.substr(6) != std::to_string(content.size())) {
+    return fmt::format("it has {} behind its first {}, not as many as were written",
+                       Counted(static_cast<int64_t>(content.size()), "byte"), kSealBytes);
+  }
+  return "its bytes do not match the SHA-256 in its first block";
 }
 
 int64_t SealVersionOf(std::string_view file) {

@@ -23,7 +23,7 @@ RunLock RunFolder::Create(bool resuming) const {
   MakeFolder(path_);
   RunLock lock(path_);
   if (!resuming && !CheckpointFolder(checkpoints(), 1).List().empty()) {
-    throw UsageError(fmt::format("{} holds the checkpoints of another run", path_.string()),
+    throw UsageError(fmt::format("{} holds the checkpoints of an earlier run", path_.string()),
                      "continue it with --resume auto, or choose another --output");
   }
   return lock;

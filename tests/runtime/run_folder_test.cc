@@ -42,7 +42,7 @@ TEST(RunFolder, AFreshRunDoesNotBuryCheckpoints) {
     const RunLock lock = run.Create(/*resuming=*/false);
     FAIL() << "no error";
   } catch (const UsageError& error) {
-    EXPECT_EQ(error.what(), run.path().string() + " holds the checkpoints of another run");
+    EXPECT_EQ(error.what(), run.path().string() + " holds the checkpoints of an earlier run");
     EXPECT_EQ(error.hint(), "continue it with --resume auto, or choose another --output");
   }
   const RunLock lock = run.Create(/*resuming=*/true);

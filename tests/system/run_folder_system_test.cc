@@ -50,7 +50,7 @@ TEST_F(RunFolderSystemTest, OfTwelveWithOneOutputOneRuns) {
   // One that starts so late that the first has ended finds that one's checkpoints.
   const auto refused =
       AnyOf(AllOf(HasSubstr("another run writes into same: process "), HasSubstr(" on ")),
-            HasSubstr("same holds the checkpoints of another run"));
+            HasSubstr("same holds the checkpoints of an earlier run"));
   for (int i = 1; i <= kRuns; ++i) {
     const std::string number = std::to_string(i);
     if (Slurp(folder_ / ("code." + number)) == "0\n") continue;
