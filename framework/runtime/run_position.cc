@@ -23,10 +23,9 @@ void RunPosition::Add(const StepOutcome& outcome) {
 
 bool RunPosition::Hear(const Rest::Told& told) {
   if (told.samples_applied <= now_.samples_applied) return false;
-  const int64_t samples = told.samples - told_.samples;
-  loss_ = Mean(told.loss_sum - told_.loss_sum, samples);
+  loss_ = Mean(told.loss_sum - told_.loss_sum, told.samples - told_.samples);
   told_ = told;
-  before_ = std::max<int64_t>(told.samples_applied - std::min(samples, rule_.batch), 0);
+  before_ = std::max<int64_t>(told.samples_applied - rule_.batch, 0);
   MoveTo(told.samples_applied);
   return true;
 }

@@ -238,11 +238,12 @@ void Trainer::Log() {
                  position_.RunEnds()});
 }
 
-// What asynchronous workers did between the last word of it and the rest.
+// What asynchronous workers did between the last word of it and the rest.  Where it is less than a
+// global batch, its step has its line already, or will have it.
 void Trainer::HearTheRest() {
   if (synchronous_) return;
   const int64_t step = now().step;
-  if (position_.Hear(exchange_->told()) && (now().step > step || position_.RunEnds())) Log();
+  if (position_.Hear(exchange_->told()) && now().step > step) Log();
 }
 
 // What is due when nothing is in flight; an exit code when the run is over.
