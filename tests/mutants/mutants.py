@@ -17,6 +17,7 @@ The status is 0 when every mutant was noticed, 1 when one was not, 2 for a mista
 """
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -249,6 +250,17 @@ def noticed_by(mutant, clean):
         path.write_text(original)
 
 
+def take_the_copy():
+    """One run at a time edits the copy.  The lock ends with the process."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    lock = open(WORK / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Mistake(f"another run works in {WORK}") from None
+    return lock
+
+
 def prepare():
     """Builds the copy without a mutant, whose tests are known to pass (tests/run.sh), and returns its
     programs."""
@@ -277,6 +289,7 @@ def earlier_results():
 
 def plant(mutants, count):
     """Plants mutants until `count` have been judged; those that are none do not count."""
+    lock = take_the_copy()
     clean = prepare()
     known = earlier_results()
     judged, missed = 0, []
@@ -302,6 +315,7 @@ def plant(mutants, count):
     print(f"{judged - len(missed)} of {judged} mutants noticed")
     for name in missed:
         print(f"not noticed: {name}")
+    lock.close()
     return 1 if missed else 0
 
 
