@@ -54,7 +54,10 @@ class TrainTest : public RunFixture {
 };
 
 TEST_F(TrainTest, LeavesACompleteRunFolder) {
+  ::testing::internal::CaptureStderr();
   const TrainResult result = Run(Config("run", 1));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("info lenet5 on digits"), ::testing::Not(HasSubstr("warn"))));
   EXPECT_EQ(result.code, ExitCode::kDone);
   EXPECT_EQ(result.summary.status, "completed");
   EXPECT_DOUBLE_EQ(result.summary.epochs, 3);
