@@ -41,8 +41,9 @@ struct Gossip {
 
 // What the test counts itself: letters that actors have asked for and that nobody has read yet.
 struct Books {
-  explicit Books(uint64_t seed) : choices(seed) {}
+  explicit Books(uint64_t seed) : choices(seed), work(seed % 2 == 0 ? 0 : 80) {}
   Choices choices;
+  const int work;              // on vectors, before letters
   int64_t unread[2] = {0, 0};  // of steps, of a quiet time
   int running = 0;             // steps
 };
@@ -74,9 +75,10 @@ class Talker : public Actor {
   std::string Describe() const override { return "talker"; }
 
  private:
-  // Behind some work on vectors: who has that before it is not idle.
+  // In every other seed behind some work on vectors: who has that before it is not idle.  The other
+  // seeds have letters that overtake the counting, which work would hold up.
   void Talk(const Gossip& gossip, Effects& effects) {
-    for (int work = 80 * books_.choices.Below(2); work > 0; --work) effects.Clear(0);
+    for (int work = books_.work * books_.choices.Below(2); work > 0; --work) effects.Clear(0);
     for (int letters = books_.choices.Below(3); letters > 0; --letters) {
       ++books_.unread[gossip.quiet];
       const ActorId to = books_.choices.Below(static_cast<size_t>(placement_.actors()));
