@@ -5,9 +5,9 @@
 // killed run has left is no obstacle.
 //
 // Where the file system has no locks, the named process is looked up: on this host it holds the
-// folder while it exists; on another host it is assumed to exist, unless it belongs to the Slurm job
-// that this process belongs to, which has then been started again.  Two runs that start there at the
-// same moment can miss each other.
+// folder while it exists; on another host it is assumed to exist, unless it belongs to the Slurm
+// job that this process belongs to, which has then been started again.  Two runs that start there
+// at the same moment can miss each other.
 #pragma once
 
 #include <sys/file.h>

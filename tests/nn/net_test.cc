@@ -124,7 +124,8 @@ TEST(Net, GradientsAgreeWithCentralDifferences) {
       weights[i] = kept + h;
       const double up = net.Step(weights.data(), scratch.data(), nullptr, input, nullptr).loss_sum;
       weights[i] = kept - h;
-      const double down = net.Step(weights.data(), scratch.data(), nullptr, input, nullptr).loss_sum;
+      const double down =
+          net.Step(weights.data(), scratch.data(), nullptr, input, nullptr).loss_sum;
       weights[i] = kept;
       EXPECT_NEAR((up - down) / (2 * h) / 6, result.gradients[i], 5e-3) << graph.name() << " " << i;
     }
@@ -153,7 +154,8 @@ TEST(Net, ASampleIsEvaluatedAlikeInAnyBatch) {
   Data data(37);
   const std::vector<float> weights = Weights(graph);
   double sum = 0;
-  for (int64_t n = 0; n < 37; ++n) sum += net.Evaluate(weights.data(), nullptr, data.Rows(n, 1)).loss_sum;
+  for (int64_t n = 0; n < 37; ++n)
+    sum += net.Evaluate(weights.data(), nullptr, data.Rows(n, 1)).loss_sum;
   EXPECT_EQ(net.Evaluate(weights.data(), nullptr, data.Rows(0, 37)).loss_sum, sum);
 }
 
@@ -230,7 +232,8 @@ TEST(Net, ALayerThatReachesNoLossIsAMistake) {
     net.Prepare(Mode::kTrain, 4);
     FAIL() << "no error";
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("layer 'lost' has a gradient, but its output reaches no loss"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("layer 'lost' has a gradient, but its output reaches no loss"));
   }
 }
 
@@ -247,8 +250,8 @@ TEST(Net, AModelMayBeginWithPooling) {
   const RefTensor images = {{5, 1, 12, 12}, {data.images.begin(), data.images.end()}};
   const RefTensor labels = {{5}, {data.labels.begin(), data.labels.end()}};
   const std::vector<float> weights = Weights(graph);
-  const ReferenceResult want = ReferenceStep(
-      graph, Mode::kTrain, {weights.begin(), weights.end()}, {}, {images, labels});
+  const ReferenceResult want =
+      ReferenceStep(graph, Mode::kTrain, {weights.begin(), weights.end()}, {}, {images, labels});
   EXPECT_NEAR(result.loss, want.loss_sum, 1e-6 * want.loss_sum);
   ASSERT_EQ(result.gradients.size(), want.gradients.size());
   for (size_t i = 0; i < want.gradients.size(); ++i) {
@@ -263,7 +266,9 @@ TEST(Net, AKernelThatAPlanNamesMustExist) {
     net.Prepare(Mode::kTrain, 4);
     FAIL() << "no error";
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("layer 'conv' (convolution): the execution plan names kernel 'winograd'"));
+    EXPECT_THAT(
+        error.what(),
+        HasSubstr("layer 'conv' (convolution): the execution plan names kernel 'winograd'"));
   }
 }
 
@@ -286,7 +291,8 @@ TEST(Fusion, ReluMovesBehindMaxPoolingAndIntoProducers) {
   for (const Call& call : calls) {
     names.push_back(graph.layers()[call.layer].name + (call.fused_relu ? "+relu" : ""));
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("conv", "pool+relu", "flat", "fc1+relu", "fc2", "loss", "accuracy"));
+  EXPECT_THAT(names, ::testing::ElementsAre("conv", "pool+relu", "flat", "fc1+relu", "fc2", "loss",
+                                            "accuracy"));
 }
 
 TEST(Fusion, NothingIsFusedWhereNoKernelTakesIt) {

@@ -131,8 +131,7 @@ TEST(Checkpoint, TruncatedForeignAndMissingFilesAreNamed) {
   WriteCheckpoint(folder / "c.h5", sample.View());
   const std::string good = Slurp(folder / "c.h5");
   Spit(folder / "short.h5", good.substr(0, good.size() / 2));
-  EXPECT_THAT(ReadError(folder / "short.h5", sample.layout),
-              HasSubstr("is damaged: it has "));
+  EXPECT_THAT(ReadError(folder / "short.h5", sample.layout), HasSubstr("is damaged: it has "));
   Spit(folder / "foreign.h5", "not HDF5");
   EXPECT_THAT(ReadError(folder / "foreign.h5", sample.layout),
               HasSubstr("it is neither a checkpoint nor a safetensors file"));

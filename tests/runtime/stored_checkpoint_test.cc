@@ -174,8 +174,7 @@ TEST_F(StoredCheckpoints, NewerSealsAreRefusedAsSuch) {
   EXPECT_EQ(ErrorOfBytes(with_lines("2\nblake3 0123")), newer + "2, not 1)");
   EXPECT_EQ(ErrorOfBytes(first + "10\n"), newer + "10, not 1)");
   for (const char* damaged : {"0\n", "-2\n", "2x\n", "x\n", "\n", "99999999999999999999\n"}) {
-    EXPECT_THAT(ErrorOfBytes(with_lines(damaged)), HasSubstr("is damaged: "))
-        << damaged;
+    EXPECT_THAT(ErrorOfBytes(with_lines(damaged)), HasSubstr("is damaged: ")) << damaged;
   }
 }
 
