@@ -275,7 +275,7 @@ def key_of(mutant):
     """What a verdict depends on: the mutant and the tests.  A test that is added asks anew."""
     tests = hashlib.sha256()
     for path in sorted((COPY / "tests").rglob("*")):
-        if path.is_file() and "mutants" not in path.parts:
+        if path.is_file() and path.parent.name != "mutants":
             tests.update(path.read_bytes())
     source = hashlib.sha256((COPY / mutant["file"]).read_bytes()).hexdigest()
     return hashlib.sha256(f"{mutant['name']}\0{mutant['new']}\0{source}\0{tests.hexdigest()}".encode()).hexdigest()[:16]
