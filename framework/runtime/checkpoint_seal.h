@@ -25,8 +25,7 @@ inline constexpr int64_t kSealVersion = 1;
 // The seal of what follows it.
 std::string SealOf(std::string_view content);
 
-// What is wrong with a file that should have a seal, with the first line that differs; "" when it
-// is as it was written.
+// What is wrong with a file that should have a seal, in words; "" when it is as it was written.
 std::string SealProblem(std::string_view file);
 
 // The version that a file's second line names; 0 where it names none.  One above kSealVersion says

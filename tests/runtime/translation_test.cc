@@ -167,7 +167,7 @@ TEST_F(TranslationTest, AsynchronousAndSimulatedRunsReportALossPerWord) {
   const Summary simulated = SimulatedRun(alone, std::nullopt, true).Run();
   EXPECT_NEAR(*simulated.train_loss, sum / 3, 1e-12);
   EXPECT_EQ(simulated.test->loss, real.test->loss);
-  // A sentence has 4.5 words with its end: a loss by sentence would be so many times as large.
+  // A sentence has 4.5 words with its end: a loss per sentence would be 4.5 times as large.
   const RunConfig three = Config("three", 3, ssp("3"));
   const Summary of_three = SimulatedRun(three, std::nullopt, true).Run();
   EXPECT_NEAR(*of_three.train_loss, std::log(12), 0.15);
