@@ -4,7 +4,7 @@
 // The mean is that of the training pixels.  The deviation is the published recipes' (0.2023 ...):
 // the mean over the images of the deviation within one image; over all pixels it is 0.2470 0.2435
 // 0.2616.  Size and SHA-256 as TensorFlow Datasets records them (url_checksums/cifar10.txt).
-#include "framework/data/cifar.h"
+#include "framework/data/images/cifar.h"
 
 namespace dtrain {
 namespace {

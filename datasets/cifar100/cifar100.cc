@@ -4,7 +4,7 @@
 //
 // Mean and deviation are those of the training pixels.  Size and SHA-256 as TensorFlow Datasets
 // records them (url_checksums/cifar100.txt).
-#include "framework/data/cifar.h"
+#include "framework/data/images/cifar.h"
 
 namespace dtrain {
 namespace {

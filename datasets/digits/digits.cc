@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "datasets/digits/render.h"
-#include "framework/data/image_set.h"
+#include "framework/data/images/image_set.h"
 
 namespace dtrain {
 namespace {

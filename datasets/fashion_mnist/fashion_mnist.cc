@@ -3,7 +3,7 @@
 //
 // Sizes and SHA-256 as TensorFlow Datasets records them (url_checksums/fashion_mnist.txt); its
 // record of the MNIST files agrees with ours.
-#include "framework/data/idx.h"
+#include "framework/data/images/idx.h"
 
 namespace dtrain {
 namespace {

@@ -2,7 +2,7 @@
 // 1998): 60,000 + 10,000 handwritten digits, 28 x 28 grey.
 //
 // Mean and deviation are those of the training pixels.
-#include "framework/data/idx.h"
+#include "framework/data/images/idx.h"
 
 namespace dtrain {
 namespace {

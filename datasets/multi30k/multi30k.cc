@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/data/parallel_text.h"
+#include "framework/data/text/parallel_text.h"
 
 namespace dtrain {
 namespace {

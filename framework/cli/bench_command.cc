@@ -8,16 +8,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "framework/cli/bench_allreduce.h"
-#include "framework/cli/bench_link.h"
+#include "framework/bench/network/bench_allreduce.h"
+#include "framework/bench/network/bench_link.h"
+#include "framework/bench/training/exchange_run.h"
+#include "framework/bench/training/step_rig.h"
 #include "framework/cli/command.h"
 #include "framework/cli/scenario.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/exchange_run.h"
-#include "framework/runtime/step_rig.h"
-#include "framework/runtime/supervisor.h"
-#include "framework/runtime/training_step.h"
-#include "framework/runtime/world.h"
+#include "framework/runtime/launch/supervisor.h"
+#include "framework/runtime/launch/world.h"
+#include "framework/runtime/run/training_step.h"
 
 namespace dtrain {
 namespace {

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "framework/cli/command.h"
-#include "framework/runtime/run_setup.h"
+#include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/runtime/beam_search.h"
-#include "framework/runtime/run_config.h"
+#include "framework/runtime/judge/beam_search.h"
+#include "framework/runtime/setup/run_config.h"
 
 namespace CLI {
 class App;
@@ -19,8 +19,8 @@ namespace dtrain {
 struct Invocation {
   int argc = 0;
   char** argv = nullptr;
-  bool json = false;             // --json: the result alone on stdout, as JSON
-  std::function<int()> run;      // set by the chosen command; returns the exit code
+  bool json = false;         // --json: the result alone on stdout, as JSON
+  std::function<int()> run;  // set by the chosen command; returns the exit code
 };
 
 // One a command, in <name>_command.cc.

@@ -7,7 +7,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/log.h"
 #include "framework/core/revision.h"
-#include "framework/runtime/world.h"
+#include "framework/runtime/launch/world.h"
 
 namespace dtrain {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
-#include "framework/data/catalog.h"
+#include "framework/data/files/catalog.h"
 
 namespace dtrain {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "framework/cli/command.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/run_evaluation.h"
-#include "framework/runtime/run_setup.h"
-#include "framework/runtime/weights_file.h"
-#include "framework/runtime/world.h"
+#include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/launch/world.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
 
 namespace dtrain {
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
-#include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
 
 namespace dtrain {
 namespace {

@@ -11,7 +11,7 @@
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
 #include "framework/nn/graph.h"
-#include "framework/runtime/run_setup.h"
+#include "framework/runtime/setup/run_setup.h"
 #include "framework/solver/solver.h"
 #include "framework/strategies/strategy.h"
 
@@ -36,7 +36,8 @@ std::vector<config::KeyHelp> KeysOf(Read read) {
 std::vector<Listed> Layers() {
   std::vector<Listed> all;
   for (const auto& [name, entry] : LayerRegistry::All()) {
-    all.push_back({name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
+    all.push_back(
+        {name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
   }
   return all;
 }
@@ -44,7 +45,8 @@ std::vector<Listed> Layers() {
 std::vector<Listed> Datasets() {
   std::vector<Listed> all;
   for (const auto& [name, entry] : DatasetRegistry::All()) {
-    all.push_back({name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
+    all.push_back(
+        {name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
   }
   return all;
 }
@@ -52,7 +54,8 @@ std::vector<Listed> Datasets() {
 std::vector<Listed> Strategies() {
   std::vector<Listed> all;
   for (const auto& [name, entry] : StrategyRegistry::All()) {
-    all.push_back({name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
+    all.push_back(
+        {name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
   }
   return all;
 }
@@ -63,7 +66,8 @@ std::vector<Listed> Solvers() {
     all.push_back({name, entry.help, KeysOf([&](config::Reader& r) { entry.read(r); })});
   }
   for (const auto& [name, entry] : ScheduleRegistry::All()) {
-    all.push_back({"schedule " + name, entry.help, KeysOf([&](config::Reader& r) { entry.read(r); })});
+    all.push_back(
+        {"schedule " + name, entry.help, KeysOf([&](config::Reader& r) { entry.read(r); })});
   }
   return all;
 }
@@ -79,7 +83,10 @@ std::vector<Listed> Collectives() {
 std::vector<Listed> Models() {
   std::vector<Listed> all;
   for (const ModelListing& model : ListModels()) {
-    all.push_back({model.name, fmt::format("{} parameters, {:.2f} MFLOP a sample forward", model.parameters, model.forward_flops * 1e-6), {}});
+    all.push_back({model.name,
+                   fmt::format("{} parameters, {:.2f} MFLOP a sample forward", model.parameters,
+                               model.forward_flops * 1e-6),
+                   {}});
   }
   return all;
 }
@@ -90,7 +97,11 @@ void Print(const std::vector<Listed>& all, bool json) {
     for (const Listed& one : all) {
       nlohmann::json keys = nlohmann::json::array();
       for (const config::KeyHelp& key : one.keys) {
-        keys.push_back({{"key", key.path}, {"type", key.type}, {"default", key.default_value}, {"range", key.range}, {"help", key.help}});
+        keys.push_back({{"key", key.path},
+                        {"type", key.type},
+                        {"default", key.default_value},
+                        {"range", key.range},
+                        {"help", key.help}});
       }
       list.push_back({{"name", one.name}, {"help", one.help}, {"keys", keys}});
     }

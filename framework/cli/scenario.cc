@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/runtime/run_record.h"
+#include "framework/runtime/results/run_record.h"
 
 namespace dtrain {
 

@@ -17,8 +17,8 @@
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/run_folder.h"
-#include "framework/runtime/simulated_run.h"
+#include "framework/runtime/results/run_folder.h"
+#include "framework/runtime/simulate/simulated_run.h"
 
 namespace dtrain {
 namespace {

@@ -10,8 +10,8 @@
 #include "framework/cli/command.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
-#include "framework/runtime/run_setup.h"
-#include "framework/runtime/slurm_script.h"
+#include "framework/runtime/launch/slurm_script.h"
+#include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
 namespace {

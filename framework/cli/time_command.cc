@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/bench/training/step_rig.h"
 #include "framework/cli/command.h"
 #include "framework/core/file.h"
 #include "framework/core/model_profile.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/step_rig.h"
 
 namespace dtrain {
 namespace {
@@ -39,8 +39,8 @@ double Median(std::vector<double> values) {
 }
 
 struct Timings {
-  std::vector<Row> rows;       // forward order
-  std::vector<double> steps;   // seconds, update included
+  std::vector<Row> rows;      // forward order
+  std::vector<double> steps;  // seconds, update included
 };
 
 Timings Measure(StepRig& rig, int iterations) {
@@ -78,13 +78,18 @@ void PrintTable(const Timings& timings, int64_t batch) {
     forward += f;
     backward += b;
     const double flops =
-        row.layer == nullptr ? 0 : (row.layer->cost.forward_flops + row.layer->cost.backward_flops) * batch;
+        row.layer == nullptr
+            ? 0
+            : (row.layer->cost.forward_flops + row.layer->cost.backward_flops) * batch;
     std::cout << fmt::format("{:<18} {:<22} {:>10.4f} {:>11.4f} {:>9.1f}\n", row.name,
-                             row.implementation, f * 1e3, b * 1e3, GigaflopsPerSecond(flops, f + b));
+                             row.implementation, f * 1e3, b * 1e3,
+                             GigaflopsPerSecond(flops, f + b));
   }
   const double step = Median(timings.steps);
-  std::cout << fmt::format("{:<41} {:>10.4f} {:>11.4f}\n", "all kernels", forward * 1e3, backward * 1e3);
-  std::cout << fmt::format("step {:.4f} ms with update, {:.0f} samples/s\n", step * 1e3, batch / step);
+  std::cout << fmt::format("{:<41} {:>10.4f} {:>11.4f}\n", "all kernels", forward * 1e3,
+                           backward * 1e3);
+  std::cout << fmt::format("step {:.4f} ms with update, {:.0f} samples/s\n", step * 1e3,
+                           batch / step);
 }
 
 void PrintJson(const Timings& timings) {
@@ -112,8 +117,9 @@ ModelProfile ProfileOf(const Timings& timings, const StepRig& rig, int64_t batch
     pending_backward += Median(row.backward);
     if (row.layer == nullptr) continue;
     const int64_t params = row.layer->param_range.size();
-    profile.layers.push_back({row.name, params, params * 4, pending_forward, pending_backward,
-                              (row.layer->cost.forward_flops + row.layer->cost.backward_flops) * batch});
+    profile.layers.push_back(
+        {row.name, params, params * 4, pending_forward, pending_backward,
+         (row.layer->cost.forward_flops + row.layer->cost.backward_flops) * batch});
     pending_forward = pending_backward = 0;
   }
   return profile;
@@ -139,9 +145,8 @@ int RunTime(const TimeOptions& options, const Invocation& invocation) {
 
 void AddTimeCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TimeOptions>();
-  CLI::App* command =
-      AddCommand(app, invocation, "time", "time every layer, forward and backward",
-                 [options, &invocation] { return RunTime(*options, invocation); });
+  CLI::App* command = AddCommand(app, invocation, "time", "time every layer, forward and backward",
+                                 [options, &invocation] { return RunTime(*options, invocation); });
   AddConfigOptions(*command, options->config);
   command->add_option("--profile", options->profile, "write the model profile to this file")
       ->type_name("FILE");

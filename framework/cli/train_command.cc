@@ -13,12 +13,12 @@
 #include "framework/cli/train_report.h"
 #include "framework/comm/gather.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/run_lock.h"
-#include "framework/runtime/stop_signal.h"
-#include "framework/runtime/supervisor.h"
-#include "framework/runtime/trainer.h"
-#include "framework/runtime/training_step.h"
-#include "framework/runtime/world.h"
+#include "framework/runtime/launch/stop_signal.h"
+#include "framework/runtime/launch/supervisor.h"
+#include "framework/runtime/launch/world.h"
+#include "framework/runtime/results/run_lock.h"
+#include "framework/runtime/run/trainer.h"
+#include "framework/runtime/run/training_step.h"
 
 namespace dtrain {
 namespace {

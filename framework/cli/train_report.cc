@@ -12,7 +12,7 @@
 #include "framework/core/host.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
-#include "framework/runtime/run_folder.h"
+#include "framework/runtime/results/run_folder.h"
 
 namespace dtrain {
 namespace {

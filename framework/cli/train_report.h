@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "framework/core/error.h"
-#include "framework/runtime/summary.h"
+#include "framework/runtime/results/summary.h"
 
 namespace dtrain {
 
 // The result in a few lines, or summary.json's content with `json`.
-void PrintTrainResult(std::ostream& out, const Summary& summary, const std::string& output, bool json);
+void PrintTrainResult(std::ostream& out, const Summary& summary, const std::string& output,
+                      bool json);
 
 // Mean and deviation of the test results in the summaries of these run folders.
 void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, bool json);

@@ -15,12 +15,12 @@
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/data/utf8.h"
+#include "framework/data/text/utf8.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/run_setup.h"
-#include "framework/runtime/translator.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/judge/translator.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/strategies/driver.h"
+#include "framework/exchange/driver.h"
 
 namespace dtrain {
 namespace {

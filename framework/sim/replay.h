@@ -7,8 +7,8 @@
 
 #include <vector>
 
+#include "framework/exchange/event_log.h"
 #include "framework/sim/simulation.h"
-#include "framework/strategies/event_log.h"
 
 namespace dtrain {
 

@@ -5,8 +5,8 @@
 #include <deque>
 #include <functional>
 
+#include "framework/exchange/mail.h"
 #include "framework/sim/network.h"
-#include "framework/strategies/mail.h"
 
 namespace dtrain {
 

@@ -13,10 +13,10 @@
 
 #include "framework/core/layout.h"
 #include "framework/core/model_profile.h"
+#include "framework/exchange/driver.h"
+#include "framework/exchange/rest.h"
 #include "framework/sim/cluster_config.h"
 #include "framework/sim/gradient_source.h"
-#include "framework/strategies/driver.h"
-#include "framework/strategies/rest.h"
 #include "framework/strategies/strategy.h"
 
 namespace dtrain {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/sha256.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/weights/weights_file.h"
 #include "tests/cli/command_outcome.h"
 #include "tests/runtime/checkpoint_sample.h"
 

@@ -1,4 +1,4 @@
-#include "framework/cli/link_fit.h"
+#include "framework/bench/network/link_fit.h"
 
 #include <gtest/gtest.h>
 

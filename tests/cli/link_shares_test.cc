@@ -1,4 +1,4 @@
-#include "framework/cli/link_shares.h"
+#include "framework/bench/network/link_shares.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "framework/data/archive.h"
+#include "framework/data/files/archive.h"
 
 #include <gmock/gmock.h>
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "framework/core/error.h"
-#include "framework/data/image_set.h"
+#include "framework/data/images/image_set.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {

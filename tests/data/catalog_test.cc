@@ -1,4 +1,4 @@
-#include "framework/data/catalog.h"
+#include "framework/data/files/catalog.h"
 
 #include <gmock/gmock.h>
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "framework/core/sha256.h"
-#include "framework/data/image_set.h"
+#include "framework/data/images/image_set.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "framework/data/cifar.h"
+#include "framework/data/images/cifar.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "framework/data/crop_flip.h"
+#include "framework/data/images/crop_flip.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/data/batches.h"
-#include "framework/data/image_set.h"
+#include "framework/data/images/image_set.h"
 
 namespace dtrain {
 namespace {

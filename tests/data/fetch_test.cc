@@ -1,4 +1,4 @@
-#include "framework/data/fetch.h"
+#include "framework/data/files/fetch.h"
 
 #include <gmock/gmock.h>
 #include <sys/file.h>
@@ -10,8 +10,8 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
-#include "framework/data/file_lock.h"
-#include "framework/data/progress.h"
+#include "framework/data/files/file_lock.h"
+#include "framework/data/files/progress.h"
 #include "tests/data/http_server.h"
 #include "tests/data/temp_folder.h"
 

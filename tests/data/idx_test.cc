@@ -1,4 +1,4 @@
-#include "framework/data/idx.h"
+#include "framework/data/images/idx.h"
 
 #include <gmock/gmock.h>
 

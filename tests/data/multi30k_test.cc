@@ -4,9 +4,9 @@
 #include <cstdlib>
 
 #include "framework/core/error.h"
-#include "framework/data/catalog.h"
-#include "framework/data/parallel_text.h"
-#include "framework/data/text_file.h"
+#include "framework/data/files/catalog.h"
+#include "framework/data/text/parallel_text.h"
+#include "framework/data/text/text_file.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "framework/data/batches.h"
-#include "framework/data/image_set.h"
+#include "framework/data/images/image_set.h"
 #include "tests/support/shards_by_hand.h"
 
 namespace dtrain {

@@ -1,11 +1,11 @@
-#include "framework/data/sentence_pairs.h"
+#include "framework/data/text/sentence_pairs.h"
 
 #include <gmock/gmock.h>
 
 #include "framework/core/error.h"
 #include "framework/data/batches.h"
-#include "framework/data/parallel_text.h"
-#include "framework/data/text_file.h"
+#include "framework/data/text/parallel_text.h"
+#include "framework/data/text/text_file.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {

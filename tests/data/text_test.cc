@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "framework/core/error.h"
-#include "framework/data/bleu.h"
-#include "framework/data/tokenizer.h"
-#include "framework/data/utf8.h"
-#include "framework/data/vocabulary.h"
+#include "framework/data/text/bleu.h"
+#include "framework/data/text/tokenizer.h"
+#include "framework/data/text/utf8.h"
+#include "framework/data/text/vocabulary.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {

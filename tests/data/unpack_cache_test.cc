@@ -1,4 +1,4 @@
-#include "framework/data/unpack_cache.h"
+#include "framework/data/files/unpack_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "framework/runtime/agreement.h"
+#include "framework/runtime/launch/agreement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

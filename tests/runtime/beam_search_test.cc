@@ -1,4 +1,4 @@
-#include "framework/runtime/beam_search.h"
+#include "framework/runtime/judge/beam_search.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "framework/core/random.h"
-#include "framework/data/vocabulary.h"
+#include "framework/data/text/vocabulary.h"
 
 namespace dtrain {
 namespace {

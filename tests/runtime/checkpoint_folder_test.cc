@@ -1,4 +1,4 @@
-#include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

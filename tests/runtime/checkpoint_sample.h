@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/runtime/checkpoint.h"
+#include "framework/runtime/weights/checkpoint.h"
 
 namespace dtrain {
 

@@ -1,4 +1,4 @@
-#include "framework/runtime/checkpoint_seal.h"
+#include "framework/runtime/weights/checkpoint_seal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "framework/runtime/checkpoint.h"
+#include "framework/runtime/weights/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <bit>
 #include <limits>
 
-#include "framework/data/sentence_pairs.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/data/text/sentence_pairs.h"
+#include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
 

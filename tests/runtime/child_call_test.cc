@@ -1,4 +1,4 @@
-#include "framework/runtime/child_call.h"
+#include "framework/runtime/weights/child_call.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "framework/core/error.h"
-#include "framework/runtime/memory_file.h"
+#include "framework/runtime/weights/memory_file.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {

@@ -9,8 +9,8 @@
 #include <iostream>
 
 #include "framework/core/random.h"
-#include "framework/runtime/hdf5_file.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/weights/hdf5_file.h"
+#include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/checkpoint_sample.h"
 
 namespace dtrain {

@@ -9,9 +9,9 @@
 #include <mutex>
 
 #include "framework/data/sampler.h"
-#include "framework/runtime/checkpoint.h"
-#include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/weights/checkpoint.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/own_data_set.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/shards_by_hand.h"

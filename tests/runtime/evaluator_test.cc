@@ -1,9 +1,9 @@
-#include "framework/runtime/evaluator.h"
+#include "framework/runtime/judge/evaluator.h"
 
 #include <gtest/gtest.h>
 
 #include "framework/comm/local/local_world.h"
-#include "framework/runtime/run_setup.h"
+#include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
 namespace {

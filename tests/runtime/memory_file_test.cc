@@ -1,4 +1,4 @@
-#include "framework/runtime/memory_file.h"
+#include "framework/runtime/weights/memory_file.h"
 
 #include <gtest/gtest.h>
 

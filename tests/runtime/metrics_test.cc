@@ -1,4 +1,4 @@
-#include "framework/runtime/metrics.h"
+#include "framework/runtime/results/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "framework/runtime/pacing.h"
+#include "framework/runtime/run/pacing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

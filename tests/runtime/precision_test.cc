@@ -10,8 +10,8 @@
 #include "framework/core/error.h"
 #include "framework/device/cpu/amx.h"
 #include "framework/nn/kernel.h"
-#include "framework/runtime/run_setup.h"
-#include "framework/runtime/start_point.h"
+#include "framework/runtime/run/start_point.h"
+#include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
 namespace {

@@ -1,9 +1,11 @@
-#include "framework/runtime/progress.h"
+#include "framework/runtime/results/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "framework/runtime/launch/status_record.h"
 
 namespace dtrain {
 namespace {

@@ -1,6 +1,6 @@
 // Summary and metrics beside what a run did: what its transports carried, the steps it took, the
 // rates it learnt with, the lines it would have without an interruption.
-#include "framework/runtime/rank_report.h"
+#include "framework/runtime/results/fill_summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/comm/local/local_world.h"
-#include "framework/runtime/simulated_run.h"
+#include "framework/runtime/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/counting_transport.h"
 

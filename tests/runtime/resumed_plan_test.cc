@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/file.h"
-#include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/start_point.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/run/start_point.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "framework/runtime/run_config.h"
+#include "framework/runtime/setup/run_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
-#include "framework/runtime/locate_model.h"
+#include "framework/runtime/setup/locate_model.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {

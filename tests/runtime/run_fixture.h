@@ -15,8 +15,8 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
-#include "framework/runtime/trainer.h"
-#include "framework/runtime/training_step.h"
+#include "framework/runtime/run/trainer.h"
+#include "framework/runtime/run/training_step.h"
 
 namespace dtrain {
 

@@ -1,4 +1,4 @@
-#include "framework/runtime/run_folder.h"
+#include "framework/runtime/results/run_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/error.h"
-#include "framework/runtime/checkpoint_folder.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
 #include "tests/runtime/checkpoint_sample.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "framework/runtime/run_lock.h"
+#include "framework/runtime/results/run_lock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/runtime/run_evaluation.h"
+#include "framework/runtime/judge/run_evaluation.h"
 
 namespace dtrain {
 namespace {

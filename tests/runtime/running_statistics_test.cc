@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "framework/data/sampler.h"
-#include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/run_setup.h"
-#include "framework/runtime/simulated_run.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/own_data_set.h"
 #include "tests/runtime/run_fixture.h"
 

@@ -1,6 +1,6 @@
 // Safetensors files: what is written is read back, byte for byte as the format says; what the
 // format forbids is an error with the path and the place.
-#include "framework/runtime/safetensors.h"
+#include "framework/runtime/weights/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -16,10 +16,10 @@
 #include <fmt/format.h>
 
 #include "framework/data/sampler.h"
-#include "framework/runtime/checkpoint.h"
-#include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/run_setup.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/weights/checkpoint.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/plain_loop.h"
 

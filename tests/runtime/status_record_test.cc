@@ -1,4 +1,4 @@
-#include "framework/runtime/status_record.h"
+#include "framework/runtime/launch/status_record.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

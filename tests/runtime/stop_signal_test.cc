@@ -1,4 +1,4 @@
-#include "framework/runtime/stop_signal.h"
+#include "framework/runtime/launch/stop_signal.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // Checkpoints from the disk: sealed ones, and those from before there were seals.  without_seal.h5
 // is CheckpointSample as dtrain wrote it at revision f15a69d.
-#include "framework/runtime/stored_checkpoint.h"
+#include "framework/runtime/weights/stored_checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "framework/core/sha256.h"
-#include "framework/runtime/checkpoint_content.h"
+#include "framework/runtime/weights/checkpoint_content.h"
 #include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
 

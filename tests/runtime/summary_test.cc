@@ -1,4 +1,4 @@
-#include "framework/runtime/summary.h"
+#include "framework/runtime/results/summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Whole training runs in one process: ranks are threads over the local transport.
-#include "framework/runtime/trainer.h"
+#include "framework/runtime/run/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/file.h"
-#include "framework/runtime/world.h"
+#include "framework/runtime/launch/world.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/send_signal.h"
 

@@ -1,14 +1,14 @@
 // What the trainer is made of: what is due at a rest, where a run stands, where its time went.
-#include "framework/runtime/cadence.h"
+#include "framework/runtime/run/cadence.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "framework/runtime/not_finite.h"
-#include "framework/runtime/run_accounts.h"
-#include "framework/runtime/run_position.h"
-#include "framework/runtime/training_step.h"
+#include "framework/runtime/run/not_finite.h"
+#include "framework/runtime/run/run_accounts.h"
+#include "framework/runtime/run/run_position.h"
+#include "framework/runtime/run/training_step.h"
 
 namespace dtrain {
 namespace {

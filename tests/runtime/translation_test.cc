@@ -8,11 +8,11 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/file.h"
-#include "framework/runtime/checkpoint_folder.h"
-#include "framework/runtime/run_setup.h"
-#include "framework/runtime/simulated_run.h"
-#include "framework/runtime/translator.h"
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/judge/translator.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/toy_translation.h"
 

@@ -1,6 +1,6 @@
 // Weights between the formats, and into a model: equal to the bit, or an error that names every
 // difference.
-#include "framework/runtime/weights_file.h"
+#include "framework/runtime/weights/weights_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "framework/core/sha256.h"
-#include "framework/runtime/safetensors.h"
-#include "framework/runtime/weights_compare.h"
-#include "framework/runtime/weights_hash.h"
+#include "framework/runtime/weights/safetensors.h"
+#include "framework/runtime/weights/weights_compare.h"
+#include "framework/runtime/weights/weights_hash.h"
 #include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
 

@@ -1,4 +1,4 @@
-#include "framework/runtime/weights_hash.h"
+#include "framework/runtime/weights/weights_hash.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
-#include "framework/strategies/threaded_exchange.h"
+#include "framework/exchange/threaded/threaded_exchange.h"
 #include "tests/support/strategy_text.h"
 
 namespace dtrain {

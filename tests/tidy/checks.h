@@ -14,8 +14,8 @@ using Findings = std::vector<std::string>;
 
 // include_checks.cc
 
-// Folders include along the arrows only (the table is there); every "..." include is a file of the
-// tree, named from its root.
+// Folders include along the arrows of CMakeLists.txt only (DEPS of dtrain_library, and what those
+// stand on); every "..." include is a file of the tree, named from its root.
 Findings CheckIncludeArrows(const SourceTree& tree);
 // Libraries whose headers are slow to compile or not everywhere stay in the folders made for them,
 // and out of headers.

@@ -1,48 +1,13 @@
 #include <algorithm>
 #include <map>
+#include <regex>
+#include <sstream>
 
 #include "tests/tidy/checks.h"
 
 namespace dtrain::tidy {
 
 namespace {
-
-// Which folders a folder may include, besides itself (framework/README.md draws it).  A file
-// belongs to the longest name that fits.  layers/<x> and datasets/<x> do not include their
-// neighbours; tests/ and tools/ may include everything and are not listed.
-const std::map<std::string, std::set<std::string>> kArrows = {
-    {"framework/core", {}},
-    {"framework/config", {"framework/core"}},
-    {"framework/device", {"framework/core"}},
-    {"framework/device/cpu", {"framework/core", "framework/device"}},
-    {"framework/solver",
-     {"framework/core", "framework/config", "framework/device", "framework/device/cpu"}},
-    {"framework/nn",
-     {"framework/core", "framework/config", "framework/device", "framework/device/cpu"}},
-    {"framework/data", {"framework/core", "framework/config", "framework/device"}},
-    {"framework/comm", {"framework/core", "framework/device", "framework/device/cpu"}},
-    {"framework/comm/local", {"framework/core", "framework/device", "framework/comm"}},
-    {"framework/comm/mpi", {"framework/core", "framework/device", "framework/comm"}},
-    {"framework/strategies",
-     {"framework/core", "framework/config", "framework/device", "framework/solver",
-      "framework/comm"}},
-    {"framework/sim",
-     {"framework/core", "framework/config", "framework/device", "framework/solver",
-      "framework/comm", "framework/strategies"}},
-    {"framework/runtime",
-     {"framework/core", "framework/config", "framework/device", "framework/device/cpu",
-      "framework/solver", "framework/nn", "framework/data", "framework/comm",
-      "framework/comm/local", "framework/comm/mpi", "framework/strategies", "framework/sim"}},
-    {"framework/cli",
-     {"framework/core", "framework/config", "framework/device", "framework/device/cpu",
-      "framework/solver", "framework/nn", "framework/data", "framework/comm",
-      "framework/comm/local", "framework/comm/mpi", "framework/strategies", "framework/sim",
-      "framework/runtime"}},
-    {"layers",
-     {"framework/core", "framework/config", "framework/device", "framework/device/cpu",
-      "framework/nn"}},
-    {"datasets", {"framework/core", "framework/config", "framework/device", "framework/data"}},
-};
 
 // A library's headers, the folders whose .cc files (in tests/, headers too) may include them, and
 // the headers that may as well because only those .cc files include them in turn.
@@ -57,12 +22,12 @@ const std::vector<Heavy> kHeavy = {
     {"nlohmann/json.hpp", {"framework", "tests"}},
     {"CLI/", {"framework/cli"}},
     {"yaml-cpp/", {"framework/config"}},
-    {"hdf5", {"framework/runtime", "tests"}},
+    {"hdf5", {"framework/runtime/weights", "tests"}},
     {"mpi.h", {"framework/comm/mpi", "tests"}, {"framework/comm/mpi/mpi_transport.h"}},
     {"oneapi/dnnl/", {"framework/device/cpu", "layers"}, {"framework/device/cpu/onednn.h"}},
     {"dnnl", {}},
-    {"curl/", {"framework/data"}},
-    {"archive", {"framework/data", "tests"}},
+    {"curl/", {"framework/data/files"}},
+    {"archive", {"framework/data/files", "tests"}},
     {"openssl/", {"framework/core"}},
 };
 
@@ -70,24 +35,76 @@ std::string Finding(const SourceFile& file, const Include& include, const std::s
   return file.path + ":" + std::to_string(include.line) + ": " + what;
 }
 
-// The key of kArrows that `path` belongs to; "" for none (tests, tools).
-std::string AreaOf(const std::string& path) {
-  std::string best;
-  for (const auto& [area, allowed] : kArrows) {
-    if (Under(path, area) && area.size() > best.size()) best = area;
+// What stands in CMakeLists.txt: dtrain_library(NAME DIR folder... DEPS library... ...).
+class Arrows {
+ public:
+  explicit Arrows(const std::string& cmake) {
+    static const std::regex call(R"((?:^|\n)\s*dtrain_library\((\w+)([^)]*)\))");
+    for (std::sregex_iterator at(cmake.begin(), cmake.end(), call), end; at != end; ++at) {
+      Add((*at)[1], (*at)[2]);
+    }
   }
-  return best;
+
+  // The library whose folder `path` lies in; "" for none (tests, tools).
+  std::string LibraryOf(const std::string& path) const {
+    const std::string folder = FolderOf(path);
+    const auto exact = library_of_.find(folder);
+    if (exact != library_of_.end()) return exact->second;
+    // framework/strategies/* and the like
+    const auto any = library_of_.find(FolderOf(folder) + "/*");
+    return any == library_of_.end() ? "" : any->second;
+  }
+
+  bool Allowed(const std::string& from, const std::string& to) const {
+    const std::string library = LibraryOf(from), target = LibraryOf(to);
+    if (library != target) return StandsOn(library, target);
+    return !libraries_.at(library).alone || FolderOf(from) == FolderOf(to);
+  }
+
+ private:
+  struct Library {
+    std::vector<std::string> deps;
+    bool alone = false;  // its folders do not include each other
+  };
+
+  void Add(const std::string& name, const std::string& arguments) {
+    Library& library = libraries_[name];
+    std::string keyword;
+    std::istringstream words(arguments);
+    for (std::string word; words >> word;) {
+      if (word == "ALONE") library.alone = true;
+      if (std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) {
+        keyword = word;
+      } else if (keyword == "DIR") {
+        library_of_[word] = name;
+      } else if (keyword == "DEPS") {
+        library.deps.push_back(word);
+      }
+    }
+  }
+
+  // CMake lets a library stand on earlier ones only, so there are no circles.
+  bool StandsOn(const std::string& library, const std::string& target) const {
+    const auto it = libraries_.find(library);
+    if (it == libraries_.end()) return false;
+    return std::any_of(it->second.deps.begin(), it->second.deps.end(), [&](const std::string& dep) {
+      return dep == target || StandsOn(dep, target);
+    });
+  }
+
+  std::map<std::string, Library> libraries_;
+  std::map<std::string, std::string> library_of_;  // by folder
+};
+
+Arrows ArrowsOf(const SourceTree& tree) {
+  for (const SourceFile& file : tree) {
+    if (file.path == "CMakeLists.txt") return Arrows(file.text);
+  }
+  return Arrows("");
 }
 
-// layers/relu/relu.cc -> layers/relu: the folders that stand alone within an area.
-std::string AloneFolder(const std::string& path, const std::string& area) {
-  return area == "layers" || area == "datasets" ? FolderOf(path) : area;
-}
-
-bool Allowed(const std::string& from, const std::string& to) {
-  const std::string area = AreaOf(from), target = AreaOf(to);
-  if (area == target) return AloneFolder(from, area) == AloneFolder(to, area);
-  return kArrows.at(area).contains(target);
+bool OfTheProgram(const std::string& path) {
+  return Under(path, "framework") || Under(path, "layers") || Under(path, "datasets");
 }
 
 bool HeavyAllowed(const SourceFile& file, const Heavy& heavy) {
@@ -101,18 +118,23 @@ bool HeavyAllowed(const SourceFile& file, const Heavy& heavy) {
 }  // namespace
 
 Findings CheckIncludeArrows(const SourceTree& tree) {
+  const Arrows arrows = ArrowsOf(tree);
   std::set<std::string> paths;
   for (const SourceFile& file : tree) paths.insert(file.path);
   Findings findings;
   for (const SourceFile& file : tree) {
     if (!IsHeader(file) && !IsSource(file)) continue;
+    if (OfTheProgram(file.path) && arrows.LibraryOf(file.path).empty()) {
+      findings.push_back(file.path + ": no dtrain_library of CMakeLists.txt has this folder");
+      continue;
+    }
     for (const Include& include : IncludesOf(file)) {
       if (!include.quoted) continue;
       if (!paths.contains(include.target)) {
         findings.push_back(Finding(file, include, "no file " + include.target + " in the tree"));
-      } else if (AreaOf(file.path).empty()
-                     ? !Under(file.path, "tests") && !Under(file.path, "tools")
-                     : !Allowed(file.path, include.target)) {
+      } else if (OfTheProgram(file.path)
+                     ? !arrows.Allowed(file.path, include.target)
+                     : !Under(file.path, "tests") && !Under(file.path, "tools")) {
         findings.push_back(Finding(file, include, "must not include " + include.target));
       }
     }

@@ -34,11 +34,26 @@ TEST(Tidy, IncludeArrows) { EXPECT_THAT(CheckIncludeArrows(Repository()), IsEmpt
 
 TEST(Tidy, IncludeArrowsFindsPlanted) {
   const SourceTree tree = {
+      {"CMakeLists.txt",
+       "dtrain_library(core DIR framework/core)\n"
+       "dtrain_library(config DIR framework/config DEPS core)\n"
+       "dtrain_library(device DIR framework/device/cpu DEPS core LINK comm)\n"
+       "dtrain_library(nn DIR framework/nn DEPS config device)\n"
+       "dtrain_library(comm DIR framework/comm DEPS core)\n"
+       "dtrain_library(local DIR framework/comm/local DEPS comm)\n"
+       "dtrain_library(mpi DIR framework/comm/mpi DEPS comm)\n"
+       "dtrain_library(strategies DIR framework/strategies framework/strategies/* DEPS comm)\n"
+       "dtrain_library(layers DIR layers/*\n  DEPS nn ALONE)\n"
+       "dtrain_library(runtime DIR framework/runtime DEPS mpi nn)\n"},
       {"framework/core/a.h", "#pragma once\n#include \"framework/config/b.h\"\n"},
       {"framework/config/b.h", "#include \"framework/core/a.h\"\n"},
       {"framework/strategies/c.cc", "#include \"framework/nn/net.h\"\n#include \"c.h\"\n"},
       {"framework/nn/net.h", "#include \"framework/device/cpu/x.h\"\n"},
-      {"framework/device/cpu/x.h", ""},
+      {"framework/device/cpu/x.h", "#include \"framework/comm/t.h\"\n"},
+      {"framework/strategies/ps/s.cc",
+       "#include \"framework/core/a.h\"\n#include \"framework/strategies/ssp/s.h\"\n"},
+      {"framework/strategies/ssp/s.h", ""},
+      {"framework/extra/e.cc", ""},
       {"framework/comm/mpi/m.h", "#include \"framework/comm/local/l.h\"\n"},
       {"framework/comm/local/l.h", "#include \"framework/comm/t.h\"\n"},
       {"framework/comm/t.h", ""},
@@ -49,14 +64,17 @@ TEST(Tidy, IncludeArrowsFindsPlanted) {
       {"tests/nn/t.cc", "#include \"framework/runtime/r.h\"\n"},
       {"extra/t.cc", "#include \"framework/core/a.h\"\n"},
   };
-  EXPECT_THAT(CheckIncludeArrows(tree),
-              ElementsAre("framework/core/a.h:2: must not include framework/config/b.h",
-                          "framework/strategies/c.cc:1: must not include framework/nn/net.h",
-                          "framework/strategies/c.cc:2: no file c.h in the tree",
-                          "framework/comm/mpi/m.h:1: must not include framework/comm/local/l.h",
-                          "layers/relu/relu.cc:2: must not include layers/lrn/lrn.h",
-                          "layers/lrn/lrn.h:1: must not include framework/runtime/r.h",
-                          "extra/t.cc:1: must not include framework/core/a.h"));
+  EXPECT_THAT(
+      CheckIncludeArrows(tree),
+      ElementsAre("framework/core/a.h:2: must not include framework/config/b.h",
+                  "framework/strategies/c.cc:1: must not include framework/nn/net.h",
+                  "framework/strategies/c.cc:2: no file c.h in the tree",
+                  "framework/device/cpu/x.h:1: must not include framework/comm/t.h",
+                  "framework/extra/e.cc: no dtrain_library of CMakeLists.txt has this folder",
+                  "framework/comm/mpi/m.h:1: must not include framework/comm/local/l.h",
+                  "layers/relu/relu.cc:2: must not include layers/lrn/lrn.h",
+                  "layers/lrn/lrn.h:1: must not include framework/runtime/r.h",
+                  "extra/t.cc:1: must not include framework/core/a.h"));
 }
 
 TEST(Tidy, HeavyHeaders) { EXPECT_THAT(CheckHeavyHeaders(Repository()), IsEmpty()); }
@@ -65,17 +83,19 @@ TEST(Tidy, HeavyHeadersFindsPlanted) {
   const SourceTree tree = {
       {"framework/core/log.cc", "#include <spdlog/spdlog.h>\n"},
       {"framework/core/log.h", "#include <vector>\n#include <spdlog/spdlog.h>\n"},
-      {"framework/runtime/a.h", "#include <nlohmann/json.hpp>\n#include <hdf5.h>\n"},
-      {"framework/runtime/a.cc", "#include <nlohmann/json.hpp>\n#include <hdf5.h>\n"},
+      {"framework/runtime/weights/a.h", "#include <nlohmann/json.hpp>\n#include <hdf5.h>\n"},
+      {"framework/runtime/weights/a.cc", "#include <nlohmann/json.hpp>\n#include <hdf5.h>\n"},
       {"framework/cli/b.cc", "#include <yaml-cpp/yaml.h>\n#include <CLI/CLI.hpp>\n"},
+      {"framework/runtime/run/h.cc", "#include <hdf5.h>\n"},
       {"framework/strategies/c.cc", "#include <mpi.h>\n#include <oneapi/dnnl/dnnl.hpp>\n"},
       {"framework/comm/mpi/mpi_transport.h", "#include <mpi.h>\n"},
   };
   EXPECT_THAT(CheckHeavyHeaders(tree),
               ElementsAre("framework/core/log.h:2: must not include <spdlog/spdlog.h>",
-                          "framework/runtime/a.h:1: must not include <nlohmann/json.hpp>",
-                          "framework/runtime/a.h:2: must not include <hdf5.h>",
+                          "framework/runtime/weights/a.h:1: must not include <nlohmann/json.hpp>",
+                          "framework/runtime/weights/a.h:2: must not include <hdf5.h>",
                           "framework/cli/b.cc:1: must not include <yaml-cpp/yaml.h>",
+                          "framework/runtime/run/h.cc:1: must not include <hdf5.h>",
                           "framework/strategies/c.cc:1: must not include <mpi.h>",
                           "framework/strategies/c.cc:2: must not include <oneapi/dnnl/dnnl.hpp>"));
 }
@@ -103,6 +123,8 @@ TEST(Tidy, PurityFindsPlanted) {
        "const int step_time = Runtime(3);\n"},
       {"framework/strategies/b.h", "#include <chrono>\n"},
       {"framework/strategies/c.cc", "long t = time(nullptr);\n"},
+      {"framework/exchange/x.cc", "std::mutex mutex;\n#include <mutex>\n"},
+      {"framework/exchange/threaded/y.cc", "const Nanos now = WallNow();\n"},
       {"framework/runtime/d.cc", "auto t = WallNow();\nint x = rand();\nint operand(int);\n"},
       {"layers/dropout/e.cc", "std::mt19937 generator;\n"},
       {"datasets/digits/f.cc", "std::random_device device;\n"},
@@ -114,6 +136,7 @@ TEST(Tidy, PurityFindsPlanted) {
                   "framework/strategies/ps/a.cc:3: starts or blocks a thread",
                   "framework/strategies/b.h:1: reads a clock",
                   "framework/strategies/c.cc:1: reads a clock",
+                  "framework/exchange/x.cc:2: starts or blocks a thread",
                   "framework/runtime/d.cc:2: " + uncounted, "layers/dropout/e.cc:1: " + uncounted,
                   "datasets/digits/f.cc:1: " + uncounted));
 }

@@ -1,14 +1,15 @@
-# dtrain_library(name DIR folder... [DEPS library...] [LINK target...] [PRECOMPILE header...])
+# dtrain_library(name DIR folder... [DEPS library...] [LINK target...] [PRECOMPILED set] [PRECOMPILE header...] [ALONE])
 #
 # Every .cc directly in the folders, as an OBJECT library: static ones would drop the objects that
 # register themselves.  main.cc, *_cases.cc (tests) and *_cuda.cc (the CUDA module) are left out.  An _isa.cc is
 # compiled once per instruction set (framework/core/isa.h), an _amx_isa.cc for AMX alone; for tests
 # also with AMX's registers in memory, as dtrain_<name>_emulated, which no program links.
 #
-# PRECOMPILE names slow headers of other libraries that most of the files include.  The files still include
-# what they use, as a build with -DDTRAIN_PRECOMPILE=OFF (preset dev) shows.
+# PRECOMPILED names a set of slow headers of other libraries that is compiled once for many folders
+# (dtrain_precompiled), PRECOMPILE headers of the library's own.  The files still include what they use, as a
+# build with -DDTRAIN_PRECOMPILE=OFF (preset dev) shows.  ALONE: the folders do not include each other (tests/tidy).
 function(dtrain_library name)
-  cmake_parse_arguments(ARG "" "" "DIR;DEPS;LINK;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "PRECOMPILED" "DIR;DEPS;LINK;PRECOMPILE" ${ARGN})
   set(sources)
   foreach(dir ${ARG_DIR})
     file(GLOB found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.cc)
@@ -33,7 +34,9 @@ function(dtrain_library name)
     list(APPEND link dtrain_${dep})
   endforeach()
   target_link_libraries(dtrain_${name} PUBLIC ${link})
-  if(ARG_PRECOMPILE AND DTRAIN_PRECOMPILE)
+  if(ARG_PRECOMPILED AND DTRAIN_PRECOMPILE)
+    target_precompile_headers(dtrain_${name} REUSE_FROM dtrain_precompiled_${ARG_PRECOMPILED})
+  elseif(ARG_PRECOMPILE AND DTRAIN_PRECOMPILE)
     target_precompile_headers(dtrain_${name} PRIVATE ${ARG_PRECOMPILE})
   endif()
   set_property(TARGET dtrain_${name} PROPERTY DTRAIN_DEPS ${ARG_DEPS})
@@ -54,6 +57,19 @@ function(dtrain_library name)
       dtrain_isa_objects(${name} emulated "-O3" "${amx_sources}" "${ARG_LINK}")
     endif()
   endif()
+endfunction()
+
+# dtrain_precompiled(name HEADERS header... LINK target...): for libraries that are compiled with the same flags.
+function(dtrain_precompiled name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LINK" ${ARGN})
+  if(NOT DTRAIN_PRECOMPILE)
+    return()
+  endif()
+  file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
+  add_library(dtrain_precompiled_${name} OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+  dtrain_compile_options(dtrain_precompiled_${name})
+  target_precompile_headers(dtrain_precompiled_${name} PRIVATE ${ARG_HEADERS})
+  target_link_libraries(dtrain_precompiled_${name} PRIVATE ${ARG_LINK})
 endfunction()
 
 # The same, linked wherever the library is.

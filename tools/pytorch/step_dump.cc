@@ -31,7 +31,7 @@
 #include "framework/device/cpu/reorder.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/nn/net.h"
-#include "framework/runtime/safetensors.h"
+#include "framework/runtime/weights/safetensors.h"
 
 namespace dtrain {
 namespace {

@@ -13,8 +13,8 @@
 #include <fstream>
 #include <string>
 
-#include "framework/runtime/status_record.h"
-#include "framework/runtime/stop_signal.h"
+#include "framework/runtime/launch/status_record.h"
+#include "framework/runtime/launch/stop_signal.h"
 
 namespace {
 

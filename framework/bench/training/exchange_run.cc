@@ -1,0 +1,122 @@
+#include "framework/bench/training/exchange_run.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/runtime/results/fill_summary.h"
+#include "framework/runtime/run/pacing.h"
+#include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/sim/compute_model.h"
+
+namespace dtrain {
+namespace {
+
+// The worker of this rank.
+class Sleeper {
+ public:
+  Sleeper(const SimulationSetup& setup, int worker, Exchange& exchange)
+      : setup_(setup),
+        worker_(worker),
+        exchange_(exchange),
+        compute_(setup.cluster, setup.profile, setup.placement.workers, setup.seed) {
+    if (!setup.trace.empty()) compute_.UseTrace(setup.trace);
+  }
+
+  // Until there is rest.
+  RestState Run() {
+    for (;;) {
+      const Nanos asked = WallNow();
+      const StepReport report = ReportOf(steps_);
+      Turn turn = exchange_.Begin(report.samples);
+      if (turn.rest) return turn.state;
+      turn.weights = Blob();
+      Step(report);
+      step_seconds_.push_back(ToSeconds(WallNow() - asked));
+    }
+  }
+
+  RankReport report() const { return {steps_, slept_, exchange_.stats()}; }
+  const std::vector<double>& step_seconds() const { return step_seconds_; }
+
+ private:
+  StepReport ReportOf(int64_t step) const {
+    return SampleCounts(*setup_.strategy, setup_.placement, setup_.rule, worker_, step);
+  }
+
+  void Step(const StepReport& report) {
+    const Nanos start = WallNow();
+    const StepTiming timing = compute_.Step(worker_, steps_, report.samples);
+    const std::vector<Range>& pieces = setup_.pieces.ranges;
+    for (size_t piece = 0; piece + 1 < pieces.size(); ++piece) {
+      if (setup_.placement.servers == 0) clock_.SleepUntil(start + timing.ready[piece]);
+      exchange_.Ready(pieces[piece]);
+    }
+    clock_.SleepUntil(start + timing.end);
+    exchange_.Ready(pieces.back());
+    slept_ += timing.end;
+    ++steps_;
+    StepReport ended = report;
+    ended.compute = timing.end;
+    exchange_.End(ended);
+  }
+
+  const SimulationSetup& setup_;
+  const int worker_;
+  Exchange& exchange_;
+  ComputeModel compute_;
+  PacingClock clock_;
+  int64_t steps_ = 0;
+  Nanos slept_ = 0;
+  std::vector<double> step_seconds_;
+};
+
+ExecutionPlan PlanOf(const RunConfig& config, const SimulationSetup& setup) {
+  ExecutionPlan plan;
+  plan.workers = setup.placement.workers;
+  plan.collective = config.collective;
+  plan.buckets = setup.buckets;
+  return plan;
+}
+
+}  // namespace
+
+Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,
+                    const std::vector<std::vector<double>>& trace, Transport& transport) {
+  SimulatedRun run(config, profile, false);
+  run.UseTrace(trace);
+  const SimulationSetup& setup = run.setup();
+  if (transport.size() != setup.placement.ranks()) {
+    throw UsageError(fmt::format("{} workers and {} servers need {} ranks, there are {}",
+                                 setup.placement.workers, setup.placement.servers,
+                                 setup.placement.ranks(), transport.size()),
+                     "start as many ranks, or change cluster.workers");
+  }
+  StartPoint start;
+  start.weights.resize(static_cast<size_t>(setup.layout->size()));
+  const std::unique_ptr<Exchange> exchange =
+      MakeExchange(config, *setup.layout, PlanOf(config, setup), start, setup.rule, transport);
+  Sleeper sleeper(setup, transport.rank(), *exchange);
+  exchange->AtRest([](Transport& all) { all.Barrier(); });  // begin together
+  const Nanos begun = WallNow();
+  const RestState end = sleeper.Run();
+  const Nanos ended = WallNow();
+  Summary summary;
+  exchange->AtRest([&](Transport& all) {
+    GatherReports(all, sleeper.report(), setup.placement.workers, summary);
+  });
+  summary.status = "completed";
+  summary.compute = "ghost";
+  DescribeConfig(config, summary);
+  summary.model = setup.profile.model;
+  summary.steps = static_cast<double>(end.samples_applied) / static_cast<double>(config.batch);
+  summary.seconds = ToSeconds(ended - begun);
+  summary.samples_per_second = static_cast<double>(end.samples_applied) / summary.seconds;
+  summary.step_seconds = StepSecondsOf(sleeper.step_seconds());
+  return summary;
+}
+
+}  // namespace dtrain

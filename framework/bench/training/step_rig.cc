@@ -1,0 +1,81 @@
+#include "framework/bench/training/step_rig.h"
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/random.h"
+#include "framework/data/text/vocabulary.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/run/micro_batches.h"
+#include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_setup.h"
+
+namespace dtrain {
+namespace {
+
+// One worker has nobody to exchange with, whatever the config's strategy.
+RunConfig Alone(RunConfig config) {
+  config::Document defaults = config::Document::Empty();
+  config::Reader reader = defaults.root().Section("strategy");
+  std::shared_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", "allreduce").make();
+  strategy->Configure(reader);
+  config.strategy = std::move(strategy);
+  config.strategy_name = "allreduce";
+  config.workers = 1;
+  config.record = config.timeline = false;
+  return config;
+}
+
+}  // namespace
+
+StepRig::StepRig(const RunConfig& config)
+    : parts_(config.accumulate),
+      graph_(std::make_unique<Graph>(ReadModel(config))),
+      plan_(DecidePlan(config, *graph_, 1, ThreadsByRule({{0, UsableCpus()}}, 1))),
+      transport_(LocalWorld(1).Connect(0)),
+      batch_(config.data.source->fields(), config.batch),
+      state_(static_cast<size_t>(graph_->state().size()) * sizeof(float)) {
+  ApplyThreadBudget(plan_.threads);
+  net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
+  PrepareParts(*net_, config.batch, parts_);
+  plan_.kernels = net_->ChosenKernels(LargestPart(config.batch, parts_));
+  StartPoint start;
+  start.weights.resize(static_cast<size_t>(graph_->weights().size()));
+  graph_->InitializeWeights(config.seed, start.weights.data());
+  graph_->InitializeState(state_.f32());
+  // One endless epoch: no rest, and the rate stays where it starts.
+  constexpr int64_t kEndless = int64_t{1} << 60;
+  const RestRule rule{.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless};
+  exchange_ = MakeExchange(Alone(config), graph_->weights(), plan_, start, rule, *transport_);
+  batch_.Resize(config.batch);
+  batch_.global_samples = config.batch;
+  FillBatch(config.data.source->classes());
+}
+
+StepRig::~StepRig() = default;
+
+void StepRig::FillBatch(int64_t classes) {
+  const Random random(1, Purpose::kSelfTest);
+  for (size_t f = 0; f < batch_.fields.size(); ++f) {
+    const Tensor& field = batch_.fields[f];
+    const int64_t words = graph_->inputs()[f].classes - token::kFirstWord;  // above 0: of sentences
+    for (int64_t i = 0; i < field.shape.count(); ++i) {
+      if (words > 0) {
+        field.i32()[i] =
+            token::kFirstWord + static_cast<int32_t>(random.Below(i, static_cast<uint64_t>(words)));
+      } else if (field.dtype == DType::kI32) {
+        field.i32()[i] = static_cast<int32_t>(random.Below(i, static_cast<uint64_t>(classes)));
+      } else {
+        field.f32()[i] = random.Normal(i);
+      }
+    }
+  }
+}
+
+void StepRig::Step() {
+  batch_.step = step_++;
+  Turn turn = exchange_->Begin(batch_.samples);
+  const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_,
+                                            state_.f32(), 1, nullptr, parts_);
+  exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
+}
+
+}  // namespace dtrain

@@ -1,0 +1,209 @@
+#include "framework/data/files/archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <fstream>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/core/error.h"
+#include "framework/core/text.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kBlockBytes = size_t{1} << 17;
+
+// What a file name promises.
+struct Kind {
+  int filter = ARCHIVE_FILTER_NONE;
+  bool tar = false;
+};
+
+Kind KindOf(const fs::path& path) {
+  std::string name = path.filename().string();
+  const auto drop = [&name](std::string_view ending) {
+    if (!name.ends_with(ending)) return false;
+    name.resize(name.size() - ending.size());
+    return true;
+  };
+  Kind kind;
+  if (drop(".tgz")) return {ARCHIVE_FILTER_GZIP, true};
+  if (drop(".txz")) return {ARCHIVE_FILTER_XZ, true};
+  if (drop(".gz"))
+    kind.filter = ARCHIVE_FILTER_GZIP;
+  else if (drop(".xz"))
+    kind.filter = ARCHIVE_FILTER_XZ;
+  kind.tar = drop(".tar");
+  return kind;
+}
+
+struct FreeArchive {
+  void operator()(struct archive* a) const { archive_read_free(a); }
+};
+using ArchivePointer = std::unique_ptr<struct archive, FreeArchive>;
+
+// libarchive lets content through unfiltered when it is not what the filter wants, so the first
+// bytes are looked at here.
+void CheckMagic(const fs::path& path, int filter) {
+  if (filter == ARCHIVE_FILTER_NONE) return;
+  const bool gzip = filter == ARCHIVE_FILTER_GZIP;
+  const std::string_view wanted = gzip ? "\x1f\x8b"
+                                       : "\xfd"
+                                         "7zXZ";
+  std::string found(wanted.size(), '\0');
+  std::ifstream(path, std::ios::binary)
+      .read(found.data(), static_cast<std::streamsize>(found.size()));
+  if (found == wanted) return;
+  throw DataError(
+      fmt::format("{} is not {} file: it does not begin with the bytes {}", path.string(),
+                  gzip ? "a gzip" : "an xz", gzip ? "1f 8b" : "fd 37 7a 58 5a"),
+      "a download may have saved an error page, or the file was unpacked but kept its name");
+}
+
+ArchivePointer Open(const fs::path& path, const Kind& kind) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) {
+    throw DataError(fmt::format("cannot open {}: {}", path.string(),
+                                error ? error.message() : "not a regular file"));
+  }
+  CheckMagic(path, kind.filter);
+  ArchivePointer a(archive_read_new());
+  if (!a) throw std::bad_alloc();
+  if (kind.filter == ARCHIVE_FILTER_GZIP) archive_read_support_filter_gzip(a.get());
+  if (kind.filter == ARCHIVE_FILTER_XZ) archive_read_support_filter_xz(a.get());
+  if (kind.tar) {
+    archive_read_support_format_tar(a.get());
+  } else {
+    archive_read_support_format_raw(a.get());
+    archive_read_support_format_empty(a.get());
+  }
+  if (archive_read_open_filename(a.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
+    throw DataError(fmt::format("cannot open {}: {}", path.string(), archive_error_string(a.get())),
+                    "fetch the file again");
+  }
+  return a;
+}
+
+// The next regular file of the archive; null at its end.
+archive_entry* NextEntry(struct archive* a, const fs::path& path) {
+  archive_entry* entry = nullptr;
+  int status = archive_read_next_header(a, &entry);
+  while (status == ARCHIVE_OK && archive_entry_filetype(entry) != AE_IFREG) {
+    status = archive_read_next_header(a, &entry);
+  }
+  if (status == ARCHIVE_EOF) return nullptr;
+  if (status < ARCHIVE_WARN) {
+    throw DataError(fmt::format("{} is damaged: {}, near byte {} of the unpacked archive",
+                                path.string(), archive_error_string(a), archive_filter_bytes(a, 0)),
+                    "fetch the file again");
+  }
+  return entry;
+}
+
+bool Matches(const std::string& path, const std::string& member) {
+  return path == member || path.ends_with("/" + member);
+}
+
+// Stands the reader before the member's bytes.
+void FindMember(struct archive* a, const fs::path& path, const std::string& member) {
+  std::vector<std::string> seen;
+  while (archive_entry* entry = NextEntry(a, path)) {
+    seen.emplace_back(archive_entry_pathname(entry));
+    if (Matches(seen.back(), member)) return;
+  }
+  throw DataError(
+      fmt::format("{} has no member '{}'; it has: {}", path.string(), member, Join(seen)));
+}
+
+}  // namespace
+
+struct MemberReader::Impl {
+  std::string name;
+  ArchivePointer archive;
+  int64_t position = 0;
+  bool compressed = false;
+  bool empty = false;  // there is nothing to read, not even an empty entry
+};
+
+MemberReader::MemberReader(const fs::path& path, const std::string& member)
+    : impl_(std::make_unique<Impl>()) {
+  const Kind kind = KindOf(path);
+  impl_->archive = Open(path, kind);
+  impl_->compressed = kind.filter != ARCHIVE_FILTER_NONE;
+  impl_->name = kind.tar ? path.string() + ":" + member : path.string();
+  if (kind.tar) {
+    FindMember(impl_->archive.get(), path, member);
+  } else {
+    impl_->empty = NextEntry(impl_->archive.get(), path) == nullptr;
+  }
+}
+
+MemberReader::MemberReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+void MemberReader::VisitAll(const fs::path& path, const Visitor& visit) {
+  const Kind kind = KindOf(path);
+  DT_CHECK(kind.tar) << path << " is no tar archive by its name";
+  MemberReader in(std::make_unique<Impl>());
+  in.impl_->archive = Open(path, kind);
+  in.impl_->compressed = kind.filter != ARCHIVE_FILTER_NONE;
+  while (archive_entry* entry = NextEntry(in.impl_->archive.get(), path)) {
+    const std::string member = archive_entry_pathname(entry);
+    in.impl_->name = path.string() + ":" + member;
+    in.impl_->position = 0;
+    if (!visit(member, in)) return;
+  }
+}
+
+MemberReader::~MemberReader() = default;
+MemberReader::MemberReader(MemberReader&&) noexcept = default;
+
+size_t MemberReader::Read(void* to, size_t bytes) {
+  size_t done = 0;
+  while (done < bytes && !impl_->empty) {
+    const la_ssize_t got =
+        archive_read_data(impl_->archive.get(), static_cast<char*>(to) + done, bytes - done);
+    if (got == 0) break;
+    if (got == ARCHIVE_RETRY) continue;
+    if (got < 0) {
+      throw DataError(fmt::format("{} is damaged after byte {}: {}", name(), impl_->position,
+                                  archive_error_string(impl_->archive.get())),
+                      "fetch the file again");
+    }
+    done += static_cast<size_t>(got);
+    impl_->position += got;
+  }
+  return done;
+}
+
+void MemberReader::ReadExactly(void* to, size_t bytes, std::string_view what) {
+  const int64_t begin = impl_->position;
+  if (Read(to, bytes) == bytes) return;
+  throw DataError(fmt::format("{} ends at byte {}, inside {} (bytes {} to {})", name(),
+                              impl_->position, what, begin, begin + static_cast<int64_t>(bytes)),
+                  "the file is truncated: fetch it again");
+}
+
+int64_t MemberReader::position() const { return impl_->position; }
+const std::string& MemberReader::name() const { return impl_->name; }
+bool MemberReader::compressed() const { return impl_->compressed; }
+
+bool IsTarArchive(const fs::path& path) { return KindOf(path).tar; }
+
+std::vector<std::string> ListMembers(const fs::path& path) {
+  Kind kind = KindOf(path);
+  kind.tar = true;
+  const ArchivePointer a = Open(path, kind);
+  std::vector<std::string> members;
+  while (archive_entry* entry = NextEntry(a.get(), path)) {
+    members.emplace_back(archive_entry_pathname(entry));
+  }
+  return members;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,176 @@
+#include "framework/data/files/catalog.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/core/sha256.h"
+#include "framework/data/files/archive.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+std::unique_ptr<DatasetSource> Make(const std::string& name) {
+  return DatasetRegistry::Get("data set", name).make();
+}
+
+// The files that a set needs.
+std::vector<RemoteFile> FetchedFiles(const DatasetSource& source) {
+  std::vector<RemoteFile> files = source.files();
+  std::erase_if(files, [](const RemoteFile& file) { return file.urls.empty(); });
+  return files;
+}
+
+std::string WithoutGz(const std::string& name) {
+  return name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
+}
+
+// The name under which a file lies in the folder, packed or not; "" where it does not.
+std::string NameIn(const fs::path& folder, const RemoteFile& file) {
+  std::error_code ignored;
+  for (const std::string& name : {file.name, WithoutGz(file.name)}) {
+    if (fs::is_regular_file(folder / name, ignored)) return name;
+  }
+  return "";
+}
+
+// What is wrong with the unpacked content of a file; "" for nothing.
+std::string CheckContent(const RemoteFile& file, const fs::path& path) {
+  if (file.content_sha256.empty()) {
+    return fmt::format("unpacked: only {} can be compared", file.name);
+  }
+  Sha256 hash;
+  try {
+    MemberReader in(path);
+    std::vector<char> block(size_t{1} << 20);
+    for (size_t got = in.Read(block.data(), block.size()); got > 0;
+         got = in.Read(block.data(), block.size())) {
+      hash.Update(block.data(), got);
+    }
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  const std::string found = hash.HexDigest();
+  if (found == file.content_sha256) return "";
+  return fmt::format("SHA-256 of the content is {}, expected {}", found, file.content_sha256);
+}
+
+FileStatus StatusOf(const RemoteFile& file, const fs::path& folder) {
+  const std::string name = NameIn(folder, file);
+  if (name.empty()) return {file.name, "missing"};
+  const bool packed = name == file.name;
+  const std::string problem = packed ? CheckFile(file, folder / name) : "";
+  if (packed && (problem.empty() || file.content_sha256.empty())) return {name, problem};
+  const std::string content = CheckContent(file, folder / name);
+  return {name, packed && !content.empty() ? problem : content};
+}
+
+VerifyReport Verify(const std::string& name, const fs::path& folder) {
+  VerifyReport report{name, folder, {}};
+  for (const RemoteFile& file : Make(name)->files()) {
+    if (file.urls.empty() && NameIn(folder, file).empty()) continue;
+    report.files.push_back(StatusOf(file, folder));
+  }
+  return report;
+}
+
+// A server's copy of the folder above the sets' folders.
+void TakeFrom(const std::string& server, const std::string& name, std::vector<RemoteFile>& files) {
+  const std::string base = server.ends_with('/') ? server : server + "/";
+  for (RemoteFile& file : files) file.urls = {base + name + "/" + file.name};
+}
+
+fs::path FirstExisting(const std::vector<fs::path>& places) {
+  std::error_code ignored;
+  for (const fs::path& place : places) {
+    if (fs::is_directory(place, ignored)) return place;
+  }
+  return {};
+}
+
+std::string WhereText(const DatasetStatus& set) {
+  if (set.files == 0) return "made on the spot";
+  if (set.folder.empty()) return fmt::format("not here: dtrain data fetch {}", set.name);
+  if (set.files_here == set.files) return set.folder.string();
+  return fmt::format("{} ({} of {} files as published)", set.folder.string(), set.files_here,
+                     set.files);
+}
+
+std::string TableRow(const std::string& name, const std::string& classes, const std::string& train,
+                     const std::string& test, const std::string& where) {
+  return fmt::format("{:<16}{:>8}{:>10}{:>9}  {}\n", name, classes, train, test, where);
+}
+
+}  // namespace
+
+std::vector<DatasetStatus> ListDatasets(const std::string& root) {
+  std::vector<DatasetStatus> sets;
+  for (const auto& [name, entry] : DatasetRegistry::All()) {
+    const std::unique_ptr<DatasetSource> source = entry.make();
+    const std::vector<RemoteFile> files = FetchedFiles(*source);
+    DatasetStatus set{name,
+                      entry.help,
+                      source->classes(),
+                      source->size(Split::kTrain),
+                      source->size(Split::kTest),
+                      static_cast<int>(files.size()),
+                      0,
+                      {}};
+    if (!files.empty()) set.folder = FirstExisting(DataPlaces(name, root));
+    if (!set.folder.empty()) {
+      set.files_here =
+          static_cast<int>(std::count_if(files.begin(), files.end(), [&](const auto& f) {
+            return !NameIn(set.folder, f).empty();
+          }));
+    }
+    sets.push_back(std::move(set));
+  }
+  return sets;
+}
+
+std::string DatasetTable(const std::vector<DatasetStatus>& sets) {
+  std::string table = TableRow("name", "classes", "train", "test", "where");
+  for (const DatasetStatus& set : sets) {
+    table += TableRow(set.name, std::to_string(set.classes), std::to_string(set.train_samples),
+                      std::to_string(set.test_samples), WhereText(set));
+  }
+  return table;
+}
+
+bool VerifyReport::ok() const {
+  return std::all_of(files.begin(), files.end(), [](const auto& f) { return f.problem.empty(); });
+}
+
+VerifyReport VerifyDataset(const std::string& name, const std::string& root) {
+  if (Make(name)->files().empty()) return {name, {}, {}};
+  return Verify(name, LocateData(name, root));
+}
+
+std::string VerifyText(const VerifyReport& report) {
+  if (report.files.empty()) {
+    return fmt::format("{} is made on the spot: there are no files to verify\n", report.name);
+  }
+  std::string text;
+  for (const FileStatus& file : report.files) {
+    text += fmt::format("{:<31} {}\n", file.name, file.problem.empty() ? "ok" : file.problem);
+  }
+  return text + fmt::format("{} in {}: {}\n", report.name, report.folder.string(),
+                            report.ok() ? "all as published" : "NOT as published");
+}
+
+fs::path FetchDataset(const std::string& name, const std::string& root,
+                      const FetchOptions& options) {
+  std::vector<RemoteFile> files = FetchedFiles(*Make(name));
+  if (files.empty()) return {};
+  if (!options.from.empty()) TakeFrom(options.from, name, files);
+  for (const fs::path& place : DataPlaces(name, root)) {
+    if (Verify(name, place).ok()) return place;
+  }
+  const fs::path folder = FetchFolder(name, root);
+  FetchFiles(files, folder, options);
+  return folder;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,148 @@
+#include "framework/data/files/fetch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/log.h"
+#include "framework/core/sha256.h"
+#include "framework/core/text.h"
+#include "framework/data/files/download.h"
+#include "framework/data/files/file_lock.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kMaxTries = 20;  // of one URL, each of which brought something
+
+std::string HashOf(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> block(size_t{1} << 20);
+  Sha256 hash;
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+    hash.Update(block.data(), static_cast<size_t>(in.gcount()));
+  }
+  return hash.HexDigest();
+}
+
+void MakeDataFolder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return;
+  throw DataError(fmt::format("cannot create folder {}: {}", folder.string(), error.message()),
+                  "name a folder that can be written with --root or XDG_CACHE_HOME");
+}
+
+// One file on its way into the folder.
+class Fetch {
+ public:
+  Fetch(const RemoteFile& file, const fs::path& folder, const FetchOptions& options)
+      : file_(file),
+        path_(folder / file.name),
+        part_(path_.string() + ".part"),
+        options_(options) {}
+
+  void Run() {
+    const std::string wrong = CheckFile(file_, path_);
+    if (wrong.empty()) return options_.say(fmt::format("{}: already here", file_.name));
+    if (wrong != "missing") {
+      options_.say(fmt::format("{}: {}; fetching it again", file_.name, wrong));
+    }
+    if (PartIsComplete() && Publish().empty()) return;
+    for (const std::string& url : file_.urls) {
+      const std::string problem = Try(url);
+      if (problem.empty()) return;
+      options_.say(fmt::format("{}: {}: {}", file_.name, url, problem));
+      problems_ += fmt::format("\n  {}: {}", url, problem);
+    }
+    std::error_code ignored;
+    throw DataError(
+        fmt::format("cannot fetch {}{}", file_.name,
+                    problems_.empty() ? ": no address is known for it" : ":" + problems_),
+        fmt::format("put {} into {} by other means, take it from another server (--from), or try "
+                    "again later{}",
+                    file_.name, path_.parent_path().string(),
+                    fs::exists(part_, ignored) ? ": what came so far is kept" : ""));
+  }
+
+ private:
+  // "" when the file is here, else why not.
+  std::string Try(const std::string& url) {
+    options_.say(fmt::format("{}: {} from {}", file_.name, HumanBytes(file_.bytes), url));
+    const DownloadLimits limits{file_.bytes, options_.stall_seconds, options_.connect_seconds};
+    for (int tries = 1;; ++tries) {
+      const DownloadResult result = Download(url, part_, file_.name, limits);
+      if (result.whole || PartIsComplete()) return Publish();
+      if (!result.again || tries == kMaxTries) return result.message;
+      options_.say(fmt::format("{}: {}; going on from there", file_.name, result.message));
+      std::this_thread::sleep_for(std::chrono::seconds(options_.retry_seconds));
+    }
+  }
+
+  // Gives the part its name if it is right, removes it if not.
+  std::string Publish() {
+    const std::string wrong = CheckFile(file_, part_);
+    if (!wrong.empty()) {
+      std::error_code ignored;
+      fs::remove(part_, ignored);
+      return wrong + "; removed";
+    }
+    PublishDurably(part_, path_);
+    options_.say(fmt::format("{}: {} in {}", file_.name,
+                             HumanBytes(static_cast<double>(fs::file_size(path_))),
+                             path_.parent_path().string()));
+    return "";
+  }
+
+  // Nothing more is needed: an earlier fetch ended between the last byte and the rename, or a
+  // server promised more than the file has.
+  bool PartIsComplete() const {
+    std::error_code error;
+    const auto bytes = static_cast<int64_t>(fs::file_size(part_, error));
+    return !error && file_.bytes > 0 && bytes >= file_.bytes;
+  }
+
+  const RemoteFile& file_;
+  fs::path path_;
+  fs::path part_;
+  const FetchOptions& options_;
+  std::string problems_;
+};
+
+}  // namespace
+
+std::string CheckFile(const RemoteFile& file, const fs::path& path) {
+  std::error_code error;
+  const auto bytes = static_cast<int64_t>(fs::file_size(path, error));
+  if (error) return "missing";
+  if (file.bytes > 0 && bytes != file.bytes) {
+    return fmt::format("{} bytes, expected {}", bytes, file.bytes);
+  }
+  if (file.sha256.empty()) return "";
+  const std::string hash = HashOf(path);
+  if (hash == file.sha256) return "";
+  return fmt::format("SHA-256 is {}, expected {}", hash, file.sha256);
+}
+
+void FetchFiles(const std::vector<RemoteFile>& files, const fs::path& folder,
+                const FetchOptions& options) {
+  FetchOptions own = options;
+  if (!own.say) own.say = [](const std::string& line) { log::Info("{}", line); };
+  MakeDataFolder(folder);
+  const FileLock lock(folder / ".lock", [&] {
+    own.say(fmt::format("another process is fetching into {}; waiting for it", folder.string()));
+  });
+  for (const RemoteFile& file : files) {
+    MakeDataFolder((folder / file.name).parent_path());
+    Fetch(file, folder, own).Run();
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,92 @@
+#include "framework/data/images/image_set.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/core/sha256.h"
+
+namespace dtrain {
+
+std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec) {
+  return {{"data", DType::kF32, spec.image_shape}, {"label", DType::kI32, Shape{}, spec.classes}};
+}
+
+ImageSet::ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImages test,
+                   const CropFlip& augment, uint64_t seed)
+    : spec_(spec),
+      train_(std::move(train)),
+      test_(std::move(test)),
+      augment_(augment),
+      seed_(seed),
+      normalised_(static_cast<size_t>(spec.image_shape[0])) {
+  for (const LabelledImages* split : {&train_, &test_}) {
+    DT_CHECK(split->images.size() == split->labels.size() * spec.image_shape.count())
+        << split->images.size() << " bytes for " << split->labels.size() << " images";
+  }
+  for (const PerChannel* numbers : {&spec_.mean, &spec_.deviation}) {
+    DT_CHECK(numbers->values().size() == 1 || numbers->values().size() == normalised_.size())
+        << numbers->values().size() << " numbers for " << normalised_.size() << " channels";
+  }
+  // The three roundings of PyTorch's ToTensor and Normalize, so that both see the same bits.
+  for (size_t c = 0; c < normalised_.size(); ++c) {
+    for (int pixel = 0; pixel < 256; ++pixel) {
+      normalised_[c][pixel] =
+          (static_cast<float>(pixel) / 255.0f - spec.mean[c]) / spec.deviation[c];
+    }
+  }
+}
+
+const LabelledImages& ImageSet::images(Split split) const {
+  return split == Split::kTrain ? train_ : test_;
+}
+
+int64_t ImageSet::size(Split split) const {
+  return static_cast<int64_t>(images(split).labels.size());
+}
+
+std::vector<FieldSpec> ImageSet::fields() const { return ImageFields(spec_); }
+
+void ImageSet::CopyImage(const View& view, const uint8_t* from, float* to) const {
+  const int64_t rows = spec_.image_shape[1];
+  const int64_t columns = spec_.image_shape[2];
+  for (const std::array<float, 256>& values : normalised_) {
+    CopyView(view, from, rows, columns, values, to);
+    from += rows * columns;
+    to += rows * columns;
+  }
+}
+
+void ImageSet::Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
+                    Batch& batch) const {
+  DT_CHECK(static_cast<int64_t>(indices.size()) == batch.samples)
+      << indices.size() << " indices for " << batch.samples << " rows";
+  const LabelledImages& source = images(split);
+  const bool augmented = split == Split::kTrain && epoch != kNoEpoch;
+  const int64_t pixels = spec_.image_shape.count();
+  float* to = batch.fields[0].f32();
+  int32_t* labels = batch.fields[1].i32();
+  for (size_t row = 0; row < indices.size(); ++row, to += pixels) {
+    const int64_t index = indices[row];
+    DT_CHECK(index >= 0 && index < size(split)) << "sample " << index << " of " << size(split);
+    const View view = augmented ? DrawView(augment_, seed_, epoch, index) : View{};
+    CopyImage(view, source.images.data() + index * pixels, to);
+    labels[row] = source.labels[index];
+  }
+}
+
+std::string ImageSet::ManifestHash() const {
+  Sha256 hash;
+  hash.Update(fmt::format(
+      "images {} classes {} mean {} deviation {}\n", spec_.image_shape.ToString(), spec_.classes,
+      fmt::join(spec_.mean.values(), " "), fmt::join(spec_.deviation.values(), " ")));
+  for (const LabelledImages* split : {&train_, &test_}) {
+    hash.Update(fmt::format("samples {}\n", split->labels.size()));
+    hash.Update(split->images.data(), split->images.size());
+    hash.Update(split->labels.data(), split->labels.size());
+  }
+  return hash.HexDigest();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,71 @@
+// ImageSet: grey or colour images of one size with one label each, kept in memory as bytes and
+// normalised, in training augmented, when a batch is filled.  What the IDX and CIFAR loaders and
+// the procedural sets make.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "framework/data/dataset.h"
+#include "framework/data/images/crop_flip.h"
+
+namespace dtrain {
+
+// One split.  images: [samples, C, H, W] row-major; labels: [samples], each below the class count.
+struct LabelledImages {
+  std::vector<uint8_t> images;
+  std::vector<uint8_t> labels;
+};
+
+// A number for all channels, or one for each.
+class PerChannel {
+ public:
+  PerChannel(float all) : values_{all} {}
+  PerChannel(std::initializer_list<float> each) : values_(each) {}
+  float operator[](int64_t channel) const { return values_[values_.size() == 1 ? 0 : channel]; }
+  const std::vector<float>& values() const { return values_; }
+
+ private:
+  std::vector<float> values_;
+};
+
+// What all its images share.
+struct ImageSetSpec {
+  Shape image_shape;    // [C, H, W]
+  int64_t classes = 0;  // at most 256
+  PerChannel mean = 0;  // of pixel / 255: a pixel p becomes (p / 255 - mean) / deviation
+  PerChannel deviation = 1;
+};
+
+// "data" f32 [C, H, W] and "label" i32 [].
+std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec);
+
+class ImageSet : public Dataset {
+ public:
+  // `augment` is for the training split, by `seed`.
+  ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImages test,
+           const CropFlip& augment = {}, uint64_t seed = 0);
+
+  int64_t size(Split split) const override;
+  std::vector<FieldSpec> fields() const override;
+  int64_t classes() const override { return spec_.classes; }
+  void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
+            Batch& batch) const override;
+  std::string ManifestHash() const override;
+
+  const LabelledImages& images(Split split) const;
+
+ private:
+  void CopyImage(const View& view, const uint8_t* from, float* to) const;
+
+  ImageSetSpec spec_;
+  LabelledImages train_;
+  LabelledImages test_;
+  CropFlip augment_;
+  uint64_t seed_;
+  std::vector<std::array<float, 256>> normalised_;  // of each channel, of each pixel value
+};
+
+}  // namespace dtrain

@@ -1,0 +1,29 @@
+// Parallel text: two files of which line n of one translates line n of the other.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "framework/data/text/sentence_pairs.h"
+
+namespace dtrain {
+
+// How the words of a file are told.
+struct TextFile {
+  std::filesystem::path path;
+  Language language;
+  bool tokenised = false;  // the file has words between spaces; else sentences, for a Tokenizer
+};
+
+enum class LongSentences { kSkip, kCut };
+
+// Reads pairs of lines.  A pair with an empty side is left out; a sentence of more than
+// `max_length` words makes its pair be left out or is cut.  These are counted and said in the log,
+// with the first line, and so are words that are spelled like a mark of the vocabulary.  Throws
+// DataError as ReadLines does, and when the files have different numbers of lines or no pair is
+// left.
+ParallelText ReadParallelText(const TextFile& source, const TextFile& target, int64_t max_length,
+                              LongSentences long_sentences);
+
+}  // namespace dtrain

@@ -1,0 +1,74 @@
+// Exchange: what the trainer sees of any protocol.  Its loop is
+//
+//   Turn turn = exchange.Begin(samples);        // blocks until the step may start, or there is
+//   rest
+//   ... backward pass: exchange.Ready(range)    // in backward order, as gradients become final
+//   StepOutcome outcome = exchange.End(report); // blocks until the step is over
+//
+// Between Begin and End the trainer owns gradients().  Dropping the weights before End lets the
+// update happen in place.  On a rank without a worker Begin waits for the next rest.  One thread
+// calls an Exchange.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/comm/collective.h"
+#include "framework/comm/transport.h"
+#include "framework/core/range.h"
+#include "framework/core/time.h"
+#include "framework/device/blob.h"
+#include "framework/exchange/event_log.h"
+#include "framework/exchange/rest.h"
+#include "framework/strategies/report.h"
+
+namespace dtrain {
+
+struct ExchangeStats {
+  Collective::Traffic traffic;
+  Nanos exposed = 0;  // time that Begin and End waited, without rest
+  ProtocolReport protocol;
+};
+
+struct Turn {
+  bool rest = false;  // else: a step, with these weights
+  Blob weights;
+  RestState state;  // of the rest
+};
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // `samples`: of the mini-batch that the step would take.  After a rest, Leave comes first.
+  virtual Turn Begin(int64_t samples) = 0;
+  virtual float* gradients() = 0;  // one arena, in layout order
+  virtual void Ready(Range range) = 0;
+  // Between Begin and End of a synchronous strategy: values[i] becomes the sum of every worker's,
+  // in rank order.  Blocks until all workers have called it, each with as many values.  For a few
+  // thousand numbers (batch statistics), not for gradients.
+  virtual void SumOverWorkers(std::span<double> values) = 0;
+  virtual StepOutcome End(const StepReport& report) = 0;
+
+  // --- at rest.  All ranks do the same, in the same order.
+  // Runs `work` on the thread that owns the transport: evaluation, checkpoints and agreement
+  // exchange their few bytes this way.
+  virtual void AtRest(const std::function<void(Transport&)>& work) = 0;
+  // Brings the model's weights to every rank and, when asked, the solver's vectors to rank 0.
+  virtual void Collect(bool with_solver) = 0;
+  // What Collect brought: valid until Leave.
+  virtual Blob weights() = 0;
+  virtual std::span<float* const> solver_state() = 0;
+  virtual int64_t updates() = 0;  // that the weights have had; with the solver, on rank 0
+  virtual void Leave() = 0;
+
+  virtual Rest::Told told() const = 0;  // asynchronous, rank 0: what all workers did of late
+  virtual ExchangeStats stats() const = 0;
+  virtual const EventLog& record() const = 0;
+  virtual RankTimeline* timeline() = 0;  // null: not asked for
+};
+
+}  // namespace dtrain

@@ -1,0 +1,50 @@
+#include "framework/exchange/inline_exchange.h"
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+
+InlineExchange::InlineExchange(const RankSetup& setup, Transport& transport)
+    : transport_(transport), parts_(setup, transport) {
+  parts_.driver->OnService(
+      [this](const Letter& letter) { parts_.rest->OnMessage(letter.message); });
+}
+
+Turn InlineExchange::Begin(int64_t samples) {
+  Driver& driver = *parts_.driver;
+  Rest& rest = *parts_.rest;
+  if (!rest.reached()) driver.Begin();
+  while (!rest.reached() && !driver.StepStarted()) {
+    DT_CHECK(driver.Progress()) << "nothing can move: " << driver.Describe();
+  }
+  if (rest.reached()) return {.rest = true, .state = rest.state()};
+  rest.StepStarts(samples);
+  return {.weights = driver.weights()};
+}
+
+void InlineExchange::Ready(Range range) {
+  if (parts_.driver->IsLast(range)) {
+    last_ = range;
+  } else {
+    parts_.driver->Ready(range);
+  }
+}
+
+// Nothing is applied before End: the trainer has then dropped its reference and the update happens
+// in place.
+StepOutcome InlineExchange::End(const StepReport& report) {
+  Driver& driver = *parts_.driver;
+  driver.ReadyLast(last_, report);
+  while (driver.Progress()) {
+  }
+  DT_CHECK(driver.StepEnded()) << driver.Describe();
+  parts_.rest->StepEnded(driver.outcome());
+  return driver.outcome();
+}
+
+void InlineExchange::Leave() {
+  parts_.model->Drop();
+  parts_.rest->Leave();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,36 @@
+// InlineExchange: one rank, no network, no thread - every event is handled where it arises.
+#pragma once
+
+#include "framework/exchange/exchange.h"
+#include "framework/exchange/rank_parts.h"
+
+namespace dtrain {
+
+class InlineExchange : public Exchange {
+ public:
+  // `transport` has one rank and is only for AtRest.
+  InlineExchange(const RankSetup& setup, Transport& transport);
+
+  Turn Begin(int64_t samples) override;
+  float* gradients() override { return parts_.driver->gradients(); }
+  void Ready(Range range) override;
+  void SumOverWorkers(std::span<double>) override {}  // of one worker
+  StepOutcome End(const StepReport& report) override;
+  void AtRest(const std::function<void(Transport&)>& work) override { work(transport_); }
+  void Collect(bool with_solver) override { parts_.model->Collect(transport_, with_solver); }
+  Blob weights() override { return parts_.model->weights(); }
+  std::span<float* const> solver_state() override { return parts_.model->solver_state(); }
+  int64_t updates() override { return parts_.model->updates(); }
+  void Leave() override;
+  Rest::Told told() const override { return parts_.rest->told(); }
+  ExchangeStats stats() const override { return {{}, 0, parts_.driver->Report()}; }
+  const EventLog& record() const override { return parts_.log; }
+  RankTimeline* timeline() override { return parts_.timeline.get(); }
+
+ private:
+  Transport& transport_;
+  RankParts parts_;
+  Range last_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,45 @@
+// ModelAtRest: the whole model, put together from the masters of all ranks while nothing is in
+// flight.
+//
+// Where every rank has a master of everything (synchronous strategies), that is it, by reference.
+// Servers' shards are broadcast to all ranks; their solver vectors go to rank 0.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "framework/comm/transport.h"
+#include "framework/exchange/driver.h"
+
+namespace dtrain {
+
+class ModelAtRest {
+ public:
+  // All outlive it.  `size`: of the arena.
+  ModelAtRest(Driver& driver, const Placement& placement, int64_t size, BlobPools& pools);
+
+  // All ranks call it together.
+  void Collect(Transport& transport, bool with_solver);
+  void Drop();
+
+  const Blob& weights() const { return weights_; }
+  std::span<float* const> solver_state() const { return solver_; }
+  // Solver steps that the weights have had; on rank 0 after Collect with the solver.  At rest all
+  // shards have had as many.
+  int64_t updates() const { return updates_; }
+
+ private:
+  void CollectShard(Transport& transport, int server, bool with_solver);
+  void CollectUpdates(Transport& transport);
+
+  Driver& driver_;
+  const Placement placement_;
+  const int64_t size_;
+  BlobPools& pools_;
+  Blob weights_;
+  std::vector<Blob> solver_memory_;
+  std::vector<float*> solver_;
+  int64_t updates_ = 0;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,55 @@
+// StallWatch: notices that a rank waits in vain, and says for every rank what it waits for.
+//
+// When nothing has moved for the limit, it asks every rank by letter.  While all answer, and answer
+// otherwise than a limit before or some compute (ten limits long), the wait goes on, and a warning
+// says so; else StalledError (exit 7) has each rank's answer and names those that did not answer.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "framework/comm/transport.h"
+#include "framework/core/clock.h"
+#include "framework/exchange/driver.h"
+
+namespace dtrain {
+
+class StallWatch {
+ public:
+  // `limit` 0: 20 times the longest step so far, at least 30 s.  The references outlive the watch.
+  StallWatch(Driver& driver, const Placement& placement, const Transport& transport,
+             const Clock& clock, Nanos limit);
+
+  void StepTook(Nanos time) { longest_step_ = std::max(longest_step_, time); }
+
+  // Something moved, or nothing is expected of others.
+  void Moved();
+  // Nothing did.  `move` moves the rank along a little and says whether anything moved: answers
+  // are awaited with it.
+  void NothingMoved(const std::function<bool()>& move);
+
+  // False when the letter is no question or answer.  `computing`: whether this rank's trainer is.
+  bool OnLetter(const Letter& letter, bool computing);
+
+ private:
+  Nanos Limit() const;
+  void AskAll(const std::function<bool()>& move);
+  bool AllAnswer() const { return static_cast<int>(states_.size()) == ranks_; }
+  std::string StatesOfAll() const;
+
+  Driver& driver_;
+  const Placement& placement_;
+  const Rank rank_;
+  const int ranks_;
+  const Clock& clock_;
+  const Nanos limit_;
+  Nanos longest_step_ = 0;
+  Nanos last_move_ = 0;
+  int asked_times_ = 0;                      // since then
+  std::map<Rank, std::string> states_;       // answers
+  std::map<Rank, std::string> last_states_;  // and those of the time before, since then
+};
+
+}  // namespace dtrain

@@ -1,0 +1,53 @@
+// TransportMail: letters over a Transport.  A letter is a header (Tag::kControl, any source) and,
+// when a vector rides with it, its bytes (Tag::kBulk) received straight into a Blob.
+#pragma once
+
+#include <deque>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "framework/comm/transport.h"
+#include "framework/exchange/blob_pools.h"
+#include "framework/exchange/mail.h"
+
+namespace dtrain {
+
+class TransportMail : public Mail {
+ public:
+  // Both outlive the mail.
+  TransportMail(Transport& transport, BlobPools& pools);
+  ~TransportMail() override;
+
+  void Send(Rank to, Letter letter) override;
+  std::optional<Letter> Next() override;
+  bool Busy() const override { return Sending() || arriving_ > 0; }
+  bool Sending() const { return !sends_.empty(); }
+  Collective::Traffic traffic() const override { return traffic_; }
+
+ private:
+  struct Outgoing {
+    std::string header;
+    std::optional<Piece> piece;
+    Request header_request, piece_request;
+  };
+  struct Arriving {
+    Letter letter;
+    Request request;  // of the piece; inactive when there is none or it is complete
+  };
+
+  void ForgetSent();
+  void ReceiveHeaders();
+  void ReceiveHeader(const Incoming& incoming);
+  bool Complete(Arriving& arriving);
+
+  Transport& transport_;
+  BlobPools& pools_;
+  std::list<Outgoing> sends_;                // in order; their headers must not move
+  std::vector<std::deque<Arriving>> inbox_;  // by sending rank, in order
+  int arriving_ = 0;                         // letters in inbox_
+  size_t next_rank_ = 0;                     // whose turn it is, so that no rank is starved
+  Collective::Traffic traffic_;
+};
+
+}  // namespace dtrain

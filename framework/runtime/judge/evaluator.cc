@@ -1,0 +1,113 @@
+#include "framework/runtime/judge/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
+#include "framework/data/prefetch.h"
+#include "framework/data/sampler.h"
+
+namespace dtrain {
+namespace {
+
+std::string Pack(const std::vector<BlockResult>& results) {
+  ByteWriter writer;
+  for (const BlockResult& result : results) {
+    writer.Value(result.block);
+    writer.Value(result.samples);
+    writer.Value(result.terms);
+    writer.Value(result.loss_sum);
+    writer.Values(result.counts);
+  }
+  return writer.Take();
+}
+
+void Unpack(const std::string& bytes, std::vector<BlockResult>& results) {
+  for (ByteReader reader(bytes); !reader.AtEnd();) {
+    BlockResult result;
+    result.block = reader.Value<int64_t>();
+    result.samples = reader.Value<int64_t>();
+    result.terms = reader.Value<int64_t>();
+    result.loss_sum = reader.Value<double>();
+    result.counts = reader.Values<int64_t>();
+    results.push_back(std::move(result));
+  }
+}
+
+Evaluation Sum(std::vector<BlockResult> results) {
+  std::sort(results.begin(), results.end(),
+            [](const BlockResult& a, const BlockResult& b) { return a.block < b.block; });
+  Evaluation sum;
+  std::vector<int64_t> counts(results.empty() ? 0 : results[0].counts.size());
+  for (const BlockResult& result : results) {
+    sum.samples += result.samples;
+    sum.terms += result.terms;
+    sum.loss += result.loss_sum;
+    for (size_t m = 0; m < counts.size(); ++m) counts[m] += result.counts[m];
+  }
+  const double samples = static_cast<double>(std::max<int64_t>(sum.samples, 1));
+  sum.loss /= static_cast<double>(std::max<int64_t>(sum.terms, 1));
+  for (const int64_t count : counts) sum.metrics.push_back(static_cast<double>(count) / samples);
+  return sum;
+}
+
+std::string PackEvaluation(const Evaluation& evaluation) {
+  ByteWriter writer;
+  writer.Value(evaluation.samples);
+  writer.Value(evaluation.terms);
+  writer.Value(evaluation.loss);
+  writer.Values(evaluation.metrics);
+  return writer.Take();
+}
+
+Evaluation UnpackEvaluation(const std::string& bytes) {
+  ByteReader reader(bytes);
+  Evaluation evaluation;
+  evaluation.samples = reader.Value<int64_t>();
+  evaluation.terms = reader.Value<int64_t>();
+  evaluation.loss = reader.Value<double>();
+  evaluation.metrics = reader.Values<double>();
+  return evaluation;
+}
+
+}  // namespace
+
+int64_t EvaluationBlockOf(const Dataset& dataset) {
+  return dataset.sentence_pairs() == nullptr ? 256 : 64;
+}
+
+std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split split,
+                                        const float* weights, const float* state, int rank,
+                                        int ranks) {
+  const int64_t size = EvaluationBlockOf(dataset);
+  const std::vector<Range> all = EvaluationBlocks(dataset.size(split), size);
+  std::vector<Range> mine;
+  for (size_t b = static_cast<size_t>(rank); b < all.size(); b += static_cast<size_t>(ranks)) {
+    mine.push_back(all[b]);
+  }
+  std::vector<BlockResult> results;
+  Prefetcher batches(dataset.fields(), size, EvaluationBatches(dataset, split, mine));
+  while (const Batch* batch = batches.Next()) {
+    NetInput input;
+    input.fields = batch->fields;
+    input.samples = batch->samples;
+    const EvaluateResult result = net.Evaluate(weights, state, input);
+    const int64_t block = rank + static_cast<int64_t>(results.size()) * ranks;
+    results.push_back({block, result.samples, batch->terms, result.loss_sum, result.metric_counts});
+  }
+  return results;
+}
+
+Evaluation JoinEvaluations(Transport& transport, const Dataset& dataset,
+                           const std::vector<BlockResult>& mine) {
+  std::vector<BlockResult> all;
+  for (const std::string& bytes : Gather(transport, Pack(mine))) Unpack(bytes, all);
+  std::string answer;
+  if (transport.rank() == 0) answer = PackEvaluation(Sum(std::move(all)));
+  Evaluation evaluation = UnpackEvaluation(Broadcast(transport, answer));
+  if (dataset.sentence_pairs() != nullptr) evaluation.perplexity = std::exp(evaluation.loss);
+  return evaluation;
+}
+
+}  // namespace dtrain

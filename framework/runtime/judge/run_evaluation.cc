@@ -1,0 +1,84 @@
+#include "framework/runtime/judge/run_evaluation.h"
+
+#include <fmt/format.h>
+
+#include "framework/runtime/judge/translator.h"
+
+namespace dtrain {
+namespace {
+
+std::optional<double> AccuracyOf(const Evaluation& evaluation) {
+  if (evaluation.metrics.empty()) return std::nullopt;
+  return evaluation.metrics[0];
+}
+
+}  // namespace
+
+std::vector<Split> SplitsToEvaluate(const Dataset& dataset, bool run_ends) {
+  if (!dataset.has_validation()) return {Split::kTest};
+  if (run_ends) return {Split::kValidation, Split::kTest};
+  return {Split::kValidation};
+}
+
+std::optional<SearchOptions> RunSearchOf(Split split) {
+  if (split != Split::kTest) return std::nullopt;
+  return SearchOptions{};
+}
+
+SplitScores ScoreSplit(Net& net, const Dataset& dataset, Split split, const float* weights,
+                       const float* state, int rank, int ranks,
+                       const std::optional<SearchOptions>& search) {
+  SplitScores scores;
+  scores.blocks = EvaluateBlocks(net, dataset, split, weights, state, rank, ranks);
+  if (search) {
+    scores.bleu = TranslateSplit(net, dataset, split, weights, state, rank, ranks, *search);
+  }
+  return scores;
+}
+
+Evaluation JoinScores(Transport& transport, const Dataset& dataset, const SplitScores& mine) {
+  Evaluation evaluation = JoinEvaluations(transport, dataset, mine.blocks);
+  if (dataset.sentence_pairs() == nullptr) return evaluation;
+  const BleuCounts counts = JoinCounts(transport, mine.bleu);
+  if (counts.reference_length > 0) evaluation.bleu = counts.Score();
+  return evaluation;
+}
+
+std::string Describe(const Evaluation& evaluation, const std::vector<std::string>& metrics) {
+  std::string text = fmt::format("loss {:.4f}", evaluation.loss);
+  for (size_t m = 0; m < metrics.size(); ++m) {
+    text += fmt::format(", {} {:.2f} %", metrics[m], 100 * evaluation.metrics[m]);
+  }
+  if (evaluation.perplexity) text += fmt::format(", perplexity {:.2f}", *evaluation.perplexity);
+  if (evaluation.bleu) text += fmt::format(", BLEU {:.2f}", *evaluation.bleu);
+  return text;
+}
+
+std::vector<std::pair<std::string, double>> RunResults::Others(const Evaluation& evaluation) const {
+  std::vector<std::pair<std::string, double>> others;
+  for (size_t m = 1; m < evaluation.metrics.size(); ++m) {
+    others.emplace_back(metric_names_.at(m), evaluation.metrics[m]);
+  }
+  return others;
+}
+
+void RunResults::Note(int64_t epoch, Split split, const Evaluation& evaluation) {
+  validated_ |= split == Split::kValidation;
+  if (split == Split::kTest) {
+    test_ = TestResult{evaluation.loss, AccuracyOf(evaluation), evaluation.perplexity,
+                       evaluation.bleu, Others(evaluation)};
+  }
+  if (split == Split::kValidation || !validated_) NoteBest(epoch, evaluation);
+}
+
+void RunResults::NoteBest(int64_t epoch, const Evaluation& evaluation) {
+  BestResult now{.epoch = epoch, .perplexity = evaluation.perplexity};
+  now.accuracy = AccuracyOf(evaluation);
+  now.others = Others(evaluation);
+  if (!now.accuracy && !now.perplexity) return;
+  const bool better = now.accuracy ? !best_ || *now.accuracy > *best_->accuracy
+                                   : !best_ || *now.perplexity < *best_->perplexity;
+  if (better) best_ = now;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,70 @@
+// How a run is judged, real or simulated: which splits are looked at, what is measured of them, and
+// what its summary says in the end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/comm/transport.h"
+#include "framework/data/dataset.h"
+#include "framework/data/text/bleu.h"
+#include "framework/nn/net.h"
+#include "framework/runtime/judge/beam_search.h"
+#include "framework/runtime/judge/evaluator.h"
+#include "framework/runtime/results/summary.h"
+
+namespace dtrain {
+
+// The splits of an evaluation.  While a run goes on the validation split, where there is one: the
+// test split is for the end.
+std::vector<Split> SplitsToEvaluate(const Dataset& dataset, bool run_ends);
+
+// How a run translates a split for BLEU: the test split greedily, others not at all.
+std::optional<SearchOptions> RunSearchOf(Split split);
+
+// What one rank found of a split.
+struct SplitScores {
+  std::vector<BlockResult> blocks;
+  BleuCounts bleu;
+};
+
+// This rank's part.  With `search`, what the set has of sentences is translated too.
+SplitScores ScoreSplit(Net& net, const Dataset& dataset, Split split, const float* weights,
+                       const float* state, int rank, int ranks,
+                       const std::optional<SearchOptions>& search);
+
+// All ranks call it at rest; all get the same answer.
+Evaluation JoinScores(Transport& transport, const Dataset& dataset, const SplitScores& mine);
+
+// "loss 3.4012, perplexity 30.00, BLEU 28.31"
+std::string Describe(const Evaluation& evaluation, const std::vector<std::string>& metrics);
+
+// What a run's evaluations come to.
+class RunResults {
+ public:
+  RunResults() = default;
+  explicit RunResults(std::vector<std::string> metric_names)
+      : metric_names_(std::move(metric_names)) {}
+
+  void Note(int64_t epoch, Split split, const Evaluation& evaluation);
+
+  const std::optional<TestResult>& test() const { return test_; }  // the last one
+  // By the validation split where there is one, else by the test split; the first of equals.
+  const std::optional<BestResult>& best() const { return best_; }
+  bool validated() const { return validated_; }  // there is a validation split
+  const std::vector<std::string>& metric_names() const { return metric_names_; }
+  // The model's metrics behind the first.
+  std::vector<std::pair<std::string, double>> Others(const Evaluation& evaluation) const;
+
+ private:
+  void NoteBest(int64_t epoch, const Evaluation& evaluation);
+
+  std::vector<std::string> metric_names_;
+  bool validated_ = false;
+  std::optional<TestResult> test_;
+  std::optional<BestResult> best_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,94 @@
+#include "framework/runtime/judge/translator.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
+#include "framework/nn/graph.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kBlock = 64;  // sentences that are translated together
+
+// The inputs of the graph: the source, and fields of length 1 that nobody reads.
+struct DecodingInput {
+  DecodingInput(const Graph& graph, SourceBatch source, int64_t samples)
+      : tokens(std::move(source.tokens)), unread(static_cast<size_t>(samples), token::kStart) {
+    for (const GraphInput& field : graph.inputs()) {
+      const bool read = field.name == "source";
+      std::vector<int32_t>& values = read ? tokens : unread;
+      fields.push_back(
+          {values.data(), {samples, read ? source.length : 1}, field.dtype, Format::kPlain});
+    }
+    input.fields = fields;
+    input.samples = samples;
+  }
+
+  std::vector<int32_t> tokens, unread;
+  std::vector<Tensor> fields;
+  NetInput input;
+};
+
+// The first `count` indices of a split by the length of their source, so that a block has few pads.
+std::vector<int64_t> ByLength(const SentencePairs& pairs, Split split, int64_t count) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return pairs.Source(split, a).size() < pairs.Source(split, b).size();
+  });
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::vector<int32_t>> Translate(Net& net, const float* weights, const float* state,
+                                            const std::vector<std::vector<int32_t>>& sentences,
+                                            const SearchOptions& options) {
+  if (sentences.empty()) return {};
+  const DecodingInput decoding(net.graph(), MakeSourceBatch(sentences),
+                               static_cast<int64_t>(sentences.size()));
+  return BeamSearch(net.StartDecoding(weights, state, decoding.input), options);
+}
+
+BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, const float* weights,
+                          const float* state, int rank, int ranks, const SearchOptions& options) {
+  BleuCounts counts;
+  if (!net.CanDecode() || dataset.sentence_pairs() == nullptr) return counts;
+  const SentencePairs& pairs = *dataset.sentence_pairs();  // all there are, limited or not
+  const std::vector<int64_t> order = ByLength(pairs, split, dataset.size(split));
+  const size_t stride = kBlock * static_cast<size_t>(ranks);
+  for (size_t begin = kBlock * static_cast<size_t>(rank); begin < order.size(); begin += stride) {
+    const size_t end = std::min(begin + kBlock, order.size());
+    std::vector<std::vector<int32_t>> sentences;
+    for (size_t i = begin; i < end; ++i) {
+      const auto source = pairs.Source(split, order[i]);
+      sentences.emplace_back(source.begin(), source.end());
+    }
+    const auto answers = Translate(net, weights, state, sentences, options);
+    for (size_t i = begin; i < end; ++i) {
+      counts.Add(pairs.facts().target.WordsOf(answers[i - begin]),
+                 pairs.Reference(split, order[i]));
+    }
+  }
+  return counts;
+}
+
+BleuCounts JoinCounts(Transport& transport, const BleuCounts& mine) {
+  ByteWriter writer;
+  writer.Value(mine);
+  BleuCounts sum;
+  std::string answer;
+  for (const std::string& bytes : Gather(transport, writer.Take())) {
+    sum.Add(ByteReader(bytes).Value<BleuCounts>());
+  }
+  if (transport.rank() == 0) {
+    ByteWriter all;
+    all.Value(sum);
+    answer = all.Take();
+  }
+  return ByteReader(Broadcast(transport, answer)).Value<BleuCounts>();
+}
+
+}  // namespace dtrain

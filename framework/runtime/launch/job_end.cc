@@ -1,0 +1,126 @@
+#include "framework/runtime/launch/job_end.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kSignalBase = 128;
+constexpr int kSignalMax = 64;
+constexpr int kStopped = static_cast<int>(ExitCode::kStopped);
+constexpr int kPeerLost = static_cast<int>(ExitCode::kPeerLost);
+
+bool IsSignal(int status) { return status > kSignalBase && status <= kSignalBase + kSignalMax; }
+
+bool IsOurs(int status) {
+  return (status >= 0 && status <= static_cast<int>(ExitCode::kStalled)) || status == kStopped;
+}
+
+std::string SignalName(int signal) {
+  return fmt::format("signal {} ({})", signal, ::strsignal(signal));
+}
+
+std::string Who(const RankStatus& rank) {
+  return fmt::format("rank {} ({}, pid {})", rank.rank, rank.host, rank.pid);
+}
+
+std::string Where(const RankStatus& rank) {
+  return fmt::format("after step {}, {}", rank.step, NameOf(rank.doing));
+}
+
+const RankStatus* FindRank(const JobEnd& end, int rank) {
+  const auto it = std::find_if(end.ranks.begin(), end.ranks.end(),
+                               [&](const RankStatus& status) { return status.rank == rank; });
+  return it == end.ranks.end() ? nullptr : &*it;
+}
+
+// The rank whose own failure ended the job.  Those that lost a peer only followed.
+const RankStatus* FindCulprit(const JobEnd& end) {
+  const RankStatus* follower = nullptr;
+  for (const RankStatus& rank : end.ranks) {
+    if (!rank.exit_code || *rank.exit_code == 0 || *rank.exit_code == kStopped) continue;
+    if (*rank.exit_code != kPeerLost) return &rank;
+    if (follower == nullptr) follower = &rank;
+  }
+  return follower;
+}
+
+Verdict OfLostRank(const RankStatus& rank, int status) {
+  if (IsSignal(status)) {
+    return {status, fmt::format("{} was killed by {} {}", Who(rank),
+                                SignalName(status - kSignalBase), Where(rank))};
+  }
+  const int code = IsOurs(status) && status != 0 ? status : kPeerLost;
+  return {code, fmt::format("{} left with exit status {} {}", Who(rank), status, Where(rank))};
+}
+
+Verdict OfCulprit(const RankStatus& rank) {
+  const std::string why = rank.message.empty() ? "" : ": " + rank.message;
+  return {*rank.exit_code, fmt::format("{} ended with exit code {} after step {}{}", Who(rank),
+                                       *rank.exit_code, rank.step, why)};
+}
+
+// Only mpirun's exit status is known (ranks on other hosts, or none that got so far).
+Verdict OfStatus(int status) {
+  if (IsSignal(status)) {
+    return {status, "a rank was killed by " + SignalName(status - kSignalBase)};
+  }
+  if (IsOurs(status)) return {status, fmt::format("mpirun ended with exit status {}", status)};
+  return {kPeerLost,
+          fmt::format("mpirun lost a node or could not start on it (exit status {})", status)};
+}
+
+Verdict Stopped(const JobEnd& end) {
+  int64_t step = 0;
+  for (const RankStatus& rank : end.ranks) step = std::max(step, rank.step);
+  return {kStopped, fmt::format("stopped after step {}; go on with --resume auto", step)};
+}
+
+bool AnyStopped(const JobEnd& end) {
+  return std::any_of(end.ranks.begin(), end.ranks.end(),
+                     [](const RankStatus& rank) { return rank.exit_code == kStopped; });
+}
+
+Verdict Decide(const JobEnd& end) {
+  if (end.killed) {
+    return {kSignalBase + end.stop_signal,
+            "left at once at a second " + SignalName(end.stop_signal)};
+  }
+  if (end.exit_status == 0) return {};
+  if (end.exit_status == kStopped) return Stopped(end);
+  const RankStatus* lost = end.first_lost ? FindRank(end, *end.first_lost) : nullptr;
+  if (lost != nullptr) return OfLostRank(*lost, end.exit_status);
+  if (const RankStatus* culprit = FindCulprit(end)) return OfCulprit(*culprit);
+  if (AnyStopped(end)) return Stopped(end);
+  return OfStatus(end.exit_status);
+}
+
+}  // namespace
+
+Verdict Judge(const JobEnd& end) {
+  Verdict verdict = Decide(end);
+  verdict.rank_lost =
+      end.stop_signal == 0 && (verdict.exit_code == kPeerLost || verdict.exit_code > kSignalBase);
+  return verdict;
+}
+
+std::vector<std::string> WithResumeAuto(const std::vector<std::string>& arguments) {
+  std::vector<std::string> result;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--resume") {
+      ++i;  // and its value
+    } else if (!arguments[i].starts_with("--resume=")) {
+      result.push_back(arguments[i]);
+    }
+  }
+  result.insert(result.end(), {"--resume", "auto"});
+  return result;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,164 @@
+#include "framework/runtime/launch/status_record.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "framework/core/host.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+
+// The file's content.  Single values change at any time and are atomic; the texts are written
+// before the flag that says they are there.
+struct StatusRecord::Mapped {
+  std::atomic<int32_t> valid;  // kMagic once rank, pid and host are there
+  int32_t rank;
+  int32_t pid;
+  std::atomic<int32_t> doing;
+  std::atomic<int64_t> step;
+  std::atomic<double> compute_seconds;
+  std::atomic<int32_t> exit_code;  // kNone until the end; set last
+  char host[64];
+  char message[500];
+
+  static constexpr int32_t kMagic = 0x64747231;
+  static constexpr int32_t kNone = -1;
+
+  static Mapped* Create(const fs::path& path);
+  static std::optional<RankStatus> Read(const fs::path& path);
+};
+
+namespace {
+
+template <size_t kSize>
+void CopyText(std::string_view text, char (&out)[kSize]) {
+  const size_t length = std::min(text.size(), kSize - 1);
+  std::memcpy(out, text.data(), length);
+  out[length] = '\0';
+}
+
+template <size_t kSize>
+std::string TextOf(const char (&in)[kSize]) {
+  return {in, strnlen(in, kSize)};
+}
+
+}  // namespace
+
+StatusRecord::Mapped* StatusRecord::Mapped::Create(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  // Real blocks: a full disk must not turn a later store into SIGBUS.
+  if (::posix_fallocate(fd, 0, sizeof(Mapped)) == 0) {
+    memory = ::mmap(nullptr, sizeof(Mapped), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  ::close(fd);
+  return memory == MAP_FAILED ? nullptr : static_cast<Mapped*>(memory);
+}
+
+std::optional<RankStatus> StatusRecord::Mapped::Read(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  alignas(Mapped) char bytes[sizeof(Mapped)];
+  const ssize_t count = ::pread(fd, bytes, sizeof(bytes), 0);
+  ::close(fd);
+  const auto* mapped = reinterpret_cast<const Mapped*>(bytes);
+  if (count != sizeof(bytes) || mapped->valid != kMagic) return std::nullopt;
+  RankStatus status;
+  status.rank = mapped->rank;
+  status.pid = mapped->pid;
+  status.host = TextOf(mapped->host);
+  status.doing = static_cast<Doing>(mapped->doing.load());
+  status.step = mapped->step;
+  status.compute_seconds = mapped->compute_seconds;
+  if (const int32_t code = mapped->exit_code; code != kNone) {
+    status.exit_code = code;
+    status.message = TextOf(mapped->message);
+  }
+  return status;
+}
+
+std::string_view NameOf(Doing doing) {
+  switch (doing) {
+    case Doing::kStarting:
+      return "starting";
+    case Doing::kLoading:
+      return "loading data";
+    case Doing::kTraining:
+      return "training";
+    case Doing::kEvaluating:
+      return "evaluating";
+    case Doing::kCheckpointing:
+      return "writing a checkpoint";
+    case Doing::kEnded:
+      return "ended";
+  }
+  return "?";
+}
+
+StatusRecord::StatusRecord(const fs::path& folder, int rank) {
+  if (folder.empty()) return;
+  mapped_ = Mapped::Create(folder / ("rank-" + std::to_string(rank)));
+  if (mapped_ == nullptr) return;
+  mapped_->rank = rank;
+  mapped_->pid = ::getpid();
+  CopyText(HostName(), mapped_->host);
+  mapped_->exit_code = Mapped::kNone;
+  mapped_->valid.store(Mapped::kMagic, std::memory_order_release);
+}
+
+StatusRecord StatusRecord::OfThisProcess(int rank) { return StatusRecord(StatusFolder(), rank); }
+
+StatusRecord::~StatusRecord() {
+  if (mapped_ != nullptr) ::munmap(mapped_, sizeof(Mapped));
+}
+
+StatusRecord::StatusRecord(StatusRecord&& other) noexcept
+    : mapped_(std::exchange(other.mapped_, nullptr)) {}
+
+void StatusRecord::Update(Doing doing, int64_t step, double compute_seconds) {
+  if (mapped_ == nullptr) return;
+  mapped_->doing.store(static_cast<int32_t>(doing), std::memory_order_relaxed);
+  mapped_->step.store(step, std::memory_order_relaxed);
+  mapped_->compute_seconds.store(compute_seconds, std::memory_order_relaxed);
+}
+
+void StatusRecord::End(int exit_code, std::string_view message) {
+  if (mapped_ == nullptr) return;
+  CopyText(message, mapped_->message);
+  mapped_->doing.store(static_cast<int32_t>(Doing::kEnded), std::memory_order_relaxed);
+  mapped_->exit_code.store(exit_code, std::memory_order_release);
+}
+
+fs::path StatusFolder() {
+  const char* folder = std::getenv(kStatusFolderVariable);
+  return folder == nullptr ? "" : folder;
+}
+
+std::vector<RankStatus> ReadStatusRecords(const fs::path& folder) {
+  std::vector<RankStatus> records;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder, absent)) {
+    if (auto record = StatusRecord::Mapped::Read(entry.path())) records.push_back(*record);
+  }
+  std::sort(records.begin(), records.end(),
+            [](const RankStatus& a, const RankStatus& b) { return a.rank < b.rank; });
+  return records;
+}
+
+int SlowestRank(const std::vector<RankStatus>& records) {
+  const auto slowest = std::max_element(records.begin(), records.end(), [](auto& a, auto& b) {
+    return a.compute_seconds < b.compute_seconds;
+  });
+  if (records.size() < 2 || slowest->compute_seconds <= 0) return -1;
+  return slowest->rank;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,75 @@
+#include "framework/runtime/launch/stop_signal.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+namespace {
+
+constexpr std::array<int, 4> kSignals = {SIGUSR1, SIGUSR2, SIGINT, SIGTERM};
+
+std::atomic<int> first_signal{0};
+std::atomic<bool> interrupted{false};
+std::atomic<bool> installed{false};
+std::array<struct sigaction, kSignals.size()> former;
+
+static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
+
+void OnSignal(int signal) {
+  if (signal == SIGINT && interrupted.exchange(true)) ::_exit(128 + SIGINT);
+  int none = 0;
+  first_signal.compare_exchange_strong(none, signal);
+}
+
+sigset_t StopSet() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : kSignals) sigaddset(&set, signal);
+  return set;
+}
+
+// The thread on which the handler runs.
+void AwaitSignals(std::stop_token stop) {
+  const sigset_t set = StopSet();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any end;
+  end.wait(lock, stop, [] { return false; });
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  DT_CHECK(!installed.exchange(true)) << "StopSignals exist already";
+  first_signal = 0;
+  interrupted = false;
+  const sigset_t set = StopSet();
+  ::pthread_sigmask(SIG_BLOCK, &set, &former_mask_);
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &former[i]);
+  thread_ = std::jthread(AwaitSignals);
+}
+
+StopSignals::~StopSignals() {
+  thread_ = {};
+  for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &former[i], nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
+  first_signal = 0;
+  installed = false;
+}
+
+bool StopRequested() { return first_signal.load(std::memory_order_relaxed) != 0; }
+
+int StopSignalNumber() { return first_signal.load(std::memory_order_relaxed); }
+
+}  // namespace dtrain

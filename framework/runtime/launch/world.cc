@@ -1,0 +1,117 @@
+#include "framework/runtime/launch/world.h"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "framework/comm/gather.h"
+#include "framework/comm/local/local_world.h"
+#include "framework/core/bytes.h"
+#include "framework/core/check.h"
+#include "framework/core/log.h"
+
+namespace dtrain {
+namespace {
+
+// Who failed, how many did, and the error; "" for no error.
+struct Failure {
+  int rank = 0;
+  int failed = 1;
+  ExitCode code = ExitCode::kInternal;
+  std::string what;
+  std::string hint;
+};
+
+std::string Pack(const Failure& failure) {
+  ByteWriter writer;
+  writer.Value(failure.rank);
+  writer.Value(failure.failed);
+  writer.Value(failure.code);
+  writer.Text(failure.what);
+  writer.Text(failure.hint);
+  return writer.Take();
+}
+
+Failure Unpack(const std::string& bytes) {
+  ByteReader reader(bytes);
+  Failure failure;
+  failure.rank = reader.Value<int>();
+  failure.failed = reader.Value<int>();
+  failure.code = reader.Value<ExitCode>();
+  failure.what = reader.Text();
+  failure.hint = reader.Text();
+  return failure;
+}
+
+// The lowest failed rank's, with the number of those that failed; "" for none.
+std::string FirstOf(const std::vector<std::string>& all) {
+  std::optional<Failure> first;
+  for (const std::string& bytes : all) {
+    if (bytes.empty()) continue;
+    if (first) {
+      ++first->failed;
+    } else {
+      first = Unpack(bytes);
+    }
+  }
+  return first ? Pack(*first) : "";
+}
+
+}  // namespace
+
+World::World(int& argc, char**& argv) {
+  if (InsideMpiLaunch()) {
+    mpi_ = std::make_unique<MpiRuntime>(argc, argv);
+    transport_ = mpi_->MakeTransport();
+  } else {
+    transport_ = LocalWorld(1).Connect(0);
+  }
+  SetCheckRank(transport_->rank());
+  log::SetRank(transport_->rank(), transport_->size());
+}
+
+World::~World() = default;
+
+int World::Fail(const Error& error) {
+  const bool shared = dynamic_cast<const SharedError*>(&error) != nullptr;
+  if (!shared || transport_->rank() == 0) TellError(error);
+  if (launched() && !shared) MpiRuntime::Abort(error.code());
+  return static_cast<int>(error.code());
+}
+
+int RunOnRanks(int argc, char** argv, const std::function<int(World&)>& body) {
+  World world(argc, argv);
+  try {
+    return body(world);
+  } catch (const Error& error) {
+    return world.Fail(error);
+  } catch (const std::bad_alloc&) {
+    return world.Fail(Error(ExitCode::kInternal, "out of memory"));
+  } catch (const std::exception& error) {
+    return world.Fail(Error(ExitCode::kInternal, std::string("internal error: ") + error.what()));
+  }
+}
+
+void TryTogether(Transport& transport, const std::function<void()>& work) {
+  std::string mine;
+  try {
+    work();
+  } catch (const Error& error) {
+    mine = Pack({transport.rank(), 1, error.code(), error.what(), error.hint()});
+  }
+  const std::string first = Broadcast(transport, FirstOf(Gather(transport, mine)));
+  if (first.empty()) return;
+  const Failure failure = Unpack(first);
+  // Which rank it was matters when it was not all of them.
+  const bool everywhere = failure.failed == transport.size();
+  const std::string who =
+      everywhere || failure.rank == 0 ? "" : fmt::format("rank {}: ", failure.rank);
+  throw SharedError(failure.code, who + failure.what, failure.hint);
+}
+
+void TellError(const Error& error) {
+  log::Error("{}", error.what());
+  if (!error.hint().empty()) log::Error("  {}", error.hint());
+}
+
+}  // namespace dtrain

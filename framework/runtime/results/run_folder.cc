@@ -1,0 +1,51 @@
+#include "framework/runtime/results/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+
+std::string ToJson(const ErrorRecord& record) {
+  const nlohmann::ordered_json json = {{"rank", record.rank},   {"host", record.host},
+                                       {"pid", record.pid},     {"exit_code", record.exit_code},
+                                       {"epoch", record.epoch}, {"step", record.step},
+                                       {"what", record.what},   {"hint", record.hint}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+RunLock RunFolder::Create(bool resuming) const {
+  MakeFolder(path_);
+  RunLock lock(path_);
+  if (!resuming && !CheckpointFolder(checkpoints(), 1).List().empty()) {
+    throw UsageError(fmt::format("{} holds the checkpoints of an earlier run", path_.string()),
+                     "continue it with --resume auto, or choose another --output");
+  }
+  return lock;
+}
+
+fs::path RunFolder::error(int rank) const {
+  return path_ / "errors" / fmt::format("rank-{}.json", rank);
+}
+
+void RunFolder::WriteConfig(const std::string& yaml) const { WriteFileDurably(config(), yaml); }
+
+void RunFolder::WritePlan(const ExecutionPlan& plan) const {
+  WriteFileDurably(this->plan(), ToJson(plan));
+}
+
+void RunFolder::WriteSummary(const Summary& summary) const {
+  WriteFileDurably(this->summary(), ToJson(summary));
+}
+
+void RunFolder::WriteError(const ErrorRecord& record) const {
+  MakeFolder(path_ / "errors");
+  WriteFileDurably(error(record.rank), ToJson(record));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,62 @@
+// The folder a run leaves behind.
+//
+//   config.yaml  plan.json  metrics.jsonl  summary.json  checkpoints/  errors/rank-N.json
+//   record.bin and timeline.json where strategy.record and timeline ask for them
+//   run.lock while the run goes on (run_lock.h)
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "framework/core/execution_plan.h"
+#include "framework/runtime/results/run_lock.h"
+#include "framework/runtime/results/summary.h"
+
+namespace dtrain {
+
+// Why a rank failed.
+struct ErrorRecord {
+  int rank = 0;
+  std::string host;
+  int pid = 0;
+  int exit_code = 1;
+  int64_t epoch = 0;
+  int64_t step = 0;
+  std::string what;
+  std::string hint;
+};
+
+std::string ToJson(const ErrorRecord& record);
+
+// Paths, and the small files, each written durably.  Every rank may have one; rank 0 calls Create
+// first.  All writes throw CheckpointError with path and reason.
+class RunFolder {
+ public:
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+
+  // Makes the folder and finds out that it can be written, before anything is computed.  The folder
+  // belongs to this run as long as the returned lock lives.  Throws UsageError when another run has
+  // it, and for a fresh run (`resuming` false) when checkpoints lie there: it would bury them.
+  [[nodiscard]] RunLock Create(bool resuming) const;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path config() const { return path_ / "config.yaml"; }
+  std::filesystem::path plan() const { return path_ / "plan.json"; }
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path summary() const { return path_ / "summary.json"; }
+  std::filesystem::path timeline() const { return path_ / "timeline.json"; }
+  std::filesystem::path record() const { return path_ / "record.bin"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path error(int rank) const;
+
+  void WriteConfig(const std::string& yaml) const;
+  void WritePlan(const ExecutionPlan& plan) const;
+  void WriteSummary(const Summary& summary) const;
+  void WriteError(const ErrorRecord& record) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,35 @@
+// RunBasis: what a run stands on before its first step, the same on every rank.
+#pragma once
+
+#include <memory>
+
+#include "framework/comm/transport.h"
+#include "framework/core/execution_plan.h"
+#include "framework/data/dataset.h"
+#include "framework/nn/graph.h"
+#include "framework/runtime/run/run_outputs.h"
+#include "framework/runtime/run/start_point.h"
+#include "framework/runtime/setup/run_config.h"
+#include "framework/runtime/weights/checkpoint.h"
+
+namespace dtrain {
+
+struct RunBasis {
+  std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<Graph> graph;  // for this data set
+  ModelLayout layout;            // of checkpoints; rank 0
+  ExecutionPlan plan;
+  StartPoint start;
+};
+
+// All ranks call it.  All load the data, which the model follows (vocabularies); rank 0 makes the
+// run folder, finds where to begin and decides the plan; all get both and compare what they have.
+// The thread budget is the plan's from then on.
+RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const TrainRequest& request,
+                      RunOutputs& outputs);
+
+// A step only means the same samples with the batch and the training set it was counted with:
+// throws the same CheckpointError on every rank otherwise.
+void CheckPosition(const TrainingPosition& position, const RestRule& rule, bool synchronous);
+
+}  // namespace dtrain

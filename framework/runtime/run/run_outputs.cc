@@ -1,0 +1,148 @@
+#include "framework/runtime/run/run_outputs.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "framework/core/host.h"
+#include "framework/core/log.h"
+#include "framework/core/revision.h"
+#include "framework/core/text.h"
+#include "framework/core/timeline_file.h"
+#include "framework/runtime/launch/status_record.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+
+namespace dtrain {
+RunOutputs::RunOutputs(const RunConfig& config, bool root)
+    : config_(config), root_(root), folder_(config.output) {}
+
+void RunOutputs::CreateFolder(bool resuming) {
+  if (root_) lock_.emplace(folder_.Create(resuming));
+}
+
+void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
+                      int64_t last_step) {
+  last_step_ = first.step;
+  results_ = RunResults(graph.metric_names());
+  if (!root_) return;
+  folder_.WriteConfig(config_.effective_yaml);
+  folder_.WritePlan(plan);
+  const bool resumed = first.step > 0;
+  metrics_ = std::make_unique<MetricsWriter>(
+      folder_.metrics(), resumed ? std::optional<int64_t>(first.step) : std::nullopt);
+  if (resumed) RecallEvaluations();
+  ProgressOptions options;
+  options.epochs = config_.epochs;
+  options.steps = last_step;
+  options.batch = config_.batch;
+  DetectTerminal(options);
+  progress_ = std::make_unique<Progress>(options);
+  log::Info("{} on {}: {} parameters, {} of {} ({}), {}, batch {}, {} -> {}", graph.name(),
+            config_.data.name, graph.weights().size(), Counted(plan.workers, "worker"),
+            Counted(plan.threads, "thread"), plan.isa, config_.strategy_name, config_.batch,
+            Counted(last_step, "step"), folder_.path().string());
+  if (resumed) log::Info("resumed after step {}", first.step);
+}
+
+// What the run was judged by before it was resumed: its best result is that of the whole run.
+void RunOutputs::RecallEvaluations() {
+  const std::vector<std::string>& names = results_.metric_names();
+  std::vector<std::string> others;
+  if (!names.empty()) others.assign(names.begin() + 1, names.end());
+  for (const EvaluationMetrics& metrics : ReadEvaluations(folder_.metrics(), others)) {
+    Evaluation evaluation{
+        .loss = metrics.loss, .perplexity = metrics.perplexity, .bleu = metrics.bleu};
+    if (metrics.accuracy) evaluation.metrics.push_back(*metrics.accuracy);
+    for (const auto& [name, value] : metrics.others) evaluation.metrics.push_back(value);
+    if (evaluation.metrics.size() != names.size()) continue;  // of a model with other metrics
+    const Split split = metrics.split == "validation" ? Split::kValidation : Split::kTest;
+    results_.Note(metrics.at.epoch + 1, split, evaluation);
+  }
+}
+
+void RunOutputs::Step(const StepFacts& facts) {
+  if (!root_) return;
+  const int64_t step = facts.at.step;
+  // The same steps whether or not the run was resumed.
+  const bool due = facts.last || step <= config_.log_first_steps ||
+                   step / config_.log_every_steps > last_step_ / config_.log_every_steps;
+  last_step_ = step;
+  if (due) slowest_ = SlowestRank(ReadStatusRecords(StatusFolder()));
+  progress_->Update(ProgressPoint{facts.at.epoch + 1, step, facts.loss, slowest_}, WallNow());
+  if (!due) return;
+  metrics_->Write(StepMetrics{facts.at, facts.loss, facts.learning_rate, facts.samples_per_second,
+                              facts.exposed_seconds});
+}
+
+void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation,
+                           double seconds) {
+  if (!root_) return;
+  const bool validation = split == Split::kValidation;
+  const int64_t epoch = at.epoch + 1;
+  results_.Note(epoch, split, evaluation);
+  EvaluationMetrics metrics{.at = at, .loss = evaluation.loss, .evaluate_seconds = seconds};
+  if (results_.validated()) metrics.split = validation ? "validation" : "test";
+  if (!evaluation.metrics.empty()) metrics.accuracy = evaluation.metrics[0];
+  metrics.others = results_.Others(evaluation);
+  metrics.perplexity = evaluation.perplexity;
+  metrics.bleu = evaluation.bleu;
+  metrics_->Write(metrics);
+  progress_->Pause();
+  log::Info("epoch {}: {} {}", epoch, validation ? "validation" : "test",
+            Describe(evaluation, results_.metric_names()));
+}
+
+void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
+                      const CheckpointSource& source) {
+  if (!root_) return;
+  const Nanos started = WallNow();
+  progress_->Pause();
+  const CheckpointInfo info{position,
+                            config_.seed,
+                            source.graph.name(),
+                            config_.solver.name,
+                            config_.effective_yaml,
+                            ToJson(source.plan),
+                            SourceRevision(),
+                            source.text};
+  const ModelLayout layout = ModelLayoutOf(source.graph);
+  const Blob weights = source.exchange.weights();
+  CheckpointView view{info, layout, weights.f32(), {}, source.state};
+  const std::vector<std::string> names = config_.solver.solver->StateNames();
+  for (size_t i = 0; i < names.size(); ++i)
+    view.solver[names[i]] = source.exchange.solver_state()[i];
+  const CheckpointFolder folder(folder_.checkpoints(), static_cast<int>(config_.checkpoint.keep));
+  const std::string file = folder.Save(view).filename().string();
+  metrics_->Write(CheckpointMetrics{at, file, ToSeconds(WallNow() - started)});
+}
+
+void RunOutputs::Diverged(const TrainingPosition& position, const std::string& what) {
+  if (!root_) return;
+  progress_->Pause();
+  log::Error("{}", what);
+  log::Error(
+      "the last good checkpoint is kept; a lower solver.lr, solver.clip_norm or "
+      "solver.warmup_epochs may help");
+  folder_.WriteError({0, HostName(), ::getpid(), static_cast<int>(ExitCode::kDiverged),
+                      position.epoch, position.step, what, ""});
+}
+
+void RunOutputs::SaveRecord(const RunRecord& record) {
+  if (root_) WriteRecord(folder_.record(), record);
+}
+
+void RunOutputs::SaveTimeline(const std::vector<std::string>& ranks) {
+  if (!root_) return;
+  TimelineFile file(folder_.timeline());
+  for (const std::string& rank : ranks) file.Add(rank);
+  file.Finish();
+}
+
+void RunOutputs::Finish(const Summary& summary) {
+  if (!root_) return;
+  progress_->Pause();
+  folder_.WriteSummary(summary);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,77 @@
+// RunOutputs: what rank 0 writes and shows while a run goes on - run folder, metrics, checkpoints,
+// progress.  On other ranks every call does nothing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/core/execution_plan.h"
+#include "framework/core/time.h"
+#include "framework/exchange/exchange.h"
+#include "framework/nn/graph.h"
+#include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/results/metrics.h"
+#include "framework/runtime/results/progress.h"
+#include "framework/runtime/results/run_folder.h"
+#include "framework/runtime/results/run_record.h"
+#include "framework/runtime/setup/run_config.h"
+#include "framework/runtime/weights/checkpoint.h"
+
+namespace dtrain {
+
+// Everything a checkpoint is made of, borrowed.
+struct CheckpointSource {
+  const Graph& graph;
+  const ExecutionPlan& plan;
+  Exchange& exchange;
+  const float* state;
+  const std::string& text;  // TextFacts, or empty
+};
+
+class RunOutputs {
+ public:
+  RunOutputs(const RunConfig& config, bool root);
+
+  // Before anything is computed: the folder can be written, and is no other run's from now on.
+  void CreateFolder(bool resuming);
+  // Once the plan is settled; `first` is where the run begins, `last_step` where it will end.
+  void Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
+            int64_t last_step);
+
+  struct StepFacts {
+    MetricsPoint at;
+    double loss = 0;
+    double learning_rate = 0;
+    double samples_per_second = 0;
+    double exposed_seconds = 0;  // of this step
+    bool last = false;           // of the run: logged in any case
+  };
+  void Step(const StepFacts& facts);
+  // `split`: what of the data it was; a set without a validation split is judged by its test split.
+  void Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation, double seconds);
+  void Save(const MetricsPoint& at, const TrainingPosition& position,
+            const CheckpointSource& source);
+  void Diverged(const TrainingPosition& position, const std::string& what);
+  void SaveRecord(const RunRecord& record);
+  void SaveTimeline(const std::vector<std::string>& ranks);  // RankTimeline::Pack of each
+  void Finish(const Summary& summary);
+
+  const RunFolder& folder() const { return folder_; }
+  const RunResults& results() const { return results_; }  // of the evaluations told of
+
+ private:
+  void RecallEvaluations();
+
+  const RunConfig& config_;
+  const bool root_;
+  const RunFolder folder_;
+  std::optional<RunLock> lock_;
+  int64_t last_step_ = 0;  // that Step was called with
+  int slowest_ = -1;
+  std::unique_ptr<MetricsWriter> metrics_;
+  std::unique_ptr<Progress> progress_;
+  RunResults results_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,33 @@
+#include "framework/runtime/run/run_position.h"
+
+namespace dtrain {
+namespace {
+
+double Mean(double sum, int64_t samples) {
+  return sum / static_cast<double>(std::max<int64_t>(samples, 1));
+}
+
+}  // namespace
+
+void RunPosition::MoveTo(int64_t samples_applied) {
+  now_.samples_applied = samples_applied;
+  now_.step = rule_.StepsOf(samples_applied);
+  now_.epoch = samples_applied / rule_.epoch_samples;
+}
+
+void RunPosition::Add(const StepOutcome& outcome) {
+  loss_ = Mean(outcome.loss_sum, outcome.samples);
+  before_ = now_.samples_applied;
+  MoveTo(now_.samples_applied + outcome.samples);
+}
+
+bool RunPosition::Hear(const Rest::Told& told) {
+  if (told.samples_applied <= now_.samples_applied) return false;
+  loss_ = Mean(told.loss_sum - told_.loss_sum, told.samples - told_.samples);
+  told_ = told;
+  before_ = std::max<int64_t>(told.samples_applied - rule_.batch, 0);
+  MoveTo(told.samples_applied);
+  return true;
+}
+
+}  // namespace dtrain

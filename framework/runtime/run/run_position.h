@@ -1,0 +1,52 @@
+// RunPosition: how far a run has come, as this rank knows, and its loss on the way.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "framework/exchange/rest.h"
+#include "framework/runtime/weights/checkpoint.h"
+#include "framework/strategies/report.h"
+
+namespace dtrain {
+
+class RunPosition {
+ public:
+  RunPosition() = default;
+  RunPosition(const RestRule& rule, const TrainingPosition& start)
+      : rule_(rule), first_(start), now_(start) {}
+
+  void MoveTo(int64_t samples_applied);
+  // Synchronous runs: all workers have ended a step.
+  void Add(const StepOutcome& outcome);
+  // Asynchronous ones: what rank 0 has been told so far; false where that is nothing new.
+  bool Hear(const Rest::Told& told);
+
+  const RestRule& rule() const { return rule_; }
+  const TrainingPosition& first() const { return first_; }  // where this run began
+  const TrainingPosition& now() const { return now_; }
+  double loss() const { return loss_; }  // of the last step, mean over its samples
+  // Samples applied since it began.
+  int64_t samples() const { return now_.samples_applied - first_.samples_applied; }
+  double epochs() const { return EpochsOf(now_.samples_applied); }  // in all, with fractions
+  // At the beginning of the last global batch, which at the end of an epoch may be a small one;
+  // schedules follow it.
+  double EpochsBeforeLastBatch() const { return EpochsOf(before_); }
+  int64_t last_step() const { return rule_.StepsOf(rule_.last_samples); }
+  bool RunEnds() const { return now_.samples_applied >= rule_.last_samples; }
+  // The epoch that the last step belongs to, counted from 0.
+  int64_t epoch() const { return std::max<int64_t>(now_.step - 1, 0) / rule_.steps_per_epoch(); }
+
+ private:
+  double EpochsOf(int64_t samples) const {
+    return static_cast<double>(samples) / static_cast<double>(rule_.epoch_samples);
+  }
+
+  RestRule rule_;
+  TrainingPosition first_, now_;
+  int64_t before_ = 0;  // samples applied before the last global batch
+  double loss_ = 0;
+  Rest::Told told_;
+};
+
+}  // namespace dtrain

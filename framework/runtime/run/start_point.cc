@@ -1,0 +1,116 @@
+#include "framework/runtime/run/start_point.h"
+
+#include <algorithm>
+
+#include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
+#include "framework/core/log.h"
+#include "framework/nn/kernel.h"
+#include "framework/runtime/launch/agreement.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
+
+namespace dtrain {
+namespace {
+
+StartPoint Fresh(const Graph& graph, uint64_t seed) {
+  StartPoint start;
+  start.weights.resize(static_cast<size_t>(graph.weights().size()));
+  start.state.resize(static_cast<size_t>(graph.state().size()));
+  graph.InitializeWeights(seed, start.weights.data());
+  graph.InitializeState(start.state.data());
+  return start;
+}
+
+StartPoint FromCheckpoint(Checkpoint checkpoint) {
+  StartPoint start;
+  start.position = checkpoint.info.position;
+  start.plan = PlanFromJson(checkpoint.info.plan_json, "the checkpoint's plan");
+  start.weights = std::move(checkpoint.weights);
+  start.solver = std::move(checkpoint.solver);
+  start.state = std::move(checkpoint.state);
+  return start;
+}
+
+std::string Pack(const StartPoint& start) {
+  ByteWriter writer;
+  writer.Value(start.position);
+  writer.Values(start.weights);
+  writer.Values(start.state);
+  for (const auto& [name, values] : start.solver) {
+    writer.Text(name);
+    writer.Values(values);
+  }
+  return writer.Take();
+}
+
+StartPoint Unpack(const std::string& bytes) {
+  ByteReader reader(bytes);
+  StartPoint start;
+  start.position = reader.Value<TrainingPosition>();
+  start.weights = reader.Values<float>();
+  start.state = reader.Values<float>();
+  while (!reader.AtEnd()) {
+    const std::string name = reader.Text();
+    start.solver[name] = reader.Values<float>();
+  }
+  return start;
+}
+
+}  // namespace
+
+StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
+                     const TrainRequest& request, const RunFolder& folder) {
+  std::optional<Checkpoint> checkpoint = ResumeFrom(folder.checkpoints(), request.resume, layout);
+  if (checkpoint) {
+    const std::string diff = LineDiff(checkpoint->info.config_yaml, config.effective_yaml);
+    if (!diff.empty()) {
+      log::Warning("the config is not the checkpoint's (- checkpoint, + now):\n{}", diff);
+    }
+    return FromCheckpoint(std::move(*checkpoint));
+  }
+  StartPoint start = Fresh(graph, config.seed);
+  if (!request.weights.empty()) {
+    Checkpoint given = LoadWeights(FindCheckpoint(request.weights), layout);
+    start.weights = std::move(given.weights);
+    start.state = std::move(given.state);
+  }
+  return start;
+}
+
+void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPlan& plan) {
+  if (!start.plan) return;
+  if (config.threads == 0) plan.threads = start.plan->threads;
+  if (plan.precision == start.plan->precision) plan.kernels = start.plan->kernels;
+  plan.chunk_bytes = start.plan->chunk_bytes;
+  ExecutionPlan before = *start.plan;
+  if (plan.collective == "ordered" && before.collective == "ordered") {
+    before.buckets = plan.buckets;  // the canonical sum does not depend on them
+  }
+  const std::string differences = Differences(before, plan);
+  if (differences.empty()) return;
+  log::Warning("not bit-equal to the undisturbed run: its plan differs ({})", differences);
+}
+
+void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan) {
+  for (const GraphLayer& layer : graph.layers()) {
+    const auto named = plan.kernels.find(layer.name);
+    if (named == plan.kernels.end()) continue;
+    const std::vector<KernelEntry>& known = KernelRegistry::Of(layer.type);
+    const auto same = [&](const KernelEntry& entry) {
+      return entry.implementation == named->second;
+    };
+    if (std::any_of(known.begin(), known.end(), same)) continue;
+    log::Warning("not bit-equal to the undisturbed run: its kernel '{}' of layer '{}' is gone",
+                 named->second, layer.name);
+    plan.kernels.erase(named);
+  }
+}
+
+StartPoint BroadcastStart(Transport& transport, StartPoint start) {
+  if (transport.size() == 1) return start;
+  const std::string bytes = Broadcast(transport, transport.rank() == 0 ? Pack(start) : "");
+  return transport.rank() == 0 ? std::move(start) : Unpack(bytes);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,49 @@
+// StartPoint: the weights and the position a run begins with - fresh from the initialisers, from
+// given weights, or from a checkpoint.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/comm/transport.h"
+#include "framework/core/execution_plan.h"
+#include "framework/nn/graph.h"
+#include "framework/runtime/results/run_folder.h"
+#include "framework/runtime/setup/run_config.h"
+#include "framework/runtime/weights/checkpoint.h"
+
+namespace dtrain {
+
+// As the command line asks for it.
+struct TrainRequest {
+  std::string resume = "none";  // none, auto, PATH
+  std::string weights;          // start from these weights, not from the initialisers; "" = no
+};
+
+struct StartPoint {
+  TrainingPosition position;
+  std::vector<float> weights;
+  std::map<std::string, std::vector<float>> solver;  // empty: zero
+  std::vector<float> state;
+  std::optional<ExecutionPlan> plan;  // of the run that is resumed
+};
+
+// Rank 0: follows --resume and --weights.  Throws CheckpointError where they cannot be followed.
+// `layout` is the graph's.
+StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
+                     const TrainRequest& request, const RunFolder& folder);
+
+// Takes over what the resumed run's plan fixed, and warns "not bit-equal" with the differences
+// where this run cannot follow it.
+void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPlan& plan);
+
+// Drops the kernels that this program does not have, of an older one's plan, with a warning: they
+// are chosen afresh.
+void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan);
+
+// Gives every rank rank 0's start.
+StartPoint BroadcastStart(Transport& transport, StartPoint start);
+
+}  // namespace dtrain

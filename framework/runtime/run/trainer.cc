@@ -1,0 +1,376 @@
+#include "framework/runtime/run/trainer.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "framework/comm/gather.h"
+#include "framework/core/log.h"
+#include "framework/core/time.h"
+#include "framework/data/prefetch.h"
+#include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/launch/status_record.h"
+#include "framework/runtime/launch/stop_signal.h"
+#include "framework/runtime/launch/world.h"
+#include "framework/runtime/results/fill_summary.h"
+#include "framework/runtime/run/cadence.h"
+#include "framework/runtime/run/mean_state.h"
+#include "framework/runtime/run/micro_batches.h"
+#include "framework/runtime/run/not_finite.h"
+#include "framework/runtime/run/run_accounts.h"
+#include "framework/runtime/run/run_basis.h"
+#include "framework/runtime/run/run_outputs.h"
+#include "framework/runtime/run/run_position.h"
+#include "framework/runtime/run/start_point.h"
+#include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/weights/weights_hash.h"
+
+namespace dtrain {
+namespace {
+
+class Trainer {
+ public:
+  Trainer(const RunConfig& config, const TrainRequest& request, Transport& transport)
+      : config_(config),
+        request_(request),
+        transport_(transport),
+        placement_(PlacementOf(config)),
+        synchronous_(config.strategy->synchronous()),
+        learning_rate_(config.solver, static_cast<double>(config.epochs), placement_.workers),
+        outputs_(config, transport.rank() == 0),
+        status_(StatusRecord::OfThisProcess(transport.rank())) {}
+
+  TrainResult Run();
+
+ private:
+  bool root() const { return transport_.rank() == 0; }
+  bool HasWorker() const { return placement_.IsWorker(transport_.rank()); }
+  int workers() const { return placement_.workers; }
+
+  void SetUp();
+  void PrepareNet(const StartPoint& start);
+  std::unique_ptr<Prefetcher> MakeBatches() const;
+  ExitCode Loop();
+  void TrainStep(const Batch& batch, Turn turn, Nanos waited);
+  void Account(int64_t samples, Nanos waited, Nanos started, Nanos computed);
+  void Follow(const StepOutcome& outcome);
+  void HearTheRest();
+  void Log();
+  std::optional<ExitCode> AtRest(const RestState& state);
+  void MeanStatistics();
+  void Evaluate(Split split);
+  void SaveCheckpoint();
+  ExitCode Diverge();
+  void SaveRecord(const std::string& weights_sha256);
+  void SaveTimeline();
+  Summary Summarize(ExitCode code);
+
+  const TrainingPosition& now() const { return position_.now(); }
+  void Say(Doing doing) { status_.Update(doing, now().step, ToSeconds(accounts_.compute)); }
+  MetricsPoint Here() const {
+    return {position_.epoch(), now().step, now().samples_applied, accounts_.seconds()};
+  }
+
+  const RunConfig& config_;
+  const TrainRequest& request_;
+  Transport& transport_;
+  const Placement placement_;
+  const bool synchronous_;
+  const LearningRate learning_rate_;
+  RunOutputs outputs_;
+  StatusRecord status_;
+
+  std::unique_ptr<Dataset> dataset_;
+  std::unique_ptr<Graph> graph_;  // for this data set
+  std::unique_ptr<Sampler> sampler_;
+  ModelLayout layout_;  // of checkpoints; rank 0
+  ExecutionPlan plan_;
+  std::unique_ptr<Net> net_;
+  std::unique_ptr<Pacer> pacer_;
+  Buffer state_;       // batch-norm statistics of this worker
+  Buffer mean_state_;  // of all workers, as of the last rest
+  std::unique_ptr<Exchange> exchange_;
+
+  RunPosition position_;
+  TrainingPosition rested_;    // at the last rest
+  int64_t saved_samples_ = 0;  // at the last checkpoint, or the one that the run began with
+  RunAccounts accounts_;
+  Nanos timeline_origin_ = 0;
+};
+
+TrainResult Trainer::Run() {
+  try {
+    Say(Doing::kLoading);
+    SetUp();
+    const ExitCode code = Loop();
+    TrainResult result{code, Summarize(code)};
+    outputs_.Finish(result.summary);
+    status_.End(static_cast<int>(code));
+    return result;
+  } catch (const Error& error) {
+    status_.End(static_cast<int>(error.code()), error.what());
+    throw;
+  } catch (const std::exception& error) {
+    status_.End(static_cast<int>(ExitCode::kInternal), error.what());
+    throw;
+  }
+}
+
+void Trainer::SetUp() {
+  RunBasis basis = AgreeOnBasis(transport_, config_, request_, outputs_);
+  dataset_ = std::move(basis.dataset);
+  graph_ = std::move(basis.graph);
+  layout_ = std::move(basis.layout);
+  plan_ = std::move(basis.plan);
+  sampler_ = std::make_unique<Sampler>(config_.seed, *dataset_, config_.batch);
+  const RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
+  position_ = RunPosition(rule, basis.start.position);
+  rested_ = now();
+  saved_samples_ = now().samples_applied;
+  CheckPosition(now(), rule, synchronous_);
+  PrepareNet(basis.start);
+  TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
+  exchange_ = MakeExchange(config_, graph_->weights(), plan_, basis.start, rule, transport_);
+}
+
+// Compiled for the sizes of a full mini-batch and of the last one of an epoch; others follow when
+// they come.
+void Trainer::PrepareNet(const StartPoint& start) {
+  state_ = Buffer(static_cast<size_t>(graph_->state().size()) * sizeof(float));
+  std::copy(start.state.begin(), start.state.end(), state_.f32());
+  mean_state_ = Buffer(state_.bytes());
+  std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
+  if (!HasWorker()) return;
+  const int rank = transport_.rank();
+  const uint64_t last = sampler_->steps_per_epoch() - 1;
+  const int64_t share = sampler_->ShareOf(0, rank, workers()).share.size();
+  net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
+  net_->Prepare(Mode::kEvaluate,
+                std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest)));
+  PrepareParts(*net_, sampler_->ShareOf(last, rank, workers()).share.size(), config_.accumulate);
+  PrepareParts(*net_, share, config_.accumulate);
+  plan_.kernels = net_->ChosenKernels(LargestPart(share, config_.accumulate));
+  if (root() && plan_.precision == "bf16" && !ComputesInBf16(plan_)) {
+    log::Warning(
+        "precision bf16 changes nothing: no convolution of this model has channels in multiples of "
+        "32");
+  }
+  pacer_ =
+      std::make_unique<Pacer>(*graph_, PacingOf(config_.cluster, workers(), rank, config_.seed));
+}
+
+std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
+  if (!HasWorker()) return nullptr;
+  const int rank = transport_.rank();
+  const uint64_t first = static_cast<uint64_t>(position_.first().step);
+  // A resumed asynchronous run goes on as if all its workers had been equally fast.
+  BatchFiller filler = synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
+                                                      static_cast<uint64_t>(position_.last_step()))
+                                    : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
+  return std::make_unique<Prefetcher>(dataset_->fields(), sampler_->MaxShare(workers()),
+                                      std::move(filler));
+}
+
+ExitCode Trainer::Loop() {
+  const std::unique_ptr<Prefetcher> batches = MakeBatches();
+  accounts_.step_seconds.reserve(
+      static_cast<size_t>(std::max<int64_t>(position_.last_step() - now().step, 0)));
+  const Batch* batch = batches ? batches->Next() : nullptr;
+  if (config_.timeline) exchange_->AtRest([](Transport& transport) { transport.Barrier(); });
+  timeline_origin_ = WallNow();
+  for (;;) {
+    const Nanos asked = WallNow();
+    Turn turn = exchange_->Begin(batch == nullptr ? 0 : batch->samples);
+    if (!turn.rest) {
+      const Nanos begun = WallNow();
+      if (RankTimeline* timeline = exchange_->timeline()) timeline->Waited(asked, begun);
+      TrainStep(*batch, std::move(turn), begun - asked);
+      batch = batches->Next();
+    } else if (const std::optional<ExitCode> end = AtRest(turn.state)) {
+      return *end;
+    } else {
+      exchange_->Leave();
+    }
+  }
+}
+
+void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
+  const Nanos started = WallNow();
+  const StepResult result =
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.f32(), config_.seed,
+                      pacer_.get(), config_.accumulate);
+  const Nanos computed = WallNow();
+  StepReport report = ReportOf(result, batch);
+  report.stop = StopRequested();
+  report.compute = computed - started;
+  const StepOutcome outcome = exchange_->End(report);
+  Account(batch.samples, waited, started, computed);
+  Follow(outcome);
+}
+
+void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos computed) {
+  const Nanos ended = WallNow();
+  if (RankTimeline* timeline = exchange_->timeline()) {
+    timeline->Computed(started, computed, samples);
+    timeline->Exposed(computed, ended);
+  }
+  accounts_.AddStep(waited, started, computed, ended);
+}
+
+// Where the run stands after this step: what all workers did of it, or what rank 0 has been told.
+void Trainer::Follow(const StepOutcome& outcome) {
+  bool moved = true;
+  if (synchronous_) {
+    position_.Add(outcome);
+  } else {
+    moved = position_.Hear(exchange_->told());
+  }
+  Say(Doing::kTraining);
+  if (moved) Log();
+}
+
+void Trainer::Log() {
+  outputs_.Step({Here(), position_.loss(), learning_rate_.At(position_.EpochsBeforeLastBatch()),
+                 accounts_.SamplesPerSecond(position_.samples()), ToSeconds(accounts_.exposed),
+                 position_.RunEnds()});
+}
+
+// What asynchronous workers did between the last word of it and the rest.  Where it is less than a
+// global batch, its step has its line already, or will have it.
+void Trainer::HearTheRest() {
+  if (synchronous_) return;
+  const int64_t step = now().step;
+  if (position_.Hear(exchange_->told()) && now().step > step) Log();
+}
+
+// What is due when nothing is in flight; an exit code when the run is over.
+std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
+  HearTheRest();
+  position_.MoveTo(state.samples_applied);
+  if (!state.finite) {
+    exchange_->Collect(false);
+    return Diverge();
+  }
+  const bool run_ends = position_.RunEnds();
+  const RestPoint point{rested_, now(), run_ends, state.stop};
+  const bool evaluate = EvaluationDue(config_, point);
+  const bool save = CheckpointDue(config_, point, saved_samples_);
+  if (evaluate || save || state.stop || run_ends) {
+    exchange_->Collect(save);
+    MeanStatistics();
+  }
+  if (evaluate) {
+    for (const Split split : SplitsToEvaluate(*dataset_, run_ends)) Evaluate(split);
+  }
+  if (save) SaveCheckpoint();
+  rested_ = now();
+  if (run_ends) return ExitCode::kDone;
+  if (state.stop) return ExitCode::kStopped;
+  return std::nullopt;
+}
+
+void Trainer::MeanStatistics() {
+  const auto count = static_cast<size_t>(graph_->state().size());
+  if (count == 0) return;
+  exchange_->AtRest([&](Transport& transport) {
+    GatherMeanState(transport, {state_.f32(), count}, StateWeights(*sampler_, workers()),
+                    {mean_state_.f32(), count});
+  });
+}
+
+void Trainer::Evaluate(Split split) {
+  const Nanos started = WallNow();
+  Say(Doing::kEvaluating);
+  SplitScores mine;
+  if (HasWorker()) {
+    const Blob weights = exchange_->weights();
+    mine = ScoreSplit(*net_, *dataset_, split, weights.f32(), mean_state_.f32(), transport_.rank(),
+                      workers(), RunSearchOf(split));
+  }
+  Evaluation result;
+  exchange_->AtRest([&](Transport& transport) { result = JoinScores(transport, *dataset_, mine); });
+  const Nanos ended = WallNow();
+  if (RankTimeline* timeline = exchange_->timeline()) timeline->Evaluated(started, ended);
+  outputs_.Evaluated(Here(), split, result, ToSeconds(ended - started));
+}
+
+void Trainer::SaveCheckpoint() {
+  const Nanos started = WallNow();
+  Say(Doing::kCheckpointing);
+  TrainingPosition position = now();
+  position.updates = exchange_->updates();
+  outputs_.Save(Here(), position, {*graph_, plan_, *exchange_, mean_state_.f32(), layout_.text});
+  saved_samples_ = now().samples_applied;
+  // The others wait here, not in their next step, where a slow disk would look like a stall.
+  exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });
+  if (RankTimeline* timeline = exchange_->timeline()) timeline->Checkpointed(started, WallNow());
+}
+
+// Names where the first NaN or infinity is, in this rank's gradient or in the weights.
+ExitCode Trainer::Diverge() {
+  const Blob weights = exchange_->weights();
+  // Null without a worker, or before its first step.
+  const float* const gradients = HasWorker() ? exchange_->gradients() : nullptr;
+  const std::string where = FirstNotFinite(graph_->weights(), weights.f32(), gradients);
+  outputs_.Diverged(now(), fmt::format("step {}: NaN or infinity in {} (loss {})", now().step,
+                                       where, position_.loss()));
+  return ExitCode::kDiverged;
+}
+
+std::string_view StatusOf(ExitCode code) {
+  if (code == ExitCode::kDone) return "completed";
+  return code == ExitCode::kStopped ? "stopped" : "failed";
+}
+
+// The order of events on every rank, where the config asks for it.
+void Trainer::SaveRecord(const std::string& weights_sha256) {
+  if (!config_.record) return;
+  std::vector<std::string> logs;
+  exchange_->AtRest(
+      [&](Transport& transport) { logs = Gather(transport, exchange_->record().bytes()); });
+  outputs_.SaveRecord({config_.effective_yaml, config_.model_yaml, plan_, position_.first().step,
+                       request_.weights, weights_sha256, std::move(logs)});
+}
+
+void Trainer::SaveTimeline() {
+  RankTimeline* const timeline = exchange_->timeline();
+  if (timeline == nullptr) return;
+  const TimelineRank mine{transport_.rank(), placement_.RoleOf(transport_.rank()),
+                          timeline_origin_};
+  std::vector<std::string> ranks;
+  exchange_->AtRest([&](Transport& transport) { ranks = Gather(transport, timeline->Pack(mine)); });
+  outputs_.SaveTimeline(ranks);
+}
+
+Summary Trainer::Summarize(ExitCode code) {
+  Summary summary;
+  const RankReport mine{accounts_.steps, accounts_.compute, exchange_->stats()};
+  exchange_->AtRest(
+      [&](Transport& transport) { GatherReports(transport, mine, workers(), summary); });
+  const Blob weights = exchange_->weights();
+  summary.weights_sha256 = WeightsSha256(ModelLayoutOf(*graph_), weights.f32(), mean_state_.f32());
+  SaveRecord(summary.weights_sha256);
+  SaveTimeline();
+  if (!root()) return summary;
+  DescribeRun(config_, *graph_, plan_, summary);
+  summary.status = StatusOf(code);
+  summary.exit_code = static_cast<int>(code);
+  summary.epochs = position_.epochs();
+  summary.steps = static_cast<double>(now().samples_applied) / static_cast<double>(config_.batch);
+  accounts_.Describe(position_.samples(), summary);
+  if (accounts_.steps > 0) summary.train_loss = position_.loss();
+  summary.test = outputs_.results().test();
+  summary.best = outputs_.results().best();
+  return summary;
+}
+
+}  // namespace
+
+TrainResult Train(const RunConfig& config, const TrainRequest& request, Transport& transport) {
+  return Trainer(config, request, transport).Run();
+}
+
+}  // namespace dtrain

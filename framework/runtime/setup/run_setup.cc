@@ -1,0 +1,148 @@
+#include "framework/runtime/setup/run_setup.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
+#include "framework/core/log.h"
+#include "framework/core/revision.h"
+#include "framework/data/text/sentence_pairs.h"
+#include "framework/device/cpu/amx.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/nn/tokens.h"
+#include "framework/runtime/launch/agreement.h"
+#include "framework/runtime/setup/locate_model.h"
+
+namespace dtrain {
+
+// Layers and data know nothing of each other; here they meet.
+static_assert(kPadToken == token::kPad, "layers mask what data sets pad with");
+
+std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields) {
+  std::vector<GraphInput> inputs;
+  for (const FieldSpec& field : fields) {
+    inputs.push_back({field.name, field.dtype, field.sample_shape, field.classes});
+  }
+  return inputs;
+}
+
+Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.source->fields()); }
+
+Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
+  Graph graph = Graph::FromText(config.model_yaml, config.model_file, GraphInputsOf(fields));
+  if (graph.weights().size() == 0) {
+    throw ConfigError(config.model_file + ": no layer of the model has parameters",
+                      "there is nothing to train: add a convolution or inner_product layer");
+  }
+  if (config.sync_batch_norm) graph.SyncWorkers();
+  if (graph.syncs_workers() && !config.strategy->synchronous()) {
+    throw ConfigError(
+        fmt::format("{}: a layer with 'sync: true' needs workers that take their steps "
+                    "together; in '{}' each takes its own",
+                    config.model_file, config.strategy_name),
+        "use a synchronous strategy (allreduce, ps_bsp), or leave 'sync' out");
+  }
+  return graph;
+}
+
+std::vector<ModelListing> ListModels() {
+  std::vector<ModelListing> listings;
+  for (const auto& [name, path] : NamedModels("")) {
+    const Graph graph = Graph::FromFile(path.string(), {});
+    ModelListing listing{name, graph.weights().size(), 0};
+    for (const GraphLayer& layer : graph.layers())
+      listing.forward_flops += layer.cost.forward_flops;
+    listings.push_back(listing);
+  }
+  return listings;
+}
+
+std::unique_ptr<Dataset> LoadData(const RunConfig& config) {
+  std::filesystem::path folder;
+  if (!config.data.source->files().empty()) folder = LocateData(config.data.name, config.data.root);
+  return config.data.source->Load(folder, config.seed);
+}
+
+GradientPieces PiecesOf(const Graph& graph) {
+  GradientPieces pieces;
+  for (auto layer = graph.layers().rbegin(); layer != graph.layers().rend(); ++layer) {
+    if (!layer->param_range.empty()) pieces.ranges.push_back(layer->param_range);
+  }
+  return pieces;
+}
+
+int AgreeOnThreads(Transport& transport, int workers) {
+  ByteWriter mine;
+  mine.Value(transport.node_ranks().front());
+  mine.Values(UsableCpus());
+  std::vector<RankCpus> ranks;
+  for (const std::string& bytes : Gather(transport, mine.Take())) {
+    ByteReader reader(bytes);
+    const Rank node = reader.Value<Rank>();
+    ranks.push_back({node, reader.Values<int>()});
+  }
+  const bool root = transport.rank() == 0;
+  return std::stoi(Broadcast(transport, root ? std::to_string(ThreadsByRule(ranks, workers)) : ""));
+}
+
+ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
+                         int threads_by_rule) {
+  ExecutionPlan plan;
+  if (config.plan != "auto") plan = ReadPlan(config.plan);
+  const ExecutionPlan given = plan;
+  plan.isa = IsaName(CpuIsa());
+  plan.precision = config.precision;
+  if (given.precision != plan.precision) plan.kernels.clear();  // chosen for other numbers
+  plan.workers = workers;
+  plan.collective = config.collective;
+  plan.buckets = config.strategy->Buckets(PiecesOf(graph));
+  if (config.threads > 0) {
+    plan.threads = static_cast<int>(config.threads);
+  } else if (config.plan == "auto") {
+    plan.threads = threads_by_rule;
+  }
+  const std::string differences = config.plan == "auto" ? "" : Differences(given, plan);
+  if (!differences.empty()) {
+    log::Warning("not bit-equal to the runs of {}: {}", config.plan, differences);
+  }
+  return plan;
+}
+
+bool ComputesInBf16(const ExecutionPlan& plan) {
+  return std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                     [](const auto& kernel) { return kernel.second == "amx"; });
+}
+
+Device DeviceOf(const ExecutionPlan& plan) {
+  CheckPrecision(plan.precision);
+  const Precision precision = plan.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;
+  return {DeviceKind::kCpu, plan.threads, CpuIsa(), precision};
+}
+
+void CheckPrecision(const std::string& precision) {
+  if (precision == "fp32" || (precision == "bf16" && AmxAvailable())) return;
+  if (precision != "bf16") throw ConfigError("no precision is called '" + precision + "'");
+  throw ConfigError("precision bf16 needs AMX: " + WhyNoAmx(), "precision: fp32");
+}
+
+ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state(), ""}; }
+
+ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset) {
+  ModelLayout layout = ModelLayoutOf(graph);
+  if (const SentencePairs* pairs = dataset.sentence_pairs()) layout.text = pairs->facts().ToText();
+  return layout;
+}
+
+void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& graph,
+                const ExecutionPlan& plan, const Dataset& dataset) {
+  CheckAgreement(transport, {{"program", Version() + " " + SourceRevision()},
+                             {"config", config.effective_yaml},
+                             {"model", graph.Describe()},
+                             {"instruction set", IsaName(CpuIsa())},
+                             {"execution plan", ToJson(plan)},
+                             {"data set", dataset.ManifestHash()}});
+}
+
+}  // namespace dtrain

@@ -1,0 +1,70 @@
+// Run set-up: everything a run needs before its first step, made from the config in one place -
+// data, graph, execution plan, net, and the agreement of the ranks on all of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/comm/transport.h"
+#include "framework/core/execution_plan.h"
+#include "framework/data/dataset.h"
+#include "framework/data/sampler.h"
+#include "framework/nn/graph.h"
+#include "framework/nn/net.h"
+#include "framework/runtime/setup/run_config.h"
+#include "framework/runtime/weights/checkpoint.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain {
+
+// The inputs a model gets from a data set.
+std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields);
+
+// The config's model, for the data set as it is published (a typical batch of it, where lengths
+// vary).  Loads no data.
+Graph ReadModel(const RunConfig& config);
+// For these fields: those of the loaded data set, which may have another size of vocabulary.
+Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields);
+
+// The models of configs/models.
+struct ModelListing {
+  std::string name;
+  int64_t parameters = 0;
+  double forward_flops = 0;  // a sample
+};
+std::vector<ModelListing> ListModels();
+
+// Finds and loads the config's data set.
+std::unique_ptr<Dataset> LoadData(const RunConfig& config);
+
+// The gradient pieces of a graph: one a layer with parameters, in backward order.
+GradientPieces PiecesOf(const Graph& graph);
+
+// Threads by rule (ThreadsByRule) for these ranks, the first `workers` of which compute.
+// Collective: every rank calls it and gets the same number.
+int AgreeOnThreads(Transport& transport, int workers);
+
+// The plan by rule, or from `plan: FILE`; `threads_by_rule` counts where neither names threads.
+ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
+                         int threads_by_rule);
+
+// Whether a kernel of the plan multiplies in bf16.
+bool ComputesInBf16(const ExecutionPlan& plan);
+
+// The CPU with the plan's threads and precision.  Throws what CheckPrecision throws.
+Device DeviceOf(const ExecutionPlan& plan);
+
+// Throws ConfigError where this machine cannot compute with that precision: nothing falls back to
+// another one.
+void CheckPrecision(const std::string& precision);
+
+ModelLayout ModelLayoutOf(const Graph& graph);
+// With the vocabularies of a set for translation, which a checkpoint must have too.
+ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset);
+
+// Compares source revision, config, graph, plan and data of all ranks (agreement.h).
+void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& graph,
+                const ExecutionPlan& plan, const Dataset& dataset);
+
+}  // namespace dtrain

@@ -1,0 +1,204 @@
+#include "framework/runtime/simulate/simulated_run.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/results/fill_summary.h"
+#include "framework/runtime/run/run_position.h"
+#include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/weights/weights_hash.h"
+#include "framework/sim/replay.h"
+
+namespace dtrain {
+namespace {
+
+// The gradients of a profile's layers, in the order of the backward pass.
+GradientPieces PiecesOf(const ModelProfile& profile) {
+  GradientPieces pieces;
+  for (auto layer = profile.layers.rbegin(); layer != profile.layers.rend(); ++layer) {
+    if (layer->params == 0) continue;
+    const int64_t begin = pieces.total();
+    pieces.ranges.push_back({begin, begin + layer->params});
+  }
+  return pieces;
+}
+
+// Its sums within a step have no price, and in numeric runs one worker's step is computed after the
+// other's.
+void CheckCanBeSimulated(const RunConfig& config, const Graph& graph) {
+  if (config.workers == 1 || !graph.syncs_workers()) return;
+  throw ConfigError("batch normalisation over all workers cannot be simulated",
+                    "batch_norm: local, or dtrain train");
+}
+
+// A profile of a fused net lacks layers without parameters of their own; those with parameters must
+// be the model's.
+void CheckProfileFits(const ModelProfile& profile, const GradientPieces& pieces) {
+  if (PiecesOf(profile).ranges == pieces.ranges) return;
+  throw ConfigError("the profile of " + profile.model + " has other layers than the config's model",
+                    "measure it again: dtrain time --config F --profile FILE");
+}
+
+}  // namespace
+
+ModelProfile ProfileByFlops(const Graph& graph) {
+  ModelProfile profile;
+  profile.model = graph.name();
+  profile.device = "cpu";
+  profile.batch = 1;
+  for (const GraphLayer& layer : graph.layers()) {
+    const int64_t params = layer.param_range.size();
+    profile.layers.push_back({layer.name, params, params * static_cast<int64_t>(sizeof(float)), 0,
+                              0, layer.cost.forward_flops + layer.cost.backward_flops});
+  }
+  return profile;
+}
+
+SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile,
+                           bool numeric, std::shared_ptr<const Dataset> data)
+    : config_(config), data_(std::move(data)) {
+  if (!config.model_yaml.empty() && config.data.source) {
+    if (numeric && !data_) data_ = LoadData(config);
+    graph_ =
+        std::make_unique<Graph>(data_ ? ReadModel(config, data_->fields()) : ReadModel(config));
+    CheckCanBeSimulated(config, *graph_);
+    plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers),
+                       ThreadsByRule({{0, UsableCpus()}}, 1));
+  }
+  DescribeModel(profile);
+  setup_.strategy = config.strategy.get();
+  setup_.placement = PlacementOf(config);
+  setup_.buckets = config.strategy->Buckets(setup_.pieces);
+  setup_.solver = config.solver;
+  setup_.epochs = static_cast<double>(config.epochs);
+  int64_t epoch_samples = config.batch * 1000;
+  if (config.data.source) epoch_samples = config.data.source->size(Split::kTrain);
+  if (data_) epoch_samples = data_->size(Split::kTrain);
+  setup_.rule = RestRuleOf(config, epoch_samples);
+  if (!numeric) setup_.rule.evaluate_every_epochs = 0;
+  setup_.rule.checkpoint_every_epochs = setup_.rule.checkpoint_every_steps = 0;
+  setup_.collective = config.collective;
+  setup_.cluster = config.cluster;
+  setup_.seed = config.seed;
+  setup_.timeline = config.timeline;
+  if (numeric) MakeEngine();
+}
+
+SimulatedRun::~SimulatedRun() = default;
+
+void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile) {
+  if (graph_) {
+    setup_.layout = &graph_->weights();
+    setup_.pieces = ::dtrain::PiecesOf(*graph_);
+    setup_.profile = profile ? *profile : ProfileByFlops(*graph_);
+    CheckProfileFits(setup_.profile, setup_.pieces);
+    return;
+  }
+  if (!profile) throw UsageError("there is no model to simulate", "give --config or --profile");
+  setup_.profile = *profile;
+  setup_.pieces = PiecesOf(*profile);
+  ghost_layout_.entries = {{profile->model, {profile->params()}, {0, profile->params()}, true}};
+  setup_.layout = &ghost_layout_;
+}
+
+void SimulatedRun::MakeEngine() {
+  if (!graph_) throw UsageError("a numeric simulation needs a model and data", "give --config");
+  engine_ = std::make_unique<NumericEngine>(config_, *graph_, plan_, data_);
+  setup_.source = engine_.get();
+  setup_.weights = engine_->initial_weights();
+}
+
+Summary SimulatedRun::Run(const Progress& progress) {
+  if (engine_) {
+    results_ = RunResults(graph_->metric_names());
+    setup_.at_rest = [&](const RestState& state, Nanos now, const float* weights) {
+      EvaluateAt(state, now, weights, progress);
+    };
+  }
+  Simulation simulation(setup_);
+  SimulationResult result = simulation.Run();
+  timelines_ = std::move(result.timelines);
+  return Summarize(result);
+}
+
+// As a real run is judged at rest; one that has diverged is not.
+void SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const float* weights,
+                              const Progress& progress) {
+  if (!state.finite) return;
+  RunPosition position(setup_.rule, {});
+  position.MoveTo(state.samples_applied);
+  for (const Split split : SplitsToEvaluate(*data_, position.RunEnds())) {
+    const Evaluation evaluation = engine_->Evaluate(split, weights);
+    results_.Note(position.epoch() + 1, split, evaluation);
+    if (progress) progress(position.epochs(), ToSeconds(now), split, evaluation);
+  }
+}
+
+Summary SimulatedRun::Summarize(const SimulationResult& result) const {
+  Summary summary;
+  DescribeConfig(config_, summary);
+  if (graph_) DescribeRun(config_, *graph_, plan_, summary);
+  summary.model = setup_.profile.model;
+  summary.compute = engine_ ? "numeric" : "ghost";
+  summary.status = result.end.finite ? "completed" : "failed";
+  summary.exit_code = static_cast<int>(result.end.finite ? ExitCode::kDone : ExitCode::kDiverged);
+  const double samples = static_cast<double>(result.end.samples_applied);
+  summary.epochs = samples / static_cast<double>(setup_.rule.epoch_samples);
+  summary.steps = samples / static_cast<double>(config_.batch);
+  summary.seconds = ToSeconds(result.time);
+  summary.samples_per_second = samples / std::max(summary.seconds, 1e-9);
+  summary.step_seconds = StepSecondsOf(result.step_seconds);
+  CommunicationSummary communication;
+  communication.bytes_sent = result.traffic.bytes_sent;
+  communication.bytes_received = result.traffic.bytes_received;
+  communication.messages = result.traffic.messages;
+  for (size_t w = 0; w < result.workers.size(); ++w) {
+    const SimulatedWorker& worker = result.workers[w];
+    const RankReport report{
+        worker.steps, worker.compute, {.exposed = worker.wait, .protocol = worker.protocol}};
+    const WorkerSummary detail = WorkerSummaryOf(static_cast<int>(w), "", report);
+    communication.exposed_seconds = std::max(communication.exposed_seconds, detail.wait_seconds);
+    summary.workers_detail.push_back(detail);
+  }
+  summary.communication = communication;
+  if (!result.protocol.staleness.empty()) summary.staleness = StalenessOf(result.protocol);
+  if (engine_) {
+    summary.train_loss = result.loss;
+    summary.test = results_.test();
+    summary.best = results_.best();
+    summary.weights_sha256 =
+        WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->MeanState().data());
+  }
+  summary.config_sha256 = config_.config_sha256;
+  return summary;
+}
+
+std::string ReplayRecord(const RunConfig& config, const RunRecord& record) {
+  if (record.first_step > 0 || !record.weights.empty()) {
+    throw UsageError("the recorded run did not begin with the model's initial weights",
+                     "only a run without --resume and --weights can be replayed");
+  }
+  const std::shared_ptr<const Dataset> data = LoadData(config);
+  SimulatedRun run(config, std::nullopt, false, data);
+  ExecutionPlan plan = record.plan;
+  NumericEngine engine(config, run.graph(), plan, data);
+  ExecutionPlan here = plan;
+  here.isa = IsaName(CpuIsa());
+  here.precision = config.precision;
+  const std::string differences = Differences(record.plan, here);
+  if (!differences.empty()) log::Warning("not bit-equal to the recorded run: {}", differences);
+  SimulationSetup setup = run.setup();
+  setup.source = &engine;
+  setup.weights = engine.initial_weights();
+  std::vector<std::vector<Event>> logs;
+  for (const std::string& log : record.logs) logs.push_back(EventLog::Read(log, "record"));
+  const std::vector<float> weights = Replay(setup, logs);
+  return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(), engine.MeanState().data());
+}
+
+}  // namespace dtrain

@@ -1,0 +1,65 @@
+// SimulatedRun: a config's run in virtual time - numeric (the net really computes the gradients) or
+// a ghost (sizes only, from a model profile) - and the replay of a recorded one.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/results/run_record.h"
+#include "framework/runtime/results/summary.h"
+#include "framework/runtime/setup/run_config.h"
+#include "framework/runtime/simulate/numeric_engine.h"
+#include "framework/sim/simulation.h"
+
+namespace dtrain {
+
+// What a simulator knows of a model that nobody has timed: parameters and FLOPs of one sample.
+ModelProfile ProfileByFlops(const Graph& graph);
+
+class SimulatedRun {
+ public:
+  // `profile`: layer times; without it those of FLOPs.  With `numeric` the gradients are computed.
+  // `data`: the config's data set where it is loaded already; a numeric run loads it itself.
+  SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile, bool numeric,
+               std::shared_ptr<const Dataset> data = nullptr);
+  ~SimulatedRun();
+
+  // Recorded step durations in seconds, by worker; see ComputeModel::UseTrace.
+  void UseTrace(std::vector<std::vector<double>> seconds) { setup_.trace = std::move(seconds); }
+
+  // Called after each evaluation of a numeric run with the epochs done and the virtual time.
+  using Progress = std::function<void(double epochs, double seconds, Split, const Evaluation&)>;
+  Summary Run(const Progress& progress = {});
+  // Of the last Run, where the config asks for it (RankTimeline::Pack of each rank).
+  const std::vector<std::string>& timelines() const { return timelines_; }
+
+  const SimulationSetup& setup() const { return setup_; }
+  const Graph& graph() const { return *graph_; }  // of a config with a model
+
+ private:
+  void DescribeModel(const std::optional<ModelProfile>& profile);
+  void MakeEngine();
+  void EvaluateAt(const RestState& state, Nanos now, const float* weights,
+                  const Progress& progress);
+  Summary Summarize(const SimulationResult& result) const;
+
+  const RunConfig& config_;
+  std::shared_ptr<const Dataset> data_;  // null for a ghost
+  std::unique_ptr<Graph> graph_;         // null for a ghost of a profile alone
+  ArenaLayout ghost_layout_;
+  ExecutionPlan plan_;
+  std::unique_ptr<NumericEngine> engine_;
+  SimulationSetup setup_;
+  std::vector<std::string> timelines_;
+  RunResults results_;
+};
+
+// Repeats a recorded run; `config` is the record's own.  Says on stderr why the bits may differ
+// where this machine cannot follow the plan.  Returns the weights' SHA-256.
+std::string ReplayRecord(const RunConfig& config, const RunRecord& record);
+
+}  // namespace dtrain

@@ -1,0 +1,123 @@
+#include "framework/runtime/weights/checkpoint.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ranges>
+
+#include "framework/core/file.h"
+#include "framework/data/text/sentence_pairs.h"
+#include "framework/runtime/weights/checkpoint_content.h"
+#include "framework/runtime/weights/checkpoint_seal.h"
+#include "framework/runtime/weights/stored_checkpoint.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+std::string VocabulariesOf(const std::string& text, const std::string& origin) {
+  if (text.empty()) return "none";
+  const TextFacts facts = TextFactsFromText(text, origin);
+  return fmt::format("{} and {} words, {}", facts.source.size(), facts.target.size(),
+                     facts.Hash().substr(0, 12));
+}
+
+std::vector<int64_t> StoredShape(const ArenaEntry& entry) {
+  return entry.shape.empty() ? std::vector<int64_t>{1} : entry.shape;
+}
+
+// "" when these are the parameters of the model, in any order.  Arenas run backwards, so the
+// reverse names the model's first difference.
+std::string DifferenceBetween(const ArenaLayout& stored, const ArenaLayout& model) {
+  std::vector<const ArenaEntry*> rest;
+  for (const ArenaEntry& entry : stored.entries) rest.push_back(&entry);
+  for (const ArenaEntry& entry : model.entries | std::views::reverse) {
+    const auto found =
+        std::find_if(rest.begin(), rest.end(), [&](auto* one) { return one->name == entry.name; });
+    if (found == rest.end()) return fmt::format("it lacks '{}' {}", entry.name, entry.shape);
+    if ((*found)->shape != StoredShape(entry)) {
+      return fmt::format("'{}' is {} there and {} here", entry.name, (*found)->shape, entry.shape);
+    }
+    rest.erase(found);
+  }
+  if (rest.empty()) return "";
+  return fmt::format("it has '{}' {}, which this model lacks", rest.front()->name,
+                     rest.front()->shape);
+}
+
+void CheckModel(const fs::path& path, const StoredCheckpoint& stored, const ModelLayout& layout) {
+  std::string difference = DifferenceBetween(stored.layout.parameters, layout.parameters);
+  if (difference.empty()) difference = DifferenceBetween(stored.layout.state, layout.state);
+  if (difference.empty()) return;
+  throw CheckpointMismatch(
+      fmt::format("checkpoint {} is of another model ('{}'): {}", path.string(), stored.info.model,
+                  difference),
+      "use the config.yaml beside it, or start afresh with --resume none in another --output");
+}
+
+// An arena in the order of another layout with the same names.
+std::vector<float> Arranged(std::vector<float> values, const ArenaLayout& from,
+                            const ArenaLayout& to) {
+  const auto same_name = [](const ArenaEntry& a, const ArenaEntry& b) { return a.name == b.name; };
+  if (std::ranges::equal(from.entries, to.entries, same_name)) return values;
+  std::vector<float> arranged(values.size());
+  for (const ArenaEntry& entry : to.entries) {
+    const auto stored = std::find_if(from.entries.begin(), from.entries.end(),
+                                     [&](const ArenaEntry& one) { return one.name == entry.name; });
+    std::copy_n(values.begin() + stored->range.begin, entry.range.size(),
+                arranged.begin() + entry.range.begin);
+  }
+  return arranged;
+}
+
+Checkpoint FitTo(const ModelLayout& layout, const fs::path& path, StoredCheckpoint stored) {
+  CheckVocabularies(path, stored.info, layout);
+  CheckModel(path, stored, layout);
+  Checkpoint checkpoint;
+  checkpoint.info = std::move(stored.info);
+  checkpoint.weights =
+      Arranged(std::move(stored.weights), stored.layout.parameters, layout.parameters);
+  checkpoint.state = Arranged(std::move(stored.state), stored.layout.state, layout.state);
+  for (auto& [vector, values] : stored.solver) {
+    checkpoint.solver[vector] =
+        Arranged(std::move(values), stored.layout.parameters, layout.parameters);
+  }
+  return checkpoint;
+}
+
+}  // namespace
+
+void CheckVocabularies(const fs::path& path, const CheckpointInfo& info,
+                       const ModelLayout& layout) {
+  if (layout.text.empty() || layout.text == info.text) return;
+  throw CheckpointMismatch(
+      fmt::format("checkpoint {} has other vocabularies than the data set: {} there, {} here",
+                  path.string(), VocabulariesOf(info.text, path.string()),
+                  VocabulariesOf(layout.text, "the data set")),
+      "use the data set, data.text and data.direction of the run that wrote it");
+}
+
+void WriteCheckpoint(const fs::path& path, const CheckpointView& view) {
+  Hdf5Builder out(kSealBytes);
+  WriteContent(out, view);
+  MemoryFile& file = out.Finish();
+  file.WriteAt(0, SealOf(file.Content().substr(kSealBytes)));
+  WriteFileDurably(path, file.Content());
+}
+
+Checkpoint ReadCheckpoint(const fs::path& path, const ModelLayout& layout) {
+  Checkpoint checkpoint = FitTo(layout, path, ReadStoredCheckpoint(path, CheckpointPart::kAll));
+  if (checkpoint.info.plan_json.empty()) {
+    throw CheckpointError(
+        fmt::format("{} holds weights alone: there is no run to go on with", path.string()),
+        "start a new run from them with --weights");
+  }
+  return checkpoint;
+}
+
+Checkpoint ReadWeights(const fs::path& path, const ModelLayout& layout) {
+  return FitTo(layout, path, ReadStoredCheckpoint(path, CheckpointPart::kModel));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,162 @@
+#include "framework/runtime/weights/checkpoint_content.h"
+
+#include <fmt/format.h>
+
+#include <span>
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+namespace {
+
+constexpr char kRun[] = "/run";
+constexpr char kModel[] = "/model";
+constexpr char kState[] = "/state";
+constexpr char kSolver[] = "/solver";
+
+// Each name ends with a zero, which no name in HDF5 holds.
+std::string ListOf(const ArenaLayout& layout) {
+  std::string list;
+  for (const ArenaEntry& entry : layout.entries) list += entry.name + '\0';
+  return list;
+}
+
+std::vector<std::string> NamesIn(const std::string& list) {
+  std::vector<std::string> names;
+  for (size_t at = 0; at < list.size(); at += names.back().size() + 1) {
+    names.push_back(list.substr(at, list.find('\0', at) - at));
+  }
+  return names;
+}
+
+void WriteArena(Hdf5Builder& out, const std::string& group, const ArenaLayout& layout,
+                const float* values) {
+  DT_CHECK(values != nullptr || layout.size() == 0) << group << " has a layout but no values";
+  for (const ArenaEntry& entry : layout.entries) {
+    out.WriteFloats(group + "/" + entry.name, entry.shape, values + entry.range.begin);
+  }
+}
+
+void WriteInfo(Hdf5Builder& out, const CheckpointInfo& info) {
+  out.SetAttribute(kRun, "format", static_cast<int64_t>(CheckpointFormat::kSealed));
+  out.SetAttribute(kRun, "epoch", info.position.epoch);
+  out.SetAttribute(kRun, "step", info.position.step);
+  out.SetAttribute(kRun, "samples_applied", info.position.samples_applied);
+  out.SetAttribute(kRun, "updates", info.position.updates);
+  out.SetAttribute(kRun, "seed", static_cast<int64_t>(info.seed));
+  out.SetAttribute(kRun, "model", info.model);
+  out.SetAttribute(kRun, "solver", info.solver);
+  out.SetAttribute(kRun, "source_revision", info.source_revision);
+  out.WriteText("/run/config", info.config_yaml);
+  out.WriteText("/run/plan", info.plan_json);
+  if (!info.text.empty()) out.WriteText("/run/text", info.text);
+}
+
+void CheckFormat(const Hdf5Reader& in, CheckpointFormat format) {
+  const int64_t stored = in.IntAttribute(kRun, "format");
+  const int64_t expected = static_cast<int64_t>(format);
+  if (stored == expected) return;
+  throw CheckpointError(
+      fmt::format("cannot read {}: its format is {}, not {}", in.path().string(), stored, expected),
+      format == CheckpointFormat::kWithoutSeal ? "it has lost its first 512 bytes"
+                                               : "a newer program wrote it");
+}
+
+// Bytes set to zero have the checksum zero, so HDF5 takes them for sound; no text of ours has any.
+std::string ReadPlainText(const Hdf5Reader& in, const std::string& name) {
+  std::string text = in.ReadText(name);
+  if (text.find('\0') == std::string::npos) return text;
+  throw CheckpointError(fmt::format("cannot read {}: {} holds zeros", in.path().string(), name));
+}
+
+CheckpointInfo ReadInfo(const Hdf5Reader& in) {
+  CheckpointInfo info;
+  info.position.epoch = in.IntAttribute(kRun, "epoch");
+  info.position.step = in.IntAttribute(kRun, "step");
+  info.position.samples_applied = in.IntAttribute(kRun, "samples_applied");
+  info.position.updates = in.IntAttribute(kRun, "updates");
+  info.seed = static_cast<uint64_t>(in.IntAttribute(kRun, "seed"));
+  info.model = in.TextAttribute(kRun, "model");
+  info.solver = in.TextAttribute(kRun, "solver");
+  info.source_revision = in.TextAttribute(kRun, "source_revision");
+  info.config_yaml = ReadPlainText(in, "/run/config");
+  info.plan_json = ReadPlainText(in, "/run/plan");
+  if (in.Has("/run/text")) info.text = ReadPlainText(in, "/run/text");
+  return info;
+}
+
+ArenaLayout LayoutOf(const Hdf5Reader& in, const std::string& group,
+                     const std::vector<std::string>& names) {
+  ArenaLayout layout;
+  for (const std::string& name : names) {
+    ArenaEntry entry{name, in.ShapeOf(group + "/" + name), {layout.size(), layout.size()}};
+    int64_t count = 1;
+    for (const int64_t extent : entry.shape) {
+      if (extent >= 0 && !__builtin_mul_overflow(count, extent, &count)) continue;
+      throw CheckpointError(
+          fmt::format("cannot read {}: {}/{} is too large", in.path().string(), group, name));
+    }
+    entry.range.end += count;
+    layout.entries.push_back(std::move(entry));
+  }
+  return layout;
+}
+
+std::vector<float> ReadArena(const Hdf5Reader& in, const std::string& group,
+                             const ArenaLayout& layout) {
+  std::vector<float> values(static_cast<size_t>(layout.size()));
+  for (const ArenaEntry& entry : layout.entries) {
+    in.ReadFloats(group + "/" + entry.name,
+                  std::span(values).subspan(static_cast<size_t>(entry.range.begin),
+                                            static_cast<size_t>(entry.range.size())));
+  }
+  return values;
+}
+
+struct Names {
+  std::vector<std::string> parameters, state, solver;
+};
+
+Names NamesOf(const Hdf5Reader& in, CheckpointFormat format) {
+  if (format == CheckpointFormat::kWithoutSeal) {
+    return {in.DataSets(kModel), in.DataSets(kState), in.Children(kSolver)};
+  }
+  return {NamesIn(in.ReadText("/run/parameters")), NamesIn(in.ReadText("/run/state")),
+          NamesIn(in.ReadText("/run/solver_vectors"))};
+}
+
+}  // namespace
+
+void WriteContent(Hdf5Builder& out, const CheckpointView& view) {
+  WriteArena(out, kModel, view.layout.parameters, view.weights);
+  WriteArena(out, kState, view.layout.state, view.state);
+  std::string vectors;
+  for (const auto& [vector, values] : view.solver) {
+    WriteArena(out, std::string(kSolver) + "/" + vector, view.layout.parameters, values);
+    vectors += vector + '\0';
+  }
+  WriteInfo(out, view.info);
+  out.WriteText("/run/parameters", ListOf(view.layout.parameters));
+  out.WriteText("/run/state", ListOf(view.layout.state));
+  out.WriteText("/run/solver_vectors", vectors);
+}
+
+StoredCheckpoint ReadContent(const Hdf5Reader& in, CheckpointFormat format, CheckpointPart part) {
+  CheckFormat(in, format);
+  StoredCheckpoint stored;
+  stored.info = ReadInfo(in);
+  if (part == CheckpointPart::kInfo) return stored;
+  const Names names = NamesOf(in, format);
+  stored.layout.parameters = LayoutOf(in, kModel, names.parameters);
+  stored.layout.state = LayoutOf(in, kState, names.state);
+  stored.weights = ReadArena(in, kModel, stored.layout.parameters);
+  stored.state = ReadArena(in, kState, stored.layout.state);
+  if (part == CheckpointPart::kModel) return stored;
+  for (const std::string& vector : names.solver) {
+    stored.solver[vector] =
+        ReadArena(in, std::string(kSolver) + "/" + vector, stored.layout.parameters);
+  }
+  return stored;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,138 @@
+#include "framework/runtime/weights/checkpoint_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "framework/core/check.h"
+#include "framework/core/file.h"
+#include "framework/core/log.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr char kPrefix[] = "step-";
+constexpr char kLatest[] = "latest";
+
+struct Named {
+  int64_t step;
+  std::string rest;  // what follows the number: ".h5", ".rank-2.h5", ".h5.tmp"
+};
+
+std::optional<Named> ParseName(const std::string& name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  Named named;
+  const char* const end = name.data() + name.size();
+  const auto number = std::from_chars(name.data() + sizeof(kPrefix) - 1, end, named.step);
+  if (number.ec != std::errc()) return std::nullopt;
+  named.rest.assign(number.ptr, end);
+  return named;
+}
+
+std::vector<fs::path> FilesIn(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code absent;  // no folder, no files
+  for (const auto& entry : fs::directory_iterator(folder, absent)) files.push_back(entry.path());
+  return files;
+}
+
+// Newest first.
+std::vector<int64_t> StepsIn(const fs::path& folder) {
+  std::vector<int64_t> steps;
+  for (const fs::path& file : FilesIn(folder)) {
+    const auto named = ParseName(file.filename());
+    if (named && named->rest == ".h5") steps.push_back(named->step);
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  return steps;
+}
+
+[[noreturn]] void ThrowNothingThere(const fs::path& where) {
+  throw CheckpointError(fmt::format("there is no checkpoint at {}", where.string()),
+                        "give a step-N.h5 file, or the output folder of a run");
+}
+
+std::optional<Checkpoint> NewestSound(const fs::path& folder, const ModelLayout& layout) {
+  std::string passed_over;
+  for (const fs::path& path : CheckpointFolder(folder, 1).List()) {
+    try {
+      Checkpoint checkpoint = ReadCheckpoint(path, layout);
+      if (!passed_over.empty()) {
+        log::Warning("{}; going on from {}", passed_over, path.filename().string());
+      }
+      return checkpoint;
+    } catch (const CheckpointMismatch&) {
+      throw;
+    } catch (const CheckpointError& error) {
+      passed_over += (passed_over.empty() ? "passed over: " : "; ") + std::string(error.what());
+    }
+  }
+  if (passed_over.empty()) return std::nullopt;
+  throw CheckpointError(
+      fmt::format("no checkpoint of {} can be used; {}", folder.string(), passed_over),
+      "start afresh with --resume none in another --output");
+}
+
+}  // namespace
+
+std::string CheckpointName(int64_t step) { return fmt::format("{}{:08}.h5", kPrefix, step); }
+
+CheckpointFolder::CheckpointFolder(fs::path folder, int keep)
+    : folder_(std::move(folder)), keep_(keep) {
+  DT_CHECK(keep_ >= 1) << "keep " << keep_;
+}
+
+fs::path CheckpointFolder::Save(const CheckpointView& view) const {
+  const int64_t step = view.info.position.step;
+  const fs::path path = folder_ / CheckpointName(step);
+  MakeFolder(folder_);
+  WriteCheckpoint(path, view);
+  WriteFileDurably(folder_ / kLatest, CheckpointName(step) + "\n");
+  RemoveAllBut(step);
+  return path;
+}
+
+std::vector<fs::path> CheckpointFolder::List() const {
+  std::vector<fs::path> paths;
+  for (const int64_t step : StepsIn(folder_)) paths.push_back(folder_ / CheckpointName(step));
+  return paths;
+}
+
+void CheckpointFolder::RemoveAllBut(int64_t newest_step) const {
+  std::vector<int64_t> kept = StepsIn(folder_);
+  std::erase_if(kept, [&](int64_t step) { return step > newest_step; });
+  if (kept.size() > static_cast<size_t>(keep_)) kept.resize(keep_);
+  for (const fs::path& file : FilesIn(folder_)) {
+    const auto named = ParseName(file.filename());
+    if (!named) continue;
+    const bool keep = std::find(kept.begin(), kept.end(), named->step) != kept.end();
+    if (keep && !named->rest.ends_with(".tmp")) continue;
+    std::error_code error;
+    fs::remove(file, error);
+    if (error) log::Warning("cannot remove {}: {}", file.string(), error.message());
+  }
+}
+
+fs::path FindCheckpoint(const fs::path& where) {
+  if (fs::is_regular_file(where)) return where;
+  if (fs::is_directory(where / "checkpoints")) return FindCheckpoint(where / "checkpoints");
+  if (fs::is_regular_file(where / kLatest)) {
+    std::string name = ReadFile(where / kLatest);
+    while (!name.empty() && name.back() == '\n') name.pop_back();
+    if (!name.empty() && fs::is_regular_file(where / name)) return where / name;
+  }
+  const std::vector<fs::path> paths = CheckpointFolder(where, 1).List();
+  if (paths.empty()) ThrowNothingThere(where);
+  return paths.front();
+}
+
+std::optional<Checkpoint> ResumeFrom(const fs::path& folder, const std::string& how,
+                                     const ModelLayout& layout) {
+  if (how == "none") return std::nullopt;
+  if (how == "auto") return NewestSound(folder, layout);
+  return ReadCheckpoint(FindCheckpoint(how), layout);
+}
+
+}  // namespace dtrain

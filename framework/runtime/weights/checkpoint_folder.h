@@ -1,0 +1,53 @@
+// The checkpoints of a run: names, `latest`, keep-last-N, and where to resume.
+//
+//   checkpoints/step-00001832.h5   newest `keep` of them
+//   checkpoints/latest             a text file with the name of the newest; moved last
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/runtime/weights/checkpoint.h"
+
+namespace dtrain {
+
+std::string CheckpointName(int64_t step);  // "step-00001832.h5"
+
+class CheckpointFolder {
+ public:
+  // `folder` is <output>/checkpoints; it is made by the first Save.  `keep` >= 1.
+  CheckpointFolder(std::filesystem::path folder, int keep);
+
+  // Writes the file, then `latest`, then removes what is older than the newest `keep`, and what
+  // lies beyond this step (left by a run that was taken back to an earlier checkpoint).  Returns
+  // the file's path.  Throws CheckpointError; the checkpoints before stay good.
+  std::filesystem::path Save(const CheckpointView& view) const;
+
+  // Those that exist, newest first; they may be corrupt.
+  std::vector<std::filesystem::path> List() const;
+
+ private:
+  void RemoveAllBut(int64_t newest_step) const;
+
+  std::filesystem::path folder_;
+  int keep_;
+};
+
+// `--resume`:
+//   none   nothing
+//   auto   the newest sound checkpoint of `folder`; a corrupt one is passed over with a warning
+//   that
+//          names it and its replacement; nothing when there is none
+//   PATH   that checkpoint, or the newest of that run folder
+// Throws CheckpointError when PATH cannot be used, or when every checkpoint is corrupt;
+// CheckpointMismatch when the one to use is of another model.
+std::optional<Checkpoint> ResumeFrom(const std::filesystem::path& folder, const std::string& how,
+                                     const ModelLayout& layout);
+
+// `--weights W`: a checkpoint file, a run folder or its checkpoints folder -> the checkpoint file
+// (the one that `latest` names, else the newest).  Throws CheckpointError when there is none.
+std::filesystem::path FindCheckpoint(const std::filesystem::path& where);
+
+}  // namespace dtrain

@@ -1,0 +1,271 @@
+#include "framework/runtime/weights/hdf5_file.h"
+
+#include <fmt/format.h>
+#include <hdf5.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+static_assert(std::is_same_v<hid_t, int64_t>, "Hdf5Handle holds a hid_t");
+
+constexpr int64_t kChunkElements = 1 << 20;  // 4 MB: beyond HDF5's chunk cache, so written through
+constexpr hsize_t kTextBytesMax = 256 << 20;
+
+// The error stack belongs to a thread, so every entry point says this again.  A file that could not
+// be flushed stays open in HDF5 1.10, which closes it once more at exit, and crashes: everything is
+// closed by its handle here, so that clean-up is switched off (before HDF5's first use).
+void SilenceHdf5() {
+  [[maybe_unused]] static const herr_t no_exit_handler = H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+herr_t TakeFirst(unsigned depth, const H5E_error2_t* error, void* out) {
+  if (depth == 0 && error->desc != nullptr) *static_cast<std::string*>(out) = error->desc;
+  return 0;
+}
+
+std::string Hdf5Reason() {
+  std::string reason = "unknown reason";
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, TakeFirst, &reason);
+  return reason;
+}
+
+int64_t Built(int64_t id, const std::string& what) {
+  if (id < 0) throw CheckpointError(fmt::format("cannot build {}: {}", what, Hdf5Reason()));
+  return id;
+}
+
+Hdf5Handle Properties(hid_t kind) { return {Built(H5Pcreate(kind), "a file"), H5Pclose}; }
+
+// The default driver asks for the real path of a link and finds that a file in memory has none.
+Hdf5Handle AccessInMemory() {
+  Hdf5Handle access = Properties(H5P_FILE_ACCESS);
+  Built(H5Pset_fapl_stdio(access.get()), "a file");
+  return access;
+}
+
+// Halves the longest axis until a chunk is small enough.
+std::vector<hsize_t> ChunkOf(std::vector<hsize_t> shape) {
+  const auto count = [&] {
+    hsize_t product = 1;
+    for (hsize_t n : shape) product *= n;
+    return product;
+  };
+  while (count() > kChunkElements) {
+    hsize_t& longest = *std::max_element(shape.begin(), shape.end());
+    longest = (longest + 1) / 2;
+  }
+  return shape;
+}
+
+Hdf5Handle WriteData(const Hdf5Handle& file, const Hdf5Handle& links, const std::string& name,
+                     const std::vector<hsize_t>& shape, hid_t file_type, hid_t memory_type,
+                     const void* values) {
+  const int rank = static_cast<int>(shape.size());
+  const Hdf5Handle space(Built(H5Screate_simple(rank, shape.data(), nullptr), name), H5Sclose);
+  const Hdf5Handle how = Properties(H5P_DATASET_CREATE);
+  const std::vector<hsize_t> chunk = ChunkOf(shape);
+  Built(H5Pset_chunk(how.get(), rank, chunk.data()), name);
+  Built(H5Pset_fletcher32(how.get()), name);
+  Hdf5Handle data(Built(H5Dcreate2(file.get(), name.c_str(), file_type, space.get(), links.get(),
+                                   how.get(), H5P_DEFAULT),
+                        name),
+                  H5Dclose);
+  Built(H5Dwrite(data.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), name);
+  return data;
+}
+
+herr_t CollectDataSet(hid_t group, const char* name, const H5L_info_t* info, void* out) {
+  H5O_info_t object;
+  if (H5Oget_info_by_name(group, name, &object, H5P_DEFAULT) < 0) return -1;
+  if (object.type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(out)->push_back(name);
+  return 0;
+}
+
+herr_t CollectName(hid_t, const char* name, const H5L_info_t*, void* out) {
+  static_cast<std::vector<std::string>*>(out)->push_back(name);
+  return 0;
+}
+
+}  // namespace
+
+Hdf5Builder::Hdf5Builder(uint64_t user_block) {
+  SilenceHdf5();
+  const Hdf5Handle access = AccessInMemory();
+  // This format has checksums in its own structures, too.
+  Built(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), "a file");
+  const std::string path = memory_.path();
+  const Hdf5Handle creation = Properties(H5P_FILE_CREATE);
+  Built(H5Pset_userblock(creation.get(), user_block), "a file");
+  file_ = {Built(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "a file"),
+           H5Fclose};
+  link_properties_ = Properties(H5P_LINK_CREATE);
+  Built(H5Pset_create_intermediate_group(link_properties_.get(), 1), "a file");
+}
+
+void Hdf5Builder::WriteFloats(const std::string& name, const std::vector<int64_t>& shape,
+                              const float* values) {
+  std::vector<hsize_t> dims(shape.begin(), shape.end());
+  if (dims.empty()) dims = {1};  // a scalar cannot be chunked
+  WriteData(file_, link_properties_, name, dims, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, values);
+}
+
+void Hdf5Builder::WriteText(const std::string& name, std::string_view text) {
+  // An empty data set cannot be chunked; the ending zero keeps every text one byte long.
+  const std::string bytes = std::string(text) + '\0';
+  WriteData(file_, link_properties_, name, {bytes.size()}, H5T_STD_U8LE, H5T_NATIVE_UINT8,
+            bytes.data());
+}
+
+Hdf5Handle Hdf5Builder::OpenGroup(const std::string& name) {
+  if (H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT) > 0) {
+    return {Built(H5Gopen2(file_.get(), name.c_str(), H5P_DEFAULT), name), H5Gclose};
+  }
+  return {
+      Built(H5Gcreate2(file_.get(), name.c_str(), link_properties_.get(), H5P_DEFAULT, H5P_DEFAULT),
+            name),
+      H5Gclose};
+}
+
+void Hdf5Builder::SetAttribute(const std::string& group, const std::string& name, int64_t value) {
+  const Hdf5Handle owner = OpenGroup(group);
+  const Hdf5Handle space(Built(H5Screate(H5S_SCALAR), name), H5Sclose);
+  const Hdf5Handle attribute(Built(H5Acreate2(owner.get(), name.c_str(), H5T_STD_I64LE, space.get(),
+                                              H5P_DEFAULT, H5P_DEFAULT),
+                                   name),
+                             H5Aclose);
+  Built(H5Awrite(attribute.get(), H5T_NATIVE_INT64, &value), name);
+}
+
+void Hdf5Builder::SetAttribute(const std::string& group, const std::string& name,
+                               std::string_view text) {
+  const std::string bytes(text);
+  const Hdf5Handle owner = OpenGroup(group);
+  const Hdf5Handle space(Built(H5Screate(H5S_SCALAR), name), H5Sclose);
+  const Hdf5Handle type(Built(H5Tcopy(H5T_C_S1), name), H5Tclose);
+  Built(H5Tset_size(type.get(), bytes.size() + 1), name);
+  const Hdf5Handle attribute(Built(H5Acreate2(owner.get(), name.c_str(), type.get(), space.get(),
+                                              H5P_DEFAULT, H5P_DEFAULT),
+                                   name),
+                             H5Aclose);
+  Built(H5Awrite(attribute.get(), type.get(), bytes.c_str()), name);
+}
+
+MemoryFile& Hdf5Builder::Finish() {
+  Built(file_.Close(), "the file");
+  return memory_;
+}
+
+Hdf5Reader::Hdf5Reader(const MemoryFile& bytes, std::filesystem::path path)
+    : path_(std::move(path)) {
+  SilenceHdf5();
+  const Hdf5Handle access = AccessInMemory();
+  file_ = {H5Fopen(bytes.path().c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
+  if (file_.get() >= 0) return;
+  // The driver for files in memory clears the error stack behind itself.
+  throw CheckpointError(
+      fmt::format("cannot read {}: it is truncated or damaged: {}", path_.string(), Hdf5Reason()));
+}
+
+void Hdf5Reader::Fail(const std::string& name) const {
+  throw CheckpointError(fmt::format("cannot read {}: {}: {}", path_.string(), name, Hdf5Reason()));
+}
+
+bool Hdf5Reader::Has(const std::string& name) const {
+  const htri_t exists = H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT);
+  if (exists < 0) Fail(name);  // the file is corrupt, not of another model
+  return exists > 0;
+}
+
+std::vector<std::string> Hdf5Reader::DataSets(const std::string& group) const {
+  std::vector<std::string> names;
+  if (!Has(group)) return names;
+  if (H5Lvisit_by_name(file_.get(), group.c_str(), H5_INDEX_NAME, H5_ITER_INC, CollectDataSet,
+                       &names, H5P_DEFAULT) < 0) {
+    Fail(group);
+  }
+  return names;
+}
+
+std::vector<std::string> Hdf5Reader::Children(const std::string& group) const {
+  std::vector<std::string> names;
+  if (!Has(group)) return names;
+  if (H5Literate_by_name(file_.get(), group.c_str(), H5_INDEX_NAME, H5_ITER_INC, nullptr,
+                         CollectName, &names, H5P_DEFAULT) < 0) {
+    Fail(group);
+  }
+  return names;
+}
+
+Hdf5Handle Hdf5Reader::OpenData(const std::string& name) const {
+  const int64_t id = H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT);
+  if (id < 0) Fail(name);
+  return {id, H5Dclose};
+}
+
+std::vector<int64_t> Hdf5Reader::ShapeOf(const std::string& name) const {
+  const Hdf5Handle data = OpenData(name);
+  const Hdf5Handle space(H5Dget_space(data.get()), H5Sclose);
+  hsize_t dims[H5S_MAX_RANK];
+  const int rank = H5Sget_simple_extent_dims(space.get(), dims, nullptr);
+  if (rank < 0) Fail(name);
+  return {dims, dims + rank};
+}
+
+void Hdf5Reader::ReadFloats(const std::string& name, std::span<float> values) const {
+  const Hdf5Handle data = OpenData(name);
+  const Hdf5Handle space(H5Dget_space(data.get()), H5Sclose);
+  const hssize_t stored = H5Sget_simple_extent_npoints(space.get());
+  if (stored < 0) Fail(name);
+  if (static_cast<uint64_t>(stored) != values.size()) {
+    throw CheckpointError(fmt::format("cannot read {}: {} has {} numbers, {} are expected",
+                                      path_.string(), name, stored, values.size()));
+  }
+  if (H5Dread(data.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
+    Fail(name);
+  }
+}
+
+std::string Hdf5Reader::ReadText(const std::string& name) const {
+  const std::vector<int64_t> shape = ShapeOf(name);
+  const bool sound = shape.size() == 1 && shape[0] >= 1 && shape[0] <= int64_t{kTextBytesMax};
+  if (!sound) throw CheckpointError(fmt::format("{}: {} is not a text", path_.string(), name));
+  std::string text(shape[0], '\0');
+  const Hdf5Handle data = OpenData(name);
+  if (H5Dread(data.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0) {
+    Fail(name);
+  }
+  text.pop_back();
+  return text;
+}
+
+Hdf5Handle Hdf5Reader::OpenAttribute(const std::string& group, const std::string& name) const {
+  const int64_t id =
+      H5Aopen_by_name(file_.get(), group.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT);
+  if (id < 0) Fail(group + "@" + name);
+  return {id, H5Aclose};
+}
+
+int64_t Hdf5Reader::IntAttribute(const std::string& group, const std::string& name) const {
+  const Hdf5Handle attribute = OpenAttribute(group, name);
+  int64_t value = 0;
+  if (H5Aread(attribute.get(), H5T_NATIVE_INT64, &value) < 0) Fail(group + "@" + name);
+  return value;
+}
+
+std::string Hdf5Reader::TextAttribute(const std::string& group, const std::string& name) const {
+  const Hdf5Handle attribute = OpenAttribute(group, name);
+  const Hdf5Handle type(H5Aget_type(attribute.get()), H5Tclose);
+  if (type.get() < 0) Fail(group + "@" + name);
+  std::string text(H5Tget_size(type.get()), '\0');
+  if (H5Aread(attribute.get(), type.get(), text.data()) < 0) Fail(group + "@" + name);
+  text.resize(text.find('\0') == std::string::npos ? text.size() : text.find('\0'));
+  return text;
+}
+
+}  // namespace dtrain

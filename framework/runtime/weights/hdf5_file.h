@@ -1,0 +1,100 @@
+// HDF5 behind two small classes: one builds a file image in memory, one reads a file.
+//
+// HDF5's own error printing is off; the innermost line of its error stack becomes our message.
+// hdf5.h stays out of this header.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/runtime/weights/memory_file.h"
+
+namespace dtrain {
+
+// An HDF5 identifier and the function that closes it.  Move-only.
+class Hdf5Handle {
+ public:
+  using Closer = int (*)(int64_t);
+  Hdf5Handle() = default;
+  Hdf5Handle(int64_t id, Closer closer) : id_(id), closer_(closer) {}
+  ~Hdf5Handle() {
+    if (id_ >= 0) closer_(id_);
+  }
+  Hdf5Handle(Hdf5Handle&& other) noexcept
+      : id_(std::exchange(other.id_, -1)), closer_(other.closer_) {}
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(closer_, other.closer_);
+    return *this;
+  }
+  int64_t get() const { return id_; }
+  int Close() { return closer_(std::exchange(id_, -1)); }  // negative when it failed
+
+ private:
+  int64_t id_ = -1;
+  Closer closer_ = nullptr;
+};
+
+// A file that grows in memory.  Groups on the way to a name are made.  Throws CheckpointError when
+// memory runs out.
+class Hdf5Builder {
+ public:
+  // The first `user_block` bytes (a power of 2 from 512 on, or 0) are not HDF5's: they are zero.
+  explicit Hdf5Builder(uint64_t user_block);
+
+  // Chunked, with Fletcher-32 checksums.  `values` has as many elements as the shape.
+  void WriteFloats(const std::string& name, const std::vector<int64_t>& shape, const float* values);
+  void WriteText(const std::string& name, std::string_view text);
+
+  // On the group `group`, which is made if need be.
+  void SetAttribute(const std::string& group, const std::string& name, int64_t value);
+  void SetAttribute(const std::string& group, const std::string& name, std::string_view text);
+
+  // Closes the file and returns it; valid as long as the builder.
+  MemoryFile& Finish();
+
+ private:
+  Hdf5Handle OpenGroup(const std::string& name);
+
+  MemoryFile memory_;
+  Hdf5Handle file_;
+  Hdf5Handle link_properties_;
+};
+
+// Throws CheckpointError with the path, the name and HDF5's reason for everything that is not
+// there, has another type, or fails its checksum.  HDF5 1.10 may crash on a damaged file, above all
+// where names are listed: stored_checkpoint.h says what keeps it from that.
+class Hdf5Reader {
+ public:
+  // `path` is the file's name in messages.  The bytes are borrowed.
+  Hdf5Reader(const MemoryFile& bytes, std::filesystem::path path);
+
+  // Names of all data sets below `group`, relative to it, in name order; none without the group.
+  std::vector<std::string> DataSets(const std::string& group) const;
+  // Names directly in `group`, in name order; none without the group.
+  std::vector<std::string> Children(const std::string& group) const;
+  bool Has(const std::string& name) const;
+
+  std::vector<int64_t> ShapeOf(const std::string& name) const;
+  void ReadFloats(const std::string& name, std::span<float> values) const;  // all there are
+  std::string ReadText(const std::string& name) const;
+  int64_t IntAttribute(const std::string& group, const std::string& name) const;
+  std::string TextAttribute(const std::string& group, const std::string& name) const;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  Hdf5Handle OpenData(const std::string& name) const;
+  Hdf5Handle OpenAttribute(const std::string& group, const std::string& name) const;
+  [[noreturn]] void Fail(const std::string& name) const;
+
+  std::filesystem::path path_;
+  Hdf5Handle file_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,102 @@
+// A small model, its gradients by formula, and ranks made of it: for tests of the exchange.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/core/random.h"
+#include "framework/exchange/exchange.h"
+#include "framework/exchange/rank_parts.h"
+#include "tests/support/plain_loop.h"
+#include "tests/support/strategy_text.h"
+
+namespace dtrain {
+
+constexpr int kSteps = 4;
+inline const GradientPieces kPieces{{{0, 700}, {700, 701}, {701, 3000}, {3000, 300'000}}};
+inline const ArenaLayout kLayout{{{"fc.weight", {700}, {0, 700}, true},
+                                  {"fc.bias", {1}, {700, 701}, false},
+                                  {"conv.weight", {2299}, {701, 3000}, true},
+                                  {"embedding.weight", {297'000}, {3000, 300'000}, true}}};
+
+inline plain::Rule SgdRule(double clip_norm) {
+  return {.weight_decay = 0.001, .clip_norm = clip_norm};
+}
+
+inline float Gradient(int rank, int step, int64_t i) {
+  return Random(7, Purpose::kSelfTest, static_cast<uint64_t>(rank), static_cast<uint64_t>(step))
+      .Uniform(static_cast<uint64_t>(i), -1, 1);
+}
+
+inline std::vector<float> InitialWeights() {
+  std::vector<float> weights(static_cast<size_t>(kLayout.size()));
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = Gradient(99, 0, static_cast<int64_t>(i));
+  return weights;
+}
+
+// What a plain loop ends with.  Servers get gradients that each worker has shortened.
+inline std::vector<float> Expected(int ranks, double clip_norm, bool at_server = false) {
+  plain::Rule rule = SgdRule(clip_norm);
+  if (at_server) rule.clip_norm = 0;
+  plain::Model model(rule, kLayout, InitialWeights());
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<std::vector<float>> gradients(ranks, std::vector<float>(model.weights.size()));
+    for (int r = 0; r < ranks; ++r) {
+      for (size_t i = 0; i < model.weights.size(); ++i) {
+        gradients[r][i] = Gradient(r, step, static_cast<int64_t>(i));
+      }
+      if (at_server) plain::ShortenAtWorker(SgdRule(clip_norm), 10, 10, gradients[r]);
+    }
+    model.UpdateTogether(gradients, 10 * ranks);
+  }
+  return model.weights;
+}
+
+constexpr int64_t kEpoch = 1'000'000'000;
+
+// What a rank is made from, with what it borrows.
+struct RankInputs {
+  RankInputs(const Strategy& strategy, const Placement& placement, Rank rank, double clip_norm,
+             int64_t rest_after = kEpoch)
+      : weights(InitialWeights()) {
+    setup.layout = &kLayout;
+    setup.strategy = &strategy;
+    setup.actors = {placement, kLayout.size(), strategy.Buckets(kPieces), clip_norm > 0};
+    setup.driver.solver = MakeSolver(plain::Text(SgdRule(clip_norm)));
+    setup.driver.epoch_samples = kEpoch;
+    setup.driver.placement = placement;
+    setup.driver.rank = rank;
+    setup.rule = {.epoch_samples = kEpoch, .batch = 10, .last_samples = rest_after};
+    setup.collective = "ordered";
+    setup.weights = weights;
+    setup.solver = &solver;
+  }
+  std::vector<float> weights;
+  std::map<std::string, std::vector<float>> solver;
+  RankSetup setup;
+};
+
+inline StepOutcome RunStep(Exchange& exchange, int rank, int step, bool stop = false) {
+  const Turn turn = exchange.Begin(10);
+  EXPECT_FALSE(turn.rest);
+  EXPECT_EQ(turn.weights.size(), kLayout.size());
+  for (const Range& piece : kPieces.ranges) {
+    for (int64_t i = piece.begin; i < piece.end; ++i) {
+      exchange.gradients()[i] = Gradient(rank, step, i);
+    }
+    exchange.Ready(piece);
+  }
+  return exchange.End({.samples = 10, .loss_sum = 2.5 * (rank + 1), .stop = stop});
+}
+
+inline std::vector<float> WeightsOf(Exchange& exchange) {
+  exchange.Collect(false);
+  const Blob weights = exchange.weights();
+  return {weights.f32(), weights.f32() + weights.size()};
+}
+
+}  // namespace dtrain

@@ -1,0 +1,196 @@
+// The exchange with its driver, over the local transport: every world size, bucket size and thread
+// interleaving ends with the weights of a plain sequential loop, to the bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <future>
+#include <mutex>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/error.h"
+#include "framework/core/random.h"
+#include "framework/exchange/inline_exchange.h"
+#include "framework/exchange/threaded/threaded_exchange.h"
+#include "tests/exchange/exchange_fixture.h"
+#include "tests/support/strategy_text.h"
+
+namespace dtrain {
+namespace {
+
+std::unique_ptr<Strategy> AllReduce(int64_t fusion_bytes) {
+  return MakeStrategy("allreduce", "fusion_bytes: " + std::to_string(fusion_bytes));
+}
+
+std::unique_ptr<Exchange> MakeThreaded(Transport& transport, int ranks, int64_t fusion_bytes,
+                                       double clip_norm, double stall_seconds = 0,
+                                       int64_t rest_after = kEpoch) {
+  const auto strategy = AllReduce(fusion_bytes);
+  const RankInputs inputs(*strategy, {.workers = ranks}, transport.rank(), clip_norm, rest_after);
+  return std::make_unique<ThreadedExchange>(transport, inputs.setup, stall_seconds);
+}
+
+struct Case {
+  int ranks;
+  int64_t fusion_bytes;
+  double clip_norm;
+};
+
+class ExchangeTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ExchangeTest, EndsWithTheSequentialWeightsOnEveryRank) {
+  const Case c = GetParam();
+  const std::vector<float> expected = Expected(c.ranks, c.clip_norm);
+  LocalWorld::Run(c.ranks, [&](Transport& transport) {
+    const auto exchange = MakeThreaded(transport, c.ranks, c.fusion_bytes, c.clip_norm);
+    for (int step = 0; step < kSteps; ++step) {
+      const StepOutcome outcome = RunStep(*exchange, transport.rank(), step);
+      EXPECT_EQ(outcome.samples, 10 * c.ranks);
+      EXPECT_FLOAT_EQ(outcome.loss_sum, 2.5 * c.ranks * (c.ranks + 1) / 2);
+      EXPECT_TRUE(outcome.finite);
+      EXPECT_FALSE(outcome.stop);
+    }
+    EXPECT_EQ(WeightsOf(*exchange), expected);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, ExchangeTest,
+                         ::testing::Values(Case{1, 64 << 20, 0}, Case{2, 64 << 20, 0},
+                                           Case{2, 0, 0}, Case{3, 4096, 0}, Case{3, 4096, 0.5},
+                                           Case{4, 0, 0.5}));
+
+// The canonical sum, in double, several times a step and beside the gradients' way.
+TEST(ThreadedExchange, SumsOverWorkersAreThoseInRankOrder) {
+  const auto value = [](int rank, int step, size_t i) {
+    return 1e8 * Gradient(rank, step, static_cast<int64_t>(i)) + 0.1 * rank;
+  };
+  LocalWorld::Run(4, [&](Transport& transport) {
+    const int mine = transport.rank();
+    const auto exchange = MakeThreaded(transport, 4, 0, 0);
+    for (int step = 0; step < 5; ++step) {
+      exchange->Begin(10);
+      for (const Range& piece : kPieces.ranges) {
+        const size_t count = 3 + static_cast<size_t>(piece.begin % 5);
+        std::vector<double> sum(count);
+        for (size_t i = 0; i < count; ++i) sum[i] = value(mine, step, i);
+        exchange->SumOverWorkers(sum);
+        for (size_t i = 0; i < count; ++i) {
+          EXPECT_EQ(sum[i], ((value(0, step, i) + value(1, step, i)) + value(2, step, i)) +
+                                value(3, step, i));
+        }
+        std::fill(exchange->gradients() + piece.begin, exchange->gradients() + piece.end, 0.0f);
+        exchange->Ready(piece);
+      }
+      EXPECT_EQ(exchange->End({.samples = 10}).samples, 40);
+    }
+  });
+}
+
+TEST(ThreadedExchange, ASumThatOneRankNeverJoinsIsAStall) {
+  std::promise<void> noticed;
+  LocalWorld::Run(2, [&](Transport& transport) {
+    const auto exchange = MakeThreaded(transport, 2, 0, 0, 0.1);
+    exchange->Begin(10);
+    if (transport.rank() == 1) return noticed.get_future().wait();
+    std::vector<double> sum(3);
+    EXPECT_THROW(exchange->SumOverWorkers(sum), StalledError);
+    noticed.set_value();
+  });
+}
+
+TEST(InlineExchange, EndsWithTheSequentialWeights) {
+  const auto transport = LocalWorld(1).Connect(0);
+  const auto strategy = AllReduce(4096);
+  const RankInputs inputs(*strategy, {.workers = 1}, 0, 0);
+  InlineExchange exchange(inputs.setup, *transport);
+  for (int step = 0; step < kSteps; ++step) RunStep(exchange, 0, step);
+  EXPECT_EQ(WeightsOf(exchange), Expected(1, 0));
+}
+
+TEST(ThreadedExchange, AStopWishOfOneRankReachesAllInTheSameStep) {
+  LocalWorld::Run(3, [](Transport& transport) {
+    const auto exchange = MakeThreaded(transport, 3, 4096, 0);
+    EXPECT_FALSE(RunStep(*exchange, transport.rank(), 0).stop);
+    EXPECT_TRUE(RunStep(*exchange, transport.rank(), 1, transport.rank() == 2).stop);
+  });
+}
+
+TEST(ThreadedExchange, ANaNGradientOfOneRankIsSeenByAll) {
+  LocalWorld::Run(2, [](Transport& transport) {
+    const auto exchange = MakeThreaded(transport, 2, 0, 0);
+    Turn turn = exchange->Begin(1);
+    for (const Range& piece : kPieces.ranges) {
+      std::fill(exchange->gradients() + piece.begin, exchange->gradients() + piece.end,
+                transport.rank() == 1 && piece.begin == 701 ? NAN : 0.0f);
+      exchange->Ready(piece);
+    }
+    EXPECT_FALSE(exchange->End({.samples = 1}).finite);
+  });
+}
+
+TEST(ThreadedExchange, ANaNLossIsSeenByAll) {
+  LocalWorld::Run(2, [](Transport& transport) {
+    const auto exchange = MakeThreaded(transport, 2, 0, 0);
+    Turn turn = exchange->Begin(1);
+    std::fill_n(exchange->gradients(), kLayout.size(), 0.0f);
+    for (const Range& piece : kPieces.ranges) exchange->Ready(piece);
+    EXPECT_FALSE(
+        exchange->End({.samples = 1, .loss_sum = transport.rank() == 0 ? NAN : 1.0}).finite);
+  });
+}
+
+TEST(ThreadedExchange, AVersionThatIsHeldIsNotOverwritten) {
+  LocalWorld::Run(2, [](Transport& transport) {
+    const auto exchange = MakeThreaded(transport, 2, 0, 0);
+    exchange->Collect(false);
+    const Blob before = exchange->weights();
+    RunStep(*exchange, transport.rank(), 0);
+    EXPECT_EQ(std::vector<float>(before.f32(), before.f32() + before.size()), InitialWeights());
+  });
+}
+
+TEST(ThreadedExchange, ARankThatNeverComesEndsInAStallReport) {
+  std::string message;
+  EXPECT_THROW(LocalWorld::Run(2,
+                               [&](Transport& transport) {
+                                 if (transport.rank() == 1) {
+                                   // Alive, but never reduces: waits until rank 0 is gone.
+                                   std::byte never[1];
+                                   Request r = transport.Receive(0, Tag::kBulk, never);
+                                   while (!transport.Test(r)) std::this_thread::yield();
+                                 }
+                                 const auto exchange = MakeThreaded(transport, 2, 0, 0, 0.2);
+                                 try {
+                                   RunStep(*exchange, transport.rank(), 0);
+                                 } catch (const StalledError& error) {
+                                   message = error.what();
+                                   throw;
+                                 }
+                               }),
+               StalledError);
+  EXPECT_THAT(message, testing::HasSubstr("rank 0 of 2: nothing has moved for 0 s\n"
+                                          "  rank 0: allreduce: step 1, 4 of 4 buckets"));
+  EXPECT_THAT(message, testing::HasSubstr("\n  rank 1: worker 1, no answer"));
+}
+
+TEST(ThreadedExchange, RestWorkRunsInTheSameOrderOnAllRanks) {
+  LocalWorld::Run(2, [](Transport& transport) {
+    const auto exchange = MakeThreaded(transport, 2, 0, 0);
+    RunStep(*exchange, transport.rank(), 0);
+    int received = 0;
+    exchange->AtRest([&](Transport& t) {
+      const int mine = 10 + t.rank();
+      Request out = t.Send(1 - t.rank(), Tag::kBulk, std::as_bytes(std::span(&mine, 1)));
+      Request in =
+          t.Receive(1 - t.rank(), Tag::kBulk, std::as_writable_bytes(std::span(&received, 1)));
+      while (out.active()) t.Test(out);
+      while (in.active()) t.Test(in);
+    });
+    EXPECT_EQ(received, 11 - transport.rank());
+    RunStep(*exchange, transport.rank(), 1);
+  });
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,212 @@
+// Runs over a small model whose gradients feel every bit of the weights, and the plain loop that
+// says what each of them must hold after every step.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/exchange/inline_exchange.h"
+#include "framework/exchange/threaded/threaded_exchange.h"
+#include "tests/support/plain_inputs.h"
+#include "tests/support/plain_loop.h"
+#include "tests/support/strategy_text.h"
+
+namespace dtrain::loop {
+
+inline constexpr int64_t kSize = 1001;  // shards of 2 and 3 servers cut parameters
+inline const GradientPieces kPieces{{{0, 300}, {300, 301}, {301, 600}, {600, 1001}}};
+inline const ArenaLayout kLayout{{{"fc.weight", {300}, {0, 300}, true},
+                                  {"fc.bias", {1}, {300, 301}, false},
+                                  {"conv.weight", {249}, {301, 550}, true},
+                                  {"conv.bias", {50}, {550, 600}, false},
+                                  {"embedding.weight", {401}, {600, kSize}, true}}};
+
+// A run of 7 steps over epochs of three: 20 samples, 20, and a last one that lacks samples for
+// three workers.  It rests behind step 4 and at its end, both in the middle of an epoch.
+struct Scheme {
+  plain::Rule rule;
+  plain::Batches batches{41, 20};
+  double epochs = 3;
+  int64_t last_step = 7;
+  int64_t rest_every = 4;
+  bool sentences = false;  // samples have more than one term of the loss, and not all as many
+
+  int64_t TermsOf(int worker, int64_t samples) const {
+    return sentences ? (3 * worker + 2) * samples : samples;
+  }
+  // The terms of a step's batch.
+  int64_t AllTerms(int64_t step, int workers) const {
+    int64_t terms = 0;
+    for (int w = 0; w < workers; ++w) {
+      terms += TermsOf(w, plain::PartOf(batches.OfStep(step), workers, w));
+    }
+    return terms;
+  }
+
+  int64_t NextRest(int64_t step) const {
+    return std::min((step / rest_every + 1) * rest_every, last_step);
+  }
+};
+
+// What the plain loop has after each number of steps, with gradients of the weights that `seen`
+// names: those after so many steps.
+using Trace = std::vector<plain::Model>;
+using Seen = std::function<int64_t(int64_t step)>;
+
+inline Trace TraceOf(const Scheme& scheme, int workers, bool at_server, const Seen& seen) {
+  plain::Model model(scheme.rule, kLayout, plain::InitialWeights(kSize));
+  model.epochs = scheme.epochs;
+  model.epoch_samples = scheme.batches.epoch_samples;
+  model.workers = workers;
+  Trace trace = {model};
+  for (int64_t step = 0; step < scheme.last_step; ++step) {
+    const int64_t samples = scheme.batches.OfStep(step);
+    const int64_t all = scheme.AllTerms(step, workers);
+    std::vector<std::vector<float>> gradients;
+    for (int w = 0; w < workers; ++w) {
+      const int64_t own = scheme.TermsOf(w, plain::PartOf(samples, workers, w));
+      const float* const weights = trace[seen(step)].weights.data();
+      gradients.push_back(plain::GradientOf(w, step, weights, kSize, own, all));
+      if (at_server) plain::ShortenAtWorker(scheme.rule, own, all, gradients.back());
+    }
+    if (at_server) {
+      for (size_t w = 1; w < gradients.size(); ++w) {
+        for (size_t i = 0; i < kSize; ++i) gradients[0][i] += gradients[w][i];
+      }
+      model.Update(gradients[0], samples);
+    } else {
+      model.UpdateTogether(gradients, samples);
+    }
+    trace.push_back(model);
+  }
+  return trace;
+}
+
+// One rank of such a run, from where the plain loop is at `from`.
+struct LoopRank {
+  LoopRank(const Scheme& scheme, const Strategy& strategy, const Placement& placement, Rank rank,
+           const plain::Model& from)
+      : weights(from.weights) {
+    if (from.updates > 0) {
+      const char* const names[] = {"exp_avg", "momentum"};
+      solver[names[scheme.rule.adaptive() ? 0 : 1]] = from.first;
+      if (scheme.rule.adaptive()) solver["exp_avg_sq"] = from.second;
+    }
+    setup.layout = &kLayout;
+    setup.strategy = &strategy;
+    setup.actors = {placement, kSize, strategy.Buckets(kPieces), scheme.rule.clip_norm > 0};
+    setup.driver.solver = MakeSolver(plain::Text(scheme.rule));
+    setup.driver.epochs = scheme.epochs;
+    setup.driver.epoch_samples = scheme.batches.epoch_samples;
+    setup.driver.samples_applied = from.samples;
+    setup.driver.updates = from.updates;
+    setup.driver.placement = placement;
+    setup.driver.rank = rank;
+    setup.rule = {.epoch_samples = scheme.batches.epoch_samples,
+                  .batch = scheme.batches.batch,
+                  .checkpoint_every_steps = scheme.rest_every,
+                  .last_samples = scheme.batches.Before(scheme.last_step)};
+    setup.collective = "ordered";
+    setup.weights = weights;
+    setup.solver = &solver;
+  }
+
+  std::unique_ptr<Exchange> Make(Transport& transport) const {
+    if (transport.size() == 1) return std::make_unique<InlineExchange>(setup, transport);
+    return std::make_unique<ThreadedExchange>(transport, setup, 0);
+  }
+
+  std::vector<float> weights;
+  std::map<std::string, std::vector<float>> solver;
+  RankSetup setup;
+};
+
+// "weights[17] is 0.5 instead of 0.25"; empty where all are the same bits.
+inline std::string Difference(const char* name, const float* values,
+                              const std::vector<float>& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (values[i] == expected[i]) continue;
+    return fmt::format("{}[{}] is {} instead of {}", name, i, values[i], expected[i]);
+  }
+  return "";
+}
+
+// Ends this rank's part, so that the others do not wait for it.
+[[noreturn]] inline void Fail(const std::string& what) { throw std::runtime_error(what); }
+
+// What the exchange holds at rest is what the plain loop has.
+inline void ExpectAtRest(Exchange& exchange, Rank rank, const plain::Model& expected) {
+  exchange.Collect(true);
+  EXPECT_EQ(Difference("weights", exchange.weights().f32(), expected.weights), "");
+  if (rank != 0) return;
+  EXPECT_EQ(exchange.updates(), expected.updates);
+  const auto state = exchange.solver_state();
+  ASSERT_EQ(state.size(), expected.rule.adaptive() ? 2u : 1u);
+  EXPECT_EQ(Difference("first", state[0], expected.first), "");
+  if (expected.rule.adaptive()) {
+    EXPECT_EQ(Difference("second", state[1], expected.second), "");
+  }
+}
+
+// Begin and the backward pass of one step, with the gradient that these weights have.
+inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int64_t own,
+                    int64_t all) {
+  const std::vector<float> gradient =
+      plain::GradientOf(worker, step, turn.weights.f32(), kSize, own, all);
+  turn.weights = Blob();
+  for (const Range& piece : kPieces.ranges) {
+    std::copy_n(gradient.begin() + piece.begin, piece.size(), exchange.gradients() + piece.begin);
+    exchange.Ready(piece);
+  }
+}
+
+// One rank's way from step `from` to the end: every step starts with the weights that the plain
+// loop has, and every rest is where it must be.
+inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Trace& trace,
+                        const Seen& seen, int64_t from, Transport& transport) {
+  const Placement placement{trace[0].workers, strategy.servers(), strategy.colocated()};
+  const Rank rank = transport.rank();
+  const LoopRank inputs(scheme, strategy, placement, rank, trace[from]);
+  const std::unique_ptr<Exchange> exchange = inputs.Make(transport);
+  int64_t step = from;
+  for (int64_t rest = scheme.NextRest(from);; rest = scheme.NextRest(rest)) {
+    for (; placement.IsWorker(rank) && step < rest; ++step) {
+      const int64_t all = scheme.batches.OfStep(step);
+      const int64_t own = plain::PartOf(all, placement.workers, rank);
+      Turn turn = exchange->Begin(own);
+      if (turn.rest) Fail(fmt::format("rank {} rests before step {}", rank, step));
+      EXPECT_EQ(Difference("weights", turn.weights.f32(), trace[seen(step)].weights), "")
+          << "step " << step;
+      StepReport report{
+          .samples = own, .loss_sum = static_cast<double>(own), .global_samples = all};
+      const int64_t terms = scheme.TermsOf(rank, own);
+      const int64_t all_terms = scheme.AllTerms(step, placement.workers);
+      if (scheme.sentences) {
+        report.terms = terms;
+        report.global_terms = all_terms;
+      }
+      Compute(*exchange, std::move(turn), rank, step, terms, all_terms);
+      const StepOutcome outcome = exchange->End(report);
+      EXPECT_EQ(outcome.samples, strategy.synchronous() ? all : own);
+      EXPECT_EQ(outcome.loss_sum, static_cast<double>(outcome.samples));
+    }
+    const int64_t next = scheme.batches.OfStep(step);
+    const Turn turn = exchange->Begin(plain::PartOf(next, placement.workers, rank));
+    if (!turn.rest) Fail(fmt::format("rank {} does not rest before step {}", rank, step));
+    EXPECT_EQ(turn.state.samples_applied, trace[rest].samples);
+    EXPECT_TRUE(turn.state.finite);
+    ExpectAtRest(*exchange, rank, trace[rest]);
+    if (rest == scheme.last_step) return;
+    exchange->Leave();
+  }
+}
+
+}  // namespace dtrain::loop

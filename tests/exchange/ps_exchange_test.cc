@@ -1,0 +1,251 @@
+// The parameter server over the local transport: real threads, letters and rests.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/error.h"
+#include "framework/exchange/inline_exchange.h"
+#include "framework/exchange/threaded/threaded_exchange.h"
+#include "framework/strategies/strategy.h"
+#include "tests/exchange/exchange_fixture.h"
+#include "tests/support/strategy_text.h"
+
+namespace dtrain {
+namespace {
+
+Placement PlacementFor(const Strategy& strategy, int workers) {
+  return {workers, strategy.servers(), strategy.colocated()};
+}
+
+using Body = std::function<void(Exchange& exchange, Rank rank, bool worker)>;
+
+// Runs `body` on every rank of `workers` workers and their servers.
+void RunRanks(const Strategy& strategy, int workers, int64_t rest_after, const Body& body,
+              double stall_seconds = 0, double clip_norm = 0) {
+  const Placement placement = PlacementFor(strategy, workers);
+  LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
+    const RankInputs inputs(strategy, placement, transport.rank(), clip_norm, rest_after);
+    ThreadedExchange exchange(transport, inputs.setup, stall_seconds);
+    body(exchange, transport.rank(), placement.IsWorker(transport.rank()));
+  });
+}
+
+// Steps until there is rest; how many.
+int StepToRest(Exchange& exchange, Rank rank, RestState& rest) {
+  for (int step = 0;; ++step) {
+    Turn turn = exchange.Begin(10);
+    if (turn.rest) {
+      rest = turn.state;
+      return step;
+    }
+    turn.weights = Blob();
+    for (const Range& piece : kPieces.ranges) {
+      for (int64_t i = piece.begin; i < piece.end; ++i) {
+        exchange.gradients()[i] = Gradient(rank, step, i);
+      }
+      exchange.Ready(piece);
+    }
+    exchange.End({.samples = 10, .loss_sum = 1});
+  }
+}
+
+class PsBspTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(PsBspTest, EndsWithTheSequentialWeightsOnEveryRank) {
+  const auto strategy = MakeStrategy("ps_bsp", GetParam());
+  RunRanks(*strategy, 3, kSteps * 3 * 10, [](Exchange& exchange, Rank rank, bool worker) {
+    RestState rest;
+    EXPECT_EQ(StepToRest(exchange, rank, rest), worker ? kSteps : 0);
+    EXPECT_EQ(rest.samples_applied, kSteps * 3 * 10);
+    EXPECT_EQ(WeightsOf(exchange), Expected(3, 0));
+  });
+}
+
+// Each worker's gradient is about 316 long.
+TEST_P(PsBspTest, EveryWorkerShortensItsGradientBeforeItIsSent) {
+  const auto strategy = MakeStrategy("ps_bsp", GetParam());
+  const std::vector<float> expected = Expected(3, 200, true);
+  const Body body = [&](Exchange& exchange, Rank rank, bool) {
+    RestState rest;
+    StepToRest(exchange, rank, rest);
+    EXPECT_TRUE(WeightsOf(exchange) == expected);
+  };
+  RunRanks(*strategy, 3, kSteps * 3 * 10, body, 0, 200);
+  EXPECT_TRUE(expected != Expected(3, 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, PsBspTest,
+                         ::testing::Values("servers: 1", "servers: 3",
+                                           "servers: 1, placement: colocated",
+                                           "servers: 2, placement: colocated",
+                                           "servers: 3, placement: colocated"));
+
+// Adam's bias correction counts solver steps, at whoever takes them.
+TEST(PsExchange, UpdatesAreCountedWhereTheyAreMade) {
+  for (const auto& [name, updates_a_step] : {std::pair{"ps_bsp", 1}, std::pair{"ps_asp", 3}}) {
+    const auto strategy = MakeStrategy(name, "servers: 2");
+    RunRanks(*strategy, 3, kSteps * 3 * 10, [&](Exchange& exchange, Rank rank, bool) {
+      RestState rest;
+      StepToRest(exchange, rank, rest);
+      exchange.Collect(true);
+      if (rank != 0) return;
+      EXPECT_EQ(exchange.updates(), rest.samples_applied / 30.0 * updates_a_step) << name;
+    });
+  }
+}
+
+TEST(PsExchange, OneWorkerBesideItsServerNeedsNoThread) {
+  const auto strategy = MakeStrategy("ps_bsp", "placement: colocated");
+  const auto transport = LocalWorld(1).Connect(0);
+  const RankInputs inputs(*strategy, PlacementFor(*strategy, 1), 0, 0, kSteps * 10);
+  InlineExchange exchange(inputs.setup, *transport);
+  RestState rest;
+  EXPECT_EQ(StepToRest(exchange, 0, rest), kSteps);
+  EXPECT_EQ(WeightsOf(exchange), Expected(1, 0));
+}
+
+TEST(PsExchange, AnAsynchronousRunRestsWhenEverySampleStartedIsApplied) {
+  for (const char* name : {"ps_asp", "ps_ssp"}) {
+    const auto strategy = MakeStrategy(name, "servers: 2");
+    std::mutex mutex;
+    int64_t steps = 0, applied = 0, counted = 0;
+    RunRanks(*strategy, 3, 500, [&](Exchange& exchange, Rank rank, bool worker) {
+      RestState rest;
+      const int mine = StepToRest(exchange, rank, rest);
+      const ProtocolReport report = exchange.stats().protocol;
+      const std::lock_guard lock(mutex);
+      steps += mine;
+      applied = rest.samples_applied;
+      for (const int64_t count : report.staleness) counted += count;
+    });
+    EXPECT_EQ(applied, 10 * steps) << name;
+    EXPECT_GE(applied, 500) << name;
+    EXPECT_LE(applied, 500 + 2 * 10)
+        << name;                        // those that started while word of the rest travelled
+    EXPECT_EQ(counted, steps) << name;  // every gradient's staleness, once
+  }
+}
+
+TEST(PsExchange, ARunGoesOnAfterARest) {
+  const auto strategy = MakeStrategy("ps_ssp", "staleness: 1");
+  const Placement placement = PlacementFor(*strategy, 2);
+  LocalWorld::Run(3, [&](Transport& transport) {
+    RankInputs inputs(*strategy, placement, transport.rank(), 0, 400);
+    inputs.setup.rule.checkpoint_every_steps = 10;  // a rest at 100, 200 and 300 samples, roughly
+    ThreadedExchange exchange(transport, inputs.setup, 0);
+    RestState rest;
+    int rests = 0;
+    while (rest.samples_applied < 400) {
+      StepToRest(exchange, transport.rank(), rest);
+      ++rests;
+      WeightsOf(exchange);
+      if (rest.samples_applied < 400) exchange.Leave();
+    }
+    // Steps that start while word of a rest travels may reach the next boundary.
+    EXPECT_GE(rests, 2);
+    EXPECT_LE(rests, 4);
+  });
+}
+
+TEST(PsExchange, AStopWishOfOneWorkerBringsAllToRest) {
+  for (const char* name : {"ps_bsp", "ps_asp"}) {
+    const auto strategy = MakeStrategy(name, "");
+    RunRanks(*strategy, 2, kEpoch, [](Exchange& exchange, Rank rank, bool worker) {
+      for (int step = 0;; ++step) {
+        const Turn turn = exchange.Begin(10);
+        if (turn.rest) {
+          EXPECT_TRUE(turn.state.stop);
+          EXPECT_TRUE(turn.state.finite);
+          return;
+        }
+        std::fill_n(exchange.gradients(), kLayout.size(), 0.0f);
+        exchange.Ready({0, kLayout.size()});
+        exchange.End({.samples = 10, .stop = rank == 1 && step == 2});
+      }
+    });
+  }
+}
+
+TEST(PsExchange, ANaNInAServersUpdateBringsAllToRest) {
+  for (const char* name : {"ps_bsp", "ps_ssp"}) {
+    const auto strategy = MakeStrategy(name, "servers: 2");
+    RunRanks(*strategy, 2, kEpoch, [](Exchange& exchange, Rank rank, bool worker) {
+      for (int step = 0;; ++step) {
+        const Turn turn = exchange.Begin(10);
+        if (turn.rest) {
+          EXPECT_FALSE(turn.state.finite);
+          return;
+        }
+        ASSERT_LT(step, 50);
+        std::fill_n(exchange.gradients(), kLayout.size(), 0.0f);
+        if (rank == 1 && step == 1) exchange.gradients()[299'999] = NAN;
+        exchange.Ready({0, kLayout.size()});
+        exchange.End({.samples = 10});
+      }
+    });
+  }
+}
+
+// The servers apply the last pushes after the workers have said that they are done.
+TEST(PsExchange, ANaNInTheLastPushIsNoGoodEnd) {
+  const auto strategy = MakeStrategy("ps_asp", "");
+  RunRanks(*strategy, 2, 20, [](Exchange& exchange, Rank, bool) {
+    for (;;) {
+      const Turn turn = exchange.Begin(10);
+      if (turn.rest) {
+        EXPECT_FALSE(turn.state.finite);
+        return;
+      }
+      std::fill_n(exchange.gradients(), kLayout.size(), NAN);
+      exchange.Ready({0, kLayout.size()});
+      exchange.End({.samples = 10});
+    }
+  });
+}
+
+TEST(PsExchange, ASlowStepIsNoStall) {
+  const auto strategy = MakeStrategy("ps_ssp", "staleness: 0");
+  const auto body = [](Exchange& exchange, Rank rank, bool worker) {
+    for (;;) {
+      const Turn turn = exchange.Begin(10);
+      if (turn.rest) return;
+      if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      exchange.Ready({0, kLayout.size()});
+      exchange.End({.samples = 10});
+    }
+  };
+  RunRanks(*strategy, 2, 40, body, 0.2);  // throws where it is taken for one
+}
+
+TEST(PsExchange, AServerThatNeverAnswersIsNamed) {
+  const auto strategy = MakeStrategy("ps_asp", "");
+  std::string message;
+  const auto run = [&] {
+    LocalWorld::Run(2, [&](Transport& transport) {
+      if (transport.rank() == 1) {  // alive, but no server: waits until rank 0 is gone
+        std::byte never[1];
+        Request request = transport.Receive(0, Tag::kCollective, never);
+        while (!transport.Test(request)) std::this_thread::yield();
+      }
+      const RankInputs inputs(*strategy, PlacementFor(*strategy, 1), transport.rank(), 0);
+      ThreadedExchange exchange(transport, inputs.setup, 0.2);
+      RestState rest;
+      try {
+        StepToRest(exchange, 0, rest);
+      } catch (const StalledError& error) {
+        message = error.what();
+        throw;
+      }
+    });
+  };
+  EXPECT_THROW(run(), StalledError);
+  EXPECT_THAT(message, testing::HasSubstr("rank 0: ps_asp worker 0"));
+  EXPECT_THAT(message, testing::HasSubstr("rank 1: server 0, no answer"));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,136 @@
+// What actors may do when all is quiet, and what timers may not, with a protocol made for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/exchange/threaded/threaded_exchange.h"
+#include "framework/strategies/strategy.h"
+#include "tests/exchange/exchange_fixture.h"
+
+namespace dtrain {
+namespace {
+
+struct Word {
+  static constexpr int kKind = 1;
+  int64_t last = 0;
+  template <class F>
+  void Fields(F&& field) {
+    field(last);
+  }
+};
+
+// Starts every step at once.  Each sets a timer that fires behind the step's end; when all is quiet
+// the worker says so to the server.
+class Talker : public Actor {
+ public:
+  explicit Talker(const ActorSetup& setup) : setup_(setup) {}
+  std::vector<VectorSpec> Vectors() const override {
+    return {{"gradient", VectorRole::kGradient, {0, setup_.size}},
+            {"weights", VectorRole::kWeights, {0, setup_.size}}};
+  }
+  void OnBegin(Effects& effects) override {
+    effects.SetTimer(7, 2'000'000);
+    effects.StartStep();
+  }
+  void OnEnd(const StepReport& report, Effects& effects) override {
+    effects.EndStep(OutcomeOf(report));
+  }
+  void OnTimer(int timer, Effects& effects) override {
+    EXPECT_EQ(timer, 7);
+    effects.Send(setup_.placement.ServerId(0), Pack(Word{.last = -1}));
+  }
+  void OnQuiet(const Quiet& quiet, Effects& effects) override {
+    effects.Send(setup_.placement.ServerId(0), Pack(Word{.last = quiet.last}));
+  }
+  void Visit(StateVisitor&) override {}
+  std::string Describe() const override { return "talker"; }
+
+ private:
+  const ActorSetup setup_;
+};
+
+class Listener : public Actor {
+ public:
+  Listener(const ActorSetup& setup, std::vector<int64_t>* heard) : setup_(setup), heard_(heard) {}
+  std::vector<VectorSpec> Vectors() const override {
+    return {{"master", VectorRole::kMaster, {0, setup_.size}}};
+  }
+  void OnMessage(ActorId, const Message& message, Effects&) override {
+    heard_->push_back(Unpack<Word>(message).last);
+  }
+  void Visit(StateVisitor&) override {}
+  std::string Describe() const override { return "listener"; }
+
+ private:
+  const ActorSetup setup_;
+  std::vector<int64_t>* const heard_;  // the server's exchange thread's
+};
+
+class Chatter : public Strategy {
+ public:
+  void Configure(config::Reader&) override {}
+  bool synchronous() const override { return false; }
+  int servers() const override { return 1; }
+  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
+    return {{0, pieces.total()}};
+  }
+  std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override {
+    if (setup.placement.IsWorker(id)) return std::make_unique<Talker>(setup);
+    return std::make_unique<Listener>(setup, &heard);
+  }
+  mutable std::vector<int64_t> heard;
+};
+
+// Steps of a millisecond, so that there are several rests.
+Turn StepToRest(Exchange& exchange) {
+  for (;;) {
+    Turn turn = exchange.Begin(10);
+    if (turn.rest) return turn;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    exchange.Ready({0, kLayout.size()});
+    exchange.End({.samples = 10});
+  }
+}
+
+// Each of three workers has said a word at each rest, and the last word at the end.
+void ExpectHeard(const std::vector<int64_t>& heard, int rests, bool last) {
+  EXPECT_EQ(std::count_if(heard.begin(), heard.end(), [](int64_t word) { return word >= 0; }),
+            3 * rests);
+  EXPECT_EQ(std::count(heard.begin(), heard.end(), 1), last ? 3 : 0);
+}
+
+TEST(Quiet, WhatActorsSayThenIsHeardBeforeTheRest) {
+  const Chatter strategy;
+  const Placement placement{3, 1, false};
+  LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
+    RankInputs inputs(strategy, placement, transport.rank(), 0, 1000);
+    inputs.setup.rule.checkpoint_every_steps = 20;  // a rest about every 200 samples
+    ThreadedExchange exchange(transport, inputs.setup, 0);
+    for (int rests = 1;; ++rests) {
+      const Turn rest = StepToRest(exchange);
+      const bool last = rest.state.samples_applied >= 1000;
+      if (transport.rank() == 3) ExpectHeard(strategy.heard, rests, last);
+      const size_t heard = transport.rank() == 3 ? strategy.heard.size() : 0;
+      // Longer than any timer that is set.
+      exchange.AtRest([](Transport& all) { all.Barrier(); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      exchange.AtRest([](Transport& all) { all.Barrier(); });
+      if (transport.rank() == 3) {
+        EXPECT_EQ(strategy.heard.size(), heard);
+      }
+      if (last) break;
+      exchange.Leave();
+    }
+  });
+  // Timers fire while steps run.
+  EXPECT_GT(std::count(strategy.heard.begin(), strategy.heard.end(), -1), 0);
+}
+
+}  // namespace
+}  // namespace dtrain

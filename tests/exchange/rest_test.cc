@@ -1,0 +1,280 @@
+// Rest with letters in flight: whatever order letters come in, actors hear that all is quiet, and
+// ranks come to rest, only when nothing is on its way.  A protocol made for it, in which a letter
+// brings about others, and a network that delivers in any order that the seed wants.
+#include "framework/exchange/rest.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "framework/core/random.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kSeeds = 1000;
+constexpr int64_t kStepSamples = 10;
+const ArenaLayout kOneNumber{{{"w", {1}, {0, 1}, true}}};
+
+class Choices {
+ public:
+  explicit Choices(uint64_t seed) : random_(seed, Purpose::kSelfTest) {}
+  int Below(size_t count) { return static_cast<int>(random_.Below(next_++, count)); }
+
+ private:
+  Random random_;
+  uint64_t next_ = 0;
+};
+
+struct Gossip {
+  static constexpr int kKind = 1;
+  int64_t hops = 0;   // letters that this one may still bring about, one behind the other
+  int64_t quiet = 0;  // 1: began when all was quiet
+  template <class F>
+  void Fields(F&& field) {
+    field(hops), field(quiet);
+  }
+};
+
+// What the test counts itself: letters that actors have asked for and that nobody has read yet.
+struct Books {
+  explicit Books(uint64_t seed) : choices(seed), work(seed % 2 == 0 ? 0 : 80) {}
+  Choices choices;
+  const int work;              // on vectors, before letters
+  int64_t unread[2] = {0, 0};  // of steps, of a quiet time
+  int running = 0;             // steps
+};
+
+// Starts every step at once, and talks at its end and when all is quiet.
+class Talker : public Actor {
+ public:
+  Talker(const Placement& placement, Books& books) : placement_(placement), books_(books) {}
+
+  std::vector<VectorSpec> Vectors() const override {
+    return {{"scratch", VectorRole::kPlain, {0, 1}}};
+  }
+  void OnBegin(Effects& effects) override { effects.StartStep(); }
+  void OnEnd(const StepReport& report, Effects& effects) override {
+    Talk({.hops = 4}, effects);
+    effects.EndStep(OutcomeOf(report));
+  }
+  void OnQuiet(const Quiet&, Effects& effects) override {
+    EXPECT_EQ(books_.unread[0], 0) << "letters are on their way";
+    EXPECT_EQ(books_.running, 0) << "steps run";
+    Talk({.hops = 3, .quiet = 1}, effects);
+  }
+  void OnMessage(ActorId, const Message& message, Effects& effects) override {
+    const auto heard = Unpack<Gossip>(message);
+    --books_.unread[heard.quiet];
+    if (heard.hops > 0) Talk({heard.hops - 1, heard.quiet}, effects);
+  }
+  void Visit(StateVisitor&) override {}
+  std::string Describe() const override { return "talker"; }
+
+ private:
+  // In every other seed behind some work on vectors: who has that before it is not idle.  The other
+  // seeds have letters that overtake the counting, which work would hold up.
+  void Talk(const Gossip& gossip, Effects& effects) {
+    for (int work = books_.work * books_.choices.Below(2); work > 0; --work) effects.Clear(0);
+    for (int letters = books_.choices.Below(3); letters > 0; --letters) {
+      ++books_.unread[gossip.quiet];
+      const ActorId to = books_.choices.Below(static_cast<size_t>(placement_.actors()));
+      effects.Send(to, Pack(gossip));
+    }
+  }
+
+  const Placement placement_;
+  Books& books_;
+};
+
+// Letters wait until the test lets one through: in order from one rank to another.
+class HeldMail : public Mail {
+ public:
+  HeldMail(Rank rank, std::vector<std::unique_ptr<HeldMail>>& all)
+      : rank_(rank), all_(all), held_(8) {}
+
+  void Send(Rank to, Letter letter) override {
+    all_[to]->held_[rank_].push_back(std::move(letter));
+  }
+  std::optional<Letter> Next() override { return std::exchange(released_, std::nullopt); }
+  bool Busy() const override { return false; }
+  Collective::Traffic traffic() const override { return {}; }
+
+  void Release(Rank from) {
+    std::deque<Letter>& letters = held_[from];
+    if (letters.empty() || released_) return;
+    released_ = std::move(letters.front());
+    letters.pop_front();
+  }
+
+ private:
+  const Rank rank_;
+  std::vector<std::unique_ptr<HeldMail>>& all_;
+  std::vector<std::deque<Letter>> held_;  // by sending rank
+  std::optional<Letter> released_;
+};
+
+class NoClock : public Clock {
+ public:
+  Nanos Now() const override { return 0; }
+};
+
+class World {
+ public:
+  World(uint64_t seed, const RestRule& rule) : books_(seed), rule_(rule) {
+    for (Rank rank = 0; rank < placement_.ranks(); ++rank) AddRank(rank);
+  }
+
+  // Until all ranks are at rest.
+  void RunToRest() {
+    for (int moves = 0; resting_ < placement_.ranks(); ++moves) {
+      ASSERT_LT(moves, 50'000) << "no rest is reached";
+      Move(ranks_[books_.choices.Below(ranks_.size())]);
+    }
+  }
+
+  void ExpectOneState(int64_t steps_before) {
+    for (const Part& part : ranks_) {
+      EXPECT_EQ(part.rest->state().samples_applied, kStepSamples * steps_);
+      EXPECT_EQ(part.rest->state().stop, stop_asked_);
+      EXPECT_TRUE(part.rest->state().finite);
+    }
+    EXPECT_GE(steps_, steps_before);
+  }
+
+  // Each rank leaves by itself, sooner or later.
+  void Leave() {
+    resting_ = 0;
+    for (Part& part : ranks_) part.leaves = true;
+  }
+
+  bool ended() const { return stop_asked_ || kStepSamples * steps_ >= rule_.last_samples; }
+  int64_t steps() const { return steps_; }
+  void AskToStop(int64_t in_step) { stop_in_ = in_step; }
+
+ private:
+  enum Stage { kIdle, kBegun, kRunning };
+  struct Part {
+    std::unique_ptr<Driver> driver;
+    std::unique_ptr<Rest> rest;
+    HeldMail* mail = nullptr;
+    Stage stage = kIdle;
+    bool closed = false;  // all of the gradient is there
+    bool leaves = false;  // is at rest, and may go on
+  };
+
+  void AddRank(Rank rank) {
+    mails_.push_back(std::make_unique<HeldMail>(rank, mails_));
+    DriverOptions options{.solver = {}, .placement = placement_, .rank = rank, .ghost = true};
+    Part part;
+    part.mail = mails_.back().get();
+    part.driver = std::make_unique<Driver>(kOneNumber, options,
+                                           Driver::Seams{.mail = part.mail, .clock = &clock_});
+    part.driver->AddActor(rank, std::make_unique<Talker>(placement_, books_));
+    part.rest = std::make_unique<Rest>(
+        *part.driver,
+        Rest::Options{.rule = rule_, .synchronous = false, .placement = placement_, .rank = rank});
+    Rest* const rest = part.rest.get();
+    part.driver->OnService([this, rest](const Letter& letter) {
+      rest->OnMessage(letter.message);
+      if (!rest->reached()) return;
+      ++resting_;
+      EXPECT_EQ(books_.unread[0] + books_.unread[1], 0) << "letters are on their way";
+      EXPECT_EQ(books_.running, 0) << "steps run";
+    });
+    ranks_.push_back(std::move(part));
+  }
+
+  // As an exchange thread does it: what the trainer has done, then one look at letters and
+  // effects, then what that means for the step.  At rest letters wait.
+  void Move(Part& part) {
+    if (part.leaves && books_.choices.Below(8) == 0) {
+      part.leaves = false;
+      part.rest->Leave();
+    }
+    if (part.rest->reached()) return;
+    if (part.driver->HasWorker() && books_.choices.Below(2) == 0) MoveTrainer(part);
+    if (books_.choices.Below(2) == 0) part.mail->Release(books_.choices.Below(ranks_.size()));
+    part.driver->Progress();
+    FollowStep(part);
+  }
+
+  void MoveTrainer(Part& part) {
+    if (part.stage == kIdle) {
+      part.stage = kBegun;
+      part.driver->Begin();
+    } else if (part.stage == kRunning && !part.closed) {
+      part.closed = true;
+      const bool stop = --stop_in_ == 0;
+      stop_asked_ |= stop;
+      part.driver->ReadyLast({0, 1}, {.samples = kStepSamples, .stop = stop});
+    }
+  }
+
+  void FollowStep(Part& part) {
+    if (part.stage == kBegun && part.driver->StepStarted()) {
+      part.stage = kRunning;
+      part.closed = false;
+      ++books_.running;
+      ++steps_;
+      part.rest->StepStarts(kStepSamples);
+    } else if (part.stage == kRunning && part.driver->StepEnded()) {
+      part.stage = kIdle;
+      --books_.running;
+      part.rest->StepEnded(part.driver->outcome());
+    }
+  }
+
+  const Placement placement_{.workers = 2, .servers = 2};
+  const NoClock clock_;
+  Books books_;
+  const RestRule rule_;
+  std::vector<std::unique_ptr<HeldMail>> mails_;
+  std::vector<Part> ranks_;
+  int resting_ = 0;
+  int64_t steps_ = 0;  // started
+  int64_t stop_in_ = 0;
+  bool stop_asked_ = false;
+};
+
+// A rest about every 4 steps of 10 samples.
+constexpr RestRule kRule{.epoch_samples = 1000,
+                         .batch = 2 * kStepSamples,
+                         .checkpoint_every_steps = 2,
+                         .last_samples = 12 * kStepSamples};
+
+// Nor while a step runs: one that a rest had held back starts when that is left, and word of the
+// next rest may be there already.
+TEST(Rest, IsReachedOnlyWhenNothingIsOnItsWay) {
+  for (uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world(seed, kRule);
+    for (int64_t steps = 0; !world.ended(); world.Leave()) {
+      world.RunToRest();
+      if (HasFatalFailure()) return;
+      world.ExpectOneState(steps + 1);
+      steps = world.steps();
+    }
+  }
+}
+
+TEST(Rest, AStopWishBringsItBeforeTheBoundary) {
+  RestRule rule = kRule;
+  rule.checkpoint_every_steps = 0;
+  rule.last_samples = int64_t{1} << 40;
+  for (uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world(seed, rule);
+    world.AskToStop(static_cast<int64_t>(seed % 7 + 1));
+    world.RunToRest();
+    if (HasFatalFailure()) return;
+    EXPECT_TRUE(world.ended());
+    world.ExpectOneState(1);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,89 @@
+// Keys of the ps strategies, and what they do with them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/core/error.h"
+#include "tests/strategies/strategies.h"
+#include "tests/support/message_of.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ErrorOf(const std::string& section) {
+  return WhatOf<ConfigError>([&] { MakeStrategy(section); });
+}
+
+TEST(PsConfig, Defaults) {
+  for (const char* name : {"ps_bsp", "ps_ssp", "ps_asp"}) {
+    const auto strategy = MakeStrategy(std::string("{name: ") + name + "}");
+    EXPECT_EQ(strategy->servers(), 1);
+    EXPECT_FALSE(strategy->colocated());
+    EXPECT_EQ(strategy->synchronous(), std::string(name) == "ps_bsp");
+  }
+  EXPECT_THAT(
+      MakeStrategy("{name: ps_ssp}")->MakeActor(2, {.placement = {2, 1}, .size = 8})->Describe(),
+      HasSubstr("bound 3"));
+}
+
+TEST(PsConfig, ServersAndPlacement) {
+  const auto strategy = MakeStrategy("{name: ps_ssp, servers: 3, placement: colocated}");
+  EXPECT_EQ(strategy->servers(), 3);
+  EXPECT_TRUE(strategy->colocated());
+}
+
+TEST(PsConfig, OneBucket) {
+  const GradientPieces pieces{{{0, 10}, {10, 10}, {10, 25}}};
+  EXPECT_EQ(MakeStrategy("{name: ps_asp}")->Buckets(pieces), (std::vector<Range>{{0, 25}}));
+}
+
+TEST(PsConfig, NegativeStaleness) {
+  EXPECT_EQ(ErrorOf("{name: ps_ssp, staleness: -1}"),
+            "run.yaml:1:37: strategy.staleness must be >= 0, found -1\n"
+            "1 error; nothing was started");
+}
+
+TEST(PsConfig, NoServer) {
+  EXPECT_EQ(ErrorOf("{name: ps_bsp, servers: 0}"),
+            "run.yaml:1:35: strategy.servers must be >= 1 and <= 65536, found 0\n"
+            "1 error; nothing was started");
+}
+
+TEST(PsConfig, UnknownKeys) {
+  EXPECT_EQ(ErrorOf("{name: ps_ssp, stalness: 1}"),
+            "run.yaml:1:26: unknown key 'stalness' in strategy 'ps_ssp'\n"
+            "    did you mean 'staleness'?  allowed: damping, name, placement, scale, servers, "
+            "staleness\n"
+            "1 error; nothing was started");
+  EXPECT_EQ(ErrorOf("{name: ps_bsp, staleness: 1}"),
+            "run.yaml:1:26: unknown key 'staleness' in strategy 'ps_bsp'\n"
+            "    allowed: name, placement, servers\n"
+            "1 error; nothing was started");
+}
+
+TEST(PsConfig, UnknownWords) {
+  EXPECT_EQ(ErrorOf("{name: ps_asp, scale: two, damping: some, placement: far}"),
+            "run.yaml:1:33: strategy.scale has no choice 'two'\n"
+            "    allowed: share, one\n"
+            "run.yaml:1:47: strategy.damping has no choice 'some'\n"
+            "    did you mean 'none'?  allowed: none, inverse\n"
+            "run.yaml:1:64: strategy.placement has no choice 'far'\n"
+            "    allowed: dedicated, colocated\n"
+            "3 errors; nothing was started");
+}
+
+TEST(PsConfig, MoreServersThanParameters) {
+  const auto strategy = MakeStrategy("{name: ps_bsp, servers: 11}");
+  EXPECT_EQ(strategy->Buckets({{{0, 11}}}).size(), 1u);
+  try {
+    strategy->Buckets({{{0, 10}}});
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "strategy.servers is 11, but the model has only 10 parameters");
+    EXPECT_EQ(error.hint(), "each server needs a part of them");
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,26 @@
+#include "tests/strategies/strategies.h"
+
+#include <fmt/format.h>
+
+namespace dtrain {
+
+ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size) {
+  return {.placement = {workers, strategy.servers(), strategy.colocated()},
+          .size = size,
+          .buckets = strategy.Buckets({{{0, size}}})};
+}
+
+std::vector<std::unique_ptr<Actor>> MakeActors(const Strategy& strategy, const ActorSetup& setup) {
+  std::vector<std::unique_ptr<Actor>> actors;
+  for (ActorId id = 0; id < setup.placement.actors(); ++id) {
+    actors.push_back(strategy.MakeActor(id, setup));
+  }
+  return actors;
+}
+
+std::string ActorName(const Placement& placement, ActorId actor) {
+  return placement.IsWorker(actor) ? fmt::format("w{}", actor)
+                                   : fmt::format("s{}", placement.ServerOf(actor));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,145 @@
+#include "tests/strategies/transcript.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+
+#include "tests/strategies/effect_writer.h"
+#include "tests/strategies/strategies.h"
+
+namespace dtrain {
+namespace {
+
+class Replayer {
+ public:
+  // One event; its effects as indented lines.
+  std::string Line(const std::string& line);
+
+ private:
+  using Words = std::vector<std::string>;
+
+  void Run(const std::string& line);
+  void Deliver(const Words& words);
+  void End(const Words& words);
+  void Reload();
+  void Report();
+  ActorId Id(const std::string& name) const;
+  EffectWriter Effects(ActorId id);
+
+  std::unique_ptr<Strategy> strategy_;
+  ActorSetup setup_;
+  std::vector<std::unique_ptr<Actor>> actors_;
+  std::map<std::pair<ActorId, ActorId>, std::deque<Message>> queues_;
+  std::string text_;
+};
+
+std::string Replayer::Line(const std::string& line) {
+  text_.clear();
+  std::istringstream in(line);
+  Words words;
+  for (std::string word; in >> word;) words.push_back(word);
+  const std::string& what = words.at(0);
+  if (what == "run") {
+    Run(line);
+  } else if (what == "begin") {
+    EffectWriter effects = Effects(Id(words.at(1)));
+    actors_[Id(words[1])]->OnBegin(effects);
+  } else if (what == "end") {
+    End(words);
+  } else if (what == "deliver") {
+    Deliver(words);
+  } else if (what == "describe") {
+    text_ = "  " + actors_[Id(words.at(1))]->Describe() + "\n";
+  } else if (what == "report") {
+    Report();
+  } else if (what == "reload") {
+    Reload();
+  } else {
+    throw std::runtime_error("no such event: " + line);
+  }
+  return text_;
+}
+
+void Replayer::Run(const std::string& line) {
+  static const std::regex pattern(R"(run (\d+) workers?, (\d+) parameters, strategy (.*))");
+  std::smatch match;
+  if (!std::regex_match(line, match, pattern)) throw std::runtime_error("cannot read: " + line);
+  strategy_ = MakeStrategy(match[3]);
+  setup_ = SetupFor(*strategy_, std::stoi(match[1]), std::stoll(match[2]));
+  actors_ = MakeActors(*strategy_, setup_);
+  queues_.clear();
+}
+
+ActorId Replayer::Id(const std::string& name) const {
+  const Placement& placement = setup_.placement;
+  const int number = std::stoi(name.substr(1));
+  const bool server = name[0] == 's';
+  if (number >= (server ? placement.servers : placement.workers)) {
+    throw std::runtime_error("no actor " + name);
+  }
+  return server ? placement.ServerId(number) : number;
+}
+
+EffectWriter Replayer::Effects(ActorId id) {
+  return EffectWriter(setup_.placement, id, *actors_[id], text_,
+                      [this, id](ActorId to, const Message& message) {
+                        queues_[{id, to}].push_back(message);
+                      });
+}
+
+void Replayer::End(const Words& words) {
+  StepReport report;
+  for (const std::string& word : words) {
+    if (word.starts_with("samples=")) report.samples = std::stoll(word.substr(8));
+    if (word.starts_with("loss=")) report.loss_sum = std::stod(word.substr(5));
+    if (word == "stop") report.stop = true;
+  }
+  EffectWriter effects = Effects(Id(words.at(1)));
+  actors_[Id(words[1])]->OnEnd(report, effects);
+}
+
+void Replayer::Deliver(const Words& words) {
+  const ActorId from = Id(words.at(1)), to = Id(words.at(2));
+  std::deque<Message>& queue = queues_[{from, to}];
+  if (queue.empty()) throw std::runtime_error("nothing from " + words[1] + " to " + words[2]);
+  const Message message = queue.front();
+  queue.pop_front();
+  EffectWriter effects = Effects(to);
+  actors_[to]->OnMessage(from, message, effects);
+}
+
+void Replayer::Reload() {
+  std::vector<std::unique_ptr<Actor>> fresh = MakeActors(*strategy_, setup_);
+  for (size_t i = 0; i < fresh.size(); ++i) LoadState(*fresh[i], SaveState(*actors_[i]));
+  actors_ = std::move(fresh);
+}
+
+void Replayer::Report() {
+  ProtocolReport report;
+  for (const auto& actor : actors_) actor->Report(report);
+  text_ = "  staleness";
+  for (size_t s = 0; s < report.staleness.size(); ++s) {
+    text_ += fmt::format(" {}: {}", s, report.staleness[s]);
+  }
+  text_ += fmt::format(", largest lead {}\n", report.clock_lead_max);
+}
+
+}  // namespace
+
+std::string Replay(const std::string& transcript) {
+  Replayer replayer;
+  std::string text;
+  std::istringstream lines(transcript);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  ")) continue;  // effects of before
+    text += line + "\n";
+    if (!line.empty() && line[0] != '#') text += replayer.Line(line);
+  }
+  return text;
+}
+
+}  // namespace dtrain
