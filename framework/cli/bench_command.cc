@@ -17,7 +17,7 @@
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/launch/supervisor.h"
 #include "framework/runtime/launch/world.h"
-#include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {
 namespace {

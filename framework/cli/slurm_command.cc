@@ -11,6 +11,7 @@
 #include "framework/core/file.h"
 #include "framework/core/log.h"
 #include "framework/runtime/launch/slurm_script.h"
+#include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
@@ -46,7 +47,7 @@ SlurmJob JobOf(const SlurmOptions& options) {
   job.program = fs::read_symlink("/proc/self/exe").string();
   job.train = TrainArguments(options);
   job.workers = static_cast<int>(config.workers);
-  job.servers = config.strategy->colocated() ? 0 : config.strategy->servers();
+  job.servers = PlacementOf(config).ranks() - job.workers;
   job.per_node = config.cluster.per_node();
   job.threads = static_cast<int>(config.threads);
   return job;

@@ -18,7 +18,7 @@
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/results/run_lock.h"
 #include "framework/runtime/run/trainer.h"
-#include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {
 namespace {

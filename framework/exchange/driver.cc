@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "framework/core/check.h"
-#include "framework/exchange/driver_parts.h"
 #include "framework/solver/clip.h"
 
 namespace dtrain {
@@ -18,255 +17,277 @@ double ShareOf(const StepReport& report) {
   return static_cast<double>(by_terms ? report.terms : report.samples) / static_cast<double>(all);
 }
 
+int64_t BytesOf(const std::optional<Piece>& piece) { return piece ? piece->bytes() : 0; }
+
 }  // namespace
 
-Driver::Driver(const ArenaLayout& layout, DriverOptions options, const Seams& seams)
-    : layout_(layout),
-      options_(std::move(options)),
-      learning_rate_(options_.solver, options_.epochs, options_.placement.workers),
-      mail_(seams.mail),
-      collective_(seams.collective),
-      clock_(seams.clock),
-      pools_(options_.ghost ? nullptr : seams.pools),
-      timeline_(seams.timeline),
-      record_(seams.record) {}
+// What an actor sees of the driver.
+class Driver::Port : public Effects {
+ public:
+  Port(Driver& driver, HostedActor& host) : driver_(driver), host_(host) {}
+
+  void set_arrived(std::optional<Piece> piece) { arrived_ = std::move(piece); }
+
+  void StartStep() override { Push(StartStepEffect{}); }
+  void EndStep(const StepOutcome& outcome) override { Push(EndStepEffect{outcome}); }
+  void Reduce(Range range) override { driver_.reducer_.Start(range, driver_.gradients()); }
+  void Send(ActorId to, Message message, Payload payload) override {
+    Push(SendEffect{to, std::move(message), payload});
+  }
+  void SetTimer(int timer, Nanos delay) override {
+    driver_.timers_.Set(driver_.seams_.clock->Now() + delay, {host_.id, timer});
+  }
+  void Take(VectorId to, VectorId from) override { Push(TakeEffect{to, from}); }
+  void Add(VectorId to, VectorId from, double factor) override {
+    Push(AddEffect{to, from, factor});
+  }
+  void Blend(VectorId to, VectorId from, double share) override {
+    Push(BlendEffect{to, from, share});
+  }
+  void Apply(const Update& update) override { Push(ApplyEffect{update}); }
+  void Clear(VectorId vector) override { Push(ClearEffect{vector}); }
+
+ private:
+  void Push(Effect effect) { driver_.effects_.Push(host_, std::move(effect), arrived_); }
+
+  Driver& driver_;
+  HostedActor& host_;
+  std::optional<Piece> arrived_;
+};
+
+struct Driver::Host : HostedActor {
+  Host(ActorId id, Driver& driver)
+      : HostedActor(id, driver.spec_.strategy->MakeActor(id, driver.spec_.actors), driver.spec_,
+                    Reducer::kTailSize, driver.seams_.pools),
+        port(driver, *this) {}
+  Port port;
+};
+
+Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, const Piece& weights)
+    : spec_(spec),
+      rank_(rank),
+      seams_(seams),
+      post_(rank, seams.mail),
+      service_(post_),
+      reducer_(seams.collective, spec.size()),
+      effects_(spec, *seams.ops, seams.threads, *this) {
+  for (const ActorId id : spec.placement().ActorsOf(rank)) {
+    hosts_.push_back(std::make_unique<Host>(id, *this));
+    Restore(*hosts_.back(), weights);
+    if (!spec.placement().IsWorker(id)) continue;
+    DT_CHECK(worker_ == nullptr) << "two workers on rank " << rank;
+    worker_ = hosts_.back().get();
+  }
+}
 
 Driver::~Driver() = default;
 
-Driver::Hosted::~Hosted() = default;
-
-void Driver::AddActor(ActorId id, std::unique_ptr<Actor> actor) {
-  auto host = std::make_unique<Hosted>(id, std::move(actor), kTailSize, pools_);
-  host->port = std::make_unique<Port>(*this, *host);
-  host->samples_applied = options_.samples_applied;
-  host->updates = options_.updates;
-  if (host->master != kNoVector && !options_.ghost) {
-    const int64_t size = host->vectors.RangeOf(host->master).size();
-    for (size_t i = 0; i < options_.solver.solver->StateNames().size(); ++i) {
-      host->solver_memory.emplace_back(static_cast<size_t>(size) * sizeof(float));
+// Sets the model's weights in every vector that begins with them, and the solver's vectors.
+void Driver::Restore(HostedActor& host, const Piece& weights) const {
+  if (spec_.ghost) return;
+  DT_CHECK(weights.range == (Range{0, spec_.size()}));
+  for (size_t v = 0; v < host.vectors.specs().size(); ++v) {
+    const VectorSpec& vector = host.vectors.specs()[v];
+    if (vector.role != VectorRole::kWeights && vector.role != VectorRole::kMaster) continue;
+    const VectorId id = static_cast<VectorId>(v);
+    if (vector.range == weights.range) {
+      host.vectors.Replace(id, weights);
+    } else {
+      std::copy_n(weights.At(vector.range.begin), vector.range.size(), host.vectors.Overwrite(id));
     }
   }
-  if (options_.placement.IsWorker(id)) {
-    DT_CHECK(worker_ < 0) << "two workers on rank " << options_.rank;
-    worker_ = static_cast<int>(hosted_.size());
+  if (spec_.start.solver == nullptr) return;
+  const std::vector<std::string> names = spec_.solver.solver->StateNames();
+  for (size_t i = 0; i < host.solver_memory.size(); ++i) {
+    const auto it = spec_.start.solver->find(names[i]);
+    if (it == spec_.start.solver->end()) continue;
+    const Range range = host.vectors.RangeOf(host.master);
+    std::copy_n(it->second.begin() + range.begin, range.size(), host.solver_memory[i].f32());
   }
-  hosted_.push_back(std::move(host));
 }
 
-Driver::Hosted& Driver::HostedBy(ActorId id) const {
-  for (const auto& host : hosted_) {
+Driver::Host& Driver::HostOf(ActorId id) const {
+  for (const auto& host : hosts_) {
     if (host->id == id) return *host;
   }
-  DT_CHECK(false) << "actor " << id << " does not live on rank " << options_.rank;
-  return *hosted_[0];
+  DT_CHECK(false) << "actor " << id << " does not live on rank " << rank_;
+  return *hosts_[0];
 }
 
-Driver::Hosted& Driver::WorkerHost() const { return *hosted_[worker_]; }
+ActorId Driver::worker() const { return worker_->id; }
 
-ActorId Driver::worker() const { return WorkerHost().id; }
+int64_t Driver::samples_applied() const { return worker_->samples_applied; }
 
-const Actor& Driver::actor(ActorId id) const { return *HostedBy(id).actor; }
-
-void Driver::Restore(const Piece& weights,
-                     const std::map<std::string, std::vector<float>>& solver) {
-  if (options_.ghost) return;
-  DT_CHECK(weights.range == (Range{0, layout_.size()}));
-  const std::vector<std::string> names = options_.solver.solver->StateNames();
-  for (const auto& host : hosted_) {
-    for (size_t v = 0; v < host->vectors.specs().size(); ++v) {
-      const VectorSpec& spec = host->vectors.specs()[v];
-      if (spec.role != VectorRole::kWeights && spec.role != VectorRole::kMaster) continue;
-      const VectorId vector = static_cast<VectorId>(v);
-      if (spec.range == weights.range) {
-        host->vectors.Replace(vector, weights);
-      } else {
-        std::copy_n(weights.At(spec.range.begin), spec.range.size(),
-                    host->vectors.Overwrite(vector));
-      }
-    }
-    for (size_t i = 0; i < host->solver_memory.size(); ++i) {
-      const auto it = solver.find(names[i]);
-      if (it == solver.end()) continue;
-      const Range range = host->vectors.RangeOf(host->master);
-      std::copy_n(it->second.begin() + range.begin, range.size(), host->solver_memory[i].f32());
-    }
-  }
-}
+const Actor& Driver::actor(ActorId id) const { return *HostOf(id).actor; }
 
 // ------------------------------------------------------------------ the worker's step
 
 void Driver::Begin() {
-  if (!ended_) return;  // begun before a rest
-  started_ = ended_ = false;
-  waiting_ = true;
-  Hosted& host = WorkerHost();
-  if (host.gradient != kNoVector) host.vectors.Overwrite(host.gradient);
-  Note(EventKind::kBegin, host.id);
-  host.actor->OnBegin(*host.port);
+  if (stage_ != StepStage::kNone) return;
+  stage_ = StepStage::kBegun;
+  if (worker_->gradient != kNoVector) worker_->vectors.Overwrite(worker_->gradient);
+  Note({EventKind::kBegin, worker_->id});
+  worker_->actor->OnBegin(worker_->port);
 }
 
-void Driver::Ready(Range range) {
-  Hosted& host = WorkerHost();
-  host.actor->OnReady(range, *host.port);
-}
+void Driver::Ready(Range range) { worker_->actor->OnReady(range, worker_->port); }
 
 void Driver::ReadyLast(Range range, const StepReport& report) {
-  if (!options_.ghost) {
-    float* const tail = gradients() + layout_.size();
-    tail[kSamples] = static_cast<float>(report.samples);
-    tail[kLoss] = static_cast<float>(report.loss_sum);
-    tail[kStop] = report.stop ? 1.0f : 0.0f;
-    ClipAtWorker(report);
-  } else {
+  stage_ = StepStage::kClosing;
+  if (spec_.ghost) {
     outcome_ = OutcomeOf(report);
     if (report.global_samples > 0) outcome_.samples = report.global_samples;
+  } else {
+    Reducer::WriteReport(report, gradients() + spec_.size());
+    ClipAtWorker(report);
   }
   Ready(range);
-  Hosted& host = WorkerHost();
-  Note(EventKind::kEnd, host.id, report.compute);
-  host.actor->OnEnd(report, *host.port);
+  Note({EventKind::kEnd, worker_->id, report.compute});
+  worker_->actor->OnEnd(report, worker_->port);
 }
 
-// Where the weights are updated elsewhere, the worker clips its own mean gradient.
+// Where the weights are updated elsewhere, the worker clips its own mean gradient: whoever applies
+// it sees one of many, or a range of it.
 void Driver::ClipAtWorker(const StepReport& report) {
-  Hosted& host = WorkerHost();
-  if (options_.solver.clip_norm == 0 || host.master != kNoVector) return;
-  float* const gradient = gradients();
+  const double clip_norm = spec_.solver.clip_norm;
+  if (clip_norm == 0 || worker_->master != kNoVector) return;
   const double share = ShareOf(report);
   if (share == 0) return;
-  const float scale = ClipScale(options_.solver.clip_norm,
-                                SumOfSquares(gradient, layout_.size()) / (share * share));
-  if (scale == 1) return;
-  for (int64_t i = 0; i < layout_.size(); ++i) gradient[i] *= scale;
+  const double squares = seams_.ops->SumOfSquares(gradients(), spec_.size());
+  const float scale = ClipScale(clip_norm, squares / (share * share));
+  if (scale != 1) seams_.ops->Scale(gradients(), scale, spec_.size());
 }
 
-StepOutcome Driver::ReadTail() const {
-  Hosted& host = WorkerHost();
-  if (options_.ghost) return outcome_;
-  const float* tail = host.vectors.Data(host.gradient) + layout_.size();
-  return {static_cast<int64_t>(tail[kSamples]), tail[kLoss], tail[kStop] != 0, true};
+// What the sum of all reports has come to.
+StepOutcome Driver::ReadOutcome() const {
+  if (spec_.ghost) return outcome_;
+  return Reducer::ReadOutcome(worker_->vectors.Data(worker_->gradient) + spec_.size());
 }
 
-Blob Driver::weights() {
-  Hosted& host = WorkerHost();
-  return host.vectors.Get(host.weights).blob;
+bool Driver::TakeStarted() {
+  if (stage_ != StepStage::kStarted) return false;
+  stage_ = StepStage::kRunning;
+  return true;
 }
+
+bool Driver::TakeEnded() {
+  if (stage_ != StepStage::kEnded) return false;
+  stage_ = StepStage::kNone;
+  return true;
+}
+
+Blob Driver::weights() { return worker_->vectors.Get(worker_->weights).blob; }
 
 float* Driver::gradients() {
-  if (options_.ghost) return nullptr;
-  Hosted& host = WorkerHost();
-  return host.vectors.Data(host.gradient);
+  return spec_.ghost ? nullptr : worker_->vectors.Data(worker_->gradient);
 }
 
 void Driver::Withhold(bool withheld) {
   withheld_ = withheld;
-  if (withheld || !start_pending_) return;
-  start_pending_ = waiting_ = false;
-  started_ = true;
+  if (!withheld && stage_ == StepStage::kAdmitted) stage_ = StepStage::kStarted;
+}
+
+// ------------------------------------------------------------------ effects
+
+void Driver::StartStep() { stage_ = withheld_ ? StepStage::kAdmitted : StepStage::kStarted; }
+
+void Driver::EndStep(HostedActor& host, const StepOutcome& outcome) {
+  outcome_ = outcome;
+  outcome_.finite = outcome.finite && finite() && std::isfinite(outcome.loss_sum);
+  host.samples_applied += outcome.samples;
+  if (host.master != kNoVector) host.vectors.Get(host.master);  // the next version is complete
+  stage_ = StepStage::kEnded;
+}
+
+void Driver::Send(HostedActor& host, SendEffect& effect, std::optional<Piece> piece) {
+  const Rank to = spec_.placement().RankOf(effect.to);
+  if (seams_.timeline != nullptr) {
+    seams_.timeline->Sent(seams_.clock->Now(), to, BytesOf(piece));
+  }
+  post_.Send(to, {.from = host.id,
+                  .to = effect.to,
+                  .message = std::move(effect.message),
+                  .piece = std::move(piece),
+                  .finite = finite()});
 }
 
 // ------------------------------------------------------------------ events
 
-void Driver::Note(EventKind kind, ActorId actor, int64_t value) {
-  if (record_ != nullptr) record_->Add({kind, actor, value});
+void Driver::Note(const Event& event) {
+  if (seams_.record != nullptr) seams_.record->Add(event);
 }
 
 bool Driver::Progress() {
   bool moved = DeliverLetter();
-  moved |= collective_ != nullptr && collective_->Progress();
-  moved |= ProgressReductions();
+  moved |= reducer_.Progress();
+  moved |= TellReduced();
   moved |= FireDueTimer();
-  moved |= RunSlice();
+  moved |= effects_.RunSlice();
   return moved;
 }
 
 bool Driver::DeliverLetter() {
-  std::optional<Letter> letter;
-  if (!local_.empty()) {
-    letter = std::move(local_.front());
-    local_.pop_front();
-  } else if (mail_ != nullptr) {
-    letter = mail_->Next();
-  }
+  const std::optional<Letter> letter = post_.Next();
   if (!letter) return false;
-  Deliver(*letter);
+  if (letter->to == kService) {
+    service_.Deliver(*letter);
+    return true;
+  }
+  if (seams_.timeline != nullptr) {
+    seams_.timeline->Read(seams_.clock->Now(), letter->from_rank, BytesOf(letter->piece));
+  }
+  finite_ &= letter->finite;
+  Host& host = HostOf(letter->to);
+  Note({EventKind::kMessage, letter->to, letter->from});
+  host.port.set_arrived(letter->piece);
+  host.actor->OnMessage(letter->from, letter->message, host.port);
+  host.port.set_arrived(std::nullopt);
   return true;
 }
 
-void Driver::Deliver(const Letter& letter) {
-  if (letter.to == kService) {
-    DT_CHECK(service_ != nullptr) << "nobody takes service letters on rank " << options_.rank;
-    service_(letter);
-    return;
-  }
-  ++letters_received_;
-  if (timeline_ != nullptr) {
-    timeline_->Read(clock_->Now(), letter.from_rank, letter.piece ? letter.piece->bytes() : 0);
-  }
-  finite_ &= letter.finite;
-  Hosted& host = HostedBy(letter.to);
-  Note(EventKind::kMessage, letter.to, letter.from);
-  host.port->set_arrived(letter.piece);
-  host.actor->OnMessage(letter.from, letter.message, *host.port);
-  host.port->set_arrived(std::nullopt);
-}
-
-bool Driver::ProgressReductions() {
-  if (reducing_.empty()) return false;
-  const Reduction first = reducing_.front();
-  if (collective_ != nullptr && !collective_->Done(first.ticket)) return false;
-  reducing_.pop_front();
-  Hosted& host = WorkerHost();
-  if (IsLast(first.range)) host.actor->OnOutcome(ReadTail(), *host.port);
-  host.actor->OnReduced(first.range, *host.port);
+bool Driver::TellReduced() {
+  const std::optional<Range> range = reducer_.Take();
+  if (!range) return false;
+  if (IsLast(*range)) worker_->actor->OnOutcome(ReadOutcome(), worker_->port);
+  worker_->actor->OnReduced(*range, worker_->port);
   return true;
 }
 
 bool Driver::FireDueTimer() {
-  if (timers_held_ || timers_.empty() || timers_.begin()->first > clock_->Now()) return false;
-  Fire(timers_.begin());
-  return true;
+  if (timers_.Next() < 0) return false;  // without a look at the clock
+  const auto timer = timers_.TakeDue(seams_.clock->Now());
+  if (timer) Fire(*timer);
+  return timer.has_value();
 }
 
-bool Driver::FireTimer(int timer) {
-  const auto it = std::find_if(timers_.begin(), timers_.end(),
-                               [timer](const auto& set) { return set.second.second == timer; });
-  if (it == timers_.end()) return false;
-  Fire(it);
-  return true;
+bool Driver::FireTimer(int number) {
+  const auto timer = timers_.TakeNumber(number);
+  if (timer) Fire(*timer);
+  return timer.has_value();
 }
 
-void Driver::Fire(Timers::iterator it) {
-  const auto [actor, timer] = it->second;
-  timers_.erase(it);
-  Hosted& host = HostedBy(actor);
-  Note(EventKind::kTimer, actor, timer);
-  host.actor->OnTimer(timer, *host.port);
+void Driver::Fire(const TimerTable::Timer& timer) {
+  Host& host = HostOf(timer.actor);
+  Note({EventKind::kTimer, timer.actor, timer.number});
+  host.actor->OnTimer(timer.number, host.port);
 }
 
 void Driver::TellQuiet(const Quiet& quiet) {
-  for (const auto& host : hosted_) {
-    Note(EventKind::kQuiet, host->id, 2 * quiet.samples_applied + (quiet.last ? 1 : 0));
-    host->actor->OnQuiet(quiet, *host->port);
-  }
-}
-
-void Driver::SendService(Rank to, Message message) {
-  Letter letter{.from_rank = options_.rank, .message = std::move(message)};
-  if (to == options_.rank) {
-    local_.push_back(std::move(letter));
-  } else {
-    mail_->Send(to, std::move(letter));
+  for (const auto& host : hosts_) {
+    Note({EventKind::kQuiet, host->id, quiet.samples_applied, quiet.last});
+    host->actor->OnQuiet(quiet, host->port);
   }
 }
 
 // ------------------------------------------------------------------ what others see
 
-bool Driver::Busy() const { return (waiting_ && !start_pending_) || !reducing_.empty() || !Idle(); }
+bool Driver::Busy() const {
+  return stage_ == StepStage::kBegun || reducer_.busy() || !effects_.empty() || post_.Busy();
+}
 
 std::vector<Driver::Master> Driver::Masters() {
   std::vector<Master> masters;
-  for (const auto& host : hosted_) {
+  for (const auto& host : hosts_) {
     if (host->master == kNoVector) continue;
     Master master{host->id,
                   host->vectors.RangeOf(host->master),
@@ -286,9 +307,8 @@ void Driver::CopyMasters(float* arena) {
 }
 
 Collective::Traffic Driver::traffic() const {
-  Collective::Traffic total = mail_ == nullptr ? Collective::Traffic{} : mail_->traffic();
-  if (collective_ == nullptr) return total;
-  const Collective::Traffic reduced = collective_->traffic();
+  Collective::Traffic total = post_.traffic();
+  const Collective::Traffic reduced = reducer_.traffic();
   total.bytes_sent += reduced.bytes_sent;
   total.bytes_received += reduced.bytes_received;
   total.messages += reduced.messages;
@@ -297,7 +317,7 @@ Collective::Traffic Driver::traffic() const {
 
 ProtocolReport Driver::Report() const {
   ProtocolReport total;
-  for (const auto& host : hosted_) {
+  for (const auto& host : hosts_) {
     ProtocolReport report;
     host->actor->Report(report);
     total.Add(report);
@@ -307,14 +327,13 @@ ProtocolReport Driver::Report() const {
 
 std::string Driver::Describe() const {
   std::string lines;
-  for (const auto& host : hosted_) lines += (lines.empty() ? "" : "; ") + host->actor->Describe();
+  for (const auto& host : hosts_) lines += (lines.empty() ? "" : "; ") + host->actor->Describe();
   return lines;
 }
 
-// At rest: there are no operations, reductions or letters.
 void Driver::Visit(StateVisitor& visitor) {
-  DT_CHECK(Idle() && reducing_.empty()) << Describe();
-  for (const auto& host : hosted_) {
+  DT_CHECK(effects_.empty() && !reducer_.busy() && !post_.Busy()) << Describe();
+  for (const auto& host : hosts_) {
     host->actor->Visit(visitor);
     host->vectors.Visit(visitor);
     visitor.Int("samples_applied", host->samples_applied);

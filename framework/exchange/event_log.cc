@@ -43,9 +43,11 @@ void EventLog::Add(const Event& event) {
   // The sign in the lowest bit: small numbers stay short.
   const uint64_t magnitude = static_cast<uint64_t>(event.value < 0 ? -event.value : event.value);
   PutVarint(bytes_, magnitude << 1 | (event.value < 0 ? 1 : 0));
+  if (event.kind == EventKind::kQuiet) PutVarint(bytes_, event.last ? 1 : 0);
 }
 
-std::vector<Event> EventLog::Read(const std::string& bytes, const std::string& source) {
+std::vector<Event> EventLog::Read(const std::string& bytes, int version,
+                                  const std::string& source) {
   std::vector<Event> events;
   for (VarintReader reader(bytes, source); !reader.AtEnd();) {
     const uint64_t kind = reader.Next();
@@ -58,6 +60,12 @@ std::vector<Event> EventLog::Read(const std::string& bytes, const std::string& s
       const uint64_t coded = reader.Next();
       event.value = static_cast<int64_t>(coded >> 1);
       if ((coded & 1) != 0) event.value = -event.value;
+    }
+    if (event.kind == EventKind::kQuiet && version == 1) {
+      event.last = event.value % 2 != 0;
+      event.value /= 2;
+    } else if (event.kind == EventKind::kQuiet) {
+      event.last = reader.Next() != 0;
     }
     events.push_back(event);
   }

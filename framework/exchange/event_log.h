@@ -16,21 +16,27 @@ enum class EventKind : uint8_t { kBegin = 1, kEnd, kMessage, kTimer, kQuiet };
 struct Event {
   EventKind kind = EventKind::kBegin;
   ActorId actor = 0;
-  // kMessage: its sender.  kTimer: its number.  kEnd: the step's compute time, ns.  kQuiet: twice
-  // the samples applied, and one more at the end of the run.
+  // kMessage: its sender.  kTimer: its number.  kEnd: the step's compute time, ns.  kQuiet: the
+  // samples applied.
   int64_t value = 0;
+  bool last = false;  // kQuiet: at the end of the run
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-// Events as bytes, a few each: kind, actor and, but for kBegin, value, as variable-length numbers.
+// Events as bytes, a few each: kind, actor and, but for kBegin, value, as variable-length numbers;
+// for kQuiet also `last`.
 class EventLog {
  public:
   void Add(const Event& event);
   const std::string& bytes() const { return bytes_; }
 
-  // The events of `bytes`.  Throws CheckpointError, naming `source`, when they are cut short or
-  // none.
-  static std::vector<Event> Read(const std::string& bytes, const std::string& source);
+  // The version of this form.  In version 1 the value of kQuiet was twice the samples, and one more
+  // at the end of the run.
+  static constexpr int kVersion = 2;
+
+  // The events of `bytes`, of any version so far.  Throws CheckpointError, naming `source`, when
+  // they are cut short or none.
+  static std::vector<Event> Read(const std::string& bytes, int version, const std::string& source);
 
  private:
   std::string bytes_;

@@ -4,17 +4,25 @@
 
 namespace dtrain {
 
-InlineExchange::InlineExchange(const RankSetup& setup, Transport& transport)
-    : transport_(transport), parts_(setup, transport) {
-  parts_.driver->OnService(
-      [this](const Letter& letter) { parts_.rest->OnMessage(letter.message); });
+namespace {
+
+RankSeams WithTeam(RankSeams seams, int threads) {
+  seams.threads = threads;
+  return seams;
 }
 
+}  // namespace
+
+InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads)
+    : transport_(transport),
+      spec_(spec),
+      parts_(spec_, 0, WithTeam(SeamsOver(transport, spec_, clock_, pools_), threads)) {}
+
 Turn InlineExchange::Begin(int64_t samples) {
-  Driver& driver = *parts_.driver;
-  Rest& rest = *parts_.rest;
+  Driver& driver = parts_.driver;
+  Rest& rest = parts_.rest;
   if (!rest.reached()) driver.Begin();
-  while (!rest.reached() && !driver.StepStarted()) {
+  while (!rest.reached() && !driver.TakeStarted()) {
     DT_CHECK(driver.Progress()) << "nothing can move: " << driver.Describe();
   }
   if (rest.reached()) return {.rest = true, .state = rest.state()};
@@ -23,28 +31,28 @@ Turn InlineExchange::Begin(int64_t samples) {
 }
 
 void InlineExchange::Ready(Range range) {
-  if (parts_.driver->IsLast(range)) {
+  if (parts_.driver.IsLast(range)) {
     last_ = range;
   } else {
-    parts_.driver->Ready(range);
+    parts_.driver.Ready(range);
   }
 }
 
 // Nothing is applied before End: the trainer has then dropped its reference and the update happens
 // in place.
 StepOutcome InlineExchange::End(const StepReport& report) {
-  Driver& driver = *parts_.driver;
+  Driver& driver = parts_.driver;
   driver.ReadyLast(last_, report);
   while (driver.Progress()) {
   }
-  DT_CHECK(driver.StepEnded()) << driver.Describe();
-  parts_.rest->StepEnded(driver.outcome());
+  DT_CHECK(driver.TakeEnded()) << driver.Describe();
+  parts_.rest.StepEnded();
   return driver.outcome();
 }
 
 void InlineExchange::Leave() {
-  parts_.model->Drop();
-  parts_.rest->Leave();
+  parts_.model.Drop();
+  parts_.rest.Leave();
 }
 
 }  // namespace dtrain

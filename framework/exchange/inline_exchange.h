@@ -8,29 +8,32 @@ namespace dtrain {
 
 class InlineExchange : public Exchange {
  public:
-  // `transport` has one rank and is only for AtRest.
-  InlineExchange(const RankSetup& setup, Transport& transport);
+  // `transport` has one rank and is only for AtRest.  `threads`: of the trainer's team.
+  InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads = 1);
 
   Turn Begin(int64_t samples) override;
-  float* gradients() override { return parts_.driver->gradients(); }
+  float* gradients() override { return parts_.driver.gradients(); }
   void Ready(Range range) override;
   void SumOverWorkers(std::span<double>) override {}  // of one worker
   StepOutcome End(const StepReport& report) override;
   void AtRest(const std::function<void(Transport&)>& work) override { work(transport_); }
-  void Collect(bool with_solver) override { parts_.model->Collect(transport_, with_solver); }
-  Blob weights() override { return parts_.model->weights(); }
-  std::span<float* const> solver_state() override { return parts_.model->solver_state(); }
-  int64_t updates() override { return parts_.model->updates(); }
+  void Collect(bool with_solver) override { parts_.model.Collect(transport_, with_solver); }
+  Blob weights() override { return parts_.model.weights(); }
+  std::span<float* const> solver_state() override { return parts_.model.solver_state(); }
+  int64_t updates() override { return parts_.model.updates(); }
   void Leave() override;
-  Rest::Told told() const override { return parts_.rest->told(); }
-  ExchangeStats stats() const override { return {{}, 0, parts_.driver->Report()}; }
+  Rest::Told told() const override { return parts_.rest.told(); }
+  ExchangeStats stats() const override { return {{}, 0, parts_.driver.Report()}; }
   const EventLog& record() const override { return parts_.log; }
   RankTimeline* timeline() override { return parts_.timeline.get(); }
 
  private:
   Transport& transport_;
+  const ExchangeSpec spec_;
+  const WallClock clock_;
+  BlobPools pools_;
   RankParts parts_;
-  Range last_;
+  Range last_;  // of the step's gradient: End sends it
 };
 
 }  // namespace dtrain

@@ -43,6 +43,8 @@ class Mail {
   virtual std::optional<Letter> Next() = 0;
   // Something of this rank's is still on its way out or half-way in.
   virtual bool Busy() const = 0;
+  // Something of this rank's is still on its way out, and needs Next to be called to leave.
+  virtual bool Sending() const { return false; }
   virtual Collective::Traffic traffic() const = 0;
 };
 

@@ -8,8 +8,8 @@
 
 namespace dtrain {
 
-ModelAtRest::ModelAtRest(Driver& driver, const Placement& placement, int64_t size, BlobPools& pools)
-    : driver_(driver), placement_(placement), size_(size), pools_(pools) {}
+ModelAtRest::ModelAtRest(Driver& driver, const ExchangeSpec& spec, BlobPools* pools)
+    : driver_(driver), spec_(spec), pools_(pools) {}
 
 void ModelAtRest::Drop() {
   weights_ = Blob();
@@ -19,22 +19,24 @@ void ModelAtRest::Drop() {
 
 void ModelAtRest::Collect(Transport& transport, bool with_solver) {
   Drop();
-  if (placement_.servers == 0) {
+  const Placement& placement = spec_.placement();
+  if (placement.servers == 0) {
     const std::vector<Driver::Master> masters = driver_.Masters();
-    DT_CHECK(masters.size() == 1 && masters[0].range == (Range{0, size_}));
+    DT_CHECK(masters.size() == 1 && masters[0].range == (Range{0, spec_.size()}));
     weights_ = masters[0].weights;
     solver_ = masters[0].solver_state;
     updates_ = masters[0].updates;
     return;
   }
-  weights_ = pools_.New(size_);
+  const size_t solver_vectors = spec_.solver.solver->StateNames().size();
+  weights_ = pools_->New(spec_.size());
   if (with_solver && transport.rank() == 0) {
-    for (int i = 0; i < driver_.solver_vectors(); ++i) {
-      solver_memory_.push_back(pools_.New(size_));
+    for (size_t i = 0; i < solver_vectors; ++i) {
+      solver_memory_.push_back(pools_->New(spec_.size()));
       solver_.push_back(solver_memory_.back().MutableF32());
     }
   }
-  for (int server = 0; server < placement_.servers; ++server) {
+  for (int server = 0; server < placement.servers; ++server) {
     CollectShard(transport, server, with_solver);
   }
   if (with_solver) CollectUpdates(transport);
@@ -51,9 +53,11 @@ void ModelAtRest::CollectUpdates(Transport& transport) {
 }
 
 void ModelAtRest::CollectShard(Transport& transport, int server, bool with_solver) {
-  const ActorId id = placement_.ServerId(server);
-  const Rank owner = placement_.RankOf(id);
-  const Range shard = placement_.ShardOf(server, size_);
+  const Placement& placement = spec_.placement();
+  const size_t solver_vectors = spec_.solver.solver->StateNames().size();
+  const ActorId id = placement.ServerId(server);
+  const Rank owner = placement.RankOf(id);
+  const Range shard = placement.ShardOf(server, spec_.size());
   const size_t count = static_cast<size_t>(shard.size());
   Driver::Master mine;
   for (Driver::Master& master : driver_.Masters()) {
@@ -63,7 +67,7 @@ void ModelAtRest::CollectShard(Transport& transport, int server, bool with_solve
   if (transport.rank() == owner) std::copy_n(mine.weights.f32(), count, weights);
   BroadcastFloats(transport, owner, {weights, count});
   if (!with_solver) return;
-  for (int i = 0; i < driver_.solver_vectors(); ++i) {
+  for (size_t i = 0; i < solver_vectors; ++i) {
     if (transport.rank() == 0 && owner == 0) {
       std::copy_n(mine.solver_state[i], count, solver_[i] + shard.begin);
     } else if (transport.rank() == 0) {

@@ -15,8 +15,8 @@ namespace dtrain {
 
 class ModelAtRest {
  public:
-  // All outlive it.  `size`: of the arena.
-  ModelAtRest(Driver& driver, const Placement& placement, int64_t size, BlobPools& pools);
+  // All outlive it.  `pools` is null in a ghost run, which has no model.
+  ModelAtRest(Driver& driver, const ExchangeSpec& spec, BlobPools* pools);
 
   // All ranks call it together.
   void Collect(Transport& transport, bool with_solver);
@@ -33,9 +33,8 @@ class ModelAtRest {
   void CollectUpdates(Transport& transport);
 
   Driver& driver_;
-  const Placement placement_;
-  const int64_t size_;
-  BlobPools& pools_;
+  const ExchangeSpec& spec_;
+  BlobPools* const pools_;
   Blob weights_;
   std::vector<Blob> solver_memory_;
   std::vector<float*> solver_;

@@ -1,31 +1,39 @@
 #include "framework/exchange/rank_parts.h"
 
+#include "framework/exchange/transport_mail.h"
+
 namespace dtrain {
 
-RankParts::RankParts(const RankSetup& setup, Transport& transport) {
-  const Placement& placement = setup.actors.placement;
-  Driver::Seams seams{.clock = &clock, .pools = &pools};
-  if (placement.ranks() > 1) mail = std::make_unique<TransportMail>(transport, pools);
+RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
+    : seams(std::move(given)),
+      timeline(spec.timeline ? std::make_unique<RankTimeline>(seams.timeline_events) : nullptr),
+      ops(MakeCpuVectorOps()),
+      driver(spec, rank,
+             {.mail = seams.mail.get(),
+              .collective = seams.collective.get(),
+              .clock = seams.clock,
+              .ops = ops.get(),
+              .pools = seams.pools,
+              .timeline = timeline.get(),
+              .record = spec.record ? &log : nullptr,
+              .threads = seams.threads},
+             seams.weights),
+      rest(driver, spec, rank),
+      model(driver, spec, seams.pools) {
+  seams.weights = {};  // the driver's from here on
+}
+
+RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,
+                    BlobPools& pools) {
+  RankSeams seams{.clock = &clock, .pools = &pools};
+  const Placement& placement = spec.placement();
+  if (placement.ranks() > 1) seams.mail = std::make_unique<TransportMail>(transport, pools);
   if (placement.ranks() > 1 && placement.servers == 0) {
-    collective = MakeCollective(setup.collective, transport, {.chunk_bytes = setup.chunk_bytes});
+    seams.collective =
+        MakeCollective(spec.collective, transport, {.chunk_bytes = spec.chunk_bytes});
   }
-  seams.mail = mail.get();
-  seams.collective = collective.get();
-  if (setup.record) seams.record = &log;
-  if (setup.timeline) timeline = std::make_unique<RankTimeline>();
-  seams.timeline = timeline.get();
-  driver = std::make_unique<Driver>(*setup.layout, setup.driver, seams);
-  for (const ActorId id : placement.ActorsOf(transport.rank())) {
-    driver->AddActor(id, setup.strategy->MakeActor(id, setup.actors));
-  }
-  driver->Restore({pools.CopyOf(setup.weights), 0, {0, setup.layout->size()}}, *setup.solver);
-  rest = std::make_unique<Rest>(*driver,
-                                Rest::Options{.rule = setup.rule,
-                                              .synchronous = setup.strategy->synchronous(),
-                                              .placement = placement,
-                                              .rank = transport.rank(),
-                                              .samples_applied = setup.driver.samples_applied});
-  model = std::make_unique<ModelAtRest>(*driver, placement, setup.layout->size(), pools);
+  seams.weights = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
+  return seams;
 }
 
 }  // namespace dtrain

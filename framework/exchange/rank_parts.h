@@ -1,43 +1,42 @@
-// RankParts: what one rank of a run is made of, put together for an Exchange.
+// RankParts: what one rank of a run is made of, put together for whoever hosts it - InlineExchange,
+// ThreadedExchange, a simulated rank, a replayed one.
 #pragma once
 
 #include <memory>
 
-#include "framework/comm/transport.h"
 #include "framework/exchange/driver.h"
 #include "framework/exchange/model_at_rest.h"
 #include "framework/exchange/rest.h"
-#include "framework/exchange/transport_mail.h"
-#include "framework/strategies/strategy.h"
 
 namespace dtrain {
 
-struct RankSetup {
-  const ArenaLayout* layout = nullptr;  // outlives the rank
-  const Strategy* strategy = nullptr;
-  ActorSetup actors;
-  DriverOptions driver;
-  RestRule rule;
-  std::string collective;
-  int64_t chunk_bytes = 0;
-  bool record = false;
-  bool timeline = false;
-  std::span<const float> weights;  // of the whole model
-  const std::map<std::string, std::vector<float>>* solver = nullptr;
+// What differs from host to host.
+struct RankSeams {
+  const Clock* clock = nullptr;
+  BlobPools* pools = nullptr;                        // outlives the rank; null in a ghost run
+  std::unique_ptr<Mail> mail;                        // null with one rank
+  std::unique_ptr<Collective> collective = nullptr;  // null with one worker or with servers
+  Piece weights = {};  // the model's, to begin with; no blob in a ghost run
+  int threads = 1;     // of the team of the thread that drives
+  int64_t timeline_events = Timeline::kEventsMax;
 };
 
 struct RankParts {
-  RankParts(const RankSetup& setup, Transport& transport);
+  // `spec` outlives it.
+  RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given);
 
-  WallClock clock;
-  BlobPools pools;
+  RankSeams seams;
   EventLog log;
   std::unique_ptr<RankTimeline> timeline;  // null: not asked for
-  std::unique_ptr<Collective> collective;
-  std::unique_ptr<TransportMail> mail;
-  std::unique_ptr<Driver> driver;
-  std::unique_ptr<Rest> rest;
-  std::unique_ptr<ModelAtRest> model;
+  std::unique_ptr<VectorOps> ops;
+  Driver driver;
+  Rest rest;
+  ModelAtRest model;
 };
+
+// The mail and the collective that a spec's strategy needs over a real transport, with weights of
+// the spec's start.  Clock, transport and pools outlive the rank.
+RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,
+                    BlobPools& pools);
 
 }  // namespace dtrain

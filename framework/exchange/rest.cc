@@ -7,96 +7,24 @@
 namespace dtrain {
 namespace {
 
-struct Started {
-  static constexpr int kKind = 101;
-  int64_t samples = 0, ended_samples = 0;
-  double ended_loss = 0;
-  int64_t stop = 0, finite = 1;
-  template <class F>
-  void Fields(F&& field) {
-    field(samples), field(ended_samples), field(ended_loss), field(stop), field(finite);
-  }
-};
-
-struct Withhold {
-  static constexpr int kKind = 102;
-  template <class F>
-  void Fields(F&&) {}
-};
-
-struct Withheld {
-  static constexpr int kKind = 103;
-  int64_t ended_samples = 0;
-  double ended_loss = 0;
-  int64_t stop = 0, finite = 1;
-  int64_t samples_applied = 0;  // synchronous: by all
-  template <class F>
-  void Fields(F&& field) {
-    field(ended_samples), field(ended_loss), field(stop), field(finite), field(samples_applied);
-  }
-};
-
-struct Count {
-  static constexpr int kKind = 104;
-  int64_t round = 0;
-  template <class F>
-  void Fields(F&& field) {
-    field(round);
-  }
-};
-
-struct MessageCount {
-  static constexpr int kKind = 105;
-  int64_t round = 0, sent = 0, received = 0, idle = 0, finite = 1;
-  template <class F>
-  void Fields(F&& field) {
-    field(round), field(sent), field(received), field(idle), field(finite);
-  }
-};
-
-struct AllQuiet {
-  static constexpr int kKind = 107;
-  int64_t samples_applied = 0, last = 0;
-  template <class F>
-  void Fields(F&& field) {
-    field(samples_applied), field(last);
-  }
-};
-
-struct AtRest {
-  static constexpr int kKind = 106;
-  int64_t samples_applied = 0, stop = 0, finite = 1;
-  template <class F>
-  void Fields(F&& field) {
-    field(samples_applied), field(stop), field(finite);
-  }
-};
-
-struct Tell {
-  static constexpr int kKind = 108;
-  int64_t samples_applied = 0, samples = 0;
-  double loss_sum = 0;
-  template <class F>
-  void Fields(F&& field) {
-    field(samples_applied), field(samples), field(loss_sum);
-  }
-};
+Rank KeeperRank(const Placement& placement) {
+  return placement.servers > 0 ? placement.RankOf(placement.ServerId(0)) : 0;
+}
 
 }  // namespace
 
-Rest::Rest(Driver& driver, const Options& options)
+Rest::Rest(Driver& driver, const ExchangeSpec& spec, Rank rank)
     : driver_(driver),
-      options_(options),
-      keeper_rank_(options.placement.servers > 0
-                       ? options.placement.RankOf(options.placement.ServerId(0))
-                       : 0),
-      samples_(options.samples_applied),
-      next_(options.rule.NextAfter(options.samples_applied)) {
-  state_.samples_applied = told_.samples_applied = options.samples_applied;
+      spec_(spec),
+      keeper_rank_(KeeperRank(spec.placement())),
+      next_(spec.rule.NextAfter(spec.start.samples_applied)) {
+  HandleLetters();
+  const int64_t begin = spec.start.samples_applied;
+  state_.samples_applied = told_.samples_applied = begin;
   keeper_.next = next_;
-  keeper_.started = keeper_.ended = options.samples_applied;
+  keeper_.started = keeper_.ended = begin;
   // A run that is resumed at its end has nothing left to start.
-  if (options.samples_applied < options.rule.last_samples) return;
+  if (begin < spec.rule.last_samples) return;
   if (local()) {
     Reach(state_);
   } else if (driver_.HasWorker()) {
@@ -104,29 +32,52 @@ Rest::Rest(Driver& driver, const Options& options)
   }
 }
 
+void Rest::HandleLetters() {
+  Service& service = driver_.service();
+  service.On<letter::Withhold>([this](const letter::Withhold&, Rank) {
+    if (driver_.HasWorker()) Withdraw();
+  });
+  service.On<letter::Count>([this](const letter::Count& count, Rank) { AnswerCount(count); });
+  service.On<letter::AllQuiet>([this](const letter::AllQuiet& quiet, Rank) {
+    driver_.TellQuiet({quiet.samples_applied, quiet.last != 0});
+  });
+  service.On<letter::AtRest>([this](const letter::AtRest& rest, Rank) {
+    driver_.Withhold(true);
+    Reach({rest.samples_applied, rest.stop != 0, rest.finite != 0});
+  });
+  service.On<letter::TellRoot>([this](const letter::TellRoot& news, Rank) {
+    told_.samples_applied = news.samples_applied;
+    told_.samples += news.samples;
+    told_.loss_sum += news.loss_sum;
+  });
+  service.On<letter::Started>(
+      [this](const letter::Started& started, Rank) { KeepStarted(started); });
+  service.On<letter::Withheld>(
+      [this](const letter::Withheld& withheld, Rank) { KeepWithheld(withheld); });
+  service.On<letter::Counted>(
+      [this](const letter::Counted& counted, Rank) { KeepCounted(counted); });
+}
+
 // ------------------------------------------------------------------ a worker's rank
 
 void Rest::StepStarts(int64_t samples) {
-  running_ = true;
-  if (options_.synchronous) return;
-  driver_.SendService(keeper_rank_, Pack(Started{samples, ended_.samples, ended_.loss_sum,
-                                                 ended_.stop, ended_.finite}));
-  ended_ = {};
+  if (spec_.synchronous()) return;
+  driver_.service().Send(keeper_rank_, letter::Started{samples, std::exchange(ended_, {})});
 }
 
-void Rest::StepEnded(const StepOutcome& outcome) {
-  running_ = false;
-  ended_ = outcome;
-  if (!options_.synchronous) {
+void Rest::StepEnded() {
+  const StepOutcome& outcome = driver_.outcome();
+  ended_ = {outcome.samples, outcome.loss_sum, outcome.stop, outcome.finite};
+  if (!spec_.synchronous()) {
     if (driver_.withheld()) SayWithheld();
     return;
   }
-  samples_ += outcome.samples;
-  if (samples_ < next_ && !outcome.stop && outcome.finite) return;
-  next_ = options_.rule.NextAfter(samples_);
+  const int64_t samples = driver_.samples_applied();
+  if (samples < next_ && !outcome.stop && outcome.finite) return;
+  next_ = spec_.rule.NextAfter(samples);
   if (local()) {
     driver_.Withhold(true);
-    Reach({samples_, outcome.stop, outcome.finite});
+    Reach({samples, outcome.stop, outcome.finite});
   } else {
     Withdraw();
   }
@@ -136,16 +87,14 @@ void Rest::StepEnded(const StepOutcome& outcome) {
 // Withhold may arrive before StepStarts is called for it.
 void Rest::Withdraw() {
   driver_.Withhold(true);
-  const bool starts = driver_.StepStarted() && !driver_.StepEnded();
-  if (!running_ && !starts) SayWithheld();
+  if (!driver_.Stepping()) SayWithheld();
 }
 
 void Rest::SayWithheld() {
   if (said_withheld_) return;
   said_withheld_ = true;
-  driver_.SendService(keeper_rank_, Pack(Withheld{ended_.samples, ended_.loss_sum, ended_.stop,
-                                                  ended_.finite, samples_}));
-  ended_ = {};
+  driver_.service().Send(keeper_rank_,
+                         letter::Withheld{std::exchange(ended_, {}), driver_.samples_applied()});
 }
 
 void Rest::Reach(const RestState& state) {
@@ -155,100 +104,68 @@ void Rest::Reach(const RestState& state) {
 
 void Rest::Leave() {
   reached_ = said_withheld_ = false;
-  driver_.HoldTimers(false);
+  driver_.timers().Hold(false);
   driver_.Withhold(false);
 }
 
-void Rest::OnMessage(const Message& message) {
-  switch (message.kind) {
-    case Started::kKind:
-      return KeepStarted(message);
-    case Withhold::kKind:
-      if (driver_.HasWorker()) Withdraw();
-      return;
-    case Withheld::kKind:
-      return KeepWithheld(message);
-    case Count::kKind:
-      return AnswerCount(message);
-    case MessageCount::kKind:
-      return KeepCounted(message);
-    case AllQuiet::kKind: {
-      const auto quiet = Unpack<AllQuiet>(message);
-      driver_.TellQuiet({quiet.samples_applied, quiet.last != 0});
-      return;
-    }
-    case AtRest::kKind: {
-      const auto rest = Unpack<AtRest>(message);
-      driver_.Withhold(true);
-      Reach({rest.samples_applied, rest.stop != 0, rest.finite != 0});
-      return;
-    }
-    case Tell::kKind: {
-      const auto tell = Unpack<Tell>(message);
-      told_.samples_applied = tell.samples_applied;
-      told_.samples += tell.samples;
-      told_.loss_sum += tell.loss_sum;
-      return;
-    }
-    default:
-      return;
-  }
-}
-
 // From here on nothing may begin by itself.
-void Rest::AnswerCount(const Message& message) {
-  driver_.HoldTimers(true);
+void Rest::AnswerCount(const letter::Count& count) {
+  driver_.timers().Hold(true);
   // The two counts are read together: a letter that is being handled has been received.
-  driver_.SendService(
-      keeper_rank_,
-      Pack(MessageCount{Unpack<Count>(message).round, driver_.letters_sent(),
-                        driver_.letters_received(), !driver_.HasOperation(), driver_.finite()}));
+  const Post& post = driver_.post();
+  driver_.service().Send(keeper_rank_,
+                         letter::Counted{count.round, post.sent(), post.received(),
+                                         driver_.effects().empty(), driver_.finite()});
 }
 
 // ------------------------------------------------------------------ the keeper
 
-void Rest::KeepStarted(const Message& message) {
-  const auto started = Unpack<Started>(message);
+template <class M>
+void Rest::TellAllRanks(const M& letter) {
+  for (Rank rank = 0; rank < spec_.placement().ranks(); ++rank) {
+    driver_.service().Send(rank, letter);
+  }
+}
+
+void Rest::KeepStarted(const letter::Started& started) {
   keeper_.started += started.samples;
-  KeepEnded(started.ended_samples, started.ended_loss, started.stop != 0, started.finite != 0);
+  KeepEnded(started.before);
   WithholdIfDue();
 }
 
 // Tells rank 0 whenever another global batch has been computed; what is less is told at rest.
-void Rest::KeepEnded(int64_t samples, double loss_sum, bool stop, bool finite) {
-  keeper_.ended += samples;
-  keeper_.stop |= stop;
-  keeper_.finite &= finite;
-  keeper_.told.samples += samples;
-  keeper_.told.loss_sum += loss_sum;
-  if (keeper_.told.samples >= options_.rule.batch) TellRoot();
+void Rest::KeepEnded(const letter::EndedStep& step) {
+  keeper_.ended += step.samples;
+  keeper_.stop |= step.stop != 0;
+  keeper_.finite &= step.finite != 0;
+  keeper_.told.samples += step.samples;
+  keeper_.told.loss_sum += step.loss_sum;
+  if (keeper_.told.samples >= spec_.rule.batch) TellRootOfSteps();
 }
 
-void Rest::TellRoot() {
+void Rest::TellRootOfSteps() {
   const Told told = std::exchange(keeper_.told, {});
-  driver_.SendService(0, Pack(Tell{keeper_.ended, told.samples, told.loss_sum}));
+  driver_.service().Send(0, letter::TellRoot{keeper_.ended, told.samples, told.loss_sum});
 }
 
 void Rest::WithholdIfDue() {
-  if (options_.synchronous || keeper_.withholding) return;
+  if (keeper_.withholding) return;
   if (keeper_.started < keeper_.next && !keeper_.stop && keeper_.finite) return;
   keeper_.withholding = true;
-  for (ActorId worker = 0; worker < options_.placement.workers; ++worker) {
-    driver_.SendService(options_.placement.RankOf(worker), Pack(Withhold{}));
+  for (ActorId worker = 0; worker < spec_.placement().workers; ++worker) {
+    driver_.service().Send(spec_.placement().RankOf(worker), letter::Withhold{});
   }
 }
 
-void Rest::KeepWithheld(const Message& message) {
-  const auto withheld = Unpack<Withheld>(message);
-  if (options_.synchronous) {
+void Rest::KeepWithheld(const letter::Withheld& withheld) {
+  if (spec_.synchronous()) {
     keeper_.ended = withheld.samples_applied;
-    keeper_.stop |= withheld.stop != 0;
-    keeper_.finite &= withheld.finite != 0;
+    keeper_.stop |= withheld.before.stop != 0;
+    keeper_.finite &= withheld.before.finite != 0;
   } else {
-    KeepEnded(withheld.ended_samples, withheld.ended_loss, withheld.stop != 0,
-              withheld.finite != 0);
+    KeepEnded(withheld.before);
   }
-  if (++keeper_.withheld == options_.placement.workers) StartCount();
+  if (++keeper_.withheld == spec_.placement().workers) StartCount();
 }
 
 void Rest::StartCount() {
@@ -256,19 +173,18 @@ void Rest::StartCount() {
   keeper_.counted = 0;
   keeper_.sent = keeper_.received = 0;
   keeper_.idle = true;
-  for (Rank rank = 0; rank < options_.placement.ranks(); ++rank) {
-    driver_.SendService(rank, Pack(Count{keeper_.round}));
-  }
+  TellAllRanks(letter::Count{keeper_.round});
 }
 
-void Rest::KeepCounted(const Message& message) {
-  const auto counted = Unpack<MessageCount>(message);
+void Rest::KeepCounted(const letter::Counted& counted) {
   DT_CHECK(counted.round == keeper_.round) << counted.round << " instead of " << keeper_.round;
   keeper_.sent += counted.sent;
   keeper_.received += counted.received;
   keeper_.idle &= counted.idle != 0;
   keeper_.finite &= counted.finite != 0;  // also what the last pushes did at the servers
-  if (++keeper_.counted < options_.placement.ranks()) return;
+  if (++keeper_.counted < spec_.placement().ranks()) return;
+  // One round may have counted a letter's sending before and its reading behind it: only when
+  // nothing was sent between two rounds do the sums belong to one time.
   const bool settled = keeper_.idle && keeper_.sent == keeper_.received;
   if (!settled || keeper_.sent != keeper_.sent_before) {
     keeper_.sent_before = settled ? keeper_.sent : -1;
@@ -279,26 +195,21 @@ void Rest::KeepCounted(const Message& message) {
 
 // All is quiet: the actors get a word, whose letters are waited for; then there is rest.
 void Rest::Settle() {
-  const bool last = keeper_.ended >= options_.rule.last_samples;
+  const bool last = keeper_.ended >= spec_.rule.last_samples;
   if (!keeper_.told_quiet) {
     keeper_.told_quiet = true;
     keeper_.sent_before = -1;
-    for (Rank rank = 0; rank < options_.placement.ranks(); ++rank) {
-      driver_.SendService(rank, Pack(AllQuiet{keeper_.ended, last}));
-    }
+    TellAllRanks(letter::AllQuiet{keeper_.ended, last});
     return StartCount();
   }
-  if (keeper_.told.samples > 0) TellRoot();
-  const AtRest rest{keeper_.ended, keeper_.stop, keeper_.finite};
-  const int64_t round = keeper_.round;
-  const int64_t ended = keeper_.ended;
-  keeper_ = {};
-  keeper_.round = round;
-  keeper_.started = keeper_.ended = ended;
-  keeper_.next = options_.rule.NextAfter(ended);
-  for (Rank rank = 0; rank < options_.placement.ranks(); ++rank) {
-    driver_.SendService(rank, Pack(rest));
-  }
+  if (keeper_.told.samples > 0) TellRootOfSteps();
+  const letter::AtRest rest{keeper_.ended, keeper_.stop, keeper_.finite};
+  // The next rest begins with nothing but the counts that never go back.
+  keeper_ = {.next = spec_.rule.NextAfter(keeper_.ended),
+             .started = keeper_.ended,
+             .ended = keeper_.ended,
+             .round = keeper_.round};
+  TellAllRanks(rest);
 }
 
 }  // namespace dtrain

@@ -15,15 +15,13 @@
 //                                counters)
 //   keeper -> ranks   AllQuiet   tell your actors (Actor::OnQuiet); counted until quiet again
 //   keeper -> ranks   AtRest     here we are, at so many samples
+//   keeper -> rank 0  TellRoot   what all workers have computed since the last one
 //
 // An asynchronous run pauses when the steps *started* reach the boundary; those that start while
 // word of it travels are applied as well.
 #pragma once
 
-#include <vector>
-
 #include "framework/exchange/driver.h"
-#include "framework/exchange/rest_rule.h"
 
 namespace dtrain {
 
@@ -36,23 +34,13 @@ struct RestState {
 
 class Rest {
  public:
-  struct Options {
-    RestRule rule;
-    bool synchronous = true;
-    Placement placement;
-    Rank rank = 0;
-    int64_t samples_applied = 0;  // at the start
-  };
-
-  // The driver outlives it.
-  Rest(Driver& driver, const Options& options);
+  // Both outlive it.
+  Rest(Driver& driver, const ExchangeSpec& spec, Rank rank);
+  Rest(const Rest&) = delete;
 
   // --- this rank's worker
   void StepStarts(int64_t samples);
-  void StepEnded(const StepOutcome& outcome);
-
-  // One of rest's own messages.
-  void OnMessage(const Message& message);
+  void StepEnded();
 
   bool reached() const { return reached_; }
   const RestState& state() const { return state_; }
@@ -68,6 +56,7 @@ class Rest {
   const Told& told() const { return told_; }
 
  private:
+  // What the keeper knows.
   struct Keeper {
     int64_t next = 0;     // boundary
     int64_t started = 0;  // samples
@@ -84,33 +73,33 @@ class Rest {
     Told told;
   };
 
-  bool local() const { return options_.synchronous && options_.placement.servers == 0; }
-  bool IsKeeper() const { return options_.rank == keeper_rank_; }
+  bool local() const { return spec_.synchronous() && spec_.placement().servers == 0; }
   void Withdraw();  // this rank's worker stops
   void SayWithheld();
   void Reach(const RestState& state);
+  void AnswerCount(const letter::Count& count);
 
-  void KeepStarted(const Message& message);
-  void KeepEnded(int64_t samples, double loss_sum, bool stop, bool finite);
-  void TellRoot();
-  void KeepWithheld(const Message& message);
+  void HandleLetters();
+  void KeepStarted(const letter::Started& started);
+  void KeepEnded(const letter::EndedStep& step);
+  void KeepWithheld(const letter::Withheld& withheld);
+  void KeepCounted(const letter::Counted& counted);
+  void TellRootOfSteps();
   void WithholdIfDue();
   void StartCount();
   void Settle();
-  void KeepCounted(const Message& message);
-  void AnswerCount(const Message& message);
+  template <class M>
+  void TellAllRanks(const M& letter);
 
   Driver& driver_;
-  const Options options_;
+  const ExchangeSpec& spec_;
   const Rank keeper_rank_;
 
   RestState state_;
   bool reached_ = false;
-  bool running_ = false;  // a step of this rank's worker
-  bool said_withheld_ = false;
-  StepOutcome ended_;    // not yet told to the keeper
-  int64_t samples_ = 0;  // synchronous: applied by all
-  int64_t next_ = 0;     // synchronous: boundary
+  bool said_withheld_ = false;  // since the last rest
+  letter::EndedStep ended_;     // not yet told to the keeper
+  int64_t next_;                // synchronous: boundary
   Keeper keeper_;
   Told told_;
 };

@@ -14,35 +14,23 @@ namespace {
 
 constexpr Nanos kAskFor = 3'000'000'000;  // how long a stalled rank waits for answers
 constexpr int kPatience = 10;             // limits that a computing rank may take
-constexpr char kComputing[] = " (computing)";
-
-// "What do your actors wait for?"
-struct Ask {
-  static constexpr int kKind = 201;
-  template <class F>
-  void Fields(F&&) {}
-};
-
-struct State {
-  static constexpr int kKind = 202;
-  int64_t computing = 0;
-  std::vector<int64_t> text;  // a word a character: stall reports are rare and short
-  template <class F>
-  void Fields(F&& field) {
-    field(computing), field(text);
-  }
-};
-
 }  // namespace
 
-StallWatch::StallWatch(Driver& driver, const Placement& placement, const Transport& transport,
-                       const Clock& clock, Nanos limit)
+StallWatch::StallWatch(Driver& driver, const Placement& placement, const Clock& clock, Nanos limit,
+                       std::function<bool()> computing)
     : driver_(driver),
       placement_(placement),
-      rank_(transport.rank()),
-      ranks_(transport.size()),
+      rank_(driver.post().rank()),
+      ranks_(placement.ranks()),
       clock_(clock),
-      limit_(limit) {
+      limit_(limit),
+      computing_(std::move(computing)) {
+  Service& service = driver.service();
+  service.On<letter::Ask>([this](const letter::Ask&, Rank from) {
+    driver_.service().Send(from, letter::Answer{computing_(), driver_.Describe()});
+  });
+  service.On<letter::Answer>(
+      [this](const letter::Answer& answer, Rank from) { answers_[from] = answer; });
   Moved();
 }
 
@@ -53,24 +41,24 @@ Nanos StallWatch::Limit() const {
 void StallWatch::Moved() {
   last_move_ = clock_.Now();
   asked_times_ = 0;
-  last_states_.clear();
+  last_answers_.clear();
 }
 
 void StallWatch::NothingMoved(const std::function<bool()>& move) {
   const Nanos waited = clock_.Now() - last_move_;
   if (waited <= (asked_times_ + 1) * Limit()) return;
-  const int64_t letters = driver_.letters_received();
+  const int64_t letters = driver_.post().received();
   AskAll(move);
-  if (driver_.letters_received() != letters) {
+  if (driver_.post().received() != letters) {
     last_move_ = clock_.Now();
     return;
   }
-  const bool computes = std::any_of(states_.begin(), states_.end(), [](const auto& state) {
-    return state.second.ends_with(kComputing);
+  const bool computes = std::any_of(answers_.begin(), answers_.end(), [](const auto& answer) {
+    return answer.second.computing != 0;
   });
   // Answers that differ from the last ones: something moves, its letter is on the way.
-  const bool moves = states_ != last_states_;
-  last_states_ = states_;
+  const bool moves = answers_ != last_answers_;
+  last_answers_ = answers_;
   if (AllAnswer() && (moves || (computes && asked_times_ + 1 < kPatience))) {
     ++asked_times_;
     log::Warning("rank {} has waited for {:.0f} s{}", rank_, ToSeconds(waited), StatesOfAll());
@@ -81,25 +69,11 @@ void StallWatch::NothingMoved(const std::function<bool()>& move) {
                      "a rank that does not answer is gone or hangs; stall_seconds sets the limit");
 }
 
-bool StallWatch::OnLetter(const Letter& letter, bool computing) {
-  if (letter.message.kind == Ask::kKind) {
-    const std::string text = driver_.Describe();
-    driver_.SendService(letter.from_rank, Pack(State{computing, {text.begin(), text.end()}}));
-  } else if (letter.message.kind == State::kKind) {
-    const auto state = Unpack<State>(letter.message);
-    states_[letter.from_rank] = std::string(state.text.begin(), state.text.end());
-    if (state.computing != 0) states_[letter.from_rank] += kComputing;
-  } else {
-    return false;
-  }
-  return true;
-}
-
 void StallWatch::AskAll(const std::function<bool()>& move) {
-  states_.clear();
-  states_[rank_] = driver_.Describe();
+  answers_.clear();
+  answers_[rank_] = {false, driver_.Describe()};
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    if (rank != rank_) driver_.SendService(rank, Pack(Ask{}));
+    if (rank != rank_) driver_.service().Send(rank, letter::Ask{});
   }
   Backoff backoff;
   const Nanos until = clock_.Now() + kAskFor;
@@ -111,10 +85,13 @@ void StallWatch::AskAll(const std::function<bool()>& move) {
 std::string StallWatch::StatesOfAll() const {
   std::string lines;
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    const auto it = states_.find(rank);
-    const std::string state =
-        it != states_.end() ? it->second : placement_.RoleOf(rank) + ", no answer";
-    lines += fmt::format("\n  rank {}: {}", rank, state);
+    const auto it = answers_.find(rank);
+    if (it == answers_.end()) {
+      lines += fmt::format("\n  rank {}: {}, no answer", rank, placement_.RoleOf(rank));
+    } else {
+      lines += fmt::format("\n  rank {}: {}{}", rank, it->second.waits_for,
+                           it->second.computing != 0 ? " (computing)" : "");
+    }
   }
   return lines;
 }

@@ -10,7 +10,6 @@
 #include <map>
 #include <string>
 
-#include "framework/comm/transport.h"
 #include "framework/core/clock.h"
 #include "framework/exchange/driver.h"
 
@@ -18,9 +17,11 @@ namespace dtrain {
 
 class StallWatch {
  public:
-  // `limit` 0: 20 times the longest step so far, at least 30 s.  The references outlive the watch.
-  StallWatch(Driver& driver, const Placement& placement, const Transport& transport,
-             const Clock& clock, Nanos limit);
+  // `limit` 0: 20 times the longest step so far, at least 30 s.  `computing`: whether this rank's
+  // trainer is.  The references outlive the watch.
+  StallWatch(Driver& driver, const Placement& placement, const Clock& clock, Nanos limit,
+             std::function<bool()> computing);
+  StallWatch(const StallWatch&) = delete;
 
   void StepTook(Nanos time) { longest_step_ = std::max(longest_step_, time); }
 
@@ -30,13 +31,10 @@ class StallWatch {
   // are awaited with it.
   void NothingMoved(const std::function<bool()>& move);
 
-  // False when the letter is no question or answer.  `computing`: whether this rank's trainer is.
-  bool OnLetter(const Letter& letter, bool computing);
-
  private:
   Nanos Limit() const;
   void AskAll(const std::function<bool()>& move);
-  bool AllAnswer() const { return static_cast<int>(states_.size()) == ranks_; }
+  bool AllAnswer() const { return static_cast<int>(answers_.size()) == ranks_; }
   std::string StatesOfAll() const;
 
   Driver& driver_;
@@ -45,11 +43,12 @@ class StallWatch {
   const int ranks_;
   const Clock& clock_;
   const Nanos limit_;
+  const std::function<bool()> computing_;
   Nanos longest_step_ = 0;
   Nanos last_move_ = 0;
-  int asked_times_ = 0;                      // since then
-  std::map<Rank, std::string> states_;       // answers
-  std::map<Rank, std::string> last_states_;  // and those of the time before, since then
+  int asked_times_ = 0;  // since then
+  std::map<Rank, letter::Answer> answers_;
+  std::map<Rank, letter::Answer> last_answers_;  // of the time before, since then
 };
 
 }  // namespace dtrain

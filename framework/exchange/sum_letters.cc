@@ -1,88 +1,46 @@
 #include "framework/exchange/sum_letters.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "framework/core/check.h"
 
 namespace dtrain {
-namespace {
 
-// One worker's values, to worker 0; and the sum, back.
-struct PartOfSum {
-  static constexpr int kKind = 203;
-  std::vector<int64_t> values;  // the bits of doubles
-  template <class F>
-  void Fields(F&& field) {
-    field(values);
-  }
-};
-
-struct SumOfAll {
-  static constexpr int kKind = 204;
-  std::vector<int64_t> values;
-  template <class F>
-  void Fields(F&& field) {
-    field(values);
-  }
-};
-
-std::vector<int64_t> BitsOf(std::span<const double> values) {
-  std::vector<int64_t> bits;
-  for (const double value : values) bits.push_back(std::bit_cast<int64_t>(value));
-  return bits;
+SumLetters::SumLetters(Service& service, int workers, Rank rank, std::function<void()> done)
+    : service_(service), workers_(workers), rank_(rank), done_(std::move(done)) {
+  service.On<letter::PartOfSum>(
+      [this](const letter::PartOfSum& part, Rank from) { TakePart(from, part.values); });
+  service.On<letter::SumOfAll>([this](const letter::SumOfAll& sum, Rank) { End(sum.values); });
 }
-
-}  // namespace
-
-SumLetters::SumLetters(Driver& driver, const Placement& placement, Rank rank,
-                       std::function<void()> done)
-    : driver_(driver), workers_(placement.workers), rank_(rank), done_(std::move(done)) {}
 
 void SumLetters::Begin(std::span<double> values) {
   values_ = values;
-  const std::vector<int64_t> mine = BitsOf(values);
-  if (rank_ == 0) return TakePart(0, mine);
-  driver_.SendService(0, Pack(PartOfSum{mine}));
-}
-
-bool SumLetters::OnLetter(const Letter& letter) {
-  if (letter.message.kind == PartOfSum::kKind) {
-    TakePart(letter.from_rank, letter.message.words);
-  } else if (letter.message.kind == SumOfAll::kKind) {
-    End(letter.message.words);
-  } else {
-    return false;
-  }
-  return true;
+  letter::PartOfSum mine{{values.begin(), values.end()}};
+  if (rank_ == 0) return TakePart(0, std::move(mine.values));
+  service_.Send(0, mine);
 }
 
 // A worker's next part comes when it has the sum of this one.
-void SumLetters::TakePart(Rank from, std::span<const int64_t> part) {
+void SumLetters::TakePart(Rank from, std::vector<double> part) {
   DT_CHECK(!parts_.contains(from)) << "rank " << from << " takes part in a sum twice";
-  parts_[from].assign(part.begin(), part.end());
+  parts_[from] = std::move(part);
   if (static_cast<int>(parts_.size()) < workers_) return;
-  std::vector<double> sum(part.size());
-  for (const auto& [rank, values] : parts_) {
-    DT_CHECK(values.size() == sum.size())
-        << "rank " << rank << " sums " << values.size() << " values, others " << sum.size();
-    for (size_t i = 0; i < sum.size(); ++i) {
-      const double value = std::bit_cast<double>(values[i]);
-      sum[i] = rank == 0 ? value : sum[i] + value;
-    }
+  letter::SumOfAll sum{std::move(parts_.at(0))};
+  for (Rank rank = 1; rank < workers_; ++rank) {
+    const std::vector<double>& values = parts_.at(rank);
+    DT_CHECK(values.size() == sum.values.size())
+        << "rank " << rank << " sums " << values.size() << " values, others " << sum.values.size();
+    for (size_t i = 0; i < values.size(); ++i) sum.values[i] += values[i];
   }
   parts_.clear();
-  const std::vector<int64_t> bits = BitsOf(sum);
-  for (int worker = 1; worker < workers_; ++worker) {
-    driver_.SendService(worker, Pack(SumOfAll{bits}));
-  }
-  End(bits);
+  for (Rank rank = 1; rank < workers_; ++rank) service_.Send(rank, sum);
+  End(sum.values);
 }
 
-void SumLetters::End(std::span<const int64_t> sum) {
+void SumLetters::End(const std::vector<double>& sum) {
   DT_CHECK(sum.size() == values_.size()) << sum.size() << " sums for " << values_.size();
-  for (size_t i = 0; i < sum.size(); ++i) values_[i] = std::bit_cast<double>(sum[i]);
+  std::copy(sum.begin(), sum.end(), values_.begin());
   values_ = {};
   done_();
 }

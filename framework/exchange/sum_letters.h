@@ -7,32 +7,30 @@
 #include <span>
 #include <vector>
 
-#include "framework/exchange/driver.h"
+#include "framework/exchange/service.h"
 
 namespace dtrain {
 
 class SumLetters {
  public:
-  // `rank`: this one's.  `done` is called whenever a sum has come.
-  SumLetters(Driver& driver, const Placement& placement, Rank rank, std::function<void()> done);
+  // `workers` in all; `done` is called whenever a sum has come.
+  SumLetters(Service& service, int workers, Rank rank, std::function<void()> done);
+  SumLetters(const SumLetters&) = delete;
 
   // `values` become the sum; they stay the caller's and must live until then.
   void Begin(std::span<double> values);
   bool pending() const { return !values_.empty(); }
 
-  // False when the letter does not belong to a sum.
-  bool OnLetter(const Letter& letter);
-
  private:
-  void TakePart(Rank from, std::span<const int64_t> part);
-  void End(std::span<const int64_t> sum);
+  void TakePart(Rank from, std::vector<double> part);
+  void End(const std::vector<double>& sum);
 
-  Driver& driver_;
+  Service& service_;
   const int workers_;
   const Rank rank_;
   const std::function<void()> done_;
   std::span<double> values_;
-  std::map<Rank, std::vector<int64_t>> parts_;  // worker 0: what has come for it
+  std::map<Rank, std::vector<double>> parts_;  // worker 0: what has come for it
 };
 
 }  // namespace dtrain

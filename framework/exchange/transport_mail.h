@@ -22,7 +22,7 @@ class TransportMail : public Mail {
   void Send(Rank to, Letter letter) override;
   std::optional<Letter> Next() override;
   bool Busy() const override { return Sending() || arriving_ > 0; }
-  bool Sending() const { return !sends_.empty(); }
+  bool Sending() const override { return !sends_.empty(); }
   Collective::Traffic traffic() const override { return traffic_; }
 
  private:

@@ -24,19 +24,19 @@ std::string NoBlocks(size_t factors, const std::string& workers) {
 void ReadRateAndLatency(Reader& reader, LinkModel& link) {
   link.bandwidth_gbit_s = reader.Number("bandwidth_gbit_s", link.bandwidth_gbit_s)
                               .Above(0)
-                              .Help("payload, in the long run");
+                              .Help("sustained payload bandwidth of a link");
   link.latency_us = reader.Number("latency_us", link.latency_us)
                         .Min(0)
-                        .Help("of a message, without the time for its bytes");
+                        .Help("latency of a message, without the time to transmit its bytes");
 }
 
 void ReadBucket(Reader& reader, LinkModel& link) {
   link.bucket_bytes = reader.Int("bucket_bytes", link.bucket_bytes)
                           .Min(0)
-                          .Help("pass at line rate after a pause (token bucket)");
+                          .Help("token bucket: bytes that pass at line rate after an idle time");
   link.line_gbit_s = reader.Number("line_gbit_s", link.line_gbit_s)
                          .Min(0)
-                         .Help("rate while the bucket lasts; 0: no limit");
+                         .Help("rate while the token bucket is not empty; 0: unlimited");
   if (link.line_gbit_s > 0 && link.line_gbit_s < link.bandwidth_gbit_s) {
     reader.Mistake("line_gbit_s",
                    fmt::format("line rate {} is below the bandwidth {} ({})", link.line_gbit_s,
@@ -50,25 +50,28 @@ NetworkModel ReadNetwork(Reader reader) {
   ReadBucket(reader, network.between_nodes);
   const std::string queue = reader.String("queue", "fair")
                                 .OneOf({"fair", "fifo"})
-                                .Help("how messages share a network card");
+                                .Help("how messages share a network interface");
   network.queue = queue == "fifo" ? NetworkModel::Queue::kFifo : NetworkModel::Queue::kFair;
   network.share_deviation =
       reader.Number("share_deviation", 0)
           .Min(0)
-          .Help("relative deviation of messages' shares of the receiver's card");
-  network.message_overhead_us = reader.Number("message_overhead_us", 0)
-                                    .Min(0)
-                                    .Help("processor time for each message, at both ends");
-  Reader inside = reader.Section("inside", "between ranks of one node");
+          .Help("relative standard deviation of the messages' shares of a receiver's bandwidth");
+  network.message_overhead_us =
+      reader.Number("message_overhead_us", 0)
+          .Min(0)
+          .Help("CPU time per message, at the sender and at the receiver");
+  Reader inside = reader.Section("inside", "the network between ranks of one node");
   ReadRateAndLatency(inside, network.inside_node);
   return network;
 }
 
 ClusterConfig::Pauses ReadPauses(Reader reader) {
   ClusterConfig::Pauses pauses;
-  pauses.probability =
-      reader.Number("probability", 0).Min(0).Max(1).Help("that a step begins with a pause");
-  pauses.seconds = reader.Number("seconds", 0).Min(0).Help("length of a pause");
+  pauses.probability = reader.Number("probability", 0)
+                           .Min(0)
+                           .Max(1)
+                           .Help("probability that a step begins with a pause");
+  pauses.seconds = reader.Number("seconds", 0).Min(0).Help("length of such a pause");
   return pauses;
 }
 
@@ -100,19 +103,22 @@ std::vector<double> ClusterConfig::SlowdownOf(int workers) const {
 ClusterConfig ReadCluster(Reader& reader, int workers) {
   ClusterConfig cluster;
   const int64_t per_node =
-      reader.Int("per_node", 1).Min(1).Max(1 << 20).Help("ranks of one simulated node");
+      reader.Int("per_node", 1).Min(1).Max(1 << 20).Help("ranks per simulated node");
   cluster.step_seconds =
-      reader.Number("step_seconds", 0).Min(0).Help("a worker's step takes at least this long");
+      reader.Number("step_seconds", 0).Min(0).Help("minimum time of a worker's step");
   ReadSlowdown(reader, workers, cluster);
-  cluster.jitter = reader.Number("jitter", 0).Min(0).Help("relative deviation of step times");
-  cluster.pauses = ReadPauses(reader.Section("pauses", "now and then a worker stands still"));
+  cluster.jitter =
+      reader.Number("jitter", 0).Min(0).Help("relative standard deviation of step times");
+  cluster.pauses = ReadPauses(reader.Section("pauses", "random pauses of workers"));
   cluster.gflops = reader.Number("gflops", 100)
                        .Above(0)
-                       .Help("of a simulated worker, where no layer times are measured");
-  cluster.memory_gbyte_s = reader.Number("memory_gbyte_s", 8)
-                               .Above(0)
-                               .Help("vector arithmetic of a simulated rank: bytes of results");
-  cluster.network = ReadNetwork(reader.Section("network", "what `dtrain simulate` sends over"));
+                       .Help("speed of a simulated worker when no measured layer times are given");
+  cluster.memory_gbyte_s =
+      reader.Number("memory_gbyte_s", 8)
+          .Above(0)
+          .Help("speed of a simulated rank's vector arithmetic, in bytes written");
+  cluster.network =
+      ReadNetwork(reader.Section("network", "the network that dtrain simulate models"));
   cluster.network.per_node = static_cast<int>(per_node);
   return cluster;
 }

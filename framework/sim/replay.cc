@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/exchange/driver.h"
+#include "framework/exchange/rank_parts.h"
 
 namespace dtrain {
 namespace {
@@ -44,6 +44,12 @@ class HeldMail : public Mail {
   std::optional<Letter> released_;
 };
 
+ExchangeSpec EachActorApart(ExchangeSpec spec) {
+  spec.actors.placement.apart = true;
+  spec.record = spec.timeline = false;
+  return spec;
+}
+
 // Each actor on a rank of its own: those that shared one shared no vector.
 class Replayer {
  public:
@@ -53,8 +59,8 @@ class Replayer {
 
  private:
   struct Part {
-    std::unique_ptr<HeldMail> mail;
-    std::unique_ptr<Driver> driver;
+    HeldMail* mail = nullptr;  // the rank's own
+    std::unique_ptr<RankParts> rank;
     std::vector<Event> events;
     size_t next = 0;
     int64_t steps = 0;  // of a worker
@@ -66,8 +72,8 @@ class Replayer {
   bool ComputeStep(Part& part, Nanos compute);
   std::string WhereItStopped() const;
 
-  const SimulationSetup& setup_;
-  const Placement placement_;
+  const ExchangeSpec spec_;
+  GradientSource& source_;
   const NoClock clock_;
   BlobPools pools_;
   const Piece initial_;
@@ -76,17 +82,16 @@ class Replayer {
 };
 
 Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<Event>>& logs)
-    : setup_(setup),
-      placement_{setup.placement.workers, setup.placement.servers, false},
-      initial_{pools_.CopyOf(setup.weights), 0, {0, setup.layout->size()}} {
-  for (ActorId actor = 0; actor < placement_.actors(); ++actor) AddActor(actor);
+    : spec_(EachActorApart(setup.exchange)),
+      source_(*setup.source),
+      initial_{pools_.CopyOf(spec_.start.weights), 0, {0, spec_.size()}} {
+  const int actors = spec_.placement().actors();
+  for (ActorId actor = 0; actor < actors; ++actor) AddActor(actor);
   for (const std::vector<Event>& log : logs) {
     for (const Event& event : log) {
-      if (event.actor >= placement_.actors() ||
-          (event.kind == EventKind::kMessage && event.value >= placement_.actors())) {
+      if (event.actor >= actors || (event.kind == EventKind::kMessage && event.value >= actors)) {
         throw CheckpointError(fmt::format("the record tells of actor {}, the run had {}",
-                                          std::max<int64_t>(event.actor, event.value),
-                                          placement_.actors()));
+                                          std::max<int64_t>(event.actor, event.value), actors));
       }
       parts_[event.actor].events.push_back(event);
     }
@@ -95,13 +100,11 @@ Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<E
 
 void Replayer::AddActor(ActorId actor) {
   Part& part = parts_.emplace_back();
-  part.mail = std::make_unique<HeldMail>(boxes_);
-  boxes_.push_back(part.mail.get());
-  part.driver = std::make_unique<Driver>(
-      *setup_.layout, setup_.Options(placement_, actor),
-      Driver::Seams{.mail = part.mail.get(), .clock = &clock_, .pools = &pools_});
-  part.driver->AddActor(actor, setup_.strategy->MakeActor(actor, setup_.Actors()));
-  part.driver->Restore(initial_, {});
+  auto mail = std::make_unique<HeldMail>(boxes_);
+  part.mail = mail.get();
+  boxes_.push_back(part.mail);
+  RankSeams seams{.clock = &clock_, .pools = &pools_, .mail = std::move(mail), .weights = initial_};
+  part.rank = std::make_unique<RankParts>(spec_, actor, std::move(seams));
 }
 
 std::vector<float> Replayer::Run() {
@@ -114,8 +117,8 @@ std::vector<float> Replayer::Run() {
   const bool all = std::all_of(parts_.begin(), parts_.end(),
                                [](const Part& part) { return part.next == part.events.size(); });
   if (!all) throw CheckpointError("the record does not fit its run: " + WhereItStopped());
-  std::vector<float> weights(static_cast<size_t>(setup_.layout->size()));
-  for (Part& part : parts_) part.driver->CopyMasters(weights.data());
+  std::vector<float> weights(static_cast<size_t>(spec_.size()));
+  for (Part& part : parts_) part.rank->driver.CopyMasters(weights.data());
   return weights;
 }
 
@@ -123,35 +126,37 @@ std::vector<float> Replayer::Run() {
 bool Replayer::Advance(Part& part) {
   if (part.next == part.events.size() || !TryEvent(part, part.events[part.next])) return false;
   ++part.next;
-  while (part.driver->Progress()) {
+  while (part.rank->driver.Progress()) {
   }
+  part.rank->driver.TakeEnded();
   return true;
 }
 
 bool Replayer::TryEvent(Part& part, const Event& event) {
   switch (event.kind) {
     case EventKind::kBegin:
-      part.driver->Begin();
+      part.rank->driver.Begin();
       return true;
     case EventKind::kEnd:
       return ComputeStep(part, event.value);
     case EventKind::kMessage:
       return part.mail->Release(static_cast<ActorId>(event.value));
     case EventKind::kTimer:
-      return part.driver->FireTimer(static_cast<int>(event.value));
+      return part.rank->driver.FireTimer(static_cast<int>(event.value));
     case EventKind::kQuiet:
-      part.driver->TellQuiet({event.value / 2, event.value % 2 != 0});
+      part.rank->driver.TellQuiet({event.value, event.last});
       return true;
   }
   return false;
 }
 
 bool Replayer::ComputeStep(Part& part, Nanos compute) {
-  if (!part.driver->StepStarted()) return false;
-  StepReport report = setup_.source->Compute(part.driver->worker(), part.steps++,
-                                             part.driver->weights(), part.driver->gradients());
+  Driver& driver = part.rank->driver;
+  if (!driver.TakeStarted()) return false;
+  StepReport report =
+      source_.Compute(driver.worker(), part.steps++, driver.weights(), driver.gradients());
   report.compute = compute;
-  part.driver->ReadyLast(setup_.pieces.ranges.back(), report);
+  driver.ReadyLast(spec_.pieces.ranges.back(), report);
   return true;
 }
 
@@ -160,7 +165,7 @@ std::string Replayer::WhereItStopped() const {
     const Part& part = parts_[actor];
     if (part.next == part.events.size()) continue;
     return fmt::format("actor {} waits for event {} of {} ({})", actor, part.next + 1,
-                       part.events.size(), part.driver->Describe());
+                       part.events.size(), part.rank->driver.Describe());
   }
   return "";
 }

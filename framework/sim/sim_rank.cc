@@ -6,50 +6,24 @@
 #include "framework/core/check.h"
 
 namespace dtrain {
-namespace {
-constexpr int64_t kTimelineEvents = 1 << 22;  // of all ranks
-}
-
-StepReport SampleCounts(const Strategy& strategy, const Placement& placement, const RestRule& rule,
-                        int worker, int64_t step) {
-  if (!strategy.synchronous()) {
-    const int64_t samples = SplitEvenly({0, rule.batch}, placement.workers, worker).size();
+StepReport SampleCounts(const ExchangeSpec& spec, int worker, int64_t step) {
+  const RestRule& rule = spec.rule;
+  const int workers = spec.placement().workers;
+  if (!spec.synchronous()) {
+    const int64_t samples = SplitEvenly({0, rule.batch}, workers, worker).size();
     return {.samples = std::max<int64_t>(samples, 1)};
   }
   const int64_t global = rule.SamplesOf(step + 1) - rule.SamplesOf(step);
-  return {.samples = SplitEvenly({0, global}, placement.workers, worker).size(),
-          .global_samples = global};
+  return {.samples = SplitEvenly({0, global}, workers, worker).size(), .global_samples = global};
 }
 
 SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
-                 const ComputeModel& compute, BlobPools* pools, const Piece& initial,
-                 std::unique_ptr<SimMail> mail, std::unique_ptr<Collective> collective)
+                 const ComputeModel& compute, RankSeams seams)
     : setup_(setup),
       events_(events),
       compute_(compute),
-      clock_(events),
-      mail_(std::move(mail)),
-      collective_(std::move(collective)) {
-  if (setup.timeline) {
-    timeline_ = std::make_unique<RankTimeline>(kTimelineEvents / setup.placement.ranks());
-  }
-  driver_ = std::make_unique<Driver>(*setup.layout, setup.Options(setup.placement, rank),
-                                     Driver::Seams{.mail = mail_.get(),
-                                                   .collective = collective_.get(),
-                                                   .clock = &clock_,
-                                                   .pools = pools,
-                                                   .timeline = timeline_.get()});
-  for (const ActorId id : setup.placement.ActorsOf(rank)) {
-    driver_->AddActor(id, setup.strategy->MakeActor(id, setup.Actors()));
-  }
-  driver_->Restore(initial, {});
-  rest_ =
-      std::make_unique<Rest>(*driver_, Rest::Options{.rule = setup.rule,
-                                                     .synchronous = setup.strategy->synchronous(),
-                                                     .placement = setup.placement,
-                                                     .rank = rank});
-  driver_->OnService([this](const Letter& letter) { rest_->OnMessage(letter.message); });
-  if (driver_->HasWorker()) BeginStep();
+      parts_(setup.exchange, rank, std::move(seams)) {
+  if (parts_.driver.HasWorker()) BeginStep();
   Wake();
 }
 
@@ -62,20 +36,20 @@ void SimRank::Wake() {
 // Moves everything along that can move now; arithmetic ends the look until it is done.
 void SimRank::Look() {
   look_scheduled_ = false;
-  while (!rest_->reached()) {
-    const int64_t written = driver_->bytes_written();
-    const bool progressed = driver_->Progress();
+  Driver& driver = parts_.driver;
+  while (!rest().reached()) {
+    const int64_t written = driver.effects().bytes_written();
+    const bool progressed = driver.Progress();
     if (!StepMoved() && !progressed) break;
-    const Nanos cost = compute_.VectorTime(driver_->bytes_written() - written);
+    const int64_t bytes = driver.effects().bytes_written() - written;
+    const Nanos cost = compute_.VectorTime(bytes);
     if (cost == 0) continue;
     busy_until_ = events_.now() + cost;
-    if (timeline_) {
-      timeline_->Arithmetic(events_.now(), busy_until_, driver_->bytes_written() - written);
-    }
+    if (parts_.timeline) parts_.timeline->Arithmetic(events_.now(), busy_until_, bytes);
     return Wake();
   }
-  if (rest_->reached()) return TellRest();
-  const Nanos timer = driver_->NextTimer();
+  if (rest().reached()) return TellRest();
+  const Nanos timer = driver.timers().Next();
   if (timer < 0 || timer == timer_scheduled_) return;
   timer_scheduled_ = timer;
   events_.At(std::max(timer, events_.now()), [this] { Wake(); });
@@ -89,11 +63,11 @@ void SimRank::TellRest() {
 
 // Follows the worker's step; true when it has come to its next part.
 bool SimRank::StepMoved() {
-  if (begun_ && !computing_ && driver_->StepStarted()) {
+  if (parts_.driver.TakeStarted()) {
     ComputeStep();
     return true;
   }
-  if (computing_ && driver_->StepEnded()) {
+  if (parts_.driver.TakeEnded()) {
     FinishStep();
     return true;
   }
@@ -101,39 +75,37 @@ bool SimRank::StepMoved() {
 }
 
 void SimRank::BeginStep() {
-  begun_ = true;
   asked_ = events_.now();
-  driver_->Begin();
+  parts_.driver.Begin();
 }
 
 void SimRank::ComputeStep() {
-  computing_ = true;
+  Driver& driver = parts_.driver;
   worker_.wait += events_.now() - asked_;
   started_ = events_.now();
-  const int worker = driver_->worker();
-  report_ =
-      setup_.source == nullptr
-          ? SampleCounts(*setup_.strategy, setup_.placement, setup_.rule, worker, worker_.steps)
-          : setup_.source->Compute(worker, worker_.steps, driver_->weights(), driver_->gradients());
-  rest_->StepStarts(report_.samples);
+  const int worker = driver.worker();
+  report_ = setup_.source == nullptr ? SampleCounts(setup_.exchange, worker, worker_.steps)
+                                     : setup_.source->Compute(worker, worker_.steps,
+                                                              driver.weights(), driver.gradients());
+  parts_.rest.StepStarts(report_.samples);
   const StepTiming timing = compute_.Step(worker, worker_.steps, report_.samples);
   worker_.compute += timing.end;
   report_.compute = timing.end;
-  const size_t last = setup_.pieces.ranges.size() - 1;
+  const size_t last = setup_.exchange.pieces.ranges.size() - 1;
   // Only a collective has something to do before the end.
-  for (size_t piece = setup_.placement.servers > 0 ? last : 0; piece < last; ++piece) {
+  for (size_t piece = setup_.exchange.placement().servers > 0 ? last : 0; piece < last; ++piece) {
     events_.After(timing.ready[piece], [this, piece] { Announce(piece); });
   }
   events_.After(timing.end, [this, last] { Announce(last); });
 }
 
 void SimRank::Announce(size_t piece) {
-  const Range range = setup_.pieces.ranges[piece];
-  if (driver_->IsLast(range)) {
+  const Range range = setup_.exchange.pieces.ranges[piece];
+  if (parts_.driver.IsLast(range)) {
     computed_ = events_.now();
-    driver_->ReadyLast(range, report_);
+    parts_.driver.ReadyLast(range, report_);
   } else {
-    driver_->Ready(range);
+    parts_.driver.Ready(range);
   }
   Wake();
 }
@@ -141,23 +113,21 @@ void SimRank::Announce(size_t piece) {
 void SimRank::FinishStep() {
   ++worker_.steps;
   worker_.wait += events_.now() - computed_;
-  if (timeline_) {
-    timeline_->Waited(asked_, started_);
-    timeline_->Computed(started_, computed_, report_.samples);
-    timeline_->Exposed(computed_, events_.now());
+  if (RankTimeline* const timeline = parts_.timeline.get()) {
+    timeline->Waited(asked_, started_);
+    timeline->Computed(started_, computed_, report_.samples);
+    timeline->Exposed(computed_, events_.now());
   }
-  if (driver_->worker() == 0) step_seconds_.push_back(ToSeconds(events_.now() - asked_));
-  begun_ = computing_ = false;
-  outcome_ = driver_->outcome();
-  rest_->StepEnded(outcome_);
-  if (!rest_->reached()) BeginStep();
+  if (parts_.driver.worker() == 0) step_seconds_.push_back(ToSeconds(events_.now() - asked_));
+  parts_.rest.StepEnded();
+  if (!rest().reached()) BeginStep();
 }
 
 void SimRank::Leave() {
   told_rest_ = false;
   timer_scheduled_ = -1;
-  rest_->Leave();
-  if (driver_->HasWorker() && !begun_) BeginStep();
+  parts_.rest.Leave();
+  if (parts_.driver.HasWorker() && parts_.driver.stage() == StepStage::kNone) BeginStep();
   Wake();
 }
 

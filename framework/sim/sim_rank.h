@@ -7,9 +7,9 @@
 
 #include <memory>
 
+#include "framework/exchange/rank_parts.h"
 #include "framework/sim/compute_model.h"
 #include "framework/sim/event_queue.h"
-#include "framework/sim/sim_mail.h"
 #include "framework/sim/simulation.h"
 
 namespace dtrain {
@@ -25,22 +25,18 @@ class VirtualClock : public Clock {
 
 class SimRank {
  public:
-  // `initial`: the weights to begin with, of the whole model.  Everything else outlives the rank.
-  // `mail` is null in a world of one rank.
+  // Everything but the seams outlives the rank, whose clock is that of the events.
   SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events, const ComputeModel& compute,
-          BlobPools* pools, const Piece& initial, std::unique_ptr<SimMail> mail,
-          std::unique_ptr<Collective> collective);
+          RankSeams seams);
 
   // Something may have come for this rank: looks now, or when its processor is free.
   void Wake();
   void Leave();
 
-  Driver& driver() { return *driver_; }
-  const Rest& rest() const { return *rest_; }
-  SimMail* mail() { return mail_.get(); }
-  const RankTimeline* timeline() const { return timeline_.get(); }
+  Driver& driver() { return parts_.driver; }
+  const Rest& rest() const { return parts_.rest; }
+  const RankTimeline* timeline() const { return parts_.timeline.get(); }
   const SimulatedWorker& worker() const { return worker_; }
-  const StepOutcome& outcome() const { return outcome_; }
   const std::vector<double>& step_seconds() const { return step_seconds_; }
   std::function<void()> on_rest;  // called when this rank reaches rest
 
@@ -56,12 +52,7 @@ class SimRank {
   const SimulationSetup& setup_;
   EventQueue& events_;
   const ComputeModel& compute_;
-  VirtualClock clock_;
-  std::unique_ptr<SimMail> mail_;
-  std::unique_ptr<Collective> collective_;
-  std::unique_ptr<RankTimeline> timeline_;
-  std::unique_ptr<Driver> driver_;
-  std::unique_ptr<Rest> rest_;
+  RankParts parts_;
 
   SimulatedWorker worker_;
   std::vector<double> step_seconds_;
@@ -69,13 +60,10 @@ class SimRank {
   bool told_rest_ = false;
   Nanos timer_scheduled_ = -1;
   Nanos busy_until_ = 0;
-  bool begun_ = false;
-  bool computing_ = false;
-  StepReport report_;    // of the step that is computed
-  StepOutcome outcome_;  // of the last one
-  Nanos started_ = 0;    // when its compute began
-  Nanos asked_ = 0;      // when the step was begun
-  Nanos computed_ = 0;   // when its last gradient was there
+  StepReport report_;   // of the step that is computed
+  Nanos started_ = 0;   // when its compute began
+  Nanos asked_ = 0;     // when the step was begun
+  Nanos computed_ = 0;  // when its last gradient was there
 };
 
 }  // namespace dtrain

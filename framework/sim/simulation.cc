@@ -8,12 +8,14 @@
 #include "framework/sim/event_queue.h"
 #include "framework/sim/network.h"
 #include "framework/sim/sim_collective.h"
+#include "framework/sim/sim_mail.h"
 #include "framework/sim/sim_rank.h"
 
 namespace dtrain {
 namespace {
 
 constexpr int kStatesShown = 40;
+constexpr int64_t kTimelineEvents = 1 << 22;  // of all ranks
 
 Planner PlannerOf(const std::string& collective) {
   const Planner planner = CollectiveRegistry::Get("collective", collective).planner;
@@ -22,22 +24,12 @@ Planner PlannerOf(const std::string& collective) {
                     "its plan is not known; take ordered or ring");
 }
 
+SimulationSetup WithoutSourceAGhost(SimulationSetup setup) {
+  setup.exchange.ghost = setup.source == nullptr;
+  return setup;
+}
+
 }  // namespace
-
-DriverOptions SimulationSetup::Options(const Placement& where, Rank rank) const {
-  DriverOptions options;
-  options.solver = solver;
-  options.epochs = epochs;
-  options.epoch_samples = rule.epoch_samples;
-  options.placement = where;
-  options.rank = rank;
-  options.ghost = source == nullptr;
-  return options;
-}
-
-ActorSetup SimulationSetup::Actors() const {
-  return {placement, layout->size(), buckets, solver.clip_norm > 0};
-}
 
 struct Simulation::World {
   explicit World(const SimulationSetup& given);
@@ -51,6 +43,7 @@ struct Simulation::World {
   const SimulationSetup setup;
   BlobPools pools;  // letters on their way hold blobs of it
   EventQueue events;
+  const VirtualClock clock{events};
   Network network;
   ComputeModel compute;
   std::unique_ptr<SimReductions> reductions;
@@ -61,28 +54,31 @@ struct Simulation::World {
 };
 
 Simulation::World::World(const SimulationSetup& given)
-    : setup(given),
-      network(events, setup.cluster.network, setup.placement.ranks(), {}, setup.seed),
-      compute(setup.cluster, setup.profile, setup.placement.workers, setup.seed) {
+    : setup(WithoutSourceAGhost(given)),
+      network(events, setup.cluster.network, setup.exchange.placement().ranks(), {}, setup.seed),
+      compute(setup.cluster, setup.profile, setup.exchange.placement().workers, setup.seed) {
   if (!setup.trace.empty()) compute.UseTrace(setup.trace);
-  const int size = setup.placement.ranks();
+  const ExchangeSpec& spec = setup.exchange;
+  const int size = spec.placement().ranks();
   const auto wake = [this](Rank rank) { ranks[rank]->Wake(); };
-  if (setup.placement.servers == 0 && size > 1) {
+  if (spec.placement().servers == 0 && size > 1) {
     const double add_ns_per_byte = 1 / setup.cluster.memory_gbyte_s;
     reductions = std::make_unique<SimReductions>(
-        events,
-        PlanPrice(PlannerOf(setup.collective), size, setup.cluster.network, add_ns_per_byte), size,
-        wake);
+        events, PlanPrice(PlannerOf(spec.collective), size, setup.cluster.network, add_ns_per_byte),
+        size, wake);
   }
-  BlobPools* const blobs = setup.source == nullptr ? nullptr : &pools;
   Piece initial;
-  if (blobs != nullptr) initial = {pools.CopyOf(setup.weights), 0, {0, setup.layout->size()}};
+  if (!spec.ghost) initial = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
   for (Rank rank = 0; rank < size; ++rank) {
     auto mail = std::make_unique<SimMail>(rank, network, boxes, wake);
     boxes.push_back(mail.get());
-    ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, blobs, initial,
-                                              std::move(mail),
-                                              reductions ? reductions->Connect(rank) : nullptr));
+    RankSeams seams{.clock = &clock,
+                    .pools = spec.ghost ? nullptr : &pools,
+                    .mail = std::move(mail),
+                    .collective = reductions ? reductions->Connect(rank) : nullptr,
+                    .weights = initial,
+                    .timeline_events = kTimelineEvents / size};
+    ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, std::move(seams)));
     ranks.back()->on_rest = [this] { RankRests(); };
   }
 }
@@ -93,7 +89,7 @@ void Simulation::World::RankRests() {
   resting = 0;
   CallAtRest();
   const RestState& state = ranks[0]->rest().state();
-  ended = state.samples_applied >= setup.rule.last_samples || state.stop || !state.finite;
+  ended = state.samples_applied >= setup.exchange.rule.last_samples || state.stop || !state.finite;
   if (ended) return;
   for (const auto& rank : ranks) rank->Leave();
 }
@@ -105,8 +101,8 @@ void Simulation::World::CallAtRest() {
 }
 
 std::vector<float> Simulation::World::Weights() {
-  if (setup.source == nullptr) return {};
-  std::vector<float> weights(static_cast<size_t>(setup.layout->size()));
+  if (setup.exchange.ghost) return {};
+  std::vector<float> weights(static_cast<size_t>(setup.exchange.size()));
   for (const auto& rank : ranks) rank->driver().CopyMasters(weights.data());
   return weights;
 }
@@ -145,13 +141,14 @@ SimulationResult Simulation::World::Result() {
     hash.Update(HashState(driver));
     if (rank->timeline() == nullptr) continue;
     const Rank id = static_cast<Rank>(result.timelines.size());
-    result.timelines.push_back(rank->timeline()->Pack({id, setup.placement.RoleOf(id), 0}));
+    result.timelines.push_back(
+        rank->timeline()->Pack({id, setup.exchange.placement().RoleOf(id), 0}));
   }
   result.state_sha256 = hash.HexDigest();
   result.step_seconds = ranks[0]->step_seconds();
   const Rest::Told& told = ranks[0]->rest().told();
-  const StepOutcome& outcome = ranks[0]->outcome();
-  const bool all = setup.strategy->synchronous();
+  const StepOutcome& outcome = ranks[0]->driver().outcome();
+  const bool all = setup.exchange.synchronous();
   // Asynchronous: the mean over the run.
   result.loss = all ? outcome.loss_sum / static_cast<double>(std::max<int64_t>(outcome.samples, 1))
                     : told.loss_sum / static_cast<double>(std::max<int64_t>(told.samples, 1));

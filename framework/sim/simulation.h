@@ -13,7 +13,7 @@
 
 #include "framework/core/layout.h"
 #include "framework/core/model_profile.h"
-#include "framework/exchange/driver.h"
+#include "framework/exchange/exchange_spec.h"
 #include "framework/exchange/rest.h"
 #include "framework/sim/cluster_config.h"
 #include "framework/sim/gradient_source.h"
@@ -22,30 +22,13 @@
 namespace dtrain {
 
 struct SimulationSetup {
-  const ArenaLayout* layout = nullptr;  // outlives the simulation
-  const Strategy* strategy = nullptr;
-  Placement placement;
-  GradientPieces pieces;  // as announced by the backward pass
-  std::vector<Range> buckets;
-  SolverConfig solver;
-  double epochs = 1;
-  RestRule rule;
-  std::string collective = "ordered";  // "ordered" or "ring"
+  ExchangeSpec exchange;  // a ghost without a source of gradients
   ClusterConfig cluster;
   ModelProfile profile;
   std::vector<std::vector<double>> trace;  // recorded step seconds by worker; empty: the profile
   uint64_t seed = 1;
-  int64_t samples_per_step = 0;  // of one worker, for ghosts; 0: batch / workers
-
-  bool timeline = false;
-
-  // Numeric: the model's weights to begin with, and who computes.  Null: a ghost.
+  // Numeric: who computes.  Null: a ghost.
   GradientSource* source = nullptr;
-  std::span<const float> weights;
-
-  // What the drivers and actors of such a run are made from.
-  DriverOptions Options(const Placement& where, Rank rank) const;
-  ActorSetup Actors() const;
 
   // At every rest, the last one too, with the model's weights (null in a ghost run).
   std::function<void(const RestState&, Nanos, const float* weights)> at_rest;
@@ -73,8 +56,7 @@ struct SimulationResult {
 };
 
 // What a worker would report of its `step`-th mini-batch, where nothing is computed.
-StepReport SampleCounts(const Strategy& strategy, const Placement& placement, const RestRule& rule,
-                        int worker, int64_t step);
+StepReport SampleCounts(const ExchangeSpec& spec, int worker, int64_t step);
 
 class Simulation {
  public:

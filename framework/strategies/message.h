@@ -11,11 +11,14 @@
 //   effects.Send(server, Pack(Push{.clock = 3, .version = 7}));
 //   const auto push = Unpack<Push>(message);
 //
-// Fields are int64_t, double (its bits travel) or, as the last one, std::vector<int64_t>.
+// Fields are int64_t, double (its bits travel), text or, as the last one, a vector of int64_t or
+// double.
 #pragma once
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "framework/core/check.h"
@@ -38,6 +41,15 @@ class FieldPacker {
   void operator()(const std::vector<int64_t>& values) {
     words_.insert(words_.end(), values.begin(), values.end());
   }
+  void operator()(const std::vector<double>& values) {
+    for (const double value : values) (*this)(value);
+  }
+  void operator()(const std::string& text) {  // its length, then eight characters a word
+    words_.push_back(static_cast<int64_t>(text.size()));
+    const size_t first = words_.size();
+    words_.resize(first + (text.size() + sizeof(int64_t) - 1) / sizeof(int64_t));
+    std::memcpy(words_.data() + first, text.data(), text.size());
+  }
 
  private:
   std::vector<int64_t>& words_;
@@ -51,6 +63,17 @@ class FieldUnpacker {
   void operator()(std::vector<int64_t>& values) {
     values.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
     next_ = words_.size();
+  }
+  void operator()(std::vector<double>& values) {
+    for (values.clear(); !AtEnd();) values.push_back(std::bit_cast<double>(Next()));
+  }
+  void operator()(std::string& text) {
+    const int64_t size = Next();
+    DT_CHECK(size >= 0 && size <= static_cast<int64_t>((words_.size() - next_) * sizeof(int64_t)))
+        << "text of " << size << " characters in " << words_.size() << " words";
+    text.resize(static_cast<size_t>(size));
+    std::memcpy(text.data(), words_.data() + next_, text.size());
+    next_ += (text.size() + sizeof(int64_t) - 1) / sizeof(int64_t);
   }
   bool AtEnd() const { return next_ == words_.size(); }
 

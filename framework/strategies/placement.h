@@ -1,7 +1,13 @@
 // Placement: which actor lives on which rank, and which part of the arena a server has.
 //
-// Actors: workers 0..W-1, servers W..W+S-1.  Dedicated: an actor's rank is its number.  Colocated:
-// server s lives on the rank of worker s * W / S, so that servers spread over the nodes.
+// Actors are numbered kind by kind: workers 0..W-1, servers, one actor for each node, a
+// coordinator. A strategy that has no actors of a kind leaves that kind empty.
+//
+//   worker w       rank w
+//   server s       dedicated: rank W + s; colocated: the rank of worker s * W / S, so that servers
+//                  spread over the nodes
+//   node n         the rank of its lowest worker
+//   coordinator    the rank of server 0, or of worker 0 where there are no servers
 #pragma once
 
 #include <cstdint>
@@ -14,38 +20,42 @@
 
 namespace dtrain {
 
+enum class ActorKind { kWorker, kServer, kNode, kCoordinator };
+
 struct Placement {
   int workers = 1;
   int servers = 0;
   bool colocated = false;
+  // Every server has the whole model, and the model at rest is their mean; else each has a shard of
+  // it.
+  bool replicated = false;
+  // The node of each worker.  Nodes are numbered by their lowest workers, in ascending order.
+  // Empty: the strategy has no actors for nodes.
+  std::vector<int> node_of = {};
+  bool coordinator = false;
+  // Every actor has a rank of its own, that of its number, whatever is said above (replay: those
+  // that shared a rank shared no vector).
+  bool apart = false;
 
-  int actors() const { return workers + servers; }
-  int ranks() const { return colocated ? workers : actors(); }
+  int nodes() const;
+  int actors() const { return workers + servers + nodes() + (coordinator ? 1 : 0); }
+  int ranks() const;
+
   bool IsWorker(ActorId actor) const { return actor < workers; }
+  ActorKind KindOf(ActorId actor) const;
+  // Within its kind, from 0.
+  int NumberOf(ActorId actor) const;
   ActorId ServerId(int server) const { return workers + server; }
   int ServerOf(ActorId actor) const { return actor - workers; }
-  Rank RankOf(ActorId actor) const {
-    if (!colocated || actor < workers) return actor;
-    return static_cast<Rank>(static_cast<int64_t>(ServerOf(actor)) * workers / servers);
-  }
-  std::vector<ActorId> ActorsOf(Rank rank) const {
-    std::vector<ActorId> actors;
-    for (ActorId actor = 0; actor < this->actors(); ++actor) {
-      if (RankOf(actor) == rank) actors.push_back(actor);
-    }
-    return actors;
-  }
-  std::string RoleOf(Rank rank) const {  // "worker 2", "worker 0, server 0"
-    std::string role;
-    for (const ActorId actor : ActorsOf(rank)) {
-      if (!role.empty()) role += ", ";
-      role += IsWorker(actor) ? "worker " + std::to_string(actor)
-                              : "server " + std::to_string(ServerOf(actor));
-    }
-    return role;
-  }
-  // Server `server`'s part of an arena of `size` elements.
-  Range ShardOf(int server, int64_t size) const { return SplitEvenly({0, size}, servers, server); }
+  ActorId NodeId(int node) const { return workers + servers + node; }
+  ActorId CoordinatorId() const { return workers + servers + nodes(); }
+
+  Rank RankOf(ActorId actor) const;
+  std::vector<ActorId> ActorsOf(Rank rank) const;  // ascending
+  std::string RoleOf(Rank rank) const;             // "worker 2", "worker 0, server 0"
+
+  // What server `server` has of an arena of `size` elements.
+  Range ShardOf(int server, int64_t size) const;
 
   friend bool operator==(const Placement&, const Placement&) = default;
 };

@@ -39,8 +39,8 @@ class Strategy {
 
   // All workers end the same step together, on equal weights; else each takes its own mini-batches.
   virtual bool synchronous() const = 0;
-  virtual int servers() const { return 0; }
-  virtual bool colocated() const { return false; }
+  // Who takes part beside so many workers, and where.
+  virtual Placement Place(int workers) const { return {.workers = workers}; }
 
   // The ranges that are sent together, by declaration order and bytes, never by arrival time.
   virtual std::vector<Range> Buckets(const GradientPieces& pieces) const = 0;

@@ -15,6 +15,7 @@
 #include "framework/runtime/results/run_record.h"
 #include "framework/runtime/run/trainer.h"
 #include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_exchange.h"
 #include "tests/cli/command_outcome.h"
 #include "tests/data/temp_folder.h"
 #include "tests/support/toy_translation.h"

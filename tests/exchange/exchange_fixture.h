@@ -60,24 +60,19 @@ constexpr int64_t kEpoch = 1'000'000'000;
 
 // What a rank is made from, with what it borrows.
 struct RankInputs {
-  RankInputs(const Strategy& strategy, const Placement& placement, Rank rank, double clip_norm,
+  RankInputs(const Strategy& strategy, const Placement& placement, double clip_norm,
              int64_t rest_after = kEpoch)
       : weights(InitialWeights()) {
-    setup.layout = &kLayout;
-    setup.strategy = &strategy;
-    setup.actors = {placement, kLayout.size(), strategy.Buckets(kPieces), clip_norm > 0};
-    setup.driver.solver = MakeSolver(plain::Text(SgdRule(clip_norm)));
-    setup.driver.epoch_samples = kEpoch;
-    setup.driver.placement = placement;
-    setup.driver.rank = rank;
-    setup.rule = {.epoch_samples = kEpoch, .batch = 10, .last_samples = rest_after};
-    setup.collective = "ordered";
-    setup.weights = weights;
-    setup.solver = &solver;
+    spec.layout = &kLayout;
+    spec.strategy = &strategy;
+    spec.pieces = kPieces;
+    spec.actors = {placement, kLayout.size(), strategy.Buckets(kPieces), clip_norm > 0};
+    spec.solver = MakeSolver(plain::Text(SgdRule(clip_norm)));
+    spec.rule = {.epoch_samples = kEpoch, .batch = 10, .last_samples = rest_after};
+    spec.start.weights = weights;
   }
   std::vector<float> weights;
-  std::map<std::string, std::vector<float>> solver;
-  RankSetup setup;
+  ExchangeSpec spec;
 };
 
 inline StepOutcome RunStep(Exchange& exchange, int rank, int step, bool stop = false) {

@@ -19,16 +19,23 @@
 namespace dtrain {
 namespace {
 
-std::unique_ptr<Strategy> AllReduce(int64_t fusion_bytes) {
-  return MakeStrategy("allreduce", "fusion_bytes: " + std::to_string(fusion_bytes));
+// One for all ranks, which outlives their exchanges.
+const Strategy& AllReduce(int64_t fusion_bytes) {
+  static std::mutex mutex;
+  static std::map<int64_t, std::unique_ptr<Strategy>> strategies;
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<Strategy>& strategy = strategies[fusion_bytes];
+  if (strategy == nullptr) {
+    strategy = MakeStrategy("allreduce", "fusion_bytes: " + std::to_string(fusion_bytes));
+  }
+  return *strategy;
 }
 
 std::unique_ptr<Exchange> MakeThreaded(Transport& transport, int ranks, int64_t fusion_bytes,
                                        double clip_norm, double stall_seconds = 0,
                                        int64_t rest_after = kEpoch) {
-  const auto strategy = AllReduce(fusion_bytes);
-  const RankInputs inputs(*strategy, {.workers = ranks}, transport.rank(), clip_norm, rest_after);
-  return std::make_unique<ThreadedExchange>(transport, inputs.setup, stall_seconds);
+  const RankInputs inputs(AllReduce(fusion_bytes), {.workers = ranks}, clip_norm, rest_after);
+  return std::make_unique<ThreadedExchange>(transport, inputs.spec, stall_seconds);
 }
 
 struct Case {
@@ -101,9 +108,8 @@ TEST(ThreadedExchange, ASumThatOneRankNeverJoinsIsAStall) {
 
 TEST(InlineExchange, EndsWithTheSequentialWeights) {
   const auto transport = LocalWorld(1).Connect(0);
-  const auto strategy = AllReduce(4096);
-  const RankInputs inputs(*strategy, {.workers = 1}, 0, 0);
-  InlineExchange exchange(inputs.setup, *transport);
+  const RankInputs inputs(AllReduce(4096), {.workers = 1}, 0);
+  InlineExchange exchange(inputs.spec, *transport);
   for (int step = 0; step < kSteps; ++step) RunStep(exchange, 0, step);
   EXPECT_EQ(WeightsOf(exchange), Expected(1, 0));
 }

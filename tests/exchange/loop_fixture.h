@@ -92,7 +92,7 @@ inline Trace TraceOf(const Scheme& scheme, int workers, bool at_server, const Se
 
 // One rank of such a run, from where the plain loop is at `from`.
 struct LoopRank {
-  LoopRank(const Scheme& scheme, const Strategy& strategy, const Placement& placement, Rank rank,
+  LoopRank(const Scheme& scheme, const Strategy& strategy, const Placement& placement,
            const plain::Model& from)
       : weights(from.weights) {
     if (from.updates > 0) {
@@ -100,33 +100,30 @@ struct LoopRank {
       solver[names[scheme.rule.adaptive() ? 0 : 1]] = from.first;
       if (scheme.rule.adaptive()) solver["exp_avg_sq"] = from.second;
     }
-    setup.layout = &kLayout;
-    setup.strategy = &strategy;
-    setup.actors = {placement, kSize, strategy.Buckets(kPieces), scheme.rule.clip_norm > 0};
-    setup.driver.solver = MakeSolver(plain::Text(scheme.rule));
-    setup.driver.epochs = scheme.epochs;
-    setup.driver.epoch_samples = scheme.batches.epoch_samples;
-    setup.driver.samples_applied = from.samples;
-    setup.driver.updates = from.updates;
-    setup.driver.placement = placement;
-    setup.driver.rank = rank;
-    setup.rule = {.epoch_samples = scheme.batches.epoch_samples,
-                  .batch = scheme.batches.batch,
-                  .checkpoint_every_steps = scheme.rest_every,
-                  .last_samples = scheme.batches.Before(scheme.last_step)};
-    setup.collective = "ordered";
-    setup.weights = weights;
-    setup.solver = &solver;
+    spec.layout = &kLayout;
+    spec.strategy = &strategy;
+    spec.pieces = kPieces;
+    spec.actors = {placement, kSize, strategy.Buckets(kPieces), scheme.rule.clip_norm > 0};
+    spec.solver = MakeSolver(plain::Text(scheme.rule));
+    spec.epochs = scheme.epochs;
+    spec.rule = {.epoch_samples = scheme.batches.epoch_samples,
+                 .batch = scheme.batches.batch,
+                 .checkpoint_every_steps = scheme.rest_every,
+                 .last_samples = scheme.batches.Before(scheme.last_step)};
+    spec.start = {.samples_applied = from.samples,
+                  .updates = from.updates,
+                  .weights = weights,
+                  .solver = &solver};
   }
 
   std::unique_ptr<Exchange> Make(Transport& transport) const {
-    if (transport.size() == 1) return std::make_unique<InlineExchange>(setup, transport);
-    return std::make_unique<ThreadedExchange>(transport, setup, 0);
+    if (transport.size() == 1) return std::make_unique<InlineExchange>(spec, transport);
+    return std::make_unique<ThreadedExchange>(transport, spec, 0);
   }
 
   std::vector<float> weights;
   std::map<std::string, std::vector<float>> solver;
-  RankSetup setup;
+  ExchangeSpec spec;
 };
 
 // "weights[17] is 0.5 instead of 0.25"; empty where all are the same bits.
@@ -172,9 +169,9 @@ inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int
 // loop has, and every rest is where it must be.
 inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Trace& trace,
                         const Seen& seen, int64_t from, Transport& transport) {
-  const Placement placement{trace[0].workers, strategy.servers(), strategy.colocated()};
+  const Placement placement = strategy.Place(trace[0].workers);
   const Rank rank = transport.rank();
-  const LoopRank inputs(scheme, strategy, placement, rank, trace[from]);
+  const LoopRank inputs(scheme, strategy, placement, trace[from]);
   const std::unique_ptr<Exchange> exchange = inputs.Make(transport);
   int64_t step = from;
   for (int64_t rest = scheme.NextRest(from);; rest = scheme.NextRest(rest)) {

@@ -17,19 +17,15 @@
 namespace dtrain {
 namespace {
 
-Placement PlacementFor(const Strategy& strategy, int workers) {
-  return {workers, strategy.servers(), strategy.colocated()};
-}
-
 using Body = std::function<void(Exchange& exchange, Rank rank, bool worker)>;
 
 // Runs `body` on every rank of `workers` workers and their servers.
 void RunRanks(const Strategy& strategy, int workers, int64_t rest_after, const Body& body,
               double stall_seconds = 0, double clip_norm = 0) {
-  const Placement placement = PlacementFor(strategy, workers);
+  const Placement placement = strategy.Place(workers);
   LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
-    const RankInputs inputs(strategy, placement, transport.rank(), clip_norm, rest_after);
-    ThreadedExchange exchange(transport, inputs.setup, stall_seconds);
+    const RankInputs inputs(strategy, placement, clip_norm, rest_after);
+    ThreadedExchange exchange(transport, inputs.spec, stall_seconds);
     body(exchange, transport.rank(), placement.IsWorker(transport.rank()));
   });
 }
@@ -101,8 +97,8 @@ TEST(PsExchange, UpdatesAreCountedWhereTheyAreMade) {
 TEST(PsExchange, OneWorkerBesideItsServerNeedsNoThread) {
   const auto strategy = MakeStrategy("ps_bsp", "placement: colocated");
   const auto transport = LocalWorld(1).Connect(0);
-  const RankInputs inputs(*strategy, PlacementFor(*strategy, 1), 0, 0, kSteps * 10);
-  InlineExchange exchange(inputs.setup, *transport);
+  const RankInputs inputs(*strategy, strategy->Place(1), 0, kSteps * 10);
+  InlineExchange exchange(inputs.spec, *transport);
   RestState rest;
   EXPECT_EQ(StepToRest(exchange, 0, rest), kSteps);
   EXPECT_EQ(WeightsOf(exchange), Expected(1, 0));
@@ -132,11 +128,11 @@ TEST(PsExchange, AnAsynchronousRunRestsWhenEverySampleStartedIsApplied) {
 
 TEST(PsExchange, ARunGoesOnAfterARest) {
   const auto strategy = MakeStrategy("ps_ssp", "staleness: 1");
-  const Placement placement = PlacementFor(*strategy, 2);
+  const Placement placement = strategy->Place(2);
   LocalWorld::Run(3, [&](Transport& transport) {
-    RankInputs inputs(*strategy, placement, transport.rank(), 0, 400);
-    inputs.setup.rule.checkpoint_every_steps = 10;  // a rest at 100, 200 and 300 samples, roughly
-    ThreadedExchange exchange(transport, inputs.setup, 0);
+    RankInputs inputs(*strategy, placement, 0, 400);
+    inputs.spec.rule.checkpoint_every_steps = 10;  // a rest at 100, 200 and 300 samples, roughly
+    ThreadedExchange exchange(transport, inputs.spec, 0);
     RestState rest;
     int rests = 0;
     while (rest.samples_applied < 400) {
@@ -231,8 +227,8 @@ TEST(PsExchange, AServerThatNeverAnswersIsNamed) {
         Request request = transport.Receive(0, Tag::kCollective, never);
         while (!transport.Test(request)) std::this_thread::yield();
       }
-      const RankInputs inputs(*strategy, PlacementFor(*strategy, 1), transport.rank(), 0);
-      ThreadedExchange exchange(transport, inputs.setup, 0.2);
+      const RankInputs inputs(*strategy, strategy->Place(1), 0);
+      ThreadedExchange exchange(transport, inputs.spec, 0.2);
       RestState rest;
       try {
         StepToRest(exchange, 0, rest);

@@ -76,7 +76,7 @@ class Chatter : public Strategy {
  public:
   void Configure(config::Reader&) override {}
   bool synchronous() const override { return false; }
-  int servers() const override { return 1; }
+  Placement Place(int workers) const override { return {.workers = workers, .servers = 1}; }
   std::vector<Range> Buckets(const GradientPieces& pieces) const override {
     return {{0, pieces.total()}};
   }
@@ -109,9 +109,9 @@ TEST(Quiet, WhatActorsSayThenIsHeardBeforeTheRest) {
   const Chatter strategy;
   const Placement placement{3, 1, false};
   LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
-    RankInputs inputs(strategy, placement, transport.rank(), 0, 1000);
-    inputs.setup.rule.checkpoint_every_steps = 20;  // a rest about every 200 samples
-    ThreadedExchange exchange(transport, inputs.setup, 0);
+    RankInputs inputs(strategy, placement, 0, 1000);
+    inputs.spec.rule.checkpoint_every_steps = 20;  // a rest about every 200 samples
+    ThreadedExchange exchange(transport, inputs.spec, 0);
     for (int rests = 1;; ++rests) {
       const Turn rest = StepToRest(exchange);
       const bool last = rest.state.samples_applied >= 1000;

@@ -1,7 +1,7 @@
 // Rest with letters in flight: whatever order letters come in, actors hear that all is quiet, and
 // ranks come to rest, only when nothing is on its way.  A protocol made for it, in which a letter
 // brings about others, and a network that delivers in any order that the seed wants.
-#include "framework/exchange/rest.h"
+#include "framework/exchange/rank_parts.h"
 
 #include <gtest/gtest.h>
 
@@ -93,10 +93,10 @@ class Talker : public Actor {
 // Letters wait until the test lets one through: in order from one rank to another.
 class HeldMail : public Mail {
  public:
-  HeldMail(Rank rank, std::vector<std::unique_ptr<HeldMail>>& all)
-      : rank_(rank), all_(all), held_(8) {}
+  HeldMail(Rank rank, std::vector<HeldMail*>& all) : rank_(rank), all_(all), held_(8) {}
 
   void Send(Rank to, Letter letter) override {
+    withholds_ += letter.message.kind == letter::Withhold::kKind ? 1 : 0;
     all_[to]->held_[rank_].push_back(std::move(letter));
   }
   std::optional<Letter> Next() override { return std::exchange(released_, std::nullopt); }
@@ -110,11 +110,29 @@ class HeldMail : public Mail {
     letters.pop_front();
   }
 
+  // That this rank has sent since the last call.
+  int TakeWithholds() { return std::exchange(withholds_, 0); }
+
  private:
   const Rank rank_;
-  std::vector<std::unique_ptr<HeldMail>>& all_;
+  int withholds_ = 0;
+  std::vector<HeldMail*>& all_;
   std::vector<std::deque<Letter>> held_;  // by sending rank
   std::optional<Letter> released_;
+};
+
+class Talkers : public Strategy {
+ public:
+  explicit Talkers(Books& books) : books_(books) {}
+  void Configure(config::Reader&) override {}
+  bool synchronous() const override { return false; }
+  std::vector<Range> Buckets(const GradientPieces&) const override { return {{0, 1}}; }
+  std::unique_ptr<Actor> MakeActor(ActorId, const ActorSetup& setup) const override {
+    return std::make_unique<Talker>(setup.placement, books_);
+  }
+
+ private:
+  Books& books_;
 };
 
 class NoClock : public Clock {
@@ -124,13 +142,18 @@ class NoClock : public Clock {
 
 class World {
  public:
-  World(uint64_t seed, const RestRule& rule) : books_(seed), rule_(rule) {
-    for (Rank rank = 0; rank < placement_.ranks(); ++rank) AddRank(rank);
+  World(uint64_t seed, const RestRule& rule) : books_(seed), strategy_(books_) {
+    spec_.layout = &kOneNumber;
+    spec_.strategy = &strategy_;
+    spec_.actors = {{.workers = 2, .servers = 2}, 1, {{0, 1}}};
+    spec_.rule = rule;
+    spec_.ghost = true;
+    for (Rank rank = 0; rank < spec_.placement().ranks(); ++rank) AddRank(rank);
   }
 
   // Until all ranks are at rest.
   void RunToRest() {
-    for (int moves = 0; resting_ < placement_.ranks(); ++moves) {
+    for (int moves = 0; resting_ < spec_.placement().ranks(); ++moves) {
       ASSERT_LT(moves, 50'000) << "no rest is reached";
       Move(ranks_[books_.choices.Below(ranks_.size())]);
     }
@@ -138,11 +161,14 @@ class World {
 
   void ExpectOneState(int64_t steps_before) {
     for (const Part& part : ranks_) {
-      EXPECT_EQ(part.rest->state().samples_applied, kStepSamples * steps_);
-      EXPECT_EQ(part.rest->state().stop, stop_asked_);
-      EXPECT_TRUE(part.rest->state().finite);
+      const RestState& state = part.parts->rest.state();
+      EXPECT_EQ(state.samples_applied, kStepSamples * steps_);
+      EXPECT_EQ(state.stop, stop_asked_);
+      EXPECT_TRUE(state.finite);
     }
     EXPECT_GE(steps_, steps_before);
+    // The keeper, server 0, tells each worker once.
+    EXPECT_EQ(mails_[2]->TakeWithholds(), 2);
   }
 
   // Each rank leaves by itself, sooner or later.
@@ -151,88 +177,72 @@ class World {
     for (Part& part : ranks_) part.leaves = true;
   }
 
-  bool ended() const { return stop_asked_ || kStepSamples * steps_ >= rule_.last_samples; }
+  bool ended() const { return stop_asked_ || kStepSamples * steps_ >= spec_.rule.last_samples; }
   int64_t steps() const { return steps_; }
   void AskToStop(int64_t in_step) { stop_in_ = in_step; }
 
  private:
-  enum Stage { kIdle, kBegun, kRunning };
   struct Part {
-    std::unique_ptr<Driver> driver;
-    std::unique_ptr<Rest> rest;
+    std::unique_ptr<RankParts> parts;
     HeldMail* mail = nullptr;
-    Stage stage = kIdle;
-    bool closed = false;  // all of the gradient is there
     bool leaves = false;  // is at rest, and may go on
   };
 
   void AddRank(Rank rank) {
-    mails_.push_back(std::make_unique<HeldMail>(rank, mails_));
-    DriverOptions options{.solver = {}, .placement = placement_, .rank = rank, .ghost = true};
+    auto mail = std::make_unique<HeldMail>(rank, mails_);
+    mails_.push_back(mail.get());
     Part part;
-    part.mail = mails_.back().get();
-    part.driver = std::make_unique<Driver>(kOneNumber, options,
-                                           Driver::Seams{.mail = part.mail, .clock = &clock_});
-    part.driver->AddActor(rank, std::make_unique<Talker>(placement_, books_));
-    part.rest = std::make_unique<Rest>(
-        *part.driver,
-        Rest::Options{.rule = rule_, .synchronous = false, .placement = placement_, .rank = rank});
-    Rest* const rest = part.rest.get();
-    part.driver->OnService([this, rest](const Letter& letter) {
-      rest->OnMessage(letter.message);
-      if (!rest->reached()) return;
-      ++resting_;
-      EXPECT_EQ(books_.unread[0] + books_.unread[1], 0) << "letters are on their way";
-      EXPECT_EQ(books_.running, 0) << "steps run";
-    });
+    part.mail = mail.get();
+    part.parts = std::make_unique<RankParts>(spec_, rank,
+                                             RankSeams{.clock = &clock_, .mail = std::move(mail)});
     ranks_.push_back(std::move(part));
   }
 
   // As an exchange thread does it: what the trainer has done, then one look at letters and
   // effects, then what that means for the step.  At rest letters wait.
   void Move(Part& part) {
+    Rest& rest = part.parts->rest;
+    Driver& driver = part.parts->driver;
     if (part.leaves && books_.choices.Below(8) == 0) {
       part.leaves = false;
-      part.rest->Leave();
+      rest.Leave();
     }
-    if (part.rest->reached()) return;
-    if (part.driver->HasWorker() && books_.choices.Below(2) == 0) MoveTrainer(part);
+    if (rest.reached()) return;
+    if (driver.HasWorker() && books_.choices.Below(2) == 0) MoveTrainer(driver);
     if (books_.choices.Below(2) == 0) part.mail->Release(books_.choices.Below(ranks_.size()));
-    part.driver->Progress();
-    FollowStep(part);
-  }
-
-  void MoveTrainer(Part& part) {
-    if (part.stage == kIdle) {
-      part.stage = kBegun;
-      part.driver->Begin();
-    } else if (part.stage == kRunning && !part.closed) {
-      part.closed = true;
-      const bool stop = --stop_in_ == 0;
-      stop_asked_ |= stop;
-      part.driver->ReadyLast({0, 1}, {.samples = kStepSamples, .stop = stop});
-    }
-  }
-
-  void FollowStep(Part& part) {
-    if (part.stage == kBegun && part.driver->StepStarted()) {
-      part.stage = kRunning;
-      part.closed = false;
+    driver.Progress();
+    if (rest.reached()) NoteRest();
+    if (driver.TakeStarted()) {
       ++books_.running;
       ++steps_;
-      part.rest->StepStarts(kStepSamples);
-    } else if (part.stage == kRunning && part.driver->StepEnded()) {
-      part.stage = kIdle;
+      rest.StepStarts(kStepSamples);
+    } else if (driver.TakeEnded()) {
       --books_.running;
-      part.rest->StepEnded(part.driver->outcome());
+      rest.StepEnded();
     }
   }
 
-  const Placement placement_{.workers = 2, .servers = 2};
+  void NoteRest() {
+    ++resting_;
+    EXPECT_EQ(books_.unread[0] + books_.unread[1], 0) << "letters are on their way";
+    EXPECT_EQ(books_.running, 0) << "steps run";
+  }
+
+  void MoveTrainer(Driver& driver) {
+    if (driver.stage() == StepStage::kNone) {
+      driver.Begin();
+    } else if (driver.stage() == StepStage::kRunning) {
+      const bool stop = --stop_in_ == 0;
+      stop_asked_ |= stop;
+      driver.ReadyLast({0, 1}, {.samples = kStepSamples, .stop = stop});
+    }
+  }
+
   const NoClock clock_;
   Books books_;
-  const RestRule rule_;
-  std::vector<std::unique_ptr<HeldMail>> mails_;
+  const Talkers strategy_;
+  ExchangeSpec spec_;
+  std::vector<HeldMail*> mails_;  // the ranks' own
   std::vector<Part> ranks_;
   int resting_ = 0;
   int64_t steps_ = 0;  // started

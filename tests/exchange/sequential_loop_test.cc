@@ -40,13 +40,13 @@ class SequentialLoopTest : public ::testing::TestWithParam<Case> {
     const auto& [way, rule] = GetParam();
     const auto strategy = MakeStrategy(way.strategy);
     const Scheme scheme{rule};
-    const bool at_server = strategy->servers() > 0;
+    const bool at_server = strategy->Place(way.workers).servers > 0;
     // Prefetched weights lack the step that was computed while they travelled.
     const Seen seen = [&](int64_t step) {
       return prefetch ? std::max(step - 1, std::min(step, from)) : step;
     };
     const Trace trace = TraceOf(scheme, way.workers, at_server, seen);
-    const Placement placement{way.workers, strategy->servers(), strategy->colocated()};
+    const Placement placement = strategy->Place(way.workers);
     LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
       FollowTrace(scheme, *strategy, trace, seen, from, transport);
     });
@@ -131,12 +131,12 @@ class StopTest : public ::testing::TestWithParam<const char*> {};
 TEST_P(StopTest, AnyWorkersWishEndsTheSameStepOfAll) {
   const auto strategy = MakeStrategy(GetParam());
   const Scheme scheme{plain::Steps()};
-  const Placement placement{3, strategy->servers(), strategy->colocated()};
+  const Placement placement = strategy->Place(3);
   const plain::Model start(scheme.rule, kLayout, plain::InitialWeights(kSize));
   for (int asks = 0; asks < 3; ++asks) {
     LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
       const Rank rank = transport.rank();
-      const LoopRank inputs(scheme, *strategy, placement, rank, start);
+      const LoopRank inputs(scheme, *strategy, placement, start);
       const std::unique_ptr<Exchange> exchange = inputs.Make(transport);
       for (int64_t step = 0; placement.IsWorker(rank) && step < 2; ++step) {
         const int64_t own = plain::PartOf(20, 3, rank);

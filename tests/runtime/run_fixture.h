@@ -17,6 +17,7 @@
 #include "framework/core/error.h"
 #include "framework/runtime/run/trainer.h"
 #include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {
 

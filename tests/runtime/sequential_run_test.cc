@@ -176,7 +176,7 @@ class SequentialRunTest : public RunFixture,
     const Digits digits(*dataset);
     const Regression regression(graph.weights(), digits);
     const Sampler sampler(config.seed, *dataset, kBatch);
-    const bool at_server = config.strategy->servers() > 0;
+    const bool at_server = config.strategy->Place(1).servers > 0;
     synchronous_ = config.strategy->synchronous();
     std::vector<float> initial(static_cast<size_t>(graph.weights().size()));
     graph.InitializeWeights(config.seed, initial.data());

@@ -140,13 +140,13 @@ TEST_P(AsynchronousOrderTest, EndsWithTheWeightsOfTheSequentialLoop) {
   scenario.FreeLink().Slowdown(kSlowdown);
   SimulationSetup& setup = scenario.setup;
   setup.cluster.step_seconds = 1;
-  setup.solver = MakeSolver(plain::Text(rule));
-  setup.epochs = 3;
-  setup.rule = {.epoch_samples = kEpochSamples, .batch = 24, .last_samples = kLastSamples};
+  setup.exchange.solver = MakeSolver(plain::Text(rule));
+  setup.exchange.epochs = 3;
+  setup.exchange.rule = {.epoch_samples = kEpochSamples, .batch = 24, .last_samples = kLastSamples};
   Source source;
   const std::vector<float> initial = plain::InitialWeights(kSize);
   setup.source = &source;
-  setup.weights = initial;
+  setup.exchange.start.weights = initial;
   const SimulationResult result = scenario.Run();
 
   plain::Model start(rule, kLayout, initial);

@@ -33,40 +33,33 @@ class Gradients : public GradientSource {
   }
 };
 
+std::vector<Event> ReadLog(const std::string& bytes, int version = EventLog::kVersion) {
+  return EventLog::Read(bytes, version, "log");
+}
+
 struct Recorded {
   explicit Recorded(const std::string& name, const std::string& keys) {
     strategy = MakeStrategy(name, keys);
-    setup.solver = MakeSolver("{name: sgd, lr: 0.05, momentum: 0.9}");
-    setup.layout = &kLayout;
-    setup.strategy = strategy.get();
-    setup.placement = {kWorkers, strategy->servers(), strategy->colocated()};
-    setup.pieces = {{{0, kSize}}};
-    setup.buckets = {{0, kSize}};
-    setup.rule = {.epoch_samples = 1 << 30, .batch = 24, .last_samples = 24 * 25};
+    ExchangeSpec& spec = setup.exchange;
+    spec.solver = MakeSolver("{name: sgd, lr: 0.05, momentum: 0.9}");
+    spec.layout = &kLayout;
+    spec.strategy = strategy.get();
+    spec.pieces = {{{0, kSize}}};
+    spec.actors = {strategy->Place(kWorkers), kSize, {{0, kSize}}};
+    spec.record = true;
+    spec.rule = {.epoch_samples = 1 << 30, .batch = 24, .last_samples = 24 * 25};
     setup.source = &gradients;
     initial.assign(kSize, 0.5f);
-    setup.weights = initial;
+    spec.start.weights = initial;
     Run();
   }
 
   void Run() {
     std::mutex mutex;
-    logs.resize(static_cast<size_t>(setup.placement.ranks()));
-    LocalWorld::Run(setup.placement.ranks(), [&](Transport& transport) {
-      const std::map<std::string, std::vector<float>> no_solver;
-      RankSetup rank;
-      rank.layout = &kLayout;
-      rank.strategy = setup.strategy;
-      rank.actors = {setup.placement, kSize, setup.buckets, false};
-      rank.driver.solver = setup.solver;
-      rank.driver.epoch_samples = setup.rule.epoch_samples;
-      rank.driver.placement = setup.placement;
-      rank.driver.rank = transport.rank();
-      rank.rule = setup.rule;
-      rank.record = true;
-      rank.weights = setup.weights;
-      rank.solver = &no_solver;
-      ThreadedExchange exchange(transport, rank, 0);
+    const int ranks = setup.exchange.placement().ranks();
+    logs.resize(static_cast<size_t>(ranks));
+    LocalWorld::Run(ranks, [&](Transport& transport) {
+      ThreadedExchange exchange(transport, setup.exchange, 0);
       Gradients source;
       for (int64_t step = 0;; ++step) {
         Turn turn = exchange.Begin(8);
@@ -80,7 +73,7 @@ struct Recorded {
       exchange.Collect(false);
       const Blob blob = exchange.weights();
       const std::lock_guard lock(mutex);
-      logs[transport.rank()] = EventLog::Read(exchange.record().bytes(), "test");
+      logs[transport.rank()] = ReadLog(exchange.record().bytes());
       weights.assign(blob.f32(), blob.f32() + blob.size());
     });
   }
@@ -143,22 +136,32 @@ TEST(EventLog, ReadsWhatItWrote) {
   for (int i = 0; i < 300; ++i) {
     events.push_back({EventKind::kMessage, i * 37, i});
     events.push_back({EventKind::kBegin, i, 0});
-    events.push_back({EventKind::kQuiet, i, int64_t{-1} << (i % 60)});
+    events.push_back({EventKind::kQuiet, i, int64_t{-1} << (i % 60), i % 2 == 1});
     events.push_back({EventKind::kEnd, i, int64_t{1} << (i % 60)});
   }
   for (const Event& event : events) {
     log.Add(event);
   }
-  EXPECT_EQ(EventLog::Read(log.bytes(), "log"), events);
+  EXPECT_EQ(ReadLog(log.bytes()), events);
+}
+
+// Version 1 wrote 2 * samples, and one more at the end of the run.
+TEST(EventLog, ReadsVersionOne) {
+  const std::string begin("\x01\x03", 2), quiet("\x05\x02\x28", 3), last("\x05\x02\x2a", 3);
+  const std::vector<Event> events = {{EventKind::kBegin, 3},
+                                     {EventKind::kQuiet, 2, 10, false},
+                                     {EventKind::kQuiet, 2, 10, true},
+                                     {EventKind::kBegin, 3}};
+  EXPECT_EQ(ReadLog(begin + quiet + last + begin, 1), events);
 }
 
 TEST(EventLog, ACutOrForeignLogIsRefused) {
   EventLog log;
   log.Add({EventKind::kMessage, 300, 5});
   const std::string cut = log.bytes().substr(0, log.bytes().size() - 1);
-  EXPECT_THROW(EventLog::Read(cut, "log"), CheckpointError);
-  EXPECT_THROW(EventLog::Read("\x7f\x01", "log"), CheckpointError);
-  EXPECT_THROW(EventLog::Read("\xff\xff\xff\xff\xff\xff", "log"), CheckpointError);
+  EXPECT_THROW(ReadLog(cut), CheckpointError);
+  EXPECT_THROW(ReadLog("\x7f\x01"), CheckpointError);
+  EXPECT_THROW(ReadLog("\xff\xff\xff\xff\xff\xff"), CheckpointError);
 }
 
 }  // namespace

@@ -17,14 +17,13 @@ inline const ArenaLayout kLayout{
 struct Scenario {
   explicit Scenario(const std::string& name, int workers, const std::string& keys = "") {
     strategy = MakeStrategy(name, keys);
-    setup.solver = MakeSolver("{name: sgd, lr: 0.1, momentum: 0.9}");
-    setup.layout = &kLayout;
-    setup.strategy = strategy.get();
-    setup.placement = {workers, strategy->servers(), strategy->colocated()};
-    setup.pieces = {{{0, 400}, {400, 1000}}};
-    setup.buckets = strategy->Buckets(setup.pieces);
-    setup.rule = {
-        .epoch_samples = 1 << 30, .batch = 8 * workers, .last_samples = 8 * workers * 500};
+    ExchangeSpec& spec = setup.exchange;
+    spec.solver = MakeSolver("{name: sgd, lr: 0.1, momentum: 0.9}");
+    spec.layout = &kLayout;
+    spec.strategy = strategy.get();
+    spec.pieces = {{{0, 400}, {400, 1000}}};
+    spec.actors = {strategy->Place(workers), kSize, strategy->Buckets(spec.pieces)};
+    spec.rule = {.epoch_samples = 1 << 30, .batch = 8 * workers, .last_samples = 8 * workers * 500};
     setup.cluster.step_seconds = 0.05;
     setup.profile.batch = 8;
     setup.profile.layers = {{"conv", 600, 2400, 0, 0, 600}, {"fc", 400, 1600, 0, 0, 400}};

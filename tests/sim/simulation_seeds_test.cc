@@ -51,14 +51,15 @@ Chosen Choose(const std::string& name, uint64_t seed) {
   SimulationSetup& setup = chosen.scenario.setup;
   setup.seed = seed;
   const int64_t global_steps = choices.Whole(1, 25);
-  setup.rule.last_samples = setup.rule.batch * global_steps;
-  setup.rule.checkpoint_every_steps = choices.Whole(0, 1) * choices.Whole(1, 9);
+  setup.exchange.rule.last_samples = setup.exchange.rule.batch * global_steps;
+  setup.exchange.rule.checkpoint_every_steps = choices.Whole(0, 1) * choices.Whole(1, 9);
   chosen.steps = workers * global_steps;
   // Server 0, the keeper's neighbour, has heard that a step starts before it lets the worker start
   // another, and its answer comes behind the keeper's word.  So each of the other workers starts
   // one step more.  What a rest held back has its answer already where weights are prefetched:
   // there it may be two, and one of the worker that completes the run.
-  chosen.late = prefetch && setup.rule.checkpoint_every_steps > 0 ? 2 * workers - 1 : workers - 1;
+  chosen.late =
+      prefetch && setup.exchange.rule.checkpoint_every_steps > 0 ? 2 * workers - 1 : workers - 1;
   ClusterConfig& cluster = setup.cluster;
   cluster.slowdown.clear();
   for (int w = 0; w < workers; ++w) cluster.slowdown.push_back(choices.Real(1, 5));

@@ -100,12 +100,12 @@ class Quadratic : public GradientSource {
 SimulationResult RunNumeric(const std::string& name, const std::string& keys) {
   Scenario scenario(name, 4, keys);
   scenario.Stragglers(0.3);
-  scenario.setup.rule.last_samples = 32 * 40;
+  scenario.setup.exchange.rule.last_samples = 32 * 40;
   Quadratic source;
   source.divisor = scenario.strategy->synchronous() ? 4 : 1;
   const std::vector<float> weights(kSize, 0.0f);
   scenario.setup.source = &source;
-  scenario.setup.weights = weights;
+  scenario.setup.exchange.start.weights = weights;
   return Simulation(scenario.setup).Run();
 }
 

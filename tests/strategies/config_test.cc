@@ -18,8 +18,7 @@ std::string ErrorOf(const std::string& section) {
 TEST(PsConfig, Defaults) {
   for (const char* name : {"ps_bsp", "ps_ssp", "ps_asp"}) {
     const auto strategy = MakeStrategy(std::string("{name: ") + name + "}");
-    EXPECT_EQ(strategy->servers(), 1);
-    EXPECT_FALSE(strategy->colocated());
+    EXPECT_EQ(strategy->Place(4), (Placement{.workers = 4, .servers = 1}));
     EXPECT_EQ(strategy->synchronous(), std::string(name) == "ps_bsp");
   }
   EXPECT_THAT(
@@ -29,8 +28,7 @@ TEST(PsConfig, Defaults) {
 
 TEST(PsConfig, ServersAndPlacement) {
   const auto strategy = MakeStrategy("{name: ps_ssp, servers: 3, placement: colocated}");
-  EXPECT_EQ(strategy->servers(), 3);
-  EXPECT_TRUE(strategy->colocated());
+  EXPECT_EQ(strategy->Place(4), (Placement{.workers = 4, .servers = 3, .colocated = true}));
 }
 
 TEST(PsConfig, OneBucket) {

@@ -5,7 +5,7 @@
 namespace dtrain {
 
 ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size) {
-  return {.placement = {workers, strategy.servers(), strategy.colocated()},
+  return {.placement = strategy.Place(workers),
           .size = size,
           .buckets = strategy.Buckets({{{0, size}}})};
 }

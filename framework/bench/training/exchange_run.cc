@@ -22,7 +22,7 @@ class Sleeper {
       : setup_(setup),
         worker_(worker),
         exchange_(exchange),
-        compute_(setup.cluster, setup.profile, setup.placement.workers, setup.seed) {
+        compute_(setup.cluster, setup.profile, setup.exchange.placement().workers, setup.seed) {
     if (!setup.trace.empty()) compute_.UseTrace(setup.trace);
   }
 
@@ -43,16 +43,14 @@ class Sleeper {
   const std::vector<double>& step_seconds() const { return step_seconds_; }
 
  private:
-  StepReport ReportOf(int64_t step) const {
-    return SampleCounts(*setup_.strategy, setup_.placement, setup_.rule, worker_, step);
-  }
+  StepReport ReportOf(int64_t step) const { return SampleCounts(setup_.exchange, worker_, step); }
 
   void Step(const StepReport& report) {
     const Nanos start = WallNow();
     const StepTiming timing = compute_.Step(worker_, steps_, report.samples);
-    const std::vector<Range>& pieces = setup_.pieces.ranges;
+    const std::vector<Range>& pieces = setup_.exchange.pieces.ranges;
     for (size_t piece = 0; piece + 1 < pieces.size(); ++piece) {
-      if (setup_.placement.servers == 0) clock_.SleepUntil(start + timing.ready[piece]);
+      if (setup_.exchange.placement().servers == 0) clock_.SleepUntil(start + timing.ready[piece]);
       exchange_.Ready(pieces[piece]);
     }
     clock_.SleepUntil(start + timing.end);
@@ -74,14 +72,6 @@ class Sleeper {
   std::vector<double> step_seconds_;
 };
 
-ExecutionPlan PlanOf(const RunConfig& config, const SimulationSetup& setup) {
-  ExecutionPlan plan;
-  plan.workers = setup.placement.workers;
-  plan.collective = config.collective;
-  plan.buckets = setup.buckets;
-  return plan;
-}
-
 }  // namespace
 
 Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,
@@ -89,25 +79,25 @@ Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& 
   SimulatedRun run(config, profile, false);
   run.UseTrace(trace);
   const SimulationSetup& setup = run.setup();
-  if (transport.size() != setup.placement.ranks()) {
-    throw UsageError(fmt::format("{} workers and {} servers need {} ranks, there are {}",
-                                 setup.placement.workers, setup.placement.servers,
-                                 setup.placement.ranks(), transport.size()),
-                     "start as many ranks, or change cluster.workers");
+  ExchangeSpec spec = setup.exchange;
+  const Placement& placement = spec.placement();
+  if (transport.size() != placement.ranks()) {
+    throw UsageError(
+        fmt::format("{} workers and {} servers need {} ranks, there are {}", placement.workers,
+                    placement.servers, placement.ranks(), transport.size()),
+        "start as many ranks, or change cluster.workers");
   }
-  StartPoint start;
-  start.weights.resize(static_cast<size_t>(setup.layout->size()));
-  const std::unique_ptr<Exchange> exchange =
-      MakeExchange(config, *setup.layout, PlanOf(config, setup), start, setup.rule, transport);
+  const std::vector<float> zeros(static_cast<size_t>(spec.size()));
+  spec.start.weights = zeros;
+  const std::unique_ptr<Exchange> exchange = MakeExchange(spec, 1, config.stall_seconds, transport);
   Sleeper sleeper(setup, transport.rank(), *exchange);
   exchange->AtRest([](Transport& all) { all.Barrier(); });  // begin together
   const Nanos begun = WallNow();
   const RestState end = sleeper.Run();
   const Nanos ended = WallNow();
   Summary summary;
-  exchange->AtRest([&](Transport& all) {
-    GatherReports(all, sleeper.report(), setup.placement.workers, summary);
-  });
+  exchange->AtRest(
+      [&](Transport& all) { GatherReports(all, sleeper.report(), placement.workers, summary); });
   summary.status = "completed";
   summary.compute = "ghost";
   DescribeConfig(config, summary);

@@ -6,6 +6,7 @@
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/run/micro_batches.h"
 #include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
@@ -27,7 +28,8 @@ RunConfig Alone(RunConfig config) {
 }  // namespace
 
 StepRig::StepRig(const RunConfig& config)
-    : parts_(config.accumulate),
+    : config_(Alone(config)),
+      parts_(config.accumulate),
       graph_(std::make_unique<Graph>(ReadModel(config))),
       plan_(DecidePlan(config, *graph_, 1, ThreadsByRule({{0, UsableCpus()}}, 1))),
       transport_(LocalWorld(1).Connect(0)),
@@ -37,14 +39,16 @@ StepRig::StepRig(const RunConfig& config)
   net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
   PrepareParts(*net_, config.batch, parts_);
   plan_.kernels = net_->ChosenKernels(LargestPart(config.batch, parts_));
-  StartPoint start;
-  start.weights.resize(static_cast<size_t>(graph_->weights().size()));
-  graph_->InitializeWeights(config.seed, start.weights.data());
+  std::vector<float> weights(static_cast<size_t>(graph_->weights().size()));
+  graph_->InitializeWeights(config.seed, weights.data());
   graph_->InitializeState(state_.f32());
   // One endless epoch: no rest, and the rate stays where it starts.
   constexpr int64_t kEndless = int64_t{1} << 60;
   const RestRule rule{.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless};
-  exchange_ = MakeExchange(Alone(config), graph_->weights(), plan_, start, rule, *transport_);
+  ExchangeSpec spec = ExchangeOf(config_, graph_->weights(), PiecesOf(*graph_), rule);
+  spec.actors.buckets = plan_.buckets;
+  spec.start.weights = weights;
+  exchange_ = MakeExchange(spec, plan_.threads, config.stall_seconds, *transport_);
   batch_.Resize(config.batch);
   batch_.global_samples = config.batch;
   FillBatch(config.data.source->classes());

@@ -26,7 +26,8 @@ class StepRig {
  private:
   void FillBatch(int64_t classes);
 
-  const int64_t parts_;  // of the batch, as `accumulate` says
+  const RunConfig config_;  // of one worker
+  const int64_t parts_;     // of the batch, as `accumulate` says
   std::unique_ptr<Graph> graph_;
   ExecutionPlan plan_;
   std::unique_ptr<Net> net_;

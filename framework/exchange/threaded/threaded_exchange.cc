@@ -4,25 +4,15 @@
 
 namespace dtrain {
 
-// Waits until `condition` holds, or throws what ended the exchange thread.
-template <class Condition>
-void ThreadedExchange::WaitFor(Condition condition) {
-  std::unique_lock lock(mutex_);
-  for_trainer_.wait(lock, [&] { return error_ != nullptr || condition(); });
-  if (error_ != nullptr) std::rethrow_exception(error_);
-}
-
-ThreadedExchange::ThreadedExchange(Transport& transport, const RankSetup& setup,
+ThreadedExchange::ThreadedExchange(Transport& transport, const ExchangeSpec& spec,
                                    double stall_seconds, std::function<void()> on_thread)
-    : transport_(transport),
-      placement_(setup.actors.placement),
-      whole_{0, setup.layout->size()},
-      stall_(FromSeconds(stall_seconds)) {
-  thread_ = std::thread([this, &setup, on_thread = std::move(on_thread)] {
+    : transport_(transport), spec_(spec), stall_(FromSeconds(stall_seconds)) {
+  thread_ = std::thread([this, on_thread = std::move(on_thread)] {
     try {
       on_thread();
-      PutTogether(setup);
+      PutTogether();
       Publish();
+      Answer(Wanted::kParts);
       Run();
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -31,7 +21,8 @@ ThreadedExchange::ThreadedExchange(Transport& transport, const RankSetup& setup,
     }
   });
   try {
-    WaitFor([this] { return made_; });
+    std::unique_lock lock(mutex_);
+    WaitForAnswer(lock);
   } catch (...) {
     thread_.join();  // it has ended with that error
     throw;
@@ -47,72 +38,70 @@ ThreadedExchange::~ThreadedExchange() {
   thread_.join();
 }
 
-Turn ThreadedExchange::Begin(int64_t samples) {
-  const Nanos start = WallNow();
-  {
-    const std::lock_guard lock(mutex_);
-    posted_.begin = placement_.IsWorker(transport_.rank());
-    posted_.samples = samples;
-    started_ = ended_ = false;
-    for_thread_.notify_one();
-  }
-  WaitFor([this] { return started_ || reached_; });
-  const std::lock_guard lock(mutex_);
-  if (reached_) return {.rest = true, .state = parts_->rest->state()};
-  stats_.exposed += WallNow() - start;
-  return {.weights = std::move(weights_)};
+// Until the thread has answered; throws what has ended it.
+void ThreadedExchange::WaitForAnswer(std::unique_lock<std::mutex>& lock) {
+  for_trainer_.wait(lock, [this] { return error_ != nullptr || wanted_ == Wanted::kNothing; });
+  if (error_ != nullptr) std::rethrow_exception(error_);
 }
 
-// The last range is sent by End, whose report rides behind it.
+template <class Post>
+void ThreadedExchange::Ask(Wanted wanted, const Post& post) {
+  std::unique_lock lock(mutex_);
+  post(posted_);
+  posted_.asked = true;
+  wanted_ = wanted;
+  for_thread_.notify_one();
+  WaitForAnswer(lock);
+}
+
+// On a rank without a worker there is no step to begin, and the next rest is waited for.
+Turn ThreadedExchange::Begin(int64_t samples) {
+  const Nanos start = WallNow();
+  const bool worker = spec_.placement().IsWorker(transport_.rank());
+  Ask(Wanted::kStepOrRest, [&](Events& events) {
+    if (worker) events.begin = samples;
+  });
+  const std::lock_guard lock(mutex_);
+  if (!turn_.rest) stats_.exposed += WallNow() - start;
+  return std::exchange(turn_, {});
+}
+
+// The last range goes with the report, which End has.
 void ThreadedExchange::Ready(Range range) {
+  if (range.end == spec_.size()) {
+    last_ = range;
+    return;
+  }
   const std::lock_guard lock(mutex_);
   posted_.ready.push_back(range);
-  if (range.end != whole_.end) for_thread_.notify_one();
+  for_thread_.notify_one();
 }
 
 void ThreadedExchange::SumOverWorkers(std::span<double> values) {
-  if (placement_.workers == 1) return;
-  {
-    const std::lock_guard lock(mutex_);
-    posted_.sum = values;
-    summing_ = true;
-    for_thread_.notify_one();
-  }
-  WaitFor([this] { return !summing_; });
+  if (spec_.placement().workers == 1) return;
+  Ask(Wanted::kSum, [&](Events& events) { events.sum = values; });
 }
 
 StepOutcome ThreadedExchange::End(const StepReport& report) {
   const Nanos start = WallNow();
-  {
-    const std::lock_guard lock(mutex_);
-    posted_.last = true;
-    posted_.report = report;
-    for_thread_.notify_one();
-  }
-  WaitFor([this] { return ended_; });
+  Ask(Wanted::kEndOfStep, [&](Events& events) { events.last = {last_, report}; });
   const std::lock_guard lock(mutex_);
   stats_.exposed += WallNow() - start;
   return outcome_;
 }
 
 void ThreadedExchange::AtRest(const std::function<void(Transport&)>& work) {
-  {
-    const std::lock_guard lock(mutex_);
-    posted_.work = &work;
-    working_ = true;
-    for_thread_.notify_one();
-  }
-  WaitFor([this] { return !working_; });
+  Ask(Wanted::kWorkDone, [&](Events& events) { events.work = &work; });
 }
 
 void ThreadedExchange::Collect(bool with_solver) {
-  AtRest([&](Transport& transport) { parts_->model->Collect(transport, with_solver); });
+  AtRest([&](Transport& transport) { parts_->model.Collect(transport, with_solver); });
 }
 
 void ThreadedExchange::Leave() {
   AtRest([this](Transport&) {
-    parts_->model->Drop();
-    parts_->rest->Leave();
+    parts_->model.Drop();
+    parts_->rest.Leave();
   });
 }
 

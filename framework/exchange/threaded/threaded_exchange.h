@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -22,10 +23,10 @@ namespace dtrain {
 
 class ThreadedExchange : public Exchange {
  public:
-  // `transport` outlives the exchange and is touched by its thread only until then.  `on_thread`
-  // runs first on that thread.
+  // `transport` and what `spec` borrows outlive the exchange; the transport is touched by its
+  // thread only until then.  `on_thread` runs first on that thread.
   ThreadedExchange(
-      Transport& transport, const RankSetup& setup, double stall_seconds,
+      Transport& transport, const ExchangeSpec& spec, double stall_seconds,
       std::function<void()> on_thread = [] {});
   ~ThreadedExchange() override;
 
@@ -36,9 +37,9 @@ class ThreadedExchange : public Exchange {
   StepOutcome End(const StepReport& report) override;
   void AtRest(const std::function<void(Transport&)>& work) override;
   void Collect(bool with_solver) override;
-  Blob weights() override { return parts_->model->weights(); }
-  std::span<float* const> solver_state() override { return parts_->model->solver_state(); }
-  int64_t updates() override { return parts_->model->updates(); }
+  Blob weights() override { return parts_->model.weights(); }
+  std::span<float* const> solver_state() override { return parts_->model.solver_state(); }
+  int64_t updates() override { return parts_->model.updates(); }
   void Leave() override;
   Rest::Told told() const override;
   ExchangeStats stats() const override;
@@ -46,70 +47,85 @@ class ThreadedExchange : public Exchange {
   RankTimeline* timeline() override { return parts_->timeline.get(); }
 
  private:
-  // What the trainer has posted since the last look.
-  struct Events {
-    bool begin = false;
-    bool quit = false;
-    bool last = false;  // the last range is there, and so is the report
-    int64_t samples = 0;
+  // What the trainer waits for; it waits for one thing at a time.
+  enum class Wanted { kNothing, kParts, kStepOrRest, kEndOfStep, kSum, kWorkDone };
+
+  struct LastRange {
+    Range range;
     StepReport report;
-    const std::function<void(Transport&)>* work = nullptr;
-    std::span<double> sum;  // to be summed over the workers
+  };
+  // What the trainer has posted since the thread's last look.
+  struct Events {
+    bool quit = false;
+    bool asked = false;            // the trainer waits for an answer
+    std::optional<int64_t> begin;  // a step of so many samples
     std::vector<Range> ready;
+    std::optional<LastRange> last;
+    std::span<double> sum;  // to be summed over the workers
+    const std::function<void(Transport&)>* work = nullptr;
+
+    bool any() const {
+      return quit || asked || begin || !ready.empty() || last || !sum.empty() || work != nullptr;
+    }
+    // Empty again, with the memory that it has.
+    void Clear() {
+      std::vector<Range> memory = std::move(ready);
+      memory.clear();
+      *this = Events();
+      ready = std::move(memory);
+    }
   };
 
-  template <class Condition>
-  void WaitFor(Condition condition);
+  // --- the trainer's
+  // Posts what `post` writes into the events, and waits for the answer.
+  template <class Post>
+  void Ask(Wanted wanted, const Post& post);
+  void WaitForAnswer(std::unique_lock<std::mutex>& lock);
 
-  // The thread's: threaded_exchange_loop.cc.
-  void PutTogether(const RankSetup& setup);
+  // --- the thread's: threaded_exchange_loop.cc
+  void PutTogether();
   void Run();
   bool Listens() const;
   bool Step();
   bool MoveDriver();
   bool TakeEvents();
-  bool AnyPosted() const;  // with mutex_ held
   void Handle(const Events& events);
-  void Wait(Nanos sleep);
+  void Sleep(Nanos time);
   void Publish();  // tells the trainer what has changed
+  bool Answered(Wanted wanted);
+  void Answer(Wanted wanted);
   void FinishSends();
-
-  void SumCame();
   bool Computing() const;
   bool Expects() const;
   void WatchForStall(bool moved);
 
   Transport& transport_;
-  const Placement placement_;
-  const Range whole_;
+  const ExchangeSpec spec_;
   const Nanos stall_;
+  const WallClock clock_;
+  BlobPools pools_;
   std::unique_ptr<RankParts> parts_;  // exchange thread's; the trainer may read it at rest
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all below, down to the thread's own
   std::condition_variable for_thread_;
   std::condition_variable for_trainer_;
   Events posted_;
-  bool made_ = false;
-  bool started_ = false;
-  bool ended_ = false;
-  bool reached_ = false;  // rest
-  bool working_ = false;  // AtRest's work is not done
-  bool summing_ = false;  // SumOverWorkers is not done
+  Wanted wanted_ = Wanted::kParts;
   std::exception_ptr error_;
-  Blob weights_;  // of the step that has started; the trainer takes it
+  Turn turn_;  // the answer to kStepOrRest
   float* gradients_ = nullptr;
-  StepOutcome outcome_;
+  StepOutcome outcome_;  // the answer to kEndOfStep
   Rest::Told told_;
   ExchangeStats stats_;
+
+  // The trainer's own.
+  Range last_;  // of the step's gradient: End posts it
 
   // The thread's own.
   Events taken_;
   std::unique_ptr<SumLetters> sums_;
   std::unique_ptr<StallWatch> stall_watch_;
-  int64_t samples_ = 0;        // of the step that is begun
-  bool step_open_ = false;     // begun, not ended
-  bool step_running_ = false;  // started, not ended
-  bool step_closing_ = false;  // the trainer is done with it
+  int64_t samples_ = 0;  // of the step that was begun last
   Nanos step_begin_ = 0;
   std::thread thread_;  // last: starts when all else is there
 };

@@ -14,22 +14,19 @@ constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank looks for qu
 
 }  // namespace
 
-void ThreadedExchange::PutTogether(const RankSetup& setup) {
-  parts_ = std::make_unique<RankParts>(setup, transport_);
-  Driver& driver = *parts_->driver;
-  sums_ =
-      std::make_unique<SumLetters>(driver, placement_, transport_.rank(), [this] { SumCame(); });
-  stall_watch_ =
-      std::make_unique<StallWatch>(driver, placement_, transport_, parts_->clock, stall_);
-  driver.OnService([this](const Letter& letter) {
-    if (stall_watch_->OnLetter(letter, Computing()) || sums_->OnLetter(letter)) return;
-    parts_->rest->OnMessage(letter.message);
-  });
+void ThreadedExchange::PutTogether() {
+  parts_ = std::make_unique<RankParts>(spec_, transport_.rank(),
+                                       SeamsOver(transport_, spec_, clock_, pools_));
+  Driver& driver = parts_->driver;
+  sums_ = std::make_unique<SumLetters>(driver.service(), spec_.placement().workers,
+                                       transport_.rank(), [this] { Answer(Wanted::kSum); });
+  stall_watch_ = std::make_unique<StallWatch>(driver, spec_.placement(), clock_, stall_,
+                                              [this] { return Computing(); });
 }
 
 // Servers must hear, and so must workers that others may tell to pause.
 bool ThreadedExchange::Listens() const {
-  return placement_.servers > 0 && !parts_->rest->reached();
+  return spec_.placement().servers > 0 && !parts_->rest.reached();
 }
 
 void ThreadedExchange::Run() {
@@ -39,10 +36,10 @@ void ThreadedExchange::Run() {
     if (moved) {
       Publish();
       backoff.Reset();
-    } else if (parts_->driver->Busy() || Listens() || sums_->pending()) {
-      Wait(backoff.NextSleep(WallNow()));
+    } else if (parts_->driver.Busy() || Listens() || sums_->pending()) {
+      Sleep(backoff.NextSleep(WallNow()));
     } else {
-      Wait(kIdleLook);
+      Sleep(kIdleLook);
     }
     WatchForStall(moved);
   }
@@ -52,142 +49,127 @@ void ThreadedExchange::Run() {
 // At rest letters wait: those who have left it may already be writing.
 bool ThreadedExchange::Step() {
   bool moved = TakeEvents();
-  if (!parts_->rest->reached()) moved |= MoveDriver();
-  Driver& driver = *parts_->driver;
-  if (step_open_ && !step_running_ && driver.StepStarted()) {
-    step_running_ = true;
+  Driver& driver = parts_->driver;
+  Rest& rest = parts_->rest;
+  if (!rest.reached()) moved |= MoveDriver();
+  if (driver.TakeStarted()) {
     step_begin_ = WallNow();
-    parts_->rest->StepStarts(samples_);
+    rest.StepStarts(samples_);
     moved = true;
   }
-  if (step_running_ && driver.StepEnded()) {
-    step_open_ = step_running_ = step_closing_ = false;
+  if (driver.TakeEnded()) {
     stall_watch_->StepTook(WallNow() - step_begin_);
-    parts_->rest->StepEnded(driver.outcome());
+    rest.StepEnded();
     moved = true;
   }
   return moved;
 }
 
 bool ThreadedExchange::MoveDriver() {
-  Driver& driver = *parts_->driver;
+  Driver& driver = parts_->driver;
   if (parts_->timeline == nullptr) return driver.Progress();
-  const int64_t written = driver.bytes_written();
+  const int64_t written = driver.effects().bytes_written();
   const Nanos begin = WallNow();
   const bool moved = driver.Progress();
-  if (driver.bytes_written() > written) {
-    parts_->timeline->Arithmetic(begin, WallNow(), driver.bytes_written() - written);
-  }
+  const int64_t bytes = driver.effects().bytes_written() - written;
+  if (bytes > 0) parts_->timeline->Arithmetic(begin, WallNow(), bytes);
   return moved;
 }
 
-void ThreadedExchange::Wait(Nanos sleep) {
-  if (sleep == 0) {
+void ThreadedExchange::Sleep(Nanos time) {
+  if (time == 0) {
     ::sched_yield();
     return;
   }
   std::unique_lock lock(mutex_);
-  for_thread_.wait_for(lock, std::chrono::nanoseconds(sleep), [this] { return AnyPosted(); });
-}
-
-// The last range alone is nothing to do yet.
-bool ThreadedExchange::AnyPosted() const {
-  const size_t held = posted_.last ? 0 : 1;
-  const bool ranges = !posted_.ready.empty() &&
-                      (posted_.ready.size() > held || posted_.ready.back().end != whole_.end);
-  return posted_.begin || posted_.quit || posted_.work != nullptr || !posted_.sum.empty() || ranges;
+  for_thread_.wait_for(lock, std::chrono::nanoseconds(time), [this] { return posted_.any(); });
 }
 
 bool ThreadedExchange::TakeEvents() {
   {
     const std::lock_guard lock(mutex_);
-    if (!AnyPosted()) return false;
+    if (!posted_.any()) return false;
     std::swap(taken_, posted_);
-    posted_.begin = posted_.quit = posted_.last = false;
-    posted_.work = nullptr;
-    posted_.sum = {};
-    posted_.ready.clear();
-    if (!taken_.last && !taken_.ready.empty() && taken_.ready.back().end == whole_.end) {
-      posted_.ready.push_back(taken_.ready.back());
-      taken_.ready.pop_back();
-    }
+    posted_.Clear();
   }
   Handle(taken_);
   return true;
 }
 
 void ThreadedExchange::Handle(const Events& events) {
-  Driver& driver = *parts_->driver;
+  Driver& driver = parts_->driver;
   if (events.begin) {
-    if (!parts_->rest->reached()) {
-      driver.Begin();
-      step_open_ = true;
-    }
-    samples_ = events.samples;
+    samples_ = *events.begin;
+    if (!parts_->rest.reached()) driver.Begin();
   }
-  for (const Range& range : events.ready) {
-    if (driver.IsLast(range)) {
-      step_closing_ = true;
-      driver.ReadyLast(range, events.report);
-    } else {
-      driver.Ready(range);
-    }
-  }
+  for (const Range& range : events.ready) driver.Ready(range);
+  if (events.last) driver.ReadyLast(events.last->range, events.last->report);
   if (!events.sum.empty()) sums_->Begin(events.sum);
   if (events.work == nullptr) return;
   (*events.work)(transport_);
-  const std::lock_guard lock(mutex_);
-  working_ = false;
-  reached_ = parts_->rest->reached();
+  Answer(Wanted::kWorkDone);
 }
 
 void ThreadedExchange::Publish() {
-  Driver& driver = *parts_->driver;
   const std::lock_guard lock(mutex_);
-  made_ = true;
-  reached_ = parts_->rest->reached();
-  if (!posted_.begin) {  // else the driver still speaks of the step before
-    if (step_running_ && !started_) {
-      started_ = true;
-      weights_ = driver.weights();
-      gradients_ = driver.gradients();
-    }
-    if (!step_open_ && !ended_) {
-      ended_ = true;
-      outcome_ = driver.outcome();
-    }
+  told_ = parts_->rest.told();
+  stats_.traffic = parts_->driver.traffic();
+  if (parts_->rest.reached()) stats_.protocol = parts_->driver.Report();
+  // What is still posted comes after all that the driver can answer.
+  if (posted_.any() || !Answered(wanted_)) return;
+  wanted_ = Wanted::kNothing;
+  for_trainer_.notify_one();
+}
+
+// With mutex_ held: whether the driver or rest have come to what is wanted, which is then written
+// down.
+bool ThreadedExchange::Answered(Wanted wanted) {
+  Driver& driver = parts_->driver;
+  if (wanted == Wanted::kStepOrRest && parts_->rest.reached()) {
+    turn_ = {.rest = true, .state = parts_->rest.state()};
+    return true;
   }
-  told_ = parts_->rest->told();
-  stats_.traffic = driver.traffic();
-  if (reached_) stats_.protocol = driver.Report();
+  if (wanted == Wanted::kStepOrRest && driver.stage() == StepStage::kRunning) {
+    turn_ = {.weights = driver.weights()};
+    gradients_ = driver.gradients();
+    return true;
+  }
+  if (wanted == Wanted::kEndOfStep && driver.stage() == StepStage::kNone) {
+    outcome_ = driver.outcome();
+    return true;
+  }
+  return false;
+}
+
+// `wanted` has come about; Publish says so for what the driver knows.
+void ThreadedExchange::Answer(Wanted wanted) {
+  const std::lock_guard lock(mutex_);
+  if (wanted_ == wanted) wanted_ = Wanted::kNothing;
   for_trainer_.notify_one();
 }
 
 // Nobody may wait for what this rank has said last.
 void ThreadedExchange::FinishSends() {
+  Mail* const mail = parts_->seams.mail.get();
   Backoff backoff;
-  while (parts_->mail != nullptr && parts_->mail->Sending()) {
-    parts_->mail->Next();
+  while (mail != nullptr && mail->Sending()) {
+    mail->Next();
     backoff.Pause();
   }
 }
 
-void ThreadedExchange::SumCame() {
-  const std::lock_guard lock(mutex_);
-  summing_ = false;
-  for_trainer_.notify_one();
-}
-
 bool ThreadedExchange::Computing() const {
-  return step_running_ && !step_closing_ && !sums_->pending();
+  return parts_->driver.stage() == StepStage::kRunning && !sums_->pending();
 }
 
 // This rank needs something from others: an admission, a sum, an answer, the others' rest.
 bool ThreadedExchange::Expects() const {
-  if (parts_->rest->reached()) return false;
-  const bool waits_for_rest = parts_->driver->withheld() && !Computing();
-  return parts_->driver->Busy() || sums_->pending() || step_closing_ ||
-         (step_open_ && !step_running_) || waits_for_rest;
+  if (parts_->rest.reached()) return false;
+  const Driver& driver = parts_->driver;
+  const bool waits_for_rest = driver.withheld() && !Computing();
+  const bool waits_in_step =
+      driver.stage() != StepStage::kNone && driver.stage() != StepStage::kRunning;
+  return driver.Busy() || sums_->pending() || waits_in_step || waits_for_rest;
 }
 
 void ThreadedExchange::WatchForStall(bool moved) {

@@ -5,6 +5,7 @@
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
 #include "framework/core/host.h"
+#include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {
 namespace {
@@ -37,7 +38,8 @@ RankReport Unpack(ByteReader& reader) {
 void DescribeConfig(const RunConfig& config, Summary& summary) {
   summary.strategy = config.strategy_name;
   summary.workers = static_cast<int>(config.workers);
-  if (config.strategy->servers() > 0) summary.servers = config.strategy->servers();
+  const int servers = PlacementOf(config).servers;
+  if (servers > 0) summary.servers = servers;
   summary.global_batch = config.batch;
   summary.seed = config.seed;
 }
@@ -45,7 +47,7 @@ void DescribeConfig(const RunConfig& config, Summary& summary) {
 void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
                  Summary& summary) {
   DescribeConfig(config, summary);
-  if (plan.workers > 1 && config.strategy->servers() == 0) summary.collective = plan.collective;
+  if (plan.workers > 1 && PlacementOf(config).servers == 0) summary.collective = plan.collective;
   summary.model = graph.name();
   summary.dataset = config.data.name;
   summary.device = "cpu";

@@ -1,5 +1,7 @@
 #include "framework/runtime/results/run_record.h"
 
+#include <fmt/format.h>
+
 #include "framework/core/bytes.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
@@ -9,7 +11,9 @@
 namespace dtrain {
 namespace {
 
-constexpr std::string_view kMagic = "dtrain record 1\n";
+// Followed by the version of the event logs, one digit, and a new line.
+constexpr std::string_view kMagic = "dtrain record ";
+static_assert(EventLog::kVersion < 10);
 constexpr size_t kHashBytes = 64;
 
 }  // namespace
@@ -17,7 +21,7 @@ constexpr size_t kHashBytes = 64;
 std::vector<std::vector<double>> RecordedStepSeconds(const RunRecord& record) {
   std::vector<std::vector<double>> seconds(static_cast<size_t>(record.plan.workers));
   for (const std::string& log : record.logs) {
-    for (const Event& event : EventLog::Read(log, "record")) {
+    for (const Event& event : EventLog::Read(log, record.version, "record")) {
       if (event.kind == EventKind::kEnd) seconds[event.actor].push_back(ToSeconds(event.value));
     }
   }
@@ -34,25 +38,34 @@ void WriteRecord(const std::filesystem::path& path, const RunRecord& record) {
   writer.Text(record.weights_sha256);
   writer.Value<uint64_t>(record.logs.size());
   for (const std::string& log : record.logs) writer.Text(log);
-  std::string bytes = std::string(kMagic) + writer.Take();
+  std::string bytes = fmt::format("{}{}\n", kMagic, EventLog::kVersion) + writer.Take();
   bytes += Sha256::Of(bytes);
   WriteFileDurably(path, bytes);
 }
 
 RunRecord ReadRecord(const std::filesystem::path& path) {
   const std::string bytes = ReadFile(path);
-  if (!bytes.starts_with(kMagic)) {
+  const size_t begin = kMagic.size() + 2;
+  if (!bytes.starts_with(kMagic) || bytes.size() < begin || bytes[begin - 1] != '\n') {
     throw CheckpointError(path.string() + ": not a record of a run",
                           "give the record.bin of a run with strategy.record: true");
   }
+  const int version = bytes[kMagic.size()] - '0';
+  if (version < 1 || version > EventLog::kVersion) {
+    throw CheckpointError(
+        fmt::format("{}: a record of version {}, this program reads versions 1 to {}",
+                    path.string(), bytes[kMagic.size()], EventLog::kVersion),
+        "replay it with the program that wrote it");
+  }
   const size_t end = bytes.size() - std::min(bytes.size(), kHashBytes);
   const std::string_view content = std::string_view(bytes).substr(0, end);
-  if (end < kMagic.size() || Sha256::Of(content) != bytes.substr(end)) {
+  if (end < begin || Sha256::Of(content) != bytes.substr(end)) {
     throw CheckpointError(path.string() + ": the record is cut short or damaged",
                           "copy it again from where it was written");
   }
-  ByteReader reader(content.substr(kMagic.size()));
+  ByteReader reader(content.substr(begin));
   RunRecord record;
+  record.version = version;
   record.config_yaml = reader.Text();
   record.model_yaml = reader.Text();
   record.plan = PlanFromJson(reader.Text(), path.string());

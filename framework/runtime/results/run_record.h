@@ -1,7 +1,8 @@
 // RunRecord: what an asynchronous run writes with `strategy.record: true`, so that `dtrain simulate
 // --replay` can repeat it to the bit - its config, its plan and the order of events on every rank.
 //
-// File: a line of text, then length-prefixed parts, then the SHA-256 of all before it.
+// File: a line of text with a version, then length-prefixed parts, then the SHA-256 of all before
+// it.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +15,8 @@
 namespace dtrain {
 
 struct RunRecord {
-  std::string config_yaml;  // effective
+  int version = EventLog::kVersion;  // of the logs
+  std::string config_yaml;           // effective
   std::string model_yaml;
   ExecutionPlan plan;
   int64_t first_step = 0;         // > 0: resumed

@@ -25,6 +25,7 @@
 #include "framework/runtime/run/run_position.h"
 #include "framework/runtime/run/start_point.h"
 #include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/weights_hash.h"
 
@@ -133,7 +134,15 @@ void Trainer::SetUp() {
   CheckPosition(now(), rule, synchronous_);
   PrepareNet(basis.start);
   TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
-  exchange_ = MakeExchange(config_, graph_->weights(), plan_, basis.start, rule, transport_);
+  ExchangeSpec spec = ExchangeOf(config_, graph_->weights(), PiecesOf(*graph_), rule);
+  spec.actors.buckets = plan_.buckets;
+  spec.collective = plan_.collective;
+  spec.chunk_bytes = plan_.chunk_bytes;
+  spec.start = {.samples_applied = now().samples_applied,
+                .updates = now().updates,
+                .weights = basis.start.weights,
+                .solver = &basis.start.solver};
+  exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_);
 }
 
 // Compiled for the sizes of a full mini-batch and of the last one of an epoch; others follow when
@@ -331,8 +340,13 @@ void Trainer::SaveRecord(const std::string& weights_sha256) {
   std::vector<std::string> logs;
   exchange_->AtRest(
       [&](Transport& transport) { logs = Gather(transport, exchange_->record().bytes()); });
-  outputs_.SaveRecord({config_.effective_yaml, config_.model_yaml, plan_, position_.first().step,
-                       request_.weights, weights_sha256, std::move(logs)});
+  outputs_.SaveRecord({.config_yaml = config_.effective_yaml,
+                       .model_yaml = config_.model_yaml,
+                       .plan = plan_,
+                       .first_step = position_.first().step,
+                       .weights = request_.weights,
+                       .weights_sha256 = weights_sha256,
+                       .logs = std::move(logs)});
 }
 
 void Trainer::SaveTimeline() {

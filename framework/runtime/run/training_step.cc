@@ -1,7 +1,5 @@
 #include "framework/runtime/run/training_step.h"
 
-#include <algorithm>
-
 #include "framework/device/cpu/threads.h"
 #include "framework/exchange/inline_exchange.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
@@ -69,50 +67,12 @@ StepReport ReportOf(const StepResult& result, const Batch& batch) {
   return report;
 }
 
-Placement PlacementOf(const RunConfig& config) {
-  return {static_cast<int>(config.workers), config.strategy->servers(),
-          config.strategy->colocated()};
-}
-
-RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
-  RestRule rule{.epoch_samples = epoch_samples,
-                .batch = config.batch,
-                .evaluate_every_epochs = config.evaluate_every_epochs,
-                .checkpoint_every_epochs = config.checkpoint.every_epochs,
-                .checkpoint_every_steps = config.checkpoint.every_steps,
-                .last_samples = config.epochs * epoch_samples};
-  if (config.max_steps > 0) {
-    rule.last_samples = std::min(rule.last_samples, rule.SamplesOf(config.max_steps));
-  }
-  return rule;
-}
-
-std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const ArenaLayout& layout,
-                                       const ExecutionPlan& plan, const StartPoint& start,
-                                       const RestRule& rule, Transport& transport) {
-  RankSetup setup;
-  setup.layout = &layout;
-  setup.strategy = config.strategy.get();
-  setup.actors = {PlacementOf(config), layout.size(), plan.buckets, config.solver.clip_norm > 0};
-  setup.driver.solver = config.solver;
-  setup.driver.epochs = static_cast<double>(config.epochs);
-  setup.driver.epoch_samples = rule.epoch_samples;
-  setup.driver.samples_applied = start.position.samples_applied;
-  setup.driver.updates = start.position.updates;
-  setup.driver.placement = setup.actors.placement;
-  setup.driver.rank = transport.rank();
-  setup.rule = rule;
-  setup.collective = plan.collective;
-  setup.chunk_bytes = plan.chunk_bytes;
-  setup.record = config.record;
-  setup.timeline = config.timeline;
-  setup.weights = start.weights;
-  setup.solver = &start.solver;
+std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, double stall_seconds,
+                                       Transport& transport) {
   if (transport.size() == 1) {  // the trainer's thread does it all, with its team
-    setup.driver.threads = plan.threads;
-    return std::make_unique<InlineExchange>(setup, transport);
+    return std::make_unique<InlineExchange>(spec, transport, threads);
   }
-  return std::make_unique<ThreadedExchange>(transport, setup, config.stall_seconds, FlushDenormals);
+  return std::make_unique<ThreadedExchange>(transport, spec, stall_seconds, FlushDenormals);
 }
 
 }  // namespace dtrain

@@ -4,13 +4,11 @@
 #include <memory>
 
 #include "framework/comm/transport.h"
-#include "framework/core/execution_plan.h"
 #include "framework/data/dataset.h"
 #include "framework/exchange/exchange.h"
+#include "framework/exchange/exchange_spec.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/run/pacing.h"
-#include "framework/runtime/run/start_point.h"
-#include "framework/runtime/setup/run_config.h"
 
 namespace dtrain {
 
@@ -27,16 +25,9 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
 // and the quotient shall be the mean over the terms (Batch) of the global batch.
 StepReport ReportOf(const StepResult& result, const Batch& batch);
 
-// Which ranks are workers and servers.
-Placement PlacementOf(const RunConfig& config);
-
-// When the run pauses; `epoch_samples` is the size of the training set.
-RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples);
-
-// The exchange of the config's strategy for this rank: inline for one rank, with an exchange thread
-// that owns the transport for several.  `layout` outlives it.
-std::unique_ptr<Exchange> MakeExchange(const RunConfig& config, const ArenaLayout& layout,
-                                       const ExecutionPlan& plan, const StartPoint& start,
-                                       const RestRule& rule, Transport& transport);
+// An exchange for this rank: inline for one rank, on `threads` threads; with an exchange thread
+// that owns the transport for several.  What the spec borrows outlives it.
+std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, double stall_seconds,
+                                       Transport& transport);
 
 }  // namespace dtrain

@@ -20,9 +20,11 @@ namespace {
 using config::Reader;
 
 void ReadModelKeys(Reader root, const std::string& config_file, RunConfig& run) {
-  Reader reader = root.Section("model", "the net");
+  Reader reader = root.Section("model", "the model to train");
   run.model = static_cast<std::string>(
-      reader.String("name", "").Required().Help("a file of configs/models, or a path"));
+      reader.String("name", "")
+          .Required()
+          .Help("name of a model in configs/models, or the path of a model file"));
   if (run.model.empty()) return;
   if (!run.model_yaml.empty()) {
     run.model_file = run.model;
@@ -40,16 +42,17 @@ void ReadModelKeys(Reader root, const std::string& config_file, RunConfig& run) 
 }
 
 void ReadData(Reader root, RunConfig& run) {
-  Reader reader = root.Section("data", "what the net learns from");
-  run.data.name = static_cast<std::string>(reader.String("name", "")
-                                               .Required()
-                                               .OneOf(DatasetRegistry::Names())
-                                               .Help("see dtrain data list"));
+  Reader reader = root.Section("data", "the data set to train on");
+  run.data.name =
+      static_cast<std::string>(reader.String("name", "")
+                                   .Required()
+                                   .OneOf(DatasetRegistry::Names())
+                                   .Help("name of a data set; dtrain data list shows them"));
   run.data.root = static_cast<std::string>(
       reader.String("root", "")
-          .Help("folder that holds the set's folder; \"\": $DTRAIN_DATA, then the cache"));
+          .Help("folder that holds the data set's folder; \"\": $DTRAIN_DATA, then the cache"));
   const int64_t limit =
-      reader.Int("limit", 0).Min(0).Help("take the first so many samples of each split; 0: all");
+      reader.Int("limit", 0).Min(0).Help("use only the first N samples of each split; 0: use all");
   if (run.data.name.empty()) return;
   std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", run.data.name).make();
   source->Configure(reader);
@@ -59,34 +62,39 @@ void ReadData(Reader root, RunConfig& run) {
 
 void ReadStrategy(Reader root, RunConfig& run) {
   Reader reader = root.Section("strategy", "how the workers exchange gradients");
-  run.strategy_name = static_cast<std::string>(
-      reader.String("name", "allreduce").OneOf(StrategyRegistry::Names()).Help("see dtrain list"));
+  run.strategy_name =
+      static_cast<std::string>(reader.String("name", "allreduce")
+                                   .OneOf(StrategyRegistry::Names())
+                                   .Help("name of a strategy; dtrain list strategies shows them"));
   std::shared_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", run.strategy_name).make();
   strategy->Configure(reader);
   if (!strategy->synchronous()) {
     run.record = reader.Bool("record", false)
-                     .Help("write the order of events, for dtrain simulate --replay");
+                     .Help("record the order of events for dtrain simulate --replay");
   }
   run.strategy = std::move(strategy);
 }
 
 void ReadLength(Reader root, RunConfig& run) {
-  run.batch = root.Int("batch", 64).Min(1).Help("samples of a step, over all workers");
-  run.accumulate = root.Int("accumulate", 1)
-                       .Min(1)
-                       .Help(
-                           "parts of a share computed one by one, in the memory of one; batch norm "
-                           "sees each alone");
-  run.epochs = root.Int("epochs", 10).Min(1).Help("passes over the training set");
-  run.max_steps =
-      root.Int("max_steps", 0).Min(0).Help("end earlier, after so many steps; 0: do not");
+  run.batch = root.Int("batch", 64)
+                  .Min(1)
+                  .Help("global batch size: samples per step, summed over all workers");
+  run.accumulate =
+      root.Int("accumulate", 1)
+          .Min(1)
+          .Help(
+              "gradient accumulation: micro-batches per step on each worker; batch norm "
+              "uses the statistics of each micro-batch");
+  run.epochs = root.Int("epochs", 10).Min(1).Help("number of passes over the training set");
+  run.max_steps = root.Int("max_steps", 0).Min(0).Help("stop after this many steps; 0: no limit");
 }
 
 void ReadBatchNorm(Reader root, RunConfig& run) {
-  const std::string mode =
-      root.String("batch_norm", "local")
-          .OneOf({"local", "sync"})
-          .Help("statistics of a worker's own samples, or of those of all workers");
+  const std::string mode = root.String("batch_norm", "local")
+                               .OneOf({"local", "sync"})
+                               .Help(
+                                   "local: each worker uses statistics of its own samples; sync: "
+                                   "of all workers' samples");
   run.sync_batch_norm = mode == "sync";
   if (run.sync_batch_norm && !run.strategy->synchronous()) {
     root.Mistake("batch_norm",
@@ -98,50 +106,58 @@ void ReadBatchNorm(Reader root, RunConfig& run) {
 }
 
 void ReadMachine(Reader root, RunConfig& run) {
-  run.collective = static_cast<std::string>(root.String("collective", "ordered")
-                                                .OneOf(CollectiveNames())
-                                                .Help("how gradients are summed"));
-  Reader cluster = root.Section("cluster", "who takes part");
-  run.workers = cluster.Int("workers", 1).Min(1).Help("processes that train, as --workers");
+  run.collective =
+      static_cast<std::string>(root.String("collective", "ordered")
+                                   .OneOf(CollectiveNames())
+                                   .Help("algorithm that sums gradients over the workers"));
+  Reader cluster = root.Section("cluster", "the workers and their machines");
+  run.workers =
+      cluster.Int("workers", 1).Min(1).Help("number of worker processes; --workers overrides it");
   run.workers_given = cluster.Has("workers");
   run.cluster = ReadCluster(cluster, static_cast<int>(run.workers));
-  run.device = static_cast<std::string>(root.String("device", "auto")
-                                            .OneOf({"auto", "cpu"})
-                                            .Help("what computes; auto takes the best there is"));
+  run.device =
+      static_cast<std::string>(root.String("device", "auto")
+                                   .OneOf({"auto", "cpu"})
+                                   .Help("device to train on; auto chooses the best available"));
   run.precision = static_cast<std::string>(
       root.String("precision", "fp32")
           .OneOf({"fp32", "bf16"})
-          .Help("factors of convolutions; bf16 needs AMX, sums and all else stay fp32"));
+          .Help("bf16: convolutions multiply in bf16 (needs AMX); all else stays fp32"));
   run.threads = root.Int("threads", 0)
                     .Min(0)
                     .Max(4096)
-                    .Help("of each rank; 0: the node's cores over its ranks");
-  run.seed = static_cast<uint64_t>(static_cast<int64_t>(
-      root.Int("seed", 1).Min(0).Help("decides initial weights, order, augmentation and dropout")));
+                    .Help("threads per rank; 0: the cores of the node divided by its ranks");
+  run.seed = static_cast<uint64_t>(static_cast<int64_t>(root.Int("seed", 1).Min(0).Help(
+      "random seed for initial weights, shuffling, augmentation and dropout")));
 }
 
 void ReadRecords(Reader root, RunConfig& run) {
   run.evaluate_every_epochs = root.Section("evaluate")
                                   .Int("every_epochs", 1)
                                   .Min(0)
-                                  .Help("test after so many epochs; 0: at the end only");
+                                  .Help("evaluate every N epochs; 0: only at the end");
   Reader checkpoint = root.Section("checkpoint");
-  run.checkpoint.every_epochs = checkpoint.Int("every_epochs", 1).Min(0).Help("0: not by epochs");
-  run.checkpoint.every_steps = checkpoint.Int("every_steps", 0).Min(0).Help("0: not by steps");
-  run.checkpoint.keep = checkpoint.Int("keep", 2).Min(1).Help("newest checkpoints that stay");
+  run.checkpoint.every_epochs =
+      checkpoint.Int("every_epochs", 1).Min(0).Help("write a checkpoint every N epochs; 0: never");
+  run.checkpoint.every_steps =
+      checkpoint.Int("every_steps", 0).Min(0).Help("write a checkpoint every N steps; 0: never");
+  run.checkpoint.keep =
+      checkpoint.Int("keep", 2).Min(1).Help("number of newest checkpoints to keep");
   run.timeline =
       root.Bool("timeline", false).Help("write timeline.json, for chrome://tracing and Perfetto");
-  run.log_first_steps =
-      root.Int("log_first_steps", 20).Min(0).Help("each of them has its line in metrics.jsonl");
+  run.log_first_steps = root.Int("log_first_steps", 20)
+                            .Min(0)
+                            .Help("log every one of the first N steps to metrics.jsonl");
   run.log_every_steps =
-      root.Int("log_every_steps", 100).Min(1).Help("after them, steps from one line to the next");
+      root.Int("log_every_steps", 100).Min(1).Help("afterwards, log every N-th step");
 }
 
 void ReadPlanKeys(Reader root, RunConfig& run) {
-  run.stall_seconds =
-      root.Number("stall_seconds", 0)
-          .Min(0)
-          .Help("report a rank that waits longer; 0: by measured step time, at least 30");
+  run.stall_seconds = root.Number("stall_seconds", 0)
+                          .Min(0)
+                          .Help(
+                              "end the run when a rank waits longer than this; 0: from measured "
+                              "step times, at least 30");
   run.plan = static_cast<std::string>(
       root.String("plan", "auto").Help("execution plan: auto, or the plan.json of another run"));
   if (run.plan != "auto" && !fs::is_regular_file(run.plan)) {
@@ -150,10 +166,11 @@ void ReadPlanKeys(Reader root, RunConfig& run) {
 }
 
 void ReadOutput(Reader root, const std::string& config_file, RunConfig& run) {
-  const std::string output = root.String("output", "runs/{config}-{time}")
-                                 .Help(
-                                     "run folder; {config} is this file's name, {time} the time of "
-                                     "the start, with -2, -3, ... where that exists");
+  const std::string output =
+      root.String("output", "runs/{config}-{time}")
+          .Help(
+              "run folder; {config} stands for the config file's name, {time} for the start "
+              "time (with -2, -3, ... if the folder exists)");
   run.output_has_time = output.find("{time}") != std::string::npos;
   try {
     run.output = ExpandOutput(output, config_file, TimeStamp());
@@ -204,7 +221,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
     ReadData(root, run);
   }
   ReadLength(root, run);
-  run.solver = ReadSolverConfig(root.Section("solver", "how weights follow gradients"));
+  run.solver = ReadSolverConfig(root.Section("solver", "the optimizer"));
   ReadStrategy(root, run);
   ReadBatchNorm(root, run);
   ReadMachine(root, run);

@@ -14,6 +14,7 @@
 #include "framework/nn/tokens.h"
 #include "framework/runtime/launch/agreement.h"
 #include "framework/runtime/setup/locate_model.h"
+#include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {
 
@@ -63,14 +64,6 @@ std::unique_ptr<Dataset> LoadData(const RunConfig& config) {
   std::filesystem::path folder;
   if (!config.data.source->files().empty()) folder = LocateData(config.data.name, config.data.root);
   return config.data.source->Load(folder, config.seed);
-}
-
-GradientPieces PiecesOf(const Graph& graph) {
-  GradientPieces pieces;
-  for (auto layer = graph.layers().rbegin(); layer != graph.layers().rend(); ++layer) {
-    if (!layer->param_range.empty()) pieces.ranges.push_back(layer->param_range);
-  }
-  return pieces;
 }
 
 int AgreeOnThreads(Transport& transport, int workers) {

@@ -38,9 +38,6 @@ std::vector<ModelListing> ListModels();
 // Finds and loads the config's data set.
 std::unique_ptr<Dataset> LoadData(const RunConfig& config);
 
-// The gradient pieces of a graph: one a layer with parameters, in backward order.
-GradientPieces PiecesOf(const Graph& graph);
-
 // Threads by rule (ThreadsByRule) for these ranks, the first `workers` of which compute.
 // Collective: every rank calls it and gets the same number.
 int AgreeOnThreads(Transport& transport, int workers);

@@ -9,24 +9,13 @@
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/results/fill_summary.h"
 #include "framework/runtime/run/run_position.h"
-#include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/weights_hash.h"
 #include "framework/sim/replay.h"
 
 namespace dtrain {
 namespace {
-
-// The gradients of a profile's layers, in the order of the backward pass.
-GradientPieces PiecesOf(const ModelProfile& profile) {
-  GradientPieces pieces;
-  for (auto layer = profile.layers.rbegin(); layer != profile.layers.rend(); ++layer) {
-    if (layer->params == 0) continue;
-    const int64_t begin = pieces.total();
-    pieces.ranges.push_back({begin, begin + layer->params});
-  }
-  return pieces;
-}
 
 // Its sums within a step have no price, and in numeric runs one worker's step is computed after the
 // other's.
@@ -70,47 +59,38 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
     plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers),
                        ThreadsByRule({{0, UsableCpus()}}, 1));
   }
-  DescribeModel(profile);
-  setup_.strategy = config.strategy.get();
-  setup_.placement = PlacementOf(config);
-  setup_.buckets = config.strategy->Buckets(setup_.pieces);
-  setup_.solver = config.solver;
-  setup_.epochs = static_cast<double>(config.epochs);
+  setup_.cluster = config.cluster;
+  setup_.seed = config.seed;
   int64_t epoch_samples = config.batch * 1000;
   if (config.data.source) epoch_samples = config.data.source->size(Split::kTrain);
   if (data_) epoch_samples = data_->size(Split::kTrain);
-  setup_.rule = RestRuleOf(config, epoch_samples);
-  if (!numeric) setup_.rule.evaluate_every_epochs = 0;
-  setup_.rule.checkpoint_every_epochs = setup_.rule.checkpoint_every_steps = 0;
-  setup_.collective = config.collective;
-  setup_.cluster = config.cluster;
-  setup_.seed = config.seed;
-  setup_.timeline = config.timeline;
+  RestRule rule = RestRuleOf(config, epoch_samples);
+  if (!numeric) rule.evaluate_every_epochs = 0;
+  rule.checkpoint_every_epochs = rule.checkpoint_every_steps = 0;
+  DescribeModel(profile, rule);
   if (numeric) MakeEngine();
 }
 
 SimulatedRun::~SimulatedRun() = default;
 
-void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile) {
+void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile, const RestRule& rule) {
   if (graph_) {
-    setup_.layout = &graph_->weights();
-    setup_.pieces = ::dtrain::PiecesOf(*graph_);
+    setup_.exchange = ExchangeOf(config_, graph_->weights(), PiecesOf(*graph_), rule);
     setup_.profile = profile ? *profile : ProfileByFlops(*graph_);
-    CheckProfileFits(setup_.profile, setup_.pieces);
+    CheckProfileFits(setup_.profile, setup_.exchange.pieces);
     return;
   }
   if (!profile) throw UsageError("there is no model to simulate", "give --config or --profile");
   setup_.profile = *profile;
-  setup_.pieces = PiecesOf(*profile);
   ghost_layout_.entries = {{profile->model, {profile->params()}, {0, profile->params()}, true}};
-  setup_.layout = &ghost_layout_;
+  setup_.exchange = ExchangeOf(config_, ghost_layout_, PiecesOf(*profile), rule);
 }
 
 void SimulatedRun::MakeEngine() {
   if (!graph_) throw UsageError("a numeric simulation needs a model and data", "give --config");
   engine_ = std::make_unique<NumericEngine>(config_, *graph_, plan_, data_);
   setup_.source = engine_.get();
-  setup_.weights = engine_->initial_weights();
+  setup_.exchange.start.weights = engine_->initial_weights();
 }
 
 Summary SimulatedRun::Run(const Progress& progress) {
@@ -130,7 +110,7 @@ Summary SimulatedRun::Run(const Progress& progress) {
 void SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const float* weights,
                               const Progress& progress) {
   if (!state.finite) return;
-  RunPosition position(setup_.rule, {});
+  RunPosition position(setup_.exchange.rule, {});
   position.MoveTo(state.samples_applied);
   for (const Split split : SplitsToEvaluate(*data_, position.RunEnds())) {
     const Evaluation evaluation = engine_->Evaluate(split, weights);
@@ -148,7 +128,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   summary.status = result.end.finite ? "completed" : "failed";
   summary.exit_code = static_cast<int>(result.end.finite ? ExitCode::kDone : ExitCode::kDiverged);
   const double samples = static_cast<double>(result.end.samples_applied);
-  summary.epochs = samples / static_cast<double>(setup_.rule.epoch_samples);
+  summary.epochs = samples / static_cast<double>(setup_.exchange.rule.epoch_samples);
   summary.steps = samples / static_cast<double>(config_.batch);
   summary.seconds = ToSeconds(result.time);
   summary.samples_per_second = samples / std::max(summary.seconds, 1e-9);
@@ -194,9 +174,10 @@ std::string ReplayRecord(const RunConfig& config, const RunRecord& record) {
   if (!differences.empty()) log::Warning("not bit-equal to the recorded run: {}", differences);
   SimulationSetup setup = run.setup();
   setup.source = &engine;
-  setup.weights = engine.initial_weights();
+  setup.exchange.start.weights = engine.initial_weights();
   std::vector<std::vector<Event>> logs;
-  for (const std::string& log : record.logs) logs.push_back(EventLog::Read(log, "record"));
+  for (const std::string& log : record.logs)
+    logs.push_back(EventLog::Read(log, record.version, "record"));
   const std::vector<float> weights = Replay(setup, logs);
   return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(), engine.MeanState().data());
 }

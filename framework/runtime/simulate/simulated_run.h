@@ -41,7 +41,7 @@ class SimulatedRun {
   const Graph& graph() const { return *graph_; }  // of a config with a model
 
  private:
-  void DescribeModel(const std::optional<ModelProfile>& profile);
+  void DescribeModel(const std::optional<ModelProfile>& profile, const RestRule& rule);
   void MakeEngine();
   void EvaluateAt(const RestState& state, Nanos now, const float* weights,
                   const Progress& progress);

@@ -11,7 +11,7 @@ class PsAsp : public PsStrategy {
     options_ = ReadSspOptions(reader);
     prefetch_ = reader.Bool("prefetch", false)
                     .Help(
-                        "ask for the next step's weights when a step starts, at one step more of "
+                        "prefetch the next step's weights when a step starts; adds one step of "
                         "staleness");
   }
   bool synchronous() const override { return false; }

@@ -10,9 +10,10 @@ class PsSsp : public PsStrategy {
   void Configure(config::Reader& reader) override {
     PsStrategy::Configure(reader);
     options_ = ReadSspOptions(reader);
-    options_.bound = reader.Int("staleness", 3)
-                         .Min(0)
-                         .Help("steps that a worker may be ahead of the slowest one");
+    options_.bound =
+        reader.Int("staleness", 3)
+            .Min(0)
+            .Help("staleness bound: steps that a worker may be ahead of the slowest worker");
   }
   bool synchronous() const override { return false; }
 

@@ -9,13 +9,15 @@
 namespace dtrain::ps {
 
 void PsStrategy::Configure(config::Reader& reader) {
-  servers_ = static_cast<int>(reader.Int("servers", 1)
-                                  .Min(1)
-                                  .Max(65536)
-                                  .Help("parameter servers, each with a part of the weights"));
-  const std::string placement = reader.String("placement", "dedicated")
-                                    .OneOf({"dedicated", "colocated"})
-                                    .Help("servers on ranks of their own, or on workers' ranks");
+  servers_ =
+      static_cast<int>(reader.Int("servers", 1)
+                           .Min(1)
+                           .Max(65536)
+                           .Help("number of parameter servers; each holds a shard of the weights"));
+  const std::string placement =
+      reader.String("placement", "dedicated")
+          .OneOf({"dedicated", "colocated"})
+          .Help("dedicated: servers have ranks of their own; colocated: they share workers' ranks");
   colocated_ = placement == "colocated";
 }
 
@@ -34,14 +36,15 @@ std::unique_ptr<Actor> PsStrategy::MakeActor(ActorId id, const ActorSetup& setup
 }
 
 SspOptions ReadSspOptions(config::Reader& reader) {
-  const std::string scale =
-      reader.String("scale", "share")
-          .OneOf({"share", "one"})
-          .Help("learning rate of one worker's gradient: lr / workers, or lr (Downpour's)");
+  const std::string scale = reader.String("scale", "share")
+                                .OneOf({"share", "one"})
+                                .Help(
+                                    "learning rate for one worker's gradient: lr / workers (share) "
+                                    "or lr (one, as in Downpour SGD)");
   const std::string damping =
       reader.String("damping", "none")
           .OneOf({"none", "inverse"})
-          .Help("inverse: a gradient of staleness 2 or more takes lr / staleness");
+          .Help("inverse: divide lr by the staleness of a gradient when that is 2 or more");
   return {.share = scale == "share", .damping = damping == "inverse"};
 }
 

@@ -14,8 +14,9 @@ class PsStrategy : public Strategy {
  public:
   void Configure(config::Reader& reader) override;
 
-  int servers() const override { return servers_; }
-  bool colocated() const override { return colocated_; }
+  Placement Place(int workers) const override {
+    return {.workers = workers, .servers = servers_, .colocated = colocated_};
+  }
 
   // One: a gradient is pushed when all of it is final, and shards are the servers' business.
   // Throws ConfigError when there are more servers than parameters.

@@ -9,10 +9,11 @@ namespace {
 class AllReduce : public Strategy {
  public:
   void Configure(config::Reader& reader) override {
-    fusion_bytes_ =
-        reader.Int("fusion_bytes", 64 << 20)
-            .Min(0)
-            .Help("gradients are reduced together up to this many bytes; 0: one by one");
+    fusion_bytes_ = reader.Int("fusion_bytes", 64 << 20)
+                        .Min(0)
+                        .Help(
+                            "fusion threshold: gradients are reduced together up to this many "
+                            "bytes; 0: no fusion");
   }
 
   bool synchronous() const override { return true; }

@@ -1,0 +1,182 @@
+#include "framework/exchange/effect_queue.h"
+
+#include <algorithm>
+#include <array>
+
+#include "framework/core/check.h"
+#include "framework/solver/clip.h"
+
+namespace dtrain {
+namespace {
+
+// The vector of the actor that an effect reads; kNoVector for none.
+VectorId SourceOf(const Effect& effect) {
+  if (const auto* take = std::get_if<TakeEffect>(&effect)) return take->from;
+  if (const auto* add = std::get_if<AddEffect>(&effect)) return add->from;
+  if (const auto* blend = std::get_if<BlendEffect>(&effect)) return blend->from;
+  if (const auto* apply = std::get_if<ApplyEffect>(&effect)) return apply->update.gradient;
+  if (const auto* send = std::get_if<SendEffect>(&effect)) return send->payload.vector;
+  return kNoVector;
+}
+
+}  // namespace
+
+EffectQueue::EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads,
+                         EffectTarget& target)
+    : spec_(spec),
+      ops_(ops),
+      threads_(threads),
+      target_(target),
+      learning_rate_(spec.solver, spec.epochs, spec.placement().workers) {}
+
+void EffectQueue::Push(HostedActor& host, Effect effect, const std::optional<Piece>& arrived) {
+  Item item{&host, std::move(effect), {}};
+  if (SourceOf(item.effect) == kArrived) {
+    DT_CHECK(arrived.has_value()) << "no vector came with this message; " << host.actor->Describe();
+    item.arrived = arrived;
+  }
+  items_.push_back(std::move(item));
+}
+
+bool EffectQueue::RunSlice() {
+  if (items_.empty()) return false;
+  // By reference: what an effect brings about may push others behind it.
+  Item& item = items_.front();
+  std::visit([&](auto& effect) { Run(item, effect); }, item.effect);
+  if (item.rest.empty()) items_.pop_front();
+  return true;
+}
+
+void EffectQueue::Run(Item&, StartStepEffect&) { target_.StartStep(); }
+
+void EffectQueue::Run(Item& item, EndStepEffect& effect) {
+  target_.EndStep(*item.host, effect.outcome);
+}
+
+void EffectQueue::Run(Item& item, SendEffect& effect) {
+  std::optional<Piece> piece = std::move(item.arrived);
+  if (!piece && effect.payload.vector != kNoVector) {
+    piece = item.host->vectors.Get(effect.payload.vector, effect.payload.range);
+  }
+  target_.Send(*item.host, effect, std::move(piece));
+}
+
+void EffectQueue::Run(Item& item, ClearEffect& effect) { item.host->vectors.Clear(effect.vector); }
+
+// By reference where the source covers the whole vector, else copied slice by slice.
+void EffectQueue::Run(Item& item, TakeEffect& effect) {
+  ActorVectors& vectors = item.host->vectors;
+  if (!item.begun) {
+    BeginReading(item, effect.from);
+    if (effect.from != kArrived) vectors.Clear(effect.from);
+    const Range whole = vectors.RangeOf(effect.to);
+    if (item.source.range == whole && item.source.offset == 0) {
+      item.rest = {};
+      return vectors.Replace(effect.to, std::move(item.source));
+    }
+    DT_CHECK(whole.Contains(item.source.range)) << item.host->actor->Describe();
+  }
+  RunSliceOf(item, [&](Range slice) {
+    ops_.Copy(vectors.Slice(effect.to, slice).new_values, item.source.At(slice.begin),
+              slice.size());
+  });
+}
+
+void EffectQueue::Run(Item& item, AddEffect& effect) {
+  if (!item.begun) BeginReading(item, effect.from);
+  Combine(item, effect.to, 1, effect.factor);
+}
+
+void EffectQueue::Run(Item& item, BlendEffect& effect) {
+  if (!item.begun) BeginReading(item, effect.from);
+  Combine(item, effect.to, 1 - effect.share, effect.share);
+}
+
+void EffectQueue::Run(Item& item, ApplyEffect& effect) {
+  if (!item.begun) BeginUpdate(item, effect.update);
+  RunSliceOf(item, [&](Range slice) { UpdateSlice(item, slice); });
+  if (item.rest.empty()) EndUpdate(item, effect.update);
+}
+
+template <class Work>
+void EffectQueue::RunSliceOf(Item& item, const Work& work) {
+  Range slice = item.rest;
+  if (!spec_.ghost) {
+    slice.end = std::min(slice.end, slice.begin + ops_.slice_elements());
+    work(slice);
+  }
+  item.rest.begin = slice.end;
+  bytes_written_ += slice.size() * static_cast<int64_t>(sizeof(float));
+}
+
+void EffectQueue::BeginReading(Item& item, VectorId from) {
+  item.begun = true;
+  item.source = item.arrived ? *item.arrived : item.host->vectors.Get(from);
+  item.rest = item.source.range;
+}
+
+// A vector without a blob is zeros, and 1 x a + 1 x b is a sum whatever the instruction set.
+void EffectQueue::Combine(Item& item, VectorId to, double keep, double factor) {
+  RunSliceOf(item, [&](Range slice) {
+    const auto memory = item.host->vectors.Slice(to, slice);
+    const float* const added = item.source.blob ? item.source.At(slice.begin) : nullptr;
+    if (keep == 1 && factor == 1 && memory.old_values != nullptr && added != nullptr) {
+      ops_.Sum(memory.new_values, memory.old_values, added, slice.size());
+    } else {
+      ops_.Combine(memory.new_values, static_cast<float>(keep), memory.old_values,
+                   static_cast<float>(factor), added, slice.size());
+    }
+  });
+}
+
+void EffectQueue::BeginUpdate(Item& item, const Update& update) {
+  BeginReading(item, update.gradient);
+  HostedActor& host = *item.host;
+  if (!update.range.empty()) item.rest = update.range;
+  DT_CHECK(host.master != kNoVector && host.vectors.RangeOf(host.master).Contains(item.rest))
+      << host.actor->Describe();
+  item.lr = update.lr_factor * learning_rate_.At(static_cast<double>(host.samples_applied) /
+                                                 static_cast<double>(spec_.rule.epoch_samples));
+  item.gradient_scale = static_cast<float>(update.gradient_factor);
+  // A worker that updates its own weights clips the reduced gradient; where others update them, it
+  // clips its own (Driver::ClipAtWorker).
+  if (spec_.solver.clip_norm > 0 && host.gradient != kNoVector && !spec_.ghost) {
+    DT_CHECK(item.rest.size() == spec_.size()) << "clipping needs the whole gradient";
+    const float* const gradient = host.vectors.Data(host.gradient);
+    item.gradient_scale *=
+        ClipScale(spec_.solver.clip_norm, ops_.SumOfSquares(gradient, spec_.size()));
+  }
+}
+
+void EffectQueue::UpdateSlice(Item& item, Range slice) {
+  HostedActor& host = *item.host;
+  const int64_t first = host.vectors.RangeOf(host.master).begin;
+  const auto memory = host.vectors.Slice(host.master, slice);
+  std::array<float*, 8> state;
+  DT_CHECK(host.solver_memory.size() <= state.size());
+  for (size_t i = 0; i < host.solver_memory.size(); ++i) {
+    state[i] = host.solver_memory[i].f32() + (slice.begin - first);
+  }
+  UpdateArgs args;
+  args.lr = item.lr;
+  args.updates = host.updates;
+  args.gradient_scale = item.gradient_scale;
+  args.gradient = item.source.At(slice.begin);
+  args.weights_in = memory.old_values;
+  args.weights_out = memory.new_values;
+  args.state = {state.data(), host.solver_memory.size()};
+  args.threads = threads_;
+  finite_ &= ops_.Update(*spec_.solver.solver, *spec_.layout, slice, args);
+}
+
+// An update may come in parts (buckets): it counts when the last one is there.
+void EffectQueue::EndUpdate(Item& item, const Update& update) {
+  HostedActor& host = *item.host;
+  host.samples_applied += update.samples;
+  host.updated_elements += (update.range.empty() ? item.source.range : update.range).size();
+  if (host.updated_elements < host.vectors.RangeOf(host.master).size()) return;
+  host.updated_elements = 0;
+  ++host.updates;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,117 @@
+// EffectQueue: what the actors of a rank have asked for, carried out in that order.
+//
+// Work on vectors goes on in slices (VectorOps), so that whoever asks for it can look at the
+// network in between; events reach the actors meanwhile.  So "apply, then send the weights, then
+// end the step" needs no event that says when an update is done.
+#pragma once
+
+#include <list>
+#include <optional>
+#include <variant>
+
+#include "framework/exchange/hosted_actor.h"
+#include "framework/exchange/vector_ops.h"
+
+namespace dtrain {
+
+// One struct for each effect of Effects that waits for its turn.
+struct StartStepEffect {};
+struct EndStepEffect {
+  StepOutcome outcome;
+};
+struct SendEffect {
+  ActorId to;
+  Message message;
+  Payload payload;
+};
+struct TakeEffect {
+  VectorId to, from;
+};
+struct AddEffect {
+  VectorId to, from;
+  double factor;
+};
+struct BlendEffect {
+  VectorId to, from;
+  double share;
+};
+struct ApplyEffect {
+  Update update;
+};
+struct ClearEffect {
+  VectorId vector;
+};
+
+using Effect = std::variant<StartStepEffect, EndStepEffect, SendEffect, TakeEffect, AddEffect,
+                            BlendEffect, ApplyEffect, ClearEffect>;
+
+// Who carries out what is not about vectors.
+class EffectTarget {
+ public:
+  virtual ~EffectTarget() = default;
+  virtual void StartStep() = 0;
+  virtual void EndStep(HostedActor& host, const StepOutcome& outcome) = 0;
+  // `piece`: the version of the vector that rides with it, where there is one.
+  virtual void Send(HostedActor& host, SendEffect& effect, std::optional<Piece> piece) = 0;
+};
+
+class EffectQueue {
+ public:
+  // All outlive it.  `threads`: of the team of the thread that calls, for solver updates.
+  EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads, EffectTarget& target);
+
+  // `arrived`: what kArrived means for this effect.
+  void Push(HostedActor& host, Effect effect, const std::optional<Piece>& arrived);
+
+  // Carries out the next effect, or a slice of it; false when there is none.
+  bool RunSlice();
+
+  bool empty() const { return items_.empty(); }
+  // False once an update here has written a NaN or an infinity.
+  bool finite() const { return finite_; }
+  // Of vectors, so far: for who charges for it (the simulator) or notes it (timelines).
+  int64_t bytes_written() const { return bytes_written_; }
+
+ private:
+  struct Item {
+    HostedActor* host;
+    Effect effect;
+    std::optional<Piece> arrived;
+
+    // While it is carried out: what it reads, and what is left to be written.
+    bool begun = false;
+    Piece source = {};
+    Range rest = {};
+    double lr = 0;
+    float gradient_scale = 1;
+  };
+
+  void Run(Item& item, StartStepEffect&);
+  void Run(Item& item, EndStepEffect& effect);
+  void Run(Item& item, SendEffect& effect);
+  void Run(Item& item, TakeEffect& effect);
+  void Run(Item& item, AddEffect& effect);
+  void Run(Item& item, BlendEffect& effect);
+  void Run(Item& item, ApplyEffect& effect);
+  void Run(Item& item, ClearEffect& effect);
+
+  void BeginReading(Item& item, VectorId from);
+  void BeginUpdate(Item& item, const Update& update);
+  void UpdateSlice(Item& item, Range slice);
+  void EndUpdate(Item& item, const Update& update);
+  void Combine(Item& item, VectorId to, double keep, double factor);
+  // Calls work(slice) for the next slice of what is left; a ghost has none to work on.
+  template <class Work>
+  void RunSliceOf(Item& item, const Work& work);
+
+  const ExchangeSpec& spec_;
+  VectorOps& ops_;
+  const int threads_;
+  EffectTarget& target_;
+  const LearningRate learning_rate_;
+  std::list<Item> items_;
+  bool finite_ = true;
+  int64_t bytes_written_ = 0;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,52 @@
+// ExchangeSpec: the exchange of one run, described once - from config, model and execution plan -
+// for whoever carries it out: inline, on a thread of its own, in virtual time, or again from a
+// record.
+//
+// Nobody changes it while the run goes on, and no part of the exchange has a copy of what is in it.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/core/layout.h"
+#include "framework/exchange/rest_rule.h"
+#include "framework/solver/solver.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain {
+
+struct ExchangeSpec {
+  const ArenaLayout* layout = nullptr;  // outlives the exchange, as does the strategy
+  const Strategy* strategy = nullptr;
+  GradientPieces pieces;  // as the backward pass announces them
+  ActorSetup actors;      // placement, buckets of the plan
+
+  SolverConfig solver;
+  double epochs = 1;  // of the whole run, for the schedule
+  RestRule rule;
+
+  std::string collective = "ordered";
+  int64_t chunk_bytes = 0;  // 0: by the collective's rule
+
+  bool ghost = false;     // sizes only: no arithmetic
+  bool record = false;    // notes the order of events
+  bool timeline = false;  // notes what each rank was doing when
+
+  // Where the run begins; > 0 after a resume.  What is borrowed is read while a rank is made.
+  struct Start {
+    int64_t samples_applied = 0;
+    int64_t updates = 0;             // that the weights have had
+    std::span<const float> weights;  // of the whole model, the caller's; empty in a ghost run
+    // By name; absent ones are zero.  Null: all are.
+    const std::map<std::string, std::vector<float>>* solver = nullptr;
+  };
+  Start start;
+
+  int64_t size() const { return layout->size(); }
+  const Placement& placement() const { return actors.placement; }
+  bool synchronous() const { return strategy->synchronous(); }
+};
+
+}  // namespace dtrain

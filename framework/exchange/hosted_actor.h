@@ -1,0 +1,47 @@
+// HostedActor: an actor with what a driver keeps for it - its vectors and, beside its master
+// weights, the solver's.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/device/buffer.h"
+#include "framework/exchange/exchange_spec.h"
+#include "framework/exchange/vectors.h"
+#include "framework/strategies/actor.h"
+
+namespace dtrain {
+
+struct HostedActor {
+  // `pools` is null in a ghost run.  The gradient gets `gradient_tail` more elements behind its
+  // range.
+  HostedActor(ActorId actor_id, std::unique_ptr<Actor> the_actor, const ExchangeSpec& spec,
+              int gradient_tail, BlobPools* pools)
+      : id(actor_id),
+        actor(std::move(the_actor)),
+        vectors(actor->Vectors(), gradient_tail, pools),
+        master(vectors.Find(VectorRole::kMaster)),
+        gradient(vectors.Find(VectorRole::kGradient)),
+        weights(vectors.Find(VectorRole::kWeights)),
+        samples_applied(spec.start.samples_applied),
+        updates(spec.start.updates) {
+    if (weights == kNoVector) weights = master;
+    if (master == kNoVector || pools == nullptr) return;
+    const size_t bytes = static_cast<size_t>(vectors.RangeOf(master).size()) * sizeof(float);
+    for (size_t i = 0; i < spec.solver.solver->StateNames().size(); ++i) {
+      solver_memory.emplace_back(bytes);
+    }
+  }
+
+  const ActorId id;
+  const std::unique_ptr<Actor> actor;
+  ActorVectors vectors;
+  const VectorId master, gradient;
+  VectorId weights;                   // what a worker computes with
+  std::vector<Buffer> solver_memory;  // a master's, in StateNames() order, of its range
+  int64_t samples_applied;       // a master's: the schedule follows it; a worker's: of its steps
+  int64_t updates;               // of the master, complete ones
+  int64_t updated_elements = 0;  // of the one being made: it may come in buckets
+};
+
+}  // namespace dtrain

@@ -1,0 +1,51 @@
+// TimerTable: the timers that the actors of a rank have set.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "framework/core/time.h"
+#include "framework/strategies/message.h"
+
+namespace dtrain {
+
+class TimerTable {
+ public:
+  struct Timer {
+    ActorId actor;
+    int number;  // the actor's own
+  };
+
+  void Set(Nanos at, Timer timer) { timers_.insert({at, timer}); }
+  // While held, none is due.
+  void Hold(bool held) { held_ = held; }
+  // When the next one is due; negative when none is.
+  Nanos Next() const { return held_ || timers_.empty() ? -1 : timers_.begin()->first; }
+
+  // Takes out one that is due by `now`; or, whatever the time, one of this number.
+  std::optional<Timer> TakeDue(Nanos now) {
+    if (Next() < 0 || Next() > now) return std::nullopt;
+    return Take(timers_.begin());
+  }
+  std::optional<Timer> TakeNumber(int number) {
+    const auto it = std::find_if(timers_.begin(), timers_.end(),
+                                 [number](const auto& set) { return set.second.number == number; });
+    if (it == timers_.end()) return std::nullopt;
+    return Take(it);
+  }
+
+ private:
+  using Timers = std::multimap<Nanos, Timer>;
+
+  Timer Take(Timers::iterator it) {
+    const Timer timer = it->second;
+    timers_.erase(it);
+    return timer;
+  }
+
+  Timers timers_;
+  bool held_ = false;
+};
+
+}  // namespace dtrain

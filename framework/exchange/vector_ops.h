@@ -1,0 +1,37 @@
+// VectorOps: the arithmetic on vectors that an exchange needs, as a device offers it.
+//
+// Pointers are the device's.  Vectors are worked on in slices, so that whoever asks can look at the
+// network between two of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/solver/solver.h"
+
+namespace dtrain {
+
+class VectorOps {
+ public:
+  virtual ~VectorOps() = default;
+
+  // Elements of a slice: as many as take about as long as a look at the network may wait.
+  virtual int64_t slice_elements() const = 0;
+
+  virtual void Copy(float* to, const float* from, int64_t n) = 0;
+  // to = a + b; `to` may be one of them.
+  virtual void Sum(float* to, const float* a, const float* b, int64_t n) = 0;
+  // to = keep * old + factor * added.  A null pointer stands for zeros.
+  virtual void Combine(float* to, float keep, const float* old, float factor, const float* added,
+                       int64_t n) = 0;
+  virtual void Scale(float* values, float factor, int64_t n) = 0;
+  virtual double SumOfSquares(const float* values, int64_t n) = 0;
+  // One solver update of a slice (Solver::Apply).
+  virtual bool Update(const Solver& solver, const ArenaLayout& layout, Range slice,
+                      const UpdateArgs& args) = 0;
+};
+
+// Of the CPU, in the thread that calls.
+std::unique_ptr<VectorOps> MakeCpuVectorOps();
+
+}  // namespace dtrain

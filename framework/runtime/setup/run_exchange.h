@@ -1,0 +1,29 @@
+// The exchange of a config's run: who takes part, when it pauses, and the one description of it
+// that real, simulated and replayed runs are made from.
+#pragma once
+
+#include <vector>
+
+#include "framework/core/model_profile.h"
+#include "framework/exchange/exchange_spec.h"
+#include "framework/nn/graph.h"
+#include "framework/runtime/setup/run_config.h"
+
+namespace dtrain {
+
+// The gradient pieces of a model: one a layer with parameters, in the order of the backward pass.
+GradientPieces PiecesOf(const Graph& graph);
+GradientPieces PiecesOf(const ModelProfile& profile);
+
+// Which ranks are workers and servers.
+Placement PlacementOf(const RunConfig& config);
+
+// When the run pauses; `epoch_samples` is the size of the training set.
+RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples);
+
+// What the config says of its exchange.  The start, and what a plan decides, are the caller's to
+// add. `layout` outlives the spec, as does the config.
+ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, GradientPieces pieces,
+                        const RestRule& rule);
+
+}  // namespace dtrain

@@ -1,0 +1,81 @@
+#include "framework/strategies/placement.h"
+
+#include <algorithm>
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+
+int Placement::nodes() const {
+  return node_of.empty() ? 0 : *std::max_element(node_of.begin(), node_of.end()) + 1;
+}
+
+int Placement::ranks() const {
+  if (apart) return actors();
+  return colocated ? workers : workers + servers;
+}
+
+ActorKind Placement::KindOf(ActorId actor) const {
+  if (actor < workers) return ActorKind::kWorker;
+  if (actor < workers + servers) return ActorKind::kServer;
+  return actor < workers + servers + nodes() ? ActorKind::kNode : ActorKind::kCoordinator;
+}
+
+int Placement::NumberOf(ActorId actor) const {
+  switch (KindOf(actor)) {
+    case ActorKind::kWorker:
+      return actor;
+    case ActorKind::kServer:
+      return actor - workers;
+    case ActorKind::kNode:
+      return actor - NodeId(0);
+    case ActorKind::kCoordinator:
+      return 0;
+  }
+  return 0;
+}
+
+Rank Placement::RankOf(ActorId actor) const {
+  if (apart || actor < workers) return actor;
+  switch (KindOf(actor)) {
+    case ActorKind::kWorker:
+      return actor;
+    case ActorKind::kServer:
+      if (!colocated) return actor;
+      return static_cast<Rank>(static_cast<int64_t>(ServerOf(actor)) * workers / servers);
+    case ActorKind::kNode: {
+      const auto lowest = std::find(node_of.begin(), node_of.end(), NumberOf(actor));
+      DT_CHECK(lowest != node_of.end()) << "node " << NumberOf(actor) << " has no workers";
+      return static_cast<Rank>(lowest - node_of.begin());
+    }
+    case ActorKind::kCoordinator:
+      return servers > 0 ? RankOf(ServerId(0)) : 0;
+  }
+  return 0;
+}
+
+std::vector<ActorId> Placement::ActorsOf(Rank rank) const {
+  std::vector<ActorId> actors;
+  for (ActorId actor = 0; actor < this->actors(); ++actor) {
+    if (RankOf(actor) == rank) actors.push_back(actor);
+  }
+  return actors;
+}
+
+std::string Placement::RoleOf(Rank rank) const {
+  static const char* const kNames[] = {"worker ", "server ", "node ", "coordinator"};
+  std::string role;
+  for (const ActorId actor : ActorsOf(rank)) {
+    const ActorKind kind = KindOf(actor);
+    if (!role.empty()) role += ", ";
+    role += kNames[static_cast<int>(kind)];
+    if (kind != ActorKind::kCoordinator) role += std::to_string(NumberOf(actor));
+  }
+  return role;
+}
+
+Range Placement::ShardOf(int server, int64_t size) const {
+  return replicated ? Range{0, size} : SplitEvenly({0, size}, servers, server);
+}
+
+}  // namespace dtrain
