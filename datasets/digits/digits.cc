@@ -26,10 +26,15 @@ LabelledImages DrawSplit(uint64_t seed, Split split, int64_t size) {
 class Digits : public DatasetSource {
  public:
   void Configure(config::Reader& reader) override {
-    seed_ = reader.Int("seed", seed_).Min(0).Help("which digits are drawn");
-    train_size_ =
-        reader.Int("train_samples", train_size_).Min(1).Max(1e6).Help("training digits to draw");
-    test_size_ = reader.Int("test_samples", test_size_).Min(1).Max(1e6).Help("test digits to draw");
+    seed_ = reader.Int("seed", seed_).Min(0).Help("random seed of the generated digits");
+    train_size_ = reader.Int("train_samples", train_size_)
+                      .Min(1)
+                      .Max(1e6)
+                      .Help("number of generated training digits");
+    test_size_ = reader.Int("test_samples", test_size_)
+                     .Min(1)
+                     .Max(1e6)
+                     .Help("number of generated test digits");
   }
   std::vector<FieldSpec> fields() const override { return ImageFields(kImages); }
   int64_t size(Split split) const override {

@@ -72,7 +72,7 @@ class Multi30k : public DatasetSource {
   void Configure(config::Reader& reader) override {
     const std::string direction = reader.String("direction", "de-en")
                                       .OneOf({"de-en", "en-de"})
-                                      .Help("language that is read and that is written");
+                                      .Help("source and target language");
     source_ = direction == "de-en" ? Language::kGerman : Language::kEnglish;
     target_ = direction == "de-en" ? Language::kEnglish : Language::kGerman;
     text_ = static_cast<std::string>(
@@ -84,7 +84,9 @@ class Multi30k : public DatasetSource {
     max_length_ = reader.Int("max_length", 100)
                       .Min(1)
                       .Max(10000)
-                      .Help("words of a sentence; longer ones are left out of training, else cut");
+                      .Help(
+                          "maximum sentence length in words; longer sentences are skipped in "
+                          "training and cut elsewhere");
   }
 
   std::vector<FieldSpec> fields() const override {

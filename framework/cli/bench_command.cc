@@ -14,6 +14,7 @@
 #include "framework/bench/training/step_rig.h"
 #include "framework/cli/command.h"
 #include "framework/cli/scenario.h"
+#include "framework/core/statistics.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/launch/supervisor.h"
 #include "framework/runtime/launch/world.h"
@@ -57,8 +58,7 @@ int BenchStep(const BenchOptions& options) {
     rig.Step();
     seconds.push_back(ToSeconds(WallNow() - start));
   }
-  std::sort(seconds.begin(), seconds.end());
-  const double median = seconds[seconds.size() / 2];
+  const double median = Median(seconds);
   const nlohmann::json line = {{"bench", "step"},
                                {"model", options.model},
                                {"batch", options.batch},
@@ -67,7 +67,7 @@ int BenchStep(const BenchOptions& options) {
                                {"precision", rig.plan().precision},
                                {"samples", seconds.size()},
                                {"p50_us", median * 1e6},
-                               {"min_us", seconds.front() * 1e6},
+                               {"min_us", *std::min_element(seconds.begin(), seconds.end()) * 1e6},
                                {"steps_per_second", 1 / median}};
   std::cout << line.dump() << '\n';
   return 0;
@@ -191,57 +191,59 @@ void AddStepOptions(CLI::App& command, BenchOptions& options) {
 
 }  // namespace
 
-void AddBenchCommand(CLI::App& app, Invocation& invocation) {
+static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* bench =
-      app.add_subcommand("bench", "measure parts of the program, one JSON line a case");
+  CLI::App* bench = app.add_subcommand("bench", "run benchmarks; prints one JSON line per case");
   bench->require_subcommand(1);
   CLI::App* allreduce = AddCommand(*bench, invocation, "allreduce",
-                                   "collectives beside plain MPI_Allreduce", [=, &invocation] {
+                                   "compare the collectives with MPI_Allreduce", [=, &invocation] {
                                      return OnRanks(*options, invocation, [&](Transport& t) {
                                        return BenchAllreduce(t, options->allreduce, std::cout);
                                      });
                                    });
-  allreduce->add_option("--workers", options->workers, "ranks to start")
+  allreduce->add_option("--workers", options->workers, "number of ranks to start")
       ->capture_default_str()
       ->check(CLI::Range(2, 1024));
-  allreduce->add_option("--collectives", options->allreduce.collectives, "which")
+  allreduce->add_option("--collectives", options->allreduce.collectives, "collectives to compare")
       ->delimiter(',')
       ->capture_default_str();
-  allreduce->add_option("--bytes", options->allreduce.sizes_bytes, "message sizes")
+  allreduce->add_option("--bytes", options->allreduce.sizes_bytes, "message sizes in bytes")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
-  CLI::App* link = AddCommand(*bench, invocation, "link",
-                              "latency and bandwidth from rank 0 to the others", [=, &invocation] {
-                                return OnRanks(*options, invocation, [&](Transport& t) {
-                                  return BenchLink(t, options->link, std::cout);
-                                });
-                              });
-  link->add_option("--workers", options->workers, "ranks to start")
+  CLI::App* link = AddCommand(
+      *bench, invocation, "link", "measure latency and bandwidth between rank 0 and the others",
+      [=, &invocation] {
+        return OnRanks(*options, invocation,
+                       [&](Transport& t) { return BenchLink(t, options->link, std::cout); });
+      });
+  link->add_option("--workers", options->workers, "number of ranks to start")
       ->capture_default_str()
       ->check(CLI::Range(2, 1024));
   link->add_flag_callback(
       "--fit-only", [options] { options->link.sizes_bytes.clear(); },
-      "rate, bucket and latency without the table of message sizes");
+      "print only the fitted bandwidth, token bucket and latency");
   link->add_flag("--incast", options->link.incast,
-                 "how unevenly messages to one rank share its card");
-  CLI::App* exchange =
-      AddCommand(*bench, invocation, "exchange",
-                 "a strategy over real ranks, compute replaced by sleep: beside dtrain simulate",
-                 [=, &invocation] { return BenchExchange(*options, invocation); });
+                 "measure how unevenly messages to one rank share its bandwidth");
+  CLI::App* exchange = AddCommand(*bench, invocation, "exchange",
+                                  "run a strategy over real ranks with compute replaced by sleep, "
+                                  "to compare with dtrain simulate",
+                                  [=, &invocation] { return BenchExchange(*options, invocation); });
   AddScenarioOptions(*exchange, options->scenario);
-  AddStepOptions(*AddCommand(*bench, invocation, "step", "a training step of a model",
+  AddStepOptions(*AddCommand(*bench, invocation, "step", "measure a training step of a model",
                              [=, &invocation] {
                                LimitSpinning(invocation.argv);
                                return BenchStep(*options);
                              }),
                  *options);
-  AddStepOptions(*AddCommand(*bench, invocation, "layers", "every kernel of a training step",
-                             [=, &invocation] {
-                               LimitSpinning(invocation.argv);
-                               return BenchLayers(*options);
-                             }),
-                 *options);
+  AddStepOptions(
+      *AddCommand(*bench, invocation, "layers", "measure every kernel of a training step",
+                  [=, &invocation] {
+                    LimitSpinning(invocation.argv);
+                    return BenchLayers(*options);
+                  }),
+      *options);
 }
+
+DTRAIN_COMMAND("bench", 100, AddBenchCommand);
 
 }  // namespace dtrain

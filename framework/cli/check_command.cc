@@ -8,17 +8,19 @@
 
 namespace dtrain {
 
-void AddCheckCommand(CLI::App& app, Invocation& invocation) {
+static void AddCheckCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ConfigOptions>();
-  CLI::App* command =
-      AddCommand(app, invocation, "check", "validate a config and print what is in force",
-                 [options, &invocation] {
-                   const RunConfig config = LoadConfig(*options);
-                   ReadModel(config);
-                   std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
-                   return 0;
-                 });
+  CLI::App* command = AddCommand(
+      app, invocation, "check", "validate a config and print it with all defaults filled in",
+      [options, &invocation] {
+        const RunConfig config = LoadConfig(*options);
+        ReadModel(config);
+        std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
+        return 0;
+      });
   AddConfigOptions(*command, *options);
 }
+
+DTRAIN_COMMAND("check", 80, AddCheckCommand);
 
 }  // namespace dtrain

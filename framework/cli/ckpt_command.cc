@@ -171,18 +171,19 @@ CLI::App* AddAction(CLI::App& ckpt, Invocation& invocation,
 
 }  // namespace
 
-void AddCheckpointCommand(CLI::App& app, Invocation& invocation) {
-  CLI::App* ckpt =
-      app.add_subcommand("ckpt", "saved weights: what they are, whether they are sound");
+static void AddCheckpointCommand(CLI::App& app, Invocation& invocation) {
+  CLI::App* ckpt = app.add_subcommand("ckpt", "inspect checkpoints and other weights files");
   ckpt->require_subcommand(1);
   const auto options = std::make_shared<CkptOptions>();
-  CLI::App* info =
-      AddAction(*ckpt, invocation, options, "info", "where they come from", &Info, 1, 1);
-  info->add_flag("--tensors", options->tensors, "every name and shape, too");
-  AddAction(*ckpt, invocation, options, "verify", "read every byte; exit code 6 for damage",
-            &Verify, 1, 1'000'000);
-  AddAction(*ckpt, invocation, options, "diff", "compare two; exit code 6 when they differ", &Diff,
-            2, 2);
+  CLI::App* info = AddAction(*ckpt, invocation, options, "info",
+                             "show what a file holds and which run wrote it", &Info, 1, 1);
+  info->add_flag("--tensors", options->tensors, "also list the name and shape of every tensor");
+  AddAction(*ckpt, invocation, options, "verify",
+            "check every byte of a file; exit code 6 if it is damaged", &Verify, 1, 1'000'000);
+  AddAction(*ckpt, invocation, options, "diff",
+            "compare two files; exit code 6 if their weights differ", &Diff, 2, 2);
 }
+
+DTRAIN_COMMAND("ckpt", 60, AddCheckpointCommand);
 
 }  // namespace dtrain

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/registry.h"
 #include "framework/runtime/judge/beam_search.h"
 #include "framework/runtime/setup/run_config.h"
 
@@ -23,20 +24,14 @@ struct Invocation {
   std::function<int()> run;  // set by the chosen command; returns the exit code
 };
 
-// One a command, in <name>_command.cc.
-void AddTrainCommand(CLI::App& app, Invocation& invocation);
-void AddEvalCommand(CLI::App& app, Invocation& invocation);
-void AddTranslateCommand(CLI::App& app, Invocation& invocation);
-void AddCheckCommand(CLI::App& app, Invocation& invocation);
-void AddTimeCommand(CLI::App& app, Invocation& invocation);
-void AddBenchCommand(CLI::App& app, Invocation& invocation);
-void AddDataCommand(CLI::App& app, Invocation& invocation);
-void AddSimulateCommand(CLI::App& app, Invocation& invocation);
-void AddExportCommand(CLI::App& app, Invocation& invocation);
-void AddCheckpointCommand(CLI::App& app, Invocation& invocation);
-void AddSlurmCommand(CLI::App& app, Invocation& invocation);
-void AddListCommand(CLI::App& app, Invocation& invocation);
-void AddDoctorCommand(CLI::App& app, Invocation& invocation);
+// A command adds itself by one line, in <name>_command.cc:
+//
+//   DTRAIN_COMMAND("check", 80, AddCheckCommand);
+struct CommandEntry {
+  int position;  // in --help, ascending
+  void (*add)(CLI::App& app, Invocation& invocation);
+};
+using CommandRegistry = Registry<CommandEntry>;
 
 // A subcommand with --json, whose `run` the invocation gets when it is chosen.
 CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& name,
@@ -56,3 +51,7 @@ void AddSearchOptions(CLI::App& command, SearchOptions& options);
 RunConfig LoadConfig(const ConfigOptions& options);
 
 }  // namespace dtrain
+
+#define DTRAIN_COMMAND(name, position, add)                     \
+  [[maybe_unused]] static const bool add##_command_registered = \
+      ::dtrain::CommandRegistry::Add(name, {position, add})

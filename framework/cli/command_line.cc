@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <iostream>
+#include <map>
 
 #include "framework/cli/command.h"
 #include "framework/core/log.h"
@@ -40,7 +41,7 @@ void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
   command.add_option("--config", options.file, "the run's YAML file")
       ->required()
       ->type_name("FILE");
-  command.add_option("--set", options.overrides, "lay k.ey=value over the config (repeatable)")
+  command.add_option("--set", options.overrides, "override a config key (repeatable)")
       ->type_name("KEY=VALUE")
       ->take_all()
       ->allow_extra_args(false);
@@ -69,19 +70,11 @@ int RunCommandLine(int argc, char** argv) {
   Invocation invocation;
   invocation.argc = argc;
   invocation.argv = argv;
-  AddTrainCommand(app, invocation);
-  AddEvalCommand(app, invocation);
-  AddTranslateCommand(app, invocation);
-  AddSimulateCommand(app, invocation);
-  AddExportCommand(app, invocation);
-  AddCheckpointCommand(app, invocation);
-  AddSlurmCommand(app, invocation);
-  AddCheckCommand(app, invocation);
-  AddTimeCommand(app, invocation);
-  AddBenchCommand(app, invocation);
-  AddDataCommand(app, invocation);
-  AddListCommand(app, invocation);
-  AddDoctorCommand(app, invocation);
+  std::multimap<int, const CommandEntry*> commands;
+  for (const auto& [name, command] : CommandRegistry::All()) {
+    commands.insert({command.position, &command});
+  }
+  for (const auto& [position, command] : commands) command->add(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

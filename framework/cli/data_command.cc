@@ -93,26 +93,28 @@ CLI::App* AddAction(CLI::App& data, Invocation& invocation,
 
 }  // namespace
 
-void AddDataCommand(CLI::App& app, Invocation& invocation) {
-  CLI::App* data = app.add_subcommand("data", "data sets: what there is, fetching, verifying");
+static void AddDataCommand(CLI::App& app, Invocation& invocation) {
+  CLI::App* data = app.add_subcommand("data", "list, download and verify data sets");
   data->require_subcommand(1);
   const auto options = std::make_shared<DataOptions>();
-  AddAction(*data, invocation, options, "list", "every data set and where it is", &List);
+  AddAction(*data, invocation, options, "list", "list the data sets and where they are", &List);
   CLI::App* fetch =
       AddAction(*data, invocation, options, "fetch", "download a data set into the cache", &Fetch);
   CLI::App* verify = AddAction(*data, invocation, options, "verify",
-                               "compare sizes and SHA-256 with the publisher's", &Verify);
+                               "compare file sizes and SHA-256 with the publisher's", &Verify);
   fetch
       ->add_option("--stall-seconds", options->stall_seconds,
-                   "give up on a silent server after this")
+                   "seconds without data after which a download fails")
       ->check(CLI::PositiveNumber);
   fetch
       ->add_option("--from", options->from,
-                   "another server than the publisher's, with the data folder: URL/NAME/FILE")
+                   "download from URL/NAME/FILE instead of the publisher's server")
       ->type_name("URL");
   for (CLI::App* command : {fetch, verify}) {
     command->add_option("name", options->name, "the data set")->required();
   }
 }
+
+DTRAIN_COMMAND("data", 110, AddDataCommand);
 
 }  // namespace dtrain

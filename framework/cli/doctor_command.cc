@@ -63,9 +63,12 @@ int RunDoctor(const Invocation& invocation) {
 
 }  // namespace
 
-void AddDoctorCommand(CLI::App& app, Invocation& invocation) {
-  AddCommand(app, invocation, "doctor", "what was built in, and what may go wrong on this machine",
+static void AddDoctorCommand(CLI::App& app, Invocation& invocation) {
+  AddCommand(app, invocation, "doctor",
+             "show what is built in and check this machine for known problems",
              [&invocation] { return RunDoctor(invocation); });
 }
+
+DTRAIN_COMMAND("doctor", 130, AddDoctorCommand);
 
 }  // namespace dtrain

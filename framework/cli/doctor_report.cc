@@ -23,6 +23,7 @@
 
 #include "framework/core/isa.h"
 #include "framework/device/cpu/amx.h"
+#include "framework/runtime/launch/mpirun.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -114,16 +115,6 @@ void TryMpi(DoctorFacts& facts) {
   MPI_Get_library_version(name.data(), &length);
   facts.mpi_library = std::string(name.data()).substr(0, std::string(name.data()).find(','));
   facts.mpi_thread_level = LevelName(level);
-}
-
-std::string FindMpirun() {
-  const char* search = std::getenv("PATH");
-  std::istringstream folders(search == nullptr ? "" : search);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path candidate = fs::path(folder) / "mpirun";
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return "";
 }
 
 void FindMachine(DoctorFacts& facts) {

@@ -86,10 +86,10 @@ int RunEval(const EvalOptions& options, const Invocation& invocation) {
 
 }  // namespace
 
-void AddEvalCommand(CLI::App& app, Invocation& invocation) {
+static void AddEvalCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App* command =
-      AddCommand(app, invocation, "eval", "evaluate saved weights, on the test split by default",
+      AddCommand(app, invocation, "eval", "evaluate saved weights (on the test split by default)",
                  [options, &invocation] { return RunEval(*options, invocation); });
   AddConfigOptions(*command, options->config);
   command
@@ -97,10 +97,14 @@ void AddEvalCommand(CLI::App& app, Invocation& invocation) {
                    "a checkpoint, a run folder or a safetensors file")
       ->required()
       ->type_name("FILE");
-  command->add_option("--split", options->split, "test, validation, or train (not augmented)")
+  command
+      ->add_option("--split", options->split,
+                   "split of the data set; train is read without augmentation")
       ->capture_default_str()
       ->check(CLI::IsMember({"test", "validation", "train"}));
   AddSearchOptions(*command, options->search);
 }
+
+DTRAIN_COMMAND("eval", 20, AddEvalCommand);
 
 }  // namespace dtrain

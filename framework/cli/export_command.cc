@@ -44,10 +44,10 @@ int Export(const ExportOptions& options, bool json) {
 
 }  // namespace
 
-void AddExportCommand(CLI::App& app, Invocation& invocation) {
+static void AddExportCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command =
-      AddCommand(app, invocation, "export", "write saved weights in another format",
+      AddCommand(app, invocation, "export", "convert saved weights to another format",
                  [options, &invocation] { return Export(*options, invocation.json); });
   command
       ->add_option("--weights", options->weights,
@@ -61,5 +61,7 @@ void AddExportCommand(CLI::App& app, Invocation& invocation) {
       ->required()
       ->type_name("FILE");
 }
+
+DTRAIN_COMMAND("export", 50, AddExportCommand);
 
 }  // namespace dtrain

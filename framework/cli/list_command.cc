@@ -129,10 +129,10 @@ const std::map<std::string, Lister>& Listers() {
 
 }  // namespace
 
-void AddListCommand(CLI::App& app, Invocation& invocation) {
+static void AddListCommand(CLI::App& app, Invocation& invocation) {
   auto what = std::make_shared<std::string>();
-  CLI::App* command = AddCommand(app, invocation, "list", "what a config can name, with all keys",
-                                 [what, &invocation] {
+  CLI::App* command = AddCommand(app, invocation, "list",
+                                 "list what a config can name, with all keys", [what, &invocation] {
                                    Print(Listers().at(*what)(), invocation.json);
                                    return 0;
                                  });
@@ -140,5 +140,7 @@ void AddListCommand(CLI::App& app, Invocation& invocation) {
   for (const auto& [name, lister] : Listers()) names.push_back(name);
   command->add_option("what", *what, Join(names, " | "))->required()->check(CLI::IsMember(names));
 }
+
+DTRAIN_COMMAND("list", 120, AddListCommand);
 
 }  // namespace dtrain

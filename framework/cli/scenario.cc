@@ -41,8 +41,7 @@ std::vector<std::vector<double>> ScenarioOptions::Trace(const RunConfig& run) co
 
 void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {
   command.add_option("--config", options.config.file, "the run's YAML file")->type_name("FILE");
-  command
-      .add_option("--set", options.config.overrides, "lay k.ey=value over the config (repeatable)")
+  command.add_option("--set", options.config.overrides, "override a config key (repeatable)")
       ->type_name("KEY=VALUE")
       ->take_all()
       ->allow_extra_args(false);

@@ -14,6 +14,7 @@
 #include "framework/cli/command.h"
 #include "framework/cli/scenario.h"
 #include "framework/core/log.h"
+#include "framework/core/statistics.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/device/cpu/threads.h"
@@ -84,16 +85,6 @@ std::string ServersOf(const Summary& summary) {
   return " and " + Counted(*summary.servers, "server");
 }
 
-std::string TestText(const TestResult& test) {
-  std::string text = fmt::format("test loss {:.4f}", test.loss);
-  if (test.accuracy) text += fmt::format(", accuracy {:.2f} %", 100 * *test.accuracy);
-  for (const auto& [name, value] : test.others)
-    text += fmt::format(", {} {:.2f} %", name, 100 * value);
-  if (test.perplexity) text += fmt::format(", perplexity {:.2f}", *test.perplexity);
-  if (test.bleu) text += fmt::format(", BLEU {:.2f}", *test.bleu);
-  return text;
-}
-
 void Print(const Summary& summary) {
   std::cout << fmt::format(
       "{} with {} workers{}: {:.3f} virtual s, {} gradients, {:.2f} a second\n", summary.strategy,
@@ -114,19 +105,10 @@ void Print(const Summary& summary) {
   }
 }
 
-struct Statistic {
-  double mean = 0, deviation = 0;
-};
-
-Statistic StatisticOf(const std::vector<Summary>& runs, double (*value)(const Summary&)) {
-  Statistic statistic;
-  for (const Summary& run : runs) statistic.mean += value(run) / static_cast<double>(runs.size());
-  for (const Summary& run : runs) {
-    statistic.deviation += std::pow(value(run) - statistic.mean, 2);
-  }
-  const double others = static_cast<double>(std::max<size_t>(runs.size(), 2) - 1);
-  statistic.deviation = std::sqrt(statistic.deviation / others);
-  return statistic;
+Moments MomentsOf(const std::vector<Summary>& runs, double (*value)(const Summary&)) {
+  std::vector<double> values;
+  for (const Summary& run : runs) values.push_back(value(run));
+  return dtrain::MomentsOf(values);
 }
 
 struct Column {
@@ -185,7 +167,7 @@ void PrintTable(const Rows& rows, bool json) {
     text += fmt::format("{:<{}}", name, width);
     nlohmann::ordered_json row = {{"strategy", name}, {"seeds", runs.size()}};
     for (const Column& column : columns) {
-      const Statistic s = StatisticOf(runs, column.value);
+      const Moments s = MomentsOf(runs, column.value);
       const std::string deviation =
           runs.size() > 1 ? fmt::format(" +-{:.{}f}", s.deviation, column.digits) : "";
       text += fmt::format(" {:>17}", fmt::format("{:.{}f}{}", s.mean, column.digits, deviation));
@@ -272,28 +254,32 @@ int RunSimulate(const SimulateOptions& options, const Invocation& invocation) {
 
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
+static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command =
-      AddCommand(app, invocation, "simulate", "run a config in virtual time",
+      AddCommand(app, invocation, "simulate", "simulate a run in virtual time",
                  [options, &invocation] { return RunSimulate(*options, invocation); });
   AddScenarioOptions(*command, options->scenario);
   command
-      ->add_option("--compare", options->compare,
-                   "strategies to run one after the other, as a table; keys: ps_ssp:staleness=5")
+      ->add_option(
+          "--compare", options->compare,
+          "simulate several strategies and print a table, e.g. allreduce ps_ssp:staleness=5")
       ->type_name("STRATEGY[:KEY=VALUE,...]");
-  command->add_option("--seeds", options->seeds, "one run a seed, as a table")->delimiter(',');
+  command->add_option("--seeds", options->seeds, "simulate once for each seed and print a table")
+      ->delimiter(',');
   command->add_flag("--numeric", options->numeric,
-                    "compute gradients although there is a profile: it says how long they take");
+                    "compute real gradients, with step times from the profile");
   command
       ->add_option(
           "--replay", options->replay,
-          "repeat a recorded run (record.bin) to the bit; exit code 1 when the weights differ")
+          "repeat a recorded run (record.bin) bit for bit; exit code 1 if the weights differ")
       ->type_name("FILE");
   command
       ->add_option("--output", options->output,
                    "folder for config.yaml, summary.json, timeline.json")
       ->type_name("DIR");
 }
+
+DTRAIN_COMMAND("simulate", 40, AddSimulateCommand);
 
 }  // namespace dtrain

@@ -76,26 +76,32 @@ int PrintScript(const SlurmOptions& options, bool json) {
 
 }  // namespace
 
-void AddSlurmCommand(CLI::App& app, Invocation& invocation) {
+static void AddSlurmCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SlurmOptions>();
   CLI::App* command =
       AddCommand(app, invocation, "slurm", "print a batch script that trains under Slurm",
                  [options, &invocation] { return PrintScript(*options, invocation.json); });
   AddConfigOptions(*command, options->config);
-  command->add_option("--workers", options->workers, "workers (default: cluster.workers)")
+  command->add_option("--workers", options->workers, "number of workers (default: cluster.workers)")
       ->check(CLI::Range(1, 65536));
   SlurmJob& job = options->job;
-  command->add_option("--nodes", job.nodes, "nodes (default: as many as cluster.per_node asks for)")
+  command->add_option("--nodes", job.nodes, "number of nodes (default: workers / cluster.per_node)")
       ->check(CLI::Range(1, 65536));
   command->add_option("--time", job.time, "time limit of the job")
       ->capture_default_str()
       ->type_name("TIME");
-  command->add_option("--partition", job.partition, "default: the cluster's")->type_name("NAME");
-  command->add_option("--launcher", job.launcher, "what starts the ranks")
+  command->add_option("--partition", job.partition, "partition (default: the cluster's default)")
+      ->type_name("NAME");
+  command->add_option("--launcher", job.launcher, "program that starts the ranks")
       ->capture_default_str()
       ->type_name("srun|yhrun|mpirun");
-  command->add_flag("--servers-apart", job.servers_apart, "servers on nodes of their own");
-  command->add_option("--output", options->output, "write it there instead")->type_name("FILE");
+  command->add_flag("--servers-apart", job.servers_apart,
+                    "put the parameter servers on nodes of their own");
+  command
+      ->add_option("--output", options->output, "write the script to this file instead of stdout")
+      ->type_name("FILE");
 }
+
+DTRAIN_COMMAND("slurm", 70, AddSlurmCommand);
 
 }  // namespace dtrain

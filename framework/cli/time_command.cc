@@ -13,6 +13,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/file.h"
 #include "framework/core/model_profile.h"
+#include "framework/core/statistics.h"
 #include "framework/device/cpu/threads.h"
 
 namespace dtrain {
@@ -31,12 +32,6 @@ struct Row {
   const GraphLayer* layer = nullptr;
   std::vector<double> forward, backward;  // seconds
 };
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 struct Timings {
   std::vector<Row> rows;      // forward order
@@ -143,16 +138,19 @@ int RunTime(const TimeOptions& options, const Invocation& invocation) {
 
 }  // namespace
 
-void AddTimeCommand(CLI::App& app, Invocation& invocation) {
+static void AddTimeCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TimeOptions>();
-  CLI::App* command = AddCommand(app, invocation, "time", "time every layer, forward and backward",
-                                 [options, &invocation] { return RunTime(*options, invocation); });
+  CLI::App* command =
+      AddCommand(app, invocation, "time", "measure the forward and backward time of every layer",
+                 [options, &invocation] { return RunTime(*options, invocation); });
   AddConfigOptions(*command, options->config);
   command->add_option("--profile", options->profile, "write the model profile to this file")
       ->type_name("FILE");
-  command->add_option("--iterations", options->iterations, "steps to measure")
+  command->add_option("--iterations", options->iterations, "number of steps to measure")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
 }
+
+DTRAIN_COMMAND("time", 90, AddTimeCommand);
 
 }  // namespace dtrain

@@ -101,22 +101,22 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
   });
 }
 
-// The arguments for the ranks: this process's own, with the output and seed fixed.
-std::vector<std::string> RankArguments(const Invocation& invocation, const std::string& output,
-                                       std::optional<uint64_t> seed) {
-  std::vector<std::string> arguments;
-  for (int i = 1; i < invocation.argc; ++i) {
-    const std::string argument = invocation.argv[i];
-    if (seed && argument == "--json") continue;  // the table of all seeds is the result
-    if (argument == "--seeds" || argument == "--output" || argument == "--max-restarts") {
-      ++i;
-    } else if (!argument.starts_with("--seeds=") && !argument.starts_with("--output=") &&
-               !argument.starts_with("--max-restarts=")) {
-      arguments.push_back(argument);
-    }
+// What the ranks are asked to do: what this process was, with the output and seed fixed.
+std::vector<std::string> RankArguments(const TrainOptions& options, const std::string& output,
+                                       std::optional<uint64_t> seed, bool json) {
+  std::vector<std::string> arguments = {"train", "--config", options.config.file};
+  TrainOptions elsewhere = options;
+  elsewhere.output.clear();
+  std::vector<std::string> overrides = elsewhere.Effective().overrides;
+  if (seed) overrides.push_back(fmt::format("seed={}", *seed));
+  for (const std::string& override : overrides) {
+    arguments.insert(arguments.end(), {"--set", override});
   }
-  arguments.insert(arguments.end(), {"--output", output});
-  if (seed) arguments.insert(arguments.end(), {"--set", fmt::format("seed={}", *seed)});
+  arguments.insert(arguments.end(), {"--output", output, "--resume", options.request.resume});
+  if (!options.request.weights.empty()) {
+    arguments.insert(arguments.end(), {"--weights", options.request.weights});
+  }
+  if (json && !seed) arguments.emplace_back("--json");  // else the table of all seeds is the result
   return arguments;
 }
 
@@ -127,7 +127,7 @@ int TrainOnce(const TrainOptions& options, const Invocation& invocation, const R
   if (ranks > 1) {
     SupervisorOptions supervisor;
     supervisor.ranks = ranks;
-    supervisor.arguments = RankArguments(invocation, output, seed);
+    supervisor.arguments = RankArguments(options, output, seed, invocation.json);
     supervisor.max_restarts = options.max_restarts;
     return Supervise(supervisor);
   }
@@ -170,28 +170,35 @@ int RunTrain(const TrainOptions& options, const Invocation& invocation) {
 
 }  // namespace
 
-void AddTrainCommand(CLI::App& app, Invocation& invocation) {
+static void AddTrainCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* command = AddCommand(app, invocation, "train", "train a model",
                                  [options, &invocation] { return RunTrain(*options, invocation); });
   AddConfigOptions(*command, options->config);
-  command->add_option("--workers", options->workers, "worker processes (default: cluster.workers)")
+  command
+      ->add_option("--workers", options->workers,
+                   "number of worker processes (default: cluster.workers)")
       ->check(CLI::Range(1, 65536));
-  command->add_option("--seeds", options->seeds, "one run a seed, then a table")->delimiter(',');
-  command->add_option("--output", options->output, "folder for the results")->type_name("DIR");
+  command->add_option("--seeds", options->seeds, "run once for each seed, then print a table")
+      ->delimiter(',');
+  command->add_option("--output", options->output, "run folder: where results and checkpoints go")
+      ->type_name("DIR");
   command
       ->add_option("--resume", options->request.resume,
-                   "auto, none or a checkpoint (default: none)")
+                   "auto: continue from the newest checkpoint of the run folder; or a checkpoint "
+                   "(default: none)")
       ->type_name("auto|none|PATH");
   command
       ->add_option("--weights", options->request.weights,
-                   "start from these weights: a checkpoint, a run folder or a safetensors file")
+                   "initial weights: a checkpoint, a run folder or a safetensors file")
       ->type_name("FILE");
-  command->add_flag("--dry-run", options->dry_run, "check the config, print it and stop");
+  command->add_flag("--dry-run", options->dry_run, "validate the config, print it and stop");
   command
       ->add_option("--max-restarts", options->max_restarts,
-                   "start again from the last checkpoint when a worker is lost")
+                   "restart from the last checkpoint up to N times when a worker is lost")
       ->check(CLI::NonNegativeNumber);
 }
+
+DTRAIN_COMMAND("train", 10, AddTrainCommand);
 
 }  // namespace dtrain

@@ -11,6 +11,7 @@
 #include "framework/core/file.h"
 #include "framework/core/host.h"
 #include "framework/core/log.h"
+#include "framework/core/statistics.h"
 #include "framework/core/text.h"
 #include "framework/runtime/results/run_folder.h"
 
@@ -33,21 +34,10 @@ SeedResult ReadResult(const std::string& output) {
   return {json.at("seed"), test.at("loss"), test.value(name, 0.0), json.at("weights_sha256"), name};
 }
 
-struct Moments {
-  double mean = 0;
-  double deviation = 0;  // of the sample (n - 1)
-};
-
-template <class Member>
-Moments MomentsOf(const std::vector<SeedResult>& results, Member member) {
-  const double n = static_cast<double>(results.size());
-  Moments moments;
-  for (const SeedResult& result : results) moments.mean += result.*member / n;
-  for (const SeedResult& result : results) {
-    moments.deviation += (result.*member - moments.mean) * (result.*member - moments.mean);
-  }
-  moments.deviation = n > 1 ? std::sqrt(moments.deviation / (n - 1)) : 0;
-  return moments;
+Moments MomentsOf(const std::vector<SeedResult>& results, double SeedResult::*member) {
+  std::vector<double> values;
+  for (const SeedResult& result : results) values.push_back(result.*member);
+  return dtrain::MomentsOf(values);
 }
 
 }  // namespace
@@ -60,19 +50,7 @@ void PrintTrainResult(std::ostream& out, const Summary& summary, const std::stri
   }
   out << fmt::format("{} after {:.1f} epochs in {} ({:.0f} samples/s)\n", summary.status,
                      summary.epochs, HumanSeconds(summary.seconds), summary.samples_per_second);
-  if (summary.test && summary.test->accuracy) {
-    out << fmt::format("test accuracy {:.2f} %, ", 100 * *summary.test->accuracy);
-    for (const auto& [name, value] : summary.test->others) {
-      out << fmt::format("{} {:.2f} %, ", name, 100 * value);
-    }
-    out << fmt::format("loss {:.4f}\n", summary.test->loss);
-  }
-  if (summary.test && summary.test->perplexity) {
-    out << fmt::format("test perplexity {:.2f}, loss {:.4f}", *summary.test->perplexity,
-                       summary.test->loss);
-    if (summary.test->bleu) out << fmt::format(", BLEU {:.2f}", *summary.test->bleu);
-    out << '\n';
-  }
+  if (summary.test) out << TestText(*summary.test) << '\n';
   out << fmt::format("weights {}\nresults {}\n", summary.weights_sha256, output);
 }
 

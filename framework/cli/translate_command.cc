@@ -154,7 +154,7 @@ int RunTranslate(const TranslateOptions& options, const Invocation& invocation) 
 
 }  // namespace
 
-void AddTranslateCommand(CLI::App& app, Invocation& invocation) {
+static void AddTranslateCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TranslateOptions>();
   CLI::App* command =
       AddCommand(app, invocation, "translate", "translate standard input, line by line",
@@ -165,5 +165,7 @@ void AddTranslateCommand(CLI::App& app, Invocation& invocation) {
       ->type_name("FILE");
   AddSearchOptions(*command, options->search);
 }
+
+DTRAIN_COMMAND("translate", 30, AddTranslateCommand);
 
 }  // namespace dtrain

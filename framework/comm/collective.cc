@@ -30,12 +30,9 @@ std::unique_ptr<Collective> MakeRing(Transport& transport, const CollectiveOptio
       transport);
 }
 
-const bool registered =
-    CollectiveRegistry::Add(
-        "ordered", {MakeOrdered, "sums in rank order: the same bits for any buckets and schedule",
-                    OrderedPlan}) &&
-    CollectiveRegistry::Add("ring",
-                            {MakeRing, "Horovod's ring: repeats under the same plan", RingPlan});
+DTRAIN_COLLECTIVE("ordered", MakeOrdered, OrderedPlan,
+                  "sums in rank order: the same bits for any buckets and schedule");
+DTRAIN_COLLECTIVE("ring", MakeRing, RingPlan, "Horovod's ring: repeats under the same plan");
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Which collectives there are: "ordered" and "ring" register in collective.cc, "mpi" in comm/mpi.
+// Which collectives there are; each registers itself by a line of DTRAIN_COLLECTIVE.
 #pragma once
 
 #include <memory>
@@ -20,3 +20,8 @@ struct CollectiveEntry {
 using CollectiveRegistry = Registry<CollectiveEntry>;
 
 }  // namespace dtrain
+
+// `make` is a CollectiveMaker, `planner` a Planner or null.
+#define DTRAIN_COLLECTIVE(name, make, planner, help_text)           \
+  [[maybe_unused]] static const bool make##_collective_registered = \
+      ::dtrain::CollectiveRegistry::Add(name, {make, help_text, planner})

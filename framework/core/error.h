@@ -1,9 +1,9 @@
 // Errors that are the world's fault: a config, a file, a peer, the memory.
 //
 // Each carries what went wrong and where, a hint that says what to try (may be empty), and the exit
-// code that the program ends with (README, "Exit codes").  They are thrown as values, caught once in
-// main, and told to the other ranks so that none is left waiting.  Errors that are our own fault use
-// DT_CHECK (check.h).
+// code that the program ends with (README, "Exit codes").  They are thrown as values, caught once
+// in main, and told to the other ranks so that none is left waiting.  Errors that are our own fault
+// use DT_CHECK (check.h).
 #pragma once
 
 #include <stdexcept>
@@ -14,13 +14,13 @@ namespace dtrain {
 enum class ExitCode : int {
   kDone = 0,
   kInternal = 1,
-  kUsage = 2,        // command line or config
-  kData = 3,         // data set files
+  kUsage = 2,  // command line or config
+  kData = 3,   // data set files
   kPeerLost = 4,
-  kDiverged = 5,     // NaN or infinity
-  kCheckpoint = 6,   // checkpoint or disk
+  kDiverged = 5,    // NaN or infinity
+  kCheckpoint = 6,  // checkpoint or disk
   kStalled = 7,
-  kStopped = 75,     // stopped by a signal and ready to resume (EX_TEMPFAIL)
+  kStopped = 75,  // stopped by a signal and ready to resume (EX_TEMPFAIL)
 };
 
 class Error : public std::runtime_error {
@@ -47,7 +47,9 @@ using UsageError = ErrorOf<ExitCode::kUsage>;
 using DataError = ErrorOf<ExitCode::kData>;
 using PeerLostError = ErrorOf<ExitCode::kPeerLost>;
 using DivergedError = ErrorOf<ExitCode::kDiverged>;
-using CheckpointError = ErrorOf<ExitCode::kCheckpoint>;
+// A file of a run - record, metrics, timeline, lock - or the disk that it lies on.
+using RunFileError = ErrorOf<ExitCode::kCheckpoint>;
+using CheckpointError = RunFileError;
 using StalledError = ErrorOf<ExitCode::kStalled>;
 
 // A config or a model that does not fit together.  `what` may hold several lines, one per mistake.

@@ -16,10 +16,11 @@ namespace {
 
 [[noreturn]] void ThrowErrno(const char* action, const fs::path& path, int error) {
   std::string hint;
-  if (error == ENOSPC) hint = "the disk is full: free some space and start again with --resume auto";
+  if (error == ENOSPC)
+    hint = "the disk is full: free some space and start again with --resume auto";
   if (error == EACCES || error == EROFS) hint = "choose another folder with --output";
-  throw CheckpointError(fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(error)),
-                        hint);
+  throw RunFileError(fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(error)),
+                     hint);
 }
 
 class Descriptor {

@@ -11,7 +11,7 @@ namespace dtrain {
 std::string ReadFile(const std::filesystem::path& path);
 
 // Writes `path` so that a reader sees the old content or the new one, even after a crash: temporary
-// file beside it, fsync, rename, fsync of the folder.  Throws CheckpointError with path and reason
+// file beside it, fsync, rename, fsync of the folder.  Throws RunFileError with path and reason
 // (a full disk included), leaving the old file as it was and no temporary file behind.
 void WriteFileDurably(const std::filesystem::path& path, std::string_view content);
 
@@ -19,7 +19,7 @@ void WriteFileDurably(const std::filesystem::path& path, std::string_view conten
 // `path`, fsync the folder.
 void PublishDurably(const std::filesystem::path& temporary, const std::filesystem::path& path);
 
-// mkdir -p; throws CheckpointError with path and reason where it cannot be written.
+// mkdir -p; throws RunFileError with path and reason where it cannot be written.
 void MakeFolder(const std::filesystem::path& path);
 
 }  // namespace dtrain

@@ -4,12 +4,17 @@
 //   using LayerRegistry = Registry<LayerEntry>;
 //   static const bool registered = LayerRegistry::Add("relu", LayerEntry{...});
 //
-// Looking up an unknown name throws UsageError listing the known ones with the nearest first.
-// Iteration is in name order.  Static libraries would drop objects that nobody names, so CMake links
-// these as OBJECT libraries.
+// What is registered has a macro of one line for it: DTRAIN_LAYER, DTRAIN_SOLVER, ...  A name that
+// two source files register stops the program at its start, naming both.  Looking up an unknown
+// name throws UsageError listing the known ones with the nearest first.
+// Iteration is in name order.  Static libraries would drop objects that nobody names, so CMake
+// links these as OBJECT libraries.
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -18,10 +23,20 @@
 
 namespace dtrain {
 
+// Before main there is nobody to catch an exception.
+[[noreturn]] inline void StopForTwoOfOneName(const std::string& name, const char* first,
+                                             const char* second) {
+  std::fprintf(stderr, "'%s' is registered twice: in %s and in %s\n", name.c_str(), first, second);
+  std::abort();
+}
+
 template <class Entry>
 class Registry {
  public:
-  static bool Add(const std::string& name, Entry entry) {
+  static bool Add(const std::string& name, Entry entry,
+                  std::source_location where = std::source_location::current()) {
+    const auto [file, added] = Files().emplace(name, where.file_name());
+    if (!added) StopForTwoOfOneName(name, file->second, where.file_name());
     return Entries().emplace(name, std::move(entry)).second;
   }
 
@@ -48,6 +63,10 @@ class Registry {
   static std::map<std::string, Entry>& Entries() {
     static std::map<std::string, Entry> entries;
     return entries;
+  }
+  static std::map<std::string, const char*>& Files() {  // that registered each name
+    static std::map<std::string, const char*> files;
+    return files;
   }
 };
 

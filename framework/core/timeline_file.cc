@@ -164,8 +164,8 @@ void TimelineFile::Write(std::string_view text) {
 
 void TimelineFile::CheckWritten() const {
   if (out_.good()) return;
-  throw CheckpointError(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)),
-                        errno == ENOSPC ? "the disk is full: free some space" : "");
+  throw RunFileError(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)),
+                     errno == ENOSPC ? "the disk is full: free some space" : "");
 }
 
 }  // namespace dtrain

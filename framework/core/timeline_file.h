@@ -19,7 +19,7 @@ namespace dtrain {
 
 class TimelineFile {
  public:
-  // Throws CheckpointError, naming path and reason, here as from the others, when it cannot be
+  // Throws RunFileError, naming path and reason, here as from the others, when it cannot be
   // written.
   explicit TimelineFile(const std::filesystem::path& path);
   ~TimelineFile();  // removes what Finish has not completed

@@ -1,4 +1,4 @@
-// The first samples of a data set, for short tries and for seeing a model learn a few by heart
+// The first samples of a data set, for short tries and for seeing a model memorise a few
 // (`data.limit`).
 #pragma once
 

@@ -20,13 +20,13 @@ class VarintReader {
   uint64_t Next() {
     uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
-      if (rest_.empty()) throw CheckpointError(source_ + ": the event log is cut short");
+      if (rest_.empty()) throw RunFileError(source_ + ": the event log is cut short");
       const uint8_t byte = static_cast<uint8_t>(rest_.front());
       rest_.remove_prefix(1);
       value |= static_cast<uint64_t>(byte & 0x7f) << shift;
       if (byte < 0x80) return value;
     }
-    throw CheckpointError(source_ + ": the event log is corrupt");
+    throw RunFileError(source_ + ": the event log is corrupt");
   }
 
  private:
@@ -53,7 +53,7 @@ std::vector<Event> EventLog::Read(const std::string& bytes, int version,
     const uint64_t kind = reader.Next();
     if (kind < static_cast<uint64_t>(EventKind::kBegin) ||
         kind > static_cast<uint64_t>(EventKind::kQuiet)) {
-      throw CheckpointError(source + ": the event log is corrupt");
+      throw RunFileError(source + ": the event log is corrupt");
     }
     Event event{static_cast<EventKind>(kind), static_cast<ActorId>(reader.Next()), 0};
     if (event.kind != EventKind::kBegin) {

@@ -34,7 +34,7 @@ class EventLog {
   // at the end of the run.
   static constexpr int kVersion = 2;
 
-  // The events of `bytes`, of any version so far.  Throws CheckpointError, naming `source`, when
+  // The events of `bytes`, of any version so far.  Throws RunFileError, naming `source`, when
   // they are cut short or none.
   static std::vector<Event> Read(const std::string& bytes, int version, const std::string& source);
 

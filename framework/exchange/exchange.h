@@ -1,7 +1,6 @@
 // Exchange: what the trainer sees of any protocol.  Its loop is
 //
-//   Turn turn = exchange.Begin(samples);        // blocks until the step may start, or there is
-//   rest
+//   Turn turn = exchange.Begin(samples);        // blocks until the step may start, or rest
 //   ... backward pass: exchange.Ready(range)    // in backward order, as gradients become final
 //   StepOutcome outcome = exchange.End(report); // blocks until the step is over
 //

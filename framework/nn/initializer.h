@@ -3,11 +3,11 @@
 //
 //   constant   value
 //   gaussian   normal, mean 0, deviation `value`
-//   xavier     uniform in +-sqrt(6 / (fan_in + fan_out))       Glorot and Bengio 2010, eq. 16;
-//   PyTorch's
-//              xavier_uniform_.  Caffe's `xavier` uses fan_in alone: sqrt(3 / fan_in).
-//   kaiming    normal, deviation sqrt(2 / fan)                  He et al. 2015, eq. 10; PyTorch's
-//              kaiming_normal_; Caffe's `msra`.  fan is fan_in, or fan_out with `mode: fan_out`.
+//   xavier     uniform in +-sqrt(6 / (fan_in + fan_out))
+//              Glorot and Bengio 2010, eq. 16; PyTorch's xavier_uniform_.  Caffe's `xavier` uses
+//              fan_in alone: sqrt(3 / fan_in).
+//   kaiming    normal, deviation sqrt(2 / fan); fan is fan_in, or fan_out with `mode: fan_out`
+//              He et al. 2015, eq. 10; PyTorch's kaiming_normal_; Caffe's `msra`.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,18 @@
 // What the recurrent layers (gru, lstm) have in common: keys, shapes, parameters, cost.  As
 // PyTorch's torch.nn.GRU and torch.nn.LSTM with batch_first, fed through pack_padded_sequence.
 //
-//   x [N, T, I]; tokens [N, T] int32, which tell where a sentence ends: at its padding the state
-//   does not move and the output is 0 y [N, T, D H], the states of the last layer; D = 2 when
-//   bidirectional: [forward, backward] parameters, with G gates in PyTorch's order, for layer k
-//   and, with the suffix _reverse, for its backward direction:  weight_ih_l<k> [G H, I or D H]
-//   weight_hh_l<k> [G H, H]
-//                        bias_ih_l<k> [G H]              bias_hh_l<k> [G H]
-//   `dropout` acts on the output of every layer but the last, while training
+//   x       [N, T, I]
+//   tokens  [N, T] int32, which tell where a sentence ends: at its padding the state does not move
+//           and the output is 0
+//   y       [N, T, D H], the states of the last layer; D = 2 when bidirectional: [forward, backward]
+//
+// Parameters, with G gates in PyTorch's order, for layer k and, with the suffix _reverse, for its
+// backward direction:
+//
+//   weight_ih_l<k> [G H, I or D H]     bias_ih_l<k> [G H]
+//   weight_hh_l<k> [G H, H]            bias_hh_l<k> [G H]
+//
+// `dropout` acts on the output of every layer but the last, while training.
 // The states start at 0.  InferShapes throws ShapeError when x and tokens do not fit.
 #pragma once
 

@@ -90,8 +90,8 @@ Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<E
   for (const std::vector<Event>& log : logs) {
     for (const Event& event : log) {
       if (event.actor >= actors || (event.kind == EventKind::kMessage && event.value >= actors)) {
-        throw CheckpointError(fmt::format("the record tells of actor {}, the run had {}",
-                                          std::max<int64_t>(event.actor, event.value), actors));
+        throw RunFileError(fmt::format("the record tells of actor {}, the run had {}",
+                                       std::max<int64_t>(event.actor, event.value), actors));
       }
       parts_[event.actor].events.push_back(event);
     }
@@ -116,7 +116,7 @@ std::vector<float> Replayer::Run() {
   }
   const bool all = std::all_of(parts_.begin(), parts_.end(),
                                [](const Part& part) { return part.next == part.events.size(); });
-  if (!all) throw CheckpointError("the record does not fit its run: " + WhereItStopped());
+  if (!all) throw RunFileError("the record does not fit its run: " + WhereItStopped());
   std::vector<float> weights(static_cast<size_t>(spec_.size()));
   for (Part& part : parts_) part.rank->driver.CopyMasters(weights.data());
   return weights;

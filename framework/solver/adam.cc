@@ -22,15 +22,23 @@ namespace {
 class Adam : public Solver {
  public:
   Adam(config::Reader& reader, bool decoupled) : decoupled_(decoupled) {
-    beta1_ =
-        reader.Number("beta1", 0.9).Min(0).Below(1).Help("mean gradient kept from step to step");
-    beta2_ = reader.Number("beta2", 0.999).Min(0).Below(1).Help("mean squared gradient kept");
-    epsilon_ =
-        reader.Number("epsilon", 1e-8).Min(0).Help("added to the root, against division by 0");
-    weight_decay_ = reader.Number("weight_decay", decoupled ? 0.01 : 0)
-                        .Min(0)
-                        .Help(decoupled ? "share of the weights taken off, times the rate"
-                                        : "L2 penalty on the weights");
+    beta1_ = reader.Number("beta1", 0.9)
+                 .Min(0)
+                 .Below(1)
+                 .Help("decay rate of the running mean of the gradient");
+    beta2_ = reader.Number("beta2", 0.999)
+                 .Min(0)
+                 .Below(1)
+                 .Help("decay rate of the running mean of the squared gradient");
+    epsilon_ = reader.Number("epsilon", 1e-8)
+                   .Min(0)
+                   .Help("added to the denominator for numerical stability");
+    weight_decay_ =
+        reader.Number("weight_decay", decoupled ? 0.01 : 0)
+            .Min(0)
+            .Help(decoupled
+                      ? "decoupled weight decay: fraction of the weights, times the learning rate"
+                      : "weight decay (L2 penalty)");
   }
 
   std::vector<std::string> StateNames() const override { return {"exp_avg", "exp_avg_sq"}; }
@@ -71,19 +79,17 @@ class Adam : public Solver {
   double weight_decay_ = 0;
 };
 
-SolverEntry Entry(bool decoupled, const char* help) {
-  return {[decoupled](config::Reader& reader) {
-            return std::make_shared<const Adam>(reader, decoupled);
-          },
-          help, 0.001};
+std::shared_ptr<const Solver> ReadAdam(config::Reader& reader) {
+  return std::make_shared<const Adam>(reader, false);
 }
 
-const bool registered[] = {
-    SolverRegistry::Add("adam", Entry(false,
-                                      "steps of the size of the rate, by running means of "
-                                      "the gradient and its square")),
-    SolverRegistry::Add("adamw", Entry(true, "adam with the decay on the weights themselves")),
-};
+std::shared_ptr<const Solver> ReadAdamW(config::Reader& reader) {
+  return std::make_shared<const Adam>(reader, true);
+}
+
+DTRAIN_SOLVER("adam", ReadAdam,
+              "Adam: steps scaled by running means of the gradient and of its square", 0.001);
+DTRAIN_SOLVER("adamw", ReadAdamW, "Adam with decoupled weight decay", 0.001);
 
 }  // namespace
 }  // namespace dtrain

@@ -20,7 +20,9 @@ Schedule ReadConstant(config::Reader&) {
 }
 
 double ReadFactor(config::Reader& reader) {
-  return reader.Number("factor", 0.1).Above(0).Help("multiplies the rate at each step");
+  return reader.Number("factor", 0.1)
+      .Above(0)
+      .Help("factor by which each step multiplies the learning rate");
 }
 
 Schedule FactorAt(std::vector<double> at, double factor) {
@@ -31,8 +33,8 @@ Schedule FactorAt(std::vector<double> at, double factor) {
 }
 
 std::vector<double> ReadAt(config::Reader& reader) {
-  std::vector<double> at =
-      reader.Numbers("at", {}).Above(0).Help("epochs after which the rate is multiplied by factor");
+  std::vector<double> at = reader.Numbers("at", {}).Above(0).Help(
+      "epochs after which the learning rate is multiplied by factor");
   if (!std::is_sorted(at.begin(), at.end())) {
     reader.Mistake("at", "the epochs in 'at' are not in ascending order");
   }
@@ -41,7 +43,7 @@ std::vector<double> ReadAt(config::Reader& reader) {
 
 Schedule ReadStep(config::Reader& reader) {
   const double every =
-      reader.Number("every", 0).Min(0).Help("epochs from one step to the next; or list them in at");
+      reader.Number("every", 0).Min(0).Help("multiply every N epochs; or list the epochs in at");
   const std::vector<double> at = ReadAt(reader);
   const double factor = ReadFactor(reader);
   if ((every > 0) == !at.empty()) {
@@ -62,7 +64,7 @@ Schedule ReadMultistep(config::Reader& reader) {
 }
 
 double ReadTo(config::Reader& reader) {
-  return reader.Number("to", 0).Min(0).Max(1).Help("share of the rate left at the end");
+  return reader.Number("to", 0).Min(0).Max(1).Help("final learning rate, as a fraction of lr");
 }
 
 Schedule ReadCosine(config::Reader& reader) {
@@ -71,7 +73,7 @@ Schedule ReadCosine(config::Reader& reader) {
 }
 
 Schedule ReadPolynomial(config::Reader& reader) {
-  const double power = reader.Number("power", 1).Above(0).Help("1 falls along a straight line");
+  const double power = reader.Number("power", 1).Above(0).Help("exponent; 1 is a straight line");
   const double to = ReadTo(reader);
   return [=](const RunProgress& progress) {
     return to + (1 - to) * std::pow(1 - progress.share(), power);
@@ -79,12 +81,15 @@ Schedule ReadPolynomial(config::Reader& reader) {
 }
 
 Schedule ReadOneCycle(config::Reader& reader) {
-  const double rise =
-      reader.Number("rise", 0.3).Above(0).Below(1).Help("share of the run in which the rate rises");
+  const double rise = reader.Number("rise", 0.3)
+                          .Above(0)
+                          .Below(1)
+                          .Help("fraction of the run in which the learning rate rises");
   const double start_divisor =
-      reader.Number("start_divisor", 25).Min(1).Help("the run starts at lr / start_divisor");
-  const double end_divisor =
-      reader.Number("end_divisor", 1e4).Min(1).Help("and ends at lr / start_divisor / end_divisor");
+      reader.Number("start_divisor", 25).Min(1).Help("initial learning rate: lr / start_divisor");
+  const double end_divisor = reader.Number("end_divisor", 1e4)
+                                 .Min(1)
+                                 .Help("final learning rate: lr / start_divisor / end_divisor");
   return [=](const RunProgress& progress) {
     const double start = 1 / start_divisor;
     const double share = progress.share();
@@ -93,21 +98,19 @@ Schedule ReadOneCycle(config::Reader& reader) {
   };
 }
 
-const bool registered[] = {
-    ScheduleRegistry::Add("constant", {ReadConstant, "the same rate throughout"}),
-    ScheduleRegistry::Add("step", {ReadStep, "times factor every so many epochs, or at some"}),
-    ScheduleRegistry::Add("multistep", {ReadMultistep, "times factor at the epochs listed"}),
-    ScheduleRegistry::Add("cosine", {ReadCosine, "half a cosine down to a share of the rate"}),
-    ScheduleRegistry::Add("polynomial", {ReadPolynomial, "a power of the share still to go"}),
-    ScheduleRegistry::Add("one_cycle", {ReadOneCycle, "up to the rate, then down to nearly 0"}),
-};
+DTRAIN_SCHEDULE("constant", ReadConstant, "a constant learning rate");
+DTRAIN_SCHEDULE("step", ReadStep, "multiplies by factor every N epochs, or at listed epochs");
+DTRAIN_SCHEDULE("multistep", ReadMultistep, "multiplies by factor at listed epochs");
+DTRAIN_SCHEDULE("cosine", ReadCosine, "cosine decay to a fraction of lr");
+DTRAIN_SCHEDULE("polynomial", ReadPolynomial, "polynomial decay to a fraction of lr");
+DTRAIN_SCHEDULE("one_cycle", ReadOneCycle, "rises to lr, then falls to nearly 0");
 
 }  // namespace
 
 Schedule ReadSchedule(config::Reader reader) {
   const std::string name = reader.String("name", "constant")
                                .OneOf(ScheduleRegistry::Names())
-                               .Help("how the rate changes over the run");
+                               .Help("learning-rate schedule");
   return ScheduleRegistry::Get("schedule", name).read(reader);
 }
 

@@ -6,9 +6,9 @@
 //   multistep  {at: [..], factor}         x factor at these epochs
 //   cosine     {to}                       from 1 down half a cosine to `to`
 //   polynomial {power, to}                to + (1 - to) (1 - progress)^power
-//   one_cycle  {rise, start_divisor, end_divisor}   PyTorch's OneCycleLR with cosine annealing: lr
-//   is
-//              the peak; up from lr / start_divisor during the share `rise`, then down to
+//   one_cycle  {rise, start_divisor, end_divisor}
+//              PyTorch's OneCycleLR with cosine annealing: lr is the peak; up from
+//              lr / start_divisor during the share `rise`, then down to
 //              lr / start_divisor / end_divisor.  Momentum stays as it is.
 //
 // "Epochs done" counts the samples applied before the step, over the samples of an epoch: 0 at the
@@ -44,3 +44,8 @@ using ScheduleRegistry = Registry<ScheduleEntry>;
 Schedule ReadSchedule(config::Reader reader);
 
 }  // namespace dtrain
+
+// `read` is a function with the signature of ScheduleEntry::read.
+#define DTRAIN_SCHEDULE(name, read, help_text)                    \
+  [[maybe_unused]] static const bool read##_schedule_registered = \
+      ::dtrain::ScheduleRegistry::Add(name, {read, help_text})

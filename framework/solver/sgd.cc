@@ -17,12 +17,11 @@ namespace {
 class Sgd : public Solver {
  public:
   explicit Sgd(config::Reader& reader) {
-    momentum_ =
-        reader.Number("momentum", 0.9).Min(0).Below(1).Help("velocity kept from step to step");
-    nesterov_ = reader.Bool("nesterov", false).Help("look ahead along the velocity");
-    weight_decay_ = reader.Number("weight_decay", 0).Min(0).Help("L2 penalty on the weights");
+    momentum_ = reader.Number("momentum", 0.9).Min(0).Below(1).Help("momentum factor");
+    nesterov_ = reader.Bool("nesterov", false).Help("use Nesterov momentum");
+    weight_decay_ = reader.Number("weight_decay", 0).Min(0).Help("weight decay (L2 penalty)");
     if (nesterov_ && momentum_ == 0) {
-      reader.Mistake("nesterov", "nesterov looks ahead along the velocity, and momentum is 0");
+      reader.Mistake("nesterov", "nesterov needs a momentum above 0");
     }
   }
 
@@ -58,9 +57,13 @@ class Sgd : public Solver {
   bool nesterov_ = false;
 };
 
-const bool registered = SolverRegistry::Add(
-    "sgd", {[](config::Reader& reader) { return std::make_shared<const Sgd>(reader); },
-            "gradient descent with momentum, Nesterov's or plain, and weight decay"});
+std::shared_ptr<const Solver> ReadSgd(config::Reader& reader) {
+  return std::make_shared<const Sgd>(reader);
+}
+
+DTRAIN_SOLVER("sgd", ReadSgd,
+              "stochastic gradient descent with momentum (Nesterov's on request) and weight decay",
+              0.01);
 
 }  // namespace
 }  // namespace dtrain

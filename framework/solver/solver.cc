@@ -8,9 +8,10 @@ namespace {
 constexpr double kWarmupStart = 0.1;
 
 LrScaling ReadLrScaling(config::Reader& reader) {
-  const std::string name = reader.String("lr_scaling", "none")
-                               .OneOf({"none", "linear", "sqrt"})
-                               .Help("multiply the rate by the number of workers, or its root");
+  const std::string name =
+      reader.String("lr_scaling", "none")
+          .OneOf({"none", "linear", "sqrt"})
+          .Help("multiply lr by the number of workers (linear) or by its square root (sqrt)");
   if (name == "linear") return LrScaling::kLinear;
   return name == "sqrt" ? LrScaling::kSqrt : LrScaling::kNone;
 }
@@ -31,18 +32,19 @@ double ScalingOf(LrScaling scaling, int workers) {
 
 SolverConfig ReadSolverConfig(config::Reader reader) {
   SolverConfig config;
-  config.name = static_cast<std::string>(reader.String("name", "sgd")
-                                             .OneOf(SolverRegistry::Names())
-                                             .Help("the rule that turns gradients into weights"));
+  config.name =
+      static_cast<std::string>(reader.String("name", "sgd")
+                                   .OneOf(SolverRegistry::Names())
+                                   .Help("name of the optimizer; dtrain list solvers shows them"));
   const SolverEntry& entry = SolverRegistry::Get("solver", config.name);
   config.lr = reader.Number("lr", entry.default_lr).Above(0).Help("learning rate");
   config.solver = entry.read(reader);
   config.clip_norm = reader.Number("clip_norm", 0)
                          .Min(0)
-                         .Help("longest the whole gradient may be (L2 norm); 0 = any length");
-  config.schedule = ReadSchedule(reader.Section("schedule", "the rate over the run"));
+                         .Help("clip the gradient to this L2 norm; 0: no clipping");
+  config.schedule = ReadSchedule(reader.Section("schedule", "the learning-rate schedule"));
   config.warmup_epochs =
-      reader.Number("warmup_epochs", 0).Min(0).Help("epochs in which the rate rises to its value");
+      reader.Number("warmup_epochs", 0).Min(0).Help("epochs of linear warm-up, from a tenth of lr");
   config.lr_scaling = ReadLrScaling(reader);
   return config;
 }

@@ -94,3 +94,8 @@ class LearningRate {
 };
 
 }  // namespace dtrain
+
+// `read` is a function with the signature of SolverEntry::read.
+#define DTRAIN_SOLVER(name, read, help_text, default_lr)        \
+  [[maybe_unused]] static const bool read##_solver_registered = \
+      ::dtrain::SolverRegistry::Add(name, {read, help_text, default_lr})

@@ -12,9 +12,11 @@
 //   output   y [N, T, V]: scores of the token behind target's token t
 //   parameters (A = key `attention`, 0: H; E = key `embedding`; V: key `vocabulary`, or as many
 //   tokens as the target may hold)
-//     attention.attn.weight [A, H + C]  .bias [A]   attention.v.weight [1, A]   embedding.weight
-//     [V, E] rnn.weight_ih_l0 [3 H, E + C]  rnn.weight_hh_l0 [3 H, H]  rnn.bias_ih_l0,
-//     rnn.bias_hh_l0 [3 H] fc_out.weight [V, H + C + E]  .bias [V]
+//     attention.attn.weight [A, H + C]     attention.attn.bias [A]     attention.v.weight [1, A]
+//     embedding.weight      [V, E]
+//     rnn.weight_ih_l0      [3 H, E + C]   rnn.bias_ih_l0      [3 H]
+//     rnn.weight_hh_l0      [3 H, H]       rnn.bias_hh_l0      [3 H]
+//     fc_out.weight         [V, H + C + E] fc_out.bias         [V]
 //
 // token_0 is target's first.  In training, token_t is target's where the coin of step t says so,
 // which shows heads with probability `teacher_forcing`, else the most likely token by y_{t-1}; the

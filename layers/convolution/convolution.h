@@ -1,8 +1,14 @@
 // Convolution (cross-correlation, as everywhere in deep learning; PyTorch Conv2d, Caffe
 // Convolution).
-//   y[n,o,i,j] = b[o] + sum_{c,ky,kx} x[n, c, i*stride - pad + ky, j*stride - pad + kx]
-//   w[o,c,ky,kx] x [N, C, H, W]   zero outside the image w [O, C, K, K];  b [O], absent when `bias:
-//   false` y [N, O, (H + 2 pad - K) / stride + 1, (W + 2 pad - K) / stride + 1], rounded down
+//
+//   y[n,o,i,j] = b[o]
+//              + sum_{c,ky,kx} x[n, c, i*stride - pad + ky, j*stride - pad + kx] w[o,c,ky,kx]
+//
+//   x [N, C, H, W]   zero outside the image
+//   w [O, C, K, K]
+//   b [O]            absent when `bias: false`
+//   y [N, O, (H + 2 pad - K) / stride + 1, (W + 2 pad - K) / stride + 1], rounded down
+//
 // InferShapes throws ShapeError when the kernel does not fit into the padded image.
 #pragma once
 

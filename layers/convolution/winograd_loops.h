@@ -4,16 +4,15 @@
 //
 // The output is cut into square tiles.  Each is computed from the products of p points a pair of
 // channels, where a direct sum takes 9 for each pixel:
-//   y = A^T [ sum_c (G w G^T) * (B^T x B) ] A          (* elementwise; three pairs of 1-d
-//   transforms)
+//   y = A^T [ sum_c (G w G^T) * (B^T x B) ] A          (* elementwise; three pairs
+//                                                                  of 1-d transforms)
 // so a convolution is transforms and p independent matrix products.  The gradient of the weights is
 // G^T [ sum_tiles (B^T x B) * (A dy A^T) ] G; the gradient of the input is a convolution of dy.
 //
 //   kFour      F(4, 3): tiles of 4 x 4, p = 36, a quarter of the products of a direct sum
 //   kTwo       F(2, 3): tiles of 2 x 2, p = 16, for maps of two pixels
 //   kHalving   stride 2: y_i = (w0 x_2i + w2 x_2i+2) + w1 x_2i+1, F(4, 2) on the even pixels beside
-//   the
-//              plain products of the odd ones; tiles of 4 x 4, p = 9 x 9
+//              the plain products of the odd ones; tiles of 4 x 4, p = 9 x 9
 //   kDoubling  its gradient of the input: F(4, 2) gives every other pixel of a tile of 8 x 8
 //
 // The four points of plain products have one weight; so both have 6 x 6 points of weights.

@@ -1,7 +1,7 @@
 // The last state of a recurrent layer's output, for each sentence (h_n of PyTorch's GRU and LSTM).
 //   x [N, T, D H]; tokens [N, T] int32
-//   y [N, D H]: of a forward pass the state at the sentence's last token; with `bidirectional:
-//   true` the second half comes from the backward pass, which ends at the first token
+//   y [N, D H]: of a forward pass the state at the sentence's last token; with `bidirectional: true`
+//               the second half comes from the backward pass, which ends at the first token
 // InferShapes throws ShapeError when x and tokens do not fit.
 #pragma once
 

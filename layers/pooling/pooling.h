@@ -1,8 +1,7 @@
 // Pooling: the largest or the mean of each window (PyTorch MaxPool2d, AvgPool2d; Caffe Pooling).
 //   x [N, C, H, W]
 //   y [N, C, (H + 2 pad - K) / stride + 1, (W + 2 pad - K) / stride + 1], rounded down as in
-//   PyTorch
-//     (Caffe rounds up)
+//     PyTorch (Caffe rounds up)
 //   max       pixels outside the image do not count; of equal pixels the first takes the gradient
 //   average   divides by K * K; pixels outside the image count as 0 (PyTorch's count_include_pad)
 // `global: true` takes the whole image as the one window: y [N, C, 1, 1] (Caffe global_pooling,

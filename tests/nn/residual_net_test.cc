@@ -214,7 +214,7 @@ TEST(ResidualNet, TrainingOnOneValueOfAChannelIsRefused) {
   }
 }
 
-// A few images learnt by heart.
+// A few images, memorised.
 class ShippedModel : public testing::TestWithParam<const char*> {};
 
 TEST_P(ShippedModel, LearnsRandomImages) {

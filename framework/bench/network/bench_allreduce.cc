@@ -7,6 +7,7 @@
 
 #include "framework/comm/mpi/mpi_collective.h"
 #include "framework/core/check.h"
+#include "framework/core/statistics.h"
 #include "framework/core/time.h"
 #include "framework/device/buffer.h"
 
@@ -65,11 +66,6 @@ void Sample(Transport& transport, Candidate& candidate, std::span<float> data) {
   const Nanos begin = WallNow();
   for (int i = 0; i < repeats; ++i) candidate.reduce(data);
   candidate.sample_us.push_back(static_cast<double>(WallNow() - begin) / 1e3 / repeats);
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
 }
 
 nlohmann::ordered_json Describe(const Transport& transport, const Candidate& candidate,

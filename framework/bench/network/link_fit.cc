@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/core/check.h"
+#include "framework/core/statistics.h"
 
 namespace dtrain {
 namespace {
@@ -15,12 +16,6 @@ constexpr double kPlateau = 1.1;     // what still counts as level
 constexpr double kBucketSeconds = 1e-3;
 constexpr double kLineOverRate = 2;
 constexpr double kAgreement = 0.25;
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // The median slope over all pairs of the later half (Theil and Sen's estimator): a rank that did
 // not run for a while bends a least-squares line, not this.

@@ -112,8 +112,8 @@ std::unique_ptr<Collective> MakeMpi(Transport& transport, const CollectiveOption
   return std::make_unique<MpiCollective>(AsMpi(transport), options);
 }
 
-const bool registered = CollectiveRegistry::Add(
-    "mpi", {MakeMpi, "MPI's own all-reduce: repeats under the same plan and MPI library"});
+DTRAIN_COLLECTIVE("mpi", MakeMpi, nullptr,
+                  "MPI's own all-reduce: repeats under the same plan and MPI library");
 
 }  // namespace
 

@@ -202,11 +202,11 @@ void ReadFrom(const fs::path& folder, const CifarFacts& facts, Collector& collec
 }  // namespace
 
 void CifarSource::Configure(config::Reader& reader) {
-  const std::string augment =
-      reader.String("augment", "default")
-          .OneOf({"default", "none"})
-          .Help(
-              "training images: random crop after padding by 4, random mirroring; or as they are");
+  const std::string augment = reader.String("augment", "default")
+                                  .OneOf({"default", "none"})
+                                  .Help(
+                                      "training images: random crop after padding by 4 and random "
+                                      "horizontal flip; none: unchanged");
   if (augment == "none") augment_ = {};
 }
 

@@ -10,9 +10,8 @@
 //        sentence only, or where no small letter follows (Moses, tokenizer.perl, whose text was
 //        lower case before);
 //   3. with `escape`, & < > ' " | [ ] are written as Moses does: "&apos;s".  Published tokenised
-//   files
-//      are.  Such forms are understood in the input of either kind, so tokenising twice changes
-//      nothing.
+//      files are.  Such forms are understood in the input of either kind, so tokenising twice
+//      changes nothing.
 #pragma once
 
 #include <string>

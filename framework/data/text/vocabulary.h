@@ -1,7 +1,9 @@
 // Vocabulary: words and their numbers.  Four numbers are fixed:
-//   <unk> 0 a word that is not known, <pad> 1 behind a sentence, <sos> 2 before it, <eos> 3 at its
-//   end;
-// then the words of the training text by falling frequency, equally frequent ones by spelling.
+//
+//   0 <unk>  a word that is not known         2 <sos>  before a sentence
+//   1 <pad>  behind a sentence                3 <eos>  at its end
+//
+// then come the words of the training text by falling frequency, equally frequent ones by spelling.
 //
 // Who writes "<eos>" in a text means no end of a sentence: such a word is an unknown one.
 #pragma once

@@ -24,14 +24,10 @@ namespace {
 
 constexpr char kNoMpirun[] = "install Open MPI (Debian: openmpi-bin), or run with --workers 1";
 
-fs::path FindMpirun() {
-  const char* search = std::getenv("PATH");
-  std::istringstream folders(search == nullptr ? "" : search);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path candidate = fs::path(folder) / "mpirun";
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  throw UsageError("several workers need mpirun, and PATH has none", kNoMpirun);
+fs::path MpirunOrThrow() {
+  const fs::path path = FindMpirun();
+  if (path.empty()) throw UsageError("several workers need mpirun, and PATH has none", kNoMpirun);
+  return path;
 }
 
 bool HasVariable(const std::vector<std::string>& environment, const std::string& name) {
@@ -81,9 +77,19 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+std::string FindMpirun() {
+  const char* search = std::getenv("PATH");
+  std::istringstream folders(search == nullptr ? "" : search);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder) / "mpirun";
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
+}
+
 MpirunCommand MakeMpirunCommand(const MpirunOptions& options) {
   MpirunCommand command;
-  command.path = FindMpirun();
+  command.path = MpirunOrThrow();
   command.arguments = {"mpirun", "--oversubscribe", "--bind-to", "none", "--quiet"};
   if (::geteuid() == 0) command.arguments.emplace_back("--allow-run-as-root");
   const std::string executable =

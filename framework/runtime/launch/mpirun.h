@@ -23,6 +23,9 @@ struct MpirunOptions {
   bool progress_terminal = false;
 };
 
+// The first mpirun of PATH; empty when there is none.
+std::string FindMpirun();
+
 // Throws UsageError when PATH has no mpirun.
 MpirunCommand MakeMpirunCommand(const MpirunOptions& options);
 

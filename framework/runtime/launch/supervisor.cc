@@ -52,8 +52,8 @@ class TemporaryFolder {
   TemporaryFolder() {
     std::string name = (fs::temp_directory_path() / "dtrain-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
-      throw CheckpointError(fmt::format("cannot create folder {}: {}", name, std::strerror(errno)),
-                            "set TMPDIR to a folder that can be written");
+      throw RunFileError(fmt::format("cannot create folder {}: {}", name, std::strerror(errno)),
+                         "set TMPDIR to a folder that can be written");
     }
     path_ = name;
   }

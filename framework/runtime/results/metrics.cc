@@ -69,7 +69,7 @@ EvaluationMetrics EvaluationOf(const nlohmann::json& line, const std::vector<std
 }
 
 [[noreturn]] void ThrowErrno(const fs::path& path) {
-  throw CheckpointError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+  throw RunFileError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
 }
 
 }  // namespace

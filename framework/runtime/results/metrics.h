@@ -60,14 +60,14 @@ std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path
 class MetricsWriter {
  public:
   // Begins the file, or with `resumed_step` keeps its lines up to that step and goes on after them
-  // (a torn last line is dropped).  Throws CheckpointError when it cannot be written.
+  // (a torn last line is dropped).  Throws RunFileError when it cannot be written.
   explicit MetricsWriter(const std::filesystem::path& path,
                          std::optional<int64_t> resumed_step = std::nullopt);
   ~MetricsWriter();
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
 
-  // Throw CheckpointError when the disk does not take the line.
+  // Throw RunFileError when the disk does not take the line.
   void Write(const StepMetrics& metrics);
   void Write(const EvaluationMetrics& metrics);
   void Write(const CheckpointMetrics& metrics);

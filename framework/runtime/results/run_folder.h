@@ -30,7 +30,7 @@ struct ErrorRecord {
 std::string ToJson(const ErrorRecord& record);
 
 // Paths, and the small files, each written durably.  Every rank may have one; rank 0 calls Create
-// first.  All writes throw CheckpointError with path and reason.
+// first.  All writes throw RunFileError with path and reason.
 class RunFolder {
  public:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}

@@ -98,8 +98,7 @@ bool IsAlive(const Holder& holder) {
 }
 
 [[noreturn]] void ThrowErrno(const char* action, const fs::path& path) {
-  throw CheckpointError(
-      fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(errno)));
+  throw RunFileError(fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(errno)));
 }
 
 // A holder writes its name just after it has locked the file, which may name an earlier one until

@@ -23,7 +23,7 @@ class RunLock {
   using Flock = int (*)(int, int);
 
   // The folder must exist.  Throws UsageError, naming the holder, when another run has it;
-  // CheckpointError when the file cannot be written.  `flock` is there for tests.
+  // RunFileError when the file cannot be written.  `flock` is there for tests.
   explicit RunLock(const std::filesystem::path& folder, Flock flock = ::flock);
   ~RunLock();  // removes the file
   RunLock(RunLock&& other) noexcept

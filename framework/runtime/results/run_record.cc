@@ -47,12 +47,12 @@ RunRecord ReadRecord(const std::filesystem::path& path) {
   const std::string bytes = ReadFile(path);
   const size_t begin = kMagic.size() + 2;
   if (!bytes.starts_with(kMagic) || bytes.size() < begin || bytes[begin - 1] != '\n') {
-    throw CheckpointError(path.string() + ": not a record of a run",
-                          "give the record.bin of a run with strategy.record: true");
+    throw RunFileError(path.string() + ": not a record of a run",
+                       "give the record.bin of a run with strategy.record: true");
   }
   const int version = bytes[kMagic.size()] - '0';
   if (version < 1 || version > EventLog::kVersion) {
-    throw CheckpointError(
+    throw RunFileError(
         fmt::format("{}: a record of version {}, this program reads versions 1 to {}",
                     path.string(), bytes[kMagic.size()], EventLog::kVersion),
         "replay it with the program that wrote it");
@@ -60,8 +60,8 @@ RunRecord ReadRecord(const std::filesystem::path& path) {
   const size_t end = bytes.size() - std::min(bytes.size(), kHashBytes);
   const std::string_view content = std::string_view(bytes).substr(0, end);
   if (end < begin || Sha256::Of(content) != bytes.substr(end)) {
-    throw CheckpointError(path.string() + ": the record is cut short or damaged",
-                          "copy it again from where it was written");
+    throw RunFileError(path.string() + ": the record is cut short or damaged",
+                       "copy it again from where it was written");
   }
   ByteReader reader(content.substr(begin));
   RunRecord record;

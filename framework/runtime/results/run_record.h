@@ -28,10 +28,10 @@ struct RunRecord {
 // How long each worker's steps computed, in seconds, as recorded.
 std::vector<std::vector<double>> RecordedStepSeconds(const RunRecord& record);
 
-// Throws CheckpointError with path and reason.
+// Throws RunFileError with path and reason.
 void WriteRecord(const std::filesystem::path& path, const RunRecord& record);
 
-// Throws CheckpointError naming the file when it cannot be read, is no record, is cut short or
+// Throws RunFileError naming the file when it cannot be read, is no record, is cut short or
 // damaged.
 RunRecord ReadRecord(const std::filesystem::path& path);
 

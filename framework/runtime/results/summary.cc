@@ -1,5 +1,7 @@
 #include "framework/runtime/results/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -112,6 +114,18 @@ StepSeconds StepSecondsOf(std::vector<double> seconds) {
   if (seconds.empty()) return {};
   std::sort(seconds.begin(), seconds.end());
   return {Quantile(seconds, 0.5), Quantile(seconds, 0.9), seconds.back()};
+}
+
+std::string TestText(const TestResult& test) {
+  std::string text = "test";
+  if (test.accuracy) text += fmt::format(" accuracy {:.2f} %,", 100 * *test.accuracy);
+  for (const auto& [name, value] : test.others) {
+    text += fmt::format(" {} {:.2f} %,", name, 100 * value);
+  }
+  if (test.perplexity) text += fmt::format(" perplexity {:.2f},", *test.perplexity);
+  text += fmt::format(" loss {:.4f}", test.loss);
+  if (test.bleu) text += fmt::format(", BLEU {:.2f}", *test.bleu);
+  return text;
 }
 
 std::string ToJson(const Summary& summary) {

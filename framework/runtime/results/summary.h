@@ -100,6 +100,9 @@ struct Summary {
   std::string config_sha256;
 };
 
+// "test accuracy 99.05 %, loss 0.0312", "test perplexity 25.31, loss 3.2312, BLEU 28.30"
+std::string TestText(const TestResult& test);
+
 // Indented JSON that ends with a newline; NaN and infinity are null.
 std::string ToJson(const Summary& summary);
 

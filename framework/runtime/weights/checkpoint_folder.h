@@ -38,8 +38,7 @@ class CheckpointFolder {
 // `--resume`:
 //   none   nothing
 //   auto   the newest sound checkpoint of `folder`; a corrupt one is passed over with a warning
-//   that
-//          names it and its replacement; nothing when there is none
+//          that names it and its replacement; nothing when there is none
 //   PATH   that checkpoint, or the newest of that run folder
 // Throws CheckpointError when PATH cannot be used, or when every checkpoint is corrupt;
 // CheckpointMismatch when the one to use is of another model.
