@@ -96,7 +96,7 @@ void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan) {
   for (const GraphLayer& layer : graph.layers()) {
     const auto named = plan.kernels.find(layer.name);
     if (named == plan.kernels.end()) continue;
-    const std::vector<KernelEntry>& known = KernelRegistry::Of(layer.type);
+    const std::vector<KernelEntry>& known = KernelRegistry::Of(layer.type, DeviceKind::kCpu);
     const auto same = [&](const KernelEntry& entry) {
       return entry.implementation == named->second;
     };
