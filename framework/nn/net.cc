@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-// What an inserted sum has written; 0 for none.
+// What an inserted sum has written when the device is done; 0 for none.
 double SumAt(const Program& program, int slot) {
   return slot < 0 ? 0 : *static_cast<const double*>(program.slots[slot].tensor.data);
 }
@@ -160,7 +160,9 @@ void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, Grad
       branches.outputs = op->sums;
       op->add->Forward(branches);
     }
-    if (sink != nullptr && !op->params.empty()) sink->Ready(op->layer->param_range);
+    if (sink != nullptr && !op->params.empty()) {
+      sink->Ready(op->layer->param_range, device_.Record());
+    }
   }
 }
 
@@ -190,7 +192,9 @@ void Net::WriteZeroGradients(float* gradients, GradientSink* sink, bool accumula
     zero_->Forward(args);
   }
   for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
-    if (sink != nullptr && !layer->params.empty()) sink->Ready(layer->param_range);
+    if (sink != nullptr && !layer->params.empty()) {
+      sink->Ready(layer->param_range, device_.Record());
+    }
   }
 }
 
@@ -208,6 +212,7 @@ StepResult Net::Step(const float* weights, float* gradients, float* state, const
   args.loss_scale = 1.0f / static_cast<float>(terms);
   RunForward(program, input, weights, state, args);
   RunBackward(program, gradients, args, sink);
+  device_.Record().Wait();
   return {SumAt(program, program.loss_sum)};
 }
 
@@ -215,6 +220,7 @@ EvaluateResult Net::Evaluate(const float* weights, const float* state, const Net
   Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
   RunForward(program, input, weights, state, args);
+  device_.Record().Wait();
   EvaluateResult result;
   result.samples = input.samples;
   result.loss_sum = SumAt(program, program.loss_sum);

@@ -28,11 +28,12 @@ namespace dtrain {
 struct Program;
 struct Op;
 
-// Told, in backward order, which part of the gradient arena is final.
+// Told, in backward order, which part of the gradient arena is final as soon as `written` has come
+// to pass.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
-  virtual void Ready(Range range) = 0;
+  virtual void Ready(Range range, const ReadyEvent& written) = 0;
 };
 
 // A share of a global batch: one tensor per Graph input, in that order, plain format.  The tensors'
