@@ -11,6 +11,7 @@
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
 #include "framework/data/limit.h"
+#include "framework/device/cuda/module.h"
 #include "framework/runtime/setup/locate_model.h"
 
 namespace dtrain {
@@ -106,7 +107,7 @@ void ReadMachine(Reader root, RunConfig& run) {
   run.workers_given = cluster.Has("workers");
   run.cluster = ReadCluster(cluster, static_cast<int>(run.workers));
   run.device = static_cast<std::string>(root.String("device", "auto")
-                                            .OneOf({"auto", "cpu"})
+                                            .OneOf({"auto", "cpu", "cuda"})
                                             .Help("what computes; auto takes the best there is"));
   run.precision = static_cast<std::string>(
       root.String("precision", "fp32")
@@ -162,6 +163,13 @@ void ReadOutput(Reader root, const std::string& config_file, RunConfig& run) {
   }
 }
 
+// Said here and not where a device is made, so that it has a place in the file.
+void CheckDevice(Reader root, const RunConfig& run) {
+  if (run.device != "cuda") return;
+  const CudaLack lack = WhyNoCuda();
+  root.Mistake("device", "device 'cuda' cannot be had: " + lack.why, lack.hint);
+}
+
 // What no single key can know.
 void CheckTogether(Reader root, const RunConfig& run) {
   Reader cluster = root.Section("cluster");
@@ -208,6 +216,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   ReadStrategy(root, run);
   ReadBatchNorm(root, run);
   ReadMachine(root, run);
+  if (with_model) CheckDevice(root, run);  // a simulation without one computes nothing
   ReadRecords(root, run);
   ReadPlanKeys(root, run);
   ReadOutput(root, document.file_name(), run);
