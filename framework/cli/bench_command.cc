@@ -95,7 +95,7 @@ int BenchLayers(const BenchOptions& options) {
   StepRig rig(StepConfig(options));
   struct Best {
     std::string implementation;
-    std::string type = "reorder";
+    std::string type;
     double flops[2] = {0, 0};  // of a sample
     int64_t bytes[2] = {0, 0};
     Nanos nanos[2] = {0, 0};
@@ -110,6 +110,8 @@ int BenchLayers(const BenchOptions& options) {
       kernel.type = t.layer->type;
       kernel.flops[0] = t.layer->cost.forward_flops;
       kernel.flops[1] = t.layer->cost.backward_flops;
+    } else {
+      kernel.type = t.name->substr(t.name->rfind(':') + 1);  // inserted: "conv1:reorder"
     }
     const int pass = t.backward ? 1 : 0;
     kernel.bytes[pass] = BytesOf(t);

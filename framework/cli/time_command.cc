@@ -103,7 +103,7 @@ void PrintJson(const Timings& timings) {
 ModelProfile ProfileOf(const Timings& timings, const StepRig& rig, int64_t batch) {
   ModelProfile profile;
   profile.model = rig.graph().name();
-  profile.device = "cpu";
+  profile.device = rig.plan().device;
   profile.batch = batch;
   profile.threads = rig.plan().threads;
   double pending_forward = 0, pending_backward = 0;

@@ -67,12 +67,17 @@ void CompareBuckets(const ExecutionPlan& before, const ExecutionPlan& after,
 
 }  // namespace
 
+bool SameKernels(const ExecutionPlan& a, const ExecutionPlan& b) {
+  return a.device == b.device && a.precision == b.precision;
+}
+
 std::string ToJson(const ExecutionPlan& plan) {
   ordered_json buckets = ordered_json::array();
   for (const Range& range : plan.buckets) {
     buckets.push_back({{"begin", range.begin}, {"end", range.end}});
   }
-  const ordered_json json = {{"isa", plan.isa},
+  const ordered_json json = {{"device", plan.device},
+                             {"isa", plan.isa},
                              {"precision", plan.precision},
                              {"threads", plan.threads},
                              {"workers", plan.workers},
@@ -89,6 +94,7 @@ ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
   ExecutionPlan plan;
   plan.isa = fields.String("isa");
   // Plans from before there was a choice do not say it.
+  if (fields.Has("device")) plan.device = fields.String("device");
   if (fields.Has("precision")) plan.precision = fields.String("precision");
   plan.threads = static_cast<int>(fields.Count("threads"));
   plan.workers = static_cast<int>(fields.Count("workers"));
@@ -106,6 +112,7 @@ ExecutionPlan ReadPlan(const std::filesystem::path& path) {
 
 std::string Differences(const ExecutionPlan& before, const ExecutionPlan& after) {
   std::vector<std::string> out;
+  Compare("device", before.device, after.device, out);
   Compare("isa", before.isa, after.isa, out);
   Compare("precision", before.precision, after.precision, out);
   Compare("threads", before.threads, after.threads, out);

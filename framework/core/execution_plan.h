@@ -17,6 +17,7 @@
 namespace dtrain {
 
 struct ExecutionPlan {
+  std::string device = "cpu";      // that the kernels run on: "cpu", "cuda"
   std::string isa;                 // IsaName(CpuIsa()): "baseline", "avx", "avx2", "avx512"
   std::string precision = "fp32";  // of products: "fp32", "bf16"
   int threads = 1;                 // compute threads of a rank
@@ -28,6 +29,9 @@ struct ExecutionPlan {
 
   friend bool operator==(const ExecutionPlan&, const ExecutionPlan&) = default;
 };
+
+// Whether kernels of one mean the same in the other: device and precision are the same.
+bool SameKernels(const ExecutionPlan& a, const ExecutionPlan& b);
 
 // Indented JSON that ends with a newline.
 std::string ToJson(const ExecutionPlan& plan);

@@ -2,21 +2,24 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace dtrain {
 namespace {
 
-std::map<std::string, std::vector<KernelEntry>>& Entries() {
-  static std::map<std::string, std::vector<KernelEntry>> entries;
+using Key = std::pair<std::string, DeviceKind>;
+
+std::map<Key, std::vector<KernelEntry>>& Entries() {
+  static std::map<Key, std::vector<KernelEntry>> entries;
   return entries;
 }
 
 }  // namespace
 
-bool KernelRegistry::Add(const std::string& layer_type, KernelEntry entry) {
+bool KernelRegistry::Add(const std::string& layer_type, DeviceKind device, KernelEntry entry) {
   // Kept in name order: registration runs in link order, which must not decide which kernel is
   // chosen.
-  std::vector<KernelEntry>& kernels = Entries()[layer_type];
+  std::vector<KernelEntry>& kernels = Entries()[{layer_type, device}];
   const auto place = std::lower_bound(kernels.begin(), kernels.end(), entry,
                                       [](const KernelEntry& a, const KernelEntry& b) {
                                         return a.implementation < b.implementation;
@@ -26,8 +29,9 @@ bool KernelRegistry::Add(const std::string& layer_type, KernelEntry entry) {
   return true;
 }
 
-const std::vector<KernelEntry>& KernelRegistry::Of(const std::string& layer_type) {
-  return Entries()[layer_type];
+const std::vector<KernelEntry>& KernelRegistry::Of(const std::string& layer_type,
+                                                   DeviceKind device) {
+  return Entries()[{layer_type, device}];
 }
 
 KernelOffer FollowInput(const KernelRequest& request) {

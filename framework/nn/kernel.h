@@ -1,14 +1,15 @@
 // Kernel: the arithmetic of a layer on a device, for one set of shapes and formats.
 //
-// A layer type may have several implementations per device.  For each node the net asks all of them
-// for an Offer and takes the one the execution plan names, else the offer with the highest
-// preference.  The rule depends on shapes, threads and instruction set only, never on a measurement,
-// so that two fresh runs choose alike.
+// A layer type may have several implementations for a device.  For each node the net asks all of
+// them for an Offer and takes the one the execution plan names, else the offer with the highest
+// preference.  The rule depends on shapes, threads and instruction set only, never on a
+// measurement, so that two fresh runs choose alike.
 //
-//   DTRAIN_KERNEL("convolution", "onednn", OfferOneDnn, MakeOneDnn);
+//   DTRAIN_KERNEL("convolution", DeviceKind::kCpu, "onednn", OfferOneDnn, MakeOneDnn);
 //
 // Contract of a Kernel:
-//   - inputs, outputs and gradients are valid for the call only; kernels keep offsets, no addresses.
+//   - inputs, outputs and gradients are valid for the call only; kernels keep offsets, no
+//   addresses.
 //   - Forward reads inputs and params, writes outputs (and `saved`, when training).
 //   - Backward reads what its Needs name, writes input gradients with `=` (never `+=`; a null data
 //     pointer means nobody wants it) and parameter gradients with `=`, or `+=` when
@@ -37,12 +38,12 @@ enum class Mode { kTrain, kEvaluate };
 // What the net asks for.
 struct KernelRequest {
   const Layer* layer = nullptr;
-  uint64_t layer_index = 0;               // place in the graph: keys the layer's random numbers
-  std::vector<Shape> inputs;              // batch axis included; exact, a kernel serves one shape
+  uint64_t layer_index = 0;   // place in the graph: keys the layer's random numbers
+  std::vector<Shape> inputs;  // batch axis included; exact, a kernel serves one shape
   std::vector<Shape> outputs;
-  std::vector<Format> available;          // format each input has now
+  std::vector<Format> available;  // format each input has now
   std::vector<bool> needs_input_gradient;
-  bool fused_relu = false;                // apply max(0, .) to output 0 (fusion.h)
+  bool fused_relu = false;  // apply max(0, .) to output 0 (fusion.h)
   Mode mode = Mode::kTrain;
   Device device;
 };
@@ -73,11 +74,11 @@ struct KernelArgs {
   std::span<const Tensor> state;             // in State() order
   void* scratch = nullptr;
   void* saved = nullptr;
-  bool accumulate = false;     // add to parameter gradients instead of writing them
-  float loss_scale = 1;        // 1 / (terms of the global batch: samples, or words)
+  bool accumulate = false;  // add to parameter gradients instead of writing them
+  float loss_scale = 1;     // 1 / (terms of the global batch: samples, or words)
   uint64_t seed = 0;
   uint64_t step = 0;
-  int64_t first_position = 0;  // of row 0 in the global batch
+  int64_t first_position = 0;         // of row 0 in the global batch
   WorkerSums* worker_sums = nullptr;  // null: this is the only worker
 };
 
@@ -101,8 +102,9 @@ struct KernelEntry {
 
 class KernelRegistry {
  public:
-  static bool Add(const std::string& layer_type, KernelEntry entry);
-  static const std::vector<KernelEntry>& Of(const std::string& layer_type);  // by name
+  static bool Add(const std::string& layer_type, DeviceKind device, KernelEntry entry);
+  // By name of the implementation; none where nothing runs the layer on that device.
+  static const std::vector<KernelEntry>& Of(const std::string& layer_type, DeviceKind device);
 };
 
 // For layers that work elementwise in whatever format their input has.
@@ -112,6 +114,6 @@ KernelOffer AllPlain(const KernelRequest& request);
 
 }  // namespace dtrain
 
-#define DTRAIN_KERNEL(layer_type, implementation, offer, make)           \
-  [[maybe_unused]] static const bool make##_registered =                 \
-      ::dtrain::KernelRegistry::Add(layer_type, {implementation, offer, make})
+#define DTRAIN_KERNEL(layer_type, device, implementation, offer, make) \
+  [[maybe_unused]] static const bool make##_registered =               \
+      ::dtrain::KernelRegistry::Add(layer_type, device, {implementation, offer, make})

@@ -6,27 +6,16 @@
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
-#include "framework/device/cpu/add.h"
+#include "framework/nn/inserted_kernel.h"
 #include "framework/nn/program.h"
 #include "framework/nn/step_decoder.h"
 
 namespace dtrain {
 namespace {
 
-double SumLosses(const Program& program) {
-  double sum = 0;
-  for (const int slot : program.losses) {
-    const float* losses = program.slots[slot].tensor.f32();
-    for (int64_t n = 0; n < program.samples; ++n) sum += losses[n];
-  }
-  return sum;
-}
-
-int64_t CountMetric(const Program& program, int slot) {
-  const float* counts = program.slots[slot].tensor.f32();
-  int64_t sum = 0;
-  for (int64_t n = 0; n < program.samples; ++n) sum += static_cast<int64_t>(counts[n]);
-  return sum;
+// What an inserted sum has written when the device is done; 0 for none.
+double SumAt(const Program& program, int slot) {
+  return slot < 0 ? 0 : *static_cast<const double*>(program.slots[slot].tensor.data);
 }
 
 // Gives the kernels this step's parameters and batch.
@@ -132,7 +121,8 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
   } else {
     op.kernel->Forward(args);
   }
-  if (observer_) observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start, &args});
+  if (observer_)
+    observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start, &args});
 }
 
 // Gives a call what is this step's.
@@ -164,12 +154,15 @@ void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, Grad
       BindParams(op->param_gradients, graph_.weights(), op->layer->first_param, gradients);
     }
     Call(*op, true, args);
-    for (size_t k = 0; k < op->sums.size(); ++k) {
-      const Tensor& sum = op->sums[k];
-      if (sum.data == nullptr) continue;
-      AddInto(device_, StoredCount(sum.shape, sum.format), op->input_gradients[k].f32(), sum.f32());
+    if (op->add != nullptr) {
+      KernelArgs branches;
+      branches.inputs = op->input_gradients;
+      branches.outputs = op->sums;
+      op->add->Forward(branches);
     }
-    if (sink != nullptr && !op->params.empty()) sink->Ready(op->layer->param_range);
+    if (sink != nullptr && !op->params.empty()) {
+      sink->Ready(op->layer->param_range, device_.Record());
+    }
   }
 }
 
@@ -188,10 +181,20 @@ void Net::SyncWithoutSamples(float* state, WorkerSums& sums) const {
   }
 }
 
-void Net::WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate) const {
-  if (!accumulate) std::fill_n(gradients, graph_.weights().size(), 0.0f);
+void Net::WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate) {
+  if (!accumulate) {
+    if (zero_ == nullptr) {
+      zero_ = InsertedKernels::Make("zero", device_, "model '" + graph_.name() + "'");
+    }
+    const Tensor all = {gradients, {graph_.weights().size()}};
+    KernelArgs args;
+    args.outputs = {&all, 1};
+    zero_->Forward(args);
+  }
   for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
-    if (sink != nullptr && !layer->params.empty()) sink->Ready(layer->param_range);
+    if (sink != nullptr && !layer->params.empty()) {
+      sink->Ready(layer->param_range, device_.Record());
+    }
   }
 }
 
@@ -208,20 +211,22 @@ StepResult Net::Step(const float* weights, float* gradients, float* state, const
   const int64_t terms = input.global_terms > 0 ? input.global_terms : input.global_samples;
   args.loss_scale = 1.0f / static_cast<float>(terms);
   RunForward(program, input, weights, state, args);
-  StepResult result;
-  result.loss_sum = SumLosses(program);
   RunBackward(program, gradients, args, sink);
-  return result;
+  device_.Record().Wait();
+  return {SumAt(program, program.loss_sum)};
 }
 
 EvaluateResult Net::Evaluate(const float* weights, const float* state, const NetInput& input) {
   Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
   RunForward(program, input, weights, state, args);
+  device_.Record().Wait();
   EvaluateResult result;
   result.samples = input.samples;
-  result.loss_sum = SumLosses(program);
-  for (const int slot : program.metrics) result.metric_counts.push_back(CountMetric(program, slot));
+  result.loss_sum = SumAt(program, program.loss_sum);
+  for (const int slot : program.metric_sums) {
+    result.metric_counts.push_back(static_cast<int64_t>(SumAt(program, slot)));
+  }
   return result;
 }
 

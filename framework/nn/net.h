@@ -2,9 +2,10 @@
 // weight, gradient and state arenas, so that workers, snapshots and evaluation swap weights without
 // copying.
 //
-// One program is compiled per (mode, shapes of the inputs); the kMaxPrograms used last are kept.  All
-// share one arena: who prepares for the largest shapes first has memory for all.  A step whose shapes
-// are prepared allocates nothing and touches no fresh page; other shapes are compiled when they come.
+// One program is compiled per (mode, shapes of the inputs); the kMaxPrograms used last are kept.
+// All share one arena: who prepares for the largest shapes first has memory for all.  A step whose
+// shapes are prepared allocates nothing and touches no fresh page; other shapes are compiled when
+// they come.
 //
 // One thread calls a Net.
 #pragma once
@@ -27,11 +28,12 @@ namespace dtrain {
 struct Program;
 struct Op;
 
-// Told, in backward order, which part of the gradient arena is final.
+// Told, in backward order, which part of the gradient arena is final as soon as `written` has come
+// to pass.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
-  virtual void Ready(Range range) = 0;
+  virtual void Ready(Range range, const ReadyEvent& written) = 0;
 };
 
 // A share of a global batch: one tensor per Graph input, in that order, plain format.  The tensors'
@@ -39,16 +41,16 @@ class GradientSink {
 struct NetInput {
   std::span<const Tensor> fields;
   int64_t samples = 0;
-  int64_t first_position = 0;   // of row 0 in the global batch
+  int64_t first_position = 0;  // of row 0 in the global batch
   int64_t global_samples = 0;
-  int64_t global_terms = 0;     // the loss gradient is scaled by 1 / this; 0: by 1 / global_samples
+  int64_t global_terms = 0;  // the loss gradient is scaled by 1 / this; 0: by 1 / global_samples
   uint64_t step = 0;
-  uint64_t seed = 0;            // for dropout
+  uint64_t seed = 0;                  // for dropout
   WorkerSums* worker_sums = nullptr;  // for layers that sync; null: one worker
 };
 
 struct StepResult {
-  double loss_sum = 0;          // over the samples of this share
+  double loss_sum = 0;  // over the samples of this share
 };
 
 struct EvaluateResult {
@@ -61,7 +63,7 @@ struct EvaluateResult {
 struct KernelTiming {
   const std::string* name;
   const std::string* implementation;
-  const GraphLayer* layer;   // null for a reorder
+  const GraphLayer* layer;  // null for a kernel that the program inserted (inserted_kernel.h)
   bool backward = false;
   Nanos nanos = 0;
   const KernelArgs* args = nullptr;  // what the kernel was given; its memory is soon used again
@@ -76,8 +78,8 @@ class Net {
   Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels = {});
   ~Net();
 
-  // Compiles for inputs of these shapes (batch axis included), or of the graph's sample shapes - the
-  // largest that come - and plans the memory.  Cheap when already there.
+  // Compiles for inputs of these shapes (batch axis included), or of the graph's sample shapes -
+  // the largest that come - and plans the memory.  Cheap when already there.
   void Prepare(Mode mode, std::span<const Shape> inputs);
   void Prepare(Mode mode, int64_t samples);
 
@@ -91,8 +93,8 @@ class Net {
   EvaluateResult Evaluate(const float* weights, const float* state, const NetInput& input);
 
   // Runs what comes before the model's decoder as Evaluate does, and starts that (step_decoder.h).
-  // The target and label fields may have length 1; what they hold does not matter.  The decoder lives
-  // until the net does something else.  Throws ConfigError for a model without one.
+  // The target and label fields may have length 1; what they hold does not matter.  The decoder
+  // lives until the net does something else.  Throws ConfigError for a model without one.
   StepDecoder& StartDecoding(const float* weights, const float* state, const NetInput& input);
   bool CanDecode();
 
@@ -110,11 +112,11 @@ class Net {
             const float* state, KernelArgs& args) const;
   static void Give(const Op& op, KernelArgs& args);
   void Call(Op& op, bool backward, KernelArgs& args);
-  void RunForward(Program& program, const NetInput& input, const float* weights,
-                  const float* state, KernelArgs& args);
+  void RunForward(Program& program, const NetInput& input, const float* weights, const float* state,
+                  KernelArgs& args);
   void RunBackward(Program& program, float* gradients, KernelArgs& args, GradientSink* sink);
   void SyncWithoutSamples(float* state, WorkerSums& sums) const;
-  void WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate) const;
+  void WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate);
 
   const Graph& graph_;
   const Device device_;
@@ -123,6 +125,7 @@ class Net {
   std::vector<Shape> shapes_;                       // of the step at hand
   Buffer arena_;
   Buffer scratch_;
+  std::unique_ptr<Kernel> zero_;  // made when first needed
   KernelObserver observer_;
 };
 

@@ -6,7 +6,7 @@
 
 #include "framework/core/check.h"
 #include "framework/nn/fusion.h"
-#include "framework/nn/reorder_kernel.h"
+#include "framework/nn/inserted_kernel.h"
 
 namespace dtrain {
 namespace {
@@ -30,7 +30,9 @@ class Compiler {
     for (size_t i = 0; i < graph_.inputs().size(); ++i) AddInput(static_cast<int>(i));
     const auto accepts = [this](const Call& call) { return AcceptsRelu(call); };
     for (const Call& call : FuseAll(graph_, accepts)) AddCall(call);
+    AddSums();
     PlaceMemory(program_);
+    AddAdditions();
     return std::move(program_);
   }
 
@@ -76,7 +78,7 @@ class Compiler {
     call.fused_relu = true;
     KernelRequest request = RequestFor(call);
     std::fill(request.available.begin(), request.available.end(), Format::kPlain);
-    const auto& entries = KernelRegistry::Of(graph_.layers()[call.layer].type);
+    const auto& entries = KernelRegistry::Of(graph_.layers()[call.layer].type, device_.kind);
     return std::any_of(entries.begin(), entries.end(),
                        [&](const KernelEntry& entry) { return entry.offer(request).has_value(); });
   }
@@ -89,7 +91,7 @@ class Compiler {
   Choice Choose(const GraphLayer& layer, const KernelRequest& request) const {
     const auto named = kernels_.find(layer.name);
     Choice best;
-    for (const KernelEntry& entry : KernelRegistry::Of(layer.type)) {
+    for (const KernelEntry& entry : KernelRegistry::Of(layer.type, device_.kind)) {
       std::optional<KernelOffer> offer = entry.offer(request);
       if (!offer) continue;
       if (named != kernels_.end() && named->second == entry.implementation) {
@@ -107,8 +109,9 @@ class Compiler {
           "use a plan of this program, or plan: auto");
     }
     if (best.entry == nullptr) {
-      throw ConfigError(
-          fmt::format("layer '{}' ({}): no kernel runs it on this device", layer.name, layer.type));
+      throw ConfigError(fmt::format("layer '{}' ({}): no kernel runs it on device '{}'", layer.name,
+                                    layer.type, NameOf(device_.kind)),
+                        "device: cpu");
     }
     return best;
   }
@@ -167,10 +170,11 @@ class Compiler {
     const auto [it, fresh] = reordered_.try_emplace({value, format}, -1);
     if (!fresh) return it->second;
     Op op;
-    op.name = graph_.values()[value].name + ":reorder";
+    const std::string& name = graph_.values()[value].name;
+    op.name = name + ":reorder";
     op.implementation =
         fmt::format("{}>{}", NameOf(program_.slots[slot].tensor.format), NameOf(format));
-    op.kernel = std::make_unique<ReorderKernel>(device_);
+    op.kernel = InsertedKernels::Make("reorder", device_, "value '" + name + "'");
     op.inputs = {slot};
     op.has_backward = program_.mode == Mode::kTrain && program_.slots[slot].needs_gradient;
     Slot output;
@@ -182,10 +186,38 @@ class Compiler {
   }
 
   void Note(const GraphLayer& layer, int slot) {
-    if (layer.layer->role() == LayerRole::kLoss) program_.losses.push_back(slot);
-    if (layer.layer->role() == LayerRole::kMetric) {
-      program_.metrics.push_back(slot);
-      program_.metric_names.push_back(layer.name);
+    if (layer.layer->role() == LayerRole::kLoss) losses_.push_back({layer.name, slot});
+    if (layer.layer->role() == LayerRole::kMetric) metrics_.push_back({layer.name, slot});
+  }
+
+  // Behind the forward calls, so that nothing has to look at numbers of single samples.
+  void AddSums() {
+    if (!losses_.empty()) program_.loss_sum = AddSum(losses_);
+    for (const NamedSlot& metric : metrics_) program_.metric_sums.push_back(AddSum({metric}));
+  }
+
+  struct NamedSlot {
+    std::string name;
+    int slot;
+  };
+
+  int AddSum(const std::vector<NamedSlot>& terms) {
+    Op op;
+    op.name = terms[0].name + ":sum";
+    op.implementation = "sum";
+    op.kernel = InsertedKernels::Make("sum", device_, "layer '" + terms[0].name + "'");
+    for (const NamedSlot& term : terms) op.inputs.push_back(term.slot);
+    Slot output;
+    output.tensor = {nullptr, {1}, DType::kF64, Format::kPlain};
+    return AddOp(std::move(op), std::move(output));
+  }
+
+  // Known when gradients have their places.
+  void AddAdditions() {
+    for (Op& op : program_.ops) {
+      const bool adds = std::any_of(op.addend_blocks.begin(), op.addend_blocks.end(),
+                                    [](int block) { return block >= 0; });
+      if (adds) op.add = InsertedKernels::Make("add", device_, "layer '" + op.name + "'");
     }
   }
 
@@ -197,6 +229,7 @@ class Compiler {
   Program program_;
   std::vector<int> slot_of_value_;
   std::map<std::pair<int, Format>, int> reordered_;
+  std::vector<NamedSlot> losses_, metrics_;  // [N], a number of each sample
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Program: a graph compiled for one set of input shapes, mode and device - kernels chosen, formats settled,
-// reorders inserted, memory placed.  Internal to Net.
+// Program: a graph compiled for one set of input shapes, mode and device - kernels chosen, formats
+// settled, reorders inserted, memory placed.  Internal to Net.
 //
 // Compile works in three steps, a file each: fusion.cc (which calls), program.cc (which kernels and
 // formats, on slots), program_memory.cc (lifetimes and places of the slots).
@@ -17,38 +17,39 @@
 
 namespace dtrain {
 
-// A value in one format.  Slots with the same `block` share memory; external ones (block -1) are the
-// caller's batch fields.
+// A value in one format.  Slots with the same `block` share memory; external ones (block -1) are
+// the caller's batch fields.
 struct Slot {
-  Tensor tensor;              // address set by Bind or, for external ones, per step
-  int external = -1;          // index of the model input
+  Tensor tensor;      // address set by Bind or, for external ones, per step
+  int external = -1;  // index of the model input
   int block = -1;
-  int producer = -1;          // op index
-  std::vector<int> readers;   // op indices
-  int view_of = -1;           // same memory and same gradient as this slot, another shape
+  int producer = -1;         // op index
+  std::vector<int> readers;  // op indices
+  int view_of = -1;          // same memory and same gradient as this slot, another shape
   bool needs_gradient = false;
   int gradient_block = -1;
 };
 
 // One kernel call.
 struct Op {
-  std::string name;            // the layer's, or "<value>:reorder"
+  std::string name;  // the layer's, or of an inserted kernel "<value>:reorder", "loss:sum"
   std::string implementation;
-  const GraphLayer* layer = nullptr;  // null for a reorder
+  const GraphLayer* layer = nullptr;  // null for an inserted kernel
   std::unique_ptr<Kernel> kernel;
   KernelNeeds needs;
-  std::vector<int> inputs;     // slots
+  std::vector<int> inputs;  // slots
   int output = -1;
   bool has_backward = false;
   int saved_block = -1;
-  // Per input: block of its gradient, -1 when nobody wants it; and whether another reader has already
-  // written the gradient, so that this one's goes to `addend_block` and is added.
+  // Per input: block of its gradient, -1 when nobody wants it; and whether another reader has
+  // already written the gradient, so that this one's goes to `addend_block` and is added.
   std::vector<int> gradient_blocks;
   std::vector<int> addend_blocks;
+  std::unique_ptr<Kernel> add;  // does that; null where nothing is added
 
   // What the kernel is given; addresses by Bind and per step.
   std::vector<Tensor> input_tensors, output_tensors, output_gradients, input_gradients;
-  std::vector<Tensor> sums;    // where addends go, parallel to input_gradients; null data: nowhere
+  std::vector<Tensor> sums;  // where addends go, parallel to input_gradients; null data: nowhere
   std::vector<Tensor> params, param_gradients, state;
   void* saved = nullptr;
 };
@@ -56,15 +57,15 @@ struct Op {
 struct Program {
   Mode mode = Mode::kTrain;
   int64_t samples = 0;
-  std::vector<Shape> inputs;          // what it is compiled for, batch axis included
+  std::vector<Shape> inputs;  // what it is compiled for, batch axis included
   std::vector<Slot> slots;
-  std::vector<Op> ops;                // forward order
+  std::vector<Op> ops;  // forward order
   std::vector<MemoryBlock> blocks;
   size_t arena_bytes = 0;
   size_t scratch_bytes = 0;
-  std::vector<int> losses;            // slots of per-sample losses [N]
-  std::vector<int> metrics;           // slots of per-sample counts [N]
-  std::vector<std::string> metric_names;
+  // Slots of one double each, valid until another program runs.
+  int loss_sum = -1;             // over the samples; -1: the model has no loss
+  std::vector<int> metric_sums;  // of a metric's counts, in the graph's order
 
   // Gives every tensor its address inside `arena`.
   void Bind(std::byte* arena);

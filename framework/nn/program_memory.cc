@@ -19,8 +19,8 @@ class Placer {
 
   void Run() {
     for (int i = 0; i < ops_; ++i) Forward(i);
-    for (const int slot : program_.losses) Touch(Root(slot).block, 2 * ops_);
-    for (const int slot : program_.metrics) Touch(Root(slot).block, 2 * ops_);
+    if (program_.loss_sum >= 0) Touch(Root(program_.loss_sum).block, 2 * ops_);
+    for (const int slot : program_.metric_sums) Touch(Root(slot).block, 2 * ops_);
     if (program_.mode == Mode::kTrain) {
       for (int i = ops_ - 1; i >= 0; --i) Backward(i);
     }
@@ -100,8 +100,9 @@ class Placer {
     const bool is_loss = op.layer != nullptr && op.layer->layer->role() == LayerRole::kLoss;
     const int upstream = Root(op.output).gradient_block;
     if (!is_loss && upstream < 0) {
-      throw ConfigError(fmt::format("layer '{}' has a gradient, but its output reaches no loss", op.name),
-                        "add a loss layer behind it or remove the layer");
+      throw ConfigError(
+          fmt::format("layer '{}' has a gradient, but its output reaches no loss", op.name),
+          "add a loss layer behind it or remove the layer");
     }
     Touch(upstream, BackwardTime(i));
     for (size_t k = 0; k < op.inputs.size(); ++k) PlaceGradient(op, i, k, is_loss ? -1 : upstream);
@@ -144,7 +145,8 @@ void PlaceMemory(Program& program) { Placer(program).Run(); }
 
 void Program::Bind(std::byte* arena) {
   for (size_t s = 0; s < slots.size(); ++s) {
-    slots[s].tensor = At(slots[s].tensor, *this, arena, slots[RootOf(*this, static_cast<int>(s))].block);
+    slots[s].tensor =
+        At(slots[s].tensor, *this, arena, slots[RootOf(*this, static_cast<int>(s))].block);
   }
   for (Op& op : ops) {
     op.input_tensors.clear();

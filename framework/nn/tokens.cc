@@ -1,11 +1,8 @@
 #include "framework/nn/tokens.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/device/cpu/parallel.h"
 
 namespace dtrain {
 
@@ -27,36 +24,6 @@ int64_t VocabularyOf(int64_t key, int64_t classes, const std::string& reads) {
                      "leave the key vocabulary out: it then follows the data set");
   }
   return key > 0 ? key : classes;
-}
-
-void CheckTokens(const int32_t* tokens, const Shape& shape, int64_t vocabulary,
-                 int64_t first_position, uint64_t step) {
-  const int64_t length = shape.CountFrom(1);
-  for (int64_t i = 0; i < shape.count(); ++i) {
-    if (tokens[i] >= 0 && tokens[i] < vocabulary) continue;
-    throw DataError(
-        fmt::format("token {} at place {} of the sentence at position {} of the batch "
-                    "(step {}) is outside [0, {})",
-                    tokens[i], i % length, first_position + i / length, step, vocabulary),
-        "was the model made for another vocabulary?");
-  }
-}
-
-void EmbeddingGradient(int threads, std::span<const int32_t> tokens, const float* dy,
-                       int64_t stride, int64_t vocabulary, int64_t size, bool accumulate,
-                       float* dw) {
-  RunTeam(threads, [&](int thread, int team) {
-    const Range mine = SplitEvenly({0, vocabulary}, team, thread);
-    if (!accumulate) std::fill(dw + mine.begin * size, dw + mine.end * size, 0.0f);
-    const float* from = dy;
-    for (const int32_t token : tokens) {
-      if (token >= mine.begin && token < mine.end) {
-        float* const to = dw + token * size;
-        for (int64_t j = 0; j < size; ++j) to[j] += from[j];
-      }
-      from += stride;
-    }
-  });
 }
 
 }  // namespace dtrain

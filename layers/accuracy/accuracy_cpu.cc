@@ -1,7 +1,7 @@
 // Accuracy on the CPU, implementation "direct".
 #include <cmath>
 
-#include "framework/nn/offers.h"
+#include "framework/kernels/cpu/offers.h"
 #include "layers/accuracy/accuracy.h"
 
 namespace dtrain {
@@ -43,7 +43,7 @@ std::unique_ptr<Kernel> MakeAccuracyDirect(const KernelRequest& request, const K
   return std::make_unique<AccuracyDirect>(request);
 }
 
-DTRAIN_KERNEL("accuracy", "direct", OfferPlain, MakeAccuracyDirect);
+DTRAIN_KERNEL("accuracy", DeviceKind::kCpu, "direct", OfferPlain, MakeAccuracyDirect);
 
 }  // namespace
 }  // namespace dtrain

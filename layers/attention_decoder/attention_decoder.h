@@ -5,7 +5,7 @@
 //   e = dropout(embedding[token_t])                                         [E]
 //   energy_j = tanh(attn [s_{t-1}; h_j] + b)    score_j = v . energy_j      [A], over the source j
 //   a = softmax of the scores, padding of the source left out;  c = sum_j a_j h_j       [C]
-//   s_t = GRU([e; c], s_{t-1})                  (framework/device/cpu/gru_cell.h)       [H]
+//   s_t = GRU([e; c], s_{t-1})                  (framework/kernels/cpu/gru_cell.h)       [H]
 //   y_t = fc_out [s_t; c; e] + b                                            [V]
 //
 //   inputs   h [N, S, C] encoder outputs; s_{-1} [N, H]; source [N, S], target [N, T] int32 tokens

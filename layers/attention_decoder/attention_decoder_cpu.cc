@@ -1,12 +1,12 @@
 // Attention decoder on the CPU, implementation "packed": memory and forward pass.
 #include <algorithm>
 
-#include "framework/device/cpu/dropout_loops.h"
-#include "framework/device/cpu/gru_cell.h"
-#include "framework/device/cpu/packed_gemm.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/offers.h"
-#include "framework/nn/tokens.h"
+#include "framework/kernels/cpu/dropout_loops.h"
+#include "framework/kernels/cpu/gru_cell.h"
+#include "framework/kernels/cpu/offers.h"
+#include "framework/kernels/cpu/packed_gemm.h"
+#include "framework/kernels/cpu/token_loops.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
 namespace dtrain {
@@ -161,7 +161,7 @@ std::unique_ptr<Kernel> MakeAttentionDecoder(const KernelRequest& request, const
   return std::make_unique<AttentionDecoderKernel>(request);
 }
 
-DTRAIN_KERNEL("attention_decoder", "packed", OfferPlain, MakeAttentionDecoder);
+DTRAIN_KERNEL("attention_decoder", DeviceKind::kCpu, "packed", OfferPlain, MakeAttentionDecoder);
 
 }  // namespace
 }  // namespace dtrain

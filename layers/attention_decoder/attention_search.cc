@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "framework/core/check.h"
-#include "framework/device/cpu/gru_cell.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/tokens.h"
+#include "framework/kernels/cpu/gru_cell.h"
+#include "framework/kernels/cpu/token_loops.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
 namespace dtrain {

@@ -2,12 +2,12 @@
 // becomes the gradients by what went into the gates.
 #include <algorithm>
 
-#include "framework/device/cpu/gemm.h"
-#include "framework/device/cpu/gru_cell.h"
-#include "framework/device/cpu/packed_gemm.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/device/cpu/row_loops.h"
-#include "framework/nn/tokens.h"
+#include "framework/kernels/cpu/gemm.h"
+#include "framework/kernels/cpu/gru_cell.h"
+#include "framework/kernels/cpu/packed_gemm.h"
+#include "framework/kernels/cpu/row_loops.h"
+#include "framework/kernels/cpu/token_loops.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
 namespace dtrain {

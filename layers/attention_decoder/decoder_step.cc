@@ -1,7 +1,7 @@
 #include "layers/attention_decoder/decoder_step.h"
 
-#include "framework/device/cpu/gru_cell.h"
-#include "framework/device/cpu/packed_gemm.h"
+#include "framework/kernels/cpu/gru_cell.h"
+#include "framework/kernels/cpu/packed_gemm.h"
 
 namespace dtrain {
 namespace {

@@ -237,7 +237,6 @@ class BatchNormCpu : public Kernel {
 };
 
 std::optional<KernelOffer> OfferBatchNormCpu(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
   const bool image = request.inputs[0].rank() == 4;
   const bool plain = !image || request.available[0] == Format::kPlain;
   KernelOffer offer;
@@ -255,7 +254,7 @@ std::unique_ptr<Kernel> MakeBatchNormCpu(const KernelRequest& request, const Ker
   return std::make_unique<BatchNormCpu>(request, offer);
 }
 
-DTRAIN_KERNEL("batch_norm", "direct", OfferBatchNormCpu, MakeBatchNormCpu);
+DTRAIN_KERNEL("batch_norm", DeviceKind::kCpu, "direct", OfferBatchNormCpu, MakeBatchNormCpu);
 
 }  // namespace
 }  // namespace dtrain

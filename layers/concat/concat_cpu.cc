@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/offers.h"
+#include "framework/kernels/cpu/offers.h"
 
 namespace dtrain {
 namespace {
@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> MakeConcatDirect(const KernelRequest& request, const Ker
   return std::make_unique<ConcatDirect>(request);
 }
 
-DTRAIN_KERNEL("concat", "direct", OfferPlain, MakeConcatDirect);
+DTRAIN_KERNEL("concat", DeviceKind::kCpu, "direct", OfferPlain, MakeConcatDirect);
 
 }  // namespace
 }  // namespace dtrain

@@ -21,14 +21,14 @@ std::unique_ptr<Kernel> MakeConvolutionAmx(const KernelRequest& request, const K
   return MakeBf16Convolution(request, isa_amx::kBf16Loops);
 }
 
-DTRAIN_KERNEL("convolution", "amx", OfferConvolutionAmx, MakeConvolutionAmx);
+DTRAIN_KERNEL("convolution", DeviceKind::kCpu, "amx", OfferConvolutionAmx, MakeConvolutionAmx);
 
 }  // namespace
 
 std::optional<KernelOffer> OfferBf16Convolution(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   const Device& device = request.device;
-  if (device.kind != DeviceKind::kCpu || device.precision != Precision::kBf16) return std::nullopt;
+  if (device.precision != Precision::kBf16) return std::nullopt;
   if (layer.channels() % kBf16Block != 0 || layer.outputs() % kBf16Block != 0) return std::nullopt;
   KernelOffer offer;
   offer.inputs = {Format::kChannelsLast};

@@ -225,7 +225,7 @@ double Waste(int64_t channels, int64_t outputs) {
 
 std::optional<KernelOffer> OfferConvolutionBlocked(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
-  if (request.device.kind != DeviceKind::kCpu || layer.stride() != 1) return std::nullopt;
+  if (layer.stride() != 1) return std::nullopt;
   if (layer.kernel() != 3 && layer.kernel() != 5) return std::nullopt;
   KernelOffer offer;
   offer.inputs = {Format::kBatchBlocked};
@@ -238,7 +238,8 @@ std::unique_ptr<Kernel> MakeConvolutionBlocked(const KernelRequest& request, con
   return std::make_unique<ConvolutionBlocked>(request);
 }
 
-DTRAIN_KERNEL("convolution", "batch_blocked", OfferConvolutionBlocked, MakeConvolutionBlocked);
+DTRAIN_KERNEL("convolution", DeviceKind::kCpu, "batch_blocked", OfferConvolutionBlocked,
+              MakeConvolutionBlocked);
 
 }  // namespace
 }  // namespace dtrain

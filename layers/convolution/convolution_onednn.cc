@@ -8,8 +8,8 @@
 
 #include "framework/core/check.h"
 #include "framework/core/isa.h"
-#include "framework/device/cpu/onednn.h"
 #include "framework/device/cpu/parallel.h"
+#include "framework/kernels/cpu/onednn.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/mask_gradient.h"
@@ -244,7 +244,6 @@ void ConvolutionOneDnn::BackwardData(const KernelArgs& args) {
 }
 
 std::optional<KernelOffer> OfferConvolutionOneDnn(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
   KernelOffer offer;
   offer.inputs = {request.inputs[0][1] == 1 ? Format::kPlain : Format::kChannelsLast};
   offer.outputs = {Format::kChannelsLast};
@@ -255,7 +254,8 @@ std::unique_ptr<Kernel> MakeConvolutionOneDnn(const KernelRequest& request, cons
   return std::make_unique<ConvolutionOneDnn>(request);
 }
 
-DTRAIN_KERNEL("convolution", "onednn", OfferConvolutionOneDnn, MakeConvolutionOneDnn);
+DTRAIN_KERNEL("convolution", DeviceKind::kCpu, "onednn", OfferConvolutionOneDnn,
+              MakeConvolutionOneDnn);
 
 }  // namespace
 }  // namespace dtrain

@@ -29,7 +29,6 @@ WinogradProblem DataProblem(const KernelRequest& request) {
 
 std::optional<KernelOffer> OfferConvolutionWinograd(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
-  if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
   const bool strided = layer.stride() == 2 && layer.pad() == 1;
   if (layer.kernel() != 3 || layer.pad() > 2 || (layer.stride() != 1 && !strided)) {
     return std::nullopt;
@@ -52,7 +51,8 @@ std::unique_ptr<Kernel> MakeConvolutionWinograd(const KernelRequest& request, co
       request, ForwardProblem(request), DataProblem(request));
 }
 
-DTRAIN_KERNEL("convolution", "winograd", OfferConvolutionWinograd, MakeConvolutionWinograd);
+DTRAIN_KERNEL("convolution", DeviceKind::kCpu, "winograd", OfferConvolutionWinograd,
+              MakeConvolutionWinograd);
 
 }  // namespace
 }  // namespace dtrain

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "framework/device/cpu/row_loops.h"
+#include "framework/kernels/cpu/row_loops.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/mask_gradient.h"
 

@@ -1,9 +1,9 @@
 // Dropout on the CPU, implementation "direct": draws the mask again in backward and keeps nothing.
 #include <cstring>
 
-#include "framework/device/cpu/dropout_loops.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/offers.h"
+#include "framework/kernels/cpu/dropout_loops.h"
+#include "framework/kernels/cpu/offers.h"
 #include "layers/dropout/dropout.h"
 
 namespace dtrain {
@@ -61,7 +61,7 @@ std::unique_ptr<Kernel> MakeDropoutDirect(const KernelRequest& request, const Ke
   return std::make_unique<DropoutDirect>(request);
 }
 
-DTRAIN_KERNEL("dropout", "direct", OfferPlain, MakeDropoutDirect);
+DTRAIN_KERNEL("dropout", DeviceKind::kCpu, "direct", OfferPlain, MakeDropoutDirect);
 
 }  // namespace
 }  // namespace dtrain

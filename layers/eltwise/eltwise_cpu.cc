@@ -48,7 +48,6 @@ class EltwiseDirect : public Kernel {
 };
 
 std::optional<KernelOffer> OfferEltwiseDirect(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
   return FollowInput(request);
 }
 
@@ -56,7 +55,7 @@ std::unique_ptr<Kernel> MakeEltwiseDirect(const KernelRequest& request, const Ke
   return std::make_unique<EltwiseDirect>(request, offer);
 }
 
-DTRAIN_KERNEL("eltwise", "direct", OfferEltwiseDirect, MakeEltwiseDirect);
+DTRAIN_KERNEL("eltwise", DeviceKind::kCpu, "direct", OfferEltwiseDirect, MakeEltwiseDirect);
 
 }  // namespace
 }  // namespace dtrain

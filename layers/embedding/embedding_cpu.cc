@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/offers.h"
-#include "framework/nn/tokens.h"
+#include "framework/kernels/cpu/offers.h"
+#include "framework/kernels/cpu/token_loops.h"
 #include "layers/embedding/embedding.h"
 
 namespace dtrain {
@@ -49,7 +49,7 @@ std::unique_ptr<Kernel> MakeEmbeddingDirect(const KernelRequest& request, const 
   return std::make_unique<EmbeddingDirect>(request);
 }
 
-DTRAIN_KERNEL("embedding", "direct", OfferPlain, MakeEmbeddingDirect);
+DTRAIN_KERNEL("embedding", DeviceKind::kCpu, "direct", OfferPlain, MakeEmbeddingDirect);
 
 }  // namespace
 }  // namespace dtrain

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/offers.h"
-#include "framework/nn/tokens.h"
+#include "framework/kernels/cpu/offers.h"
+#include "framework/kernels/cpu/token_loops.h"
 #include "layers/final_state/final_state.h"
 
 namespace dtrain {
@@ -60,7 +60,7 @@ std::unique_ptr<Kernel> MakeFinalStateDirect(const KernelRequest& request, const
   return std::make_unique<FinalStateDirect>(request);
 }
 
-DTRAIN_KERNEL("final_state", "direct", OfferPlain, MakeFinalStateDirect);
+DTRAIN_KERNEL("final_state", DeviceKind::kCpu, "direct", OfferPlain, MakeFinalStateDirect);
 
 }  // namespace
 }  // namespace dtrain

@@ -1,6 +1,6 @@
 // GRU on the CPU, implementation "packed".
-#include "framework/device/cpu/gru_cell.h"
-#include "framework/nn/recurrent_kernel.h"
+#include "framework/kernels/cpu/gru_cell.h"
+#include "framework/kernels/cpu/recurrent_kernel.h"
 
 namespace dtrain {
 namespace {
@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> MakeGruPacked(const KernelRequest& request, const Kernel
   return MakeRecurrent(request, std::make_unique<GruCell>());
 }
 
-DTRAIN_KERNEL("gru", "packed", OfferPlain, MakeGruPacked);
+DTRAIN_KERNEL("gru", DeviceKind::kCpu, "packed", OfferPlain, MakeGruPacked);
 
 }  // namespace
 }  // namespace dtrain

@@ -6,9 +6,9 @@
 // contract of a Kernel forbids.  Here every output is one fixed chain of additions, whatever the
 // batch and the threads. Backward sums over the batch anyway and is dnnl_sgemm's.
 #include "framework/core/range.h"
-#include "framework/device/cpu/gemm.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/device/cpu/reorder.h"
+#include "framework/kernels/cpu/gemm.h"
+#include "framework/kernels/cpu/reorder.h"
 #include "framework/nn/kernel.h"
 #include "layers/inner_product/inner_product.h"
 #include "layers/inner_product/inner_product_loops.h"
@@ -88,7 +88,6 @@ class InnerProductGemm : public Kernel {
 };
 
 std::optional<KernelOffer> OfferInnerProductGemm(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
   return AllPlain(request);
 }
 
@@ -96,7 +95,8 @@ std::unique_ptr<Kernel> MakeInnerProductGemm(const KernelRequest& request, const
   return std::make_unique<InnerProductGemm>(request);
 }
 
-DTRAIN_KERNEL("inner_product", "gemm", OfferInnerProductGemm, MakeInnerProductGemm);
+DTRAIN_KERNEL("inner_product", DeviceKind::kCpu, "gemm", OfferInnerProductGemm,
+              MakeInnerProductGemm);
 
 }  // namespace
 }  // namespace dtrain

@@ -1,5 +1,5 @@
 // LSTM on the CPU, implementation "packed".
-#include "framework/nn/recurrent_kernel.h"
+#include "framework/kernels/cpu/recurrent_kernel.h"
 #include "layers/lstm/lstm_loops.h"
 
 namespace dtrain {
@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> MakeLstmPacked(const KernelRequest& request, const Kerne
   return MakeRecurrent(request, std::make_unique<LstmCell>());
 }
 
-DTRAIN_KERNEL("lstm", "packed", OfferPlain, MakeLstmPacked);
+DTRAIN_KERNEL("lstm", DeviceKind::kCpu, "packed", OfferPlain, MakeLstmPacked);
 
 }  // namespace
 }  // namespace dtrain

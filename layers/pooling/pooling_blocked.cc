@@ -77,7 +77,6 @@ class PoolingBlocked : public Kernel {
 };
 
 std::optional<KernelOffer> OfferIn(const KernelRequest& request, Format format) {
-  if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
   if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
   const auto& layer = static_cast<const Pooling&>(*request.layer);
   if (layer.kernel_height() != layer.kernel_width()) return std::nullopt;
@@ -96,7 +95,8 @@ std::unique_ptr<Kernel> MakePoolingBlocked(const KernelRequest& request, const K
   return std::make_unique<PoolingBlocked>(request, Format::kBatchBlocked);
 }
 
-DTRAIN_KERNEL("pooling", "batch_blocked", OfferPoolingBlocked, MakePoolingBlocked);
+DTRAIN_KERNEL("pooling", DeviceKind::kCpu, "batch_blocked", OfferPoolingBlocked,
+              MakePoolingBlocked);
 
 std::optional<KernelOffer> OfferPoolingChannelsLast(const KernelRequest& request) {
   if (request.inputs[0][1] % kBatchBlock != 0) return std::nullopt;
@@ -107,7 +107,8 @@ std::unique_ptr<Kernel> MakePoolingChannelsLast(const KernelRequest& request, co
   return std::make_unique<PoolingBlocked>(request, Format::kChannelsLast);
 }
 
-DTRAIN_KERNEL("pooling", "channels_last", OfferPoolingChannelsLast, MakePoolingChannelsLast);
+DTRAIN_KERNEL("pooling", DeviceKind::kCpu, "channels_last", OfferPoolingChannelsLast,
+              MakePoolingChannelsLast);
 
 }  // namespace
 }  // namespace dtrain

@@ -150,7 +150,6 @@ class PoolingDirect : public Kernel {
 };
 
 std::optional<KernelOffer> OfferPoolingDirect(const KernelRequest& request) {
-  if (request.device.kind != DeviceKind::kCpu) return std::nullopt;
   if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
   KernelOffer offer;
   const Format format =
@@ -164,7 +163,7 @@ std::unique_ptr<Kernel> MakePoolingDirect(const KernelRequest& request, const Ke
   return std::make_unique<PoolingDirect>(request, offer);
 }
 
-DTRAIN_KERNEL("pooling", "direct", OfferPoolingDirect, MakePoolingDirect);
+DTRAIN_KERNEL("pooling", DeviceKind::kCpu, "direct", OfferPoolingDirect, MakePoolingDirect);
 
 }  // namespace
 }  // namespace dtrain

@@ -1,5 +1,5 @@
 // ReLU on the CPU, implementation "direct".
-#include "framework/nn/elementwise_kernel.h"
+#include "framework/kernels/cpu/elementwise_kernel.h"
 #include "layers/relu/relu_loops.h"
 
 namespace dtrain {
@@ -11,7 +11,7 @@ std::unique_ptr<Kernel> MakeReluDirect(const KernelRequest& request, const Kerne
       request, offer, {DTRAIN_ISA_SELECT(isa, ReluForward), DTRAIN_ISA_SELECT(isa, ReluBackward)});
 }
 
-DTRAIN_KERNEL("relu", "direct", OfferElementwise, MakeReluDirect);
+DTRAIN_KERNEL("relu", DeviceKind::kCpu, "direct", OfferElementwise, MakeReluDirect);
 
 }  // namespace
 }  // namespace dtrain

@@ -7,7 +7,7 @@
 
 #include "framework/core/error.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/nn/offers.h"
+#include "framework/kernels/cpu/offers.h"
 #include "layers/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "layers/softmax_cross_entropy/softmax_cross_entropy_loops.h"
 
@@ -109,7 +109,8 @@ std::unique_ptr<Kernel> MakeSoftmaxCrossEntropyDirect(const KernelRequest& reque
   return std::make_unique<SoftmaxCrossEntropyDirect>(request);
 }
 
-DTRAIN_KERNEL("softmax_cross_entropy", "direct", OfferPlain, MakeSoftmaxCrossEntropyDirect);
+DTRAIN_KERNEL("softmax_cross_entropy", DeviceKind::kCpu, "direct", OfferPlain,
+              MakeSoftmaxCrossEntropyDirect);
 
 }  // namespace
 }  // namespace dtrain

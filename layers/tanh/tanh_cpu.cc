@@ -1,6 +1,6 @@
 // Tanh on the CPU, implementation "direct".
-#include "framework/device/cpu/row_loops.h"
-#include "framework/nn/elementwise_kernel.h"
+#include "framework/kernels/cpu/elementwise_kernel.h"
+#include "framework/kernels/cpu/row_loops.h"
 
 namespace dtrain {
 namespace {
@@ -11,7 +11,7 @@ std::unique_ptr<Kernel> MakeTanhDirect(const KernelRequest& request, const Kerne
       request, offer, {DTRAIN_ISA_SELECT(isa, TanhForward), DTRAIN_ISA_SELECT(isa, TanhBackward)});
 }
 
-DTRAIN_KERNEL("tanh", "direct", OfferElementwise, MakeTanhDirect);
+DTRAIN_KERNEL("tanh", DeviceKind::kCpu, "direct", OfferElementwise, MakeTanhDirect);
 
 }  // namespace
 }  // namespace dtrain

@@ -41,6 +41,21 @@ TEST(ExecutionPlan, WithoutAWordAboutPrecisionItIsFp32) {
   EXPECT_EQ(PlanFromJson(Edited("  \"precision\": \"fp32\",\n", ""), "plan.json"), Sample());
 }
 
+TEST(ExecutionPlan, WithoutAWordAboutTheDeviceItIsTheCpu) {
+  EXPECT_EQ(PlanFromJson(Edited("  \"device\": \"cpu\",\n", ""), "plan.json"), Sample());
+}
+
+TEST(ExecutionPlan, KernelsAreOfADeviceAndAPrecision) {
+  ExecutionPlan other = Sample();
+  other.threads = 9;
+  EXPECT_TRUE(SameKernels(Sample(), other));
+  other.device = "cuda";
+  EXPECT_FALSE(SameKernels(Sample(), other));
+  other = Sample();
+  other.precision = "bf16";
+  EXPECT_FALSE(SameKernels(Sample(), other));
+}
+
 TEST(ExecutionPlan, BadJsonIsNamed) {
   EXPECT_EQ(ErrorOf("{"), "plan.json: not JSON (byte 2)");
   EXPECT_EQ(ErrorOf("[]"), "plan.json: not a JSON object");
@@ -69,6 +84,7 @@ struct Change {
 TEST(ExecutionPlan, DifferencesAreReadable) {
   EXPECT_EQ(Differences(Sample(), Sample()), "");
   const std::vector<Change> changes = {
+      {[](ExecutionPlan& p) { p.device = "cuda"; }, "device cpu -> cuda"},
       {[](ExecutionPlan& p) { p.isa = "avx2"; }, "isa avx512 -> avx2"},
       {[](ExecutionPlan& p) { p.precision = "bf16"; }, "precision fp32 -> bf16"},
       {[](ExecutionPlan& p) { p.threads = 1; }, "threads 2 -> 1"},

@@ -37,7 +37,7 @@ COPY = WORK / "source"
 BUILD = WORK / "build"
 
 # Areas of ctest, the cheap ones first; each is a program <area>_tests unless it stands in PROGRAMS.
-AREAS = ["core", "config", "solver", "device", "strategies", "exchange", "comm", "data", "sim", "nn",
+AREAS = ["core", "config", "solver", "device", "kernels", "strategies", "exchange", "comm", "data", "sim", "nn",
          "cli", "golden", "runtime", "comm_mpi", "system"]
 PROGRAMS = {"system": "dtrain"}
 SECONDS_FOR_AN_AREA = 1500

@@ -16,7 +16,7 @@ std::unique_ptr<Kernel> MakeEmulatedAmx(const KernelRequest& request, const Kern
   return MakeBf16Convolution(request, isa_emulated::kBf16Loops);
 }
 
-DTRAIN_KERNEL("convolution", "amx_emulated", OfferEmulatedAmx, MakeEmulatedAmx);
+DTRAIN_KERNEL("convolution", DeviceKind::kCpu, "amx_emulated", OfferEmulatedAmx, MakeEmulatedAmx);
 
 }  // namespace
 }  // namespace dtrain

@@ -98,7 +98,7 @@ std::string BestFor(const std::string& yaml, const Shape& input) {
   const KernelRequest request = RequestFor(layer.get(), input, layer->InferShapes(inputs)[0]);
   std::string best;
   int preference = -1000;
-  for (const KernelEntry& entry : KernelRegistry::Of("convolution")) {
+  for (const KernelEntry& entry : KernelRegistry::Of("convolution", DeviceKind::kCpu)) {
     const auto offer = entry.offer(request);
     if (!offer || offer->preference <= preference) continue;
     best = entry.implementation;
@@ -153,14 +153,14 @@ PoolResult PoolWindow(const KernelEntry& entry, const std::vector<float>& window
 }
 
 TEST(ImageLayer, MaxPoolingGivesTheGradientToTheFirstOfEqualPixels) {
-  for (const KernelEntry& entry : KernelRegistry::Of("pooling")) {
+  for (const KernelEntry& entry : KernelRegistry::Of("pooling", DeviceKind::kCpu)) {
     EXPECT_THAT(PoolWindow(entry, {1, 5, 5, 5}, false).dx, ElementsAre(0, 1, 0, 0));
     EXPECT_THAT(PoolWindow(entry, {-3, -3, -3, -3}, false).dx, ElementsAre(1, 0, 0, 0));
   }
 }
 
 TEST(ImageLayer, MaxPoolingWithReluClosesAtZero) {
-  for (const KernelEntry& entry : KernelRegistry::Of("pooling")) {
+  for (const KernelEntry& entry : KernelRegistry::Of("pooling", DeviceKind::kCpu)) {
     const PoolResult closed = PoolWindow(entry, {-1, -2, 0, -4}, true);
     EXPECT_EQ(closed.y, 0);
     EXPECT_THAT(closed.dx, ElementsAre(0, 0, 0, 0));
@@ -169,7 +169,7 @@ TEST(ImageLayer, MaxPoolingWithReluClosesAtZero) {
 }
 
 TEST(ImageLayer, MaxPoolingLosesNoNan) {
-  for (const KernelEntry& entry : KernelRegistry::Of("pooling")) {
+  for (const KernelEntry& entry : KernelRegistry::Of("pooling", DeviceKind::kCpu)) {
     for (const bool relu : {false, true}) {
       EXPECT_TRUE(std::isnan(PoolWindow(entry, {1, kNan, 2, 3}, relu).y)) << entry.implementation;
       EXPECT_TRUE(std::isnan(PoolWindow(entry, {kNan, 1, 2, 3}, relu).y)) << entry.implementation;

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "framework/core/check.h"
-#include "framework/device/cpu/reorder.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/kernels/cpu/reorder.h"
 #include "tests/nn/layer_harness.h"
 
 namespace dtrain {
@@ -254,7 +254,7 @@ std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& 
       }
     }
   };
-  for (const KernelEntry& entry : KernelRegistry::Of(type)) {
+  for (const KernelEntry& entry : KernelRegistry::Of(type, DeviceKind::kCpu)) {
     if (OnlyForBf16(entry, setup)) {
       for (const int threads : {1, 2}) {
         consider_formats(entry, {DeviceKind::kCpu, threads, CpuIsa(), Precision::kBf16});

@@ -292,7 +292,7 @@ TEST(LayerRegistryTest, EveryLayerHasCasesAndKernels) {
     EXPECT_NE(LayerCaseRegistry::Find(type), nullptr) << type << " has no cases";
     EXPECT_FALSE(entry.help.empty()) << type;
     if (!entry.make()->is_view()) {
-      EXPECT_FALSE(KernelRegistry::Of(type).empty()) << type << " has no kernel";
+      EXPECT_FALSE(KernelRegistry::Of(type, DeviceKind::kCpu).empty()) << type << " has no kernel";
     }
   }
 }

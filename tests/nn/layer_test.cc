@@ -41,7 +41,7 @@ std::vector<float> ForwardScores(const std::string& type, std::vector<float> sco
   request.outputs = layer->InferShapes(request.inputs);
   request.available = {Format::kPlain, Format::kPlain};
   request.mode = Mode::kEvaluate;
-  const KernelEntry& entry = KernelRegistry::Of(type).at(0);
+  const KernelEntry& entry = KernelRegistry::Of(type, DeviceKind::kCpu).at(0);
   const auto kernel = entry.make(request, *entry.offer(request));
   std::vector<float> result(labels.size());
   const Tensor inputs[] = {{scores.data(), request.inputs[0]},
@@ -143,7 +143,7 @@ TEST(Dropout, KeepsTheShareItShouldAndTheMean) {
   request.layer = layer.get();
   request.inputs = request.outputs = {{1, kCount}};
   request.available = {Format::kPlain};
-  const KernelEntry& entry = KernelRegistry::Of("dropout").at(0);
+  const KernelEntry& entry = KernelRegistry::Of("dropout", DeviceKind::kCpu).at(0);
   const auto kernel = entry.make(request, *entry.offer(request));
   std::vector<float> values(kCount, 1.0f);
   const Tensor tensors[] = {{values.data(), request.inputs[0]}};
@@ -162,11 +162,11 @@ TEST(Dropout, KeepsTheShareItShouldAndTheMean) {
 
 TEST(KernelRegistry, KeepsEntriesInNameOrderAndOnce) {
   const auto entry = [](const char* name) { return KernelEntry{name, nullptr, nullptr}; };
-  EXPECT_TRUE(KernelRegistry::Add("test_only", entry("b")));
-  EXPECT_TRUE(KernelRegistry::Add("test_only", entry("a")));
-  EXPECT_FALSE(KernelRegistry::Add("test_only", entry("b")));
-  ASSERT_EQ(KernelRegistry::Of("test_only").size(), 2u);
-  EXPECT_EQ(KernelRegistry::Of("test_only")[0].implementation, "a");
+  EXPECT_TRUE(KernelRegistry::Add("test_only", DeviceKind::kCpu, entry("b")));
+  EXPECT_TRUE(KernelRegistry::Add("test_only", DeviceKind::kCpu, entry("a")));
+  EXPECT_FALSE(KernelRegistry::Add("test_only", DeviceKind::kCpu, entry("b")));
+  ASSERT_EQ(KernelRegistry::Of("test_only", DeviceKind::kCpu).size(), 2u);
+  EXPECT_EQ(KernelRegistry::Of("test_only", DeviceKind::kCpu)[0].implementation, "a");
 }
 
 }  // namespace

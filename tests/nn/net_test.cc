@@ -11,10 +11,12 @@
 #include "framework/core/random.h"
 #include "framework/nn/fusion.h"
 #include "tests/nn/reference_net.h"
+#include "tests/support/lazy_queue.h"
 
 namespace dtrain {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const std::vector<GraphInput> kImages = {{"data", DType::kF32, {1, 12, 12}},
@@ -186,8 +188,12 @@ TEST(Net, AccumulateAddsToTheGradients) {
 
 class Recorder : public GradientSink {
  public:
-  void Ready(Range range) override { ranges.push_back(range); }
+  void Ready(Range range, const ReadyEvent& written) override {
+    ranges.push_back(range);
+    done.push_back(written.Done());
+  }
   std::vector<Range> ranges;
+  std::vector<bool> done;
 };
 
 TEST(Net, AnnouncesGradientsInArenaOrderAlsoForAnEmptyShare) {
@@ -204,6 +210,32 @@ TEST(Net, AnnouncesGradientsInArenaOrderAlsoForAnEmptyShare) {
     }
     EXPECT_EQ(end, graph.weights().size());
   }
+}
+
+TEST(Net, AGradientIsReadyWhenTheDeviceSaysSo) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  LazyQueue queue;
+  Device device = Cpu();
+  device.queue = &queue;
+  Net net(graph, device);
+  Data data(8);
+  Recorder recorder;
+  StepOf(net, data.Rows(0, 8), &recorder);
+  EXPECT_THAT(recorder.done, ElementsAre(false, false, false));  // fc2, fc1, conv
+  EXPECT_EQ(queue.backlog, 4) << "nobody waits before the loss is read";
+  EXPECT_EQ(queue.done, 4);
+  Recorder of_zeros;
+  StepOf(net, data.Rows(0, 0), &of_zeros);
+  EXPECT_THAT(of_zeros.done, ElementsAre(false, false, false));
+}
+
+TEST(Net, OnTheCpuAnAnnouncedGradientIsThere) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net net(graph, Cpu());
+  Data data(8);
+  Recorder recorder;
+  StepOf(net, data.Rows(0, 8), &recorder);
+  EXPECT_THAT(recorder.done, ElementsAre(true, true, true));
 }
 
 TEST(Net, SteadyStepsAllocateNothing) {

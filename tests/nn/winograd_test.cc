@@ -22,7 +22,7 @@ std::string ChosenFor(const std::string& keys, const Shape& x) {
   request.needs_input_gradient = {true};
   std::string chosen;
   int preference = 0;
-  for (const KernelEntry& entry : KernelRegistry::Of("convolution")) {
+  for (const KernelEntry& entry : KernelRegistry::Of("convolution", DeviceKind::kCpu)) {
     const auto offer = entry.offer(request);
     if (!offer || (!chosen.empty() && offer->preference <= preference)) continue;
     chosen = entry.implementation;

@@ -28,7 +28,7 @@ layers:
 
 class Recorder : public GradientSink {
  public:
-  void Ready(Range range) override { ranges.push_back(range.begin); }
+  void Ready(Range range, const ReadyEvent&) override { ranges.push_back(range.begin); }
   std::vector<int64_t> ranges;
 };
 

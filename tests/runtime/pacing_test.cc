@@ -36,7 +36,7 @@ class FakeClock : public PacingClock {
 class Announcements : public GradientSink {
  public:
   Announcements(FakeClock& clock, Nanos cost) : clock_(clock), start_(clock.now), cost_(cost) {}
-  void Ready(Range range) override {
+  void Ready(Range range, const ReadyEvent&) override {
     ms.push_back(static_cast<double>(clock_.now - start_) / kMs);
     ranges.push_back(range);
     clock_.now += cost_;
@@ -73,7 +73,7 @@ Paced RunStep(Pacer& pacer, FakeClock& clock, Nanos compute, int64_t step = 0, N
   for (size_t i = 0; i < kReady.size(); ++i) {
     clock.now += static_cast<Nanos>((kDone[i] - done) * static_cast<double>(compute) + 0.5);
     done = kDone[i];
-    sink->Ready(kReady[i]);
+    sink->Ready(kReady[i], ReadyEvent());
   }
   pacer.FinishStep();
   EXPECT_EQ(inner.ranges, kReady);
@@ -115,6 +115,28 @@ TEST(Pacer, AFastStepIsStretchedToStepSeconds) {
   const Paced paced = RunStep(pacer, clock, 10 * kMs);
   EXPECT_THAT(paced.announced_ms, ElementsAre(25, 35, 50));
   EXPECT_EQ(paced.end_ms, 50);
+}
+
+// A kernel that a device has yet to run.
+class Pending : public ReadyEvent::Mark {
+ public:
+  Pending(FakeClock& clock, Nanos takes) : clock_(clock), takes_(takes) {}
+  bool Done() const override { return false; }
+  void Wait() const override { clock_.now += takes_; }
+
+ private:
+  FakeClock& clock_;
+  Nanos takes_;
+};
+
+TEST(Pacer, WhatTheDeviceHasYetToDoIsCompute) {
+  FakeClock clock;
+  Pacer pacer(kLayers, {.factor = [](int64_t) { return 2.0; }}, clock);
+  Announcements inner(clock, 0);
+  pacer.BeginStep(0);
+  pacer.Wrap(&inner)->Ready(kReady[0], ReadyEvent(std::make_shared<Pending>(clock, 10 * kMs)));
+  pacer.FinishStep();
+  EXPECT_THAT(inner.ms, ElementsAre(20));
 }
 
 TEST(Pacer, ASlowStepIsNotDelayed) {
@@ -186,7 +208,7 @@ TEST(Pacer, NeedsNoSink) {
   FakeClock clock;
   Pacer pacer(kLayers, {.step_seconds = 0.05}, clock);
   pacer.BeginStep(0);
-  pacer.Wrap(nullptr)->Ready({0, 10});
+  pacer.Wrap(nullptr)->Ready({0, 10}, ReadyEvent());
   EXPECT_EQ(clock.slept, 25 * kMs);
 }
 

@@ -53,10 +53,10 @@ TEST(Precision, TheDeviceHasThePlans) {
 
 // Tiles in memory are for the tests of its arithmetic (tests/nn/emulated_amx.cc).
 TEST(Precision, NoRunIsOfferedTheEmulation) {
-  for (const KernelEntry& entry : KernelRegistry::Of("convolution")) {
+  for (const KernelEntry& entry : KernelRegistry::Of("convolution", DeviceKind::kCpu)) {
     EXPECT_EQ(entry.implementation.find("emulated"), std::string::npos) << entry.implementation;
   }
-  EXPECT_GE(KernelRegistry::Of("convolution").size(), 4u);
+  EXPECT_GE(KernelRegistry::Of("convolution", DeviceKind::kCpu).size(), 4u);
 }
 
 ExecutionPlan PlanAfter(const std::string& before, const std::string& now) {

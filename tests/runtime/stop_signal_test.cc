@@ -8,8 +8,8 @@
 #include <atomic>
 #include <vector>
 
-#include "framework/device/cpu/gemm.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/kernels/cpu/gemm.h"
 #include "tests/support/send_signal.h"
 
 namespace dtrain {

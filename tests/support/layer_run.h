@@ -56,7 +56,7 @@ class LayerRun {
       params.emplace_back(spec.shape);
       param_gradients.emplace_back(spec.shape);
     }
-    const KernelEntry& entry = KernelRegistry::Of(type).front();
+    const KernelEntry& entry = KernelRegistry::Of(type, DeviceKind::kCpu).front();
     kernel_ = entry.make(request, *entry.offer(request));
     scratch_.resize(kernel_->Needs().scratch_bytes);
     saved_.resize(kernel_->Needs().saved_bytes);

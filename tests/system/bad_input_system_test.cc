@@ -46,6 +46,18 @@ TEST_F(BadInputTest, WeightsOfAnotherModelAreRefused) {
   }
 }
 
+TEST_F(BadInputTest, ADeviceThatCannotBeHadIsAConfigMistakeWithItsPlace) {
+  WriteOther(10);
+  std::ofstream(folder_ / "other.yaml", std::ios::app) << "device: cuda\n";
+  for (const std::string command : {"train --config other.yaml", "check --config other.yaml"}) {
+    const Outcome outcome = Run(command);
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("other.yaml:6:1: device 'cuda' cannot be had: "),
+                                   HasSubstr("device: cpu")));
+  }
+  EXPECT_EQ(Run("check --config other.yaml --set device=auto").code, 0);
+}
+
 TEST_F(BadInputTest, DamagedWeightsAreNamed) {
   ASSERT_EQ(Run(std::string(kSmall) + "--set max_steps=1 --output run").code, 0);
   ASSERT_EQ(Run("export --weights run --format safetensors --output w.safetensors").code, 0);

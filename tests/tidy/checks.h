@@ -17,6 +17,9 @@ using Findings = std::vector<std::string>;
 // Folders include along the arrows of CMakeLists.txt only (DEPS of dtrain_library, and what those
 // stand on); every "..." include is a file of the tree, named from its root.
 Findings CheckIncludeArrows(const SourceTree& tree);
+// Nets, strategies and the simulator link no oneDNN, MPI or CUDA, by way of nothing that they stand
+// on in CMakeLists.txt.
+Findings CheckLightLibraries(const SourceTree& tree);
 // Libraries whose headers are slow to compile or not everywhere stay in the folders made for them,
 // and out of headers.
 Findings CheckHeavyHeaders(const SourceTree& tree);

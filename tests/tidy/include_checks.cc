@@ -24,7 +24,7 @@ const std::vector<Heavy> kHeavy = {
     {"yaml-cpp/", {"framework/config"}},
     {"hdf5", {"framework/runtime/weights", "tests"}},
     {"mpi.h", {"framework/comm/mpi", "tests"}, {"framework/comm/mpi/mpi_transport.h"}},
-    {"oneapi/dnnl/", {"framework/device/cpu", "layers"}, {"framework/device/cpu/onednn.h"}},
+    {"oneapi/dnnl/", {"framework/kernels/cpu", "layers"}, {"framework/kernels/cpu/onednn.h"}},
     {"dnnl", {}},
     {"curl/", {"framework/data/files"}},
     {"archive", {"framework/data/files", "tests"}},
@@ -61,9 +61,19 @@ class Arrows {
     return !libraries_.at(library).alone || FolderOf(from) == FolderOf(to);
   }
 
+  // What `library` and those it stands on link beside each other.
+  std::set<std::string> LinksOf(const std::string& library) const {
+    const auto it = libraries_.find(library);
+    if (it == libraries_.end()) return {};
+    std::set<std::string> links(it->second.links.begin(), it->second.links.end());
+    for (const std::string& dep : it->second.deps) links.merge(LinksOf(dep));
+    return links;
+  }
+
  private:
   struct Library {
     std::vector<std::string> deps;
+    std::vector<std::string> links;
     bool alone = false;  // its folders do not include each other
   };
 
@@ -79,6 +89,8 @@ class Arrows {
         library_of_[word] = name;
       } else if (keyword == "DEPS") {
         library.deps.push_back(word);
+      } else if (keyword == "LINK") {
+        library.links.push_back(word);
       }
     }
   }
@@ -136,6 +148,19 @@ Findings CheckIncludeArrows(const SourceTree& tree) {
                      ? !arrows.Allowed(file.path, include.target)
                      : !Under(file.path, "tests") && !Under(file.path, "tools")) {
         findings.push_back(Finding(file, include, "must not include " + include.target));
+      }
+    }
+  }
+  return findings;
+}
+
+Findings CheckLightLibraries(const SourceTree& tree) {
+  const Arrows arrows = ArrowsOf(tree);
+  Findings findings;
+  for (const std::string library : {"nn", "exchange_threaded", "sim"}) {
+    for (const std::string& link : arrows.LinksOf(library)) {
+      if (link == "dtrain::onednn" || link.starts_with("MPI::") || link.starts_with("CUDA::")) {
+        findings.push_back("CMakeLists.txt: " + library + " must not link " + link);
       }
     }
   }

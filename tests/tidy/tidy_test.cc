@@ -77,6 +77,23 @@ TEST(Tidy, IncludeArrowsFindsPlanted) {
                   "extra/t.cc:1: must not include framework/core/a.h"));
 }
 
+TEST(Tidy, LightLibraries) { EXPECT_THAT(CheckLightLibraries(Repository()), IsEmpty()); }
+
+TEST(Tidy, LightLibrariesFindsPlanted) {
+  const SourceTree tree = {
+      {"CMakeLists.txt",
+       "dtrain_library(device_cpu DIR framework/device/cpu LINK OpenMP::OpenMP_CXX "
+       "dtrain::onednn)\n"
+       "dtrain_library(solver DIR framework/solver DEPS device_cpu)\n"
+       "dtrain_library(comm_mpi DIR framework/comm/mpi LINK MPI::MPI_CXX)\n"
+       "dtrain_library(nn DIR framework/nn PRECOMPILED plain)\n"
+       "dtrain_library(exchange_threaded DIR framework/exchange/threaded DEPS comm_mpi)\n"
+       "dtrain_library(sim DIR framework/sim DEPS solver PRECOMPILED openmp LINK fmt::fmt)\n"}};
+  EXPECT_THAT(CheckLightLibraries(tree),
+              ElementsAre("CMakeLists.txt: exchange_threaded must not link MPI::MPI_CXX",
+                          "CMakeLists.txt: sim must not link dtrain::onednn"));
+}
+
 TEST(Tidy, HeavyHeaders) { EXPECT_THAT(CheckHeavyHeaders(Repository()), IsEmpty()); }
 
 TEST(Tidy, HeavyHeadersFindsPlanted) {

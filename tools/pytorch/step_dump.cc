@@ -28,8 +28,8 @@
 #include "framework/core/error.h"
 #include "framework/core/isa.h"
 #include "framework/device/buffer.h"
-#include "framework/device/cpu/reorder.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/kernels/cpu/reorder.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/weights/safetensors.h"
 
@@ -236,7 +236,7 @@ class LayerRun {
   void Choose(const Options& options) {
     const auto named = options.implementations.find(layer_.type);
     const KernelEntry* best = nullptr;
-    for (const KernelEntry& entry : KernelRegistry::Of(layer_.type)) {
+    for (const KernelEntry& entry : KernelRegistry::Of(layer_.type, DeviceKind::kCpu)) {
       const std::optional<KernelOffer> offer = entry.offer(request_);
       if (!offer) continue;
       const bool wanted =

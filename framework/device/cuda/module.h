@@ -4,13 +4,24 @@
 // So far the module only tells which devices there are, for `dtrain doctor`.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 namespace dtrain {
 
-// "CUDA 13.0, NVIDIA H200 (139 GiB)", "CUDA 13.0, no device: ..." or, without the module, "not built
-// in".  Never throws.
+// "CUDA 13.0, NVIDIA H200 (139 GiB)", "CUDA 13.0, no device: ..." or, without the module, "not
+// built in".  Never throws.
 std::string CudaDevices();
+
+// Why nothing can be computed with CUDA, and what to do about it.
+struct CudaLack {
+  std::string why;
+  std::string hint;
+};
+
+// Looks for the module in `folder`; "": the program's.  That there is one is not enough yet: it has
+// no kernels.
+CudaLack WhyNoCuda(const std::filesystem::path& folder = "");
 
 }  // namespace dtrain
 

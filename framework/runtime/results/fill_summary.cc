@@ -50,7 +50,7 @@ void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPla
   if (plan.workers > 1 && PlacementOf(config).servers == 0) summary.collective = plan.collective;
   summary.model = graph.name();
   summary.dataset = config.data.name;
-  summary.device = "cpu";
+  summary.device = plan.device;
   summary.precision = config.precision;
   summary.compute = "real";
   summary.plan = PlanSummary{static_cast<int>(plan.buckets.size()), std::nullopt};

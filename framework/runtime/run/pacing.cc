@@ -124,9 +124,11 @@ Nanos Pacer::Await(double fraction) {
   return arrived;
 }
 
-void Pacer::PacedSink::Ready(Range range) {
+// What a device has yet to do is compute, and is measured as such.
+void Pacer::PacedSink::Ready(Range range, const ReadyEvent& written) {
+  written.Wait();
   const Nanos arrived = pacer_.Await(pacer_.fractions_.At(range));
-  if (inner != nullptr) inner->Ready(range);
+  if (inner != nullptr) inner->Ready(range, written);
   pacer_.aside_ += pacer_.clock_.Now() - arrived;
 }
 

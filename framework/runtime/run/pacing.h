@@ -97,7 +97,7 @@ class Pacer {
   class PacedSink : public GradientSink {
    public:
     explicit PacedSink(Pacer& pacer) : pacer_(pacer) {}
-    void Ready(Range range) override;
+    void Ready(Range range, const ReadyEvent& written) override;
 
     GradientSink* inner = nullptr;
 

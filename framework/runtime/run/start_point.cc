@@ -7,6 +7,7 @@
 #include "framework/core/log.h"
 #include "framework/nn/kernel.h"
 #include "framework/runtime/launch/agreement.h"
+#include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
 
@@ -81,7 +82,7 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
 void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPlan& plan) {
   if (!start.plan) return;
   if (config.threads == 0) plan.threads = start.plan->threads;
-  if (plan.precision == start.plan->precision) plan.kernels = start.plan->kernels;
+  if (SameKernels(plan, *start.plan)) plan.kernels = start.plan->kernels;
   plan.chunk_bytes = start.plan->chunk_bytes;
   ExecutionPlan before = *start.plan;
   if (plan.collective == "ordered" && before.collective == "ordered") {
@@ -96,7 +97,8 @@ void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan) {
   for (const GraphLayer& layer : graph.layers()) {
     const auto named = plan.kernels.find(layer.name);
     if (named == plan.kernels.end()) continue;
-    const std::vector<KernelEntry>& known = KernelRegistry::Of(layer.type);
+    const std::vector<KernelEntry>& known =
+        KernelRegistry::Of(layer.type, DeviceKindOf(plan.device));
     const auto same = [&](const KernelEntry& entry) {
       return entry.implementation == named->second;
     };

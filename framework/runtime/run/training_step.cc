@@ -12,7 +12,10 @@ namespace {
 class ReadyToExchange : public GradientSink {
  public:
   explicit ReadyToExchange(Exchange& exchange) : exchange_(exchange) {}
-  void Ready(Range range) override { exchange_.Ready(range); }
+  void Ready(Range range, const ReadyEvent& written) override {
+    written.Wait();
+    exchange_.Ready(range);
+  }
 
  private:
   Exchange& exchange_;

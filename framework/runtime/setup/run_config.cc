@@ -11,6 +11,7 @@
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
 #include "framework/data/limit.h"
+#include "framework/device/cuda/module.h"
 #include "framework/runtime/setup/locate_model.h"
 
 namespace dtrain {
@@ -117,7 +118,7 @@ void ReadMachine(Reader root, RunConfig& run) {
   run.cluster = ReadCluster(cluster, static_cast<int>(run.workers));
   run.device =
       static_cast<std::string>(root.String("device", "auto")
-                                   .OneOf({"auto", "cpu"})
+                                   .OneOf({"auto", "cpu", "cuda"})
                                    .Help("device to train on; auto chooses the best available"));
   run.precision = static_cast<std::string>(
       root.String("precision", "fp32")
@@ -179,6 +180,13 @@ void ReadOutput(Reader root, const std::string& config_file, RunConfig& run) {
   }
 }
 
+// Said here and not where a device is made, so that it has a place in the file.
+void CheckDevice(Reader root, const RunConfig& run) {
+  if (run.device != "cuda") return;
+  const CudaLack lack = WhyNoCuda();
+  root.Mistake("device", "device 'cuda' cannot be had: " + lack.why, lack.hint);
+}
+
 // What no single key can know.
 void CheckTogether(Reader root, const RunConfig& run) {
   Reader cluster = root.Section("cluster");
@@ -225,6 +233,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   ReadStrategy(root, run);
   ReadBatchNorm(root, run);
   ReadMachine(root, run);
+  if (with_model) CheckDevice(root, run);  // a simulation without one computes nothing
   ReadRecords(root, run);
   ReadPlanKeys(root, run);
   ReadOutput(root, document.file_name(), run);

@@ -46,7 +46,7 @@ struct RunConfig {
   int64_t workers = 1;
   bool workers_given = false;  // by file or override, not by default
   ClusterConfig cluster;       // how it is paced, or simulated
-  std::string device;          // "auto", "cpu"
+  std::string device;          // "auto", "cpu", "cuda"
   std::string precision;       // "fp32", "bf16"
   int64_t threads = 0;         // of a rank; 0: by rule
   uint64_t seed = 1;

@@ -85,9 +85,10 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   ExecutionPlan plan;
   if (config.plan != "auto") plan = ReadPlan(config.plan);
   const ExecutionPlan given = plan;
+  plan.device = NameOf(DeviceKindOf(config.device));
   plan.isa = IsaName(CpuIsa());
   plan.precision = config.precision;
-  if (given.precision != plan.precision) plan.kernels.clear();  // chosen for other numbers
+  if (!SameKernels(given, plan)) plan.kernels.clear();  // chosen for another device or numbers
   plan.workers = workers;
   plan.collective = config.collective;
   plan.buckets = config.strategy->Buckets(PiecesOf(graph));
@@ -111,7 +112,13 @@ bool ComputesInBf16(const ExecutionPlan& plan) {
 Device DeviceOf(const ExecutionPlan& plan) {
   CheckPrecision(plan.precision);
   const Precision precision = plan.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;
-  return {DeviceKind::kCpu, plan.threads, CpuIsa(), precision};
+  return {DeviceKindOf(plan.device), plan.threads, CpuIsa(), precision};
+}
+
+DeviceKind DeviceKindOf(const std::string& device) {
+  if (device == "auto" || device == "cpu") return DeviceKind::kCpu;
+  if (device == "cuda") return DeviceKind::kCuda;
+  throw ConfigError("no device is called '" + device + "'", "allowed: auto, cpu, cuda");
 }
 
 void CheckPrecision(const std::string& precision) {

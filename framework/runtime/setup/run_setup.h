@@ -49,8 +49,13 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
 // Whether a kernel of the plan multiplies in bf16.
 bool ComputesInBf16(const ExecutionPlan& plan);
 
-// The CPU with the plan's threads and precision.  Throws what CheckPrecision throws.
+// The plan's device, with its threads and precision.  Throws what DeviceKindOf and CheckPrecision
+// throw.
 Device DeviceOf(const ExecutionPlan& plan);
+
+// What a plan's or a config's device is; "auto" is the CPU so far.  Throws ConfigError for another
+// word.
+DeviceKind DeviceKindOf(const std::string& device);
 
 // Throws ConfigError where this machine cannot compute with that precision: nothing falls back to
 // another one.

@@ -168,6 +168,7 @@ std::string ReplayRecord(const RunConfig& config, const RunRecord& record) {
   ExecutionPlan plan = record.plan;
   NumericEngine engine(config, run.graph(), plan, data);
   ExecutionPlan here = plan;
+  here.device = NameOf(DeviceKindOf(config.device));
   here.isa = IsaName(CpuIsa());
   here.precision = config.precision;
   const std::string differences = Differences(record.plan, here);

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "framework/nn/offers.h"
+#include "framework/kernels/cpu/offers.h"
 
 namespace dtrain {
 

@@ -1,5 +1,5 @@
 // The vectorised functions (vector_math.h), through the loops that use them.
-#include "framework/device/cpu/row_loops.h"
+#include "framework/kernels/cpu/row_loops.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "framework/device/cpu/gru_cell.h"
+#include "framework/kernels/cpu/gru_cell.h"
 
 namespace dtrain {
 namespace {

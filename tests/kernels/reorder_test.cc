@@ -1,4 +1,4 @@
-#include "framework/device/cpu/reorder.h"
+#include "framework/kernels/cpu/reorder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #include "framework/core/random.h"
-#include "framework/device/cpu/dropout_loops.h"
+#include "framework/kernels/cpu/dropout_loops.h"
 
 namespace dtrain {
 

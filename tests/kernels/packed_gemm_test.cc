@@ -1,5 +1,5 @@
 // Packed products: right, and each row the same bits in any company.
-#include "framework/device/cpu/packed_gemm.h"
+#include "framework/kernels/cpu/packed_gemm.h"
 
 #include <gtest/gtest.h>
 

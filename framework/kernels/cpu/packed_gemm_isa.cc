@@ -1,4 +1,4 @@
-#include "framework/device/cpu/packed_gemm.h"
+#include "framework/kernels/cpu/packed_gemm.h"
 
 #include "framework/device/cpu/simd.h"
 

@@ -1,4 +1,4 @@
-#include "framework/device/cpu/gru_cell.h"
+#include "framework/kernels/cpu/gru_cell.h"
 
 #include "framework/device/cpu/vector_math.h"
 

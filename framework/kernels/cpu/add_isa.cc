@@ -1,4 +1,4 @@
-#include "framework/device/cpu/add.h"
+#include "framework/kernels/cpu/add.h"
 
 namespace dtrain::DTRAIN_ISA_NS {
 

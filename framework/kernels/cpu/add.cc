@@ -1,4 +1,4 @@
-#include "framework/device/cpu/add.h"
+#include "framework/kernels/cpu/add.h"
 
 #include "framework/device/cpu/parallel.h"
 

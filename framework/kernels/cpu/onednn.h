@@ -20,8 +20,8 @@ dnnl::memory::desc OneDnnDesc(const Shape& shape, Format format);
 // The same shape in a format that oneDNN may choose.
 dnnl::memory::desc OneDnnAnyDesc(const Shape& shape);
 
-// A primitive with its arguments bound by place; Run() takes one address for each, also for an empty
-// one, which is left out of the call.
+// A primitive with its arguments bound by place; Run() takes one address for each, also for an
+// empty one, which is left out of the call.
 class OneDnnOp {
  public:
   struct Argument {

@@ -1,4 +1,4 @@
-#include "framework/device/cpu/onednn.h"
+#include "framework/kernels/cpu/onednn.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -1,4 +1,4 @@
-// What simple kernels on the CPU offer (DTRAIN_KERNEL's third argument): any shape, no fused ReLU.
+// What simple kernels on the CPU offer (DTRAIN_KERNEL's `offer`): any shape, no fused ReLU.
 #pragma once
 
 #include <optional>

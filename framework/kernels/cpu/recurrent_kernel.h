@@ -2,15 +2,15 @@
 // folder brings (RecurrentCell).
 //
 // Forward: the input half of all steps is one product, the state half one product a step, with
-// weights packed once (device/cpu/packed_gemm.h).  Threads share out the samples and never wait for
-// each other, and a sample's bits do not depend on its batch.  Backward: step by step what the
+// weights packed once (kernels/cpu/packed_gemm.h).  Threads share out the samples and never wait
+// for each other, and a sample's bits do not depend on its batch.  Backward: step by step what the
 // state carries, then the gradients of the weights as one product over all steps.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "framework/nn/offers.h"
+#include "framework/kernels/cpu/offers.h"
 #include "framework/nn/recurrent_layer.h"
 
 namespace dtrain {

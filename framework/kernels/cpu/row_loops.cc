@@ -1,4 +1,4 @@
-#include "framework/device/cpu/row_loops.h"
+#include "framework/kernels/cpu/row_loops.h"
 
 #include "framework/device/cpu/parallel.h"
 

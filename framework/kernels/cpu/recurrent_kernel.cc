@@ -1,15 +1,15 @@
-#include "framework/nn/recurrent_kernel.h"
+#include "framework/kernels/cpu/recurrent_kernel.h"
 
 #include <algorithm>
 
 #include "framework/core/random.h"
-#include "framework/device/cpu/dropout_loops.h"
-#include "framework/device/cpu/gemm.h"
-#include "framework/device/cpu/packed_gemm.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/device/cpu/row_loops.h"
+#include "framework/kernels/cpu/dropout_loops.h"
+#include "framework/kernels/cpu/gemm.h"
+#include "framework/kernels/cpu/packed_gemm.h"
+#include "framework/kernels/cpu/row_loops.h"
+#include "framework/kernels/cpu/token_loops.h"
 #include "framework/nn/float_room.h"
-#include "framework/nn/tokens.h"
 
 namespace dtrain {
 namespace {

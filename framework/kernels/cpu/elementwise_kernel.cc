@@ -1,4 +1,4 @@
-#include "framework/nn/elementwise_kernel.h"
+#include "framework/kernels/cpu/elementwise_kernel.h"
 
 #include "framework/device/cpu/parallel.h"
 

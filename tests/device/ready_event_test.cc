@@ -1,0 +1,30 @@
+// When a device's work is done: at once on the CPU, else when its queue says so.
+#include "framework/device/ready_event.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/lazy_queue.h"
+
+namespace dtrain {
+namespace {
+
+TEST(ReadyEvent, OfTheCpuHasComeToPass) {
+  const ReadyEvent event = Device{}.Record();
+  EXPECT_TRUE(event.Done());
+  event.Wait();
+}
+
+TEST(ReadyEvent, OfAQueueComesToPassInItsOrder) {
+  LazyQueue queue;
+  Device device;
+  device.queue = &queue;
+  const ReadyEvent first = device.Record(), second = device.Record(), third = device.Record();
+  EXPECT_FALSE(first.Done());
+  second.Wait();
+  EXPECT_TRUE(first.Done());
+  EXPECT_TRUE(second.Done());
+  EXPECT_FALSE(third.Done());
+}
+
+}  // namespace
+}  // namespace dtrain

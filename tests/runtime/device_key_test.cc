@@ -1,0 +1,91 @@
+// `device` of a run: what it may be, and what is said where CUDA cannot be had.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "framework/core/error.h"
+#include "framework/device/cuda/module.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "tests/support/message_of.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+RunConfig Read(const std::string& device, bool with_model) {
+  const std::string model = with_model ? "model: lenet5\ndata: digits\n" : "";
+  config::Document document = config::Document::FromText(
+      model + "seed: 3\ndevice: " + device + "\n", DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+  return with_model ? ReadRunConfig(document) : ReadGhostConfig(document);
+}
+
+TEST(DeviceKey, AutoAndCpuAreTheCpu) {
+  for (const char* device : {"auto", "cpu"}) {
+    const RunConfig config = Read(device, true);
+    EXPECT_EQ(config.device, device);
+    const ExecutionPlan plan = DecidePlan(config, ReadModel(config), 1, 1);
+    EXPECT_EQ(plan.device, "cpu");
+    EXPECT_EQ(DeviceOf(plan).kind, DeviceKind::kCpu);
+  }
+}
+
+TEST(DeviceKey, CudaIsAMistakeWithItsPlaceAndWhatToDo) {
+  EXPECT_THAT(WhatOf<ConfigError>([] { Read("cuda", true); }),
+              AllOf(HasSubstr("small.yaml:4:1: device 'cuda' cannot be had: "),
+                    HasSubstr("libdtrain_cuda.so"), HasSubstr("device: cpu")));
+}
+
+TEST(DeviceKey, ASimulationOfAProfileComputesNothing) {
+  EXPECT_EQ(Read("cuda", false).device, "cuda");
+}
+
+TEST(DeviceKey, APlanMayNameADeviceThatHasNoKernels) {
+  EXPECT_EQ(DeviceOf({.device = "cuda"}).kind, DeviceKind::kCuda);
+  EXPECT_EQ(WhatOf<ConfigError>([] { DeviceOf({.device = "abacus"}); }),
+            "no device is called 'abacus'");
+}
+
+class CudaModule : public ::testing::Test {
+ protected:
+  CudaModule() { fs::create_directories(folder_); }
+  ~CudaModule() override { fs::remove_all(folder_); }
+
+  const fs::path folder_ =
+      fs::temp_directory_path() / ("dtrain-cuda-module-" + std::to_string(::getpid()));
+  const fs::path file_ = folder_ / "libdtrain_cuda.so";
+};
+
+TEST_F(CudaModule, WhereItIsMissingTheFolderIsNamed) {
+  const CudaLack lack = WhyNoCuda(folder_);
+  EXPECT_EQ(lack.why, "there is no libdtrain_cuda.so in " + folder_.string());
+  EXPECT_THAT(lack.hint, HasSubstr("CUDA toolkit"));
+}
+
+TEST_F(CudaModule, WhatDoesNotLoadIsQuoted) {
+  std::ofstream(file_) << "no library";
+  EXPECT_THAT(WhyNoCuda(folder_).why, AllOf(StartsWith("the module does not load: "),
+                                            EndsWith("(" + file_.string() + ")")));
+}
+
+fs::path Built(const std::string& kind) { return DTRAIN_BINARY_DIR "/tests/cuda_module/" + kind; }
+
+TEST(CudaModules, AnotherVersionIsCalledSo) {
+  EXPECT_THAT(WhyNoCuda(Built("strange")).why, StartsWith("the module is of another version ("));
+}
+
+TEST(CudaModules, OneThatOnlyListsDevicesHasNoKernels) {
+  const CudaLack lack = WhyNoCuda(Built("listing"));
+  EXPECT_EQ(lack.why, "libdtrain_cuda.so has no kernels yet: it only tells which GPUs there are");
+  EXPECT_EQ(lack.hint, "device: cpu, or auto");
+}
+
+}  // namespace
+}  // namespace dtrain

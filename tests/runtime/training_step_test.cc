@@ -1,0 +1,41 @@
+// The step between net and exchange.
+#include "framework/runtime/run/training_step.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "tests/support/lazy_queue.h"
+
+namespace dtrain {
+namespace {
+
+// The exchange is given ranges that hold their gradients, whenever the device writes them.
+TEST(TrainingStep, WaitsForTheDeviceBeforeItAnnouncesAGradient) {
+  constexpr int64_t kSamples = 4;
+  config::Document document = config::Document::FromText(
+      "model: lenet5\ndata: digits\nbatch: 4\n", DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+  const RunConfig config = ReadRunConfig(document);
+  const Graph graph = ReadModel(config);
+  const ExecutionPlan plan = DecidePlan(config, graph, 1, 1);
+  LazyQueue queue;
+  Device device = DeviceOf(plan);
+  device.queue = &queue;
+  Net net(graph, device);
+  StartPoint start;
+  start.weights.resize(static_cast<size_t>(graph.weights().size()));
+  const auto transport = LocalWorld(1).Connect(0);
+  const RestRule rule{.epoch_samples = 1000, .batch = kSamples, .last_samples = 1000};
+  const auto exchange = MakeExchange(config, graph.weights(), plan, start, rule, *transport);
+  Batch batch(config.data.source->fields(), kSamples);
+  batch.Resize(kSamples);
+  batch.global_samples = kSamples;
+  Turn turn = exchange->Begin(kSamples);
+  ForwardBackward(net, *exchange, std::move(turn.weights), batch, nullptr, 1);
+  EXPECT_GT(queue.recorded, 1);
+  EXPECT_EQ(queue.backlog, 1) << "each is waited for before the next is announced";
+  exchange->End({.samples = kSamples});
+}
+
+}  // namespace
+}  // namespace dtrain
