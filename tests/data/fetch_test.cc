@@ -11,7 +11,6 @@
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
 #include "framework/data/files/file_lock.h"
-#include "framework/data/files/progress.h"
 #include "tests/data/http_server.h"
 #include "tests/data/temp_folder.h"
 
@@ -265,20 +264,6 @@ TEST_F(FetchTest, PartThatCannotBeWritten) {
   fs::create_directories(folder_ / "f.gz.part/x");
   EXPECT_THAT(Fail(File({"/f"})),
               HasSubstr("cannot write " + (folder_ / "f.gz.part").string() + ": Is a directory"));
-}
-
-TEST(Progress, LineHoldsBytesRateAndTimeLeft) {
-  EXPECT_EQ(ProgressLine("f.gz", 4'000'000, 10'000'000, 2'000'000, 80, false),
-            "f.gz  [##########---------------]   40 %  4.0 MB of 10.0 MB  2.0 MB/s  ETA 3.0 s");
-  EXPECT_EQ(ProgressLine("f.gz", 4'000'000, 0, 0, 80, false), "f.gz  4.0 MB");
-}
-
-TEST(Progress, FitsNarrowTerminalsAndColoursOnlyWhenAsked) {
-  for (int width = 1; width < 120; ++width) {
-    EXPECT_LE(ProgressLine("file", 5, 10, 1, width, false).size(), static_cast<size_t>(width));
-  }
-  EXPECT_THAT(ProgressLine("f", 5, 10, 1, 80, true), HasSubstr("\x1b[32m#"));
-  EXPECT_THAT(ProgressLine("f", 5, 10, 1, 80, false), Not(HasSubstr("\x1b")));
 }
 
 }  // namespace

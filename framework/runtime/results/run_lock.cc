@@ -158,13 +158,14 @@ RunLock::~RunLock() {
 }
 
 std::string MakeOwnFolder(const std::string& wanted) {
-  std::string path = wanted;
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const std::string base = path;
-  if (const fs::path parent = fs::path(path).parent_path(); !parent.empty()) MakeFolder(parent);
+  // A name with a slash at its end has no last part, and what is before that is the folder.
+  const fs::path base =
+      fs::path(wanted).has_filename() ? fs::path(wanted) : fs::path(wanted).parent_path();
+  if (const fs::path parent = base.parent_path(); !parent.empty()) MakeFolder(parent);
+  std::string path = base.string();
   for (int number = 2; ::mkdir(path.c_str(), 0777) != 0; ++number) {
     if (errno != EEXIST) ThrowErrno("create folder", path);
-    path = fmt::format("{}-{}", base, number);
+    path = fmt::format("{}-{}", base.string(), number);
   }
   return path;
 }
