@@ -83,6 +83,18 @@ TEST_F(ProgressTest, WithoutATerminalALogLineNowAndThen) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2);
 }
 
+TEST_F(ProgressTest, WritesToStderrWhenNobodyElseIsNamed) {
+  options_.terminal = true;
+  Progress progress(options_);
+  testing::internal::CaptureStderr();
+  progress.Update({1, 100, 0.5}, FromSeconds(10));
+  progress.Update({1, 200, 0.25}, FromSeconds(11));
+  progress.Pause();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "\r\x1b[Kepoch 1/10  step 200/1000  ##------------  6400 samples/s  loss 0.25  8.0 s "
+            "left\r\x1b[K");
+}
+
 TEST_F(ProgressTest, TheSupervisorTellsOfItsTerminal) {
   ::setenv(kProgressVariable, "1", 1);
   ::unsetenv("NO_COLOR");

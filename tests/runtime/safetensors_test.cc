@@ -72,6 +72,20 @@ TEST_F(Safetensors, AreReadAsWritten) {
 }
 
 // The bytes, by the format's text: sizes fall, then names rise; data begins at a multiple of 8.
+TEST_F(Safetensors, AreKnownByNameOrBeginning) {
+  EXPECT_TRUE(LooksLikeSafetensors("/nowhere/w.safetensors"));
+  EXPECT_FALSE(LooksLikeSafetensors("/nowhere/w.h5"));
+  EXPECT_FALSE(LooksLikeSafetensors("/dev/zero"));
+  const std::filesystem::path path = path_.parent_path() / "w";
+  const std::string length(8, '\1');
+  for (const std::string end : {"", "{", "{ ", "[\"", " {\"", "{a"}) {
+    Spit(path, length + end);
+    EXPECT_FALSE(LooksLikeSafetensors(path)) << end;
+  }
+  Spit(path, length + "{\"");
+  EXPECT_TRUE(LooksLikeSafetensors(path));
+}
+
 TEST_F(Safetensors, AreLaidOutAsTheFormatSays) {
   const float x = 1.5f;
   const int64_t n = 2;

@@ -120,7 +120,7 @@ bool StillThere(int fd, const fs::path& path) {
 
 }  // namespace
 
-RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock"), fd_(-1) {
+RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock") {
   const std::string text = TextOfThisProcess();
   for (;;) {
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -134,7 +134,7 @@ RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock
       const bool held = errno == EWOULDBLOCK;
       const std::optional<Holder> holder = held ? WaitForHolder(path_) : ReadHolder(path_);
       if (held || (holder && IsAlive(*holder))) {
-        ::close(std::exchange(fd_, -1));
+        ::close(fd_);
         ThrowHeld(path_, holder, held);
       }
     }
@@ -143,7 +143,7 @@ RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock
   }
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, text.data(), text.size(), 0) < 0) {
     const int error = errno;
-    ::close(std::exchange(fd_, -1));
+    ::close(fd_);
     errno = error;
     ThrowErrno("write", path_);
   }
