@@ -103,6 +103,36 @@ TEST_F(FetchTest, GoesOnWhereADyingServerEnded) {
   EXPECT_THAT(said_, HasSubstr("going on from there"));
 }
 
+TEST_F(FetchTest, AnAddressIsTriedTwentyTimes) {
+  const std::string content = "twenty bytes and more";  // each try brings one
+  server_.Serve("/f", {.content = content, .dies_after = 1, .faults = 100});
+  EXPECT_THAT(Fail(File({"/f"}, content)),
+              AllOf(HasSubstr("(20 of 21 bytes here)"), HasSubstr("what came so far is kept")));
+  EXPECT_EQ(server_.requests().size(), 20U);
+  EXPECT_EQ(ReadFile(folder_ / "f.gz.part"), content.substr(0, 20));
+}
+
+TEST_F(FetchTest, ATryThatBringsNothingIsTheLast) {
+  server_.Serve("/f", {.content = Content(), .dies_after = 0, .faults = 100});
+  EXPECT_THAT(Fail(File({"/f"})), HasSubstr("(0 of "));
+  EXPECT_EQ(server_.requests().size(), 1U);
+}
+
+// Of a file whose size and content are not published everything is as expected.
+TEST_F(FetchTest, AFileOfWhichNothingIsKnown) {
+  const RemoteFile file{"f.gz", {server_.Url("/f")}, "", 0};
+  EXPECT_EQ(CheckFile(file, folder_ / "f.gz"), "missing");
+  server_.Serve("/f", {.content = Content(), .dies_after = 1'000'000});
+  Fetch(file);
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f", "GET /f bytes=1000000-"));
+  EXPECT_THAT(said_, HasSubstr("(1000000 bytes here)"));
+  folder_.Write("f.gz", "other");
+  EXPECT_EQ(CheckFile(file, folder_ / "f.gz"), "");
+  Fetch(file);
+  EXPECT_THAT(said_, HasSubstr("f.gz: already here"));
+}
+
 TEST_F(FetchTest, GoesOnAfterAnInterruptedFetch) {
   server_.Serve("/f", {Content()});
   folder_.Write("f.gz.part", Content().substr(0, 1234));
@@ -160,11 +190,11 @@ TEST_F(FetchTest, AStallingServerEndsWithAMessage) {
 }
 
 TEST_F(FetchTest, WhatAStallingServerSentIsKept) {
-  server_.Serve("/f", {.content = Content(), .stalls_after = 1000});
+  server_.Serve("/f", {.content = Content(), .stalls_after = 1});
   Fetch(File({"/f"}));
   EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
-  EXPECT_THAT(server_.requests(), ElementsAre("GET /f", "GET /f bytes=1000-"));
-  EXPECT_THAT(said_, HasSubstr("the server stalled: nothing came for 1 s (1000 of "));
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f", "GET /f bytes=1-"));
+  EXPECT_THAT(said_, HasSubstr("the server stalled: nothing came for 1 s (1 of "));
 }
 
 TEST_F(FetchTest, NotFoundFallsToTheNextAddress) {

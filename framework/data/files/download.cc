@@ -44,9 +44,7 @@ class PartFile {
     if (fd_ < 0 || ::fstat(fd_, &info) != 0) Throw();
     size_ = info.st_size;
   }
-  ~PartFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+  ~PartFile() { ::close(fd_); }
   PartFile(const PartFile&) = delete;
 
   int64_t size() const { return size_; }
