@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <mutex>
@@ -70,6 +71,17 @@ TEST_F(FetchTest, DownloadsAndLeavesNoPart) {
   EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
   EXPECT_FALSE(Has("f.gz.part"));
   EXPECT_THAT(server_.requests(), ElementsAre("GET /f"));
+}
+
+// As other programs make files, for all users of a shared folder.
+TEST_F(FetchTest, OthersMayReadWhatIsFetched) {
+  server_.Serve("/f", {Content()});
+  const mode_t before = ::umask(022);
+  Fetch(File({"/f"}));
+  ::umask(before);
+  for (const char* name : {"f.gz", ".lock"}) {
+    EXPECT_EQ(fs::status(folder_ / name).permissions(), fs::perms{0644}) << name;
+  }
 }
 
 TEST_F(FetchTest, MakesTheFolder) {
@@ -248,6 +260,14 @@ TEST_F(FetchTest, AFileThatIsTooLongIsNotLoadedToItsEnd) {
   EXPECT_THAT(Fail(File({"/f"})), HasSubstr("the file there is longer than the " +
                                             std::to_string(Content().size()) + " bytes expected"));
   EXPECT_EQ(fs::file_size(folder_ / "f.gz.part"), 0u);
+}
+
+TEST_F(FetchTest, AFileOfOneByteHasABoundToo) {
+  server_.Serve("/f", {"xy"});
+  EXPECT_THAT(Fail(File({"/f"}, "x")), HasSubstr("longer than the 1 bytes expected"));
+  server_.Serve("/f", {"x"});
+  Fetch(File({"/f"}, "x"));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), "x");
 }
 
 TEST_F(FetchTest, TwoAtOnceDownloadOnce) {

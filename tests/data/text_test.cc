@@ -126,9 +126,9 @@ TEST(Tokenizer, SplitsWordsAndPunctuation) {
 }
 
 TEST(Tokenizer, HyphensNumbersAndApostrophes) {
-  EXPECT_THAT(English("A dog's blond-haired owner won't pay 1,000.50, or 5%"),
+  EXPECT_THAT(English("A dog's blond-haired owner won't pay 1,000.50, or 5%, 1,x5 x,15"),
               ElementsAre("a", "dog", "'s", "blond-haired", "owner", "won", "'t", "pay", "1,000.50",
-                          ",", "or", "5", "%"));
+                          ",", "or", "5", "%", ",", "1", ",", "x5", "x", ",", "15"));
   EXPECT_THAT(German("Hans' Hund's"), ElementsAre("hans", "'", "hund", "'", "s"));
   EXPECT_THAT(English("'quoted'"), ElementsAre("'", "quoted", "'"));
 }

@@ -167,7 +167,8 @@ class Transfer {
       return Failed(received_ > 0, fmt::format("the server stalled: nothing came for {} s ({})",
                                                limits_.stall_seconds, have));
     }
-    const char* reason = reason_[0] != '\0' ? reason_.data() : curl_easy_strerror(code);
+    const std::string said = reason_.data();
+    const std::string reason = said.empty() ? curl_easy_strerror(code) : said;
     return Failed(received_ > 0, fmt::format("{} ({})", reason, have));
   }
 

@@ -180,7 +180,8 @@ std::string SentencePairs::ManifestHash() const {
   hash.Update(facts_.ToText());
   const auto add = [&hash](const auto& values) {
     hash.Update(fmt::format("{}\n", values.size()));
-    hash.Update(values.data(), values.size() * sizeof(values[0]));
+    const auto bytes = std::as_bytes(std::span(values));
+    hash.Update(bytes.data(), bytes.size());
   };
   for (const Pairs& split : pairs_) {
     for (const Side* side : {&split.source, &split.target}) {
