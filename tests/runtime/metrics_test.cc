@@ -145,7 +145,8 @@ TEST(Metrics, AResumedRunGoesOnAfterItsStep) {
     MetricsWriter writer(path);
     for (const int64_t step : {10, 20, 30}) writer.Write(AtStep(step));
   }
-  Spit(path, Slurp(path) + "{\"kind\":\"step\",\"epoch\":0,\"st");  // killed here
+  Spit(path, Slurp(path) + "[20]\n{}\n{\"step\":\"20\"}\n{\"step\":19.5}\n" +
+                 "{\"kind\":\"step\",\"epoch\":0,\"st");  // killed here
   MetricsWriter(path, 20).Write(AtStep(30));
   EXPECT_THAT(Steps(path), ElementsAre(10, 20, 30));
 }

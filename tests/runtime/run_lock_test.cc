@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,17 @@ TEST(RunLock, ASecondRunIsToldWhoHasTheFolder) {
   }
   EXPECT_FALSE(fs::exists(folder / "run.lock"));
   EXPECT_EQ(TryToLock(folder), "locked");
+}
+
+// As other programs make files and folders, for all users of a shared disk.
+TEST(RunLock, OthersMayRead) {
+  const fs::path folder = FreshFolder();
+  const mode_t before = ::umask(022);
+  const RunLock lock(folder);
+  const std::string made = MakeOwnFolder(folder / "run");
+  ::umask(before);
+  EXPECT_EQ(fs::status(folder / "run.lock").permissions(), fs::perms{0644});
+  EXPECT_EQ(fs::status(made).permissions(), fs::perms{0755});
 }
 
 TEST(RunLock, IsFreeOnceItsProcessIsKilled) {

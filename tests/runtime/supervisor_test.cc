@@ -100,6 +100,11 @@ TEST_F(SupervisorTest, RunsTheRanksAndPassesTheirOutputOn) {
   EXPECT_EQ(err_, "");
 }
 
+TEST_F(SupervisorTest, StopsNobodyUnasked) {
+  EXPECT_EQ(Run(Options("train-briefly")), 0);
+  EXPECT_EQ(err_, "");
+}
+
 TEST_F(SupervisorTest, AFailingRankGivesItsCodeAndReason) {
   EXPECT_EQ(Run(Options("diverge", /*restarts=*/2)), 5);
   EXPECT_THAT(err_, HasSubstr("rank 1 ("));

@@ -50,6 +50,15 @@ int TrainUntilStopped(Rank& self) {
   return End(self, stop == 1 ? 75 : 1);
 }
 
+// Some turns of the supervisor's loop long.
+int TrainBriefly(Rank& self) {
+  for (int step = 1; step < 40; ++step) {
+    self.status.Update(Doing::kTraining, step);
+    ::usleep(10'000);
+  }
+  return End(self, dtrain::StopRequested() ? 75 : 0);
+}
+
 int Fail(Rank& self, int code, const char* message) {
   self.status.Update(Doing::kTraining, 7);
   self.status.End(code, message);
@@ -70,6 +79,7 @@ int Behave(Rank& self) {
     return End(self, 0);
   }
   if (self.behaviour == "train") return TrainUntilStopped(self);
+  if (self.behaviour == "train-briefly") return TrainBriefly(self);
   if (self.behaviour == "diverge" && self.rank == 1) return Fail(self, 5, "loss is nan");
   if (self.behaviour == "killed") return BeKilled(self);
   if (self.behaviour == "killed-once") return self.resumed ? End(self, 0) : BeKilled(self);
