@@ -49,6 +49,21 @@ TEST_F(ProgressTest, NamesTheSlowestRank) {
   EXPECT_THAT(shown_.at(0), HasSubstr("  slowest rank 2"));
 }
 
+TEST_F(ProgressTest, TheBarIsEmptyAtFirstAndFullAtLast) {
+  for (const auto& [step, bar] : {std::pair(0, "--------------"),
+                                  {71, "--------------"},
+                                  {72, "#-------------"},
+                                  {999, "#############-"},
+                                  {1000, "##############"},
+                                  {1001, "##############"}}) {
+    shown_.clear();
+    Progress progress = OnTerminal();
+    progress.Update({1, step - 1, 1}, 0);
+    progress.Update({1, step, 1}, FromSeconds(1));
+    EXPECT_THAT(shown_.at(0), HasSubstr(std::string("  ") + bar + "  ")) << step;
+  }
+}
+
 TEST_F(ProgressTest, ColorsOnlyWhenAllowed) {
   options_.color = true;
   Progress progress = OnTerminal();

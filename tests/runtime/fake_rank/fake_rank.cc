@@ -100,6 +100,7 @@ int main(int argc, char** argv) {
   Rank self = {rank, ranks, argv[2], resumed, StatusRecord::OfThisProcess(rank)};
   Note(folder, "pids", std::to_string(::getpid()));
   if (rank == 0) Note(folder, "starts", resumed ? "resumed" : "fresh");
+  if (rank == 0) Note(folder, "progress", std::getenv(dtrain::kProgressVariable));
   const int code = Behave(self);
   std::fflush(stdout);
   ::_exit(code);  // leak checkers have nothing to learn from MPI's
