@@ -17,15 +17,8 @@ LrScaling ReadLrScaling(config::Reader& reader) {
 }
 
 double ScalingOf(LrScaling scaling, int workers) {
-  switch (scaling) {
-    case LrScaling::kNone:
-      return 1;
-    case LrScaling::kLinear:
-      return workers;
-    case LrScaling::kSqrt:
-      return std::sqrt(static_cast<double>(workers));
-  }
-  return 1;
+  if (scaling == LrScaling::kNone) return 1;
+  return scaling == LrScaling::kLinear ? workers : std::sqrt(static_cast<double>(workers));
 }
 
 }  // namespace

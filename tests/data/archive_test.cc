@@ -71,6 +71,13 @@ TEST(Archive, VisitsAllMembersInOnePass) {
   MemberReader::VisitAll(folder / "a.tar.gz",
                          [&](const std::string&, MemberReader&) { return ++visits < 2; });
   EXPECT_EQ(visits, 2);
+  folder.WriteTar("a.tar", {{"one", "1"}});
+  for (const std::string name : {"a.tar", "a.tar.gz"}) {
+    MemberReader::VisitAll(folder / name, [&](const std::string&, MemberReader& in) {
+      EXPECT_EQ(in.compressed(), name != "a.tar");
+      return false;
+    });
+  }
 }
 
 TEST(Archive, NamesOfTarArchives) {

@@ -67,6 +67,9 @@ TEST(Batches, EvaluationKeepsIndexOrder) {
   ASSERT_TRUE(fill(1, batch));
   EXPECT_EQ(batch.samples, 2);
   EXPECT_EQ(batch.first_position, 3);
+  EXPECT_EQ(batch.global_samples, 2);
+  EXPECT_EQ(batch.step, 1U);
+  EXPECT_EQ(batch.epoch, 0U);
   EXPECT_EQ(batch.fields[1].i32()[0], 3);
   EXPECT_FALSE(fill(2, batch));
 }

@@ -45,6 +45,9 @@ TEST(Catalog, TableSaysWhereOrHow) {
           HasSubstr("digits                10     12000     2000  made on the spot\n"),
           HasSubstr(
               "mnist                 10     60000    10000  not here: dtrain data fetch mnist\n")));
+  for (const DatasetStatus& set : ListDatasets(root.path().string())) {
+    EXPECT_EQ(set.files_here, 0) << set.name;
+  }
   root.Write("catalog_set/x", "");
   EXPECT_THAT(Table(root.path().string()),
               HasSubstr((root / "catalog_set").string() + " (0 of 1 files as published)\n"));

@@ -137,6 +137,34 @@ TEST(Cifar, TheLastLabelOfARecordIsLearned) {
               HasSubstr("the label of record 1 (byte 14) is 3, the 3 classes are 0 to 2"));
 }
 
+TEST(Cifar, EveryLabelOfARecordIsChecked) {
+  CifarFacts facts = TinyFacts();
+  facts.label_classes = {3, 10};
+  facts.batches = {{"train.bin", Split::kTrain, 1}, {"test.bin", Split::kTest, 1}};
+  const std::string pixels(12, 'p');
+  const TempFolder folder;
+  folder.Write("train.bin", "\2\12" + pixels);
+  folder.Write("test.bin", "\1\5" + pixels);
+  EXPECT_THAT(MessageOf<DataError>([&] { CifarSource(facts).Load(folder.path(), 1); }),
+              HasSubstr("the label of record 0 (byte 1) is 10, the 10 classes are 0 to 9"));
+}
+
+TEST(Cifar, SmallArchivesAreNotKeptUnpacked) {
+  const TempFolder folder, cache;
+  const ScopedVariable variable("XDG_CACHE_HOME", cache.path().c_str());
+  folder.WriteTar("tiny-binary.tar.gz", Members());
+  ExpectTheTinySet(*CifarSource(TinyFacts()).Load(folder.path(), 1));
+  folder.WriteTar("tiny-binary.tar", Members());
+  const fs::path archive = folder / "tiny-binary.tar";
+  fs::remove(folder / "tiny-binary.tar.gz");
+  fs::resize_file(archive, (16 << 20) - 1);
+  ExpectTheTinySet(*CifarSource(TinyFacts()).Load(folder.path(), 1));
+  EXPECT_TRUE(fs::is_empty(cache.path()));
+  fs::resize_file(archive, 16 << 20);
+  ExpectTheTinySet(*CifarSource(TinyFacts()).Load(folder.path(), 1));
+  EXPECT_FALSE(fs::is_empty(cache.path()));
+}
+
 TEST(Cifar, TruncatedBatchNamesTheRecord) {
   const TempFolder folder;
   WriteLoose(folder);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <mutex>
@@ -11,7 +12,6 @@
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
 #include "framework/data/files/file_lock.h"
-#include "framework/data/files/progress.h"
 #include "tests/data/http_server.h"
 #include "tests/data/temp_folder.h"
 
@@ -73,6 +73,17 @@ TEST_F(FetchTest, DownloadsAndLeavesNoPart) {
   EXPECT_THAT(server_.requests(), ElementsAre("GET /f"));
 }
 
+// As other programs make files, for all users of a shared folder.
+TEST_F(FetchTest, OthersMayReadWhatIsFetched) {
+  server_.Serve("/f", {Content()});
+  const mode_t before = ::umask(022);
+  Fetch(File({"/f"}));
+  ::umask(before);
+  for (const char* name : {"f.gz", ".lock"}) {
+    EXPECT_EQ(fs::status(folder_ / name).permissions(), fs::perms{0644}) << name;
+  }
+}
+
 TEST_F(FetchTest, MakesTheFolder) {
   server_.Serve("/f", {Content()});
   FetchFiles({File({"/f"})}, folder_ / "a/b", {.say = [](const std::string&) {}});
@@ -102,6 +113,36 @@ TEST_F(FetchTest, GoesOnWhereADyingServerEnded) {
   EXPECT_THAT(server_.requests(),
               ElementsAre("GET /f", "GET /f bytes=1000000-", "GET /f bytes=2000000-"));
   EXPECT_THAT(said_, HasSubstr("going on from there"));
+}
+
+TEST_F(FetchTest, AnAddressIsTriedTwentyTimes) {
+  const std::string content = "twenty bytes and more";  // each try brings one
+  server_.Serve("/f", {.content = content, .dies_after = 1, .faults = 100});
+  EXPECT_THAT(Fail(File({"/f"}, content)),
+              AllOf(HasSubstr("(20 of 21 bytes here)"), HasSubstr("what came so far is kept")));
+  EXPECT_EQ(server_.requests().size(), 20U);
+  EXPECT_EQ(ReadFile(folder_ / "f.gz.part"), content.substr(0, 20));
+}
+
+TEST_F(FetchTest, ATryThatBringsNothingIsTheLast) {
+  server_.Serve("/f", {.content = Content(), .dies_after = 0, .faults = 100});
+  EXPECT_THAT(Fail(File({"/f"})), HasSubstr("(0 of "));
+  EXPECT_EQ(server_.requests().size(), 1U);
+}
+
+// Of a file whose size and content are not published everything is as expected.
+TEST_F(FetchTest, AFileOfWhichNothingIsKnown) {
+  const RemoteFile file{"f.gz", {server_.Url("/f")}, "", 0};
+  EXPECT_EQ(CheckFile(file, folder_ / "f.gz"), "missing");
+  server_.Serve("/f", {.content = Content(), .dies_after = 1'000'000});
+  Fetch(file);
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f", "GET /f bytes=1000000-"));
+  EXPECT_THAT(said_, HasSubstr("(1000000 bytes here)"));
+  folder_.Write("f.gz", "other");
+  EXPECT_EQ(CheckFile(file, folder_ / "f.gz"), "");
+  Fetch(file);
+  EXPECT_THAT(said_, HasSubstr("f.gz: already here"));
 }
 
 TEST_F(FetchTest, GoesOnAfterAnInterruptedFetch) {
@@ -161,11 +202,11 @@ TEST_F(FetchTest, AStallingServerEndsWithAMessage) {
 }
 
 TEST_F(FetchTest, WhatAStallingServerSentIsKept) {
-  server_.Serve("/f", {.content = Content(), .stalls_after = 1000});
+  server_.Serve("/f", {.content = Content(), .stalls_after = 1});
   Fetch(File({"/f"}));
   EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
-  EXPECT_THAT(server_.requests(), ElementsAre("GET /f", "GET /f bytes=1000-"));
-  EXPECT_THAT(said_, HasSubstr("the server stalled: nothing came for 1 s (1000 of "));
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f", "GET /f bytes=1-"));
+  EXPECT_THAT(said_, HasSubstr("the server stalled: nothing came for 1 s (1 of "));
 }
 
 TEST_F(FetchTest, NotFoundFallsToTheNextAddress) {
@@ -221,6 +262,14 @@ TEST_F(FetchTest, AFileThatIsTooLongIsNotLoadedToItsEnd) {
   EXPECT_EQ(fs::file_size(folder_ / "f.gz.part"), 0u);
 }
 
+TEST_F(FetchTest, AFileOfOneByteHasABoundToo) {
+  server_.Serve("/f", {"xy"});
+  EXPECT_THAT(Fail(File({"/f"}, "x")), HasSubstr("longer than the 1 bytes expected"));
+  server_.Serve("/f", {"x"});
+  Fetch(File({"/f"}, "x"));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), "x");
+}
+
 TEST_F(FetchTest, TwoAtOnceDownloadOnce) {
   server_.Serve("/f", {Content()});
   const RemoteFile file = File({"/f"});
@@ -265,20 +314,6 @@ TEST_F(FetchTest, PartThatCannotBeWritten) {
   fs::create_directories(folder_ / "f.gz.part/x");
   EXPECT_THAT(Fail(File({"/f"})),
               HasSubstr("cannot write " + (folder_ / "f.gz.part").string() + ": Is a directory"));
-}
-
-TEST(Progress, LineHoldsBytesRateAndTimeLeft) {
-  EXPECT_EQ(ProgressLine("f.gz", 4'000'000, 10'000'000, 2'000'000, 80, false),
-            "f.gz  [##########---------------]   40 %  4.0 MB of 10.0 MB  2.0 MB/s  ETA 3.0 s");
-  EXPECT_EQ(ProgressLine("f.gz", 4'000'000, 0, 0, 80, false), "f.gz  4.0 MB");
-}
-
-TEST(Progress, FitsNarrowTerminalsAndColoursOnlyWhenAsked) {
-  for (int width = 1; width < 120; ++width) {
-    EXPECT_LE(ProgressLine("file", 5, 10, 1, width, false).size(), static_cast<size_t>(width));
-  }
-  EXPECT_THAT(ProgressLine("f", 5, 10, 1, 80, true), HasSubstr("\x1b[32m#"));
-  EXPECT_THAT(ProgressLine("f", 5, 10, 1, 80, false), Not(HasSubstr("\x1b")));
 }
 
 }  // namespace

@@ -200,6 +200,24 @@ TEST(Idx, LabelCountLargerThanTheFile) {
               HasSubstr("promises 1000 labels, 1.0 kB, more than a file of 11"));
 }
 
+// A promise may be as large as the file, or as a gzip of its size can hold: only reading tells
+// then.
+TEST(Idx, PromisesHaveABound) {
+  const TempFolder folder;
+  const auto message = [&](uint32_t count, const std::string& ending) {
+    const std::string content = BigEndian({2049, count}) + "abc";
+    return LabelsMessage(ending.empty() ? folder.Write("labels", content)
+                                        : folder.WriteGzip("labels.gz", content));
+  };
+  EXPECT_THAT(message(11, ""), HasSubstr("ends at byte 11, inside 11 labels (bytes 8 to 19)"));
+  EXPECT_THAT(message(12, ""), HasSubstr("promises 12 labels, 12 B, more than a file of 11 bytes"));
+  message(40'000, ".gz");
+  const auto bytes = static_cast<uint32_t>(fs::file_size(folder / "labels.gz"));
+  EXPECT_THAT(message(1032 * bytes, ".gz"), HasSubstr("ends at byte 11, inside "));
+  ASSERT_EQ(fs::file_size(folder / "labels.gz"), bytes);
+  EXPECT_THAT(message(1032 * bytes + 1, ".gz"), HasSubstr("more than a file of "));
+}
+
 TEST(Idx, OversizedDimensionsAreRefusedBeforeAllocating) {
   const TempFolder folder;
   const uint32_t most = 0xffffffff;
@@ -223,10 +241,10 @@ TEST(Idx, SizesAGzipCannotHoldAreRefusedBeforeAllocating) {
 
 TEST(Idx, LabelOutOfRangeNamesSampleAndValue) {
   const TempFolder folder;
-  const fs::path path = folder.Write("labels", Labels(std::string("\1\2\13\3", 4)));
+  const fs::path path = folder.Write("labels", Labels(std::string("\1\2\12\3", 4)));
   EXPECT_THAT(
       LabelsMessage(path),
-      HasSubstr(path.string() + ": the label of sample 2 (byte 10) is 11, the 10 classes are "
+      HasSubstr(path.string() + ": the label of sample 2 (byte 10) is 10, the 10 classes are "
                                 "0 to 9"));
 }
 

@@ -50,6 +50,21 @@ TEST(Prefetch, NeverRunsFurtherAheadThanTheRing) {
   }
 }
 
+// All of the ring but the batch that is held is filled meanwhile.
+TEST(Prefetch, RunsAheadAsFarAsTheRing) {
+  std::atomic<uint64_t> filled{0};
+  Prefetcher batches(kFields, 4, Counting(100, &filled), 3);
+  const auto wait_for = [&](uint64_t count) {
+    for (int i = 0; i < 10'000 && filled < count; ++i) ::usleep(1000);
+    return filled.load();
+  };
+  EXPECT_EQ(wait_for(3), 3U);
+  batches.Next();
+  EXPECT_EQ(wait_for(3), 3U);
+  batches.Next();
+  EXPECT_EQ(wait_for(4), 4U);
+}
+
 TEST(Prefetch, TheRingIsAllocatedOnce) {
   Prefetcher batches(kFields, 4, Counting(100), 3);
   std::set<const void*> memory;

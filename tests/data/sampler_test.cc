@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
+
+#include "tests/support/counted_random.h"
 
 namespace dtrain {
 namespace {
@@ -164,6 +167,45 @@ TEST(Sampler, BatchesAreShuffled) {
     places.insert((longest - order.begin()) / 16);
   }
   EXPECT_GT(places.size(), 12u);
+}
+
+// Position i, from the end, takes its partner from the number of that index.
+template <class Swap>
+void ShuffleByHand(uint64_t seed, uint64_t epoch, uint64_t stream, uint64_t count, Swap swap) {
+  for (uint64_t i = count - 1; i > 0; --i) {
+    const uint64_t word = counted_random::Word(seed, 2, epoch, stream, i);
+    swap(i, word * (i + 1) >> 32);
+  }
+}
+
+TEST(Sampler, OrdersFollowFromTheCountedNumbers) {
+  for (const int64_t size : {2, 3, 4, 5, 64, 67}) {
+    std::vector<int64_t> order(size);
+    std::iota(order.begin(), order.end(), 0);
+    ShuffleByHand(7, 3, 0, static_cast<uint64_t>(size),
+                  [&](uint64_t i, uint64_t j) { std::swap(order[i], order[j]); });
+    EXPECT_EQ(Order(Sampler(7, size, 16), 3), order);
+  }
+}
+
+// Pools of 50 batches are sorted, then the whole batches change places by numbers of their
+// own.
+TEST(Sampler, OrdersByLengthFollowFromTheCountedNumbers) {
+  const int64_t batch = 2, pool = 50 * batch, size = 2 * pool + 7;
+  const std::vector<int64_t> lengths = SomeLengths(size);
+  std::vector<int64_t> order = Order(Sampler(7, size, batch), 3);
+  for (int64_t begin = 0; begin < size; begin += pool) {
+    std::sort(order.begin() + begin, order.begin() + std::min(begin + pool, size),
+              [&](int64_t a, int64_t b) {
+                return lengths[a] != lengths[b] ? lengths[a] < lengths[b] : a < b;
+              });
+  }
+  ShuffleByHand(7, 3, 1, static_cast<uint64_t>(size / batch), [&](uint64_t i, uint64_t j) {
+    for (int64_t k = 0; k < batch && i != j; ++k) {
+      std::swap(order[i * batch + k], order[j * batch + k]);
+    }
+  });
+  EXPECT_EQ(Order(Sampler(7, size, batch, lengths), 3), order);
 }
 
 TEST(Sampler, EvaluationBlocksAreFixed) {

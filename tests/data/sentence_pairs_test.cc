@@ -14,6 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 // Sentences of 1 to `longest` words.
 ParallelText Counting(int64_t pairs, int64_t longest) {
@@ -121,9 +122,19 @@ TEST(SentencePairs, AWorkersOwnBatchesAreOfLikeLengthToo) {
   EXPECT_LT(static_cast<double>(padded), 1.5 * static_cast<double>(terms));
 }
 
+TEST(SourceBatch, RowsHaveTheLengthOfTheLongest) {
+  const SourceBatch batch = MakeSourceBatch({{7}, {4, 5, 6}, {9, 8}});
+  EXPECT_EQ(batch.length, 8);
+  EXPECT_THAT(batch.tokens, ElementsAre(2, 7, 3, 1, 1, 1, 1, 1,  //
+                                        2, 4, 5, 6, 3, 1, 1, 1,  //
+                                        2, 9, 8, 3, 1, 1, 1, 1));
+  EXPECT_EQ(MakeSourceBatch({{4, 5}}).length, 4);
+}
+
 TEST(TextFacts, ThereAndBackAgain) {
   const SentencePairs set = SetOf(Counting(10, 5));
   const TextFacts& facts = set.facts();
+  EXPECT_THAT(facts.ToText(), StartsWith("de\nen\nplain\n5\n<unk>\n"));
   const TextFacts again = TextFactsFromText(facts.ToText(), "x");
   EXPECT_EQ(again.source, facts.source);
   EXPECT_EQ(again.target, facts.target);
@@ -186,6 +197,31 @@ TEST_F(ParallelTextTest, WhatIsHandledIsCounted) {
   EXPECT_THAT(said,
               HasSubstr("a.de.gz: 2 pairs with an empty side left out (the first is line 2)"));
   EXPECT_THAT(said, HasSubstr("3 pairs longer than 1 word left out (the first is line 1)"));
+}
+
+TEST_F(ParallelTextTest, PlainTextIsSplitAndNotEscaped) {
+  EXPECT_THAT(Read("Hans' Hund & Co\n", "a b\n").source,
+              ElementsAre(ElementsAre("hans", "'", "hund", "&", "co")));
+}
+
+TEST_F(ParallelTextTest, OneIsSaidAndNoneIsNot) {
+  testing::internal::CaptureStderr();
+  Read("eins\nzwei\n", "one\ntwo\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  Read("eins\nzwei\n", "one\n\n");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("a.de.gz: 1 pair with an empty side left out (the first is line 2)"));
+}
+
+TEST_F(ParallelTextTest, ASentenceOfTheGreatestLengthIsNotLong) {
+  testing::internal::CaptureStderr();
+  for (const LongSentences what : {LongSentences::kSkip, LongSentences::kCut}) {
+    const ParallelText text = Read("a b c\n", "a b c\n", 3, what);
+    EXPECT_THAT(text.target, ElementsAre(ElementsAre("a", "b", "c")));
+    EXPECT_TRUE(text.whole_target.empty());
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(ParallelTextTest, MarksInTheTextAreUnknownWords) {

@@ -1,10 +1,12 @@
-// UTF-8, tokeniser, vocabulary, BLEU.
+// UTF-8, tokeniser, vocabulary, text files, BLEU.
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <utility>
 
 #include "framework/core/error.h"
 #include "framework/data/text/bleu.h"
+#include "framework/data/text/text_file.h"
 #include "framework/data/text/tokenizer.h"
 #include "framework/data/text/utf8.h"
 #include "framework/data/text/vocabulary.h"
@@ -42,6 +44,70 @@ TEST(Utf8, LowerCaseOfEuropeanLetters) {
   EXPECT_EQ(lower(U"az äöüß łźžÿ"), U"az äöüß łźžÿ");
 }
 
+// The capitals of Latin-1, Latin Extended-A, Greek and Cyrillic without their rarities (a dotted I,
+// accented Greek letters), and below them what they become.  Nothing else below U+0500 changes.
+constexpr std::u32string_view kCapitals =
+    U"ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞĀĂĄĆ"
+    U"ĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽΑΒ"
+    U"ΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХ"
+    U"ЦЧШЩЪЫЬЭЮЯ";
+constexpr std::u32string_view kSmall =
+    U"abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþāăąć"
+    U"ĉċčďđēĕėęěĝğġģĥħĩīĭįĳĵķĺļľŀłńņňŋōŏőœŕŗřśŝşšţťŧũūŭůűųŵŷÿźżžαβ"
+    U"γδεζηθικλμνξοπρστυφχψωѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфх"
+    U"цчшщъыьэюя";
+
+TEST(Utf8, LowerCaseOfAllLettersThatAreKnown) {
+  for (char32_t code = 0; code < 0x500; ++code) {
+    if (code == 0x3A2) continue;  // no letter has this number
+    const size_t place = kCapitals.find(code);
+    EXPECT_EQ(LowerCase(code), place == kCapitals.npos ? code : kSmall.at(place)) << uint32_t{code};
+  }
+}
+
+TEST(Utf8, SequencesEndWhereTheirLengthsDo) {
+  const std::pair<char32_t, std::string> kBounds[] = {{0x7F, "\x7F"},
+                                                      {0x80, "\xC2\x80"},
+                                                      {0x7FF, "\xDF\xBF"},
+                                                      {0x800, "\xE0\xA0\x80"},
+                                                      {0xD7FF, "\xED\x9F\xBF"},
+                                                      {0xE000, "\xEE\x80\x80"},
+                                                      {0xFFFF, "\xEF\xBF\xBF"},
+                                                      {0x10000, "\xF0\x90\x80\x80"},
+                                                      {0x10FFFF, "\xF4\x8F\xBF\xBF"}};
+  for (const auto& [code, bytes] : kBounds) {
+    const std::u32string one(1, code);
+    EXPECT_EQ(EncodeUtf8(one), bytes) << uint32_t{code};
+    EXPECT_EQ(FindInvalidUtf8(bytes), std::nullopt) << uint32_t{code};
+    EXPECT_EQ(DecodeUtf8(bytes), one) << uint32_t{code};
+  }
+  for (const std::string bad : {"\xC1\xBF", "\xE0\x9F\xBF", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF",
+                                "\xF5\x80\x80\x80", "\xC2\xC0", "\xC2\x7F"}) {
+    EXPECT_EQ(FindInvalidUtf8(bad), 0u) << testing::PrintToString(bad);
+  }
+}
+
+// The first and the last of each range, and their neighbours.
+TEST(Utf8, KindsOfCharactersHaveBounds) {
+  const std::u32string words =
+      U"09azAZ\u00AA\u00B5\u00BA\u00C0\u00D6\u00D8\u00F6\u00F8\u1FFF\u2C00\u2FFF\u3040\uFE2F\uFE50"
+      U"\U0001EFFF\U0001FB00";
+  const std::u32string symbols =
+      U"/:`{@[\u00A9\u00AB\u00B4\u00B6\u00B9\u00BB\u00BF\u00D7\u00F7\u200C\u2BFF\u3001\u303F\uFE30"
+      U"\uFE4F\U0001F000\U0001FAFF";
+  for (const char32_t code : words) EXPECT_TRUE(IsWordCharacter(code)) << uint32_t{code};
+  for (const char32_t code : symbols) EXPECT_FALSE(IsWordCharacter(code)) << uint32_t{code};
+  const std::u32string spaces = U" \t\r\u0085\u00A0\u2000\u200B\u2028\u2029\u202F\u3000\uFEFF";
+  const std::u32string others =
+      U"\u0008\u000E!"
+      U"\u0084\u0086\u009F\u00A1\u1FFF\u200C\u2027\u202A\u202E\u2030\u2FFF\u3001\uFEFE";
+  for (const char32_t code : spaces) {
+    EXPECT_TRUE(IsWhiteSpace(code)) << uint32_t{code};
+    EXPECT_FALSE(IsWordCharacter(code)) << uint32_t{code};
+  }
+  for (const char32_t code : others) EXPECT_FALSE(IsWhiteSpace(code)) << uint32_t{code};
+}
+
 TEST(Utf8, AccentsAreComposed) {
   EXPECT_EQ(Compose(U"u\u0308ber a\u0301 x\u0308"), U"über á x\u0308");
   EXPECT_EQ(Compose(U"\u0308a"), U"\u0308a");
@@ -60,11 +126,20 @@ TEST(Tokenizer, SplitsWordsAndPunctuation) {
 }
 
 TEST(Tokenizer, HyphensNumbersAndApostrophes) {
-  EXPECT_THAT(English("A dog's blond-haired owner won't pay 1,000.50, or 5%"),
+  EXPECT_THAT(English("A dog's blond-haired owner won't pay 1,000.50, or 5%, 1,x5 x,15"),
               ElementsAre("a", "dog", "'s", "blond-haired", "owner", "won", "'t", "pay", "1,000.50",
-                          ",", "or", "5", "%"));
+                          ",", "or", "5", "%", ",", "1", ",", "x5", "x", ",", "15"));
   EXPECT_THAT(German("Hans' Hund's"), ElementsAre("hans", "'", "hund", "'", "s"));
   EXPECT_THAT(English("'quoted'"), ElementsAre("'", "quoted", "'"));
+}
+
+TEST(Tokenizer, QuotesDashesAndTheEllipsisBecomePlain) {
+  EXPECT_THAT(English("\u2018a\u2019 \u201Ab\u201B `c\u00B4"),
+              ElementsAre("'", "a", "'", "'", "b", "'", "'", "c", "'"));
+  EXPECT_THAT(English("\u201Ca\u201D \u201Eb\u00AB \u00BB"),
+              ElementsAre("\"", "a", "\"", "\"", "b", "\"", "\""));
+  EXPECT_THAT(English("a\u2010b\u2011c\u2013d"), ElementsAre("a-b-c-d"));
+  EXPECT_THAT(English("a\u2014b c\u2026d"), ElementsAre("a", "-", "b", "c", "...", "d"));
 }
 
 TEST(Tokenizer, Dots) {
@@ -113,6 +188,40 @@ TEST(Vocabulary, DamagedTextNamesTheLine) {
               HasSubstr("here: line 2 of the vocabulary is '<sos>', it should be '<pad>'"));
   EXPECT_THAT(message("<unk>\n<pad>\n<sos>\n<eos>\na\na\n"),
               HasSubstr("here: line 6 of the vocabulary is 'a', which is empty or there already"));
+}
+
+class TextFileTest : public testing::Test {
+ protected:
+  std::string ErrorOf(const std::string& content) {
+    return MessageOf<DataError>([&] { ReadLines(folder_.Write("a.txt", content)); });
+  }
+  Words LinesOf(const std::string& content) { return ReadLines(folder_.Write("a.txt", content)); }
+
+  TempFolder folder_;
+};
+
+TEST_F(TextFileTest, LinesMayEndAsOnAnySystem) {
+  EXPECT_THAT(LinesOf(""), ElementsAre());
+  EXPECT_THAT(LinesOf("\n"), ElementsAre(""));
+  EXPECT_THAT(LinesOf("a\nb"), ElementsAre("a", "b"));
+  EXPECT_THAT(LinesOf("a\r\n\nb\n"), ElementsAre("a", "", "b"));
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_THAT(LinesOf(mark + "a\n" + mark + "b"), ElementsAre("a", mark + "b"));
+}
+
+TEST_F(TextFileTest, DamageIsNamedByLineAndByte) {
+  EXPECT_THAT(ErrorOf("a\nbc\xFF\n"), HasSubstr("a.txt: line 2: byte 3 of it (0xff) is no UTF-8"));
+  EXPECT_THAT(ErrorOf("a\nb\xFF"), HasSubstr("a.txt: line 2: byte 2 of it (0xff) is no UTF-8"));
+  EXPECT_THAT(ErrorOf(std::string("a\0", 2)), HasSubstr("a.txt: line 1: it has a zero byte"));
+}
+
+// Blocks of 64 KB are read; a line may go on for a million bytes.
+TEST_F(TextFileTest, LongLines) {
+  const std::string longest(1'000'000, 'x');
+  EXPECT_THAT(LinesOf("a\n" + longest + "\nb"), ElementsAre("a", longest, "b"));
+  EXPECT_THAT(LinesOf(longest), ElementsAre(longest));
+  EXPECT_THAT(ErrorOf("a\n" + longest + "y"),
+              HasSubstr("a.txt: line 2: it has more than 1000000 bytes"));
 }
 
 Words Split(const std::string& text) { return Tokenizer(Language::kGerman, false).Split(text); }

@@ -178,11 +178,11 @@ TEST_F(UnpackCacheTest, ManyAtOnceUnpackOnce) {
       std::vector<uint8_t> part(1000);
       const std::span<uint8_t> parts[] = {part};
       const UnpackCache cache(folder_ / "cache", [](log::Level, const std::string&) {});
-      cache.Fill(archive(), "tiny-v1", parts, [&] {
+      const bool there = cache.Fill(archive(), "tiny-v1", parts, [&] {
         std::fill(part.begin(), part.end(), static_cast<uint8_t>(7 + unpacked++));
         return true;
       });
-      right += part == std::vector<uint8_t>(1000, 7);
+      right += there && part == std::vector<uint8_t>(1000, 7);
     });
   }
   for (std::thread& rank : ranks) rank.join();

@@ -69,5 +69,20 @@ TEST(CheckpointSeal, ADamagedFirstWordDoesNotMakeAnOlderFile) {
   EXPECT_NE(SealProblem(file), "");
 }
 
+TEST(CheckpointSeal, AVersionIsANumberAlone) {
+  const std::string sealed = SealOf("content");
+  const auto with = [&](const std::string& version) {
+    std::string text = sealed;
+    const size_t at = text.find("version ");
+    return text.replace(at, text.find('\n', at) - at, version);
+  };
+  EXPECT_EQ(SealVersionOf(with("version 12")), 12);
+  for (const char* other : {"version ", "version x", "version 1 ", "version 1.5", "verse 1"}) {
+    EXPECT_EQ(SealVersionOf(with(other)), 0) << other;
+  }
+  EXPECT_EQ(SealVersionOf(sealed.substr(1)), 0);
+  EXPECT_EQ(SealVersionOf(""), 0);
+}
+
 }  // namespace
 }  // namespace dtrain

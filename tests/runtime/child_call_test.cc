@@ -80,6 +80,8 @@ TEST(ChildCall, MemoryIsLimited) {
     if (kept.back() == nullptr) throw CheckpointError("no limit");
   };
   EXPECT_EQ(ErrorOf(work), "no error");
+  const auto little = [] { std::memset(std::vector<char>(32 << 20).data(), 1, 32 << 20); };
+  EXPECT_EQ(ErrorOf(little, {.memory_bytes = 64 << 20}), "no error") << "beyond what there is";
   EXPECT_THAT(ErrorOf(work, {.memory_bytes = 64 << 20}),
               AnyOf("cannot read F: std::bad_alloc", HasSubstr("crashed"), HasSubstr("early")));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/comm/local/local_world.h"
+#include "framework/data/text/sentence_pairs.h"
 #include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
@@ -38,6 +39,17 @@ TEST(Evaluator, TheSameDigitsForAnyNumberOfRanks) {
     EXPECT_EQ(evaluation.loss, found[0].loss);
     EXPECT_EQ(evaluation.metrics, found[0].metrics);
   }
+}
+
+// The sums are made block by block: their last bits depend on its size.
+TEST(Evaluator, BlocksHaveTheirSizes) {
+  config::Document document = config::Document::FromText("data: {train_samples: 4}", "test");
+  config::Reader reader = document.root().Section("data");
+  const auto digits = DatasetRegistry::Get("data set", "digits").make();
+  digits->Configure(reader);
+  EXPECT_EQ(EvaluationBlockOf(*digits->Load("", 1)), 256);
+  const SentencePairs sentences({}, {});
+  EXPECT_EQ(EvaluationBlockOf(sentences), 64);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <fmt/format.h>
+
 namespace dtrain {
 namespace {
 
@@ -57,6 +59,9 @@ TEST(JobEnd, TheFailingRankCountsNotThoseThatFollowed) {
 TEST(JobEnd, StoppedIsReadyToResume) {
   ExpectVerdict({.exit_status = 75, .ranks = {Rank(0, 75), Rank(1, 75)}, .stop_signal = SIGINT}, 75,
                 "stopped after step 815; go on with --resume auto", false);
+  // mpirun's status may be that of another rank, which the first ones' leaving took along.
+  ExpectVerdict({.exit_status = 1, .ranks = {Rank(0), Rank(1, 75)}}, 75,
+                "stopped after step 815; go on with --resume auto", false);
   ExpectVerdict({.exit_status = 75}, 75, "stopped after step 0; go on with --resume auto", false);
 }
 
@@ -78,6 +83,22 @@ TEST(JobEnd, WithoutRecordsMpirunsStatusCounts) {
   ExpectVerdict({.exit_status = 1}, 1, "mpirun ended with exit status 1", false);
   ExpectVerdict({.exit_status = 205}, 4,
                 "mpirun lost a node or could not start on it (exit status 205)", true);
+}
+
+// mpirun adds 128 to a signal's number, of which 1 to 64 exist.
+TEST(JobEnd, SignalsAndOurOwnStatusesHaveBounds) {
+  ExpectVerdict({.exit_status = 129}, 129, "a rank was killed by signal 1 (Hangup)", true);
+  ExpectVerdict({.exit_status = 192}, 192, "a rank was killed by signal 64 (Real-time signal 30)",
+                true);
+  for (const int other : {8, 128, 193}) {
+    const std::string status = fmt::format("exit status {}", other);
+    ExpectVerdict({.exit_status = other}, 4,
+                  "mpirun lost a node or could not start on it (" + status + ")", true);
+    ExpectVerdict({.exit_status = other, .ranks = {Rank(0)}, .first_lost = 0}, 4,
+                  "rank 0 (node1, pid 100) left with " + status + " after step 815, training",
+                  true);
+  }
+  ExpectVerdict({.exit_status = 7}, 7, "mpirun ended with exit status 7", false);
 }
 
 TEST(JobEnd, RestartsResume) {

@@ -108,6 +108,22 @@ TEST(Metrics, EvaluationsAreReadAsTheyWereWritten) {
   EXPECT_EQ(read[1].bleu, 28.5);
 }
 
+// Of a file that somebody has edited, or of another version.
+TEST(Metrics, WhatIsNoCountIsNone) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  Spit(path, R"({"kind":"evaluation","epoch":"one","step":2.5,"loss":"low","accuracy":null})"
+             "\n");
+  const std::vector<EvaluationMetrics> read = ReadEvaluations(path, {});
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(read[0].at.epoch, 0);
+  EXPECT_EQ(read[0].at.step, 0);
+  EXPECT_EQ(read[0].at.samples, 0);
+  EXPECT_EQ(read[0].at.seconds, 0);
+  EXPECT_EQ(read[0].evaluate_seconds, 0);
+  EXPECT_TRUE(std::isnan(read[0].loss));
+  EXPECT_FALSE(read[0].accuracy.has_value());
+}
+
 TEST(Metrics, NotANumberIsNullAndNoAccuracyIsAbsent) {
   const fs::path path = FreshFolder() / "metrics.jsonl";
   MetricsWriter writer(path);
@@ -129,7 +145,8 @@ TEST(Metrics, AResumedRunGoesOnAfterItsStep) {
     MetricsWriter writer(path);
     for (const int64_t step : {10, 20, 30}) writer.Write(AtStep(step));
   }
-  Spit(path, Slurp(path) + "{\"kind\":\"step\",\"epoch\":0,\"st");  // killed here
+  Spit(path, Slurp(path) + "[20]\n{}\n{\"step\":\"20\"}\n{\"step\":19.5}\n" +
+                 "{\"kind\":\"step\",\"epoch\":0,\"st");  // killed here
   MetricsWriter(path, 20).Write(AtStep(30));
   EXPECT_THAT(Steps(path), ElementsAre(10, 20, 30));
 }

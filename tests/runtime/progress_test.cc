@@ -49,6 +49,21 @@ TEST_F(ProgressTest, NamesTheSlowestRank) {
   EXPECT_THAT(shown_.at(0), HasSubstr("  slowest rank 2"));
 }
 
+TEST_F(ProgressTest, TheBarIsEmptyAtFirstAndFullAtLast) {
+  for (const auto& [step, bar] : {std::pair(0, "--------------"),
+                                  {71, "--------------"},
+                                  {72, "#-------------"},
+                                  {999, "#############-"},
+                                  {1000, "##############"},
+                                  {1001, "##############"}}) {
+    shown_.clear();
+    Progress progress = OnTerminal();
+    progress.Update({1, step - 1, 1}, 0);
+    progress.Update({1, step, 1}, FromSeconds(1));
+    EXPECT_THAT(shown_.at(0), HasSubstr(std::string("  ") + bar + "  ")) << step;
+  }
+}
+
 TEST_F(ProgressTest, ColorsOnlyWhenAllowed) {
   options_.color = true;
   Progress progress = OnTerminal();
@@ -81,6 +96,18 @@ TEST_F(ProgressTest, WithoutATerminalALogLineNowAndThen) {
   EXPECT_THAT(said, HasSubstr("step 31/1000"));
   EXPECT_THAT(said, Not(HasSubstr("\r")));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2);
+}
+
+TEST_F(ProgressTest, WritesToStderrWhenNobodyElseIsNamed) {
+  options_.terminal = true;
+  Progress progress(options_);
+  testing::internal::CaptureStderr();
+  progress.Update({1, 100, 0.5}, FromSeconds(10));
+  progress.Update({1, 200, 0.25}, FromSeconds(11));
+  progress.Pause();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "\r\x1b[Kepoch 1/10  step 200/1000  ##------------  6400 samples/s  loss 0.25  8.0 s "
+            "left\r\x1b[K");
 }
 
 TEST_F(ProgressTest, TheSupervisorTellsOfItsTerminal) {

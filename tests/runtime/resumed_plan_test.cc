@@ -4,6 +4,7 @@
 
 #include "framework/core/file.h"
 #include "framework/runtime/run/start_point.h"
+#include "framework/runtime/run/training_step.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/run_fixture.h"
@@ -26,6 +27,28 @@ TEST(ResumedPlan, KeepsThreadsKernelsAndChunks) {
   EXPECT_EQ(plan, *start.plan);
 }
 
+// The canonical sum does not depend on the buckets, that of a ring does.
+TEST(ResumedPlan, OtherBucketsMatterToSomeCollectives) {
+  config::Document defaults = config::Document::Empty();
+  const RunConfig config = ReadGhostConfig(defaults);
+  const auto said = [&](const std::string& before, const std::string& now) {
+    StartPoint start;
+    start.plan = ExecutionPlan{};
+    start.plan->collective = before;
+    start.plan->buckets = {{0, 10}};
+    ExecutionPlan plan;
+    plan.collective = now;
+    plan.buckets = {{0, 5}, {5, 10}};
+    testing::internal::CaptureStderr();
+    FollowPlanOf(start, config, plan);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said("ordered", "ordered"), "");
+  EXPECT_THAT(said("ring", "ring"), HasSubstr("its plan differs (buckets"));
+  EXPECT_THAT(said("ring", "ordered"), HasSubstr("buckets"));
+  EXPECT_THAT(said("ordered", "ring"), HasSubstr("buckets"));
+}
+
 using ResumedPlanTest = RunFixture;
 
 TEST_F(ResumedPlanTest, ARunGoesOnWithTheChunksOfItsPlanFile) {
@@ -46,6 +69,9 @@ TEST_F(ResumedPlanTest, ARunGoesOnWithTheChunksOfItsPlanFile) {
     const CheckpointInfo info = ReadStoredInfo(FindCheckpoint(folder_ / "run"));
     return PlanFromJson(info.plan_json, "the checkpoint's plan");
   };
+  EXPECT_EQ(RestRuleOf(config({}), 64).last_samples, 128);
+  EXPECT_EQ(RestRuleOf(config({"max_steps=1"}), 64).last_samples, 16);
+  EXPECT_EQ(RestRuleOf(config({"max_steps=9"}), 64).last_samples, 128);
   Run(config({"max_steps=1"}));
   ExecutionPlan plan = saved();
   EXPECT_NE(plan.chunk_bytes, 8192);

@@ -276,5 +276,24 @@ TEST_F(LocateModelTest, ByPath) {
   EXPECT_EQ(LocateModel((folder_ / "models").string(), config_), "");
 }
 
+// Beside the config, in the current folder, and above the program; each folder once.
+TEST_F(LocateModelTest, FoldersInTheirOrder) {
+  const fs::path before = fs::current_path();
+  const fs::path own = folder_ / "work" / "configs" / "models";
+  fs::create_directories(own);
+  fs::current_path(folder_ / "work");
+  const std::vector<fs::path> folders = ModelFolders(config_);
+  const std::vector<fs::path> same = ModelFolders("configs/runs/run.yaml");
+  fs::create_directories("configs/runs");
+  const std::vector<fs::path> once = ModelFolders("configs/runs/run.yaml");
+  fs::current_path(before);
+  ASSERT_GE(folders.size(), 3u);
+  EXPECT_EQ(folders[0], (folder_ / "models").lexically_normal());
+  EXPECT_EQ(folders[1], "configs/models");
+  EXPECT_TRUE(fs::equivalent(folders[2], DTRAIN_SOURCE_DIR "/configs/models"));
+  EXPECT_EQ(same.size(), folders.size() - 1) << "there is no folder beside the config";
+  EXPECT_EQ(once.size(), folders.size() - 1) << "they are the same folder";
+}
+
 }  // namespace
 }  // namespace dtrain

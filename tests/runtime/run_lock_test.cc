@@ -2,12 +2,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -52,6 +56,17 @@ TEST(RunLock, ASecondRunIsToldWhoHasTheFolder) {
   }
   EXPECT_FALSE(fs::exists(folder / "run.lock"));
   EXPECT_EQ(TryToLock(folder), "locked");
+}
+
+// As other programs make files and folders, for all users of a shared disk.
+TEST(RunLock, OthersMayRead) {
+  const fs::path folder = FreshFolder();
+  const mode_t before = ::umask(022);
+  const RunLock lock(folder);
+  const std::string made = MakeOwnFolder(folder / "run");
+  ::umask(before);
+  EXPECT_EQ(fs::status(folder / "run.lock").permissions(), fs::perms{0644});
+  EXPECT_EQ(fs::status(made).permissions(), fs::perms{0755});
 }
 
 TEST(RunLock, IsFreeOnceItsProcessIsKilled) {
@@ -138,6 +153,49 @@ TEST(RunLock, NobodyIsToldToRemoveALockThatHolds) {
   Spit(folder / "run.lock", NameOf("elsewhere", 12, 77));
   EXPECT_THAT(TryToLock(folder),
               AllOf(HasSubstr("process 12 on elsewhere"), ::testing::Not(HasSubstr("remove"))));
+}
+
+fs::path named_late;
+std::thread late_writer;
+
+// As a holder does that has locked the file and is about to write its name.
+int HeldAndNamedLater(int, int) {
+  late_writer = std::thread([] {
+    ::usleep(60'000);
+    Spit(named_late, NameOf("elsewhere", 12, 77));
+  });
+  errno = EWOULDBLOCK;
+  return -1;
+}
+
+int Held(int, int) {
+  errno = EWOULDBLOCK;
+  return -1;
+}
+
+TEST(RunLock, WaitsAMomentForTheHoldersName) {
+  const fs::path folder = FreshFolder();
+  named_late = folder / "run.lock";
+  EXPECT_THAT(TryToLock(folder, HeldAndNamedLater), HasSubstr("process 12 on elsewhere"));
+  late_writer.join();
+  fs::remove(folder / "run.lock");
+  EXPECT_THAT(TryToLock(folder, Held), HasSubstr("another run writes into " + folder.string() +
+                                                 ": another process | wait for it"));
+}
+
+// No byte may be added to a file from here on.
+TEST(RunLock, ANameThatCannotBeWrittenIsAnError) {
+  const fs::path folder = FreshFolder();
+  const auto before = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit old = {};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit none = {0, old.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  const std::string said = TryToLock(folder);
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  ::signal(SIGXFSZ, before);
+  EXPECT_THAT(said, HasSubstr("6: cannot write " + folder.string() + "/run.lock: File too large"));
+  EXPECT_EQ(TryToLock(folder), "locked") << "the file was closed";
 }
 
 TEST(RunLock, AFolderThatCannotBeWrittenIsNamed) {

@@ -5,10 +5,13 @@
 
 #include <unistd.h>
 
+#include <fstream>
+
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/exchange/event_log.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -50,11 +53,24 @@ TEST_F(RunRecordTest, ReadsWhatItWrote) {
   EXPECT_EQ(record.logs, Sample().logs);
 }
 
+TEST_F(RunRecordTest, HasTheStepTimesOfEachWorker) {
+  EventLog first, second;
+  first.Add({EventKind::kBegin, 1, 0});
+  first.Add({EventKind::kEnd, 1, 2'000'000'000});
+  first.Add({EventKind::kMessage, 1, 3});
+  first.Add({EventKind::kEnd, 1, 500'000'000});
+  second.Add({EventKind::kEnd, 0, 1'000'000'000});
+  RunRecord record = Sample();
+  record.plan.workers = 2;
+  record.logs = {first.bytes(), second.bytes()};
+  EXPECT_EQ(RecordedStepSeconds(record), (std::vector<std::vector<double>>{{1}, {2, 0.5}}));
+}
+
 TEST_F(RunRecordTest, ARecordCutShortAnywhereIsRefused) {
   WriteRecord(path_, Sample());
   const std::string whole = ReadFile(path_);
-  for (size_t size = 16; size < whole.size(); size += 7) {
-    WriteFileDurably(path_, whole.substr(0, size));
+  for (size_t size = 16; size < whole.size(); ++size) {
+    std::ofstream(path_, std::ios::binary) << whole.substr(0, size);
     EXPECT_THAT(ErrorOf(), HasSubstr("the record is cut short or damaged")) << size;
   }
 }

@@ -72,6 +72,20 @@ TEST_F(Safetensors, AreReadAsWritten) {
 }
 
 // The bytes, by the format's text: sizes fall, then names rise; data begins at a multiple of 8.
+TEST_F(Safetensors, AreKnownByNameOrBeginning) {
+  EXPECT_TRUE(LooksLikeSafetensors("/nowhere/w.safetensors"));
+  EXPECT_FALSE(LooksLikeSafetensors("/nowhere/w.h5"));
+  EXPECT_FALSE(LooksLikeSafetensors("/dev/zero"));
+  const std::filesystem::path path = path_.parent_path() / "w";
+  const std::string length(8, '\1');
+  for (const std::string end : {"", "{", "{ ", "[\"", " {\"", "{a"}) {
+    Spit(path, length + end);
+    EXPECT_FALSE(LooksLikeSafetensors(path)) << end;
+  }
+  Spit(path, length + "{\"");
+  EXPECT_TRUE(LooksLikeSafetensors(path));
+}
+
 TEST_F(Safetensors, AreLaidOutAsTheFormatSays) {
   const float x = 1.5f;
   const int64_t n = 2;
@@ -113,6 +127,42 @@ TEST_F(Safetensors, OtherTypesAreNoWeights) {
     FAIL();
   } catch (const CheckpointError& error) {
     EXPECT_THAT(error.what(), HasSubstr("'d' is F64; weights are F32, BF16 or F16"));
+  }
+}
+
+// The wide ones first, then by name.
+TEST_F(Safetensors, LieInOrderOfWidthAndName) {
+  const float x = 1.5f;
+  const int64_t n = 2;
+  const int32_t i = 3;
+  WriteSafetensors(path_,
+                   {{"b", "F32", {1}, &x},
+                    {"c", "I32", {1}, &i},
+                    {"n", "I64", {}, &n},
+                    {"a", "F32", {1}, &x},
+                    {"m", "I64", {}, &n}},
+                   {});
+  const std::string file = Slurp(path_);
+  const auto offsets = [&](const std::string& name) {
+    const size_t at = file.find("[", file.find("data_offsets", file.find('"' + name + "\":")));
+    return file.substr(at, file.find("]", at) + 1 - at);
+  };
+  EXPECT_EQ(offsets("m"), "[0,8]");
+  EXPECT_EQ(offsets("n"), "[8,16]");
+  EXPECT_EQ(offsets("a"), "[16,20]");
+  EXPECT_EQ(offsets("b"), "[20,24]");
+  EXPECT_EQ(offsets("c"), "[24,28]");
+}
+
+// Other programs write them beside weights.
+TEST_F(Safetensors, EveryTypeOfTheFormatHasItsSize) {
+  const std::pair<const char*, uint64_t> kSizes[] = {
+      {"F64", 8}, {"I64", 8}, {"U64", 8},  {"F32", 4},     {"I32", 4},
+      {"U32", 4}, {"F16", 2}, {"BF16", 2}, {"I16", 2},     {"U16", 2},
+      {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
+  for (const auto& [type, size] : kSizes) {
+    Spit(path_, FileOf("{" + Entry("a", type, "[3]", 0, 3 * size) + "}", std::string(3 * size, 0)));
+    EXPECT_NO_THROW(SafetensorsReader{path_}) << type;
   }
 }
 

@@ -27,6 +27,12 @@ TEST(StatusRecord, ShowsWhereARankStands) {
   EXPECT_FALSE(records[1].exit_code.has_value());
 }
 
+TEST(StatusRecord, IsForItsOwnerAlone) {
+  const auto folder = FreshFolder();
+  const StatusRecord record(folder, 0);
+  EXPECT_EQ(std::filesystem::status(folder / "rank-0").permissions(), std::filesystem::perms{0600});
+}
+
 TEST(StatusRecord, KeepsTheLastWordAndStep) {
   const auto folder = FreshFolder();
   StatusRecord record(folder, 0);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "framework/core/error.h"
+#include "framework/runtime/launch/mpirun.h"
 #include "tests/runtime/checkpoint_sample.h"
 
 namespace dtrain {
@@ -97,6 +98,36 @@ TEST_F(SupervisorTest, RunsTheRanksAndPassesTheirOutputOn) {
   EXPECT_EQ(Run(Options("succeed")), 0);
   EXPECT_THAT(out_, HasSubstr("rank 0 of 2\n"));
   EXPECT_THAT(out_, HasSubstr("rank 1 of 2\n"));
+  EXPECT_EQ(err_, "");
+  EXPECT_EQ(Lines(folder_ / "progress"), std::vector<std::string>{"0"}) << "a file is no terminal";
+}
+
+TEST(MpirunCommand, TheEnvironmentIsOursAndWhatTheUserSaysStays) {
+  const std::string yield = "OMPI_MCA_mpi_yield_when_idle";
+  const char* const said = std::getenv(yield.c_str());
+  const std::string before = said == nullptr ? "" : said;
+  const auto entries = [&](bool terminal) {
+    std::vector<std::string> found;
+    const auto command = MakeMpirunCommand({.ranks = 2,
+                                            .executable = "x",
+                                            .arguments = {},
+                                            .status_folder = "/folder",
+                                            .progress_terminal = terminal});
+    for (const std::string& entry : command.environment) {
+      if (entry.starts_with(yield) || entry.starts_with("DTRAIN_PROGRESS")) found.push_back(entry);
+    }
+    return found;
+  };
+  ::unsetenv(yield.c_str());
+  EXPECT_EQ(entries(true), (std::vector<std::string>{yield + "=1", "DTRAIN_PROGRESS=1"}));
+  ::setenv(yield.c_str(), "0", 1);
+  EXPECT_EQ(entries(false), (std::vector<std::string>{yield + "=0", "DTRAIN_PROGRESS=0"}));
+  ::unsetenv(yield.c_str());
+  if (said != nullptr) ::setenv(yield.c_str(), before.c_str(), 1);
+}
+
+TEST_F(SupervisorTest, StopsNobodyUnasked) {
+  EXPECT_EQ(Run(Options("train-briefly")), 0);
   EXPECT_EQ(err_, "");
 }
 

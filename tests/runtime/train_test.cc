@@ -227,6 +227,7 @@ TEST_F(TrainTest, AFinishedRunResumesToNothing) {
   EXPECT_EQ(again.code, ExitCode::kDone);
   EXPECT_EQ(again.summary.weights_sha256, done);
   EXPECT_TRUE(again.summary.test.has_value());
+  EXPECT_FALSE(again.summary.train_loss.has_value()) << "there was no step";
 }
 
 TEST_F(TrainTest, ResumingWithAnotherBatchIsRefused) {

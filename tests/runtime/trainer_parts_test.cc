@@ -130,5 +130,19 @@ TEST(RunAccounts, AddUpSteps) {
   EXPECT_EQ(summary.step_seconds->max, 5);
 }
 
+// Where the clock is too coarse to see a step there is no rate.
+TEST(RunAccounts, ARateNeedsTime) {
+  RunAccounts accounts;
+  Summary summary;
+  EXPECT_EQ(accounts.SamplesPerSecond(5), 5e9);
+  accounts.AddStep(0, 10, 10, 10);
+  accounts.Describe(5, summary);
+  EXPECT_FALSE(summary.step_seconds.has_value());
+  accounts.AddStep(0, 10, 11, 11);
+  accounts.Describe(5, summary);
+  EXPECT_EQ(summary.samples_per_second, 5e9);
+  EXPECT_EQ(summary.step_seconds->max, 1e-9);
+}
+
 }  // namespace
 }  // namespace dtrain

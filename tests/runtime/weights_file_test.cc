@@ -153,6 +153,42 @@ TEST_F(WeightsFiles, CompareCountsNoNumberAsInfinitelyFar) {
   }
 }
 
+TEST_F(WeightsFiles, CompareSaysHowLargeADifferenceIs) {
+  StoredWeights a = ReadStoredWeights(checkpoint_);
+  a.weights.assign(a.weights.size(), 2.0f);
+  StoredWeights b = a;
+  b.weights[0] = 1.5f;  // of fc.bias, 3 numbers
+  b.weights[1] = 2.25f;
+  const std::vector<TensorDifference> differences = Compare(a, b);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].elements, 2);
+  EXPECT_EQ(differences[0].largest, 0.5);
+  EXPECT_DOUBLE_EQ(differences[0].relative, std::sqrt((0.25 + 0.0625) / 12));
+  // Other bits of the same number: no distance, not even from nothing.
+  a.weights.assign(a.weights.size(), 0.0f);
+  b = a;
+  b.weights[0] = -0.0f;
+  EXPECT_EQ(Compare(a, b).at(0).elements, 1);
+  EXPECT_EQ(Compare(a, b).at(0).relative, 0);
+}
+
+TEST_F(WeightsFiles, EverySolverVectorIsCounted) {
+  StoredWeights stored = ReadStoredWeights(checkpoint_);
+  stored.solver.clear();
+  stored.solver["first"].assign(2, std::nanf(""));
+  stored.solver["second"].assign(3, std::nanf(""));
+  EXPECT_EQ(CountNonFinite(stored).solver, 5);
+}
+
+TEST_F(WeightsFiles, TheTextIsExportedWhereThereIsOne) {
+  const SafetensorsReader without(Exported(WeightsFormat::kSafetensors));
+  EXPECT_FALSE(without.metadata().contains("text"));
+  StoredWeights stored = ReadStoredWeights(checkpoint_);
+  stored.info.text = "de\nen\n";
+  WriteStoredWeights(folder_ / "text.safetensors", WeightsFormat::kSafetensors, stored);
+  EXPECT_EQ(ReadStoredWeights(folder_ / "text.safetensors").info.text, "de\nen\n");
+}
+
 TEST_F(WeightsFiles, NumbersThatAreNoneAreCountedEverywhere) {
   sample_.state[1] = std::numeric_limits<float>::infinity();
   sample_.momentum[5] = std::nanf("");

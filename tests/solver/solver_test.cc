@@ -25,6 +25,15 @@ TEST(SolverConfig, ReadsTheSectionOfTheDesign) {
   EXPECT_EQ(config.clip_norm, 0);
 }
 
+TEST(SolverConfig, WhatIsNotSaidChangesNothing) {
+  const SolverConfig config = ReadSolver("{lr: 0.5}");
+  EXPECT_EQ(config.name, "sgd");
+  EXPECT_EQ(config.clip_norm, 0);
+  EXPECT_EQ(config.warmup_epochs, 0);
+  EXPECT_EQ(config.lr_scaling, LrScaling::kNone);
+  EXPECT_EQ(LearningRate(config, 10, 4).At(9), 0.5);
+}
+
 TEST(SolverConfig, MistakesAreReportedTogether) {
   try {
     ReadSolver("{name: sgdd, lr: -1, momentum: 1, clip_norm: -1, lr_scaling: cubic}");

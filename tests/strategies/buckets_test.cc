@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/strategies/strategies.h"
+
 namespace dtrain {
 namespace {
 
@@ -27,6 +29,16 @@ TEST(FusionBuckets, APieceAboveTheLimitStandsAlone) {
 
 TEST(FusionBuckets, LargeLimitGivesOne) {
   EXPECT_THAT(FusionBuckets(kPieces, 64 << 20), ElementsAre(Range{0, 130}));
+}
+
+TEST(FusionBuckets, AllReduceFuses64MBUnlessToldOtherwise) {
+  const int64_t most = 16 << 20;  // of 4 bytes
+  const GradientPieces just{{{0, 10}, {10, most}}}, more{{{0, 10}, {10, most + 1}}};
+  const auto usual = MakeStrategy("{name: allreduce}");
+  EXPECT_TRUE(usual->synchronous());
+  EXPECT_THAT(usual->Buckets(just), ElementsAre(Range{0, most}));
+  EXPECT_THAT(usual->Buckets(more), ElementsAre(Range{0, 10}, Range{10, most + 1}));
+  EXPECT_EQ(MakeStrategy("{name: allreduce, fusion_bytes: 0}")->Buckets(just).size(), 2U);
 }
 
 }  // namespace

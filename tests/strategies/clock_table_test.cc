@@ -95,6 +95,16 @@ TEST(ClockTable, DescribesManyByTheSlowest) {
   EXPECT_EQ(table.Describe(), "1..4, slowest 7 (1), 1000 (2), 0 (4)");
 }
 
+TEST(ClockTable, DescribesUpToEightOneByOne) {
+  EXPECT_EQ(ClockTable(8).Describe(), "0 0 0 0 0 0 0 0");
+  EXPECT_EQ(ClockTable(9).Describe(), "0..0, slowest 0 (0), 1 (0), 2 (0)");
+  ClockTable table(9);
+  for (int worker = 0; worker < 7; ++worker) table.Remove(worker);
+  EXPECT_EQ(table.Describe(), "0..0, slowest 7 (0), 8 (0)");
+  for (const int worker : {7, 8}) table.Remove(worker);
+  EXPECT_EQ(table.Describe(), "-");
+}
+
 TEST(ClockTableDeathTest, KnowsWhoHasLeft) {
   ClockTable table(2);
   table.Remove(0);

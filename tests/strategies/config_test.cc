@@ -42,6 +42,11 @@ TEST(PsConfig, NegativeStaleness) {
             "1 error; nothing was started");
 }
 
+TEST(AllReduceConfig, NegativeFusion) {
+  EXPECT_THAT(ErrorOf("{name: allreduce, fusion_bytes: -1}"),
+              HasSubstr("strategy.fusion_bytes must be >= 0, found -1"));
+}
+
 TEST(PsConfig, NoServer) {
   EXPECT_EQ(ErrorOf("{name: ps_bsp, servers: 0}"),
             "run.yaml:1:35: strategy.servers must be >= 1 and <= 65536, found 0\n"

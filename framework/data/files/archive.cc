@@ -164,21 +164,17 @@ MemberReader::~MemberReader() = default;
 MemberReader::MemberReader(MemberReader&&) noexcept = default;
 
 size_t MemberReader::Read(void* to, size_t bytes) {
-  size_t done = 0;
-  while (done < bytes && !impl_->empty) {
-    const la_ssize_t got =
-        archive_read_data(impl_->archive.get(), static_cast<char*>(to) + done, bytes - done);
-    if (got == 0) break;
-    if (got == ARCHIVE_RETRY) continue;
-    if (got < 0) {
-      throw DataError(fmt::format("{} is damaged after byte {}: {}", name(), impl_->position,
-                                  archive_error_string(impl_->archive.get())),
-                      "fetch the file again");
-    }
-    done += static_cast<size_t>(got);
-    impl_->position += got;
+  if (impl_->empty) return 0;
+  la_ssize_t got = 0;  // less than asked for at the end only
+  do got = archive_read_data(impl_->archive.get(), to, bytes);
+  while (got == ARCHIVE_RETRY);
+  if (got < 0) {
+    throw DataError(fmt::format("{} is damaged after byte {}: {}", name(), impl_->position,
+                                archive_error_string(impl_->archive.get())),
+                    "fetch the file again");
   }
-  return done;
+  impl_->position += got;
+  return static_cast<size_t>(got);
 }
 
 void MemberReader::ReadExactly(void* to, size_t bytes, std::string_view what) {

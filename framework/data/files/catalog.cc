@@ -45,10 +45,7 @@ std::string CheckContent(const RemoteFile& file, const fs::path& path) {
   try {
     MemberReader in(path);
     std::vector<char> block(size_t{1} << 20);
-    for (size_t got = in.Read(block.data(), block.size()); got > 0;
-         got = in.Read(block.data(), block.size())) {
-      hash.Update(block.data(), got);
-    }
+    while (const size_t got = in.Read(block.data(), block.size())) hash.Update(block.data(), got);
   } catch (const DataError& error) {
     return error.what();
   }
@@ -61,8 +58,8 @@ FileStatus StatusOf(const RemoteFile& file, const fs::path& folder) {
   const std::string name = NameIn(folder, file);
   if (name.empty()) return {file.name, "missing"};
   const bool packed = name == file.name;
-  const std::string problem = packed ? CheckFile(file, folder / name) : "";
-  if (packed && (problem.empty() || file.content_sha256.empty())) return {name, problem};
+  const std::string problem = packed ? CheckFile(file, folder / name) : "unpacked";
+  if (problem.empty()) return {name, ""};
   const std::string content = CheckContent(file, folder / name);
   return {name, packed && !content.empty() ? problem : content};
 }

@@ -44,9 +44,7 @@ class PartFile {
     if (fd_ < 0 || ::fstat(fd_, &info) != 0) Throw();
     size_ = info.st_size;
   }
-  ~PartFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+  ~PartFile() { ::close(fd_); }
   PartFile(const PartFile&) = delete;
 
   int64_t size() const { return size_; }
@@ -169,7 +167,8 @@ class Transfer {
       return Failed(received_ > 0, fmt::format("the server stalled: nothing came for {} s ({})",
                                                limits_.stall_seconds, have));
     }
-    const char* reason = reason_[0] != '\0' ? reason_.data() : curl_easy_strerror(code);
+    const std::string said = reason_.data();
+    const std::string reason = said.empty() ? curl_easy_strerror(code) : said;
     return Failed(received_ > 0, fmt::format("{} ({})", reason, have));
   }
 

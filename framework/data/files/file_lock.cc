@@ -32,7 +32,7 @@ FileLock::FileLock(const std::filesystem::path& path, const std::function<void()
   }
   if (result == 0) return;
   const int error = errno;
-  if (fd_ >= 0) ::close(fd_);
+  ::close(fd_);  // of none: nothing
   throw DataError(fmt::format("cannot lock {}: {}", path.string(), std::strerror(error)),
                   "name a folder that can be written with --root or XDG_CACHE_HOME");
 }

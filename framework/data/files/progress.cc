@@ -69,9 +69,8 @@ ProgressBar::~ProgressBar() {
   if (drawn_ != 0) std::fputs(kEraseLine, stderr);
 }
 
-void ProgressBar::Update(int64_t done) {
+void ProgressBar::Update(int64_t done, Nanos now) {
   if (!terminal_) return;
-  const Nanos now = WallNow();
   if (first_done_ < 0) {
     first_done_ = done;
     started_ = now;

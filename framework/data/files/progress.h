@@ -22,8 +22,9 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // `done` of the total are here.  The first call sets where the rate counts from.
-  void Update(int64_t done);
+  // `done` of the total are here.  The first call sets where the rate counts from; there is none
+  // for the first fifth of a second.
+  void Update(int64_t done, Nanos now = WallNow());
 
  private:
   std::string label_;

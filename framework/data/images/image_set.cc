@@ -31,9 +31,10 @@ ImageSet::ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImage
   }
   // The three roundings of PyTorch's ToTensor and Normalize, so that both see the same bits.
   for (size_t c = 0; c < normalised_.size(); ++c) {
-    for (int pixel = 0; pixel < 256; ++pixel) {
-      normalised_[c][pixel] =
-          (static_cast<float>(pixel) / 255.0f - spec.mean[c]) / spec.deviation[c];
+    float pixel = 0;
+    for (float& value : normalised_[c]) {
+      value = (pixel / 255.0f - spec.mean[c]) / spec.deviation[c];
+      ++pixel;
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "framework/data/text/sentence_pairs.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,13 +21,15 @@ int64_t RoundUp(int64_t length) {
 constexpr int64_t kSourceMarks = 2;  // <sos> and <eos>
 constexpr int64_t kTargetMarks = 1;  // one of them
 
-// Writes [before] words [after] <pad>.. into a row; a mark below 0 is left out.
-void WriteRow(int32_t before, std::span<const int32_t> words, int32_t after, int64_t length,
+using Mark = std::optional<int32_t>;
+
+// Writes [before] words [after] <pad>.. into a row.
+void WriteRow(Mark before, std::span<const int32_t> words, Mark after, int64_t length,
               int32_t* row) {
   int32_t* const end = row + length;
-  if (before >= 0) *row++ = before;
+  if (before) *row++ = *before;
   row = std::copy(words.begin(), words.end(), row);
-  if (after >= 0) *row++ = after;
+  if (after) *row++ = *after;
   std::fill(row, end, token::kPad);
 }
 
@@ -167,8 +170,8 @@ void SentencePairs::Fill(Split split, std::span<const int64_t> indices, uint64_t
     const auto target = pairs(split).target.Sentence(index);
     WriteRow(token::kStart, source, token::kEnd, source_length,
              batch.fields[0].i32() + row * source_length);
-    WriteRow(token::kStart, target, -1, target_length, batch.fields[1].i32() + row * target_length);
-    WriteRow(-1, target, token::kEnd, target_length, batch.fields[2].i32() + row * target_length);
+    WriteRow(token::kStart, target, {}, target_length, batch.fields[1].i32() + row * target_length);
+    WriteRow({}, target, token::kEnd, target_length, batch.fields[2].i32() + row * target_length);
   }
 }
 
@@ -177,7 +180,8 @@ std::string SentencePairs::ManifestHash() const {
   hash.Update(facts_.ToText());
   const auto add = [&hash](const auto& values) {
     hash.Update(fmt::format("{}\n", values.size()));
-    hash.Update(values.data(), values.size() * sizeof(values[0]));
+    const auto bytes = std::as_bytes(std::span(values));
+    hash.Update(bytes.data(), bytes.size());
   };
   for (const Pairs& split : pairs_) {
     for (const Side* side : {&split.source, &split.target}) {

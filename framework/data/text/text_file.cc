@@ -38,8 +38,8 @@ std::string Checked(const fs::path& path, size_t number, std::string_view line) 
 std::vector<std::string> ReadLines(const fs::path& path) {
   MemberReader in(path);
   std::vector<std::string> lines;
-  std::string pending, block(kBlock, 0);
-  for (size_t got = in.Read(block.data(), kBlock); got > 0; got = in.Read(block.data(), kBlock)) {
+  std::string pending, block(kBlock, '\0');
+  while (const size_t got = in.Read(block.data(), kBlock)) {
     std::string_view rest(block.data(), got);
     for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
       pending += rest.substr(0, end);

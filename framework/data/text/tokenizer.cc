@@ -110,7 +110,7 @@ class Stretch {
       } else if (code == kWordApostrophe ||
                  (code == '\'' && language_ == Language::kEnglish && BeginsWord(i))) {
         End();
-        word_ += U'\'';
+        word_ = U'\'';
       } else if (IsWordCharacter(code) || code == '-') {
         word_ += code;
       } else {

@@ -19,7 +19,7 @@ constexpr int kPeerLost = static_cast<int>(ExitCode::kPeerLost);
 bool IsSignal(int status) { return status > kSignalBase && status <= kSignalBase + kSignalMax; }
 
 bool IsOurs(int status) {
-  return (status >= 0 && status <= static_cast<int>(ExitCode::kStalled)) || status == kStopped;
+  return status <= static_cast<int>(ExitCode::kStalled) || status == kStopped;
 }
 
 std::string SignalName(int signal) {
@@ -56,7 +56,7 @@ Verdict OfLostRank(const RankStatus& rank, int status) {
     return {status, fmt::format("{} was killed by {} {}", Who(rank),
                                 SignalName(status - kSignalBase), Where(rank))};
   }
-  const int code = IsOurs(status) && status != 0 ? status : kPeerLost;
+  const int code = IsOurs(status) ? status : kPeerLost;
   return {code, fmt::format("{} left with exit status {} {}", Who(rank), status, Where(rank))};
 }
 

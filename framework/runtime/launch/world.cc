@@ -1,6 +1,6 @@
 #include "framework/runtime/launch/world.h"
 
-#include <optional>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -13,10 +13,9 @@
 namespace dtrain {
 namespace {
 
-// Who failed, how many did, and the error; "" for no error.
+// Who failed, and the error.
 struct Failure {
   int rank = 0;
-  int failed = 1;
   ExitCode code = ExitCode::kInternal;
   std::string what;
   std::string hint;
@@ -25,7 +24,6 @@ struct Failure {
 std::string Pack(const Failure& failure) {
   ByteWriter writer;
   writer.Value(failure.rank);
-  writer.Value(failure.failed);
   writer.Value(failure.code);
   writer.Text(failure.what);
   writer.Text(failure.hint);
@@ -36,25 +34,17 @@ Failure Unpack(const std::string& bytes) {
   ByteReader reader(bytes);
   Failure failure;
   failure.rank = reader.Value<int>();
-  failure.failed = reader.Value<int>();
   failure.code = reader.Value<ExitCode>();
   failure.what = reader.Text();
   failure.hint = reader.Text();
   return failure;
 }
 
-// The lowest failed rank's, with the number of those that failed; "" for none.
+// The lowest failed rank's; "" for none.
 std::string FirstOf(const std::vector<std::string>& all) {
-  std::optional<Failure> first;
-  for (const std::string& bytes : all) {
-    if (bytes.empty()) continue;
-    if (first) {
-      ++first->failed;
-    } else {
-      first = Unpack(bytes);
-    }
-  }
-  return first ? Pack(*first) : "";
+  const auto first =
+      std::find_if(all.begin(), all.end(), [](const std::string& bytes) { return !bytes.empty(); });
+  return first == all.end() ? "" : *first;
 }
 
 }  // namespace
@@ -97,15 +87,13 @@ void TryTogether(Transport& transport, const std::function<void()>& work) {
   try {
     work();
   } catch (const Error& error) {
-    mine = Pack({transport.rank(), 1, error.code(), error.what(), error.hint()});
+    mine = Pack({transport.rank(), error.code(), error.what(), error.hint()});
   }
   const std::string first = Broadcast(transport, FirstOf(Gather(transport, mine)));
   if (first.empty()) return;
   const Failure failure = Unpack(first);
-  // Which rank it was matters when it was not all of them.
-  const bool everywhere = failure.failed == transport.size();
-  const std::string who =
-      everywhere || failure.rank == 0 ? "" : fmt::format("rank {}: ", failure.rank);
+  // Which rank it was matters when rank 0, which stands for all, was well.
+  const std::string who = failure.rank == 0 ? "" : fmt::format("rank {}: ", failure.rank);
   throw SharedError(failure.code, who + failure.what, failure.hint);
 }
 

@@ -119,7 +119,7 @@ bool StillThere(int fd, const fs::path& path) {
 
 }  // namespace
 
-RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock"), fd_(-1) {
+RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock") {
   const std::string text = TextOfThisProcess();
   for (;;) {
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -133,7 +133,7 @@ RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock
       const bool held = errno == EWOULDBLOCK;
       const std::optional<Holder> holder = held ? WaitForHolder(path_) : ReadHolder(path_);
       if (held || (holder && IsAlive(*holder))) {
-        ::close(std::exchange(fd_, -1));
+        ::close(fd_);
         ThrowHeld(path_, holder, held);
       }
     }
@@ -142,7 +142,7 @@ RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock
   }
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, text.data(), text.size(), 0) < 0) {
     const int error = errno;
-    ::close(std::exchange(fd_, -1));
+    ::close(fd_);
     errno = error;
     ThrowErrno("write", path_);
   }
@@ -157,13 +157,14 @@ RunLock::~RunLock() {
 }
 
 std::string MakeOwnFolder(const std::string& wanted) {
-  std::string path = wanted;
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const std::string base = path;
-  if (const fs::path parent = fs::path(path).parent_path(); !parent.empty()) MakeFolder(parent);
+  // A name with a slash at its end has no last part, and what is before that is the folder.
+  const fs::path base =
+      fs::path(wanted).has_filename() ? fs::path(wanted) : fs::path(wanted).parent_path();
+  if (const fs::path parent = base.parent_path(); !parent.empty()) MakeFolder(parent);
+  std::string path = base.string();
   for (int number = 2; ::mkdir(path.c_str(), 0777) != 0; ++number) {
     if (errno != EEXIST) ThrowErrno("create folder", path);
-    path = fmt::format("{}-{}", base, number);
+    path = fmt::format("{}-{}", base.string(), number);
   }
   return path;
 }

@@ -103,7 +103,7 @@ std::vector<fs::path> CheckpointFolder::List() const {
 void CheckpointFolder::RemoveAllBut(int64_t newest_step) const {
   std::vector<int64_t> kept = StepsIn(folder_);
   std::erase_if(kept, [&](int64_t step) { return step > newest_step; });
-  if (kept.size() > static_cast<size_t>(keep_)) kept.resize(keep_);
+  kept.resize(std::min(kept.size(), static_cast<size_t>(keep_)));
   for (const fs::path& file : FilesIn(folder_)) {
     const auto named = ParseName(file.filename());
     if (!named) continue;

@@ -164,7 +164,7 @@ void RunInChild(const std::string& action, const std::function<void()>& work,
   }
   const int status = child.End();
   if (message == std::string{kDone}) return;
-  if (message.empty() || message[0] != kFailed) fail(HowItEnded(status, limits));
+  if (!message.starts_with(kFailed)) fail(HowItEnded(status, limits));
   const size_t zero = std::min(message.find('\0'), message.size());
   throw CheckpointError(message.substr(1, zero - 1),
                         zero < message.size() ? message.substr(zero + 1) : "");

@@ -45,7 +45,7 @@ void ClockTable::Visit(StateVisitor& visitor) {
 }
 
 void ClockTable::Recount() {
-  leads_.assign(1, 0);
+  leads_.clear();
   const std::vector<int> slowest = SlowestFirst();
   if (slowest.empty()) return;
   minimum_ = Finished(slowest.front());

@@ -50,6 +50,15 @@ int TrainUntilStopped(Rank& self) {
   return End(self, stop == 1 ? 75 : 1);
 }
 
+// Some turns of the supervisor's loop long.
+int TrainBriefly(Rank& self) {
+  for (int step = 1; step < 40; ++step) {
+    self.status.Update(Doing::kTraining, step);
+    ::usleep(10'000);
+  }
+  return End(self, dtrain::StopRequested() ? 75 : 0);
+}
+
 int Fail(Rank& self, int code, const char* message) {
   self.status.Update(Doing::kTraining, 7);
   self.status.End(code, message);
@@ -70,6 +79,7 @@ int Behave(Rank& self) {
     return End(self, 0);
   }
   if (self.behaviour == "train") return TrainUntilStopped(self);
+  if (self.behaviour == "train-briefly") return TrainBriefly(self);
   if (self.behaviour == "diverge" && self.rank == 1) return Fail(self, 5, "loss is nan");
   if (self.behaviour == "killed") return BeKilled(self);
   if (self.behaviour == "killed-once") return self.resumed ? End(self, 0) : BeKilled(self);
@@ -90,6 +100,7 @@ int main(int argc, char** argv) {
   Rank self = {rank, ranks, argv[2], resumed, StatusRecord::OfThisProcess(rank)};
   Note(folder, "pids", std::to_string(::getpid()));
   if (rank == 0) Note(folder, "starts", resumed ? "resumed" : "fresh");
+  if (rank == 0) Note(folder, "progress", std::getenv(dtrain::kProgressVariable));
   const int code = Behave(self);
   std::fflush(stdout);
   ::_exit(code);  // leak checkers have nothing to learn from MPI's
