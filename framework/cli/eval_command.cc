@@ -66,15 +66,14 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
     graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));
     checkpoint = LoadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph, *dataset));
   });
-  const ExecutionPlan plan =
+  ExecutionPlan plan =
       DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
-  ApplyThreadBudget(plan.threads);
-  Net net(*graph, DeviceOf(plan), plan.kernels);
+  const std::unique_ptr<Net> net = MakeNet(*graph, {}, plan);
   const Evaluation evaluation = JoinScores(
       transport, *dataset,
-      ScoreSplit(net, *dataset, split, checkpoint.weights.data(), checkpoint.state.data(),
+      ScoreSplit(*net, *dataset, split, checkpoint.weights.data(), checkpoint.state.data(),
                  transport.rank(), transport.size(), options.search));
-  if (transport.rank() == 0) Print(evaluation, net.metric_names(), json);
+  if (transport.rank() == 0) Print(evaluation, net->metric_names(), json);
   return 0;
 }
 

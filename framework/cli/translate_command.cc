@@ -55,10 +55,8 @@ class Translator {
     fields[1].classes = fields[2].classes = facts_.target.size();
     graph_ = std::make_unique<Graph>(ReadModel(config, fields));
     checkpoint_ = LoadWeights(path, LayoutFor(config));
-    const ExecutionPlan plan =
-        DecidePlan(config, *graph_, 1, ThreadsByRule({{0, UsableCpus()}}, 1));
-    ApplyThreadBudget(plan.threads);
-    net_ = std::make_unique<Net>(*graph_, DeviceOf(plan), plan.kernels);
+    ExecutionPlan plan = DecidePlan(config, *graph_, 1, ThreadsAlone());
+    net_ = MakeNet(*graph_, {}, plan);
   }
 
   // `first_line`: the number of lines[0], for messages.

@@ -4,8 +4,8 @@
 #include "framework/core/random.h"
 #include "framework/data/text/vocabulary.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/run/micro_batches.h"
 #include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/micro_batches.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 
@@ -31,14 +31,11 @@ StepRig::StepRig(const RunConfig& config)
     : config_(Alone(config)),
       parts_(config.accumulate),
       graph_(std::make_unique<Graph>(ReadModel(config))),
-      plan_(DecidePlan(config, *graph_, 1, ThreadsByRule({{0, UsableCpus()}}, 1))),
+      plan_(DecidePlan(config, *graph_, 1, ThreadsAlone())),
       transport_(LocalWorld(1).Connect(0)),
       batch_(config.data.source->fields(), config.batch),
       state_(static_cast<size_t>(graph_->state().size()) * sizeof(float)) {
-  ApplyThreadBudget(plan_.threads);
-  net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
-  PrepareParts(*net_, config.batch, parts_);
-  plan_.kernels = net_->ChosenKernels(LargestPart(config.batch, parts_));
+  net_ = MakeNet(*graph_, {.shares = {config.batch}, .parts = parts_}, plan_);
   std::vector<float> weights(static_cast<size_t>(graph_->weights().size()));
   graph_->InitializeWeights(config.seed, weights.data());
   graph_->InitializeState(state_.f32());

@@ -1,17 +1,34 @@
 #include "framework/runtime/run/run_basis.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "framework/comm/gather.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/judge/evaluator.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
+namespace {
+
+// Compiled for the sizes of a full mini-batch and of the last one of an epoch; others follow when
+// they come.
+NetUse UseOf(const RunConfig& config, const RunBasis& basis, int worker, int workers) {
+  const Sampler& sampler = *basis.sampler;
+  const uint64_t last = sampler.steps_per_epoch() - 1;
+  return {
+      .shares = {sampler.ShareOf(0, worker, workers).share.size(),
+                 sampler.ShareOf(last, worker, workers).share.size()},
+      .parts = config.accumulate,
+      .evaluated = std::min(EvaluationBlockOf(*basis.dataset), basis.dataset->size(Split::kTest))};
+}
+
+}  // namespace
 
 RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const TrainRequest& request,
                       RunOutputs& outputs) {
@@ -28,17 +45,25 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
     if (placement.IsWorker(transport.rank())) CheckPrecision(config.precision);
     basis.dataset = LoadData(config);
     basis.graph = std::make_unique<Graph>(ReadModel(config, basis.dataset->fields()));
+    basis.sampler = std::make_unique<Sampler>(config.seed, *basis.dataset, config.batch);
     if (!root) return;
     basis.layout = ModelLayoutOf(*basis.graph, *basis.dataset);
     basis.start = FindStart(*basis.graph, basis.layout, config, request, outputs.folder());
     basis.plan = DecidePlan(config, *basis.graph, workers, threads);
     FollowPlanOf(basis.start, config, basis.plan);
     if (basis.start.plan) ForgetUnknownKernels(*basis.graph, basis.plan);
+    basis.net = MakeNet(*basis.graph, UseOf(config, basis, 0, workers), basis.plan);
   });
   basis.plan = PlanFromJson(Broadcast(transport, root ? ToJson(basis.plan) : ""), "rank 0's plan");
   basis.start = BroadcastStart(transport, std::move(basis.start));
-  ApplyThreadBudget(basis.plan.threads);
   AgreeOnRun(transport, config, *basis.graph, basis.plan, *basis.dataset);
+  ApplyThreadBudget(basis.plan.threads);
+  TryTogether(transport, [&] {
+    if (root || !placement.IsWorker(transport.rank())) return;
+    // A smaller share may lack a kernel of the plan; what its net takes instead is no part of it.
+    ExecutionPlan plan = basis.plan;
+    basis.net = MakeNet(*basis.graph, UseOf(config, basis, transport.rank(), workers), plan);
+  });
   return basis;
 }
 

@@ -6,7 +6,9 @@
 #include "framework/comm/transport.h"
 #include "framework/core/execution_plan.h"
 #include "framework/data/dataset.h"
+#include "framework/data/sampler.h"
 #include "framework/nn/graph.h"
+#include "framework/nn/net.h"
 #include "framework/runtime/run/run_outputs.h"
 #include "framework/runtime/run/start_point.h"
 #include "framework/runtime/setup/run_config.h"
@@ -16,15 +18,17 @@ namespace dtrain {
 
 struct RunBasis {
   std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<Sampler> sampler;
   std::unique_ptr<Graph> graph;  // for this data set
+  std::unique_ptr<Net> net;      // a worker's
   ModelLayout layout;            // of checkpoints; rank 0
   ExecutionPlan plan;
   StartPoint start;
 };
 
 // All ranks call it.  All load the data, which the model follows (vocabularies); rank 0 makes the
-// run folder, finds where to begin and decides the plan; all get both and compare what they have.
-// The thread budget is the plan's from then on.
+// run folder, finds where to begin and decides the plan, kernels included; all get both and compare
+// what they have.  The thread budget is the plan's from then on.
 RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const TrainRequest& request,
                       RunOutputs& outputs);
 

@@ -17,7 +17,6 @@
 #include "framework/runtime/results/fill_summary.h"
 #include "framework/runtime/run/cadence.h"
 #include "framework/runtime/run/mean_state.h"
-#include "framework/runtime/run/micro_batches.h"
 #include "framework/runtime/run/not_finite.h"
 #include "framework/runtime/run/run_accounts.h"
 #include "framework/runtime/run/run_basis.h"
@@ -25,6 +24,7 @@
 #include "framework/runtime/run/run_position.h"
 #include "framework/runtime/run/start_point.h"
 #include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/micro_batches.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/weights_hash.h"
@@ -52,7 +52,7 @@ class Trainer {
   int workers() const { return placement_.workers; }
 
   void SetUp();
-  void PrepareNet(const StartPoint& start);
+  void PrepareState(const StartPoint& start);
   std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
   void TrainStep(const Batch& batch, Turn turn, Nanos waited);
@@ -126,13 +126,14 @@ void Trainer::SetUp() {
   graph_ = std::move(basis.graph);
   layout_ = std::move(basis.layout);
   plan_ = std::move(basis.plan);
-  sampler_ = std::make_unique<Sampler>(config_.seed, *dataset_, config_.batch);
+  sampler_ = std::move(basis.sampler);
+  net_ = std::move(basis.net);
   const RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
   position_ = RunPosition(rule, basis.start.position);
   rested_ = now();
   saved_samples_ = now().samples_applied;
   CheckPosition(now(), rule, synchronous_);
-  PrepareNet(basis.start);
+  PrepareState(basis.start);
   TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
   ExchangeSpec spec = ExchangeOf(config_, graph_->weights(), PiecesOf(*graph_), rule);
   spec.actors.buckets = plan_.buckets;
@@ -145,23 +146,13 @@ void Trainer::SetUp() {
   exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_);
 }
 
-// Compiled for the sizes of a full mini-batch and of the last one of an epoch; others follow when
-// they come.
-void Trainer::PrepareNet(const StartPoint& start) {
+void Trainer::PrepareState(const StartPoint& start) {
   state_ = Buffer(static_cast<size_t>(graph_->state().size()) * sizeof(float));
   std::copy(start.state.begin(), start.state.end(), state_.f32());
   mean_state_ = Buffer(state_.bytes());
   std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
   if (!HasWorker()) return;
   const int rank = transport_.rank();
-  const uint64_t last = sampler_->steps_per_epoch() - 1;
-  const int64_t share = sampler_->ShareOf(0, rank, workers()).share.size();
-  net_ = std::make_unique<Net>(*graph_, DeviceOf(plan_), plan_.kernels);
-  net_->Prepare(Mode::kEvaluate,
-                std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest)));
-  PrepareParts(*net_, sampler_->ShareOf(last, rank, workers()).share.size(), config_.accumulate);
-  PrepareParts(*net_, share, config_.accumulate);
-  plan_.kernels = net_->ChosenKernels(LargestPart(share, config_.accumulate));
   if (root() && plan_.precision == "bf16" && !ComputesInBf16(plan_)) {
     log::Warning(
         "precision bf16 changes nothing: no convolution of this model has channels in multiples of "

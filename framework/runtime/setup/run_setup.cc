@@ -14,6 +14,7 @@
 #include "framework/nn/tokens.h"
 #include "framework/runtime/launch/agreement.h"
 #include "framework/runtime/setup/locate_model.h"
+#include "framework/runtime/setup/micro_batches.h"
 #include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {
@@ -102,6 +103,21 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
     log::Warning("not bit-equal to the runs of {}: {}", config.plan, differences);
   }
   return plan;
+}
+
+int ThreadsAlone() { return ThreadsByRule({{0, UsableCpus()}}, 1); }
+
+std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPlan& plan) {
+  ApplyThreadBudget(plan.threads);
+  auto net = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
+  if (use.evaluated > 0) net->Prepare(Mode::kEvaluate, use.evaluated);
+  if (use.shares.empty()) return net;
+  // The usual one last, whose memory is then at hand.
+  for (auto share = use.shares.rbegin(); share != use.shares.rend(); ++share) {
+    PrepareParts(*net, *share, use.parts);
+  }
+  plan.kernels = net->ChosenKernels(LargestPart(use.shares.front(), use.parts));
+  return net;
 }
 
 bool ComputesInBf16(const ExecutionPlan& plan) {

@@ -46,6 +46,22 @@ int AgreeOnThreads(Transport& transport, int workers);
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
                          int threads_by_rule);
 
+// Threads by rule for a process that shares its node with no other rank.
+int ThreadsAlone();
+
+// What a net will be asked to compute, so that it is compiled before the first batch comes.
+struct NetUse {
+  // Samples that a worker trains on at once.  The first is the usual number, which decides the
+  // kernels; empty: it does not train.
+  std::vector<int64_t> shares = {};
+  int64_t parts = 1;      // micro-batches of a share
+  int64_t evaluated = 0;  // samples of an evaluation's block; 0: as they come
+};
+
+// The one place where a run's plan becomes a net: budgets the plan's threads, compiles the graph for
+// its device and completes the plan with the kernels chosen.
+std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPlan& plan);
+
 // Whether a kernel of the plan multiplies in bf16.
 bool ComputesInBf16(const ExecutionPlan& plan);
 

@@ -7,8 +7,8 @@
 #include "framework/core/error.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/run/mean_state.h"
-#include "framework/runtime/run/micro_batches.h"
 #include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/micro_batches.h"
 #include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
@@ -17,14 +17,14 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
                              std::shared_ptr<const Dataset> dataset)
     : seed_(config.seed), parts_(config.accumulate), dataset_(std::move(dataset)) {
   const int workers = static_cast<int>(config.workers);
-  ApplyThreadBudget(plan.threads);
   sampler_ = std::make_unique<Sampler>(config.seed, *dataset_, config.batch);
-  net_ = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
   const int64_t share = sampler_->MaxShare(workers);
-  net_->Prepare(Mode::kEvaluate,
-                std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest)));
-  PrepareParts(*net_, share, parts_);
-  plan.kernels = net_->ChosenKernels(LargestPart(share, parts_));
+  net_ =
+      MakeNet(graph,
+              {.shares = {share},
+               .parts = parts_,
+               .evaluated = std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest))},
+              plan);
   batch_ = std::make_unique<Batch>(dataset_->fields(), share);
   constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
   for (int worker = 0; worker < workers; ++worker) {

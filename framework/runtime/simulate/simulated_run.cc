@@ -56,8 +56,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
     graph_ =
         std::make_unique<Graph>(data_ ? ReadModel(config, data_->fields()) : ReadModel(config));
     CheckCanBeSimulated(config, *graph_);
-    plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers),
-                       ThreadsByRule({{0, UsableCpus()}}, 1));
+    plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers), ThreadsAlone());
   }
   setup_.cluster = config.cluster;
   setup_.seed = config.seed;

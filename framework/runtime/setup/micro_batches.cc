@@ -1,4 +1,4 @@
-#include "framework/runtime/run/micro_batches.h"
+#include "framework/runtime/setup/micro_batches.h"
 
 #include <vector>
 
