@@ -88,24 +88,23 @@ void AttentionDecoderKernel::Forward(const KernelArgs& args) {
     const Range panels = SplitEvenly(weights.all_panels(), team, thread);
     for (int64_t t = 0; t < T_; ++t) {
       if (ChoosesItself(args, t + 1)) continue;
-      weights.Logits(device_.isa, Kept(args, features_) + t * F_, T_ * F_, N_, panels,
-                     args.outputs[0].f32() + t * sizes_.V, T_ * sizes_.V);
+      weights.Logits(device_.isa, StepOf(Kept(args, features_, F_), t, {0, N_}), panels,
+                     StepOf(All(args.outputs[0].f32(), sizes_.V), t, {0, N_}));
     }
   });
 }
 
 void AttentionDecoderKernel::ForwardSentences(const KernelArgs& args, const DecoderWeights& weights,
                                               Range sentences) const {
-  const int64_t source = sentences.begin * sizes_.S;
-  weights.Keys(device_.isa, args.inputs[0].f32() + source * sizes_.C, sentences.size() * sizes_.S,
-               Kept(args, keys_) + source * sizes_.A);
+  const Range source = {sentences.begin * sizes_.S, sentences.end * sizes_.S};
+  weights.Keys(device_.isa, EncoderOutputs(args).Rows(source), Keys(args).Rows(source));
   for (int64_t t = 0; t < T_; ++t) {
     for (int64_t n = sentences.begin; n < sentences.end; ++n) EmbedTokens(args, t, n);
     DecoderStep(device_.isa, weights, RowsAt(args, t, sentences, lengths_, sentence_));
     if (!ChoosesItself(args, t + 1)) continue;
-    const int64_t first = sentences.begin * T_ + t;
-    weights.Logits(device_.isa, Kept(args, features_) + first * F_, T_ * F_, sentences.size(),
-                   weights.all_panels(), args.outputs[0].f32() + first * sizes_.V, T_ * sizes_.V);
+    weights.Logits(device_.isa, StepOf(Kept(args, features_, F_), t, sentences),
+                   weights.all_panels(),
+                   StepOf(All(args.outputs[0].f32(), sizes_.V), t, sentences));
   }
 }
 
@@ -117,7 +116,7 @@ void AttentionDecoderKernel::EmbedTokens(const KernelArgs& args, int64_t t, int6
     token = DTRAIN_ISA_SELECT(device_.isa, LargestOf)(args.outputs[0].f32() + (at - 1) * V, V);
   }
   Tokens(args)[at] = static_cast<int32_t>(token);
-  float* const e = Kept(args, features_) + at * F_ + H + C;
+  float* const e = Kept(args, features_, F_).Row(at) + H + C;
   std::copy_n(args.params[AttentionDecoder::kEmbedding].f32() + token * E, E, e);
   DropRow(args, t, n, e);
 }
@@ -134,23 +133,19 @@ void AttentionDecoderKernel::DropRow(const KernelArgs& args, int64_t t, int64_t 
 DecoderRows AttentionDecoderKernel::RowsAt(const KernelArgs& args, int64_t t, Range sentences,
                                            int64_t lengths, int64_t sentence) const {
   const auto [H, C, E, A, V, S] = sizes_;
-  const int64_t first = sentences.begin * T_ + t;
-  const float* before = Kept(args, features_) + (first - 1) * F_;
-  if (t == 0) before = args.inputs[1].f32() + sentences.begin * H;
-  return {.rows = sentences.size(),
-          .state_before = before,
-          .state_stride = t == 0 ? H : T_ * F_,
-          .features = Kept(args, features_) + first * F_,
-          .features_stride = T_ * F_,
-          .query = Kept(args, query_) + first * A,
-          .query_stride = T_ * A,
-          .gates = Kept(args, gates_) + first * kGruRow * H,
-          .gates_stride = T_ * kGruRow * H,
-          .weights = Kept(args, weights_) + first * S,
-          .weights_stride = T_ * S,
-          .from_state = Scratch(args, from_state_) + sentences.begin * 3 * H,
+  const auto kept = [&](int64_t place, int64_t columns) {
+    return StepOf(Kept(args, place, columns), t, sentences);
+  };
+  const ConstMatrix before = t == 0 ? Matrix::Dense(args.inputs[1].f32(), N_, H).Rows(sentences)
+                                    : StepOf(Kept(args, features_, F_), t - 1, sentences);
+  return {.state_before = before.Columns(0, H),
+          .features = kept(features_, F_),
+          .query = kept(query_, A),
+          .gates = kept(gates_, kGruRow * H),
+          .weights = kept(weights_, S),
+          .from_state = Matrix::Dense(Scratch(args, from_state_), N_, 3 * H).Rows(sentences),
           .sentence = Integers(args, sentence) + sentences.begin,
-          .keys = Kept(args, keys_),
+          .keys = Keys(args).data,
           .values = args.inputs[0].f32(),
           .lengths = Integers(args, lengths)};
 }

@@ -30,7 +30,8 @@ class AttentionStepDecoder : public StepDecoder {
     values_.assign(encoded.f32(), encoded.f32() + encoded.shape.count());
     states_.assign(state.f32(), state.f32() + state.shape.count());
     keys_.resize(static_cast<size_t>(N * S * sizes.A));
-    weights_.Keys(device_.isa, values_.data(), N * S, keys_.data());
+    weights_.Keys(device_.isa, Matrix::Dense(values_.data(), N * S, sizes.C),
+                  Matrix::Dense(keys_.data(), N * S, sizes.A));
     lengths_.resize(N);
     sentence_.resize(N);
     for (int64_t n = 0; n < N; ++n) {
@@ -51,8 +52,8 @@ class AttentionStepDecoder : public StepDecoder {
     });
     RunTeam(device_.threads, [&](int thread, int team) {
       const Range panels = SplitEvenly(weights_.all_panels(), team, thread);
-      weights_.Logits(device_.isa, features_.data(), s.features(), rows, panels, log_probabilities,
-                      s.V);
+      weights_.Logits(device_.isa, Matrix::Dense(features_.data(), rows, s.features()), panels,
+                      Matrix::Dense(log_probabilities, rows, s.V));
     });
     ParallelFor(device_.threads, rows, [&](int64_t row) {
       DTRAIN_ISA_SELECT(device_.isa, LogSoftmax)(log_probabilities + row * s.V, s.V);
@@ -88,21 +89,17 @@ class AttentionStepDecoder : public StepDecoder {
   }
 
   DecoderRows RowsOf(Range share) {
-    const DecoderSizes& s = weights_.sizes;
-    const int64_t first = share.begin;
-    return {.rows = share.size(),
-            .state_before = before_.data() + first * s.H,
-            .state_stride = s.H,
-            .features = features_.data() + first * s.features(),
-            .features_stride = s.features(),
-            .query = query_.data() + first * s.A,
-            .query_stride = s.A,
-            .gates = gates_.data() + first * kGruRow * s.H,
-            .gates_stride = kGruRow * s.H,
-            .weights = attention_.data() + first * s.S,
-            .weights_stride = s.S,
-            .from_state = from_state_.data() + first * 3 * s.H,
-            .sentence = sentence_.data() + first,
+    const auto [H, C, E, A, V, S] = weights_.sizes;
+    const auto view = [&](std::vector<float>& by_row, int64_t columns) {
+      return Matrix::Dense(by_row.data() + share.begin * columns, share.size(), columns);
+    };
+    return {.state_before = view(before_, H),
+            .features = view(features_, H + C + E),
+            .query = view(query_, A),
+            .gates = view(gates_, kGruRow * H),
+            .weights = view(attention_, S),
+            .from_state = view(from_state_, 3 * H),
+            .sentence = sentence_.data() + share.begin,
             .keys = keys_.data(),
             .values = values_.data(),
             .lengths = lengths_.data()};

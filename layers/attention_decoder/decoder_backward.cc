@@ -30,18 +30,19 @@ AttentionDecoderKernel::BackwardWeights AttentionDecoderKernel::BindBackward(
   w.state_n = w.state_rz + PackedFloats(H, 2 * H);
   w.context = w.state_n + PackedFloats(H, H);
   w.query = w.context + PackedFloats(C, 3 * H);
-  const float* const state = args.params[P::kWeightState].f32();
-  const float* const in = args.params[P::kWeightIn].f32();
-  const float* const attn = args.params[P::kAttnWeight].f32();
+  const ConstMatrix state = Matrix::Dense(args.params[P::kWeightState].f32(), 3 * H, H);
+  const ConstMatrix in = Matrix::Dense(args.params[P::kWeightIn].f32(), 3 * H, E + C);
+  const ConstMatrix attn = Matrix::Dense(args.params[P::kAttnWeight].f32(), A, H + C);
   RunTeam(device_.threads, [&](int thread, int team) {
-    const auto pack = [&](const PackSource& source, float* to) {
-      const Range panels = SplitEvenly({0, PanelsOf(source.n)}, team, thread);
-      DTRAIN_ISA_SELECT(device_.isa, PackPanels)(source, to, panels.begin, panels.end);
+    const auto pack = [&](const ConstMatrix& weights, float* to) {
+      const Range panels = SplitEvenly({0, PanelsOf(weights.columns)}, team, thread);
+      DTRAIN_ISA_SELECT(device_.isa, PackPanels)
+      (PackSource::WholeTransposed(weights), to, panels.begin, panels.end);
     };
-    pack({state, H, true, H, 2 * H, 0, 2 * H}, w.state_rz);
-    pack({state + 2 * H * H, H, true, H, H, 0, H}, w.state_n);
-    pack({in + E, E + C, true, C, 3 * H, 0, 3 * H}, w.context);
-    pack({attn, H + C, true, H, A, 0, A}, w.query);
+    pack(state.Rows({0, 2 * H}), w.state_rz);
+    pack(state.Rows({2 * H, 3 * H}), w.state_n);
+    pack(in.Columns(E, C), w.context);
+    pack(attn.Columns(0, H), w.query);
   });
   return w;
 }
@@ -67,19 +68,13 @@ void AttentionDecoderKernel::Backward(const KernelArgs& args) {
 // fc_out: of its weights, and dfeatures.
 void AttentionDecoderKernel::OutputGradients(const KernelArgs& args) const {
   const int64_t V = sizes_.V;
-  const float* const dy = args.output_gradients[0].f32();
-  SumOverRows(device_, dy, V, N_ * T_, V, args.accumulate, args.param_gradients[P::kOutBias].f32());
-  WeightGradient(N_ * T_, {dy, V, V}, {Kept(args, features_), F_, F_}, args.accumulate,
-                 args.param_gradients[P::kOutWeight].f32(), F_);
-  Multiply({.m = N_ * T_,
-            .n = F_,
-            .k = V,
-            .a = dy,
-            .a_stride = V,
-            .b = args.params[P::kOutWeight].f32(),
-            .b_stride = F_,
-            .c = Scratch(args, dfeatures_),
-            .c_stride = F_});
+  const Matrix dy = All(args.output_gradients[0].f32(), V);
+  SumOverRows(device_, dy, args.accumulate, args.param_gradients[P::kOutBias].f32());
+  WeightGradient(dy, Kept(args, features_, F_), args.accumulate,
+                 Matrix::Dense(args.param_gradients[P::kOutWeight].f32(), V, F_));
+  Multiply({.a = dy,
+            .b = Matrix::Dense(args.params[P::kOutWeight].f32(), V, F_),
+            .c = Scratch(args, dfeatures_, F_)});
 }
 
 void AttentionDecoderKernel::BackwardSentences(const KernelArgs& args,
@@ -99,101 +94,79 @@ void AttentionDecoderKernel::BackwardStep(const KernelArgs& args, const Backward
                                           int64_t t, Range sentences) const {
   const auto [H, C, E, A, V, S] = sizes_;
   const DecoderRows rows = RowsAt(args, t, sentences, lengths_back_, sentence_back_);
-  const int64_t first = sentences.begin * T_ + t;
-  float* const dfeatures = Scratch(args, dfeatures_) + first * F_;
-  float* const before = Scratch(args, before_) + first * H;
-  float* const dquery = Scratch(args, dquery_) + first * A;
-  float* const dstate = Scratch(args, dstate_) + sentences.begin * H;
-  for (int64_t i = 0; i < rows.rows; ++i) {
-    const float* const state_before = rows.state_before + i * rows.state_stride;
-    std::copy_n(state_before, H, before + i * T_ * H);
-    const float* const ds = dfeatures + i * T_ * F_;
-    for (int64_t j = 0; j < H; ++j) dstate[i * H + j] += ds[j];
-    DTRAIN_ISA_SELECT(device_.isa, GruBackward)
-    (rows.gates + i * rows.gates_stride, state_before, H, dstate + i * H);
-  }
-  // C += A packed
-  const auto add = [&](const float* a, int64_t a_stride, const float* packed, int64_t k, float* c,
-                       int64_t c_stride, int64_t n) {
-    const PackedProduct product = {.a = a,
-                                   .a_stride = a_stride,
-                                   .packed = packed,
-                                   .bias = nullptr,
-                                   .c = c,
-                                   .c_stride = c_stride,
-                                   .m = rows.rows,
-                                   .n = n,
-                                   .k = k,
-                                   .add = true};
-    DTRAIN_ISA_SELECT(device_.isa, MultiplyPacked)(product, 0, PanelsOf(n));
+  const auto step = [&](int64_t place, int64_t columns) {
+    return StepOf(Scratch(args, place, columns), t, sentences);
   };
-  add(rows.gates, rows.gates_stride, w.state_rz, 2 * H, dstate, H, H);
-  add(rows.gates + 3 * H, rows.gates_stride, w.state_n, H, dstate, H, H);
-  add(rows.gates, rows.gates_stride, w.context, 3 * H, dfeatures + H, T_ * F_, C);
-  for (int64_t i = 0; i < rows.rows; ++i) {
+  const Matrix dfeatures = step(dfeatures_, F_), before = step(before_, H);
+  const Matrix dquery = step(dquery_, A);
+  const Matrix dstate = Matrix::Dense(Scratch(args, dstate_), N_, H).Rows(sentences);
+  for (int64_t i = 0; i < sentences.size(); ++i) {
+    const float* const state_before = rows.state_before.Row(i);
+    std::copy_n(state_before, H, before.Row(i));
+    for (int64_t j = 0; j < H; ++j) dstate.Row(i)[j] += dfeatures.Row(i)[j];
+    DTRAIN_ISA_SELECT(device_.isa, GruBackward)
+    (rows.gates.Row(i), state_before, H, dstate.Row(i));
+  }
+  const auto add = [&](const ConstMatrix& a, const float* packed, const Matrix& c) {
+    const PackedProduct product = {.a = a, .packed = packed, .bias = nullptr, .c = c, .add = true};
+    DTRAIN_ISA_SELECT(device_.isa, MultiplyPacked)(product, 0, PanelsOf(c.columns));
+  };
+  add(rows.gates.Columns(0, 2 * H), w.state_rz, dstate);
+  add(rows.gates.Columns(3 * H, H), w.state_n, dstate);
+  add(rows.gates.Columns(0, 3 * H), w.context, dfeatures.Columns(H, C));
+  for (int64_t i = 0; i < sentences.size(); ++i) {
     const int64_t n = sentences.begin + i;
     DTRAIN_ISA_SELECT(device_.isa, AttendBackward)
-    (AttentionOf(sizes_, args.params[P::kV].f32(), rows, i), rows.weights + i * rows.weights_stride,
-     dfeatures + i * T_ * F_ + H, Scratch(args, room_) + n * S, Scratch(args, dkeys_) + n * S * A,
-     dquery + i * T_ * A, Scratch(args, dv_) + n * A);
+    (AttentionOf(sizes_, args.params[P::kV].f32(), rows, i), rows.weights.Row(i),
+     dfeatures.Row(i) + H, Scratch(args, room_) + n * S, Scratch(args, dkeys_) + n * S * A,
+     dquery.Row(i), Scratch(args, dv_) + n * A);
   }
-  add(dquery, T_ * A, w.query, A, dstate, H, H);
+  add(dquery, w.query, dstate);
 }
 
 // The GRU's weights; rows of gates hold the gradients by xr = hr, xz = hz, xn, hn.
 void AttentionDecoderKernel::RecurrentGradients(const KernelArgs& args) const {
   const auto [H, C, E, A, V, S] = sizes_;
-  const float* const dgates = Kept(args, gates_);
-  const int64_t row = kGruRow * H, rows = N_ * T_;
-  const auto add = [&](const FloatRows& dy, const FloatRows& x, float* dw, int64_t stride) {
-    WeightGradient(rows, dy, x, args.accumulate, dw, stride);
-  };
-  float* const in = args.param_gradients[P::kWeightIn].f32();
-  float* const state = args.param_gradients[P::kWeightState].f32();
-  const float* const features = Kept(args, features_);
-  const FloatRows before = {Scratch(args, before_), H, H};
-  add({dgates, row, 3 * H}, {features + H, F_, C}, in + E, E + C);
-  add({dgates, row, 3 * H}, {features + H + C, F_, E}, in, E + C);
-  add({dgates, row, 2 * H}, before, state, H);
-  add({dgates + 3 * H, row, H}, before, state + 2 * H * H, H);
+  const Matrix dgates = Kept(args, gates_, kGruRow * H);
+  const Matrix din = dgates.Columns(0, 3 * H);
+  const Matrix drz = dgates.Columns(0, 2 * H), dn = dgates.Columns(3 * H, H);
+  const Matrix features = Kept(args, features_, F_), before = Scratch(args, before_, H);
+  const Matrix in = Matrix::Dense(args.param_gradients[P::kWeightIn].f32(), 3 * H, E + C);
+  const Matrix state = Matrix::Dense(args.param_gradients[P::kWeightState].f32(), 3 * H, H);
+  WeightGradient(din, features.Columns(H, C), args.accumulate, in.Columns(E, C));
+  WeightGradient(din, features.Columns(H + C, E), args.accumulate, in.Columns(0, E));
+  WeightGradient(drz, before, args.accumulate, state.Rows({0, 2 * H}));
+  WeightGradient(dn, before, args.accumulate, state.Rows({2 * H, 3 * H}));
   float* const bias_state = args.param_gradients[P::kBiasState].f32();
-  SumOverRows(device_, dgates, row, rows, 3 * H, args.accumulate,
-              args.param_gradients[P::kBiasIn].f32());
-  SumOverRows(device_, dgates, row, rows, 2 * H, args.accumulate, bias_state);
-  SumOverRows(device_, dgates + 3 * H, row, rows, H, args.accumulate, bias_state + 2 * H);
+  SumOverRows(device_, din, args.accumulate, args.param_gradients[P::kBiasIn].f32());
+  SumOverRows(device_, drz, args.accumulate, bias_state);
+  SumOverRows(device_, dn, args.accumulate, bias_state + 2 * H);
 }
 
 void AttentionDecoderKernel::AttentionGradients(const KernelArgs& args) const {
   const auto [H, C, E, A, V, S] = sizes_;
-  float* const attn = args.param_gradients[P::kAttnWeight].f32();
-  const float* const dkeys = Scratch(args, dkeys_);
-  WeightGradient(N_ * T_, {Scratch(args, dquery_), A, A}, {Scratch(args, before_), H, H},
-                 args.accumulate, attn, H + C);
-  WeightGradient(N_ * S, {dkeys, A, A}, {args.inputs[0].f32(), C, C}, args.accumulate, attn + H,
-                 H + C);
-  SumOverRows(device_, dkeys, A, N_ * S, A, args.accumulate,
-              args.param_gradients[P::kAttnBias].f32());
-  SumOverRows(device_, Scratch(args, dv_), A, N_, A, args.accumulate,
+  const Matrix attn = Matrix::Dense(args.param_gradients[P::kAttnWeight].f32(), A, H + C);
+  const Matrix dkeys = Matrix::Dense(Scratch(args, dkeys_), N_ * S, A);
+  WeightGradient(Scratch(args, dquery_, A), Scratch(args, before_, H), args.accumulate,
+                 attn.Columns(0, H));
+  WeightGradient(dkeys, EncoderOutputs(args), args.accumulate, attn.Columns(H, C));
+  SumOverRows(device_, dkeys, args.accumulate, args.param_gradients[P::kAttnBias].f32());
+  SumOverRows(device_, Matrix::Dense(Scratch(args, dv_), N_, A), args.accumulate,
               args.param_gradients[P::kV].f32());
 }
 
 void AttentionDecoderKernel::EmbeddingGradients(const KernelArgs& args) const {
   const auto [H, C, E, A, V, S] = sizes_;
-  float* const de = Scratch(args, dfeatures_) + H + C;
-  Multiply({.m = N_ * T_,
-            .n = E,
-            .k = 3 * H,
-            .a = Kept(args, gates_),
-            .a_stride = kGruRow * H,
-            .b = args.params[P::kWeightIn].f32(),
-            .b_stride = E + C,
+  const Matrix de = Scratch(args, dfeatures_, F_).Columns(H + C, E);
+  const Matrix in = Matrix::Dense(args.params[P::kWeightIn].f32(), 3 * H, E + C);
+  Multiply({.a = Kept(args, gates_, kGruRow * H).Columns(0, 3 * H),
+            .b = in.Columns(0, E),
             .c = de,
-            .c_stride = F_,
             .add = true});
   ParallelFor(device_.threads, N_, [&](int64_t n) {
-    for (int64_t t = 0; t < T_; ++t) DropRow(args, t, n, de + (n * T_ + t) * F_);
+    for (int64_t t = 0; t < T_; ++t) DropRow(args, t, n, de.Row(n * T_ + t));
   });
-  EmbeddingGradient(device_.threads, {Tokens(args), static_cast<size_t>(N_ * T_)}, de, F_, V, E,
+  EmbeddingGradient(device_.threads, {Tokens(args), static_cast<size_t>(N_ * T_)}, de, V,
                     args.accumulate, args.param_gradients[P::kEmbedding].f32());
 }
 
@@ -208,15 +181,10 @@ void AttentionDecoderKernel::EncoderGradients(const KernelArgs& args) const {
     (Kept(args, weights_) + n * weights, dcontext + n * T_ * F_, F_, T_, sizes_.S, sizes_.C,
      dvalues + n * values);
   });
-  Multiply({.m = N_ * S,
-            .n = C,
-            .k = A,
-            .a = Scratch(args, dkeys_),
-            .a_stride = A,
-            .b = args.params[P::kAttnWeight].f32() + H,
-            .b_stride = H + C,
-            .c = dvalues,
-            .c_stride = C,
+  const Matrix attn = Matrix::Dense(args.params[P::kAttnWeight].f32(), A, H + C);
+  Multiply({.a = Matrix::Dense(Scratch(args, dkeys_), N_ * S, A),
+            .b = attn.Columns(H, C),
+            .c = Matrix::Dense(dvalues, N_ * S, C),
             .add = true});
 }
 

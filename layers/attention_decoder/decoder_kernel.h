@@ -53,11 +53,29 @@ class AttentionDecoderKernel : public Kernel {
   void EmbeddingGradients(const KernelArgs& args) const;
   void EncoderGradients(const KernelArgs& args) const;
 
+  // Rows by (n, t), and one step of them.
+  Matrix All(float* data, int64_t columns) const { return Matrix::Dense(data, N_ * T_, columns); }
+  Matrix StepOf(const Matrix& all, int64_t t, Range sentences) const {
+    return all.Every(T_, sentences.begin * T_ + t, sentences.size());
+  }
   float* Kept(const KernelArgs& args, int64_t at) const {
     return static_cast<float*>(training_ ? args.saved : args.scratch) + at;
   }
+  Matrix Kept(const KernelArgs& args, int64_t at, int64_t columns) const {
+    return All(Kept(args, at), columns);
+  }
   float* Scratch(const KernelArgs& args, int64_t at) const {
     return static_cast<float*>(args.scratch) + at;
+  }
+  Matrix Scratch(const KernelArgs& args, int64_t at, int64_t columns) const {
+    return All(Scratch(args, at), columns);
+  }
+  // [N S, C] and [N S, A]
+  Matrix EncoderOutputs(const KernelArgs& args) const {
+    return Matrix::Dense(args.inputs[0].f32(), N_ * sizes_.S, sizes_.C);
+  }
+  Matrix Keys(const KernelArgs& args) const {
+    return Matrix::Dense(Kept(args, keys_), N_ * sizes_.S, sizes_.A);
   }
   int64_t* Integers(const KernelArgs& args, int64_t at) const {
     return reinterpret_cast<int64_t*>(Scratch(args, at));

@@ -8,9 +8,8 @@ namespace {
 
 using P = AttentionDecoder;
 
-// Packs rows [k_begin, k_begin + count) of B from W [n, .], columns from `w` on.
-void PackShare(Isa isa, PackSource source, float* packed, int thread, int team) {
-  const Range panels = SplitEvenly({0, PanelsOf(source.n)}, team, thread);
+void PackShare(Isa isa, const PackSource& source, float* packed, int thread, int team) {
+  const Range panels = SplitEvenly({0, PanelsOf(source.n())}, team, thread);
   DTRAIN_ISA_SELECT(isa, PackPanels)(source, packed, panels.begin, panels.end);
 }
 
@@ -35,8 +34,8 @@ DecoderWeights DecoderWeights::Bind(const DecoderSizes& s, const KernelArgs& arg
   w.bias_in = args.params[P::kBiasIn].f32();
   w.bias_state = args.params[P::kBiasState].f32();
   w.out_bias = args.params[P::kOutBias].f32();
-  w.keys = room;
-  w.query = w.keys + PackedFloats(s.A, s.C);
+  w.keys_weight = room;
+  w.query = w.keys_weight + PackedFloats(s.A, s.C);
   w.in = w.query + PackedFloats(s.A, s.H);
   w.state = w.in + PackedFloats(3 * s.H, s.C + s.E);
   w.out = w.state + PackedFloats(3 * s.H, s.H);
@@ -45,52 +44,41 @@ DecoderWeights DecoderWeights::Bind(const DecoderSizes& s, const KernelArgs& arg
 
 void DecoderWeights::Pack(Isa isa, const KernelArgs& args, int thread, int team) const {
   const auto [H, C, E, A, V, S] = sizes;
-  const float* const attn = args.params[P::kAttnWeight].f32();
-  const float* const in_weight = args.params[P::kWeightIn].f32();
-  PackShare(isa, {attn + H, H + C, false, A, C, 0, C}, keys, thread, team);
-  PackShare(isa, {attn, H + C, false, A, H, 0, H}, query, thread, team);
-  PackShare(isa, {in_weight + E, E + C, false, 3 * H, C + E, 0, C}, in, thread, team);
-  PackShare(isa, {in_weight, E + C, false, 3 * H, C + E, C, E}, in, thread, team);
-  PackShare(isa, {args.params[P::kWeightState].f32(), H, false, 3 * H, H, 0, H}, state, thread,
-            team);
-  const int64_t F = sizes.features();
-  PackShare(isa, {args.params[P::kOutWeight].f32(), F, false, V, F, 0, F}, out, thread, team);
+  const auto param = [&](P::Param which, int64_t rows, int64_t columns) {
+    return ConstMatrix::Dense(args.params[which].f32(), rows, columns);
+  };
+  const auto pack = [&](const PackSource& source, float* to) {
+    PackShare(isa, source, to, thread, team);
+  };
+  const ConstMatrix attn = param(P::kAttnWeight, A, H + C);
+  const ConstMatrix in_weight = param(P::kWeightIn, 3 * H, E + C);
+  pack(PackSource::Whole(attn.Columns(H, C)), keys_weight);
+  pack(PackSource::Whole(attn.Columns(0, H)), query);
+  pack({.weights = in_weight.Columns(E, C), .k = C + E, .k_begin = 0}, in);
+  pack({.weights = in_weight.Columns(0, E), .k = C + E, .k_begin = C}, in);
+  pack(PackSource::Whole(param(P::kWeightState, 3 * H, H)), state);
+  pack(PackSource::Whole(param(P::kOutWeight, V, sizes.features())), out);
 }
 
-void DecoderWeights::Keys(Isa isa, const float* encoder_outputs, int64_t rows, float* to) const {
-  const PackedProduct product = {.a = encoder_outputs,
-                                 .a_stride = sizes.C,
-                                 .packed = keys,
-                                 .bias = keys_bias,
-                                 .c = to,
-                                 .c_stride = sizes.A,
-                                 .m = rows,
-                                 .n = sizes.A,
-                                 .k = sizes.C};
-  DTRAIN_ISA_SELECT(isa, MultiplyPacked)(product, 0, PanelsOf(sizes.A));
+void DecoderWeights::Keys(Isa isa, const ConstMatrix& encoder_outputs, const Matrix& keys) const {
+  DTRAIN_ISA_SELECT(isa, MultiplyPacked)
+  ({.a = encoder_outputs, .packed = keys_weight, .bias = keys_bias, .c = keys}, 0,
+   PanelsOf(sizes.A));
 }
 
 Range DecoderWeights::all_panels() const { return {0, PanelsOf(sizes.V)}; }
 
-void DecoderWeights::Logits(Isa isa, const float* features, int64_t stride, int64_t rows,
-                            Range panels, float* to, int64_t to_stride) const {
-  const PackedProduct product = {.a = features,
-                                 .a_stride = stride,
-                                 .packed = out,
-                                 .bias = out_bias,
-                                 .c = to,
-                                 .c_stride = to_stride,
-                                 .m = rows,
-                                 .n = sizes.V,
-                                 .k = sizes.features()};
-  DTRAIN_ISA_SELECT(isa, MultiplyPacked)(product, panels.begin, panels.end);
+void DecoderWeights::Logits(Isa isa, const ConstMatrix& features, Range panels,
+                            const Matrix& logits) const {
+  DTRAIN_ISA_SELECT(isa, MultiplyPacked)
+  ({.a = features, .packed = out, .bias = out_bias, .c = logits}, panels.begin, panels.end);
 }
 
 Attention AttentionOf(const DecoderSizes& s, const float* v, const DecoderRows& r, int64_t row) {
   const int64_t sentence = r.sentence[row];
   return {.keys = r.keys + sentence * s.S * s.A,
           .values = r.values + sentence * s.S * s.C,
-          .query = r.query + row * r.query_stride,
+          .query = r.query.Row(row),
           .v = v,
           .length = r.lengths[sentence],
           .source = s.S,
@@ -101,44 +89,22 @@ Attention AttentionOf(const DecoderSizes& s, const float* v, const DecoderRows& 
 void DecoderStep(Isa isa, const DecoderWeights& w, const DecoderRows& r) {
   const auto [H, C, E, A, V, S] = w.sizes;
   const auto multiply = [&](const PackedProduct& product) {
-    DTRAIN_ISA_SELECT(isa, MultiplyPacked)(product, 0, PanelsOf(product.n));
+    DTRAIN_ISA_SELECT(isa, MultiplyPacked)(product, 0, PanelsOf(product.c.columns));
   };
-  multiply({.a = r.state_before,
-            .a_stride = r.state_stride,
-            .packed = w.query,
-            .bias = nullptr,
-            .c = r.query,
-            .c_stride = r.query_stride,
-            .m = r.rows,
-            .n = A,
-            .k = H});
-  for (int64_t i = 0; i < r.rows; ++i) {
+  const int64_t rows = r.features.rows;
+  multiply({.a = r.state_before, .packed = w.query, .bias = nullptr, .c = r.query});
+  for (int64_t i = 0; i < rows; ++i) {
     DTRAIN_ISA_SELECT(isa, Attend)
-    (AttentionOf(w.sizes, w.v, r, i), r.weights + i * r.weights_stride,
-     r.features + i * r.features_stride + H);
+    (AttentionOf(w.sizes, w.v, r, i), r.weights.Row(i), r.features.Row(i) + H);
   }
-  multiply({.a = r.features + H,
-            .a_stride = r.features_stride,
+  multiply({.a = r.features.Columns(H, C + E),
             .packed = w.in,
             .bias = w.bias_in,
-            .c = r.gates,
-            .c_stride = r.gates_stride,
-            .m = r.rows,
-            .n = 3 * H,
-            .k = C + E});
-  multiply({.a = r.state_before,
-            .a_stride = r.state_stride,
-            .packed = w.state,
-            .bias = w.bias_state,
-            .c = r.from_state,
-            .c_stride = 3 * H,
-            .m = r.rows,
-            .n = 3 * H,
-            .k = H});
-  for (int64_t i = 0; i < r.rows; ++i) {
+            .c = r.gates.Columns(0, 3 * H)});
+  multiply({.a = r.state_before, .packed = w.state, .bias = w.bias_state, .c = r.from_state});
+  for (int64_t i = 0; i < rows; ++i) {
     DTRAIN_ISA_SELECT(isa, GruForward)
-    (r.gates + i * r.gates_stride, r.from_state + i * 3 * H, r.state_before + i * r.state_stride, H,
-     r.features + i * r.features_stride);
+    (r.gates.Row(i), r.from_state.Row(i), r.state_before.Row(i), H, r.features.Row(i));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "framework/core/range.h"
 #include "framework/device/device.h"
+#include "framework/kernels/cpu/matrix.h"
 #include "framework/nn/kernel.h"
 #include "layers/attention_decoder/attention_decoder.h"
 #include "layers/attention_decoder/attention_loops.h"
@@ -24,7 +25,7 @@ struct DecoderSizes {
 struct DecoderWeights {
   DecoderSizes sizes;
   const float *keys_bias, *v, *embedding, *bias_in, *bias_state, *out_bias;
-  float *keys, *query, *in, *state, *out;  // packed
+  float *keys_weight, *query, *in, *state, *out;  // packed
 
   // Floats that `room` of Bind must have.
   static int64_t RoomFloats(const DecoderSizes& sizes);
@@ -33,31 +34,24 @@ struct DecoderWeights {
   void Pack(Isa isa, const KernelArgs& args, int thread, int team) const;
 
   // keys [rows, A] of encoder outputs [rows, C].
-  void Keys(Isa isa, const float* encoder_outputs, int64_t rows, float* to) const;
-  // logits (row stride `to_stride`) of features; panels of 48 outputs, for sharing out.
-  void Logits(Isa isa, const float* features, int64_t stride, int64_t rows, Range panels, float* to,
-              int64_t to_stride) const;
+  void Keys(Isa isa, const ConstMatrix& encoder_outputs, const Matrix& keys) const;
+  // logits [rows, V] of features; panels of 48 outputs, for sharing out.
+  void Logits(Isa isa, const ConstMatrix& features, Range panels, const Matrix& logits) const;
   Range all_panels() const;
 };
 
-// Where the rows of a block are; row i of X is at X + i * X_stride.
+// The rows of a block.
 struct DecoderRows {
-  int64_t rows;
-  const float* state_before;
-  int64_t state_stride;
-  float* features;  // [H + C + E], e is filled in
-  int64_t features_stride;
-  float* query;  // [A]
-  int64_t query_stride;
-  float* gates;  // [4 H], GruForward's row
-  int64_t gates_stride;
-  float* weights;  // [S], of the attention
-  int64_t weights_stride;
-  float* from_state;        // [rows, 3 H], room
-  const int64_t* sentence;  // of each row; keys, values and lengths are by sentence
-  const float* keys;        // [sentences, S, A]
-  const float* values;      // [sentences, S, C]
-  const int64_t* lengths;   // [sentences]
+  ConstMatrix state_before;  // [., H]
+  Matrix features;           // [., H + C + E], e is filled in
+  Matrix query;              // [., A]
+  Matrix gates;              // [., 4 H], GruForward's rows
+  Matrix weights;            // [., S], of the attention
+  Matrix from_state;         // [., 3 H], room
+  const int64_t* sentence;   // of each row; keys, values and lengths are by sentence
+  const float* keys;         // [sentences, S, A]
+  const float* values;       // [sentences, S, C]
+  const int64_t* lengths;    // [sentences]
 };
 
 // From the states before and the embedded tokens to the new states: fills features.

@@ -48,7 +48,7 @@ class PassesKernel : public Kernel {
     float* const dy = args.output_gradients[0].f32();
     if (relu_) MaskGradient(device_.threads, y_.count(), args.outputs[0].f32(), dy);
     if (args.params.size() > 1) {
-      SumOverRows(device_, dy, y_[1], y_.count() / y_[1], y_[1], args.accumulate,
+      SumOverRows(device_, Matrix::Dense(dy, y_.count() / y_[1], y_[1]), args.accumulate,
                   args.param_gradients[1].f32());
     }
     weights_.Run(args.inputs[0].f32(), dy, args.accumulate, args.param_gradients[0].f32(),

@@ -35,8 +35,9 @@ class EmbeddingDirect : public Kernel {
   void Backward(const KernelArgs& args) override {
     const int32_t* const tokens = args.inputs[0].i32();
     const auto count = static_cast<size_t>(tokens_.count());
-    EmbeddingGradient(device_.threads, {tokens, count}, args.output_gradients[0].f32(), size_,
-                      vocabulary_, size_, args.accumulate, args.param_gradients[0].f32());
+    const Matrix dy = Matrix::Dense(args.output_gradients[0].f32(), tokens_.count(), size_);
+    EmbeddingGradient(device_.threads, {tokens, count}, dy, vocabulary_, args.accumulate,
+                      args.param_gradients[0].f32());
   }
 
  private:

@@ -63,18 +63,13 @@ class InnerProductGemm : public Kernel {
     DTRAIN_ISA_SELECT(device_.isa, MaskAndSumRows)
     (dy, relu_ ? args.outputs[0].f32() : nullptr, batch, out, args.accumulate,
      args.params.size() > 1 ? args.param_gradients[1].f32() : nullptr);
-    WeightGradient(batch, {dy, out, out}, {args.inputs[0].f32(), in, in}, args.accumulate,
-                   args.param_gradients[0].f32(), in);
+    const Matrix dys = Matrix::Dense(dy, batch, out);
+    WeightGradient(dys, Matrix::Dense(args.inputs[0].f32(), batch, in), args.accumulate,
+                   Matrix::Dense(args.param_gradients[0].f32(), out, in));
     if (args.input_gradients[0].data == nullptr) return;
-    Multiply({.m = batch,
-              .n = in,
-              .k = out,
-              .a = dy,
-              .a_stride = out,
-              .b = args.params[0].f32(),
-              .b_stride = in,
-              .c = args.input_gradients[0].f32(),
-              .c_stride = in});
+    Multiply({.a = dys,
+              .b = Matrix::Dense(args.params[0].f32(), out, in),
+              .c = Matrix::Dense(args.input_gradients[0].f32(), batch, in)});
   }
 
  private:

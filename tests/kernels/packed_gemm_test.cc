@@ -30,9 +30,10 @@ class PackedGemm : public testing::TestWithParam<Case> {
 
   std::vector<float> Packed(Isa isa) const {
     std::vector<float> packed(static_cast<size_t>(PackedFloats(n, k)), NAN);
-    const int64_t stride = GetParam().transposed ? n : k;
     DTRAIN_ISA_SELECT(isa, PackPanels)
-    ({b.data(), stride, GetParam().transposed, n, k, 0, k}, packed.data(), 0, PanelsOf(n));
+    (GetParam().transposed ? PackSource::WholeTransposed(ConstMatrix::Dense(b.data(), k, n))
+                           : PackSource::Whole(ConstMatrix::Dense(b.data(), n, k)),
+     packed.data(), 0, PanelsOf(n));
     return packed;
   }
 
@@ -40,16 +41,12 @@ class PackedGemm : public testing::TestWithParam<Case> {
   std::vector<float> Product(Isa isa, int64_t first, int64_t rows, bool add, int64_t split) const {
     const std::vector<float> packed = Packed(isa);
     std::vector<float> c(static_cast<size_t>(rows * n), add ? 2.0f : NAN);
-    const PackedProduct product = {.a = a.data() + first * k,
-                                   .a_stride = k,
-                                   .packed = packed.data(),
-                                   .bias = bias.data(),
-                                   .c = c.data(),
-                                   .c_stride = n,
-                                   .m = rows,
-                                   .n = n,
-                                   .k = k,
-                                   .add = add};
+    const PackedProduct product = {
+        .a = ConstMatrix::Dense(a.data(), m, k).Rows({first, first + rows}),
+        .packed = packed.data(),
+        .bias = bias.data(),
+        .c = Matrix::Dense(c.data(), rows, n),
+        .add = add};
     DTRAIN_ISA_SELECT(isa, MultiplyPacked)(product, 0, split);
     DTRAIN_ISA_SELECT(isa, MultiplyPacked)(product, split, PanelsOf(n));
     return c;
@@ -99,14 +96,19 @@ TEST(PackedGemmParts, StandBelowEachOther) {
   const std::vector<float> w = Numbers(kColumns * kDepth, 4), a = Numbers(kDepth, 5);
   std::vector<float> packed(PackedFloats(kColumns, kDepth)), c(kColumns);
   const Isa isa = CpuIsa();
+  const ConstMatrix weights = ConstMatrix::Dense(w.data(), kColumns, kDepth);
   const auto pack = [&](int64_t from, int64_t to, int64_t count) {
     DTRAIN_ISA_SELECT(isa, PackPanels)
-    ({w.data() + from, kDepth, false, kColumns, kDepth, to, count}, packed.data(), 0, 1);
+    ({.weights = weights.Columns(from, count), .k = kDepth, .k_begin = to}, packed.data(), 0, 1);
   };
   pack(kSecond, 0, kFirst);
   pack(0, kFirst, kSecond);
   DTRAIN_ISA_SELECT(isa, MultiplyPacked)
-  ({a.data(), kDepth, packed.data(), nullptr, c.data(), kColumns, 1, kColumns, kDepth}, 0, 1);
+  ({.a = ConstMatrix::Dense(a.data(), 1, kDepth),
+    .packed = packed.data(),
+    .bias = nullptr,
+    .c = Matrix::Dense(c.data(), 1, kColumns)},
+   0, 1);
   for (int64_t column = 0; column < kColumns; ++column) {
     double sum = 0;
     for (int64_t i = 0; i < kDepth; ++i) {

@@ -100,17 +100,11 @@ bool IsRight(const Product& p) {
   const std::vector<float> a(p.m * p.k, 1), b(p.n * p.k, 1);
   for (int64_t i = 0; i < 200'000'000; i += p.m * p.n * p.k) {
     std::vector<float> c(p.m * p.n);
-    Multiply({.trans_a = p.trans_a,
-              .trans_b = p.trans_b,
-              .m = p.m,
-              .n = p.n,
-              .k = p.k,
-              .a = a.data(),
-              .a_stride = p.trans_a ? p.m : p.k,
-              .b = b.data(),
-              .b_stride = p.trans_b ? p.k : p.n,
-              .c = c.data(),
-              .c_stride = p.n});
+    Multiply({.a = ConstMatrix::Dense(a.data(), p.trans_a ? p.k : p.m, p.trans_a ? p.m : p.k),
+              .b = ConstMatrix::Dense(b.data(), p.trans_b ? p.n : p.k, p.trans_b ? p.k : p.n),
+              .c = Matrix::Dense(c.data(), p.m, p.n),
+              .trans_a = p.trans_a,
+              .trans_b = p.trans_b});
     for (const float value : c) {
       if (value != static_cast<float>(p.k)) return false;
     }

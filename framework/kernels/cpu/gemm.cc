@@ -7,26 +7,19 @@
 namespace dtrain {
 
 void Multiply(const Gemm& g) {
-  const dnnl_status_t status =
-      dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', g.m, g.n, g.k, 1.0f, g.a, g.a_stride,
-                 g.b, g.b_stride, g.add ? 1.0f : 0.0f, g.c, g.c_stride);
+  const int64_t depth = g.trans_a ? g.a.rows : g.a.columns;
+  DT_CHECK(depth == (g.trans_b ? g.b.columns : g.b.rows)) << depth;
+  DT_CHECK(g.c.rows == (g.trans_a ? g.a.columns : g.a.rows)) << g.c.rows;
+  DT_CHECK(g.c.columns == (g.trans_b ? g.b.rows : g.b.columns)) << g.c.columns;
+  const dnnl_status_t status = dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', g.c.rows,
+                                          g.c.columns, depth, 1.0f, g.a.data, g.a.stride, g.b.data,
+                                          g.b.stride, g.add ? 1.0f : 0.0f, g.c.data, g.c.stride);
   DT_CHECK(status == dnnl_success)
-      << "dnnl_sgemm " << g.m << "x" << g.n << "x" << g.k << ": " << status;
+      << "dnnl_sgemm " << g.c.rows << "x" << g.c.columns << "x" << depth << ": " << status;
 }
 
-void WeightGradient(int64_t rows, const FloatRows& dy, const FloatRows& x, bool add, float* dw,
-                    int64_t dw_stride) {
-  Multiply({.trans_a = true,
-            .m = dy.size,
-            .n = x.size,
-            .k = rows,
-            .a = dy.data,
-            .a_stride = dy.stride,
-            .b = x.data,
-            .b_stride = x.stride,
-            .c = dw,
-            .c_stride = dw_stride,
-            .add = add});
+void WeightGradient(const ConstMatrix& dy, const ConstMatrix& x, bool add, const Matrix& dw) {
+  Multiply({.a = dy, .b = x, .c = dw, .add = add, .trans_a = true});
 }
 
 }  // namespace dtrain

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "framework/core/isa_dispatch.h"
+#include "framework/kernels/cpu/matrix.h"
 
 namespace dtrain {
 
@@ -21,17 +22,23 @@ inline constexpr int64_t kPanel = 48;
 inline constexpr int64_t PanelsOf(int64_t n) { return (n + kPanel - 1) / kPanel; }
 inline constexpr int64_t PackedFloats(int64_t n, int64_t k) { return PanelsOf(n) * kPanel * k; }
 
-// Rows [k_begin, k_begin + count) of the packed B.  Element (k_begin + i, j) of B is
-//   weights as PyTorch has them, [n, k], so that C = A W^T:  source[j * stride + i]
-//   `transposed`, W [k, n], so that C = A W:                 source[i * stride + j]
+// Rows [k_begin, k_begin + count) of the packed B [k, n], from
+//   weights as PyTorch has them, [n, count], so that C = A W^T
+//   `transposed`, W [count, n], so that C = A W
 // So B may be put together from several matrices, one call each.
 struct PackSource {
-  const float* source;
-  int64_t stride;
-  bool transposed;
-  int64_t n;
-  int64_t k;  // of the whole B
-  int64_t k_begin, count;
+  ConstMatrix weights;
+  bool transposed = false;
+  int64_t k = 0;  // of the whole B
+  int64_t k_begin = 0;
+
+  int64_t n() const { return transposed ? weights.columns : weights.rows; }
+
+  // A matrix that is all of B.
+  static PackSource Whole(const ConstMatrix& weights) { return {weights, false, weights.columns}; }
+  static PackSource WholeTransposed(const ConstMatrix& weights) {
+    return {weights, true, weights.rows};
+  }
 };
 
 DTRAIN_ISA_DECLARE(void, PackPanels,
@@ -39,14 +46,11 @@ DTRAIN_ISA_DECLARE(void, PackPanels,
                     int64_t panel_end))
 
 struct PackedProduct {
-  const float* a;  // row i at a + i * a_stride
-  int64_t a_stride;
-  const float* packed;
-  const float* bias;  // [n], added to every row, or null
-  float* c;
-  int64_t c_stride;
-  int64_t m, n, k;
-  bool add = false;  // C += instead of C =
+  ConstMatrix a;        // [m, k]
+  const float* packed;  // B [k, n]
+  const float* bias;    // [n], added to every row, or null
+  Matrix c;             // [m, n]
+  bool add = false;     // C += instead of C =
 };
 
 // Columns of panels [panel_begin, panel_end).

@@ -53,7 +53,7 @@ DTRAIN_INLINE void StoreTile(const PackedProduct& p, const Slab& slab, int64_t r
                              const Vec (&sum)[kCount][kWide]) {
   for (int r = 0; r < kCount; ++r) {
     for (int v = 0; v < kWide; ++v) {
-      float* c = p.c + (row + r) * p.c_stride + column + v * kLanes;
+      float* c = p.c.data + (row + r) * p.c.stride + column + v * kLanes;
       const float* bias = p.bias == nullptr ? nullptr : p.bias + column + v * kLanes;
       Store(c, Joined(p, slab, c, bias, sum[r][v]));
     }
@@ -65,10 +65,10 @@ template <int kCount>
 DTRAIN_INLINE void StoreEdge(const PackedProduct& p, const Slab& slab, int64_t row, int64_t column,
                              const Vec (&sum)[kCount][kWide]) {
   float old[kWide * kLanes] = {}, bias[kWide * kLanes] = {};
-  const int64_t width = p.n - column;
+  const int64_t width = p.c.columns - column;
   for (int64_t j = 0; p.bias != nullptr && j < width; ++j) bias[j] = p.bias[column + j];
   for (int r = 0; r < kCount; ++r) {
-    float* c = p.c + (row + r) * p.c_stride + column;
+    float* c = p.c.data + (row + r) * p.c.stride + column;
     if (!slab.first || p.add) {
       for (int64_t j = 0; j < width; ++j) old[j] = c[j];
     }
@@ -85,7 +85,8 @@ template <int kCount, bool kEdge>
 DTRAIN_INLINE void Tile(const PackedProduct& p, const Slab& slab, const float* b, int64_t row,
                         int64_t column) {
   Vec sum[kCount][kWide];
-  SumTile<kCount>(p.a + row * p.a_stride + slab.begin, p.a_stride, b, slab.end - slab.begin, sum);
+  SumTile<kCount>(p.a.data + row * p.a.stride + slab.begin, p.a.stride, b, slab.end - slab.begin,
+                  sum);
   if (kEdge) return StoreEdge<kCount>(p, slab, row, column, sum);
   StoreTile<kCount>(p, slab, row, column, sum);
 }
@@ -101,11 +102,11 @@ void Tiles(const PackedProduct& p, const Slab& slab, const float* b, int64_t row
 // Rows [row_begin, row_end) by one panel, one slab.
 void Strip(const PackedProduct& p, const Slab& slab, int64_t row_begin, int64_t row_end,
            int64_t panel) {
-  const float* packed = p.packed + (panel * p.k + slab.begin) * kPanel;
+  const float* packed = p.packed + (panel * p.a.columns + slab.begin) * kPanel;
   for (int64_t at = 0; at < kPanel; at += kWide * kLanes) {
     const int64_t column = panel * kPanel + at;
-    if (column >= p.n) return;
-    if (column + kWide * kLanes > p.n) {
+    if (column >= p.c.columns) return;
+    if (column + kWide * kLanes > p.c.columns) {
       Tiles<true>(p, slab, packed + at, row_begin, row_end, column);
     } else {
       Tiles<false>(p, slab, packed + at, row_begin, row_end, column);
@@ -116,14 +117,16 @@ void Strip(const PackedProduct& p, const Slab& slab, int64_t row_begin, int64_t 
 }  // namespace
 
 void PackPanels(const PackSource& s, float* packed, int64_t panel_begin, int64_t panel_end) {
+  const int64_t n = s.transposed ? s.weights.columns : s.weights.rows;
+  const int64_t count = s.transposed ? s.weights.rows : s.weights.columns;
+  const int64_t stride = s.weights.stride, step = s.transposed ? 1 : stride;
   for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
     float* to = packed + (panel * s.k + s.k_begin) * kPanel;
     const int64_t column = panel * kPanel;
-    const int64_t width = s.n - column < kPanel ? s.n - column : kPanel;
-    for (int64_t i = 0; i < s.count; ++i, to += kPanel) {
+    const int64_t width = n - column < kPanel ? n - column : kPanel;
+    for (int64_t i = 0; i < count; ++i, to += kPanel) {
       const float* from =
-          s.transposed ? s.source + i * s.stride + column : s.source + column * s.stride + i;
-      const int64_t step = s.transposed ? 1 : s.stride;
+          s.weights.data + (s.transposed ? i * stride + column : column * stride + i);
       for (int64_t j = 0; j < width; ++j) to[j] = from[j * step];
       for (int64_t j = width; j < kPanel; ++j) to[j] = 0;
     }
@@ -131,11 +134,12 @@ void PackPanels(const PackSource& s, float* packed, int64_t panel_begin, int64_t
 }
 
 void MultiplyPacked(const PackedProduct& p, int64_t panel_begin, int64_t panel_end) {
-  for (int64_t row = 0; row < p.m; row += kRowBlock) {
-    const int64_t row_end = row + kRowBlock < p.m ? row + kRowBlock : p.m;
-    for (int64_t k = 0; k < p.k; k += kDepth) {
-      const int64_t end = k + kDepth < p.k ? k + kDepth : p.k;
-      const Slab slab = {k, end, k == 0, end == p.k};
+  const int64_t rows = p.a.rows, depth = p.a.columns;
+  for (int64_t row = 0; row < rows; row += kRowBlock) {
+    const int64_t row_end = row + kRowBlock < rows ? row + kRowBlock : rows;
+    for (int64_t k = 0; k < depth; k += kDepth) {
+      const int64_t end = k + kDepth < depth ? k + kDepth : depth;
+      const Slab slab = {k, end, k == 0, end == depth};
       for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
         Strip(p, slab, row, row_end, panel);
       }

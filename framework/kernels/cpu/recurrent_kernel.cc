@@ -61,7 +61,7 @@ class RecurrentKernel : public Kernel {
     RunTeam(device_.threads, [&](int thread, int team) { PackBackward(args, thread, team); });
     std::fill_n(scratch + backward_zeros_, row_, 0.0f);
     for (int64_t k = layer_.layers() - 1; k >= 0; --k) {
-      if (k > 0) DropLayer(args, OutputOf(args, k - 1), k - 1, scratch + dropped_);
+      if (k > 0) DropLayer(args, OutputOf(args, k - 1).data, k - 1, scratch + dropped_);
       for (int64_t d = 0; d < directions_; ++d) BackwardDirection(args, k, d);
       float* const dx = k == 0 ? args.input_gradients[0].f32() : scratch + dbelow_;
       if (dx == nullptr) continue;
@@ -103,14 +103,31 @@ class RecurrentKernel : public Kernel {
     dcarry_ = backward_.Take(batch_ * hidden_);
   }
 
-  // ---- where things are
-  float* RowsOf(const KernelArgs& args, int64_t k, int64_t d) const {
-    float* const kept = static_cast<float*>(training_ ? args.saved : args.scratch);
-    return kept + rows_[Lane(k, d)];
+  // ---- where things are; rows are by (n, t) where nothing else is said
+  Matrix All(float* data, int64_t columns) const {
+    return Matrix::Dense(data, batch_ * steps_, columns);
   }
-  float* OutputOf(const KernelArgs& args, int64_t k) const {  // [N, T, D H], not dropped
-    if (k == layer_.layers() - 1) return args.outputs[0].f32();
-    return static_cast<float*>(training_ ? args.saved : args.scratch) + outputs_[k];
+  Matrix RowsOf(const KernelArgs& args, int64_t k, int64_t d) const {
+    float* const kept = static_cast<float*>(training_ ? args.saved : args.scratch);
+    return All(kept + rows_[Lane(k, d)], row_);
+  }
+  Matrix GatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
+    return RowsOf(args, k, d).Columns(0, gates_);
+  }
+  Matrix OutputOf(const KernelArgs& args, int64_t k) const {  // [., D H], not dropped
+    if (k == layer_.layers() - 1) return All(args.outputs[0].f32(), width_);
+    float* const kept = static_cast<float*>(training_ ? args.saved : args.scratch);
+    return All(kept + outputs_[k], width_);
+  }
+  Matrix StatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
+    return OutputOf(args, k).Columns(d * hidden_, hidden_);
+  }
+  Matrix BelowOf(const KernelArgs& args, int64_t k) const {  // what layer k reads, not dropped
+    return k == 0 ? All(args.inputs[0].f32(), features_) : OutputOf(args, k - 1);
+  }
+  // Step t of some samples, a row each.
+  Matrix StepOf(const Matrix& all, int64_t t, Range samples) const {
+    return all.Every(steps_, samples.begin * steps_ + t, samples.size());
   }
   const float* ParamOf(const KernelArgs& args, int64_t k, int64_t d, Part part) const {
     return args.params[layer_.ParamOf(k, d, part)].f32();
@@ -127,10 +144,11 @@ class RecurrentKernel : public Kernel {
       for (int64_t d = 0; d < directions_; ++d) {
         const int64_t in = InputsOf(k);
         DTRAIN_ISA_SELECT(device_.isa, PackPanels)
-        ({ParamOf(args, k, d, Part::kWeightIn), in, false, gates_, in, 0, in},
+        (PackSource::Whole(ConstMatrix::Dense(ParamOf(args, k, d, Part::kWeightIn), gates_, in)),
          scratch + packed_in_[Lane(k, d)], panels.begin, panels.end);
         DTRAIN_ISA_SELECT(device_.isa, PackPanels)
-        ({ParamOf(args, k, d, Part::kWeightState), hidden_, false, gates_, hidden_, 0, hidden_},
+        (PackSource::Whole(
+             ConstMatrix::Dense(ParamOf(args, k, d, Part::kWeightState), gates_, hidden_)),
          scratch + packed_state_[Lane(k, d)], panels.begin, panels.end);
       }
     }
@@ -138,12 +156,11 @@ class RecurrentKernel : public Kernel {
 
   void ForwardLayer(const KernelArgs& args, int64_t k, Range rows) const {
     float* const scratch = static_cast<float*>(args.scratch);
-    const float* x = args.inputs[0].f32();
-    if (k > 0) x = OutputOf(args, k - 1);
+    Matrix x = BelowOf(args, k);
     if (k > 0 && Drops()) {
       float* const dropped = scratch + dropped_forward_;
-      for (int64_t n = rows.begin; n < rows.end; ++n) Drop(args, k - 1, n, x, dropped);
-      x = dropped;
+      for (int64_t n = rows.begin; n < rows.end; ++n) Drop(args, k - 1, n, x.data, dropped);
+      x.data = dropped;
     }
     for (int64_t d = 0; d < directions_; ++d) {
       InputHalf(args, k, d, x, rows);
@@ -153,19 +170,15 @@ class RecurrentKernel : public Kernel {
     }
   }
 
-  void InputHalf(const KernelArgs& args, int64_t k, int64_t d, const float* x, Range rows) const {
-    const float* const scratch = static_cast<float*>(args.scratch);
-    const int64_t first = rows.begin * steps_, in = InputsOf(k);
+  void InputHalf(const KernelArgs& args, int64_t k, int64_t d, const ConstMatrix& x,
+                 Range rows) const {
+    const float* const scratch = static_cast<const float*>(args.scratch);
+    const Range all = {rows.begin * steps_, rows.end * steps_};
     DTRAIN_ISA_SELECT(device_.isa, MultiplyPacked)
-    ({.a = x + first * in,
-      .a_stride = in,
+    ({.a = x.Rows(all),
       .packed = scratch + packed_in_[Lane(k, d)],
       .bias = ParamOf(args, k, d, Part::kBiasIn),
-      .c = RowsOf(args, k, d) + first * row_,
-      .c_stride = row_,
-      .m = rows.size() * steps_,
-      .n = gates_,
-      .k = in},
+      .c = GatesOf(args, k, d).Rows(all)},
      0, PanelsOf(gates_));
   }
 
@@ -174,33 +187,30 @@ class RecurrentKernel : public Kernel {
                    Range rows) const {
     float* const scratch = static_cast<float*>(args.scratch);
     const int64_t t_before = d == 0 ? t - 1 : t + 1;
-    float* const from_state = scratch + from_state_ + rows.begin * gates_;
-    float* const y = OutputOf(args, k) + d * hidden_;
+    const Matrix from_state = Matrix::Dense(scratch + from_state_, batch_, gates_);
+    const Matrix states = StatesOf(args, k, d);
     const float* const bias = ParamOf(args, k, d, Part::kBiasState);
     if (first) {
-      for (int64_t n = 0; n < rows.size(); ++n) std::copy_n(bias, gates_, from_state + n * gates_);
+      for (int64_t n = rows.begin; n < rows.end; ++n) {
+        std::copy_n(bias, gates_, from_state.Row(n));
+      }
     } else {
       DTRAIN_ISA_SELECT(device_.isa, MultiplyPacked)
-      ({.a = y + (rows.begin * steps_ + t_before) * width_,
-        .a_stride = steps_ * width_,
+      ({.a = StepOf(states, t_before, rows),
         .packed = scratch + packed_state_[Lane(k, d)],
         .bias = bias,
-        .c = from_state,
-        .c_stride = gates_,
-        .m = rows.size(),
-        .n = gates_,
-        .k = hidden_},
+        .c = from_state.Rows(rows)},
        0, PanelsOf(gates_));
     }
     for (int64_t n = rows.begin; n < rows.end; ++n) {
       CellStep step = StepAt(args, k, d, n, t, first, scratch + zeros_);
-      float* const state = y + (n * steps_ + t) * width_;
+      float* const state = states.Row(n * steps_ + t);
       if (t >= LengthOf(args, n)) {
         std::fill_n(step.row, row_, 0.0f);
         std::fill_n(state, hidden_, 0.0f);
         continue;
       }
-      step.from_state = scratch + from_state_ + n * gates_;
+      step.from_state = from_state.Row(n);
       cell_->Forward(device_.isa, step, state);
     }
   }
@@ -210,10 +220,9 @@ class RecurrentKernel : public Kernel {
   CellStep StepAt(const KernelArgs& args, int64_t k, int64_t d, int64_t n, int64_t t, bool first,
                   const float* zeros) const {
     const int64_t at = n * steps_ + t, before = d == 0 ? at - 1 : at + 1;
-    float* const rows = RowsOf(args, k, d);
-    const float* const y = OutputOf(args, k) + d * hidden_;
-    return {rows + at * row_, first ? zeros : rows + before * row_, nullptr,
-            first ? zeros : y + before * width_, hidden_};
+    const Matrix rows = RowsOf(args, k, d);
+    return {rows.Row(at), first ? zeros : rows.Row(before), nullptr,
+            first ? zeros : StatesOf(args, k, d).Row(before), hidden_};
   }
 
   // ---- dropout between layers: on the output of layer k of sample n
@@ -241,11 +250,12 @@ class RecurrentKernel : public Kernel {
     const Range panels = SplitEvenly({0, PanelsOf(hidden_)}, team, thread);
     for (int64_t k = 0; k < layer_.layers(); ++k) {
       for (int64_t d = 0; d < directions_; ++d) {
-        const float* const w = ParamOf(args, k, d, Part::kWeightState);
+        const ConstMatrix w =
+            ConstMatrix::Dense(ParamOf(args, k, d, Part::kWeightState), gates_, hidden_);
         for (size_t p = 0; p < parts_.size(); ++p) {
-          const int64_t depth = parts_[p].gates * hidden_;
+          const int64_t first = parts_[p].gate * hidden_, depth = parts_[p].gates * hidden_;
           DTRAIN_ISA_SELECT(device_.isa, PackPanels)
-          ({w + parts_[p].gate * hidden_ * hidden_, hidden_, true, hidden_, depth, 0, depth},
+          (PackSource::WholeTransposed(w.Rows({first, first + depth})),
            scratch + PackedBack(k, d, p), panels.begin, panels.end);
         }
       }
@@ -261,21 +271,21 @@ class RecurrentKernel : public Kernel {
       const Range rows = SplitEvenly({0, batch_}, team, thread);
       if (rows.size() > 0) BackwardSteps(args, k, d, rows);
     });
-    const float* const scratch = static_cast<const float*>(args.scratch);
-    const float* x = k == 0 ? args.inputs[0].f32() : scratch + dropped_;
-    const float* const drows = RowsOf(args, k, d);
+    float* const scratch = static_cast<float*>(args.scratch);
     const int64_t in = InputsOf(k);
-    WeightGradient(batch_ * steps_, {drows, row_, gates_}, {x, in, in}, args.accumulate,
-                   GradientOf(args, k, d, Part::kWeightIn), in);
-    SumOverRows(device_, drows, row_, batch_ * steps_, gates_, args.accumulate,
-                GradientOf(args, k, d, Part::kBiasIn));
+    const Matrix x = k == 0 ? BelowOf(args, k) : All(scratch + dropped_, in);
+    const Matrix drows = RowsOf(args, k, d), dgates = GatesOf(args, k, d);
+    const Matrix before = All(scratch + before_, hidden_);
+    const auto gradient = [&](Part part) { return GradientOf(args, k, d, part); };
+    WeightGradient(dgates, x, args.accumulate,
+                   Matrix::Dense(gradient(Part::kWeightIn), gates_, in));
+    SumOverRows(device_, dgates, args.accumulate, gradient(Part::kBiasIn));
+    const Matrix dw = Matrix::Dense(gradient(Part::kWeightState), gates_, hidden_);
     for (const auto& part : parts_) {
       const int64_t first = part.gate * hidden_, count = part.gates * hidden_;
-      WeightGradient(batch_ * steps_, {drows + part.first, row_, count},
-                     {scratch + before_, hidden_, hidden_}, args.accumulate,
-                     GradientOf(args, k, d, Part::kWeightState) + first * hidden_, hidden_);
-      SumOverRows(device_, drows + part.first, row_, batch_ * steps_, count, args.accumulate,
-                  GradientOf(args, k, d, Part::kBiasState) + first);
+      const Matrix dpart = drows.Columns(part.first, count);
+      WeightGradient(dpart, before, args.accumulate, dw.Rows({first, first + count}));
+      SumOverRows(device_, dpart, args.accumulate, gradient(Part::kBiasState) + first);
     }
   }
 
@@ -301,8 +311,9 @@ class RecurrentKernel : public Kernel {
     std::copy_n(step.state_before, hidden_, scratch + before_ + (n * steps_ + t) * hidden_);
     float* const dstate = scratch + dstate_ + n * hidden_;
     if (t >= LengthOf(args, n)) return std::fill_n(dstate, hidden_, 0.0f), void();
-    const float* dy = k == layer_.layers() - 1 ? args.output_gradients[0].f32() : scratch + dbelow_;
-    dy += (n * steps_ + t) * width_ + d * hidden_;
+    const bool last = k == layer_.layers() - 1;
+    const Matrix dys = All(last ? args.output_gradients[0].f32() : scratch + dbelow_, width_);
+    const float* const dy = dys.Row(n * steps_ + t) + d * hidden_;
     for (int64_t j = 0; j < hidden_; ++j) dstate[j] += dy[j];
     cell_->Backward(device_.isa, step, dstate, scratch + dcarry_ + n * hidden_);
   }
@@ -310,17 +321,14 @@ class RecurrentKernel : public Kernel {
   // dstate += what passes W_h.
   void StateGradients(const KernelArgs& args, int64_t k, int64_t d, int64_t t, Range rows) const {
     float* const scratch = static_cast<float*>(args.scratch);
+    const Matrix dgates = StepOf(RowsOf(args, k, d), t, rows);
+    const Matrix dstate = Matrix::Dense(scratch + dstate_, batch_, hidden_).Rows(rows);
     for (size_t p = 0; p < parts_.size(); ++p) {
       DTRAIN_ISA_SELECT(device_.isa, MultiplyPacked)
-      ({.a = RowsOf(args, k, d) + (rows.begin * steps_ + t) * row_ + parts_[p].first,
-        .a_stride = steps_ * row_,
+      ({.a = dgates.Columns(parts_[p].first, parts_[p].gates * hidden_),
         .packed = scratch + PackedBack(k, d, p),
         .bias = nullptr,
-        .c = scratch + dstate_ + rows.begin * hidden_,
-        .c_stride = hidden_,
-        .m = rows.size(),
-        .n = hidden_,
-        .k = parts_[p].gates * hidden_,
+        .c = dstate,
         .add = true},
        0, PanelsOf(hidden_));
     }
@@ -330,15 +338,9 @@ class RecurrentKernel : public Kernel {
   void InputGradients(const KernelArgs& args, int64_t k, float* dx) const {
     const int64_t in = InputsOf(k);
     for (int64_t d = 0; d < directions_; ++d) {
-      Multiply({.m = batch_ * steps_,
-                .n = in,
-                .k = gates_,
-                .a = RowsOf(args, k, d),
-                .a_stride = row_,
-                .b = ParamOf(args, k, d, Part::kWeightIn),
-                .b_stride = in,
-                .c = dx,
-                .c_stride = in,
+      Multiply({.a = GatesOf(args, k, d),
+                .b = ConstMatrix::Dense(ParamOf(args, k, d, Part::kWeightIn), gates_, in),
+                .c = All(dx, in),
                 .add = d > 0});
     }
   }

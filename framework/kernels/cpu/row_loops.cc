@@ -4,12 +4,11 @@
 
 namespace dtrain {
 
-void SumOverRows(const Device& device, const float* x, int64_t stride, int64_t rows,
-                 int64_t columns, bool accumulate, float* sum) {
+void SumOverRows(const Device& device, const ConstMatrix& x, bool accumulate, float* sum) {
   RunTeam(device.threads, [&](int thread, int team) {
-    const Range share = SplitEvenly({0, columns}, team, thread);
+    const Range share = SplitEvenly({0, x.columns}, team, thread);
     DTRAIN_ISA_SELECT(device.isa, SumColumns)
-    (x + share.begin, stride, rows, share.size(), accumulate, sum + share.begin);
+    (x.data + share.begin, x.stride, x.rows, share.size(), accumulate, sum + share.begin);
   });
 }
 

@@ -5,12 +5,12 @@
 
 #include "framework/core/isa_dispatch.h"
 #include "framework/device/device.h"
+#include "framework/kernels/cpu/matrix.h"
 
 namespace dtrain {
 
 // SumColumns with the columns shared out among the device's threads: the same bits for any number.
-void SumOverRows(const Device& device, const float* x, int64_t stride, int64_t rows,
-                 int64_t columns, bool accumulate, float* sum);
+void SumOverRows(const Device& device, const ConstMatrix& x, bool accumulate, float* sum);
 
 // sum[j] = (or +=) sum over rows of x[row * stride + j], for j in [0, columns), in the order of
 // rows.

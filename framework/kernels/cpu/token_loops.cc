@@ -22,19 +22,19 @@ void CheckTokens(const int32_t* tokens, const Shape& shape, int64_t vocabulary,
   }
 }
 
-void EmbeddingGradient(int threads, std::span<const int32_t> tokens, const float* dy,
-                       int64_t stride, int64_t vocabulary, int64_t size, bool accumulate,
-                       float* dw) {
+void EmbeddingGradient(int threads, std::span<const int32_t> tokens, const ConstMatrix& dy,
+                       int64_t vocabulary, bool accumulate, float* dw) {
+  const int64_t size = dy.columns;
   RunTeam(threads, [&](int thread, int team) {
     const Range mine = SplitEvenly({0, vocabulary}, team, thread);
     if (!accumulate) std::fill(dw + mine.begin * size, dw + mine.end * size, 0.0f);
-    const float* from = dy;
+    const float* from = dy.data;
     for (const int32_t token : tokens) {
       if (token >= mine.begin && token < mine.end) {
         float* const to = dw + token * size;
         for (int64_t j = 0; j < size; ++j) to[j] += from[j];
       }
-      from += stride;
+      from += dy.stride;
     }
   });
 }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "framework/device/shape.h"
+#include "framework/kernels/cpu/matrix.h"
 
 namespace dtrain {
 
@@ -21,10 +22,9 @@ void CheckTokens(const int32_t* tokens, const Shape& shape, int64_t vocabulary,
                  int64_t first_position, uint64_t step);
 
 // The gradient of an embedding: row w of dw [vocabulary, size] = (or +=, if `accumulate`) the sum
-// of the rows of dy, `stride` apart, whose token is w.  Added in the order of the tokens; threads
+// of the rows of dy [tokens, size] whose token is w.  Added in the order of the tokens; threads
 // share out the vocabulary, so the bits do not depend on their number.
-void EmbeddingGradient(int threads, std::span<const int32_t> tokens, const float* dy,
-                       int64_t stride, int64_t vocabulary, int64_t size, bool accumulate,
-                       float* dw);
+void EmbeddingGradient(int threads, std::span<const int32_t> tokens, const ConstMatrix& dy,
+                       int64_t vocabulary, bool accumulate, float* dw);
 
 }  // namespace dtrain

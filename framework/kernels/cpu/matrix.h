@@ -1,0 +1,43 @@
+// Matrix: a view of floats in memory that somebody else owns, row after row, rows `stride` floats
+// apart.
+//
+// A tensor [N, T, W] is a matrix of N T rows; `Every` sees one of its steps, `Columns` a part of
+// each row. Plain numbers: sources that end in _isa.cc read the fields and call none of its
+// functions, which are compiled for the baseline.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/core/range.h"
+
+namespace dtrain {
+
+template <class Float>
+struct MatrixView {
+  Float* data = nullptr;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t stride = 0;
+
+  // Row after row without a gap.
+  static MatrixView Dense(Float* data, int64_t rows, int64_t columns) {
+    return {data, rows, columns, columns};
+  }
+
+  Float* Row(int64_t row) const { return data + row * stride; }
+  MatrixView Rows(Range range) const { return {Row(range.begin), range.size(), columns, stride}; }
+  MatrixView Columns(int64_t first, int64_t count) const {
+    return {data + first, rows, count, stride};
+  }
+  // Rows first, first + step, first + 2 step, ...: `count` of them.
+  MatrixView Every(int64_t step, int64_t first, int64_t count) const {
+    return {Row(first), count, columns, step * stride};
+  }
+
+  operator MatrixView<const Float>() const { return {data, rows, columns, stride}; }
+};
+
+using Matrix = MatrixView<float>;
+using ConstMatrix = MatrixView<const float>;
+
+}  // namespace dtrain
