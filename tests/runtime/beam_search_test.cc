@@ -130,5 +130,29 @@ TEST(BeamSearch, SentencesDoNotSeeEachOther) {
   }
 }
 
+// All words are as likely, but for the end of the sentence.
+class EvenDecoder : public StepDecoder {
+ public:
+  void Start(const KernelArgs&) override {}
+  void Step(std::span<const int64_t> parents, std::span<const int32_t>,
+            float* log_probabilities) override {
+    for (size_t h = 0; h < parents.size(); ++h) {
+      for (int64_t word = 0; word < vocabulary(); ++word) {
+        *log_probabilities++ = word == token::kEnd ? -9.0f : -1.0f;
+      }
+    }
+  }
+  int64_t vocabulary() const override { return 7; }
+  int64_t sentences() const override { return 1; }
+};
+
+TEST(BeamSearch, OfEqualsTheFirstCounts) {
+  for (const int64_t beam : {1, 2, 3, 9}) {
+    EvenDecoder decoder;
+    EXPECT_THAT(BeamSearch(decoder, {.beam = beam, .max_length = 2}),
+                testing::ElementsAre(testing::ElementsAre(0, 0)));
+  }
+}
+
 }  // namespace
 }  // namespace dtrain

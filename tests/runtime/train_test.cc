@@ -63,6 +63,7 @@ TEST_F(TrainTest, LeavesACompleteRunFolder) {
   EXPECT_DOUBLE_EQ(result.summary.epochs, 3);
   EXPECT_DOUBLE_EQ(result.summary.steps, 3 * 400 / 64.0);
   EXPECT_EQ(result.summary.weights_sha256.size(), 64u);
+  EXPECT_EQ(result.summary.collective, "") << "a worker alone has none";
   EXPECT_EQ(Losses("run").size(), 3u * kStepsAnEpoch);
   for (const char* file : {"config.yaml", "plan.json", "metrics.jsonl", "summary.json",
                            "checkpoints/latest", "checkpoints/step-00000021.h5"}) {
