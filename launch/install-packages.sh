@@ -1,11 +1,22 @@
 #!/bin/sh
-# Installs what dtrain needs to build, run and test on Debian 12.  As root or with sudo, which may ask
-# for a password on a terminal; without either it says what is missing and ends with status 1.
+# Installs what dtrain needs to build and run on Debian 12, and with --with-tests what its tests need.  As
+# root or with sudo, which may ask for a password on a terminal; without either it says what is missing
+# and ends with status 1.
 set -eu
 
 packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libyaml-cpp-dev libcli11-dev
-  libhdf5-dev libgtest-dev libgmock-dev libdnnl-dev libspdlog-dev libfmt-dev nlohmann-json3-dev
-  libarchive-dev libcurl4-openssl-dev libssl-dev procps python3 shellcheck"
+  libhdf5-dev libdnnl-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libarchive-dev
+  libcurl4-openssl-dev libssl-dev"
+case ${1:-} in
+  "") ;;
+  --with-tests)
+    packages="$packages libgtest-dev libgmock-dev procps python3 shellcheck clang-format"
+    ;;
+  *)
+    echo "$0: no such option: $1 (there is --with-tests)" >&2
+    exit 2
+    ;;
+esac
 
 missing=""
 for package in $packages; do

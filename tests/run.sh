@@ -51,7 +51,7 @@ test_pass() {  # name, ctest arguments
   return "$ended"
 }
 
-launch/install-packages.sh
+launch/install-packages.sh --with-tests
 cmake --preset "$preset" -DDTRAIN_TESTS=ON
 "${run[@]}" cmake --build "$build"
 

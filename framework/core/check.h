@@ -29,8 +29,8 @@ struct Voidify {
 }  // namespace detail
 }  // namespace dtrain
 
-#define DT_CHECK(condition)  \
+#define DT_CHECK(condition)            \
   (__builtin_expect(!!(condition), 1)) \
-      ? (void)0              \
-      : ::dtrain::detail::Voidify() & \
+      ? (void)0                        \
+      : ::dtrain::detail::Voidify() &  \
             ::dtrain::detail::CheckFailure(__FILE__, __LINE__, #condition).stream()

@@ -13,14 +13,14 @@
 namespace dtrain {
 
 struct ArenaEntry {
-  std::string name;            // "conv1.weight"
+  std::string name;  // "conv1.weight"
   std::vector<int64_t> shape;
-  Range range;                 // elements
+  Range range;  // elements
   bool weight_decay = true;
 };
 
 struct ArenaLayout {
-  std::vector<ArenaEntry> entries;   // by range
+  std::vector<ArenaEntry> entries;  // by range
   int64_t size() const { return entries.empty() ? 0 : entries.back().range.end; }
 };
 

@@ -13,7 +13,7 @@ namespace dtrain::log {
 
 enum class Level { kDebug, kInfo, kWarning, kError };
 
-void SetLevel(Level level);   // default kInfo
+void SetLevel(Level level);         // default kInfo
 void SetRank(int rank, int ranks);  // ranks other than 0 then say who they are; 1 rank says nothing
 void Write(Level level, std::string_view text);
 

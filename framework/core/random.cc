@@ -39,9 +39,9 @@ Random::Random(uint64_t seed, Purpose purpose, uint64_t a, uint64_t b) {
 }
 
 std::array<uint32_t, 4> Random::Block(uint64_t block) const {
-  return Philox4x32({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), high_[0],
-                     high_[1]},
-                    {key_[0], key_[1]});
+  return Philox4x32(
+      {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), high_[0], high_[1]},
+      {key_[0], key_[1]});
 }
 
 uint32_t Random::Bits(uint64_t index) const { return Block(index / 4)[index % 4]; }

@@ -12,14 +12,14 @@
 namespace dtrain {
 
 enum class Purpose : uint32_t {
-  kInit = 1,      // a = layer index, b = parameter index; index = element
-  kShuffle = 2,   // a = epoch; index = position
-  kDropout = 3,   // a = layer index, b = step * 2^20 + position in the global batch; index = element
-  kAugment = 4,   // a = epoch, b = sample
-  kDigits = 5,    // a = split, b = sample
-  kJitter = 6,    // a = worker, b = step
-  kSelfTest = 7,  // benchmarks and tests
-  kShare = 8,     // a = pair of ranks, b = message between them
+  kInit = 1,     // a = layer index, b = parameter index; index = element
+  kShuffle = 2,  // a = epoch; index = position
+  kDropout = 3,  // a = layer index, b = step * 2^20 + position in the global batch; index = element
+  kAugment = 4,  // a = epoch, b = sample
+  kDigits = 5,   // a = split, b = sample
+  kJitter = 6,   // a = worker, b = step
+  kSelfTest = 7,        // benchmarks and tests
+  kShare = 8,           // a = pair of ranks, b = message between them
   kTeacherForcing = 9,  // a = layer index, b = step; index = step of the decoder
 };
 
@@ -27,10 +27,10 @@ class Random {
  public:
   Random(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0);
 
-  uint32_t Bits(uint64_t index) const;              // uniform over 32 bits
-  float Uniform(uint64_t index) const;              // [0, 1), 24 bits
+  uint32_t Bits(uint64_t index) const;  // uniform over 32 bits
+  float Uniform(uint64_t index) const;  // [0, 1), 24 bits
   float Uniform(uint64_t index, float low, float high) const;
-  float Normal(uint64_t index) const;               // mean 0, deviation 1 (Box-Muller on two words)
+  float Normal(uint64_t index) const;  // mean 0, deviation 1 (Box-Muller on two words)
   uint64_t Below(uint64_t index, uint64_t bound) const;  // [0, bound), bound < 2^32
 
   // The four words of one counter value: Bits(4 * block + k) is word k.

@@ -33,7 +33,8 @@ float* Blob::MutableF32() {
 BlobPool::BlobPool(int64_t elements, DType dtype) : elements_(elements), dtype_(dtype) {}
 
 BlobPool::~BlobPool() {
-  DT_CHECK(free_.size() == all_.size()) << all_.size() - free_.size() << " Blobs outlive their pool";
+  DT_CHECK(free_.size() == all_.size())
+      << all_.size() - free_.size() << " Blobs outlive their pool";
 }
 
 Blob BlobPool::New() {

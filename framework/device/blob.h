@@ -32,9 +32,9 @@ class Blob {
 
   explicit operator bool() const { return body_ != nullptr; }
   const float* f32() const;
-  int64_t size() const;        // elements
+  int64_t size() const;  // elements
   DType dtype() const;
-  bool shared() const;         // somebody else holds this version as well
+  bool shared() const;  // somebody else holds this version as well
 
   // For the one updater: the memory to write.  The Blob must not be shared.
   float* MutableF32();

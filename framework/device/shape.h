@@ -22,14 +22,14 @@ class Shape {
   int rank() const { return rank_; }
   int64_t operator[](int axis) const { return extents_[axis]; }
   int64_t& operator[](int axis) { return extents_[axis]; }
-  int64_t count() const { return CountFrom(0); }     // all elements; 1 for a scalar
-  int64_t CountFrom(int axis) const;                 // elements of axes axis, axis+1, ...
+  int64_t count() const { return CountFrom(0); }  // all elements; 1 for a scalar
+  int64_t CountFrom(int axis) const;              // elements of axes axis, axis+1, ...
 
-  Shape WithBatch(int64_t n) const;                  // the same with axis 0 replaced by n
-  Shape DropBatch() const;                           // without axis 0
-  Shape Prepend(int64_t n) const;                    // [n, ...]
+  Shape WithBatch(int64_t n) const;  // the same with axis 0 replaced by n
+  Shape DropBatch() const;           // without axis 0
+  Shape Prepend(int64_t n) const;    // [n, ...]
 
-  std::string ToString() const;                      // "[64, 1, 28, 28]"
+  std::string ToString() const;  // "[64, 1, 28, 28]"
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:

@@ -19,9 +19,12 @@ inline constexpr int64_t kBatchBlock = 16;
 
 constexpr std::string_view NameOf(Format format) {
   switch (format) {
-    case Format::kPlain: return "plain";
-    case Format::kChannelsLast: return "channels_last";
-    case Format::kBatchBlocked: return "batch_blocked";
+    case Format::kPlain:
+      return "plain";
+    case Format::kChannelsLast:
+      return "channels_last";
+    case Format::kBatchBlocked:
+      return "batch_blocked";
   }
   return "?";
 }

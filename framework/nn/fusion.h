@@ -15,7 +15,7 @@ namespace dtrain {
 
 // A layer to be run, on graph values.
 struct Call {
-  int layer = 0;            // index into Graph::layers()
+  int layer = 0;  // index into Graph::layers()
   bool fused_relu = false;
   std::vector<int> inputs;  // graph values
   int output = 0;

@@ -22,8 +22,9 @@ constexpr char kImages[] = "data";  // input of a model that is read without a d
 // The entries of `inputs`; those with classes are int32.
 std::vector<GraphInput> OwnInputs(config::Reader& root) {
   std::vector<GraphInput> inputs;
-  for (config::Reader& reader : root.List("inputs", "what the model was made for, where a data set "
-                                                    "does not say; or `sample`, for images")) {
+  for (config::Reader& reader : root.List("inputs",
+                                          "what the model was made for, where a data set "
+                                          "does not say; or `sample`, for images")) {
     GraphInput input;
     input.name = std::string(reader.String("name", "").Required().Help("name of the input"));
     const std::vector<int64_t> shape =
@@ -51,8 +52,8 @@ std::vector<GraphInput> InputsOf(config::Reader& root, const std::vector<GraphIn
 template <class Spec>
 void Append(ArenaLayout& layout, const std::string& layer, const Spec& spec, bool decay) {
   const int64_t begin = layout.size();
-  layout.entries.push_back({layer + "." + spec.name, Extents(spec.shape),
-                            {begin, begin + spec.shape.count()}, decay});
+  layout.entries.push_back(
+      {layer + "." + spec.name, Extents(spec.shape), {begin, begin + spec.shape.count()}, decay});
 }
 
 // Whether a gradient flows into `value`: some layer before it has parameters.
@@ -60,9 +61,8 @@ bool HasGradient(const Graph& graph, int value) {
   const int producer = graph.values()[value].producer;
   if (producer < 0) return false;
   const GraphLayer& layer = graph.layers()[producer];
-  return !layer.params.empty() ||
-         std::any_of(layer.inputs.begin(), layer.inputs.end(),
-                     [&](int input) { return HasGradient(graph, input); });
+  return !layer.params.empty() || std::any_of(layer.inputs.begin(), layer.inputs.end(),
+                                              [&](int input) { return HasGradient(graph, input); });
 }
 
 // What the layer says, less the input gradient that nobody computes: it costs what forward does.
@@ -116,8 +116,8 @@ int Graph::FindValue(const std::string& name) const {
 // mistake, so that one wrong layer is reported once.
 void Graph::ReadLayer(config::Reader& reader, int& previous) {
   GraphLayer layer;
-  layer.name = std::string(
-      reader.String("name", "").Required().Help("name of the layer and of its output"));
+  layer.name =
+      std::string(reader.String("name", "").Required().Help("name of the layer and of its output"));
   layer.type = std::string(
       reader.String("type", "").Required().OneOf(LayerRegistry::Names()).Help("kind of layer"));
   const std::string fallback = previous >= 0 ? values_[previous].name : "";
@@ -185,7 +185,8 @@ void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
 }
 
 std::vector<Shape> Graph::ShapesFor(std::span<const Shape> inputs) const {
-  DT_CHECK(inputs.size() == inputs_.size()) << inputs.size() << " of " << inputs_.size() << " inputs";
+  DT_CHECK(inputs.size() == inputs_.size())
+      << inputs.size() << " of " << inputs_.size() << " inputs";
   std::vector<Shape> shapes(inputs.begin(), inputs.end());
   bool as_sampled = true;
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -37,25 +37,25 @@ struct GraphInput {
 };
 
 struct GraphValue {
-  std::string name;      // the producing layer's, or the input's
+  std::string name;  // the producing layer's, or the input's
   DType dtype = DType::kF32;
   Shape sample_shape;
-  int producer = -1;     // layer index; -1 for an input of the model
-  int64_t classes = 0;   // GraphInput::classes; 0 for what layers compute
+  int producer = -1;    // layer index; -1 for an input of the model
+  int64_t classes = 0;  // GraphInput::classes; 0 for what layers compute
 };
 
 struct GraphLayer {
   std::string name;
   std::string type;
   std::shared_ptr<Layer> layer;
-  std::vector<int> inputs;    // value indices
-  int output = -1;            // value index
+  std::vector<int> inputs;  // value indices
+  int output = -1;          // value index
   std::vector<ParamSpec> params;
   std::vector<StateSpec> states;
-  Range param_range;          // all its parameters in the weight and gradient arenas
-  int first_param = 0;        // index of its first entry in Graph::weights()
-  int first_state = 0;        // index of its first entry in Graph::state()
-  Cost cost;                  // per sample
+  Range param_range;    // all its parameters in the weight and gradient arenas
+  int first_param = 0;  // index of its first entry in Graph::weights()
+  int first_state = 0;  // index of its first entry in Graph::state()
+  Cost cost;            // per sample
 };
 
 class Graph {

@@ -27,8 +27,8 @@ struct InitSpec {
 };
 
 struct ParamSpec {
-  std::string name;   // "weight", "bias": PyTorch's names
-  Shape shape;        // PyTorch's axes
+  std::string name;  // "weight", "bias": PyTorch's names
+  Shape shape;       // PyTorch's axes
   InitSpec init;
   int64_t fan_in = 1;
   int64_t fan_out = 1;
@@ -43,14 +43,14 @@ struct StateSpec {
 };
 
 struct Cost {
-  double forward_flops = 0;   // a multiply-add counts 2
+  double forward_flops = 0;  // a multiply-add counts 2
   double backward_flops = 0;
 };
 
 enum class LayerRole {
   kCompute,
-  kLoss,     // output 0 is the loss of each sample, [N]; the net sums it
-  kMetric,   // output 0 is a count of each sample, [N] (1 = correct); no backward
+  kLoss,    // output 0 is the loss of each sample, [N]; the net sums it
+  kMetric,  // output 0 is a count of each sample, [N] (1 = correct); no backward
 };
 
 class WorkerSums;  // worker_sums.h
@@ -107,6 +107,6 @@ using LayerRegistry = Registry<LayerEntry>;
 
 }  // namespace dtrain
 
-#define DTRAIN_LAYER(type, Class, help_text)                                          \
+#define DTRAIN_LAYER(type, Class, help_text)                                                  \
   [[maybe_unused]] static const bool Class##_layer_registered = ::dtrain::LayerRegistry::Add( \
       type, {[] { return std::unique_ptr<::dtrain::Layer>(new Class); }, help_text})

@@ -37,9 +37,8 @@ size_t PlanMemory(std::vector<MemoryBlock>& blocks) {
     for (const MemoryBlock* other : placed) {
       if (LiveTogether(*block, *other)) neighbours.push_back(other);
     }
-    std::sort(neighbours.begin(), neighbours.end(), [](const MemoryBlock* a, const MemoryBlock* b) {
-      return a->offset < b->offset;
-    });
+    std::sort(neighbours.begin(), neighbours.end(),
+              [](const MemoryBlock* a, const MemoryBlock* b) { return a->offset < b->offset; });
     block->offset = LowestFit(*block, neighbours);
     placed.push_back(block);
     arena_bytes = std::max(arena_bytes, block->offset + RoundUp(block->bytes));

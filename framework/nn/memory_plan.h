@@ -14,9 +14,9 @@ namespace dtrain {
 
 struct MemoryBlock {
   size_t bytes = 0;
-  int first_use = 0;   // inclusive
-  int last_use = 0;    // inclusive
-  size_t offset = 0;   // answer
+  int first_use = 0;  // inclusive
+  int last_use = 0;   // inclusive
+  size_t offset = 0;  // answer
 };
 
 // Fills every offset and returns the size of the arena.

@@ -7,8 +7,10 @@ namespace dtrain {
 
 void InnerProduct::Configure(config::Reader& reader) {
   outputs_ = reader.Int("outputs", 1).Required().Min(1).Help("length of the output of a sample");
-  axis_ = reader.Int("axis", 1).Min(1).Max(Shape::kMaxRank - 1).Help(
-      "first of the axes that are summed over; those before it stay");
+  axis_ = reader.Int("axis", 1)
+              .Min(1)
+              .Max(Shape::kMaxRank - 1)
+              .Help("first of the axes that are summed over; those before it stay");
   has_bias_ = reader.Bool("bias", true).Help("add a learned constant to each output");
   weight_init_ =
       ReadInitSpec(reader.Section("weight_init", "how the weights start"), {"xavier", 0});

@@ -15,9 +15,7 @@ std::vector<int> Cpus(int first, int count) {
   return cpus;
 }
 
-TEST(ThreadsByRule, OneRankTakesAllCpus) {
-  EXPECT_EQ(ThreadsByRule({{0, Cpus(0, 24)}}, 1), 24);
-}
+TEST(ThreadsByRule, OneRankTakesAllCpus) { EXPECT_EQ(ThreadsByRule({{0, Cpus(0, 24)}}, 1), 24); }
 
 TEST(ThreadsByRule, RanksThatShareTheirCpusDivideThem) {
   EXPECT_EQ(ThreadsByRule({{0, Cpus(0, 24)}, {0, Cpus(0, 24)}, {0, Cpus(0, 24)}}, 3), 8);

@@ -32,7 +32,7 @@ bool Accepts(const std::string& paths) {
 
 TEST(Shellcheck, IsInstalled) {
   EXPECT_EQ(std::system("shellcheck --version >/dev/null"), 0)
-      << "launch/install-packages.sh installs it";
+      << "launch/install-packages.sh --with-tests installs it";
 }
 
 TEST(Shellcheck, SeesEveryScript) {

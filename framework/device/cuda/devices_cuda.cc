@@ -19,7 +19,8 @@ extern "C" void DtrainCudaDevices(char* text, unsigned long bytes) {
   for (int i = 0; i < count && used < static_cast<int>(bytes); ++i) {
     cudaDeviceProp properties;
     if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
-    used += std::snprintf(text + used, bytes - static_cast<unsigned long>(used), ", %s (%.0f GiB)",
-                          properties.name, static_cast<double>(properties.totalGlobalMem) / (1 << 30));
+    used +=
+        std::snprintf(text + used, bytes - static_cast<unsigned long>(used), ", %s (%.0f GiB)",
+                      properties.name, static_cast<double>(properties.totalGlobalMem) / (1 << 30));
   }
 }
