@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/comm/local/local_world.h"
+#include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "tests/support/lazy_queue.h"
 
@@ -22,11 +23,12 @@ TEST(TrainingStep, WaitsForTheDeviceBeforeItAnnouncesAGradient) {
   Device device = DeviceOf(plan);
   device.queue = &queue;
   Net net(graph, device);
-  StartPoint start;
-  start.weights.resize(static_cast<size_t>(graph.weights().size()));
+  const std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
   const auto transport = LocalWorld(1).Connect(0);
   const RestRule rule{.epoch_samples = 1000, .batch = kSamples, .last_samples = 1000};
-  const auto exchange = MakeExchange(config, graph.weights(), plan, start, rule, *transport);
+  ExchangeSpec spec = ExchangeOf(config, graph.weights(), PiecesOf(graph), rule);
+  spec.start.weights = weights;
+  const auto exchange = MakeExchange(spec, 1, 0, *transport);
   Batch batch(config.data.source->fields(), kSamples);
   batch.Resize(kSamples);
   batch.global_samples = kSamples;

@@ -56,8 +56,8 @@ TEST(Format, APlantedMistakeIsSeen) {
   }
   const TempFolder folder;
   // The style is that of the folder, or of one above.
-  EXPECT_TRUE(Formatted("--style=Google " + folder.Write("sound.cc", "int a;\n")));
-  EXPECT_FALSE(Formatted("--style=Google " + folder.Write("loose.cc", "int   a;\n")));
+  EXPECT_TRUE(Formatted("--style=Google " + folder.Write("sound.cc", "int a;\n").string()));
+  EXPECT_FALSE(Formatted("--style=Google " + folder.Write("loose.cc", "int   a;\n").string()));
 }
 
 }  // namespace
