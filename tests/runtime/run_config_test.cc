@@ -155,10 +155,11 @@ TEST(RunConfig, TenMistakesAtOnce) {
 }
 
 TEST(RunConfig, WhatIsNeededIsNamed) {
-  EXPECT_THAT(ErrorOf("batch: 1\n"),
-              AllOf(HasSubstr("small.yaml:1:1: the key model.name is missing\n"
-                              "    a file of configs/models, or a path\n"),
-                    HasSubstr("small.yaml:1:1: the key data.name is missing\n")));
+  EXPECT_THAT(
+      ErrorOf("batch: 1\n"),
+      AllOf(HasSubstr("small.yaml:1:1: the key model.name is missing\n"
+                      "    name of a model in configs/models, or the path of a model file\n"),
+            HasSubstr("small.yaml:1:1: the key data.name is missing\n")));
 }
 
 TEST(RunConfig, EveryWorkerNeedsASample) {

@@ -142,7 +142,7 @@ TEST(Sgd, EveryInstructionSetGivesTheSameBits) {
 
 TEST(Sgd, NesterovNeedsMomentum) {
   EXPECT_THAT(WhatOf<ConfigError>([] { ReadSgd("{momentum: 0, nesterov: true}"); }),
-              HasSubstr("nesterov looks ahead along the velocity, and momentum is 0"));
+              HasSubstr("nesterov needs a momentum above 0"));
 }
 
 }  // namespace
