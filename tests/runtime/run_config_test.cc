@@ -288,10 +288,18 @@ TEST_F(LocateModelTest, FoldersInTheirOrder) {
   fs::create_directories("configs/runs");
   const std::vector<fs::path> once = ModelFolders("configs/runs/run.yaml");
   fs::current_path(before);
-  ASSERT_GE(folders.size(), 3u);
+  // Wherever the tests were built, three folders above their program.
+  std::vector<fs::path> above;
+  fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  for (int i = 0; i < 3; ++i) {
+    folder = folder.parent_path();
+    if (fs::is_directory(folder / "configs" / "models"))
+      above.push_back(folder / "configs" / "models");
+  }
+  ASSERT_EQ(folders.size(), 2 + above.size());
   EXPECT_EQ(folders[0], (folder_ / "models").lexically_normal());
   EXPECT_EQ(folders[1], "configs/models");
-  EXPECT_TRUE(fs::equivalent(folders[2], DTRAIN_SOURCE_DIR "/configs/models"));
+  for (size_t i = 0; i < above.size(); ++i) EXPECT_EQ(folders[2 + i], above[i]);
   EXPECT_EQ(same.size(), folders.size() - 1) << "there is no folder beside the config";
   EXPECT_EQ(once.size(), folders.size() - 1) << "they are the same folder";
 }
