@@ -41,6 +41,14 @@ TEST(Evaluator, TheSameDigitsForAnyNumberOfRanks) {
   }
 }
 
+TEST(Evaluator, NoSamplesHaveNoLoss) {
+  const auto transport = LocalWorld(1).Connect(0);
+  const auto digits = DatasetRegistry::Get("data set", "digits").make()->Load("", 1);
+  const Evaluation evaluation = JoinEvaluations(*transport, *digits, {});
+  EXPECT_EQ(evaluation.samples, 0);
+  EXPECT_EQ(evaluation.loss, 0);
+}
+
 // The sums are made block by block: their last bits depend on its size.
 TEST(Evaluator, BlocksHaveTheirSizes) {
   config::Document document = config::Document::FromText("data: {train_samples: 4}", "test");

@@ -1,0 +1,91 @@
+// Effects on vectors against the formulas of actor.h, whatever the vectors hold.
+#include "framework/exchange/effect_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/strategy_text.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::ElementsAre;
+
+const ArenaLayout kThree{{{"w", {3}, {0, 3}, true}}};
+constexpr VectorId kA = 0, kB = 1;
+
+class TwoVectors : public Actor {
+ public:
+  std::vector<VectorSpec> Vectors() const override {
+    return {{"a", VectorRole::kPlain, {0, 3}}, {"b", VectorRole::kPlain, {0, 3}}};
+  }
+  void Visit(StateVisitor&) override {}
+  std::string Describe() const override { return "two vectors"; }
+};
+
+class Nobody : public EffectTarget {
+ public:
+  void StartStep() override {}
+  void EndStep(HostedActor&, const StepOutcome&) override {}
+  void Send(HostedActor&, SendEffect&, std::optional<Piece>) override {}
+};
+
+class EffectQueueTest : public ::testing::Test {
+ protected:
+  EffectQueueTest() { spec_.solver = MakeSolver("{name: sgd}"); }
+
+  void Set(VectorId vector, std::vector<float> values) {
+    std::copy(values.begin(), values.end(), host_.vectors.Overwrite(vector));
+  }
+  // What `to` holds after the effect.
+  std::vector<float> After(Effect effect, VectorId to) {
+    queue_.Push(host_, std::move(effect), std::nullopt);
+    while (queue_.RunSlice()) {
+    }
+    const float* const values = host_.vectors.Get(to).blob.f32();
+    return {values, values + 3};
+  }
+
+  ExchangeSpec spec_{.layout = &kThree};
+  BlobPools pools_;
+  HostedActor host_{7, std::make_unique<TwoVectors>(), spec_, 0, &pools_};
+  const std::unique_ptr<VectorOps> ops_ = MakeCpuVectorOps();
+  Nobody target_;
+  EffectQueue queue_{spec_, *ops_, 1, target_};
+};
+
+TEST_F(EffectQueueTest, AddTimesAFactor) {
+  Set(kA, {1, 2, 3});
+  Set(kB, {10, 20, 30});
+  EXPECT_THAT(After(AddEffect{kA, kB, 1}, kA), ElementsAre(11, 22, 33));
+  EXPECT_THAT(After(AddEffect{kA, kB, 0.5}, kA), ElementsAre(16, 32, 48));
+  EXPECT_THAT(After(AddEffect{kA, kB, -1}, kA), ElementsAre(6, 12, 18));
+}
+
+TEST_F(EffectQueueTest, AnEmptyVectorCountsAsZeros) {
+  Set(kB, {10, 20, 30});
+  EXPECT_THAT(After(AddEffect{kA, kB, 0.5}, kA), ElementsAre(5, 10, 15));
+  host_.vectors.Clear(kB);
+  EXPECT_THAT(After(AddEffect{kA, kB, 1}, kA), ElementsAre(5, 10, 15));
+  host_.vectors.Clear(kA);
+  Set(kB, {1, 2, 3});
+  EXPECT_THAT(After(AddEffect{kA, kB, 1}, kA), ElementsAre(1, 2, 3));
+}
+
+TEST_F(EffectQueueTest, BlendKeepsTheRest) {
+  Set(kA, {1, 2, 3});
+  Set(kB, {9, 10, 11});
+  EXPECT_THAT(After(BlendEffect{kA, kB, 0.25}, kA), ElementsAre(3, 4, 5));
+  EXPECT_THAT(After(BlendEffect{kA, kB, 1}, kA), ElementsAre(9, 10, 11));
+  EXPECT_THAT(After(BlendEffect{kB, kA, 0}, kB), ElementsAre(9, 10, 11));
+}
+
+TEST_F(EffectQueueTest, TakeLeavesTheSourceEmpty) {
+  Set(kA, {1, 2, 3});
+  EXPECT_THAT(After(TakeEffect{kB, kA}, kB), ElementsAre(1, 2, 3));
+  EXPECT_THAT(After(ClearEffect{kB}, kB), ElementsAre(0, 0, 0));
+  EXPECT_THAT(After(AddEffect{kB, kA, 1}, kB), ElementsAre(0, 0, 0));
+}
+
+}  // namespace
+}  // namespace dtrain
