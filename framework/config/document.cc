@@ -79,7 +79,9 @@ void Document::Finish() {
 }
 
 std::vector<std::string> Document::mistakes() const { return impl_->diagnostics.Lines(); }
-std::string Document::EffectiveYaml() const { return DumpYaml(*impl_->root); }
+std::string Document::EffectiveYaml(const std::string& without) const {
+  return DumpYaml(*impl_->root, without);
+}
 std::string Document::EffectiveJson() const { return DumpJson(*impl_->root); }
 std::vector<KeyHelp> Document::Keys() const { return DumpKeys(*impl_->root); }
 

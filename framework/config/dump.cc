@@ -64,20 +64,22 @@ std::string PrintValue(const Value& value) {
   return std::visit([](const auto& typed) { return Print(typed); }, value);
 }
 
-void AppendYaml(const SectionNode& section, const std::string& indent, std::string& out) {
+void AppendYaml(const SectionNode& section, const std::string& indent, const std::string& without,
+                std::string& out) {
   const auto lead = [&](const std::string& key) { return indent + key + ":"; };
   const auto on_key = [&](const std::string& key, const Declaration& declaration) {
+    if (declaration.path == without) return;
     out += lead(key) + " " + PrintValue(declaration.value) + "\n";
   };
   const auto on_section = [&](const std::string& key, const SectionNode& child) {
     out += lead(key) + (child.items.empty() ? " {}\n" : "\n");
-    AppendYaml(child, indent + "  ", out);
+    AppendYaml(child, indent + "  ", without, out);
   };
   const auto on_list = [&](const std::string& key, const SectionNode::SectionList& list) {
     out += lead(key) + (list.empty() ? " []\n" : "\n");
     for (const SectionPtr& child : list) {
       std::string element;
-      AppendYaml(*child, indent + "    ", element);
+      AppendYaml(*child, indent + "    ", without, element);
       if (element.empty()) element = indent + "    {}\n";
       out += element.replace(indent.size(), 4, "  - ");
     }
@@ -121,9 +123,9 @@ void AppendKeys(const SectionNode& section, std::vector<KeyHelp>& rows) {
 
 std::string QuoteYaml(const std::string& text) { return Print(text); }
 
-std::string DumpYaml(const SectionNode& root) {
+std::string DumpYaml(const SectionNode& root, const std::string& without) {
   std::string out;
-  AppendYaml(root, "", out);
+  AppendYaml(root, "", without, out);
   return out;
 }
 

@@ -10,8 +10,8 @@
 namespace dtrain::config {
 
 // Every declared key, in block style with one line a key; read again it gives the same values
-// (numbers are printed so that they round-trip).
-std::string DumpYaml(const SectionNode& root);
+// (numbers are printed so that they round-trip).  The key with the path `without` is left out.
+std::string DumpYaml(const SectionNode& root, const std::string& without = "");
 std::string DumpJson(const SectionNode& root);  // the same, indented
 
 std::vector<KeyHelp> DumpKeys(const SectionNode& root);

@@ -129,7 +129,8 @@ class Document {
   // The mistakes so far without throwing, unknown keys not included.
   std::vector<std::string> mistakes() const;
 
-  std::string EffectiveYaml() const;  // every declared key with the value in force
+  // Every declared key with the value in force, but for the one with the path `without`.
+  std::string EffectiveYaml(const std::string& without = "") const;
   std::string EffectiveJson() const;
   std::vector<KeyHelp> Keys() const;  // every declared key
 

@@ -4,6 +4,7 @@
 // A new data set is a new folder datasets/<name>/ with DTRAIN_DATASET(...) in it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -59,6 +60,14 @@ struct Batch {
   void Resize(int64_t new_samples, std::span<const Shape> sample_shapes);
 };
 
+// How long a sample is, for batches of samples that are alike: sorted by `length`, among equal ones by
+// `second`.
+struct SampleLength {
+  int64_t length = 0;
+  int64_t second = 0;
+  friend auto operator<=>(const SampleLength&, const SampleLength&) = default;
+};
+
 class SentencePairs;
 
 class Dataset {
@@ -73,9 +82,9 @@ class Dataset {
   // Terms of the loss of one sample (Batch).
   virtual int64_t Terms(Split split, int64_t index) const { return 1; }
   int64_t TermsOf(Split split, std::span<const int64_t> indices) const;  // their sum
-  // A number for each sample of a split by which samples that are alike are put into the same batch
-  // (Sampler): the length of sentences.  Empty: nothing of the kind.
-  virtual std::vector<int64_t> Lengths(Split split) const { return {}; }
+  // Of each sample of a split, by which those that are alike are put into the same batch (Sampler).
+  // Empty: they have none.
+  virtual std::vector<SampleLength> Lengths(Split split) const { return {}; }
   // Writes the sample shape that a batch of these samples needs, for every field whose samples
   // differ in length; the others' stay as fields() says.  The same in any order of the indices.
   virtual void SampleShapes(Split split, std::span<const int64_t> indices,

@@ -18,8 +18,8 @@ class LimitedDataset : public Dataset {
   int64_t classes() const override { return whole_->classes(); }
   bool has_validation() const override { return whole_->has_validation(); }
   int64_t Terms(Split split, int64_t index) const override { return whole_->Terms(split, index); }
-  std::vector<int64_t> Lengths(Split split) const override {
-    std::vector<int64_t> lengths = whole_->Lengths(split);
+  std::vector<SampleLength> Lengths(Split split) const override {
+    std::vector<SampleLength> lengths = whole_->Lengths(split);
     if (!lengths.empty()) lengths.resize(static_cast<size_t>(size(split)));
     return lengths;
   }

@@ -20,11 +20,12 @@ void ShuffleBy(const Random& random, uint64_t count, Swap swap) {
 
 }  // namespace
 
-Sampler::Sampler(uint64_t seed, int64_t train_size, int64_t batch, std::vector<int64_t> lengths)
+Sampler::Sampler(uint64_t seed, int64_t train_size, int64_t batch,
+                 std::vector<SampleLength> lengths)
     : seed_(seed), train_size_(train_size), batch_(batch) {
   if (!lengths.empty()) {
     DT_CHECK(static_cast<int64_t>(lengths.size()) == train_size) << lengths.size();
-    lengths_ = std::make_shared<const std::vector<int64_t>>(std::move(lengths));
+    lengths_ = std::make_shared<const std::vector<SampleLength>>(std::move(lengths));
   }
   DT_CHECK(train_size > 0 && train_size < (int64_t{1} << 32) && batch > 0)
       << train_size << " samples, batch " << batch;

@@ -39,7 +39,7 @@ class Sampler {
   static constexpr int64_t kPoolBatches = 50;
 
   // Both > 0, train_size < 2^32.  `lengths`: of every sample (Dataset::Lengths), or empty.
-  Sampler(uint64_t seed, int64_t train_size, int64_t batch, std::vector<int64_t> lengths = {});
+  Sampler(uint64_t seed, int64_t train_size, int64_t batch, std::vector<SampleLength> lengths = {});
   // For the training split of a set.
   Sampler(uint64_t seed, const Dataset& dataset, int64_t batch);
 
@@ -70,7 +70,7 @@ class Sampler {
   int64_t train_size_;
   int64_t batch_;
   uint64_t steps_per_epoch_;
-  std::shared_ptr<const std::vector<int64_t>> lengths_;  // shared by copies; null: none
+  std::shared_ptr<const std::vector<SampleLength>> lengths_;  // shared by copies; null: none
 };
 
 // Fixed blocks for evaluation: [0, block), [block, 2 block), ..., the last one smaller.  They do

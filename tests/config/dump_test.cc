@@ -19,6 +19,8 @@ TEST(Effective, HoldsEveryDeclaredKeyInTheOrderOfDeclaration) {
   Reader empty = r.Section("empty");
   EXPECT_EQ(a + x + y + c.size(), 6);
   EXPECT_EQ(document.EffectiveYaml(), "a: 1\nb:\n  x: 1\n  y: 2\nc: [data, \"no\"]\nempty: {}\n");
+  EXPECT_EQ(document.EffectiveYaml("a"), "b:\n  x: 1\n  y: 2\nc: [data, \"no\"]\nempty: {}\n");
+  EXPECT_EQ(document.EffectiveYaml("b.x"), "a: 1\nb:\n  y: 2\nc: [data, \"no\"]\nempty: {}\n");
   EXPECT_EQ(document.EffectiveJson(),
             "{\n  \"a\": 1.0,\n  \"b\": {\n    \"x\": 1,\n    \"y\": 2\n  },\n"
             "  \"c\": [\n    \"data\",\n    \"no\"\n  ],\n  \"empty\": {}\n}");

@@ -46,7 +46,7 @@ class Sentences : public Dataset {
   int64_t size(Split) const override { return 5; }
   std::vector<FieldSpec> fields() const override { return {}; }
   int64_t classes() const override { return 0; }
-  std::vector<int64_t> Lengths(Split) const override { return {9, 8, 7, 6, 5}; }
+  std::vector<SampleLength> Lengths(Split) const override { return {{9}, {8}, {7}, {6}, {5}}; }
   void Fill(Split, std::span<const int64_t>, uint64_t, Batch&) const override {}
   std::string ManifestHash() const override { return "hash"; }
 };
@@ -65,7 +65,7 @@ class SentencesSource : public DatasetSource {
 TEST(Limit, KeepsTheLengthsOfTheSamplesThatAreLeft) {
   const auto source = std::make_shared<SentencesSource>();
   EXPECT_EQ(LimitSource(source, 3)->Load("", 1)->Lengths(Split::kTrain),
-            (std::vector<int64_t>{9, 8, 7}));
+            (std::vector<SampleLength>{{9}, {8}, {7}}));
   EXPECT_EQ(LimitSource(source, 9)->Load("", 1)->Lengths(Split::kTrain).size(), 5U);
   const auto digits = LimitSource(Digits("train_samples: 40, test_samples: 10"), 16);
   EXPECT_TRUE(digits->Load("", 1)->Lengths(Split::kTrain).empty()) << "images have no length";

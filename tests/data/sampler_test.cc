@@ -109,15 +109,15 @@ TEST(Sampler, AShareOfTheTailMayBeEmpty) {
   EXPECT_TRUE(sampler.ShareOf(1, 3, 4).share.empty());
 }
 
-std::vector<int64_t> SomeLengths(int64_t size) {
-  std::vector<int64_t> lengths;
-  for (int64_t i = 0; i < size; ++i) lengths.push_back(3 + i * i % 29);
+std::vector<SampleLength> SomeLengths(int64_t size) {
+  std::vector<SampleLength> lengths;
+  for (int64_t i = 0; i < size; ++i) lengths.push_back({3 + i * i % 29, 0});
   return lengths;
 }
 
 TEST(Sampler, BatchesHoldSamplesOfLikeLength) {
   const int64_t size = 2010, batch = 16;
-  const std::vector<int64_t> lengths = SomeLengths(size);
+  const std::vector<SampleLength> lengths = SomeLengths(size);
   const Sampler sampler(7, size, batch, lengths), plain(7, size, batch);
   // What is computed when every batch is padded to its longest sample.
   const auto padded = [&](const std::vector<int64_t>& order) {
@@ -125,11 +125,12 @@ TEST(Sampler, BatchesHoldSamplesOfLikeLength) {
     for (int64_t begin = 0; begin < size; begin += batch) {
       const int64_t end = std::min(begin + batch, size);
       int64_t longest = 0;
-      for (int64_t p = begin; p < end; ++p) longest = std::max(longest, lengths[order[p]]);
+      for (int64_t p = begin; p < end; ++p) longest = std::max(longest, lengths[order[p]].length);
       sum += longest * (end - begin);
     }
-    return static_cast<double>(sum) /
-           static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), int64_t{0}));
+    int64_t total = 0;
+    for (const SampleLength& sample : lengths) total += sample.length;
+    return static_cast<double>(sum) / static_cast<double>(total);
   };
   for (uint64_t epoch = 0; epoch < 3; ++epoch) {
     EXPECT_LT(padded(Order(sampler, epoch)), 1.05);
@@ -157,7 +158,7 @@ TEST(Sampler, AnOrderByLengthIsAPermutationOfItsOwnInEveryEpoch) {
 // No batch is tied to its place in the epoch: long ones come early and late.
 TEST(Sampler, BatchesAreShuffled) {
   const int64_t size = 16 * 40;
-  const std::vector<int64_t> lengths = SomeLengths(size);
+  const std::vector<SampleLength> lengths = SomeLengths(size);
   const Sampler sampler(7, size, 16, lengths);
   std::set<int64_t> places;
   for (uint64_t epoch = 0; epoch < 30; ++epoch) {
@@ -192,7 +193,7 @@ TEST(Sampler, OrdersFollowFromTheCountedNumbers) {
 // own.
 TEST(Sampler, OrdersByLengthFollowFromTheCountedNumbers) {
   const int64_t batch = 2, pool = 50 * batch, size = 2 * pool + 7;
-  const std::vector<int64_t> lengths = SomeLengths(size);
+  const std::vector<SampleLength> lengths = SomeLengths(size);
   std::vector<int64_t> order = Order(Sampler(7, size, batch), 3);
   for (int64_t begin = 0; begin < size; begin += pool) {
     std::sort(order.begin() + begin, order.begin() + std::min(begin + pool, size),

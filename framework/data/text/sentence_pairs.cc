@@ -138,11 +138,11 @@ int64_t SentencePairs::Terms(Split split, int64_t index) const {
 
 // By the target first: the scores of all words, for every step of it, are the dearest part of a
 // translation.
-std::vector<int64_t> SentencePairs::Lengths(Split split) const {
-  std::vector<int64_t> lengths;
+std::vector<SampleLength> SentencePairs::Lengths(Split split) const {
+  std::vector<SampleLength> lengths;
   for (int64_t i = 0; i < size(split); ++i) {
     const int64_t source = pairs(split).source.LengthOf(i);
-    lengths.push_back((RoundUp(Terms(split, i)) << 32) + source);
+    lengths.push_back({RoundUp(Terms(split, i)), source});
   }
   return lengths;
 }

@@ -60,7 +60,7 @@ class SentencePairs : public Dataset {
   int64_t classes() const override { return facts_.target.size(); }
   bool has_validation() const override { return size(Split::kValidation) > 0; }
   int64_t Terms(Split split, int64_t index) const override;
-  std::vector<int64_t> Lengths(Split split) const override;
+  std::vector<SampleLength> Lengths(Split split) const override;
   void SampleShapes(Split split, std::span<const int64_t> indices,
                     std::span<Shape> shapes) const override;
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,

@@ -214,12 +214,6 @@ void CheckTogether(Reader root, const RunConfig& run) {
 }
 
 // The dump has one line a key, so the top-level `output` is the line that begins with it.
-std::string WithoutOutput(const std::string& yaml) {
-  const size_t begin = yaml.find("\noutput: ") + 1;
-  const size_t end = yaml.find('\n', begin) + 1;
-  return yaml.substr(0, begin) + yaml.substr(end);
-}
-
 RunConfig Read(config::Document& document, bool with_model, const std::string& model_yaml = "") {
   RunConfig run;
   run.model_yaml = model_yaml;
@@ -241,7 +235,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   document.Finish();
   run.effective_yaml = document.EffectiveYaml();
   run.effective_json = document.EffectiveJson();
-  run.config_sha256 = Sha256::Of(WithoutOutput(run.effective_yaml));
+  run.config_sha256 = Sha256::Of(document.EffectiveYaml("output"));
   return run;
 }
 
