@@ -78,25 +78,4 @@ Range PieceOf(int64_t n, int pieces, int piece) {
   return {std::min(n, cuts.begin * kCut), std::min(n, cuts.end * kCut)};
 }
 
-Price PriceOf(const Plan& plan, int64_t n) {
-  Price price;
-  std::map<int, int> fetched;  // by round
-  for (const Move& move : plan.moves) {
-    const int64_t size = PieceOf(n, plan.pieces, move.piece).size();
-    if (size == 0) continue;
-    price.rounds = std::max(price.rounds, move.round + 1);
-    const int64_t bytes = size * static_cast<int64_t>(sizeof(float));
-    if (move.kind == MoveKind::kSend) {
-      price.messages += 1;
-      price.bytes_sent += bytes;
-    } else if (move.kind == MoveKind::kSum) {
-      price.additions += fetched[move.round] * size;
-    } else {
-      price.bytes_received += bytes;
-      fetched[move.round] += move.kind == MoveKind::kFetch ? 1 : 0;
-    }
-  }
-  return price;
-}
-
 }  // namespace dtrain

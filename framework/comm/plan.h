@@ -1,5 +1,6 @@
 // Plan: a collective as data.  A list of moves for each rank, which one interpreter carries out
-// (plan_run.h), one checker proves (tests/comm/plan_checker.h) and one function prices (PriceOf).
+// (plan_run.h), one checker proves (tests/comm/plan_checker.h) and the simulator prices
+// (sim/plan_price.h).
 //
 // The vector is cut into `pieces`, numbered from 0; a rank works on its own copy, in place, and has
 // scratch memory for what it fetches.  Moves run in rounds: a round begins when everything awaited
@@ -55,15 +56,5 @@ Plan RingPlan(int world, Rank rank);
 // Where piece `piece` of `pieces` lies in a vector of n floats.  The cuts are multiples of 16
 // floats (a cache line) from its start, so a short vector has empty pieces, which nobody sends.
 Range PieceOf(int64_t n, int pieces, int piece);
-
-// What one run of a plan costs a rank, for a vector of n floats.
-struct Price {
-  int rounds = 0;
-  int64_t messages = 0;  // sent
-  int64_t bytes_sent = 0;
-  int64_t bytes_received = 0;
-  int64_t additions = 0;
-};
-Price PriceOf(const Plan& plan, int64_t n);
 
 }  // namespace dtrain

@@ -17,6 +17,7 @@
 #include "framework/config/reader.h"
 #include "framework/core/registry.h"
 #include "framework/device/buffer.h"
+#include "framework/device/field_spec.h"
 #include "framework/device/tensor.h"
 
 namespace dtrain {
@@ -25,17 +26,6 @@ enum class Split { kTrain, kValidation, kTest };
 
 // The epoch of reading outside of training: samples come as they are, of any split.
 inline constexpr uint64_t kNoEpoch = std::numeric_limits<uint64_t>::max();
-
-// One named input of the model.
-struct FieldSpec {
-  std::string name;  // "data", "label"
-  DType dtype;
-  // Without the batch axis: [1, 28, 28]; [] for a label.  Of the longest sample where they differ
-  // (sentences): a batch is as long as it must be (Dataset::SampleShapes), its tensors say how
-  // long.
-  Shape sample_shape;
-  int64_t classes = 0;  // an int32 field holds numbers below this; 0: unknown
-};
 
 // Rows of every field, in FieldSpec order, row-major.  Made once for the largest batch and
 // refilled.

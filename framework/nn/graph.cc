@@ -20,12 +20,12 @@ std::vector<int64_t> Extents(const Shape& shape) {
 constexpr char kImages[] = "data";  // input of a model that is read without a data set
 
 // The entries of `inputs`; those with classes are int32.
-std::vector<GraphInput> OwnInputs(config::Reader& root) {
-  std::vector<GraphInput> inputs;
+std::vector<FieldSpec> OwnInputs(config::Reader& root) {
+  std::vector<FieldSpec> inputs;
   for (config::Reader& reader : root.List("inputs",
                                           "what the model was made for, where a data set "
                                           "does not say; or `sample`, for images")) {
-    GraphInput input;
+    FieldSpec input;
     input.name = std::string(reader.String("name", "").Required().Help("name of the input"));
     const std::vector<int64_t> shape =
         reader.Ints("shape", {}).Min(1).Help("shape of a sample; [] for a number");
@@ -38,8 +38,8 @@ std::vector<GraphInput> OwnInputs(config::Reader& root) {
 }
 
 // `given` by a data set; else the model's own `inputs`, or images of its `sample` shape and labels.
-std::vector<GraphInput> InputsOf(config::Reader& root, const std::vector<GraphInput>& given) {
-  const std::vector<GraphInput> own = OwnInputs(root);
+std::vector<FieldSpec> InputsOf(config::Reader& root, const std::vector<FieldSpec>& given) {
+  const std::vector<FieldSpec> own = OwnInputs(root);
   auto field = root.Ints("sample", {}).Min(1).Help("shape of the samples the model was made for");
   if (given.empty() && own.empty()) field.Required();
   const std::vector<int64_t> sample = field;
@@ -76,16 +76,16 @@ Cost CostIn(const Graph& graph, const GraphLayer& layer, const Cost& whole) {
 
 }  // namespace
 
-Graph Graph::FromFile(const std::string& path, const std::vector<GraphInput>& inputs) {
+Graph Graph::FromFile(const std::string& path, const std::vector<FieldSpec>& inputs) {
   return Read(config::Document::FromFile(path), inputs);
 }
 
 Graph Graph::FromText(const std::string& yaml, const std::string& file_name,
-                      const std::vector<GraphInput>& inputs) {
+                      const std::vector<FieldSpec>& inputs) {
   return Read(config::Document::FromText(yaml, file_name), inputs);
 }
 
-Graph Graph::Read(config::Document document, const std::vector<GraphInput>& inputs) {
+Graph Graph::Read(config::Document document, const std::vector<FieldSpec>& inputs) {
   document.Rewrite([&](config::Tree& root, config::Diagnostics& diagnostics) {
     ExpandBlocks(inputs.empty() ? kImages : inputs[0].name, root, diagnostics);
   });
@@ -93,7 +93,7 @@ Graph Graph::Read(config::Document document, const std::vector<GraphInput>& inpu
   Graph graph;
   graph.name_ = std::string(root.String("name", "").Required().Help("name of the model"));
   graph.inputs_ = InputsOf(root, inputs);
-  for (const GraphInput& input : graph.inputs_) {
+  for (const FieldSpec& input : graph.inputs_) {
     graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1, input.classes});
   }
   std::vector<config::Reader> layers = root.List("layers", "the layers in execution order");

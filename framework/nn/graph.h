@@ -23,25 +23,17 @@
 #include "framework/config/reader.h"
 #include "framework/core/layout.h"
 #include "framework/device/dtype.h"
+#include "framework/device/field_spec.h"
 #include "framework/nn/layer.h"
 
 namespace dtrain {
-
-// A named input of the model, as the data set delivers it.
-struct GraphInput {
-  std::string name;
-  DType dtype = DType::kF32;
-  // Without the batch axis; of the longest sample where a batch may be shorter (sentences).
-  Shape sample_shape;
-  int64_t classes = 0;  // an int32 input holds numbers below this; 0: unknown
-};
 
 struct GraphValue {
   std::string name;  // the producing layer's, or the input's
   DType dtype = DType::kF32;
   Shape sample_shape;
   int producer = -1;    // layer index; -1 for an input of the model
-  int64_t classes = 0;  // GraphInput::classes; 0 for what layers compute
+  int64_t classes = 0;  // FieldSpec::classes; 0 for what layers compute
 };
 
 struct GraphLayer {
@@ -63,12 +55,12 @@ class Graph {
   // Reads a model file.  Throws ConfigError with all mistakes, or ShapeError.  Without `inputs` the
   // model takes what its own key `inputs` lists, or images of the shape its `sample` key gives, and
   // labels.
-  static Graph FromFile(const std::string& path, const std::vector<GraphInput>& inputs);
+  static Graph FromFile(const std::string& path, const std::vector<FieldSpec>& inputs);
   static Graph FromText(const std::string& yaml, const std::string& file_name,
-                        const std::vector<GraphInput>& inputs);
+                        const std::vector<FieldSpec>& inputs);
 
   const std::string& name() const { return name_; }
-  const std::vector<GraphInput>& inputs() const { return inputs_; }
+  const std::vector<FieldSpec>& inputs() const { return inputs_; }
   const std::vector<GraphValue>& values() const { return values_; }
   const std::vector<GraphLayer>& layers() const { return layers_; }
 
@@ -97,14 +89,14 @@ class Graph {
   void InitializeState(float* state) const;
 
  private:
-  static Graph Read(config::Document document, const std::vector<GraphInput>& inputs);
+  static Graph Read(config::Document document, const std::vector<FieldSpec>& inputs);
   void ReadLayer(config::Reader& reader, int& previous);
   void AddLayer(config::Reader& reader, GraphLayer layer);
   void LayOutArenas();
   int FindValue(const std::string& name) const;  // -1: none
 
   std::string name_;
-  std::vector<GraphInput> inputs_;
+  std::vector<FieldSpec> inputs_;
   std::vector<GraphValue> values_;
   std::vector<GraphLayer> layers_;
   std::shared_ptr<std::mutex> layers_mutex_ = std::make_shared<std::mutex>();

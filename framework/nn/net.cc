@@ -73,7 +73,7 @@ Program& Net::ProgramFor(Mode mode, const NetInput& input) {
 
 void Net::Prepare(Mode mode, int64_t samples) {
   std::vector<Shape> shapes;
-  for (const GraphInput& input : graph_.inputs()) {
+  for (const FieldSpec& input : graph_.inputs()) {
     shapes.push_back(input.sample_shape.Prepend(samples));
   }
   Prepare(mode, shapes);

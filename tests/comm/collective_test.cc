@@ -10,6 +10,7 @@
 #include "framework/comm/plan.h"
 #include "framework/core/error.h"
 #include "tests/comm/collective_conformance.h"
+#include "tests/comm/plan_traffic.h"
 
 namespace dtrain {
 namespace {
@@ -53,7 +54,7 @@ TEST(Collective, TrafficIsWhatThePlanCosts) {
       const auto collective = MakeCollective(name, transport, {.chunk_bytes = 4 * kFloats});
       std::vector<float> data(kFloats, 1.0f);
       for (int i = 0; i < 3; ++i) WaitFor(*collective, collective->Start(data));
-      const Price price = PriceOf(planner(4, transport.rank()), kFloats);
+      const PlanTraffic price = TrafficOf(planner(4, transport.rank()), kFloats);
       EXPECT_EQ(collective->traffic().bytes_sent, 3 * price.bytes_sent);
       EXPECT_EQ(collective->traffic().bytes_received, 3 * price.bytes_received);
       EXPECT_EQ(collective->traffic().messages, 3 * price.messages);

@@ -5,6 +5,7 @@
 
 #include "framework/comm/collective_registry.h"
 #include "tests/comm/plan_checker.h"
+#include "tests/comm/plan_traffic.h"
 
 namespace dtrain {
 namespace {
@@ -74,15 +75,15 @@ TEST(Plan, PricesFollowTheFormulas) {
     const int64_t bytes = 2 * (world - 1) * n / world * 4;
     for (Rank rank = 0; rank < world; ++rank) {
       for (const Planner planner : {OrderedPlan, RingPlan}) {
-        const Price price = PriceOf(planner(world, rank), n);
+        const PlanTraffic price = TrafficOf(planner(world, rank), n);
         EXPECT_EQ(price.bytes_sent, bytes);
         EXPECT_EQ(price.bytes_received, bytes);
         EXPECT_EQ(price.messages, 2 * (world - 1));
         EXPECT_EQ(price.additions, (world - 1) * n / world);
       }
-      EXPECT_EQ(PriceOf(OrderedPlan(world, rank), n).rounds, 2);
-      EXPECT_EQ(PriceOf(RingPlan(world, rank), n).rounds, 2 * (world - 1));
-      const Price exchange = PriceOf(ExchangePlan(world, rank), n);
+      EXPECT_EQ(TrafficOf(OrderedPlan(world, rank), n).rounds, 2);
+      EXPECT_EQ(TrafficOf(RingPlan(world, rank), n).rounds, 2 * (world - 1));
+      const PlanTraffic exchange = TrafficOf(ExchangePlan(world, rank), n);
       EXPECT_EQ(exchange.rounds, 1);
       EXPECT_EQ(exchange.bytes_sent, (world - 1) * n * 4);
       EXPECT_EQ(exchange.additions, (world - 1) * n);
@@ -91,13 +92,13 @@ TEST(Plan, PricesFollowTheFormulas) {
 }
 
 TEST(Plan, EmptyPiecesCostNothing) {
-  const Price owner = PriceOf(OrderedPlan(4, 0), 5);  // all of it is rank 0's piece
+  const PlanTraffic owner = TrafficOf(OrderedPlan(4, 0), 5);  // all of it is rank 0's piece
   EXPECT_EQ(owner.bytes_received, 3 * 5 * 4);
   EXPECT_EQ(owner.bytes_sent, 3 * 5 * 4);
-  const Price other = PriceOf(OrderedPlan(4, 2), 5);
+  const PlanTraffic other = TrafficOf(OrderedPlan(4, 2), 5);
   EXPECT_EQ(other.messages, 1);
   EXPECT_EQ(other.bytes_sent, 5 * 4);
-  EXPECT_EQ(PriceOf(OrderedPlan(4, 2), 0).rounds, 0);
+  EXPECT_EQ(TrafficOf(OrderedPlan(4, 2), 0).rounds, 0);
 }
 
 TEST(Plan, PiecesCoverTheVectorAtCacheLines) {

@@ -159,7 +159,7 @@ class CountedModel {
   }
 
   void MakeSentences() {
-    for (const GraphInput& input : graph_.inputs()) {
+    for (const FieldSpec& input : graph_.inputs()) {
       const bool source = input.name == "source", label = input.name == "label";
       labels_.push_back(counted::Sentences(source ? "source" : "target", samples_, input.classes,
                                            input.sample_shape[0], !label, source || label));

@@ -15,8 +15,8 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::vector<GraphInput> kImages = {{"data", DType::kF32, {1, 28, 28}},
-                                         {"label", DType::kI32, {}}};
+const std::vector<FieldSpec> kImages = {{"data", DType::kF32, {1, 28, 28}},
+                                        {"label", DType::kI32, {}}};
 
 // Lines 3 to 8 of m.yaml; a test's own text begins at line 9.
 constexpr char kBlocks[] = R"(name: test

@@ -34,7 +34,7 @@ struct Fields {
   explicit Fields(const Graph& graph) {
     const Random random(6, Purpose::kSelfTest);
     uint64_t next = 0;
-    for (const GraphInput& input : graph.inputs()) {
+    for (const FieldSpec& input : graph.inputs()) {
       const Shape shape = input.sample_shape.Prepend(kSamples);
       RefTensor& values = reference.emplace_back(RefTensor{shape, {}});
       for (int64_t i = 0; i < shape.count(); ++i, ++next) {

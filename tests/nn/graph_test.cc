@@ -12,8 +12,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::vector<GraphInput> kImages = {{"data", DType::kF32, {1, 28, 28}},
-                                         {"label", DType::kI32, {}}};
+const std::vector<FieldSpec> kImages = {{"data", DType::kF32, {1, 28, 28}},
+                                        {"label", DType::kI32, {}}};
 
 Graph ModelOfConfigs(const std::string& name) {
   return Graph::FromFile(std::string(DTRAIN_SOURCE_DIR) + "/configs/models/" + name + ".yaml",

@@ -19,8 +19,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::vector<GraphInput> kImages = {{"data", DType::kF32, {1, 12, 12}},
-                                         {"label", DType::kI32, {}}};
+const std::vector<FieldSpec> kImages = {{"data", DType::kF32, {1, 12, 12}},
+                                        {"label", DType::kI32, {}}};
 
 constexpr char kModel[] = R"(
 name: small

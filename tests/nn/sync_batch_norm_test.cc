@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kSamples = 11;
 
-const std::vector<GraphInput> kImages = {{"data", DType::kF32, {3, 8, 8}},
-                                         {"label", DType::kI32, {}}};
+const std::vector<FieldSpec> kImages = {{"data", DType::kF32, {3, 8, 8}},
+                                        {"label", DType::kI32, {}}};
 
 // Norms with and without a ReLU behind them, on images (whatever format the net takes) and vectors.
 constexpr char kModel[] = R"(

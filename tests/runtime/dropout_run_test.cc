@@ -111,9 +111,7 @@ class DropoutRunTest : public RunFixture {
     return config;
   }
 
-  Graph Model() const {
-    return Graph::FromText(kModel, "model.yaml", GraphInputsOf(kWaves.fields()));
-  }
+  Graph Model() const { return Graph::FromText(kModel, "model.yaml", kWaves.fields()); }
 
   static Plain Cut(const Graph& graph, const std::vector<float>& weights) {
     const auto of = [&](const std::string& name) {

@@ -11,8 +11,8 @@
 namespace dtrain {
 namespace {
 
-const std::vector<GraphInput> kImages = {{"data", DType::kF32, {1, 8, 8}},
-                                         {"label", DType::kI32, {}}};
+const std::vector<FieldSpec> kImages = {{"data", DType::kF32, {1, 8, 8}},
+                                        {"label", DType::kI32, {}}};
 
 constexpr char kModel[] = R"(
 name: small

@@ -110,7 +110,7 @@ class RunningStatisticsTest : public RunFixture {
   }
 
   Checkpoint Saved(const std::string& output) const {
-    const Graph graph = Graph::FromText(kModel, "model.yaml", GraphInputsOf(kWaves.fields()));
+    const Graph graph = Graph::FromText(kModel, "model.yaml", kWaves.fields());
     layout_ = {graph.weights(), graph.state(), ""};
     return LoadWeights(FindCheckpoint(folder_ / output), layout_);
   }

@@ -16,7 +16,7 @@ constexpr size_t kBlock = 64;  // sentences that are translated together
 struct DecodingInput {
   DecodingInput(const Graph& graph, SourceBatch source, int64_t samples)
       : tokens(std::move(source.tokens)), unread(static_cast<size_t>(samples), token::kStart) {
-    for (const GraphInput& field : graph.inputs()) {
+    for (const FieldSpec& field : graph.inputs()) {
       const bool read = field.name == "source";
       std::vector<int32_t>& values = read ? tokens : unread;
       fields.push_back(

@@ -22,18 +22,10 @@ namespace dtrain {
 // Layers and data know nothing of each other; here they meet.
 static_assert(kPadToken == token::kPad, "layers mask what data sets pad with");
 
-std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields) {
-  std::vector<GraphInput> inputs;
-  for (const FieldSpec& field : fields) {
-    inputs.push_back({field.name, field.dtype, field.sample_shape, field.classes});
-  }
-  return inputs;
-}
-
 Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.source->fields()); }
 
 Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
-  Graph graph = Graph::FromText(config.model_yaml, config.model_file, GraphInputsOf(fields));
+  Graph graph = Graph::FromText(config.model_yaml, config.model_file, fields);
   if (graph.weights().size() == 0) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");

@@ -18,9 +18,6 @@
 
 namespace dtrain {
 
-// The inputs a model gets from a data set.
-std::vector<GraphInput> GraphInputsOf(const std::vector<FieldSpec>& fields);
-
 // The config's model, for the data set as it is published (a typical batch of it, where lengths
 // vary).  Loads no data.
 Graph ReadModel(const RunConfig& config);
