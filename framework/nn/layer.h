@@ -2,8 +2,8 @@
 // arithmetic is in Kernels (kernel.h), one folder layers/<type>/ holds both.
 //
 // A new layer is a new folder:
-//   layers/lrn/  lrn.h lrn.cc (the Layer)  lrn_cpu.cc (its kernels)  lrn_ref.h (double-precision
-//                reference)  lrn_cases.cc (the cases every test suite runs)
+//   layers/lrn/  lrn.h lrn.cc (the Layer)  lrn_cpu.cc (its kernels)
+//                lrn_cases.cc (the double-precision reference, and the cases every test suite runs)
 //   DTRAIN_LAYER("lrn", Lrn, "local response normalisation");
 #pragma once
 

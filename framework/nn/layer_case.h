@@ -32,7 +32,7 @@ struct RefArgs {
   int64_t first_position = 0;
 };
 
-// Plain loops, readable beside the formula (<type>_ref.h).
+// Plain loops, readable beside the formula (<type>_cases.cc).
 class LayerReference {
  public:
   virtual ~LayerReference() = default;

@@ -1,5 +1,5 @@
 // Recurrent layers in plain loops, and the cases they are tested on; the cell is the layer's
-// (gru_ref.h, lstm_ref.h).
+// (gru_cases.cc, lstm_cases.cc).
 #pragma once
 
 #include <cmath>

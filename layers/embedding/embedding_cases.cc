@@ -1,7 +1,34 @@
-#include "layers/embedding/embedding_ref.h"
+// Embedding in plain loops.
+#include "framework/nn/layer_case.h"
+#include "layers/embedding/embedding.h"
 
 namespace dtrain {
 namespace {
+
+class EmbeddingReference : public LayerReference {
+ public:
+  void Forward(const Layer& layer, RefArgs& args) const override {
+    const int64_t size = static_cast<const Embedding&>(layer).outputs();
+    const auto& tokens = args.inputs[0].values;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      for (int64_t j = 0; j < size; ++j) {
+        args.outputs[0].values[i * size + j] =
+            args.params[0].values[static_cast<int64_t>(tokens[i]) * size + j];
+      }
+    }
+  }
+
+  void Backward(const Layer& layer, RefArgs& args) const override {
+    const int64_t size = static_cast<const Embedding&>(layer).outputs();
+    const auto& tokens = args.inputs[0].values;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      for (int64_t j = 0; j < size; ++j) {
+        args.param_gradients[0].values[static_cast<int64_t>(tokens[i]) * size + j] +=
+            args.output_gradients[0].values[i * size + j];
+      }
+    }
+  }
+};
 
 DTRAIN_LAYER_CASES(
     "embedding", EmbeddingReference,

@@ -1,7 +1,23 @@
-#include "layers/relu/relu_ref.h"
+// ReLU in plain loops.
+#include "framework/nn/layer_case.h"
 
 namespace dtrain {
 namespace {
+
+class ReluReference : public LayerReference {
+ public:
+  void Forward(const Layer&, RefArgs& args) const override {
+    const auto& x = args.inputs[0].values;
+    for (size_t i = 0; i < x.size(); ++i) args.outputs[0].values[i] = x[i] > 0 ? x[i] : 0;
+  }
+
+  void Backward(const Layer&, RefArgs& args) const override {
+    const auto& x = args.inputs[0].values;
+    for (size_t i = 0; i < x.size(); ++i) {
+      args.input_gradients[0].values[i] = x[i] > 0 ? args.output_gradients[0].values[i] : 0;
+    }
+  }
+};
 
 DTRAIN_LAYER_CASES("relu", ReluReference,
                    {{"one number", "{}", {{1, 1}}},
