@@ -10,4 +10,9 @@ std::string HostName() {
   return name;
 }
 
+std::filesystem::path ProgramFolder() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
 }  // namespace dtrain

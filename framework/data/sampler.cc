@@ -1,6 +1,7 @@
 #include "framework/data/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -15,7 +16,11 @@ namespace {
 // its number from word i.
 template <class Swap>
 void ShuffleBy(const Random& random, uint64_t count, Swap swap) {
-  for (uint64_t i = count; i-- > 1;) swap(i, (random.Block(i / 4)[i % 4] * (i + 1)) >> 32);
+  std::array<uint32_t, 4> words{};
+  for (uint64_t i = count; i-- > 1;) {
+    if (i % 4 == 3 || i + 1 == count) words = random.Block(i / 4);
+    swap(i, (words[i % 4] * (i + 1)) >> 32);
+  }
 }
 
 }  // namespace

@@ -4,19 +4,10 @@
 
 namespace dtrain {
 
-namespace {
-
-RankSeams WithTeam(RankSeams seams, int threads) {
-  seams.threads = threads;
-  return seams;
-}
-
-}  // namespace
-
 InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads)
     : transport_(transport),
       spec_(spec),
-      parts_(spec_, 0, WithTeam(SeamsOver(transport, spec_, clock_, pools_), threads)) {}
+      parts_(spec_, 0, SeamsOver(transport, spec_, clock_, pools_, threads)) {}
 
 Turn InlineExchange::Begin(int64_t samples) {
   Driver& driver = parts_.driver;

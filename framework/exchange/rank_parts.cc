@@ -24,8 +24,8 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
 }
 
 RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,
-                    BlobPools& pools) {
-  RankSeams seams{.clock = &clock, .pools = &pools};
+                    BlobPools& pools, int threads) {
+  RankSeams seams{.clock = &clock, .pools = &pools, .threads = threads};
   const Placement& placement = spec.placement();
   if (placement.ranks() > 1) seams.mail = std::make_unique<TransportMail>(transport, pools);
   if (placement.ranks() > 1 && placement.servers == 0) {

@@ -37,6 +37,6 @@ struct RankParts {
 // The mail and the collective that a spec's strategy needs over a real transport, with weights of
 // the spec's start.  Clock, transport and pools outlive the rank.
 RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,
-                    BlobPools& pools);
+                    BlobPools& pools, int threads = 1);
 
 }  // namespace dtrain

@@ -26,7 +26,7 @@ TEST(TrainingStep, WaitsForTheDeviceBeforeItAnnouncesAGradient) {
   const std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
   const auto transport = LocalWorld(1).Connect(0);
   const RestRule rule{.epoch_samples = 1000, .batch = kSamples, .last_samples = 1000};
-  ExchangeSpec spec = ExchangeOf(config, graph.weights(), PiecesOf(graph), rule);
+  ExchangeSpec spec = ExchangeOf(config, graph, plan, rule);
   spec.start.weights = weights;
   const auto exchange = MakeExchange(spec, 1, 0, *transport);
   Batch batch(config.data.source->fields(), kSamples);

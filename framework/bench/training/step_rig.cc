@@ -42,8 +42,7 @@ StepRig::StepRig(const RunConfig& config)
   // One endless epoch: no rest, and the rate stays where it starts.
   constexpr int64_t kEndless = int64_t{1} << 60;
   const RestRule rule{.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless};
-  ExchangeSpec spec = ExchangeOf(config_, graph_->weights(), PiecesOf(*graph_), rule);
-  spec.actors.buckets = plan_.buckets;
+  ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
   spec.start.weights = weights;
   exchange_ = MakeExchange(spec, plan_.threads, config.stall_seconds, *transport_);
   batch_.Resize(config.batch);

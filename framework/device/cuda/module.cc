@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "framework/core/host.h"
+
 namespace dtrain {
 namespace {
 
@@ -17,11 +19,6 @@ struct Module {
   std::string error;  // "" when it can be used
   Describe describe = nullptr;
 };
-
-fs::path ProgramFolder() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path();
-}
 
 // Stays open: closing it would run CUDA's end while its threads are there.
 Module Open(const fs::path& folder) {

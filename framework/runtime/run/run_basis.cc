@@ -9,7 +9,6 @@
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/judge/evaluator.h"
 #include "framework/runtime/launch/world.h"
-#include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 
@@ -57,9 +56,9 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
   basis.plan = PlanFromJson(Broadcast(transport, root ? ToJson(basis.plan) : ""), "rank 0's plan");
   basis.start = BroadcastStart(transport, std::move(basis.start));
   AgreeOnRun(transport, config, *basis.graph, basis.plan, *basis.dataset);
-  ApplyThreadBudget(basis.plan.threads);
   TryTogether(transport, [&] {
-    if (root || !placement.IsWorker(transport.rank())) return;
+    if (!placement.IsWorker(transport.rank())) return ApplyThreadBudget(basis.plan.threads);
+    if (root) return;
     // A smaller share may lack a kernel of the plan; what its net takes instead is no part of it.
     ExecutionPlan plan = basis.plan;
     basis.net = MakeNet(*basis.graph, UseOf(config, basis, transport.rank(), workers), plan);

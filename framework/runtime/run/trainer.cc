@@ -135,10 +135,7 @@ void Trainer::SetUp() {
   CheckPosition(now(), rule, synchronous_);
   PrepareState(basis.start);
   TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
-  ExchangeSpec spec = ExchangeOf(config_, graph_->weights(), PiecesOf(*graph_), rule);
-  spec.actors.buckets = plan_.buckets;
-  spec.collective = plan_.collective;
-  spec.chunk_bytes = plan_.chunk_bytes;
+  ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
                 .weights = basis.start.weights,

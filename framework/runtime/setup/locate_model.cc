@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/core/host.h"
+
 namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
@@ -10,11 +12,6 @@ constexpr int kFoldersAboveProgram = 3;
 
 bool IsPath(const std::string& model) {
   return model.find('/') != std::string::npos || model.ends_with(".yaml");
-}
-
-fs::path ProgramFolder() {
-  std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
 void AddFolder(const fs::path& folder, std::vector<fs::path>& folders) {

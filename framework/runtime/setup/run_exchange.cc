@@ -56,4 +56,13 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
   return spec;
 }
 
+ExchangeSpec ExchangeOf(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
+                        const RestRule& rule) {
+  ExchangeSpec spec = ExchangeOf(config, graph.weights(), PiecesOf(graph), rule);
+  spec.actors.buckets = plan.buckets;
+  spec.collective = plan.collective;
+  spec.chunk_bytes = plan.chunk_bytes;
+  return spec;
+}
+
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "framework/core/execution_plan.h"
 #include "framework/core/model_profile.h"
 #include "framework/exchange/exchange_spec.h"
 #include "framework/nn/graph.h"
@@ -21,9 +22,12 @@ Placement PlacementOf(const RunConfig& config);
 // When the run pauses; `epoch_samples` is the size of the training set.
 RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples);
 
-// What the config says of its exchange.  The start, and what a plan decides, are the caller's to
-// add. `layout` outlives the spec, as does the config.
+// What the config says of its exchange; the start is the caller's to add.  `layout` outlives the
+// spec, as does the config.
 ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, GradientPieces pieces,
+                        const RestRule& rule);
+// The same for a model, which outlives the spec, with what its plan has decided.
+ExchangeSpec ExchangeOf(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
                         const RestRule& rule);
 
 }  // namespace dtrain
