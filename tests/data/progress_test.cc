@@ -68,10 +68,14 @@ class TerminalAsStderr {
   // All that came; stderr is what it was before.
   std::string Text() {
     std::fflush(stderr);
-    std::fputs("\n", stderr);  // so that the read below has an end where nothing came
-    std::string text(4096, '\0');
-    text.resize(
-        static_cast<size_t>(std::max<ssize_t>(::read(screen_, text.data(), text.size()), 0)));
+    std::fputs("\n", stderr);  // an end to read up to: a terminal hands over what came in pieces
+    std::string text;
+    char piece[512];
+    while (text.find("\r\n") == std::string::npos) {
+      const ssize_t bytes = ::read(screen_, piece, sizeof(piece));
+      if (bytes <= 0) break;
+      text.append(piece, static_cast<size_t>(bytes));
+    }
     ::dup2(stderr_, STDERR_FILENO);
     ::close(stderr_);
     return text.substr(0, text.find("\r\n"));
