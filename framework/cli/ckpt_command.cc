@@ -9,10 +9,10 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
+#include "framework/runtime/weights/checkpoint.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_compare.h"
 #include "framework/runtime/weights/weights_file.h"
-#include "framework/runtime/weights/weights_hash.h"
 
 namespace dtrain {
 namespace {

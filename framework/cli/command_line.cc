@@ -1,4 +1,3 @@
-#include "framework/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
 
@@ -7,7 +6,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/log.h"
-#include "framework/core/revision.h"
+#include "framework/core/program.h"
 #include "framework/runtime/launch/world.h"
 
 namespace dtrain {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
-#include "framework/comm/collective_registry.h"
+#include "framework/comm/collective.h"
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
 #include "framework/nn/graph.h"

@@ -1,3 +1,3 @@
-#include "framework/cli/command_line.h"
+#include "framework/cli/command.h"
 
 int main(int argc, char** argv) { return dtrain::RunCommandLine(argc, argv); }

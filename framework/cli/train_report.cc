@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/file.h"
-#include "framework/core/host.h"
 #include "framework/core/log.h"
+#include "framework/core/program.h"
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
 #include "framework/runtime/results/run_folder.h"

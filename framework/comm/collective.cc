@@ -1,7 +1,6 @@
 #include "framework/comm/collective.h"
 
 #include "framework/comm/backoff.h"
-#include "framework/comm/collective_registry.h"
 #include "framework/comm/plan_collective.h"
 
 namespace dtrain {

@@ -15,8 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/comm/plan.h"
 #include "framework/comm/transport.h"
-#include "framework/core/range.h"
+#include "framework/core/registry.h"
 
 namespace dtrain {
 
@@ -54,7 +55,22 @@ std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& t
                                            const CollectiveOptions& options = {});
 std::vector<std::string> CollectiveNames();
 
+// Which collectives there are; each registers itself by a line of DTRAIN_COLLECTIVE.
+using CollectiveMaker = std::unique_ptr<Collective> (*)(Transport& transport,
+                                                        const CollectiveOptions& options);
+struct CollectiveEntry {
+  CollectiveMaker make;
+  std::string help;
+  Planner planner = nullptr;  // what a simulation prices; null: it has no plan of ours
+};
+using CollectiveRegistry = Registry<CollectiveEntry>;
+
 // Polls and backs off until the reduction is done.
 void WaitFor(Collective& collective, int64_t ticket);
 
 }  // namespace dtrain
+
+// `make` is a CollectiveMaker, `planner` a Planner or null.
+#define DTRAIN_COLLECTIVE(name, make, planner, help_text)           \
+  [[maybe_unused]] static const bool make##_collective_registered = \
+      ::dtrain::CollectiveRegistry::Add(name, {make, help_text, planner})

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "framework/comm/transport.h"
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 
 namespace dtrain {
 

@@ -8,8 +8,14 @@
 
 #include <cstdint>
 
+#include "framework/core/isa.h"
+
 namespace dtrain {
 
-void SumInOrder(float* to, const float* const* from, int count, int64_t n);
+DTRAIN_ISA_DECLARE(void, SumInOrder, (float* to, const float* const* from, int count, int64_t n))
+
+inline void SumInOrder(float* to, const float* const* from, int count, int64_t n) {
+  DTRAIN_ISA_SELECT(CpuIsa(), SumInOrder)(to, from, count, n);
+}
 
 }  // namespace dtrain

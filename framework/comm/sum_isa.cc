@@ -1,4 +1,4 @@
-// Compiled once per instruction set (framework/core/isa.h); chosen in sum.cc.
+// Compiled once per instruction set (framework/core/isa.h); reached through sum.h.
 #include <cstdint>
 
 namespace dtrain::DTRAIN_ISA_NS {

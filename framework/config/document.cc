@@ -1,11 +1,11 @@
 #include <filesystem>
 
-#include "framework/config/diagnostics.h"
 #include "framework/config/dump.h"
 #include "framework/config/override.h"
 #include "framework/config/parse.h"
 #include "framework/config/reader.h"
 #include "framework/config/schema.h"
+#include "framework/config/tree.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/config/convert.h"
-#include "framework/config/scalar.h"
 #include "framework/core/text.h"
 
 namespace dtrain::config {

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "framework/config/diagnostics.h"
 #include "framework/config/tree.h"
 
 namespace dtrain::config {

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "framework/config/diagnostics.h"
 #include "framework/config/tree.h"
 
 namespace dtrain::config {

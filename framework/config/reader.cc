@@ -1,7 +1,7 @@
 #include "framework/config/reader.h"
 
-#include "framework/config/diagnostics.h"
 #include "framework/config/schema.h"
+#include "framework/config/tree.h"
 
 namespace dtrain::config {
 

@@ -24,7 +24,7 @@
 
 namespace dtrain::config {
 
-class Diagnostics;   // all mistakes of a document (diagnostics.h)
+class Diagnostics;   // all mistakes of a document (tree.h)
 struct Declaration;  // what is known of one key (schema.h)
 struct SectionNode;  // what is known of one mapping (schema.h)
 struct Tree;         // what the text says (tree.h)

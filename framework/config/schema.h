@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "framework/config/diagnostics.h"
 #include "framework/config/tree.h"
 
 namespace dtrain::config {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 
 namespace dtrain {
 

@@ -1,16 +1,40 @@
-// ArenaLayout: where each parameter (or state vector) lies in its flat arena.
+// Range, a piece of a flat arena, and ArenaLayout: where each parameter (or state vector) lies in its
+// arena.
 //
 // Weights, gradients and solver vectors share one layout: parameters in the order in which the
 // backward pass finishes their gradients, without gaps, so that a fusion bucket or a server shard is
 // one Range of all of them.  Inside a parameter the order is plain (PyTorch's).
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "framework/core/range.h"
-
 namespace dtrain {
+
+// A contiguous piece of a flat arena, in elements: [begin, end).
+//
+// Fusion buckets, server shards, compressors and solver updates all work on Ranges of the weight and
+// gradient arenas, never on single parameters.
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t size() const { return end - begin; }
+  bool empty() const { return end <= begin; }
+  bool Contains(const Range& r) const { return begin <= r.begin && r.end <= end; }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+// Piece `index` of `pieces` equal parts of `range`; the first (size % pieces) parts are one longer.
+// The parts cover the range without gaps or overlaps, in order.
+inline Range SplitEvenly(const Range& range, int64_t pieces, int64_t index) {
+  const int64_t base = range.size() / pieces;
+  const int64_t longer = range.size() % pieces;
+  const int64_t begin = range.begin + index * base + std::min(index, longer);
+  return {begin, begin + base + (index < longer ? 1 : 0)};
+}
 
 struct ArenaEntry {
   std::string name;  // "conv1.weight"

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 #include "framework/data/dataset.h"
 #include "framework/data/sampler.h"
 

@@ -17,7 +17,6 @@
 #include "framework/config/reader.h"
 #include "framework/core/registry.h"
 #include "framework/device/buffer.h"
-#include "framework/device/field_spec.h"
 #include "framework/device/tensor.h"
 
 namespace dtrain {
@@ -143,6 +142,10 @@ std::filesystem::path LocateData(const std::string& name, const std::string& roo
 // $XDG_CACHE_HOME/dtrain/name or ~/.cache/dtrain/name.  Throws DataError when none of these is
 // known.
 std::filesystem::path FetchFolder(const std::string& name, const std::string& root);
+
+// `source` with at most `limit` samples a split, the first ones.  Everything else is the source's.
+std::shared_ptr<const DatasetSource> LimitSource(std::shared_ptr<const DatasetSource> source,
+                                                 int64_t limit);
 
 }  // namespace dtrain
 

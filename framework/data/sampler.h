@@ -21,7 +21,7 @@
 #include <memory>
 #include <vector>
 
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 #include "framework/data/dataset.h"
 
 namespace dtrain {

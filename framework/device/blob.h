@@ -7,9 +7,12 @@
 // pool must outlive them.  The steady state allocates nothing: buffers return to the pool.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "framework/device/buffer.h"
@@ -64,6 +67,24 @@ class BlobPool {
   std::mutex mutex_;  // guards free_ and all_
   std::vector<Blob::Body*> free_;
   std::vector<std::unique_ptr<Blob::Body>> all_;
+};
+
+// BlobPools: a BlobPool for each size that is asked for.
+class BlobPools {
+ public:
+  Blob CopyOf(std::span<const float> values) {
+    Blob blob = New(static_cast<int64_t>(values.size()));
+    std::copy(values.begin(), values.end(), blob.MutableF32());
+    return blob;
+  }
+  Blob New(int64_t elements) {
+    std::unique_ptr<BlobPool>& pool = pools_[elements];
+    if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32);
+    return pool->New();
+  }
+
+ private:
+  std::map<int64_t, std::unique_ptr<BlobPool>> pools_;
 };
 
 }  // namespace dtrain

@@ -1,13 +1,48 @@
 // Device: where memory lives and kernels run.
 #pragma once
 
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "framework/core/isa.h"
-#include "framework/core/precision.h"
-#include "framework/device/ready_event.h"
 
 namespace dtrain {
+
+// ReadyEvent: a point in what a device has been asked to do, such as "this gradient is written".  A
+// value; any thread may ask.
+class ReadyEvent {
+ public:
+  // What a device that is asked for work before it does it has to answer.
+  class Mark {
+   public:
+    virtual ~Mark() = default;
+    virtual bool Done() const = 0;
+    virtual void Wait() const = 0;  // until Done()
+  };
+
+  // Has come to pass: all that there is to know about a device whose kernels have computed when
+  // they return.
+  ReadyEvent() = default;
+  explicit ReadyEvent(std::shared_ptr<const Mark> mark) : mark_(std::move(mark)) {}
+
+  bool Done() const { return mark_ == nullptr || mark_->Done(); }
+  void Wait() const {
+    if (mark_ != nullptr) mark_->Wait();
+  }
+
+ private:
+  std::shared_ptr<const Mark> mark_;
+};
+
+// Precision: the numbers that large products are computed with (`precision` of a run).
+//
+// It is about products only: parameters, activations, gradients, statistics and the solver are fp32
+// everywhere, so checkpoints and what travels between ranks do not depend on it.
+enum class Precision {
+  kFp32,
+  kBf16  // factors are rounded to bf16 (8 bits of fraction, to nearest even), sums are fp32
+};
 
 enum class DeviceKind { kCpu, kCuda };
 

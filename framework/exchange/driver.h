@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/core/clock.h"
+#include "framework/core/time.h"
 #include "framework/exchange/effect_queue.h"
 #include "framework/exchange/event_log.h"
 #include "framework/exchange/exchange_spec.h"

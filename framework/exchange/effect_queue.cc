@@ -4,7 +4,7 @@
 #include <array>
 
 #include "framework/core/check.h"
-#include "framework/solver/clip.h"
+#include "framework/solver/solver.h"
 
 namespace dtrain {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "framework/comm/collective.h"
 #include "framework/comm/transport.h"
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 #include "framework/core/time.h"
 #include "framework/device/blob.h"
 #include "framework/exchange/event_log.h"

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "framework/comm/collective.h"
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 #include "framework/strategies/report.h"
 
 namespace dtrain {

@@ -10,7 +10,7 @@
 #include <map>
 #include <string>
 
-#include "framework/core/clock.h"
+#include "framework/core/time.h"
 #include "framework/exchange/driver.h"
 
 namespace dtrain {

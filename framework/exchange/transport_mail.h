@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/comm/transport.h"
-#include "framework/exchange/blob_pools.h"
+#include "framework/device/blob.h"
 #include "framework/exchange/mail.h"
 
 namespace dtrain {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "framework/comm/sum.h"
-#include "framework/solver/clip.h"
+#include "framework/solver/solver.h"
 
 namespace dtrain {
 namespace {

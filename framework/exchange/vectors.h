@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/exchange/blob_pools.h"
+#include "framework/device/blob.h"
 #include "framework/exchange/mail.h"
 #include "framework/strategies/actor.h"
 

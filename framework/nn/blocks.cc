@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "framework/config/scalar.h"
+#include "framework/config/convert.h"
 #include "framework/core/text.h"
 
 namespace dtrain {

@@ -22,7 +22,6 @@
 
 #include <string>
 
-#include "framework/config/diagnostics.h"
 #include "framework/config/tree.h"
 
 namespace dtrain {

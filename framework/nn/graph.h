@@ -23,7 +23,7 @@
 #include "framework/config/reader.h"
 #include "framework/core/layout.h"
 #include "framework/device/dtype.h"
-#include "framework/device/field_spec.h"
+#include "framework/device/tensor.h"
 #include "framework/nn/layer.h"
 
 namespace dtrain {

@@ -1,8 +1,12 @@
 #include "framework/nn/kernel.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
+
+#include "framework/core/error.h"
 
 namespace dtrain {
 namespace {
@@ -12,6 +16,11 @@ using Key = std::pair<std::string, DeviceKind>;
 std::map<Key, std::vector<KernelEntry>>& Entries() {
   static std::map<Key, std::vector<KernelEntry>> entries;
   return entries;
+}
+
+std::map<Key, InsertedKernels::Maker>& Makers() {
+  static std::map<Key, InsertedKernels::Maker> makers;
+  return makers;
 }
 
 }  // namespace
@@ -46,6 +55,31 @@ KernelOffer AllPlain(const KernelRequest& request) {
   offer.inputs.assign(request.inputs.size(), Format::kPlain);
   offer.outputs.assign(request.outputs.size(), Format::kPlain);
   return offer;
+}
+
+std::optional<KernelOffer> OfferPlain(const KernelRequest& request) {
+  if (request.fused_relu) return std::nullopt;
+  return AllPlain(request);
+}
+
+std::optional<KernelOffer> OfferElementwise(const KernelRequest& request) {
+  if (request.fused_relu) return std::nullopt;
+  return FollowInput(request);
+}
+
+bool InsertedKernels::Add(const std::string& name, DeviceKind device, Maker make) {
+  return Makers().emplace(Key{name, device}, std::move(make)).second;
+}
+
+std::unique_ptr<Kernel> InsertedKernels::Make(const std::string& name, const Device& device,
+                                              const std::string& where) {
+  const auto it = Makers().find({name, device.kind});
+  if (it == Makers().end()) {
+    throw ConfigError(
+        fmt::format("{}: device '{}' has no kernel '{}'", where, NameOf(device.kind), name),
+        "device: cpu");
+  }
+  return it->second(device);
 }
 
 }  // namespace dtrain

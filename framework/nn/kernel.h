@@ -20,6 +20,8 @@
 //     forward result of a sample does not depend on how a batch is divided among ranks or threads.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,6 +34,37 @@
 #include "framework/nn/layer.h"
 
 namespace dtrain {
+
+// FloatRoom: a kernel's scratch or saved memory, cut into named pieces when the kernel is made.
+//
+//   FloatRoom room;
+//   const int64_t gates = room.Take(batch * 3 * hidden);    // an offset, in floats
+//   ... needs.scratch_bytes = room.bytes();                 // later: scratch + gates
+class FloatRoom {
+ public:
+  // Pieces begin on cache lines.
+  int64_t Take(int64_t floats) {
+    const int64_t at = floats_;
+    floats_ += (floats + 15) / 16 * 16;
+    return at;
+  }
+  size_t bytes() const { return static_cast<size_t>(floats_) * sizeof(float); }
+
+ private:
+  int64_t floats_ = 0;
+};
+
+// WorkerSums: small sums over all workers in the middle of a step, for layers whose result depends
+// on the samples of the others (batch_norm with `sync`).
+class WorkerSums {
+ public:
+  virtual ~WorkerSums() = default;
+
+  // values[i] becomes the sum of every worker's values[i], added in rank order: the same bits on
+  // all. Blocks until all have called it.  Every worker makes the same calls in the same order,
+  // with as many values; one whose share of the batch is empty takes part with zeros.
+  virtual void Sum(std::span<double> values) = 0;
+};
 
 enum class Mode { kTrain, kEvaluate };
 
@@ -111,9 +144,42 @@ class KernelRegistry {
 KernelOffer FollowInput(const KernelRequest& request);
 // For layers that want everything row-major.
 KernelOffer AllPlain(const KernelRequest& request);
+// The same as DTRAIN_KERNEL's `offer`, for kernels that take any shape and no fused ReLU.
+std::optional<KernelOffer> OfferElementwise(const KernelRequest& request);
+std::optional<KernelOffer> OfferPlain(const KernelRequest& request);
+
+// Kernels that stand between those of the layers: a program inserts them where a graph needs them,
+// and finds them by name and kind of device.  Every device that runs programs has all of them.
+//
+//   reorder  outputs[0] = inputs[0] in the format of outputs[0]; Backward: input_gradients[0] =
+//            output_gradients[0], likewise
+//   add      outputs[k] += inputs[k] for every k where outputs[k] has memory: the gradients of a
+//            value that several kernels read
+//   sum      outputs[0], one double, = all elements of inputs[0], inputs[1], ... (fp32, plain), added
+//            one by one in this order: losses, and counts, which are whole and so exact
+//   zero     outputs[k] = 0 for every k: the gradients of a share without samples
+//
+// They get no parameters, no scratch and no saved memory; only reorder has a Backward.
+//
+//   DTRAIN_INSERTED_KERNEL("add", DeviceKind::kCpu, MakeAdd);    // framework/kernels/<device>/
+class InsertedKernels {
+ public:
+  using Maker = std::function<std::unique_ptr<Kernel>(const Device&)>;
+
+  static bool Add(const std::string& name, DeviceKind device, Maker make);
+
+  // `where` says who needs it: "layer 'conv1'".  Throws ConfigError, which names that and the
+  // device, for a device that lacks it.
+  static std::unique_ptr<Kernel> Make(const std::string& name, const Device& device,
+                                      const std::string& where);
+};
 
 }  // namespace dtrain
 
 #define DTRAIN_KERNEL(layer_type, device, implementation, offer, make) \
   [[maybe_unused]] static const bool make##_registered =               \
       ::dtrain::KernelRegistry::Add(layer_type, device, {implementation, offer, make})
+
+#define DTRAIN_INSERTED_KERNEL(name, device, make)       \
+  [[maybe_unused]] static const bool make##_registered = \
+      ::dtrain::InsertedKernels::Add(name, device, make)

@@ -53,7 +53,7 @@ enum class LayerRole {
   kMetric,  // output 0 is a count of each sample, [N] (1 = correct); no backward
 };
 
-class WorkerSums;  // worker_sums.h
+class WorkerSums;  // kernel.h
 
 class Layer {
  public:

@@ -6,7 +6,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
-#include "framework/nn/inserted_kernel.h"
+#include "framework/nn/kernel.h"
 #include "framework/nn/program.h"
 #include "framework/nn/step_decoder.h"
 

@@ -6,7 +6,7 @@
 
 #include "framework/core/check.h"
 #include "framework/nn/fusion.h"
-#include "framework/nn/inserted_kernel.h"
+#include "framework/nn/kernel.h"
 
 namespace dtrain {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "framework/sim/event_queue.h"
-#include "framework/sim/token_bucket.h"
+#include "framework/sim/network_model.h"
 
 namespace dtrain {
 

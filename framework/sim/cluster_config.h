@@ -18,7 +18,7 @@ struct ClusterConfig {
 
   double step_seconds = 0;             // a step of a worker takes at least this long
   std::vector<double> slowdown = {1};  // one factor a worker, or one a block of equal size
-  double jitter = 0;                   // relative deviation of step times (step_noise.h)
+  double jitter = 0;                   // relative deviation of step times (noise.h)
   Pauses pauses;
   double gflops = 100;        // of a worker, where no layer times are known
   double memory_gbyte_s = 8;  // vector arithmetic: bytes of the result

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "framework/sim/stream_share.h"
+#include "framework/sim/noise.h"
 
 namespace dtrain {
 namespace {

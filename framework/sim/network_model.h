@@ -1,8 +1,11 @@
 // NetworkModel: what the simulated network is made of (config section cluster.network).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
+
+#include "framework/core/time.h"
 
 namespace dtrain {
 
@@ -30,7 +33,7 @@ struct NetworkModel {
   LinkModel inside_node{.bandwidth_gbit_s = 80, .latency_us = 1};  // bucket and line do not count
   int per_node = 1;                                                // ranks
   Queue queue = Queue::kFair;
-  double share_deviation = 0;  // relative, of shares at the receiver (stream_share.h); kFair only
+  double share_deviation = 0;      // relative, of shares at the receiver (noise.h); kFair only
   double message_overhead_us = 0;  // processor time of a rank for each message, at both ends
 
   friend bool operator==(const NetworkModel&, const NetworkModel&) = default;
@@ -38,5 +41,31 @@ struct NetworkModel {
 
 // The node of each rank when nodes are filled one after the other.
 std::vector<int> NodesInOrder(int ranks, int per_node);
+
+// The whole nanosecond at which something computed in fractions has happened.  What lies closer
+// than this past one is taken as being there: rounding errors of sums.
+constexpr double kRoundingNs = 1e-3;
+inline Nanos WholeNanos(double ns) { return static_cast<Nanos>(std::ceil(ns - kRoundingNs)); }
+
+// TokenBucket: how many bytes a link passes in a time, and how long bytes take.
+//
+// From now on, while it is kept busy: min(line t, tokens + rate t) bytes in t nanoseconds.  Without
+// a bucket that is rate t.  Pure arithmetic; who uses it says what passed.
+class TokenBucket {
+ public:
+  explicit TokenBucket(const LinkModel& link);  // full
+
+  double TimeFor(double bytes) const;  // ns
+  double BytesIn(double ns) const;
+
+  // `bytes` have passed in the next `ns`.  Zero bytes: the link was idle.
+  void Pass(double bytes, double ns);
+
+ private:
+  double rate_;  // bytes a ns
+  double line_;  // infinite without a limit
+  double size_;
+  double tokens_;
+};
 
 }  // namespace dtrain

@@ -15,7 +15,6 @@
 #include "framework/comm/plan.h"
 #include "framework/core/time.h"
 #include "framework/sim/network_model.h"
-#include "framework/sim/token_bucket.h"
 
 namespace dtrain {
 

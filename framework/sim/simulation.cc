@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/comm/collective_registry.h"
+#include "framework/comm/collective.h"
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
 #include "framework/sim/event_queue.h"

@@ -5,6 +5,7 @@
 //   SimulationResult result = simulation.Run();
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,13 +14,23 @@
 
 #include "framework/core/layout.h"
 #include "framework/core/model_profile.h"
+#include "framework/device/blob.h"
 #include "framework/exchange/exchange_spec.h"
 #include "framework/exchange/rest.h"
 #include "framework/sim/cluster_config.h"
-#include "framework/sim/gradient_source.h"
+#include "framework/strategies/report.h"
 #include "framework/strategies/strategy.h"
 
 namespace dtrain {
+
+// GradientSource: who computes gradients in a numeric simulation.  One engine serves all virtual
+// workers; without one a simulation is a ghost, of sizes only.
+class GradientSource {
+ public:
+  virtual ~GradientSource() = default;
+  // Worker `worker`'s `step`-th mini-batch (counted from 0) at these weights.
+  virtual StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) = 0;
+};
 
 struct SimulationSetup {
   ExchangeSpec exchange;  // a ghost without a source of gradients

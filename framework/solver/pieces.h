@@ -7,7 +7,6 @@
 
 #include "framework/core/check.h"
 #include "framework/core/layout.h"
-#include "framework/core/range.h"
 #include "framework/device/cpu/parallel.h"
 
 namespace dtrain {

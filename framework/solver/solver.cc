@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "framework/solver/loops.h"
+
 namespace dtrain {
 namespace {
 
@@ -53,6 +55,16 @@ double LearningRate::At(double epochs_done) const {
   const double rate = lr_ * scaling_ * schedule_({epochs_done, epochs_total_});
   if (epochs_done >= warmup_epochs_) return rate;
   return rate * (kWarmupStart + (1 - kWarmupStart) * epochs_done / warmup_epochs_);
+}
+
+double SumOfSquares(const float* x, int64_t count, Isa isa) {
+  return DTRAIN_ISA_SELECT(isa, SumOfSquaresLoop)(x, count);
+}
+
+float ClipScale(double clip_norm, double sum_of_squares) {
+  const double norm = std::sqrt(sum_of_squares);
+  if (clip_norm == 0 || norm <= clip_norm) return 1;
+  return static_cast<float>(clip_norm / norm);
 }
 
 }  // namespace dtrain

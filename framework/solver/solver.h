@@ -12,12 +12,14 @@
 //   config.solver->Apply(layout, range, {.lr = lr.At(epochs_done), .gradient = ..., ...});
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "framework/config/reader.h"
+#include "framework/core/isa.h"
 #include "framework/core/layout.h"
 #include "framework/core/registry.h"
 #include "framework/solver/schedule.h"
@@ -29,7 +31,7 @@ namespace dtrain {
 struct UpdateArgs {
   double lr = 0;
   int64_t updates = 0;       // that these weights have had before: Adam's bias correction
-  float gradient_scale = 1;  // multiplies the gradient first (clip.h)
+  float gradient_scale = 1;  // multiplies the gradient first (ClipScale)
   const float* gradient = nullptr;
   const float* weights_in = nullptr;
   float* weights_out = nullptr;   // may be weights_in, or another Blob version
@@ -92,6 +94,17 @@ class LearningRate {
   double warmup_epochs_;
   Schedule schedule_;
 };
+
+// Clipping by global norm: the whole gradient is shortened to `clip_norm` where it is longer
+// (PyTorch's clip_grad_norm_).
+//
+//   args.gradient_scale = ClipScale(config.clip_norm, SumOfSquares(gradient, layout.size()));
+//
+// In double, in a fixed order: the same bits on every instruction set.
+double SumOfSquares(const float* x, int64_t count, Isa isa = CpuIsa());
+
+// min(1, clip_norm / norm); 1 when clip_norm is 0.
+float ClipScale(double clip_norm, double sum_of_squares);
 
 }  // namespace dtrain
 

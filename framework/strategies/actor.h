@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 #include "framework/core/state_visitor.h"
 #include "framework/core/time.h"
 #include "framework/strategies/message.h"

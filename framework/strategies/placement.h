@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "framework/comm/transport.h"
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 #include "framework/strategies/message.h"
 
 namespace dtrain {

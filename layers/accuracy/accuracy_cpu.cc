@@ -1,7 +1,7 @@
 // Accuracy on the CPU, implementation "direct".
 #include <cmath>
 
-#include "framework/kernels/cpu/offers.h"
+#include "framework/nn/kernel.h"
 #include "layers/accuracy/accuracy.h"
 
 namespace dtrain {

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/dropout_loops.h"
 #include "framework/kernels/cpu/gru_cell.h"
-#include "framework/kernels/cpu/offers.h"
+#include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/packed_gemm.h"
 #include "framework/kernels/cpu/token_loops.h"
+#include "framework/nn/kernel.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
 namespace dtrain {

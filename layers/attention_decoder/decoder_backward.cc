@@ -3,10 +3,9 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/gemm.h"
 #include "framework/kernels/cpu/gru_cell.h"
+#include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/packed_gemm.h"
-#include "framework/kernels/cpu/row_loops.h"
 #include "framework/kernels/cpu/token_loops.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 

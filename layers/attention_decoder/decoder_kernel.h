@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "framework/nn/float_room.h"
+#include "framework/nn/kernel.h"
 #include "framework/nn/step_decoder.h"
 #include "layers/attention_decoder/decoder_step.h"
 

@@ -5,7 +5,7 @@
 // the GRU reads [c; e] of them, so its packed weights have their columns in that order.
 #pragma once
 
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 #include "framework/device/device.h"
 #include "framework/kernels/cpu/matrix.h"
 #include "framework/nn/kernel.h"

@@ -1,7 +1,7 @@
 #include "layers/batch_norm/batch_norm.h"
 
 #include "framework/core/error.h"
-#include "framework/nn/worker_sums.h"
+#include "framework/nn/kernel.h"
 
 namespace dtrain {
 

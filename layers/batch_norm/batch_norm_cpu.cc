@@ -17,7 +17,6 @@
 
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
-#include "framework/nn/worker_sums.h"
 #include "layers/batch_norm/batch_norm.h"
 #include "layers/batch_norm/batch_norm_loops.h"
 

@@ -1,8 +1,17 @@
-#include "layers/concat/concat.h"
-
+// Puts tensors beside each other along the last axis (PyTorch cat(dim=-1), Caffe Concat).
+//   x_i [N, ..., C_i], any number of them, equal but for C_i;  y [N, ..., sum of C_i]
+// InferShapes throws ShapeError when another axis differs.
 #include "framework/core/error.h"
+#include "framework/nn/layer.h"
 
 namespace dtrain {
+namespace {
+
+class Concat : public Layer {
+ public:
+  std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
+  int input_count() const override { return kAnyInputs; }
+};
 
 std::vector<Shape> Concat::InferShapes(std::span<const Shape> inputs) {
   Shape y = inputs[0];
@@ -20,8 +29,7 @@ std::vector<Shape> Concat::InferShapes(std::span<const Shape> inputs) {
   return {y};
 }
 
-namespace {
 DTRAIN_LAYER("concat", Concat, "puts tensors side by side along the last axis");
-}
 
+}  // namespace
 }  // namespace dtrain

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/offers.h"
+#include "framework/nn/kernel.h"
 
 namespace dtrain {
 namespace {

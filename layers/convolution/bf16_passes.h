@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 #include "framework/device/device.h"
 #include "framework/device/shape.h"
 #include "framework/nn/kernel.h"

@@ -9,10 +9,10 @@
 #include "framework/core/check.h"
 #include "framework/core/isa.h"
 #include "framework/device/cpu/parallel.h"
+#include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/onednn.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
-#include "layers/convolution/mask_gradient.h"
 
 namespace dtrain {
 namespace {

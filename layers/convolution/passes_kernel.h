@@ -7,9 +7,8 @@
 
 #include <algorithm>
 
-#include "framework/kernels/cpu/row_loops.h"
+#include "framework/kernels/cpu/loops.h"
 #include "framework/nn/kernel.h"
-#include "layers/convolution/mask_gradient.h"
 
 namespace dtrain {
 

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/dropout_loops.h"
-#include "framework/kernels/cpu/offers.h"
+#include "framework/kernels/cpu/loops.h"
+#include "framework/nn/kernel.h"
 #include "layers/dropout/dropout.h"
 
 namespace dtrain {

@@ -1,8 +1,20 @@
-#include "layers/eltwise/eltwise.h"
-
+// Elementwise combination of two tensors of one shape (Caffe Eltwise; PyTorch's +): the end of a
+// residual block.
+//   sum   y = a + b;  both gradients are dy
+// InferShapes throws ShapeError when the shapes differ.
 #include "framework/core/error.h"
+#include "framework/nn/layer.h"
 
 namespace dtrain {
+namespace {
+
+class Eltwise : public Layer {
+ public:
+  void Configure(config::Reader& reader) override;
+  std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
+  Cost CostOf(std::span<const Shape> inputs) const override;
+  int input_count() const override { return 2; }
+};
 
 void Eltwise::Configure(config::Reader& reader) {
   [[maybe_unused]] const std::string operation =
@@ -22,8 +34,7 @@ Cost Eltwise::CostOf(std::span<const Shape> inputs) const {
   return {elements, elements};
 }
 
-namespace {
 DTRAIN_LAYER("eltwise", Eltwise, "sum of two tensors of one shape (Caffe Eltwise, PyTorch +)");
-}
 
+}  // namespace
 }  // namespace dtrain

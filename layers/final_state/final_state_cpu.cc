@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/offers.h"
 #include "framework/kernels/cpu/token_loops.h"
+#include "framework/nn/kernel.h"
 #include "layers/final_state/final_state.h"
 
 namespace dtrain {

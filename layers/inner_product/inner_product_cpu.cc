@@ -5,9 +5,9 @@
 // whenever rows mod 6 is 1 to 3, and with two threads wherever it splits the depth), which the
 // contract of a Kernel forbids.  Here every output is one fixed chain of additions, whatever the
 // batch and the threads. Backward sums over the batch anyway and is dnnl_sgemm's.
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/gemm.h"
+#include "framework/kernels/cpu/packed_gemm.h"
 #include "framework/kernels/cpu/reorder.h"
 #include "framework/nn/kernel.h"
 #include "layers/inner_product/inner_product.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "framework/core/isa_dispatch.h"
+#include "framework/core/isa.h"
 
 namespace dtrain {
 

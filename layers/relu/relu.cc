@@ -1,14 +1,22 @@
-#include "layers/relu/relu.h"
+// Rectified linear unit.  y = max(0, x), elementwise, on a tensor of any shape; no keys.
+// Backward passes dy where y > 0 (so nothing at x = 0, as PyTorch).
+#include "framework/nn/layer.h"
 
 namespace dtrain {
+namespace {
+
+class Relu : public Layer {
+ public:
+  std::vector<Shape> InferShapes(std::span<const Shape> inputs) override { return {inputs[0]}; }
+  Cost CostOf(std::span<const Shape> inputs) const override;
+};
 
 Cost Relu::CostOf(std::span<const Shape> inputs) const {
   const auto elements = static_cast<double>(inputs[0].count());
   return {elements, elements};
 }
 
-namespace {
 DTRAIN_LAYER("relu", Relu, "max(0, x)");
-}
 
+}  // namespace
 }  // namespace dtrain

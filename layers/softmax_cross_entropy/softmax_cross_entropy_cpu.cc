@@ -7,7 +7,7 @@
 
 #include "framework/core/error.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/offers.h"
+#include "framework/nn/kernel.h"
 #include "layers/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "layers/softmax_cross_entropy/softmax_cross_entropy_loops.h"
 

@@ -1,6 +1,6 @@
 // Tanh on the CPU, implementation "direct".
 #include "framework/kernels/cpu/elementwise_kernel.h"
-#include "framework/kernels/cpu/row_loops.h"
+#include "framework/kernels/cpu/loops.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/cli/command_line.h"
+#include "framework/cli/command.h"
 
 namespace dtrain {
 

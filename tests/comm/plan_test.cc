@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/comm/collective_registry.h"
+#include "framework/comm/collective.h"
 #include "tests/comm/plan_checker.h"
 #include "tests/comm/plan_traffic.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/comm/local/local_world.h"
-#include "framework/comm/mpi/mpi_collective.h"
+#include "framework/comm/mpi/mpi_runtime.h"
 #include "framework/core/error.h"
 #include "tests/comm/collective_conformance.h"
 #include "tests/comm_mpi/mpi_fixture.h"

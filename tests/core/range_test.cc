@@ -1,4 +1,3 @@
-#include "framework/core/range.h"
 
 #include <gtest/gtest.h>
 

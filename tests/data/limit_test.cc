@@ -1,5 +1,5 @@
 // `data.limit`: the first samples of a set, with all else as it was.
-#include "framework/data/limit.h"
+#include "framework/data/dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // When a device's work is done: at once on the CPU, else when its queue says so.
-#include "framework/device/ready_event.h"
+#include "framework/device/device.h"
 
 #include <gtest/gtest.h>
 

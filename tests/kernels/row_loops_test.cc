@@ -1,5 +1,5 @@
 // The vectorised functions (vector_math.h), through the loops that use them.
-#include "framework/kernels/cpu/row_loops.h"
+#include "framework/kernels/cpu/loops.h"
 
 #include <gtest/gtest.h>
 

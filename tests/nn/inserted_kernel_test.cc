@@ -1,5 +1,5 @@
 // What a program needs of a device, and what it says where that is missing.
-#include "framework/nn/inserted_kernel.h"
+#include "framework/nn/kernel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "framework/core/random.h"
+#include "framework/nn/kernel.h"
 #include "framework/nn/net.h"
-#include "framework/nn/worker_sums.h"
 
 namespace dtrain {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "framework/core/error.h"
 #include "framework/sim/compute_model.h"
-#include "framework/sim/step_noise.h"
+#include "framework/sim/noise.h"
 
 namespace dtrain {
 namespace {

@@ -1,6 +1,6 @@
 // Summary and metrics beside what a run did: what its transports carried, the steps it took, the
 // rates it learnt with, the lines it would have without an interruption.
-#include "framework/runtime/results/fill_summary.h"
+#include "framework/runtime/results/summary.h"
 #include "framework/runtime/setup/run_exchange.h"
 
 #include <gmock/gmock.h>

@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/core/host.h"
+#include "framework/core/program.h"
 #include "tests/runtime/checkpoint_sample.h"
 
 namespace dtrain {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/device/cpu/threads.h"
-#include "framework/kernels/cpu/gemm.h"
+#include "framework/kernels/cpu/packed_gemm.h"
 #include "tests/support/send_signal.h"
 
 namespace dtrain {

@@ -1,5 +1,4 @@
 // What the trainer is made of: what is due at a rest, where a run stands, where its time went.
-#include "framework/runtime/run/cadence.h"
 
 #include <gtest/gtest.h>
 

@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "framework/core/sha256.h"
+#include "framework/runtime/weights/checkpoint.h"
 #include "framework/runtime/weights/safetensors.h"
 #include "framework/runtime/weights/weights_compare.h"
-#include "framework/runtime/weights/weights_hash.h"
 #include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
 

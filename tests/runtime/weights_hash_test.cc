@@ -1,4 +1,4 @@
-#include "framework/runtime/weights/weights_hash.h"
+#include "framework/runtime/weights/checkpoint.h"
 
 #include <gtest/gtest.h>
 

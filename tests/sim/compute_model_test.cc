@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "framework/core/error.h"
-#include "framework/sim/step_noise.h"
+#include "framework/sim/noise.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "framework/sim/stream_share.h"
+#include "framework/sim/noise.h"
 #include "tests/sim/sim_network.h"
 
 namespace dtrain {

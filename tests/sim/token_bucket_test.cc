@@ -1,4 +1,4 @@
-#include "framework/sim/token_bucket.h"
+#include "framework/sim/network_model.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
-#include "framework/solver/clip.h"
 #include "tests/solver/solver_fixture.h"
 
 namespace dtrain {

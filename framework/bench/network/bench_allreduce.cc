@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "framework/comm/mpi/mpi_collective.h"
+#include "framework/comm/mpi/mpi_runtime.h"
 #include "framework/core/check.h"
 #include "framework/core/statistics.h"
 #include "framework/core/time.h"

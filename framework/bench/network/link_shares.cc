@@ -5,9 +5,10 @@
 
 #include "framework/comm/backoff.h"
 #include "framework/core/random.h"
+#include "framework/core/statistics.h"
 #include "framework/core/time.h"
 #include "framework/device/buffer.h"
-#include "framework/sim/step_noise.h"
+#include "framework/sim/noise.h"
 
 namespace dtrain {
 namespace {
@@ -23,12 +24,9 @@ struct Interval {
   std::vector<size_t> messages;
 };
 
-double DeviationOfLogs(std::span<const double> values) {
-  const auto count = static_cast<double>(values.size());
-  double mean = 0, squares = 0;
-  for (const double value : values) mean += std::log(value) / count;
-  for (const double value : values) squares += std::pow(std::log(value) - mean, 2);
-  return std::sqrt(squares / (count - 1));
+double DeviationOfLogs(std::vector<double> values) {
+  for (double& value : values) value = std::log(value);
+  return MomentsOf(values).deviation;
 }
 
 std::vector<Interval> IntervalsOf(std::span<const Passage> passages) {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/runtime/results/fill_summary.h"
+#include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/pacing.h"
 #include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_setup.h"

@@ -1,14 +1,14 @@
 // The collective "mpi": MPI_Iallreduce on chunks, since MPI's own cost per byte rises steeply on
 // buffers larger than the caches.  Repeats to the bit under the same plan only: MPI chooses its
 // algorithm by message size.
-#include "framework/comm/mpi/mpi_collective.h"
+#include "framework/comm/mpi/mpi_runtime.h"
 
 #include <mpi.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "framework/comm/collective_registry.h"
+#include "framework/comm/collective.h"
 #include "framework/comm/mpi/mpi_transport.h"
 #include "framework/comm/plan.h"
 #include "framework/core/check.h"

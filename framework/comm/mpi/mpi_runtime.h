@@ -1,4 +1,5 @@
-// MpiRuntime: MPI from initialisation to finalisation, and the transport over it.
+// MpiRuntime: MPI from initialisation to finalisation, the transport over it, and a plain call for
+// benchmarks to stand beside.
 //
 // One thread at a time may use MPI (MPI_THREAD_SERIALIZED): start-up on the main thread, then the
 // exchange thread.  When the scope is left by an exception the whole job is ended with MPI_Abort,
@@ -6,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "framework/comm/transport.h"
 #include "framework/core/error.h"
@@ -39,5 +41,9 @@ class MpiRuntime {
  private:
   int exceptions_at_start_;
 };
+
+// MPI_Allreduce of the whole vector in place, as a user would write it.  Throws UsageError when the
+// transport is not MPI's.
+void PlainMpiAllreduce(Transport& transport, std::span<float> data);
 
 }  // namespace dtrain

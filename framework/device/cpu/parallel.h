@@ -11,7 +11,7 @@
 #include <vector>
 #endif
 
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 
 namespace dtrain {
 

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "framework/core/host.h"
+#include "framework/core/program.h"
 
 namespace dtrain {
 namespace {

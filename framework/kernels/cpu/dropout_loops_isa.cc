@@ -1,4 +1,4 @@
-#include "framework/kernels/cpu/dropout_loops.h"
+#include "framework/kernels/cpu/loops.h"
 
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "framework/kernels/cpu/offers.h"
+#include "framework/nn/kernel.h"
 
 namespace dtrain {
 

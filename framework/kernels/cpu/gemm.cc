@@ -1,4 +1,4 @@
-#include "framework/kernels/cpu/gemm.h"
+#include "framework/kernels/cpu/packed_gemm.h"
 
 #include <oneapi/dnnl/dnnl.h>
 

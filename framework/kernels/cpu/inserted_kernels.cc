@@ -1,9 +1,9 @@
 // What programs insert between layers (nn/inserted_kernel.h), on the CPU.
-#include "framework/nn/inserted_kernel.h"
+#include "framework/nn/kernel.h"
 
 #include <algorithm>
 
-#include "framework/kernels/cpu/add.h"
+#include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/reorder.h"
 
 namespace dtrain {

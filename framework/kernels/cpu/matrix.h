@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "framework/core/range.h"
+#include "framework/core/layout.h"
 
 namespace dtrain {
 

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "framework/core/isa_dispatch.h"
+#include "framework/core/isa.h"
 #include "framework/kernels/cpu/matrix.h"
 
 namespace dtrain {
@@ -56,5 +56,20 @@ struct PackedProduct {
 // Columns of panels [panel_begin, panel_end).
 DTRAIN_ISA_DECLARE(void, MultiplyPacked,
                    (const PackedProduct& product, int64_t panel_begin, int64_t panel_end))
+
+// C [m, n] = A B, or += if `add`, by dnnl_sgemm with the threads of the OpenMP team: for sums that may
+// be cut up anyway (over the batch).
+struct Gemm {
+  ConstMatrix a;  // [m, k]; [k, m] when trans_a
+  ConstMatrix b;  // [k, n]; [n, k] when trans_b
+  Matrix c;
+  bool add = false;
+  bool trans_a = false;
+  bool trans_b = false;
+};
+void Multiply(const Gemm& gemm);
+
+// The gradient of the weights of y = W x: dw = (or +=, if `add`) the sum over rows of dy^T x.
+void WeightGradient(const ConstMatrix& dy, const ConstMatrix& x, bool add, const Matrix& dw);
 
 }  // namespace dtrain

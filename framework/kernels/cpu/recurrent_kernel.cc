@@ -4,12 +4,10 @@
 
 #include "framework/core/random.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/dropout_loops.h"
-#include "framework/kernels/cpu/gemm.h"
+#include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/packed_gemm.h"
-#include "framework/kernels/cpu/row_loops.h"
 #include "framework/kernels/cpu/token_loops.h"
-#include "framework/nn/float_room.h"
+#include "framework/nn/kernel.h"
 
 namespace dtrain {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "framework/kernels/cpu/offers.h"
+#include "framework/nn/kernel.h"
 #include "framework/nn/recurrent_layer.h"
 
 namespace dtrain {

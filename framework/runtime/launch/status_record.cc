@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "framework/core/host.h"
+#include "framework/core/program.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

@@ -12,8 +12,8 @@
 #include <fstream>
 
 #include "framework/core/error.h"
-#include "framework/core/host.h"
 #include "framework/core/log.h"
+#include "framework/core/program.h"
 #include "framework/core/time.h"
 #include "framework/runtime/launch/job_end.h"
 #include "framework/runtime/launch/mpirun.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "framework/core/error.h"
-#include "framework/sim/step_noise.h"
+#include "framework/sim/noise.h"
 
 namespace dtrain {
 

@@ -22,8 +22,8 @@
 #include <functional>
 #include <vector>
 
-#include "framework/core/clock.h"
 #include "framework/core/model_profile.h"
+#include "framework/core/time.h"
 #include "framework/nn/graph.h"
 #include "framework/nn/net.h"
 #include "framework/sim/cluster_config.h"
@@ -42,7 +42,7 @@ struct PacingOptions {
 };
 
 // What a run's cluster section asks of `worker`, with the factors that a simulation uses
-// (sim/step_noise.h). Throws ConfigError when its slowdown does not fit so many workers.
+// (sim/noise.h). Throws ConfigError when its slowdown does not fit so many workers.
 PacingOptions PacingOf(const ClusterConfig& cluster, int workers, int worker, uint64_t seed);
 
 // The work of a layer in any unit, forward order.

@@ -4,9 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "framework/core/host.h"
 #include "framework/core/log.h"
-#include "framework/core/revision.h"
+#include "framework/core/program.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/runtime/launch/status_record.h"

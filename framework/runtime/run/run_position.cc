@@ -7,6 +7,11 @@ double Mean(double sum, int64_t samples) {
   return sum / static_cast<double>(std::max<int64_t>(samples, 1));
 }
 
+// Whether a multiple of `every` lies in (before, now].
+bool Passed(int64_t every, int64_t before, int64_t now) {
+  return every > 0 && now / every > before / every;
+}
+
 }  // namespace
 
 void RunPosition::MoveTo(int64_t samples_applied) {
@@ -28,6 +33,19 @@ bool RunPosition::Hear(const Rest::Told& told) {
   before_ = std::max<int64_t>(told.samples_applied - rule_.batch, 0);
   MoveTo(told.samples_applied);
   return true;
+}
+
+bool EvaluationDue(const RunConfig& config, const RestPoint& point) {
+  return point.run_ends ||
+         Passed(config.evaluate_every_epochs, point.before.epoch, point.now.epoch);
+}
+
+bool CheckpointDue(const RunConfig& config, const RestPoint& point, int64_t saved_samples) {
+  if (point.now.samples_applied == saved_samples) return false;
+  const RunConfig::Checkpoint& when = config.checkpoint;
+  return point.stopped || point.run_ends ||
+         Passed(when.every_epochs, point.before.epoch, point.now.epoch) ||
+         Passed(when.every_steps, point.before.step, point.now.step);
 }
 
 }  // namespace dtrain

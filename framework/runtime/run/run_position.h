@@ -1,10 +1,12 @@
-// RunPosition: how far a run has come, as this rank knows, and its loss on the way.
+// RunPosition: how far a run has come, as this rank knows, and its loss on the way; and what is due
+// where it rests.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "framework/exchange/rest.h"
+#include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
 #include "framework/strategies/report.h"
 
@@ -48,5 +50,19 @@ class RunPosition {
   double loss_ = 0;
   Rest::Told told_;
 };
+
+// Where a run stands at a rest.
+struct RestPoint {
+  TrainingPosition before;  // at the rest before
+  TrainingPosition now;
+  bool run_ends = false;
+  bool stopped = false;  // by a signal
+};
+
+bool EvaluationDue(const RunConfig& config, const RestPoint& point);
+
+// `saved_samples`: at the last checkpoint, or the one the run began with; the same is not written
+// twice.
+bool CheckpointDue(const RunConfig& config, const RestPoint& point, int64_t saved_samples);
 
 }  // namespace dtrain

@@ -14,8 +14,7 @@
 #include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/launch/world.h"
-#include "framework/runtime/results/fill_summary.h"
-#include "framework/runtime/run/cadence.h"
+#include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/mean_state.h"
 #include "framework/runtime/run/not_finite.h"
 #include "framework/runtime/run/run_accounts.h"
@@ -27,7 +26,7 @@
 #include "framework/runtime/setup/micro_batches.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/weights_hash.h"
+#include "framework/runtime/weights/checkpoint.h"
 
 namespace dtrain {
 namespace {

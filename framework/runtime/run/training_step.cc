@@ -3,7 +3,7 @@
 #include "framework/device/cpu/threads.h"
 #include "framework/exchange/inline_exchange.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
-#include "framework/nn/worker_sums.h"
+#include "framework/nn/kernel.h"
 #include "framework/runtime/setup/micro_batches.h"
 
 namespace dtrain {

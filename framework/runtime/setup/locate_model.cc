@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/core/host.h"
+#include "framework/core/program.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

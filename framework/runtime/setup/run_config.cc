@@ -10,7 +10,7 @@
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
-#include "framework/data/limit.h"
+#include "framework/data/dataset.h"
 #include "framework/device/cuda/module.h"
 #include "framework/runtime/setup/locate_model.h"
 

@@ -11,7 +11,7 @@
 #include "framework/nn/net.h"
 #include "framework/runtime/judge/run_evaluation.h"
 #include "framework/runtime/setup/run_config.h"
-#include "framework/sim/gradient_source.h"
+#include "framework/sim/simulation.h"
 
 namespace dtrain {
 

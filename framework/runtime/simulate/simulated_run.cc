@@ -7,11 +7,11 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/results/fill_summary.h"
+#include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/run_position.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/weights_hash.h"
+#include "framework/runtime/weights/checkpoint.h"
 #include "framework/sim/replay.h"
 
 namespace dtrain {

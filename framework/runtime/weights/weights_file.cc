@@ -8,8 +8,8 @@
 #include <ranges>
 
 #include "framework/core/text.h"
+#include "framework/runtime/weights/checkpoint.h"
 #include "framework/runtime/weights/safetensors.h"
-#include "framework/runtime/weights/weights_hash.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

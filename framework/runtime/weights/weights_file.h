@@ -6,7 +6,7 @@
 // a safetensors file batch-norm statistics lie beside the parameters, each with PyTorch's count
 // `num_batches_tracked` (our steps), which is ignored when read; where the weights come from stands
 // in __metadata__ (model, epoch, step, samples_applied, source_revision; text: vocabularies), with
-// two hashes: file_sha256 (safetensors.h) and weights_sha256 (weights_hash.h).  A file with one of
+// two hashes: file_sha256 (safetensors.h) and weights_sha256 (checkpoint.h).  A file with one of
 // them must have both, and they must be right; one from elsewhere has neither, and is taken as it
 // is.
 #pragma once

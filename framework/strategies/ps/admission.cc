@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "framework/core/check.h"
-#include "framework/strategies/ps/describe.h"
 #include "framework/strategies/ps/visit.h"
 
 namespace dtrain::ps {

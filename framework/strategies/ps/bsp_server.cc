@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
-#include "framework/strategies/ps/describe.h"
 #include "framework/strategies/ps/visit.h"
 
 namespace dtrain::ps {

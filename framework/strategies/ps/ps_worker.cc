@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "framework/core/check.h"
-#include "framework/strategies/ps/describe.h"
 #include "framework/strategies/ps/visit.h"
 
 namespace dtrain::ps {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 
 namespace dtrain::ps {
 
@@ -13,6 +14,17 @@ void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<int64_
   throw CheckpointError(
       fmt::format("saved '{}' has {} values instead of {}", name, values.size(), expected),
       "it was saved with another number of workers or servers");
+}
+
+std::string DescribeMembers(const std::vector<int64_t>& member) {
+  constexpr size_t kShown = 8;
+  std::vector<std::string> shown;
+  size_t count = 0;
+  for (size_t i = 0; i < member.size(); ++i) {
+    if (member[i] != 0 && ++count <= kShown) shown.push_back(std::to_string(i));
+  }
+  if (count <= kShown) return fmt::format("{{{}}}", Join(shown));
+  return fmt::format("{{{}, ...}} ({})", Join(shown), count);
 }
 
 }  // namespace dtrain::ps

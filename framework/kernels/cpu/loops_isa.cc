@@ -1,4 +1,4 @@
-#include "framework/kernels/cpu/row_loops.h"
+#include "framework/kernels/cpu/loops.h"
 
 #include "framework/device/cpu/vector_math.h"
 
@@ -23,6 +23,11 @@ void TanhForward(const float* x, int64_t count, float* y) {
 void TanhBackward(const float* y, const float* dy, int64_t count, float* dx) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) dx[i] = dy[i] * (1 - y[i] * y[i]);
+}
+
+void AddLoop(int64_t count, const float* addend, float* sum) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) sum[i] += addend[i];
 }
 
 }  // namespace dtrain::DTRAIN_ISA_NS

@@ -1,4 +1,4 @@
-#include "framework/core/host.h"
+#include "framework/core/program.h"
 
 #include <unistd.h>
 
@@ -14,5 +14,8 @@ std::filesystem::path ProgramFolder() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
+
+std::string SourceRevision() { return DTRAIN_REVISION; }
+std::string Version() { return DTRAIN_VERSION; }
 
 }  // namespace dtrain

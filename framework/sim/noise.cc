@@ -1,4 +1,4 @@
-#include "framework/sim/step_noise.h"
+#include "framework/sim/noise.h"
 
 #include <cmath>
 
@@ -31,6 +31,13 @@ double JitterFactor(double relative_deviation, uint64_t seed, int worker, int64_
 
 bool PausesIn(double probability, uint64_t seed, int worker, int64_t step) {
   return probability > 0 && NoiseOf(seed, worker, step).Uniform(kPauseIndex) < probability;
+}
+
+double StreamShare(double relative_deviation, uint64_t seed, Rank from, Rank to, int64_t message) {
+  if (relative_deviation == 0) return 1;
+  const uint64_t pair = (static_cast<uint64_t>(from) << 32) | static_cast<uint64_t>(to);
+  const Random random(seed, Purpose::kShare, pair, static_cast<uint64_t>(message));
+  return std::exp(LogDeviationOf(relative_deviation) * random.Normal(0));
 }
 
 }  // namespace dtrain
