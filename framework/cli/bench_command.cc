@@ -46,18 +46,21 @@ RunConfig StepConfig(const BenchOptions& options) {
   return ReadRunConfig(document);
 }
 
+StepTimes TimeFor(StepRig& rig, bool kernels, double seconds) {
+  std::optional<Nanos> begun;
+  return TimeSteps(rig, kernels, [&](const StepTimes&) {
+    if (!begun) begun = WallNow();
+    return ToSeconds(WallNow() - *begun) >= seconds;
+  });
+}
+
+double MinOf(const std::vector<double>& values) {
+  return values.empty() ? 0 : *std::min_element(values.begin(), values.end());
+}
+
 int BenchStep(const BenchOptions& options) {
   StepRig rig(StepConfig(options));
-  Nanos begun = WallNow();
-  for (int i = 0; i < 3 || (i < 10 && ToSeconds(WallNow() - begun) < options.seconds); ++i)
-    rig.Step();
-  std::vector<double> seconds;
-  begun = WallNow();
-  while (ToSeconds(WallNow() - begun) < options.seconds) {
-    const Nanos start = WallNow();
-    rig.Step();
-    seconds.push_back(ToSeconds(WallNow() - start));
-  }
+  const std::vector<double> seconds = TimeFor(rig, false, options.seconds).steps;
   const double median = Median(seconds);
   const nlohmann::json line = {{"bench", "step"},
                                {"model", options.model},
@@ -67,76 +70,35 @@ int BenchStep(const BenchOptions& options) {
                                {"precision", rig.plan().precision},
                                {"samples", seconds.size()},
                                {"p50_us", median * 1e6},
-                               {"min_us", *std::min_element(seconds.begin(), seconds.end()) * 1e6},
+                               {"min_us", MinOf(seconds) * 1e6},
                                {"steps_per_second", 1 / median}};
   std::cout << line.dump() << '\n';
   return 0;
 }
 
-int64_t BytesOf(std::span<const Tensor> tensors) {
-  int64_t bytes = 0;
-  for (const Tensor& t : tensors) {
-    if (t.data != nullptr) bytes += t.shape.count() * SizeOf(t.dtype);
-  }
-  return bytes;
-}
-
-// What a kernel call must read and write at least: every tensor that it was given once.
-int64_t BytesOf(const KernelTiming& t) {
-  const KernelArgs& args = *t.args;
-  const int64_t both = BytesOf(args.inputs) + BytesOf(args.params);
-  if (!t.backward) return both + BytesOf(args.outputs);
-  return both + BytesOf(args.output_gradients) + BytesOf(args.input_gradients) +
-         BytesOf(args.param_gradients);
-}
-
 // One line a kernel of the model's training step.
 int BenchLayers(const BenchOptions& options) {
   StepRig rig(StepConfig(options));
-  struct Best {
-    std::string implementation;
-    std::string type;
-    double flops[2] = {0, 0};  // of a sample
-    int64_t bytes[2] = {0, 0};
-    Nanos nanos[2] = {0, 0};
-  };
-  std::vector<std::pair<std::string, Best>> layers;
-  rig.net().set_observer([&](const KernelTiming& t) {
-    auto it = std::find_if(layers.begin(), layers.end(),
-                           [&](const auto& l) { return l.first == *t.name; });
-    if (it == layers.end()) it = layers.insert(layers.end(), {*t.name, Best{*t.implementation}});
-    Best& kernel = it->second;
-    if (t.layer != nullptr) {
-      kernel.type = t.layer->type;
-      kernel.flops[0] = t.layer->cost.forward_flops;
-      kernel.flops[1] = t.layer->cost.backward_flops;
-    } else {
-      kernel.type = t.name->substr(t.name->rfind(':') + 1);  // inserted: "conv1:reorder"
-    }
-    const int pass = t.backward ? 1 : 0;
-    kernel.bytes[pass] = BytesOf(t);
-    Nanos& best = kernel.nanos[pass];
-    best = best == 0 ? t.nanos : std::min(best, t.nanos);
-  });
-  const Nanos begun = WallNow();
-  while (ToSeconds(WallNow() - begun) < options.seconds) rig.Step();
-  for (const auto& [name, best] : layers) {
-    const double total = static_cast<double>(best.nanos[0] + best.nanos[1]);
-    const double flops = (best.flops[0] + best.flops[1]) * static_cast<double>(options.batch);
+  for (const KernelTimes& kernel : TimeFor(rig, true, options.seconds).kernels) {
+    const double forward = MinOf(kernel.seconds[0]), backward = MinOf(kernel.seconds[1]);
+    const double flops = (kernel.flops(0) + kernel.flops(1)) * static_cast<double>(options.batch);
+    const std::string type = kernel.layer != nullptr
+                                 ? kernel.layer->type
+                                 : kernel.name.substr(kernel.name.rfind(':') + 1);
     const nlohmann::json line = {{"bench", "layers"},
                                  {"model", options.model},
-                                 {"layer", name},
-                                 {"type", best.type},
-                                 {"kernel", best.implementation},
+                                 {"layer", kernel.name},
+                                 {"type", type},
+                                 {"kernel", kernel.implementation},
                                  {"batch", options.batch},
                                  {"threads", rig.plan().threads},
                                  {"precision", rig.plan().precision},
-                                 {"forward_min_us", best.nanos[0] * 1e-3},
-                                 {"backward_min_us", best.nanos[1] * 1e-3},
-                                 {"forward_bytes", best.bytes[0]},
-                                 {"backward_bytes", best.bytes[1]},
+                                 {"forward_min_us", forward * 1e6},
+                                 {"backward_min_us", backward * 1e6},
+                                 {"forward_bytes", kernel.bytes[0]},
+                                 {"backward_bytes", kernel.bytes[1]},
                                  {"gflop", flops * 1e-9},
-                                 {"gflop_s", flops / total}};
+                                 {"gflop_s", flops / (forward + backward) * 1e-9}};
     std::cout << line.dump() << '\n';
   }
   return 0;

@@ -33,27 +33,11 @@ std::vector<config::KeyHelp> KeysOf(Read read) {
   return document.Keys();
 }
 
-std::vector<Listed> Layers() {
+// Of things that are made and configured.
+template <class Registry>
+std::vector<Listed> Configured() {
   std::vector<Listed> all;
-  for (const auto& [name, entry] : LayerRegistry::All()) {
-    all.push_back(
-        {name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
-  }
-  return all;
-}
-
-std::vector<Listed> Datasets() {
-  std::vector<Listed> all;
-  for (const auto& [name, entry] : DatasetRegistry::All()) {
-    all.push_back(
-        {name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
-  }
-  return all;
-}
-
-std::vector<Listed> Strategies() {
-  std::vector<Listed> all;
-  for (const auto& [name, entry] : StrategyRegistry::All()) {
+  for (const auto& [name, entry] : Registry::All()) {
     all.push_back(
         {name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
   }
@@ -122,8 +106,12 @@ void Print(const std::vector<Listed>& all, bool json) {
 using Lister = std::vector<Listed> (*)();
 const std::map<std::string, Lister>& Listers() {
   static const std::map<std::string, Lister> listers = {
-      {"collectives", Collectives}, {"datasets", Datasets}, {"layers", Layers},
-      {"models", Models},           {"solvers", Solvers},   {"strategies", Strategies}};
+      {"collectives", Collectives},
+      {"datasets", Configured<DatasetRegistry>},
+      {"layers", Configured<LayerRegistry>},
+      {"models", Models},
+      {"solvers", Solvers},
+      {"strategies", Configured<StrategyRegistry>}};
   return listers;
 }
 

@@ -2,9 +2,7 @@
 // time`), and the model profile.
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <iostream>
-#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,96 +23,57 @@ struct TimeOptions {
   int iterations = 50;
 };
 
-// Times of one kernel over the iterations.
-struct Row {
-  std::string name;
-  std::string implementation;
-  const GraphLayer* layer = nullptr;
-  std::vector<double> forward, backward;  // seconds
-};
-
-struct Timings {
-  std::vector<Row> rows;      // forward order
-  std::vector<double> steps;  // seconds, update included
-};
-
-Timings Measure(StepRig& rig, int iterations) {
-  Timings timings;
-  std::map<std::string, size_t> row_of;
-  rig.net().set_observer([&](const KernelTiming& t) {
-    const auto [it, fresh] = row_of.try_emplace(*t.name, timings.rows.size());
-    if (fresh) timings.rows.push_back({*t.name, *t.implementation, t.layer, {}, {}});
-    Row& row = timings.rows[it->second];
-    (t.backward ? row.backward : row.forward).push_back(ToSeconds(t.nanos));
-  });
-  for (int i = 0; i < 3; ++i) rig.Step();
-  for (Row& row : timings.rows) {
-    row.forward.clear();
-    row.backward.clear();
-  }
-  for (int i = 0; i < iterations; ++i) {
-    const Nanos start = WallNow();
-    rig.Step();
-    timings.steps.push_back(ToSeconds(WallNow() - start));
-  }
-  return timings;
-}
-
 double GigaflopsPerSecond(double flops, double seconds) {
   return seconds > 0 ? flops / seconds * 1e-9 : 0;
 }
 
-void PrintTable(const Timings& timings, int64_t batch) {
+void PrintTable(const StepTimes& times, int64_t batch) {
   std::cout << fmt::format("{:<18} {:<22} {:>10} {:>11} {:>9}\n", "layer", "kernel", "forward ms",
                            "backward ms", "GFLOP/s");
   double forward = 0, backward = 0;
-  for (const Row& row : timings.rows) {
-    const double f = Median(row.forward), b = Median(row.backward);
+  for (const KernelTimes& row : times.kernels) {
+    const double f = Median(row.seconds[0]), b = Median(row.seconds[1]);
     forward += f;
     backward += b;
-    const double flops =
-        row.layer == nullptr
-            ? 0
-            : (row.layer->cost.forward_flops + row.layer->cost.backward_flops) * batch;
+    const double flops = (row.flops(0) + row.flops(1)) * static_cast<double>(batch);
     std::cout << fmt::format("{:<18} {:<22} {:>10.4f} {:>11.4f} {:>9.1f}\n", row.name,
                              row.implementation, f * 1e3, b * 1e3,
                              GigaflopsPerSecond(flops, f + b));
   }
-  const double step = Median(timings.steps);
+  const double step = Median(times.steps);
   std::cout << fmt::format("{:<41} {:>10.4f} {:>11.4f}\n", "all kernels", forward * 1e3,
                            backward * 1e3);
   std::cout << fmt::format("step {:.4f} ms with update, {:.0f} samples/s\n", step * 1e3,
                            batch / step);
 }
 
-void PrintJson(const Timings& timings) {
+void PrintJson(const StepTimes& times) {
   nlohmann::json json;
-  for (const Row& row : timings.rows) {
+  for (const KernelTimes& row : times.kernels) {
     json["layers"].push_back({{"name", row.name},
                               {"kernel", row.implementation},
-                              {"forward_seconds", Median(row.forward)},
-                              {"backward_seconds", Median(row.backward)}});
+                              {"forward_seconds", Median(row.seconds[0])},
+                              {"backward_seconds", Median(row.seconds[1])}});
   }
-  json["step_seconds"] = Median(timings.steps);
+  json["step_seconds"] = Median(times.steps);
   std::cout << json.dump(2) << '\n';
 }
 
 // Reorders count for the layer before which they run: the profile's layers are the model's.
-ModelProfile ProfileOf(const Timings& timings, const StepRig& rig, int64_t batch) {
+ModelProfile ProfileOf(const StepTimes& times, const StepRig& rig, int64_t batch) {
   ModelProfile profile;
   profile.model = rig.graph().name();
   profile.device = rig.plan().device;
   profile.batch = batch;
   profile.threads = rig.plan().threads;
   double pending_forward = 0, pending_backward = 0;
-  for (const Row& row : timings.rows) {
-    pending_forward += Median(row.forward);
-    pending_backward += Median(row.backward);
+  for (const KernelTimes& row : times.kernels) {
+    pending_forward += Median(row.seconds[0]);
+    pending_backward += Median(row.seconds[1]);
     if (row.layer == nullptr) continue;
     const int64_t params = row.layer->param_range.size();
-    profile.layers.push_back(
-        {row.name, params, params * 4, pending_forward, pending_backward,
-         (row.layer->cost.forward_flops + row.layer->cost.backward_flops) * batch});
+    profile.layers.push_back({row.name, params, params * 4, pending_forward, pending_backward,
+                              (row.flops(0) + row.flops(1)) * static_cast<double>(batch)});
     pending_forward = pending_backward = 0;
   }
   return profile;
@@ -124,14 +83,16 @@ int RunTime(const TimeOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   const RunConfig config = LoadConfig(options.config);
   StepRig rig(config);
-  const Timings timings = Measure(rig, options.iterations);
+  const auto iterations = static_cast<size_t>(options.iterations);
+  const StepTimes times = TimeSteps(
+      rig, true, [&](const StepTimes& so_far) { return so_far.steps.size() >= iterations; });
   if (invocation.json) {
-    PrintJson(timings);
+    PrintJson(times);
   } else {
-    PrintTable(timings, config.batch);
+    PrintTable(times, config.batch);
   }
   if (!options.profile.empty()) {
-    WriteFileDurably(options.profile, ToJson(ProfileOf(timings, rig, config.batch)));
+    WriteFileDurably(options.profile, ToJson(ProfileOf(times, rig, config.batch)));
   }
   return 0;
 }

@@ -1,9 +1,18 @@
 // ByteWriter and ByteReader: values as bytes and back, in host order, for messages between ranks of
 // one program.  Reading past the end is our own fault (DT_CHECK).
+//
+//   struct Failure {
+//     int rank = 0;
+//     std::string what;
+//     DTRAIN_FIELDS(rank, what)
+//   };
+//   const std::string bytes = ToBytes(failure);
+//   failure = FromBytes<Failure>(bytes);
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -31,9 +40,39 @@ class ByteWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     Text({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
   }
+  // Values of any of these types, a list or a map of them (its length first), or a struct that names
+  // its fields.
+  template <class... T>
+  void operator()(const T&... values) {
+    (Write(values), ...);
+  }
   std::string Take() { return std::move(bytes_); }
 
  private:
+  void Write(const std::string& text) { Text(text); }
+  template <class T>
+  void Write(const std::vector<T>& values) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      Values(values);
+    } else {
+      Value<uint64_t>(values.size());
+      for (const T& value : values) Write(value);
+    }
+  }
+  template <class K, class V>
+  void Write(const std::map<K, V>& values) {
+    Value<uint64_t>(values.size());
+    for (const auto& [key, value] : values) (*this)(key, value);
+  }
+  template <class T>
+  void Write(const T& value) {
+    if constexpr (requires(T & fields) { fields.Fields(*this); }) {
+      const_cast<T&>(value).Fields(*this);  // one Fields serves both ways; this one only reads
+    } else {
+      Value(value);
+    }
+  }
+
   std::string bytes_;
 };
 
@@ -56,8 +95,41 @@ class ByteReader {
     if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
+  // What ByteWriter wrote of values of these types.
+  template <class... T>
+  void operator()(T&... values) {
+    (Read(values), ...);
+  }
 
  private:
+  void Read(std::string& text) { text = Text(); }
+  template <class T>
+  void Read(std::vector<T>& values) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      values = Values<T>();
+    } else {
+      values.clear();
+      for (uint64_t left = Value<uint64_t>(); left > 0; --left) Read(values.emplace_back());
+    }
+  }
+  template <class K, class V>
+  void Read(std::map<K, V>& values) {
+    values.clear();
+    for (uint64_t left = Value<uint64_t>(); left > 0; --left) {
+      K key;
+      Read(key);
+      Read(values[key]);
+    }
+  }
+  template <class T>
+  void Read(T& value) {
+    if constexpr (requires { value.Fields(*this); }) {
+      value.Fields(*this);
+    } else {
+      value = Value<T>();
+    }
+  }
+
   std::string_view Next(size_t count) {
     DT_CHECK(count <= rest_.size()) << count << " bytes wanted, " << rest_.size() << " left";
     const std::string_view next = rest_.substr(0, count);
@@ -68,4 +140,28 @@ class ByteReader {
   std::string_view rest_;
 };
 
+template <class... T>
+std::string ToBytes(const T&... values) {
+  ByteWriter writer;
+  writer(values...);
+  return writer.Take();
+}
+
+// A T that is all of the bytes.
+template <class T>
+T FromBytes(std::string_view bytes) {
+  T value;
+  ByteReader reader(bytes);
+  reader(value);
+  DT_CHECK(reader.AtEnd()) << bytes.size() << " bytes are too many";
+  return value;
+}
+
 }  // namespace dtrain
+
+// In a struct: its fields, for whoever visits them in this order - to write them, or to read them.
+#define DTRAIN_FIELDS(...)                                       \
+  template <class F>                                             \
+  void Fields([[maybe_unused]] F&& field) {                      \
+    [&](auto&... fields) { (field(fields), ...); }(__VA_ARGS__); \
+  }

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "framework/core/text.h"
+
 namespace dtrain {
 namespace {
 
@@ -37,17 +39,7 @@ Isa CpuIsa() {
 }
 
 std::string IsaName(Isa isa) {
-  switch (isa) {
-    case Isa::kBaseline:
-      return "baseline";
-    case Isa::kAvx:
-      return "avx";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512:
-      return "avx512";
-  }
-  return "?";
+  return std::string(NameIn({"baseline", "avx", "avx2", "avx512"}, isa));
 }
 
 }  // namespace dtrain

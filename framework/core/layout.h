@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/bytes.h"
+
 namespace dtrain {
 
 // A contiguous piece of a flat arena, in elements: [begin, end).
@@ -41,11 +43,13 @@ struct ArenaEntry {
   std::vector<int64_t> shape;
   Range range;  // elements
   bool weight_decay = true;
+  DTRAIN_FIELDS(name, shape, range)  // as files know it
 };
 
 struct ArenaLayout {
   std::vector<ArenaEntry> entries;  // by range
   int64_t size() const { return entries.empty() ? 0 : entries.back().range.end; }
+  DTRAIN_FIELDS(entries)
 };
 
 }  // namespace dtrain

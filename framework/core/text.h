@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,13 @@ std::string HumanBytes(double bytes);
 
 // 3725 -> "1:02:05", 65 -> "1:05", 3.2 -> "3.2 s".
 std::string HumanSeconds(double seconds);
+
+// The name of an enumerator, from those of all of them in their order; "?" for no such number.
+template <class Enum>
+constexpr std::string_view NameIn(std::initializer_list<std::string_view> names, Enum value) {
+  const auto i = static_cast<size_t>(value);
+  return i < names.size() ? names.begin()[i] : "?";
+}
 
 // Lower-case hexadecimal.
 std::string Hex(const uint8_t* bytes, size_t count);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/core/isa.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 
@@ -46,15 +47,7 @@ enum class Precision {
 
 enum class DeviceKind { kCpu, kCuda };
 
-constexpr std::string_view NameOf(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "cpu";
-    case DeviceKind::kCuda:
-      return "cuda";
-  }
-  return "?";
-}
+constexpr std::string_view NameOf(DeviceKind kind) { return NameIn({"cpu", "cuda"}, kind); }
 
 // What a device has been asked to do and does in this order, while its kernels have long returned.
 class DeviceQueue {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "framework/core/text.h"
 #include "framework/device/dtype.h"
 #include "framework/device/shape.h"
 
@@ -21,15 +22,7 @@ enum class Format : uint8_t { kPlain, kChannelsLast, kBatchBlocked };
 inline constexpr int64_t kBatchBlock = 16;
 
 constexpr std::string_view NameOf(Format format) {
-  switch (format) {
-    case Format::kPlain:
-      return "plain";
-    case Format::kChannelsLast:
-      return "channels_last";
-    case Format::kBatchBlocked:
-      return "batch_blocked";
-  }
-  return "?";
+  return NameIn({"plain", "channels_last", "batch_blocked"}, format);
 }
 
 struct Tensor {

@@ -4,9 +4,11 @@
 // VectorOps (arithmetic) - and never knows whether they are real or simulated.  It owns the vectors
 // of its actors and the solver's state beside their master weights.
 //
-//   Post          letters, and how many there were         EffectQueue  effects that wait their
-//   turn Reducer       sums over the workers, in order          TimerTable   when actors want to be
-//   woken Service       letters from driver to driver
+//   Post         letters, and how many there were
+//   Reducer      sums over the workers, in order
+//   Service      letters from driver to driver
+//   EffectQueue  effects that wait their turn
+//   TimerTable   when actors want to be woken
 //
 // One thread calls a Driver (the exchange thread, the trainer's when there is one rank, the
 // simulator).

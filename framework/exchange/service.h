@@ -44,82 +44,57 @@ struct EndedStep {
   int64_t samples = 0;
   double loss_sum = 0;
   int64_t stop = 0, finite = 1;
-  template <class F>
-  void Fields(F&& field) {
-    field(samples), field(loss_sum), field(stop), field(finite);
-  }
+  DTRAIN_FIELDS(samples, loss_sum, stop, finite)
 };
 
 struct Started {
   static constexpr int kKind = kStartedLetter;
   int64_t samples = 0;
   EndedStep before;
-  template <class F>
-  void Fields(F&& field) {
-    field(samples), before.Fields(field);
-  }
+  DTRAIN_FIELDS(samples, before)
 };
 
 struct Withhold {
   static constexpr int kKind = kWithholdLetter;
-  template <class F>
-  void Fields(F&&) {}
+  DTRAIN_FIELDS()
 };
 
 struct Withheld {
   static constexpr int kKind = kWithheldLetter;
   EndedStep before;
   int64_t samples_applied = 0;  // synchronous: by all
-  template <class F>
-  void Fields(F&& field) {
-    before.Fields(field), field(samples_applied);
-  }
+  DTRAIN_FIELDS(before, samples_applied)
 };
 
 struct Count {
   static constexpr int kKind = kCountLetter;
   int64_t round = 0;
-  template <class F>
-  void Fields(F&& field) {
-    field(round);
-  }
+  DTRAIN_FIELDS(round)
 };
 
 struct Counted {
   static constexpr int kKind = kCountedLetter;
   int64_t round = 0, sent = 0, received = 0, idle = 0, finite = 1;
-  template <class F>
-  void Fields(F&& field) {
-    field(round), field(sent), field(received), field(idle), field(finite);
-  }
+  DTRAIN_FIELDS(round, sent, received, idle, finite)
 };
 
 struct AllQuiet {
   static constexpr int kKind = kAllQuietLetter;
   int64_t samples_applied = 0, last = 0;
-  template <class F>
-  void Fields(F&& field) {
-    field(samples_applied), field(last);
-  }
+  DTRAIN_FIELDS(samples_applied, last)
 };
 
 struct AtRest {
   static constexpr int kKind = kAtRestLetter;
   int64_t samples_applied = 0, stop = 0, finite = 1;
-  template <class F>
-  void Fields(F&& field) {
-    field(samples_applied), field(stop), field(finite);
-  }
+  DTRAIN_FIELDS(samples_applied, stop, finite)
 };
 
 struct TellRoot {
   static constexpr int kKind = kToldLetter;
   int64_t samples_applied = 0, samples = 0;
   double loss_sum = 0;
-  template <class F>
-  void Fields(F&& field) {
-    field(samples_applied), field(samples), field(loss_sum);
-  }
+  DTRAIN_FIELDS(samples_applied, samples, loss_sum)
 };
 
 // --- stall_watch.h
@@ -127,18 +102,14 @@ struct TellRoot {
 // "What do your actors wait for?"
 struct Ask {
   static constexpr int kKind = kAskLetter;
-  template <class F>
-  void Fields(F&&) {}
+  DTRAIN_FIELDS()
 };
 
 struct Answer {
   static constexpr int kKind = kAnswerLetter;
   int64_t computing = 0;  // the rank's worker is
   std::string waits_for;
-  template <class F>
-  void Fields(F&& field) {
-    field(computing), field(waits_for);
-  }
+  DTRAIN_FIELDS(computing, waits_for)
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 
@@ -148,19 +119,13 @@ struct Answer {
 struct PartOfSum {
   static constexpr int kKind = kPartOfSumLetter;
   std::vector<double> values;
-  template <class F>
-  void Fields(F&& field) {
-    field(values);
-  }
+  DTRAIN_FIELDS(values)
 };
 
 struct SumOfAll {
   static constexpr int kKind = kSumOfAllLetter;
   std::vector<double> values;
-  template <class F>
-  void Fields(F&& field) {
-    field(values);
-  }
+  DTRAIN_FIELDS(values)
 };
 
 }  // namespace letter

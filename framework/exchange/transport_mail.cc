@@ -8,12 +8,8 @@ namespace {
 
 std::string HeaderOf(const Letter& letter) {
   ByteWriter writer;
-  writer.Value<int32_t>(letter.from);
-  writer.Value<int32_t>(letter.to);
-  writer.Value<int32_t>(letter.message.kind);
-  writer.Values(letter.message.words);
-  writer.Value<uint8_t>(letter.finite);
-  writer.Value<uint8_t>(letter.piece.has_value());
+  writer(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite,
+         letter.piece.has_value());
   if (letter.piece) writer.Value(letter.piece->range);
   return writer.Take();
 }
@@ -22,12 +18,10 @@ Letter LetterOf(const std::string& header, Rank from_rank) {
   ByteReader reader(header);
   Letter letter;
   letter.from_rank = from_rank;
-  letter.from = reader.Value<int32_t>();
-  letter.to = reader.Value<int32_t>();
-  letter.message.kind = reader.Value<int32_t>();
-  letter.message.words = reader.Values<int64_t>();
-  letter.finite = reader.Value<uint8_t>() != 0;
-  if (reader.Value<uint8_t>() != 0) letter.piece = Piece{.range = reader.Value<Range>()};
+  bool with_piece = false;
+  reader(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite,
+         with_piece);
+  if (with_piece) letter.piece = Piece{.range = reader.Value<Range>()};
   return letter;
 }
 

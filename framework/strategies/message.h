@@ -6,13 +6,13 @@
 //   struct Push {
 //     static constexpr int kKind = 2;
 //     int64_t clock = 0, version = 0;
-//     template <class F> void Fields(F&& field) { field(clock), field(version); }
+//     DTRAIN_FIELDS(clock, version)
 //   };
 //   effects.Send(server, Pack(Push{.clock = 3, .version = 7}));
 //   const auto push = Unpack<Push>(message);
 //
-// Fields are int64_t, double (its bits travel), text or, as the last one, a vector of int64_t or
-// double.
+// Fields are int64_t, double (its bits travel), text, a struct with fields of its own or, as the last
+// one, a vector of int64_t or double.
 #pragma once
 
 #include <bit>
@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/bytes.h"
 #include "framework/core/check.h"
 
 namespace dtrain {
@@ -38,6 +39,10 @@ class FieldPacker {
   explicit FieldPacker(std::vector<int64_t>& words) : words_(words) {}
   void operator()(int64_t value) { words_.push_back(value); }
   void operator()(double value) { words_.push_back(std::bit_cast<int64_t>(value)); }
+  template <class Struct>
+  auto operator()(Struct& fields) -> decltype(fields.Fields(*this)) {
+    fields.Fields(*this);
+  }
   void operator()(const std::vector<int64_t>& values) {
     words_.insert(words_.end(), values.begin(), values.end());
   }
@@ -60,6 +65,10 @@ class FieldUnpacker {
   explicit FieldUnpacker(const std::vector<int64_t>& words) : words_(words) {}
   void operator()(int64_t& value) { value = Next(); }
   void operator()(double& value) { value = std::bit_cast<double>(Next()); }
+  template <class Struct>
+  auto operator()(Struct& fields) -> decltype(fields.Fields(*this)) {
+    fields.Fields(*this);
+  }
   void operator()(std::vector<int64_t>& values) {
     values.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
     next_ = words_.size();

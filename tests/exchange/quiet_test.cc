@@ -19,10 +19,7 @@ namespace {
 struct Word {
   static constexpr int kKind = 1;
   int64_t last = 0;
-  template <class F>
-  void Fields(F&& field) {
-    field(last);
-  }
+  DTRAIN_FIELDS(last)
 };
 
 // Starts every step at once.  Each sets a timer that fires behind the step's end; when all is quiet

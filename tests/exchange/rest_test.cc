@@ -33,10 +33,7 @@ struct Gossip {
   static constexpr int kKind = 1;
   int64_t hops = 0;   // letters that this one may still bring about, one behind the other
   int64_t quiet = 0;  // 1: began when all was quiet
-  template <class F>
-  void Fields(F&& field) {
-    field(hops), field(quiet);
-  }
+  DTRAIN_FIELDS(hops, quiet)
 };
 
 // What the test counts itself: letters that actors have asked for and that nobody has read yet.

@@ -81,11 +81,14 @@ TEST(Checkpoint, VocabulariesStayWithTheWeights) {
   EXPECT_NO_THROW(ReadCheckpoint(path, sample.layout));
   sample.layout.text = facts.ToText();
   EXPECT_NO_THROW(ReadCheckpoint(path, sample.layout));
+  const std::string there = facts.Hash().substr(0, 12);
   facts.source = Vocabulary::Of({{"a", "c", "d"}}, 1);
   sample.layout.text = facts.ToText();
+  const std::string here = facts.Hash().substr(0, 12);
   EXPECT_THAT(ReadError(path, sample.layout),
-              testing::MatchesRegex("checkpoint .*c.h5 has other vocabularies than the data set: 6 "
-                                    "and 4 words, .* there, 7 and 4 words, .* here"));
+              testing::StartsWith("checkpoint " + path.string() +
+                                  " has other vocabularies than the data set: 6 and 4 words, " +
+                                  there + " there, 7 and 4 words, " + here + " here"));
 }
 
 TEST(Checkpoint, OfAnotherModelNamesTheFirstDifference) {

@@ -197,6 +197,16 @@ TEST_F(SupervisorTest, NoMpirunIsAUsageError) {
   ::setenv("PATH", path.c_str(), 1);
 }
 
+TEST_F(SupervisorTest, AnMpirunThatIsKilledGivesTheCodeOfItsSignal) {
+  const std::string path = std::getenv("PATH");
+  Spit(folder_ / "mpirun", "#!/bin/sh\nkill -9 $$\n");
+  fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
+  ::setenv("PATH", (folder_.string() + ":" + path).c_str(), 1);
+  EXPECT_EQ(Run(Options("succeed")), 137);
+  EXPECT_THAT(err_, HasSubstr("killed by signal 9 (Killed)"));
+  ::setenv("PATH", path.c_str(), 1);
+}
+
 TEST_F(SupervisorTest, AnMpirunThatCannotRunIsAUsageError) {
   const std::string path = std::getenv("PATH");
   Spit(folder_ / "mpirun", "#!/nowhere/interpreter\n");

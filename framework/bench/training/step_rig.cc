@@ -1,5 +1,8 @@
 #include "framework/bench/training/step_rig.h"
 
+#include <map>
+#include <span>
+
 #include "framework/comm/local/local_world.h"
 #include "framework/core/random.h"
 #include "framework/data/text/vocabulary.h"
@@ -11,6 +14,25 @@
 
 namespace dtrain {
 namespace {
+
+constexpr int kWarmUpSteps = 3;
+
+int64_t BytesOf(std::span<const Tensor> tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& t : tensors) {
+    if (t.data != nullptr) bytes += t.shape.count() * SizeOf(t.dtype);
+  }
+  return bytes;
+}
+
+// Every tensor that the call was given, once.
+int64_t BytesOf(const KernelTiming& t) {
+  const KernelArgs& args = *t.args;
+  const int64_t both = BytesOf(args.inputs) + BytesOf(args.params);
+  if (!t.backward) return both + BytesOf(args.outputs);
+  return both + BytesOf(args.output_gradients) + BytesOf(args.input_gradients) +
+         BytesOf(args.param_gradients);
+}
 
 // One worker has nobody to exchange with, whatever the config's strategy.
 RunConfig Alone(RunConfig config) {
@@ -76,6 +98,36 @@ void StepRig::Step() {
   const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_,
                                             state_.f32(), 1, nullptr, parts_);
   exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
+}
+
+double KernelTimes::flops(int pass) const {
+  if (layer == nullptr) return 0;
+  return pass == 0 ? layer->cost.forward_flops : layer->cost.backward_flops;
+}
+
+StepTimes TimeSteps(StepRig& rig, bool kernels,
+                    const std::function<bool(const StepTimes&)>& enough) {
+  StepTimes times;
+  std::map<std::string, size_t> row_of;
+  const auto note = [&](const KernelTiming& t) {
+    const auto [it, fresh] = row_of.try_emplace(*t.name, times.kernels.size());
+    if (fresh) times.kernels.push_back({*t.name, *t.implementation, t.layer});
+    KernelTimes& kernel = times.kernels[it->second];
+    kernel.bytes[t.backward] = BytesOf(t);
+    kernel.seconds[t.backward].push_back(ToSeconds(t.nanos));
+  };
+  if (kernels) rig.net().set_observer(note);
+  for (int i = 0; i < kWarmUpSteps; ++i) rig.Step();
+  for (KernelTimes& kernel : times.kernels) {
+    for (std::vector<double>& seconds : kernel.seconds) seconds.clear();
+  }
+  while (!enough(times)) {
+    const Nanos start = WallNow();
+    rig.Step();
+    times.steps.push_back(ToSeconds(WallNow() - start));
+  }
+  rig.net().set_observer(nullptr);
+  return times;
 }
 
 }  // namespace dtrain

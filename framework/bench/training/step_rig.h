@@ -2,7 +2,10 @@
 // `dtrain bench`, which measure the step and nothing around it.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "framework/core/execution_plan.h"
 #include "framework/data/dataset.h"
@@ -37,5 +40,26 @@ class StepRig {
   Buffer state_;
   uint64_t step_ = 0;
 };
+
+// One kernel of a step.  [0]: forward, [1]: backward.
+struct KernelTimes {
+  std::string name;  // of the layer, or "conv1:reorder"
+  std::string implementation;
+  const GraphLayer* layer = nullptr;  // null: the program inserted it
+  std::vector<double> seconds[2];     // of each step
+  int64_t bytes[2] = {0, 0};          // what a call must read and write at least
+
+  double flops(int pass) const;  // of a sample; 0 for an inserted one
+};
+
+struct StepTimes {
+  std::vector<KernelTimes> kernels;  // in the order of the forward pass
+  std::vector<double> steps;         // seconds, update included
+};
+
+// Repeats the step until `enough`, after a few that do not count.  Looking at each kernel takes some
+// time of its own.
+StepTimes TimeSteps(StepRig& rig, bool kernels,
+                    const std::function<bool(const StepTimes&)>& enough);
 
 }  // namespace dtrain

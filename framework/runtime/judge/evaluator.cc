@@ -11,30 +11,6 @@
 namespace dtrain {
 namespace {
 
-std::string Pack(const std::vector<BlockResult>& results) {
-  ByteWriter writer;
-  for (const BlockResult& result : results) {
-    writer.Value(result.block);
-    writer.Value(result.samples);
-    writer.Value(result.terms);
-    writer.Value(result.loss_sum);
-    writer.Values(result.counts);
-  }
-  return writer.Take();
-}
-
-void Unpack(const std::string& bytes, std::vector<BlockResult>& results) {
-  for (ByteReader reader(bytes); !reader.AtEnd();) {
-    BlockResult result;
-    result.block = reader.Value<int64_t>();
-    result.samples = reader.Value<int64_t>();
-    result.terms = reader.Value<int64_t>();
-    result.loss_sum = reader.Value<double>();
-    result.counts = reader.Values<int64_t>();
-    results.push_back(std::move(result));
-  }
-}
-
 Evaluation Sum(std::vector<BlockResult> results) {
   std::sort(results.begin(), results.end(),
             [](const BlockResult& a, const BlockResult& b) { return a.block < b.block; });
@@ -50,25 +26,6 @@ Evaluation Sum(std::vector<BlockResult> results) {
   sum.loss /= static_cast<double>(std::max<int64_t>(sum.terms, 1));
   for (const int64_t count : counts) sum.metrics.push_back(static_cast<double>(count) / samples);
   return sum;
-}
-
-std::string PackEvaluation(const Evaluation& evaluation) {
-  ByteWriter writer;
-  writer.Value(evaluation.samples);
-  writer.Value(evaluation.terms);
-  writer.Value(evaluation.loss);
-  writer.Values(evaluation.metrics);
-  return writer.Take();
-}
-
-Evaluation UnpackEvaluation(const std::string& bytes) {
-  ByteReader reader(bytes);
-  Evaluation evaluation;
-  evaluation.samples = reader.Value<int64_t>();
-  evaluation.terms = reader.Value<int64_t>();
-  evaluation.loss = reader.Value<double>();
-  evaluation.metrics = reader.Values<double>();
-  return evaluation;
 }
 
 }  // namespace
@@ -102,10 +59,13 @@ std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split 
 Evaluation JoinEvaluations(Transport& transport, const Dataset& dataset,
                            const std::vector<BlockResult>& mine) {
   std::vector<BlockResult> all;
-  for (const std::string& bytes : Gather(transport, Pack(mine))) Unpack(bytes, all);
+  for (const std::string& bytes : Gather(transport, ToBytes(mine))) {
+    const auto theirs = FromBytes<std::vector<BlockResult>>(bytes);
+    all.insert(all.end(), theirs.begin(), theirs.end());
+  }
   std::string answer;
-  if (transport.rank() == 0) answer = PackEvaluation(Sum(std::move(all)));
-  Evaluation evaluation = UnpackEvaluation(Broadcast(transport, answer));
+  if (transport.rank() == 0) answer = ToBytes(Sum(std::move(all)));
+  auto evaluation = FromBytes<Evaluation>(Broadcast(transport, answer));
   if (dataset.sentence_pairs() != nullptr) evaluation.perplexity = std::exp(evaluation.loss);
   return evaluation;
 }

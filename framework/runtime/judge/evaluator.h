@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/comm/transport.h"
+#include "framework/core/bytes.h"
 #include "framework/data/dataset.h"
 #include "framework/nn/net.h"
 
@@ -17,11 +18,12 @@ namespace dtrain {
 
 struct Evaluation {
   int64_t samples = 0;
-  int64_t terms = 0;                 // of the loss (Batch): samples, or words
-  double loss = 0;                   // mean over the terms
-  std::vector<double> metrics;       // means, parallel to Net::metric_names()
-  std::optional<double> perplexity;  // of text: exp(loss)
-  std::optional<double> bleu;        // of translations, where they were made
+  int64_t terms = 0;                            // of the loss (Batch): samples, or words
+  double loss = 0;                              // mean over the terms
+  std::vector<double> metrics;                  // means, parallel to Net::metric_names()
+  std::optional<double> perplexity;             // of text: exp(loss)
+  std::optional<double> bleu;                   // of translations, where they were made
+  DTRAIN_FIELDS(samples, terms, loss, metrics)  // the others follow on each rank
 };
 
 // Samples of a block: 256, fewer where a sentence's scores for all words take the room of many
@@ -35,6 +37,7 @@ struct BlockResult {
   int64_t terms = 0;
   double loss_sum = 0;
   std::vector<int64_t> counts;
+  DTRAIN_FIELDS(block, samples, terms, loss_sum, counts)
 };
 
 // This rank's blocks.

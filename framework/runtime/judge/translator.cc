@@ -76,19 +76,11 @@ BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, const f
 }
 
 BleuCounts JoinCounts(Transport& transport, const BleuCounts& mine) {
-  ByteWriter writer;
-  writer.Value(mine);
   BleuCounts sum;
-  std::string answer;
-  for (const std::string& bytes : Gather(transport, writer.Take())) {
-    sum.Add(ByteReader(bytes).Value<BleuCounts>());
+  for (const std::string& bytes : Gather(transport, ToBytes(mine))) {
+    sum.Add(FromBytes<BleuCounts>(bytes));
   }
-  if (transport.rank() == 0) {
-    ByteWriter all;
-    all.Value(sum);
-    answer = all.Take();
-  }
-  return ByteReader(Broadcast(transport, answer)).Value<BleuCounts>();
+  return FromBytes<BleuCounts>(Broadcast(transport, transport.rank() == 0 ? ToBytes(sum) : ""));
 }
 
 }  // namespace dtrain

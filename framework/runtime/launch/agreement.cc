@@ -19,24 +19,6 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-std::string Pack(const std::vector<Fact>& facts) {
-  ByteWriter writer;
-  for (const Fact& fact : facts) {
-    writer.Text(fact.name);
-    writer.Text(fact.value);
-  }
-  return writer.Take();
-}
-
-std::vector<Fact> Unpack(const std::string& packed) {
-  std::vector<Fact> facts;
-  for (ByteReader reader(packed); !reader.AtEnd();) {
-    const std::string name = reader.Text();
-    facts.push_back({name, reader.Text()});
-  }
-  return facts;
-}
-
 std::string Compare(const std::vector<Fact>& ours, const std::vector<Fact>& theirs, Rank rank) {
   std::string verdict;
   for (size_t i = 0; i < ours.size() && i < theirs.size(); ++i) {
@@ -64,10 +46,10 @@ std::string LineDiff(const std::string& ours, const std::string& theirs, int mos
 }
 
 void CheckAgreement(Transport& transport, const std::vector<Fact>& facts) {
-  const std::vector<std::string> all = Gather(transport, Pack(facts));
+  const std::vector<std::string> all = Gather(transport, ToBytes(facts));
   std::string verdict;
   for (size_t rank = 1; rank < all.size(); ++rank) {
-    verdict += Compare(facts, Unpack(all[rank]), static_cast<Rank>(rank));
+    verdict += Compare(facts, FromBytes<std::vector<Fact>>(all[rank]), static_cast<Rank>(rank));
   }
   verdict = Broadcast(transport, verdict);
   if (verdict.empty()) return;

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "framework/comm/transport.h"
+#include "framework/core/bytes.h"
 
 namespace dtrain {
 
 struct Fact {
   std::string name;   // "config"
   std::string value;  // any text; compared line by line for the message
+  DTRAIN_FIELDS(name, value)
 };
 
 // Throws SharedError (exit code 2) on every rank when some rank's facts differ from rank 0's;

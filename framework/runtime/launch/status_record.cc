@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "framework/core/program.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -86,21 +87,9 @@ std::optional<RankStatus> StatusRecord::Mapped::Read(const fs::path& path) {
 }
 
 std::string_view NameOf(Doing doing) {
-  switch (doing) {
-    case Doing::kStarting:
-      return "starting";
-    case Doing::kLoading:
-      return "loading data";
-    case Doing::kTraining:
-      return "training";
-    case Doing::kEvaluating:
-      return "evaluating";
-    case Doing::kCheckpointing:
-      return "writing a checkpoint";
-    case Doing::kEnded:
-      return "ended";
-  }
-  return "?";
+  return NameIn(
+      {"starting", "loading data", "training", "evaluating", "writing a checkpoint", "ended"},
+      doing);
 }
 
 StatusRecord::StatusRecord(const fs::path& folder, int rank) {

@@ -19,26 +19,8 @@ struct Failure {
   ExitCode code = ExitCode::kInternal;
   std::string what;
   std::string hint;
+  DTRAIN_FIELDS(rank, code, what, hint)
 };
-
-std::string Pack(const Failure& failure) {
-  ByteWriter writer;
-  writer.Value(failure.rank);
-  writer.Value(failure.code);
-  writer.Text(failure.what);
-  writer.Text(failure.hint);
-  return writer.Take();
-}
-
-Failure Unpack(const std::string& bytes) {
-  ByteReader reader(bytes);
-  Failure failure;
-  failure.rank = reader.Value<int>();
-  failure.code = reader.Value<ExitCode>();
-  failure.what = reader.Text();
-  failure.hint = reader.Text();
-  return failure;
-}
 
 // The lowest failed rank's; "" for none.
 std::string FirstOf(const std::vector<std::string>& all) {
@@ -87,11 +69,11 @@ void TryTogether(Transport& transport, const std::function<void()>& work) {
   try {
     work();
   } catch (const Error& error) {
-    mine = Pack({transport.rank(), error.code(), error.what(), error.hint()});
+    mine = ToBytes(Failure{transport.rank(), error.code(), error.what(), error.hint()});
   }
   const std::string first = Broadcast(transport, FirstOf(Gather(transport, mine)));
   if (first.empty()) return;
-  const Failure failure = Unpack(first);
+  const auto failure = FromBytes<Failure>(first);
   // Which rank it was matters when rank 0, which stands for all, was well.
   const std::string who = failure.rank == 0 ? "" : fmt::format("rank {}: ", failure.rank);
   throw SharedError(failure.code, who + failure.what, failure.hint);

@@ -29,16 +29,10 @@ std::vector<std::vector<double>> RecordedStepSeconds(const RunRecord& record) {
 }
 
 void WriteRecord(const std::filesystem::path& path, const RunRecord& record) {
-  ByteWriter writer;
-  writer.Text(record.config_yaml);
-  writer.Text(record.model_yaml);
-  writer.Text(ToJson(record.plan));
-  writer.Value(record.first_step);
-  writer.Text(record.weights);
-  writer.Text(record.weights_sha256);
-  writer.Value<uint64_t>(record.logs.size());
-  for (const std::string& log : record.logs) writer.Text(log);
-  std::string bytes = fmt::format("{}{}\n", kMagic, EventLog::kVersion) + writer.Take();
+  std::string bytes =
+      fmt::format("{}{}\n", kMagic, EventLog::kVersion) +
+      ToBytes(record.config_yaml, record.model_yaml, ToJson(record.plan), record.first_step,
+              record.weights, record.weights_sha256, record.logs);
   bytes += Sha256::Of(bytes);
   WriteFileDurably(path, bytes);
 }
@@ -66,14 +60,10 @@ RunRecord ReadRecord(const std::filesystem::path& path) {
   ByteReader reader(content.substr(begin));
   RunRecord record;
   record.version = version;
-  record.config_yaml = reader.Text();
-  record.model_yaml = reader.Text();
-  record.plan = PlanFromJson(reader.Text(), path.string());
-  record.first_step = reader.Value<int64_t>();
-  record.weights = reader.Text();
-  record.weights_sha256 = reader.Text();
-  for (uint64_t left = reader.Value<uint64_t>(); left > 0; --left)
-    record.logs.push_back(reader.Text());
+  std::string plan;
+  reader(record.config_yaml, record.model_yaml, plan, record.first_step, record.weights,
+         record.weights_sha256, record.logs);
+  record.plan = PlanFromJson(plan, path.string());
   return record;
 }
 

@@ -113,29 +113,6 @@ double Quantile(const std::vector<double>& sorted, double q) {
   return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
-std::string Pack(const RankReport& report) {
-  ByteWriter writer;
-  writer.Value(report.steps);
-  writer.Value(report.compute);
-  writer.Value(report.exchange.traffic);
-  writer.Value(report.exchange.exposed);
-  writer.Values(report.exchange.protocol.staleness);
-  writer.Value(report.exchange.protocol.clock_lead_max);
-  writer.Text(HostName());
-  return writer.Take();
-}
-
-RankReport Unpack(ByteReader& reader) {
-  RankReport report;
-  report.steps = reader.Value<int64_t>();
-  report.compute = reader.Value<Nanos>();
-  report.exchange.traffic = reader.Value<Collective::Traffic>();
-  report.exchange.exposed = reader.Value<Nanos>();
-  report.exchange.protocol.staleness = reader.Values<int64_t>();
-  report.exchange.protocol.clock_lead_max = reader.Value<int64_t>();
-  return report;
-}
-
 }  // namespace
 
 StepSeconds StepSecondsOf(std::vector<double> seconds) {
@@ -221,12 +198,14 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
 }
 
 void GatherReports(Transport& transport, const RankReport& mine, int workers, Summary& summary) {
-  const std::vector<std::string> all = Gather(transport, Pack(mine));
+  const std::vector<std::string> all = Gather(transport, ToBytes(mine, HostName()));
   CommunicationSummary communication;
   ProtocolReport protocol;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     ByteReader reader(all[rank]);
-    const RankReport report = Unpack(reader);
+    RankReport report;
+    std::string node;
+    reader(report, node);
     const ExchangeStats& exchange = report.exchange;
     const double wait = ToSeconds(exchange.exposed);
     communication.bytes_sent += exchange.traffic.bytes_sent;
@@ -235,8 +214,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     protocol.Add(exchange.protocol);
     if (static_cast<int>(rank) >= workers) continue;
     communication.exposed_seconds = std::max(communication.exposed_seconds, wait);
-    summary.workers_detail.push_back(
-        WorkerSummaryOf(static_cast<int>(rank), reader.Text(), report));
+    summary.workers_detail.push_back(WorkerSummaryOf(static_cast<int>(rank), node, report));
   }
   if (all.size() > 1) summary.communication = communication;
   if (!protocol.staleness.empty()) summary.staleness = StalenessOf(protocol);

@@ -33,31 +33,6 @@ StartPoint FromCheckpoint(Checkpoint checkpoint) {
   return start;
 }
 
-std::string Pack(const StartPoint& start) {
-  ByteWriter writer;
-  writer.Value(start.position);
-  writer.Values(start.weights);
-  writer.Values(start.state);
-  for (const auto& [name, values] : start.solver) {
-    writer.Text(name);
-    writer.Values(values);
-  }
-  return writer.Take();
-}
-
-StartPoint Unpack(const std::string& bytes) {
-  ByteReader reader(bytes);
-  StartPoint start;
-  start.position = reader.Value<TrainingPosition>();
-  start.weights = reader.Values<float>();
-  start.state = reader.Values<float>();
-  while (!reader.AtEnd()) {
-    const std::string name = reader.Text();
-    start.solver[name] = reader.Values<float>();
-  }
-  return start;
-}
-
 }  // namespace
 
 StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
@@ -111,8 +86,8 @@ void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan) {
 
 StartPoint BroadcastStart(Transport& transport, StartPoint start) {
   if (transport.size() == 1) return start;
-  const std::string bytes = Broadcast(transport, transport.rank() == 0 ? Pack(start) : "");
-  return transport.rank() == 0 ? std::move(start) : Unpack(bytes);
+  const std::string bytes = Broadcast(transport, transport.rank() == 0 ? ToBytes(start) : "");
+  return transport.rank() == 0 ? std::move(start) : FromBytes<StartPoint>(bytes);
 }
 
 }  // namespace dtrain

@@ -27,7 +27,8 @@ struct StartPoint {
   std::vector<float> weights;
   std::map<std::string, std::vector<float>> solver;  // empty: zero
   std::vector<float> state;
-  std::optional<ExecutionPlan> plan;  // of the run that is resumed
+  std::optional<ExecutionPlan> plan;  // of the run that is resumed; rank 0 has it
+  DTRAIN_FIELDS(position, weights, solver, state)
 };
 
 // Rank 0: follows --resume and --weights.  Throws CheckpointError where they cannot be followed.

@@ -60,11 +60,9 @@ std::unique_ptr<Dataset> LoadData(const RunConfig& config) {
 }
 
 int AgreeOnThreads(Transport& transport, int workers) {
-  ByteWriter mine;
-  mine.Value(transport.node_ranks().front());
-  mine.Values(UsableCpus());
+  const std::string mine = ToBytes(transport.node_ranks().front(), UsableCpus());
   std::vector<RankCpus> ranks;
-  for (const std::string& bytes : Gather(transport, mine.Take())) {
+  for (const std::string& bytes : Gather(transport, mine)) {
     ByteReader reader(bytes);
     const Rank node = reader.Value<Rank>();
     ranks.push_back({node, reader.Values<int>()});

@@ -17,68 +17,14 @@ namespace {
                         "take an older checkpoint, or a copy of this one");
 }
 
-void PackLayout(const ArenaLayout& layout, ByteWriter& out) {
-  out.Value<uint64_t>(layout.entries.size());
-  for (const ArenaEntry& entry : layout.entries) {
-    out.Text(entry.name);
-    out.Values(entry.shape);
-    out.Value(entry.range);
-  }
-}
-
-ArenaLayout UnpackLayout(ByteReader& in) {
-  ArenaLayout layout;
-  for (uint64_t entries = in.Value<uint64_t>(); entries > 0; --entries) {
-    ArenaEntry entry;
-    entry.name = in.Text();
-    entry.shape = in.Values<int64_t>();
-    entry.range = in.Value<Range>();
-    layout.entries.push_back(std::move(entry));
-  }
-  return layout;
-}
-
 // The child's answer.  It is sealed, so that an answer that was cut short is refused.
-std::string Pack(const StoredCheckpoint& stored) {
-  ByteWriter out;
-  out.Value(stored.info.position);
-  out.Value(stored.info.seed);
-  for (const std::string* text :
-       {&stored.info.model, &stored.info.solver, &stored.info.config_yaml, &stored.info.plan_json,
-        &stored.info.source_revision, &stored.info.text}) {
-    out.Text(*text);
-  }
-  PackLayout(stored.layout.parameters, out);
-  PackLayout(stored.layout.state, out);
-  out.Values(stored.weights);
-  out.Values(stored.state);
-  for (const auto& [vector, values] : stored.solver) {
-    out.Text(vector);
-    out.Values(values);
-  }
-  return out.Take();
-}
-
-StoredCheckpoint Unpack(std::string_view bytes) {
-  ByteReader in(bytes);
+struct Answer {
   StoredCheckpoint stored;
-  stored.info.position = in.Value<TrainingPosition>();
-  stored.info.seed = in.Value<uint64_t>();
-  for (std::string* text :
-       {&stored.info.model, &stored.info.solver, &stored.info.config_yaml, &stored.info.plan_json,
-        &stored.info.source_revision, &stored.info.text}) {
-    *text = in.Text();
-  }
-  stored.layout.parameters = UnpackLayout(in);
-  stored.layout.state = UnpackLayout(in);
-  stored.weights = in.Values<float>();
-  stored.state = in.Values<float>();
-  while (!in.AtEnd()) {
-    const std::string vector = in.Text();
-    stored.solver[vector] = in.Values<float>();
-  }
-  return stored;
-}
+  DTRAIN_FIELDS(stored.info.position, stored.info.seed, stored.info.model, stored.info.solver,
+                stored.info.config_yaml, stored.info.plan_json, stored.info.source_revision,
+                stored.info.text, stored.layout.parameters, stored.layout.state, stored.weights,
+                stored.state, stored.solver)
+};
 
 // Enough for a slow machine with many ranks; HDF5 reads 1 GB in some seconds, and holds a chunk.
 ChildLimits LimitsFor(uint64_t file_bytes) {
@@ -97,7 +43,8 @@ StoredCheckpoint ReadWithoutSeal(const MemoryFile& file, uint64_t bytes, const f
       "read " + path.string(),
       [&] {
         const Hdf5Reader in(file, path);
-        const std::string packed = Pack(ReadContent(in, CheckpointFormat::kWithoutSeal, part));
+        const std::string packed =
+            ToBytes(Answer{ReadContent(in, CheckpointFormat::kWithoutSeal, part)});
         answer.WriteAt(kSealBytes, packed);
         answer.WriteAt(0, SealOf(packed));
       },
@@ -105,7 +52,7 @@ StoredCheckpoint ReadWithoutSeal(const MemoryFile& file, uint64_t bytes, const f
   const std::string_view content = answer.Content();
   const std::string problem = SealProblem(content);
   if (!problem.empty()) ThrowDamaged(path, "the process that read it answered nonsense");
-  return Unpack(content.substr(kSealBytes));
+  return FromBytes<Answer>(content.substr(kSealBytes)).stored;
 }
 
 void CheckSeal(std::string_view bytes, const fs::path& path) {

@@ -16,10 +16,7 @@ struct Pull {
   static constexpr int kKind = 1;
   int64_t clock = 0;
 
-  template <class F>
-  void Fields(F&& field) {
-    field(clock);
-  }
+  DTRAIN_FIELDS(clock)
 };
 
 // Worker to server, with the shard's part of a gradient.  With `wants_weights` it is a Pull as
@@ -34,11 +31,7 @@ struct Push {
   int64_t stop = 0;
   int64_t wants_weights = 0;
 
-  template <class F>
-  void Fields(F&& field) {
-    field(clock), field(version), field(samples), field(loss_sum), field(stop),
-        field(wants_weights);
-  }
+  DTRAIN_FIELDS(clock, version, samples, loss_sum, stop, wants_weights)
 };
 
 constexpr int64_t kNoStaleness = -1;
@@ -53,10 +46,7 @@ struct Weights {
   double loss_sum = 0;
   int64_t stop = 0;
 
-  template <class F>
-  void Fields(F&& field) {
-    field(version), field(staleness), field(samples), field(loss_sum), field(stop);
-  }
+  DTRAIN_FIELDS(version, staleness, samples, loss_sum, stop)
 };
 
 }  // namespace dtrain::ps
