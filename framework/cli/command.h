@@ -50,8 +50,8 @@ void AddSearchOptions(CLI::App& command, SearchOptions& options);
 // Reads and checks the config, throwing ConfigError with all its mistakes.
 RunConfig LoadConfig(const ConfigOptions& options);
 
-// Runs the program and returns its exit code (README, "Exit codes").  Catches everything: errors are
-// told on stderr with their hint.
+// Runs the program and returns its exit code (README, "Exit codes").  Catches everything: errors
+// are told on stderr with their hint.
 int RunCommandLine(int argc, char** argv);
 
 }  // namespace dtrain

@@ -5,8 +5,8 @@
 // of a piece adds in rank order, then an all-gather: a ring's bytes, 2 (P-1)/P n per rank.  `ring`
 // and `mpi` repeat under the same plan only.
 //
-// Several reductions may be in flight (gradient buckets leave while the backward pass goes on). All
-// ranks start the same reductions in the same order.  The caller polls; nothing blocks.
+// Several reductions may be in flight (gradient buckets leave while the backward pass goes on).
+// All ranks start the same reductions in the same order.  The caller polls; nothing blocks.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // PlanRun: one plan carried out over one chunk of a vector.
 //
 // A state machine that the owner polls; several run side by side, each in its own stream of
-// messages. Holds no memory of its own beyond its lists of requests, which keep their capacity: a
+// messages.  Holds no memory of its own beyond its lists of requests, which keep their capacity: a
 // run that is begun again allocates nothing.
 #pragma once
 

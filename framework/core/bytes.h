@@ -40,8 +40,8 @@ class ByteWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     Text({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
   }
-  // Values of any of these types, a list or a map of them (its length first), or a struct that names
-  // its fields.
+  // Values of any of these types, a list or a map of them (its length first), or a struct that
+  // names its fields.
   template <class... T>
   void operator()(const T&... values) {
     (Write(values), ...);

@@ -1,4 +1,4 @@
-// ExecutionPlan: everything that decides bits (design: "Everything that decides bits is one plan").
+// ExecutionPlan: everything that decides bits.
 //
 // Two runs with equal plans, seeds and configs end with the same weights, bit for bit.  Rank 0
 // decides the plan, broadcasts it and stores it in the run folder (plan.json) and in every

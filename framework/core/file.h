@@ -15,8 +15,8 @@ std::string ReadFile(const std::filesystem::path& path);
 // (a full disk included), leaving the old file as it was and no temporary file behind.
 void WriteFileDurably(const std::filesystem::path& path, std::string_view content);
 
-// The second half of that, for files a library wrote (HDF5): fsync `temporary`, rename it to
-// `path`, fsync the folder.
+// The second half of that, for files that were written bit by bit (downloads, timelines): fsync
+// `temporary`, rename it to `path`, fsync the folder.
 void PublishDurably(const std::filesystem::path& temporary, const std::filesystem::path& path);
 
 // mkdir -p; throws RunFileError with path and reason where it cannot be written.

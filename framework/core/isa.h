@@ -1,7 +1,7 @@
 // Which instruction set our own hot loops use, chosen at run time.
 //
-// A source listed with dtrain_isa_sources (CMake) is compiled once per set, each time into the
-// namespace DTRAIN_ISA_NS, and DispatchIsa picks the best one this CPU has.  There is no
+// A source whose name ends in _isa.cc is compiled once per set, each time into the namespace
+// DTRAIN_ISA_NS, and DTRAIN_ISA_SELECT calls the one that a device asks for.  There is no
 // -march=native anywhere: one binary serves a whole cluster.
 #pragma once
 

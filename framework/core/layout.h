@@ -1,9 +1,9 @@
-// Range, a piece of a flat arena, and ArenaLayout: where each parameter (or state vector) lies in its
-// arena.
+// Range, a piece of a flat arena, and ArenaLayout: where each parameter (or state vector) lies in
+// its arena.
 //
 // Weights, gradients and solver vectors share one layout: parameters in the order in which the
-// backward pass finishes their gradients, without gaps, so that a fusion bucket or a server shard is
-// one Range of all of them.  Inside a parameter the order is plain (PyTorch's).
+// backward pass finishes their gradients, without gaps, so that a fusion bucket or a server shard
+// is one Range of all of them.  Inside a parameter the order is plain (PyTorch's).
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace dtrain {
 
 // A contiguous piece of a flat arena, in elements: [begin, end).
 //
-// Fusion buckets, server shards, compressors and solver updates all work on Ranges of the weight and
+// Fusion buckets, server shards and solver updates all work on Ranges of the weight and
 // gradient arenas, never on single parameters.
 struct Range {
   int64_t begin = 0;

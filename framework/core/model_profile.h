@@ -1,6 +1,6 @@
 // ModelProfile: what a planner or simulator knows of a model, without the net.
 //
-// Measured by `dtrain time --profile FILE`; read by `plan`, `simulate` and MG-WFBP.
+// Measured by `dtrain time --profile FILE`; read by `dtrain simulate`.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // Counted random numbers: every number is a pure function of (seed, purpose, a, b, index).
 //
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011,
-// section 3.3).  There is no generator state to save, and shuffling, augmentation and dropout do not
-// depend on the number of workers.  `a` and `b` mean what the purpose says: for kDropout the layer
-// and (step, position in the global batch), for kShuffle the epoch, and so on.
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
+// 2011, section 3.3).  There is no generator state to save, and shuffling, augmentation and dropout
+// do not depend on the number of workers.  `a` and `b` mean what the purpose says: for kDropout the
+// layer and (step, position in the global batch), for kShuffle the epoch, and so on.
 #pragma once
 
 #include <array>
@@ -36,8 +36,8 @@ class Random {
   // The four words of one counter value: Bits(4 * block + k) is word k.
   std::array<uint32_t, 4> Block(uint64_t block) const;
 
-  // What Block() gives Philox beside the block number - its key, and the upper half of its counter -
-  // for loops that compute many blocks at once.
+  // What Block() gives Philox beside the block number - its key, and the upper half of its counter
+  // - for loops that compute many blocks at once.
   std::array<uint32_t, 2> key() const { return {key_[0], key_[1]}; }
   std::array<uint32_t, 2> counter_high() const { return {high_[0], high_[1]}; }
 

@@ -1,4 +1,4 @@
-// StateVisitor: walks everything that an actor, a vector or a compressor keeps, field by field, so
+// StateVisitor: walks everything that an actor or a vector keeps, field by field, so
 // that one function saves it, loads it, hashes it and packs it into a message.
 //
 //   void Visit(StateVisitor& visitor) override {

@@ -1,7 +1,7 @@
 // Time as the whole program counts it: integer nanoseconds.
 //
-// Wall time and the simulator's virtual time share these types, so that nothing that runs under both
-// (strategies, drivers) can tell which it has.
+// Wall time and the simulator's virtual time share these types, so that nothing that runs under
+// both (strategies, drivers) can tell which it has.
 #pragma once
 
 #include <chrono>

@@ -49,8 +49,8 @@ struct Batch {
   void Resize(int64_t new_samples, std::span<const Shape> sample_shapes);
 };
 
-// How long a sample is, for batches of samples that are alike: sorted by `length`, among equal ones by
-// `second`.
+// How long a sample is, for batches of samples that are alike: sorted by `length`, among equal ones
+// by `second`.
 struct SampleLength {
   int64_t length = 0;
   int64_t second = 0;
@@ -130,8 +130,7 @@ using DatasetRegistry = Registry<DatasetEntry>;
 
 // The folders in which data set `name` may lie, in the order in which they are looked at:
 // `root`/name where a root is given (the only place then), else $DTRAIN_DATA/name,
-// $XDG_CACHE_HOME/dtrain/name,
-// ~/.cache/dtrain/name, each where its variable is set.
+// $XDG_CACHE_HOME/dtrain/name and ~/.cache/dtrain/name, each where its variable is set.
 std::vector<std::filesystem::path> DataPlaces(const std::string& name, const std::string& root);
 
 // The first of DataPlaces that exists.  Throws DataError listing the places looked at, with

@@ -2,9 +2,10 @@
 // it, reference-counted, from a pool.
 //
 // Whoever updates a Blob that is shared writes the next version into another buffer of the pool; an
-// unshared one is updated in place.  So evaluation, checkpoints, prefetched pulls and virtual workers
-// hold on to a version without copying it.  References may be copied and dropped on any thread; the
-// pool must outlive them.  The steady state allocates nothing: buffers return to the pool.
+// unshared one is updated in place.  So evaluation, checkpoints, prefetched pulls and virtual
+// workers hold on to a version without copying it.  References may be copied and dropped on any
+// thread; the pool must outlive them.  The steady state allocates nothing: buffers return to the
+// pool.
 #pragma once
 
 #include <algorithm>

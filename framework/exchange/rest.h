@@ -1,5 +1,5 @@
 // Rest: one mechanism by which a run pauses (evaluation, checkpoint, stop, end), unknown to
-// protocols. At rest no step is running and no letter is on its way; accumulators keep their
+// protocols.  At rest no step is running and no letter is on its way; accumulators keep their
 // content.
 //
 // Where all workers end the same steps on equal knowledge (synchronous, no servers) each rank

@@ -112,8 +112,8 @@ int Graph::FindValue(const std::string& name) const {
   return -1;
 }
 
-// Reads one entry of `layers`.  `previous` is the value a layer takes when it names none; -1 after a
-// mistake, so that one wrong layer is reported once.
+// Reads one entry of `layers`.  `previous` is the value a layer takes when it names none; -1 after
+// a mistake, so that one wrong layer is reported once.
 void Graph::ReadLayer(config::Reader& reader, int& previous) {
   GraphLayer layer;
   layer.name =

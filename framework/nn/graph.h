@@ -1,8 +1,8 @@
 // Graph: a model without weights and without a device - named layers in execution order, the values
 // between them, the parameters and their place in the arenas.
 //
-// Read from a YAML list of layers (configs/models).  A layer takes the previous layer's output unless
-// `input` names others; the model's inputs ("data", "label") have names too:
+// Read from a YAML list of layers (configs/models).  A layer takes the previous layer's output
+// unless `input` names others; the model's inputs ("data", "label") have names too:
 //
 //   layers:
 //     - {name: conv1, type: convolution, outputs: 6, kernel: 5, pad: 2}
@@ -68,9 +68,10 @@ class Graph {
   const ArenaLayout& weights() const { return weights_; }
   const ArenaLayout& state() const { return state_; }
 
-  // The shapes of all values, batch axis included, for inputs of these shapes: from the sample shapes
-  // where the inputs have them, else Layer::InferShapes is asked again.  A graph is shared by the nets
-  // of several threads: who asks holds the lock, and goes on holding it while kernels are made.
+  // The shapes of all values, batch axis included, for inputs of these shapes: from the sample
+  // shapes where the inputs have them, else Layer::InferShapes is asked again.  A graph is shared
+  // by the nets of several threads: who asks holds the lock, and goes on holding it while kernels
+  // are made.
   std::vector<Shape> ShapesFor(std::span<const Shape> inputs) const;
   std::unique_lock<std::mutex> LockLayers() const { return std::unique_lock(*layers_mutex_); }
 

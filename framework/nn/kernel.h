@@ -1,15 +1,15 @@
 // Kernel: the arithmetic of a layer on a device, for one set of shapes and formats.
 //
-// A layer type may have several implementations for a device.  For each node the net asks all of
-// them for an Offer and takes the one the execution plan names, else the offer with the highest
-// preference.  The rule depends on shapes, threads and instruction set only, never on a
-// measurement, so that two fresh runs choose alike.
+// A layer type may have several implementations for a device.  For each call the program
+// (program.cc) asks all of them for an Offer and takes the one the execution plan names, else the
+// offer with the highest preference.  The rule depends on shapes, threads and instruction set only,
+// never on a measurement, so that two fresh runs choose alike.
 //
 //   DTRAIN_KERNEL("convolution", DeviceKind::kCpu, "onednn", OfferOneDnn, MakeOneDnn);
 //
 // Contract of a Kernel:
 //   - inputs, outputs and gradients are valid for the call only; kernels keep offsets, no
-//   addresses.
+//     addresses.
 //   - Forward reads inputs and params, writes outputs (and `saved`, when training).
 //   - Backward reads what its Needs name, writes input gradients with `=` (never `+=`; a null data
 //     pointer means nobody wants it) and parameter gradients with `=`, or `+=` when
@@ -61,7 +61,7 @@ class WorkerSums {
   virtual ~WorkerSums() = default;
 
   // values[i] becomes the sum of every worker's values[i], added in rank order: the same bits on
-  // all. Blocks until all have called it.  Every worker makes the same calls in the same order,
+  // all.  Blocks until all have called it.  Every worker makes the same calls in the same order,
   // with as many values; one whose share of the batch is empty takes part with zeros.
   virtual void Sum(std::span<double> values) = 0;
 };
@@ -85,7 +85,7 @@ struct KernelRequest {
 struct KernelOffer {
   std::vector<Format> inputs;   // the formats it wants; the net reorders where they differ
   std::vector<Format> outputs;  // the formats it produces
-  int preference = 0;           // highest wins; 0 = works everywhere
+  int preference = 0;           // highest wins; 0: works everywhere; below: only where it is named
 };
 
 struct KernelNeeds {

@@ -84,8 +84,8 @@ class Layer {
   virtual bool InputHasGradient(int input) const { return true; }
   // Output i is input 0 seen with another shape: the net shares the memory, no kernel runs.
   virtual bool is_view() const { return false; }
-  // max(0, layer(x)) == layer(max(0, x)) with equal gradients (max pooling): fusion moves a ReLU from
-  // before such a layer to behind it.
+  // max(0, layer(x)) == layer(max(0, x)) with equal gradients (max pooling): fusion moves a ReLU
+  // from before such a layer to behind it.
   virtual bool commutes_with_relu() const { return false; }
 
   // --- layers whose result depends on the samples of all workers (batch_norm with `sync`)

@@ -1,10 +1,10 @@
-// MemoryPlan: places blocks with known lifetimes into one arena so that blocks alive at the same time
-// never overlap.
+// PlanMemory: places blocks with known lifetimes into one arena so that blocks alive at the same
+// time never overlap.
 //
-// Time is the index of the kernel call within a step.  Greedy by size: the largest block first, each
-// at the lowest offset where it fits between those already placed that live at the same time (the
-// heuristic of Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020,
-// section 5.2).  Offsets are multiples of 64 bytes.
+// Time is the index of the kernel call within a step.  Greedy by size: the largest block first,
+// each at the lowest offset where it fits between those already placed that live at the same time
+// (the heuristic of Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
+// 2020, section 5.2).  Offsets are multiples of 64 bytes.
 #pragma once
 
 #include <cstddef>

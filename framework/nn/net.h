@@ -63,7 +63,7 @@ struct EvaluateResult {
 struct KernelTiming {
   const std::string* name;
   const std::string* implementation;
-  const GraphLayer* layer;  // null for a kernel that the program inserted (inserted_kernel.h)
+  const GraphLayer* layer;  // null for a kernel that the program inserted (kernel.h)
   bool backward = false;
   Nanos nanos = 0;
   const KernelArgs* args = nullptr;  // what the kernel was given; its memory is soon used again
@@ -84,7 +84,7 @@ class Net {
   void Prepare(Mode mode, int64_t samples);
 
   // Forward and backward.  Writes the gradients (adds to them when `accumulate`); `sink` may be
-  // null. A share of 0 samples writes zeros, and takes part in what the layers sum over the
+  // null.  A share of 0 samples writes zeros, and takes part in what the layers sum over the
   // workers.
   StepResult Step(const float* weights, float* gradients, float* state, const NetInput& input,
                   GradientSink* sink, bool accumulate = false);

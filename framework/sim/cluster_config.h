@@ -31,7 +31,7 @@ struct ClusterConfig {
 };
 
 // Reads all keys of `cluster` but `workers`, which has been read.  Mistakes are noted at their
-// keys. `slowdown` is compared with `workers` only where the config gives them: otherwise a
+// keys.  `slowdown` is compared with `workers` only where the config gives them: otherwise a
 // launcher may still decide (SlowdownOf tells then).
 ClusterConfig ReadCluster(config::Reader& cluster, int workers);
 

@@ -5,8 +5,8 @@
 // nothing else is on the network: for uniform links this is what sending message by message gives,
 // and for the ring it is 2 (P-1) alpha + 2 (P-1)/P n beta + (P-1)/P n gamma (the usual cost table:
 // Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
-// IJHPCA 2005).  With several ranks a node a ring's rounds overlap, and this is an upper
-// bound.  A token bucket is full at the beginning.
+// IJHPCA 2005).  With several ranks a node a ring's rounds overlap, and this is an upper bound.  A
+// token bucket is full at the beginning.
 #pragma once
 
 #include <cstdint>

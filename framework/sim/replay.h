@@ -13,7 +13,7 @@
 namespace dtrain {
 
 // `logs`: of each rank.  `setup` as for a numeric simulation; cluster, profile and trace do not
-// count. Returns the weights at the end.  Throws RunFileError when the logs do not belong to
+// count.  Returns the weights at the end.  Throws RunFileError when the logs do not belong to
 // such a run.
 std::vector<float> Replay(const SimulationSetup& setup,
                           const std::vector<std::vector<Event>>& logs);

@@ -1,9 +1,8 @@
-// SimCollective: all-reduce in virtual time, priced as a whole (plan_price.h).
+// SimReductions: all-reduce in virtual time, priced as a whole (plan_price.h).
 //
 // A reduction begins when every rank has started it and the one before is done, and takes what its
 // plan costs; all ranks are done at the same time.  Where there are numbers (spans that are not
-// null) it computes the canonical sum.  Message by message the same collectives run over
-// SimTransport.
+// null) it computes the canonical sum.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,8 @@
 // other workers and a simulated one follow the same curve.
 //
 //   constant                              1
-//   step       {every: N | at: [..], factor}   x factor every N epochs, or at these epochs
+//   step       {every: N, factor}         x factor every N epochs
+//              {at: [..], factor}         x factor at these epochs
 //   multistep  {at: [..], factor}         x factor at these epochs
 //   cosine     {to}                       from 1 down half a cosine to `to`
 //   polynomial {power, to}                to + (1 - to) (1 - progress)^power

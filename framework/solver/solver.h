@@ -80,8 +80,8 @@ class LearningRate {
  public:
   LearningRate(const SolverConfig& config, double epochs_total, int workers);
 
-  // Rate of a step that starts after `epochs_done` = samples applied / samples of an epoch. Warm-up
-  // rises linearly from a tenth of the rate, over the schedule's own curve.
+  // Rate of a step that starts after `epochs_done` = samples applied / samples of an epoch.
+  // Warm-up rises linearly from a tenth of the rate, over the schedule's own curve.
   double At(double epochs_done) const;
 
   // What `lr_scaling` multiplied the configured rate by (1 for none): 4 workers give 4 or 2.

@@ -104,8 +104,8 @@ class Actor {
 
   // --- what happens to anybody
   // All is quiet: no step runs, no letter is on its way.  What the actor asks for now is carried
-  // out, and all is quiet again, before the run pauses for evaluation, a checkpoint or its end. Not
-  // where each rank decides alone about rest (synchronous without servers).
+  // out, and all is quiet again, before the run pauses for evaluation, a checkpoint or its end.
+  // Not where each rank decides alone about rest (synchronous without servers).
   virtual void OnQuiet(const Quiet&, Effects&) {}
   virtual void OnMessage(ActorId, const Message&, Effects&) {}
   virtual void OnTimer(int, Effects&) {}

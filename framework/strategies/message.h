@@ -11,8 +11,8 @@
 //   effects.Send(server, Pack(Push{.clock = 3, .version = 7}));
 //   const auto push = Unpack<Push>(message);
 //
-// Fields are int64_t, double (its bits travel), text, a struct with fields of its own or, as the last
-// one, a vector of int64_t or double.
+// Fields are int64_t, double (its bits travel), text, a struct with fields of its own or, as the
+// last one, a vector of int64_t or double.
 #pragma once
 
 #include <bit>

@@ -1,7 +1,8 @@
 // Placement: which actor lives on which rank, and which part of the arena a server has.
 //
 // Actors are numbered kind by kind: workers 0..W-1, servers, one actor for each node, a
-// coordinator. A strategy that has no actors of a kind leaves that kind empty.
+// coordinator.  A strategy that has no actors of a kind leaves that kind empty; those here have
+// workers and servers only.
 //
 //   worker w       rank w
 //   server s       dedicated: rank W + s; colocated: the rank of worker s * W / S, so that servers
@@ -26,8 +27,7 @@ struct Placement {
   int workers = 1;
   int servers = 0;
   bool colocated = false;
-  // Every server has the whole model, and the model at rest is their mean; else each has a shard of
-  // it.
+  // Every server has the whole model; else each has a shard of it.
   bool replicated = false;
   // The node of each worker.  Nodes are numbered by their lowest workers, in ascending order.
   // Empty: the strategy has no actors for nodes.

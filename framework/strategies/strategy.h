@@ -35,7 +35,8 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  virtual void Configure(config::Reader& reader) = 0;  // its keys in section `strategy`
+  // Its keys in section `strategy`; `name` and `record` are the run's (runtime/setup/run_config.h).
+  virtual void Configure(config::Reader& reader) = 0;
 
   // All workers end the same step together, on equal weights; else each takes its own mini-batches.
   virtual bool synchronous() const = 0;

@@ -1,8 +1,8 @@
 // Accuracy.  y[n] = 1 when x[n, label[n]] is among the `top_k` (1) largest of x[n, 0..C), else 0;
 // the first of equal ones counts as the larger, and a sample with a NaN is wrong.
 //   x [N, C] class scores;  label [N] int32;  y [N]
-// The layer's name is the metric's: "accuracy", "top5".  InferShapes throws ShapeError for top_k >
-// C.
+// The layer's name is the metric's: "accuracy", "top5".  InferShapes throws ShapeError for
+// top_k > C.
 #pragma once
 
 #include "framework/nn/layer.h"

@@ -2,16 +2,19 @@
 // github.com/bentrevett/pytorch-seq2seq, whose names the parameters have).  One step t of a
 // sentence:
 //
-//   e = dropout(embedding[token_t])                                         [E]
-//   energy_j = tanh(attn [s_{t-1}; h_j] + b)    score_j = v . energy_j      [A], over the source j
-//   a = softmax of the scores, padding of the source left out;  c = sum_j a_j h_j       [C]
-//   s_t = GRU([e; c], s_{t-1})                  (framework/kernels/cpu/gru_cell.h)       [H]
-//   y_t = fc_out [s_t; c; e] + b                                            [V]
+//   e = dropout(embedding[token_t])                       [E]
+//   energy_j = tanh(attn [s_{t-1}; h_j] + b)              [A], for each word j of the source
+//   score_j = v . energy_j                                a number
+//   a = softmax of the scores                             padding of the source left out
+//   c = sum_j a_j h_j                                     [C]
+//   s_t = GRU([e; c], s_{t-1})                            [H]  (framework/kernels/cpu/gru_cell.h)
+//   y_t = fc_out [s_t; c; e] + b                          [V]
 //
 //   inputs   h [N, S, C] encoder outputs; s_{-1} [N, H]; source [N, S], target [N, T] int32 tokens
 //   output   y [N, T, V]: scores of the token behind target's token t
-//   parameters (A = key `attention`, 0: H; E = key `embedding`; V: key `vocabulary`, or as many
-//   tokens as the target may hold)
+//   sizes    A: key `attention`, 0: H;  E: key `embedding`;  V: key `vocabulary`, or as many tokens
+//            as the target may hold
+//   parameters
 //     attention.attn.weight [A, H + C]     attention.attn.bias [A]     attention.v.weight [1, A]
 //     embedding.weight      [V, E]
 //     rnn.weight_ih_l0      [3 H, E + C]   rnn.bias_ih_l0      [3 H]
@@ -76,8 +79,8 @@ inline bool TeacherForces(double probability, uint64_t seed, uint64_t layer_inde
              .Uniform(static_cast<uint64_t>(t)) < static_cast<float>(probability);
 }
 
-// The numbers that drop elements of e at step t: element i is dropped when Bits(i) < dropout *
-// 2^32. Steps have streams of their own, far above any layer's index.
+// The numbers that drop elements of e at step t: element i is dropped when
+// Bits(i) < dropout * 2^32.  Steps have streams of their own, far above any layer's index.
 inline Random DecoderDropout(uint64_t seed, uint64_t layer_index, uint64_t step, int64_t position,
                              int64_t t) {
   return Random(seed, Purpose::kDropout, layer_index + (static_cast<uint64_t>(t + 1) << 16),

@@ -8,7 +8,8 @@
 // no parameters.
 // With `sync: true` training takes mean and variance over the samples of all workers (PyTorch
 // SyncBatchNorm), so that a batch gives the same statistics however it is divided.  All workers
-// must take their steps together. InferShapes throws ShapeError for other ranks.
+// must take their steps together.
+// InferShapes throws ShapeError for other ranks.
 #pragma once
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 //
 // The output is cut into square tiles.  Each is computed from the products of p points a pair of
 // channels, where a direct sum takes 9 for each pixel:
-//   y = A^T [ sum_c (G w G^T) * (B^T x B) ] A          (* elementwise; three pairs
-//                                                                  of 1-d transforms)
+//   y = A^T [ sum_c (G w G^T) * (B^T x B) ] A
+// where * is elementwise and each of the three pairs (G, B, A) a transform of rows and of columns;
 // so a convolution is transforms and p independent matrix products.  The gradient of the weights is
 // G^T [ sum_tiles (B^T x B) * (A dy A^T) ] G; the gradient of the input is a convolution of dy.
 //

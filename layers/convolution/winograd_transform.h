@@ -2,8 +2,9 @@
 // and Both, which applies one to the rows and columns of a square.  For sources that end in
 // _isa.cc.
 //
-// F(4, 3): Lavin and Gray 2015, section 4.3, the points 0, 1, -1, 2, -2, infinity.  F(2, 3):
-// section 4.1. F(4, 2): the same construction from the points 0, 1, -1, 2, infinity:
+// F(4, 3): Lavin and Gray 2015, section 4.3, the points 0, 1, -1, 2, -2, infinity
+// F(2, 3): section 4.1
+// F(4, 2): the same construction from the points 0, 1, -1, 2, infinity:
 //   B^T  2 -1 -2  1  0    G   1/2    0     A^T  1  1  1  1  0
 //        0 -2 -1  1  0       -1/2 -1/2          0  1 -1  2  0
 //        0  2 -3  1  0       -1/6  1/6          0  1  1  4  0

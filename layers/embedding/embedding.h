@@ -1,5 +1,5 @@
-// A learned vector for each token.  y[n,t,:] = w[x[n,t],:]           (PyTorch Embedding, Caffe
-// Embed)
+// A learned vector for each token (PyTorch Embedding, Caffe Embed).
+//   y[n,t,:] = w[x[n,t],:]
 //   x [N, ...] int32 tokens;  w [V, E];  y [N, ..., E]
 // V is the key `vocabulary`, or as many tokens as the input may hold.  A token outside [0, V)
 // throws DataError with its place in the global batch.

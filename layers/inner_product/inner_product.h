@@ -1,5 +1,5 @@
-// Fully connected layer.  y[n,o] = sum_i x[n,i] w[o,i] + b[o]    (PyTorch Linear, Caffe
-// InnerProduct)
+// Fully connected layer (PyTorch Linear, Caffe InnerProduct).
+//   y[n,o] = sum_i x[n,i] w[o,i] + b[o]
 //   x [N, ...]  axes from `axis` (1) on are flattened into I; those before it are kept
 //   w [O, I]    row-major;  b [O], absent when `bias: false`;  y [N, ..., O]
 // So axis 2 is a Linear at every step of a sequence [N, T, I].

@@ -5,8 +5,9 @@
 // 1 - s + s/C there and s/C elsewhere.  Terms whose label is `ignore` count nothing.  Whoever
 // divides by the number of terms of the batch (KernelArgs::loss_scale) gets PyTorch's mean.
 // Backward: dx[t,c] = (softmax(x)[t,c] - q[t,c]) * loss_scale.  As the last word of a model it
-// takes no gradient from above. A label outside [0, C) throws DataError with the sample's position
-// in the global batch; where the labels' classes are known and more than C, the model is refused.
+// takes no gradient from above.
+// A label outside [0, C) throws DataError with the sample's position in the global batch; where the
+// labels' classes are known and more than C, the model is refused.
 #pragma once
 
 #include "framework/nn/layer.h"

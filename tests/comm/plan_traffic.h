@@ -1,5 +1,5 @@
-// What one run of a plan moves and adds on a rank, counted from its moves: what interpreters of plans
-// must count as well.
+// What one run of a plan moves and adds on a rank, counted from its moves: what interpreters of
+// plans must count as well.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Products in bf16 (core/precision.h): which kernels take part, that threads change no bit of
+// Products in bf16 (device/device.h): which kernels take part, that threads change no bit of
 // theirs, and that training stays beside fp32's.  All but the rule is asked of the emulated kernel
 // (emulated_amx.cc), which runs on any machine, and where there is AMX of its kernel too.
 #include <gmock/gmock.h>

@@ -5,7 +5,8 @@
 // other.  Rank 0 prints one JSON line a case:
 //
 //   {"bench":"allreduce","collective":"ordered","transport":"mpi","ranks":4,"bytes":1048576,
-//    "samples":30,"p50_us":310.2,"min_us":280.1,"gbyte_s":3.38,"plain_mpi_p50_us":520.7,"speedup":1.68}
+//    "samples":30,"p50_us":310.2,"min_us":280.1,"gbyte_s":3.38,"plain_mpi_p50_us":520.7,
+//    "speedup":1.68}
 //
 // gbyte_s is bytes / time (not "bus" bandwidth); speedup is plain MPI's median over ours; the last
 // two are absent over a transport other than mpi.

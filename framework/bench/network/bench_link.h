@@ -36,7 +36,7 @@ struct BenchLinkOptions {
 };
 
 // All ranks call it with the same options; ranks that are not measured wait in a barrier.  Returns
-// 0. Throws UsageError when there is only one rank, or with `incast` only two.
+// 0.  Throws UsageError when there is only one rank, or with `incast` only two.
 int BenchLink(Transport& transport, const BenchLinkOptions& options, std::ostream& out);
 
 }  // namespace dtrain

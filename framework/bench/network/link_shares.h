@@ -22,7 +22,7 @@ struct Passage {
   double end = 0;
 };
 
-// The relative deviation of the messages' weights at a `fair` card (sim/stream_share.h), taken as
+// The relative deviation of the messages' weights at a `fair` card (sim/noise.h), taken as
 // log-normal.  0 where hardly two were under way at a time.
 double ShareDeviationOf(std::span<const Passage> passages);
 

@@ -1,4 +1,4 @@
-// ExchangeRun: a config's exchange over real ranks, with compute replaced by sleep - what a step's
+// RunExchange: a config's exchange over real ranks, with compute replaced by sleep - what a step's
 // communication costs without the arithmetic, and what a simulation of the same scenario must
 // predict.
 //

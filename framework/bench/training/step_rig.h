@@ -57,8 +57,8 @@ struct StepTimes {
   std::vector<double> steps;         // seconds, update included
 };
 
-// Repeats the step until `enough`, after a few that do not count.  Looking at each kernel takes some
-// time of its own.
+// Repeats the step until `enough`, after a few that do not count.  Looking at each kernel takes
+// some time of its own.
 StepTimes TimeSteps(StepRig& rig, bool kernels,
                     const std::function<bool(const StepTimes&)>& enough);
 

@@ -1,7 +1,7 @@
 // SentencePairs: sentences and their translations, as numbers of two vocabularies, in memory - what
 // the loaders of parallel text make.
 //
-// Three fields (token numbers: data/vocabulary.h), each as long as the longest sentence of the
+// Three fields (token numbers: data/text/vocabulary.h), each as long as the longest sentence of the
 // batch, rounded up to a multiple of kLengthStep so that few shapes occur; <pad> behind the shorter
 // ones:
 //   "source" [S]  <sos> w.. <eos>

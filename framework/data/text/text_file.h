@@ -1,4 +1,4 @@
-// Lines of text files, plain or packed (data/archive.h).
+// Lines of text files, plain or packed (data/files/archive.h).
 #pragma once
 
 #include <filesystem>

@@ -9,7 +9,7 @@ namespace dtrain {
 
 // The CPU has AMX's bf16 products and AVX-512's conversions, the instruction set is not capped
 // below (core/isa.h), and the kernel has granted this process the tiles: asked for at the first
-// call. Constant during a process.
+// call.  Constant during a process.
 bool AmxAvailable();
 
 // Why not: "the CPU has no AMX"; "" where AmxAvailable().

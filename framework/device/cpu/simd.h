@@ -56,8 +56,8 @@ DTRAIN_INLINE Vec Fma(Vec a, Vec b, Vec c) { return a * b + c; }
 DTRAIN_INLINE void ReloadBarrier() { asm volatile("" ::: "memory"); }
 
 // Stores past the caches: what is written need not be read first, which is worth it where it is far
-// larger than the caches. `p` is aligned to a whole Vec.  Behind the last one a StreamFence, before
-// another thread is told.
+// larger than the caches.  `p` is aligned to a whole Vec.  Behind the last one a StreamFence,
+// before another thread is told.
 #if defined(DTRAIN_ISA_AVX512)
 DTRAIN_INLINE void Stream(float* p, Vec v) { _mm512_stream_ps(p, v); }
 #elif defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)

@@ -28,12 +28,13 @@ void ApplyThreadBudget(int threads);
 
 // Waiting OpenMP threads spin for milliseconds by default, which makes a team of two twenty times
 // slower as soon as another process holds one of its cores.  libgomp reads its settings while it is
-// loaded, so this starts the program again (execv of itself) with a short spin, once; it does nothing
-// when the user has set GOMP_SPINCOUNT or OMP_WAIT_POLICY.  Call it before anything is begun.
+// loaded, so this starts the program again (execv of itself) with a short spin, once; it does
+// nothing when the user has set GOMP_SPINCOUNT or OMP_WAIT_POLICY.  Call it before anything is
+// begun.
 void LimitSpinning(char** argv);
 
-// Denormal inputs and results become zero on this thread and those it starts: a fading gradient must
-// not make the arithmetic a hundred times slower.
+// Denormal inputs and results become zero on this thread and those it starts: a fading gradient
+// must not make the arithmetic a hundred times slower.
 void FlushDenormals();
 
 }  // namespace dtrain

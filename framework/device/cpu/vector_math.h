@@ -2,7 +2,7 @@
 // that end in _isa.cc (see simd.h).  No branch, no call, no table: the same bits on every
 // instruction set.
 //
-// Relative errors below 3e-7 (tests/device/vector_math_test.cc).  A NaN stays a NaN.
+// Relative errors below 3e-7 (tests/kernels).  A NaN stays a NaN.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 // speaks over it (RankParts); the trainer's thread posts events to it and waits for its answers.
 //
 // The thread polls while something is in flight or others may write to this rank, and backs off
-// while nothing moves; a post of the trainer wakes it.  Its errors, StalledError among them
+// while nothing moves, to one look in 100 ms where nobody writes to it; a post of the trainer wakes
+// it, a message does not.  Its errors, StalledError among them
 // (stall_watch.h), are thrown to the trainer by whatever it calls next.
 #pragma once
 

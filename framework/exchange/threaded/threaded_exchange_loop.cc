@@ -10,7 +10,7 @@
 namespace dtrain {
 namespace {
 
-constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank looks for questions
+constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank looks for a StallWatch's Ask
 
 }  // namespace
 
@@ -24,7 +24,8 @@ void ThreadedExchange::PutTogether() {
                                               [this] { return Computing(); });
 }
 
-// Servers must hear, and so must workers that others may tell to pause.
+// A letter wakes nobody: whoever may get one must look.  Servers may, and so may workers, whom rest
+// tells to withhold their next step.
 bool ThreadedExchange::Listens() const {
   return spec_.placement().servers > 0 && !parts_->rest.reached();
 }

@@ -1,4 +1,4 @@
-// What programs insert between layers (nn/inserted_kernel.h), on the CPU.
+// What programs insert between layers (nn/kernel.h), on the CPU.
 #include "framework/nn/kernel.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // apart.
 //
 // A tensor [N, T, W] is a matrix of N T rows; `Every` sees one of its steps, `Columns` a part of
-// each row. Plain numbers: sources that end in _isa.cc read the fields and call none of its
+// each row.  Plain numbers: sources that end in _isa.cc read the fields and call none of its
 // functions, which are compiled for the baseline.
 #pragma once
 

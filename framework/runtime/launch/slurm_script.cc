@@ -141,8 +141,8 @@ std::string Settings(const SlurmJob& job, const SlurmNodes& nodes) {
   text += job.threads > 0 ? fmt::format("cpus={}  # of each rank\n", job.threads)
                           : "cpus=$((SLURM_CPUS_ON_NODE / per_node))  # of each rank\n";
   text += "output=runs/$SLURM_JOB_NAME-$SLURM_JOB_ID  # the same when the job comes back\n";
-  text += "train=(" + ShellWord(job.program) + " train";
-  for (const std::string& argument : job.train) text += " " + ShellWord(argument);
+  text += fmt::format("train=({} train", ShellWord(job.program));
+  for (const std::string& argument : job.train) text += fmt::format(" {}", ShellWord(argument));
   if (job.servers > 0) text += R"( --set strategy.servers="$servers")";
   return text + R"(
   --workers "$workers" --output "$output" --resume auto)

@@ -1,7 +1,6 @@
 // The progress line: samples/s, loss, time left, slowest rank.
 //
-//   epoch 3/10  step 2340/9380  ########------  8123 samples/s  loss 0.0731  0:42 left  slowest
-//   rank 2
+//   epoch 3/10  step 2340/9380  ####----  8123 samples/s  loss 0.0731  0:42 left  slowest rank 2
 //
 // On a terminal one line that is rewritten; elsewhere a log line now and then.  NO_COLOR is kept.
 #pragma once

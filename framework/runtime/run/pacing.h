@@ -11,7 +11,7 @@
 // the time in which the inner sink hands gradients on, and that of the delays, is no compute.
 //
 //   Pacer pacer(graph, {.step_seconds = 0.05, .factor = factor_of_step});
-//   const Blob weights = exchange.Begin();
+//   const Turn turn = exchange.Begin(samples);
 //   pacer.BeginStep(step);
 //   net.Step(..., pacer.Wrap(&sink));
 //   pacer.FinishStep();
@@ -42,7 +42,7 @@ struct PacingOptions {
 };
 
 // What a run's cluster section asks of `worker`, with the factors that a simulation uses
-// (sim/noise.h). Throws ConfigError when its slowdown does not fit so many workers.
+// (sim/noise.h).  Throws ConfigError when its slowdown does not fit so many workers.
 PacingOptions PacingOf(const ClusterConfig& cluster, int workers, int worker, uint64_t seed);
 
 // The work of a layer in any unit, forward order.

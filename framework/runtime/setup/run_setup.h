@@ -55,8 +55,8 @@ struct NetUse {
   int64_t evaluated = 0;  // samples of an evaluation's block; 0: as they come
 };
 
-// The one place where a run's plan becomes a net: budgets the plan's threads, compiles the graph for
-// its device and completes the plan with the kernels chosen.
+// The one place where a run's plan becomes a net: budgets the plan's threads, compiles the graph
+// for its device and completes the plan with the kernels chosen.
 std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPlan& plan);
 
 // Whether a kernel of the plan multiplies in bf16.

@@ -39,7 +39,7 @@ void WriteStoredWeights(const std::filesystem::path& path, WeightsFormat format,
                         const StoredWeights& stored);
 
 // The weights and statistics of a file of either format, for the model of this layout
-// (`--weights`). Throws CheckpointMismatch when they are of another one; of a safetensors file it
+// (`--weights`).  Throws CheckpointMismatch when they are of another one; of a safetensors file it
 // lists every name that is missing, not wanted or shaped differently, with the nearest name that
 // is.  Weights made in PyTorch bring no vocabularies: they are taken for those of the layout.
 Checkpoint LoadWeights(const std::filesystem::path& path, const ModelLayout& layout);

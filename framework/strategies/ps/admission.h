@@ -1,5 +1,7 @@
 // Admission: which workers may start their next step under a staleness bound.
 //
+// The bound is the key `staleness`: steps that a worker may lead the slowest one by.
+//
 // SSP's rule (Ho et al., "More effective distributed ML via a stale synchronous parallel parameter
 // server", NIPS 2013, section 3): a worker that has finished c steps may start the next one once
 // every worker has finished c - bound.  So the slowest one is never held.  A request that must wait

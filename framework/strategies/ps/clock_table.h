@@ -32,8 +32,8 @@ class ClockTable {
 
   void Visit(StateVisitor& visitor);
 
-  // "815 815 813 811" ("-": removed); of many workers "811..815, slowest 3 (811), 2 (813), 0
-  // (815)".
+  // "815 815 813 811" ("-": removed); of many workers
+  // "811..815, slowest 3 (811), 2 (813), 0 (815)".
   std::string Describe() const;
 
  private:

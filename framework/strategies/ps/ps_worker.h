@@ -3,8 +3,8 @@
 //   step ends:   Push its part of the gradient to every server
 //   step starts: when every server has answered with its part of the weights
 //
-// The first step needs no answer: all begin with the model's weights, version 0 at each server. The
-// strategies differ in two things only:
+// The first step needs no answer: all begin with the model's weights, version 0 at each server.
+// The strategies differ in two things only:
 //
 //   synchronous: a step is over when the servers have answered, and its outcome is everybody's.
 //     Otherwise it is over once pushed, and what the next one waits for is admission.

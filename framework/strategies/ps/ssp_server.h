@@ -10,8 +10,8 @@
 // Read-my-writes (Ho et al., NIPS 2013, section 3): a push and the request for the next weights are
 // one message, or come in that order from one worker, so the weights that answer contain the push.
 //
-// Staleness of a gradient = updates applied between the weights it was computed from and itself. It
-// is told to the worker with its next weights, and counted there (the largest of all shards).
+// Staleness of a gradient = updates applied between the weights it was computed from and itself.
+// It is told to the worker with its next weights, and counted there (the largest of all shards).
 // Server 0 counts those that it has not told yet, by its own shard: each gradient is counted once,
 // as long as nothing is in flight.
 #pragma once

@@ -24,8 +24,8 @@ void VisitMessage(StateVisitor& visitor, std::string_view name, M& fields) {
   fields = Unpack<M>(message);
 }
 
-// A set of workers or servers in words: those i with member[i] != 0: "{0, 1}"; of many the first few: "{0, 1, 2, 3, 4, 5, 6, 7, ...}
-// (2047)".
+// A set of workers or servers in words: those i with member[i] != 0: "{0, 1}"; of many the first
+// few: "{0, 1, 2, 3, 4, 5, 6, 7, ...} (2047)".
 std::string DescribeMembers(const std::vector<int64_t>& member);
 
 }  // namespace dtrain::ps
