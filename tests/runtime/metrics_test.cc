@@ -58,6 +58,13 @@ TEST(Metrics, OneLineAThing) {
       "samples":60032,"seconds":9.5,"file":"step-00000938.h5","write_seconds":0.01})"));
 }
 
+TEST(Metrics, AreNoProgram) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  const MetricsWriter writer(path);
+  const fs::perms runs = fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
+  EXPECT_EQ(fs::status(path).permissions() & runs, fs::perms::none);
+}
+
 TEST(Metrics, TextHasASplitAPerplexityAndABleu) {
   const fs::path path = FreshFolder() / "metrics.jsonl";
   MetricsWriter(path).Write(
