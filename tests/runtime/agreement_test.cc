@@ -40,16 +40,20 @@ TEST(Agreement, EqualFactsPass) {
 }
 
 TEST(Agreement, EveryRankLearnsWhoDiffersInWhat) {
-  LocalWorld::Run(3, [](Transport& transport) {
+  LocalWorld::Run(4, [](Transport& transport) {
     std::string what;
     try {
-      const std::string config = transport.rank() == 2 ? "lr: 1\nbatch: 8" : "lr: 1\nbatch: 4";
-      CheckAgreement(transport, {{"program", "0.1"}, {"config", config}});
+      const std::string program = transport.rank() == 1 ? "0.2" : "0.1";
+      const std::string config = transport.rank() == 3 ? "lr: 1\nbatch: 8" : "lr: 1\nbatch: 4";
+      CheckAgreement(transport, {{"program", program}, {"config", config}});
     } catch (const Error& error) {
       what = error.what();
     }
-    EXPECT_THAT(what, AllOf(HasSubstr("rank 2 has another config than rank 0"),
-                            HasSubstr("  - batch: 4\n  + batch: 8\n"), Not(HasSubstr("rank 1"))));
+    EXPECT_EQ(what,
+              "the ranks do not agree on the run\n"
+              "rank 1 has another program than rank 0 (- rank 0, + rank 1):\n  - 0.1\n  + 0.2\n"
+              "rank 3 has another config than rank 0 (- rank 0, + rank 3):\n"
+              "  - batch: 4\n  + batch: 8\n");
   });
 }
 

@@ -62,6 +62,12 @@ TEST_F(CheckpointFolderTest, KeepsTheNewestAndNamesTheLatest) {
               ElementsAre(folder_ / "step-00000040.h5", folder_ / "step-00000030.h5"));
 }
 
+TEST_F(CheckpointFolderTest, OrdersByAllDigitsOfTheStep) {
+  for (const int64_t step : {19'999'999, 20'000'000, 100'000'000}) Save(step);
+  EXPECT_THAT(CheckpointFolder(folder_, 2).List(),
+              ElementsAre(folder_ / "step-100000000.h5", folder_ / "step-20000000.h5"));
+}
+
 TEST_F(CheckpointFolderTest, RemovesRankFilesLeftoversAndAbandonedSteps) {
   Save(10);
   Save(20);

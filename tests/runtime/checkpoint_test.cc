@@ -38,6 +38,18 @@ TEST(Checkpoint, KeepsEveryBit) {
   EXPECT_TRUE(SameBits(read.solver.at("momentum"), sample.momentum));
 }
 
+TEST(Checkpoint, KeepsEveryVectorOfTheSolver) {
+  const CheckpointSample sample;
+  const fs::path path = FreshFolder() / "c.h5";
+  CheckpointView view = sample.View();
+  view.solver = {{"first", sample.momentum.data()}, {"second", sample.weights.data()}};
+  WriteCheckpoint(path, view);
+  const Checkpoint read = ReadCheckpoint(path, sample.layout);
+  ASSERT_EQ(read.solver.size(), 2U);
+  EXPECT_TRUE(SameBits(read.solver.at("first"), sample.momentum));
+  EXPECT_TRUE(SameBits(read.solver.at("second"), sample.weights));
+}
+
 TEST(Checkpoint, LargeParametersAreCutIntoChunks) {
   CheckpointSample sample;
   sample.layout.parameters = LayoutOf({{"ip.weight", {3, 1 << 20}}});

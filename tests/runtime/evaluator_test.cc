@@ -47,6 +47,18 @@ TEST(Evaluator, NoSamplesHaveNoLoss) {
   const Evaluation evaluation = JoinEvaluations(*transport, *digits, {});
   EXPECT_EQ(evaluation.samples, 0);
   EXPECT_EQ(evaluation.loss, 0);
+  EXPECT_TRUE(evaluation.metrics.empty());
+}
+
+// In the order of the blocks 1 is lost beside 1e16; summed from the last it would not be.
+TEST(Evaluator, BlocksAreSummedFromTheFirst) {
+  const auto transport = LocalWorld(1).Connect(0);
+  const auto digits = DatasetRegistry::Get("data set", "digits").make()->Load("", 1);
+  const Evaluation sum = JoinEvaluations(
+      *transport, *digits, {{2, 0, 0, -1e16, {0}}, {0, 1, 1, 1, {1}}, {1, 0, 0, 1e16, {0}}});
+  EXPECT_EQ(sum.samples, 1);
+  EXPECT_EQ(sum.loss, 0);
+  EXPECT_EQ(sum.metrics, std::vector<double>{1});
 }
 
 // The sums are made block by block: their last bits depend on its size.

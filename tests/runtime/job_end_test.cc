@@ -62,6 +62,10 @@ TEST(JobEnd, StoppedIsReadyToResume) {
   // mpirun's status may be that of another rank, which the first ones' leaving took along.
   ExpectVerdict({.exit_status = 1, .ranks = {Rank(0), Rank(1, 75)}}, 75,
                 "stopped after step 815; go on with --resume auto", false);
+  ExpectVerdict({.exit_status = 1, .ranks = {Rank(0, 75), Rank(1, 75)}}, 75,
+                "stopped after step 815; go on with --resume auto", false);
+  ExpectVerdict({.exit_status = 1, .ranks = {Rank(0), Rank(1)}}, 1,
+                "mpirun ended with exit status 1", false);
   ExpectVerdict({.exit_status = 75}, 75, "stopped after step 0; go on with --resume auto", false);
 }
 

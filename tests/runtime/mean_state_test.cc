@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 
 TEST(MeanState, IsWeightedByTheSharesOfAFullBatch) {
-  const Sampler sampler(1, 103, 10);  // the last batch has 3 samples
+  const Sampler sampler(1, 13, 10);  // the second batch has 3 samples
   EXPECT_THAT(StateWeights(sampler, 4), ElementsAre(3, 3, 2, 2));
   const std::vector<float> a = {1, 8}, b = {4, 16};
   const float* const states[] = {a.data(), b.data()};

@@ -58,6 +58,13 @@ TEST(Metrics, OneLineAThing) {
       "samples":60032,"seconds":9.5,"file":"step-00000938.h5","write_seconds":0.01})"));
 }
 
+TEST(Metrics, AreNoProgram) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  const MetricsWriter writer(path);
+  const fs::perms runs = fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
+  EXPECT_EQ(fs::status(path).permissions() & runs, fs::perms::none);
+}
+
 TEST(Metrics, TextHasASplitAPerplexityAndABleu) {
   const fs::path path = FreshFolder() / "metrics.jsonl";
   MetricsWriter(path).Write(
@@ -111,8 +118,9 @@ TEST(Metrics, EvaluationsAreReadAsTheyWereWritten) {
 // Of a file that somebody has edited, or of another version.
 TEST(Metrics, WhatIsNoCountIsNone) {
   const fs::path path = FreshFolder() / "metrics.jsonl";
-  Spit(path, R"({"kind":"evaluation","epoch":"one","step":2.5,"loss":"low","accuracy":null})"
-             "\n");
+  Spit(path,
+       R"({"kind":"evaluation","epoch":"one","step":2.5,"loss":"low","accuracy":null,"split":7})"
+       "\n");
   const std::vector<EvaluationMetrics> read = ReadEvaluations(path, {});
   ASSERT_EQ(read.size(), 1U);
   EXPECT_EQ(read[0].at.epoch, 0);
@@ -120,6 +128,7 @@ TEST(Metrics, WhatIsNoCountIsNone) {
   EXPECT_EQ(read[0].at.samples, 0);
   EXPECT_EQ(read[0].at.seconds, 0);
   EXPECT_EQ(read[0].evaluate_seconds, 0);
+  EXPECT_EQ(read[0].split, "");
   EXPECT_TRUE(std::isnan(read[0].loss));
   EXPECT_FALSE(read[0].accuracy.has_value());
 }

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -108,6 +110,18 @@ TEST_F(ProgressTest, WritesToStderrWhenNobodyElseIsNamed) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "\r\x1b[Kepoch 1/10  step 200/1000  ##------------  6400 samples/s  loss 0.25  8.0 s "
             "left\r\x1b[K");
+}
+
+TEST_F(ProgressTest, ATerminalIsSeenWithoutASupervisor) {
+  ::unsetenv(kProgressVariable);
+  int screen = -1, terminal = -1;
+  ASSERT_EQ(::openpty(&screen, &terminal, nullptr, nullptr, nullptr), 0);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(terminal, STDERR_FILENO);
+  DetectTerminal(options_);
+  ::dup2(before, STDERR_FILENO);
+  for (const int fd : {screen, terminal, before}) ::close(fd);
+  EXPECT_TRUE(options_.terminal);
 }
 
 TEST_F(ProgressTest, TheSupervisorTellsOfItsTerminal) {

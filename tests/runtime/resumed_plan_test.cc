@@ -5,8 +5,10 @@
 #include "framework/core/file.h"
 #include "framework/runtime/run/start_point.h"
 #include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
+#include "tests/runtime/checkpoint_sample.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {
@@ -14,6 +16,21 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+
+TEST(DecidedPlan, ThreadsAreTheKeysElseThePlansElseTheRules) {
+  const auto file = FreshFolder() / "plan.json";
+  Spit(file, ToJson(ExecutionPlan{.threads = 5}));
+  const auto threads = [](const std::string& keys) {
+    config::Document document = config::Document::FromText(
+        "model: lenet5\ndata: digits\n" + keys, DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+    const RunConfig config = ReadRunConfig(document);
+    return DecidePlan(config, ReadModel(config), 1, /*threads_by_rule=*/3).threads;
+  };
+  EXPECT_EQ(threads(""), 3);
+  EXPECT_EQ(threads("threads: 1\n"), 1);
+  EXPECT_EQ(threads("plan: " + file.string() + "\n"), 5);
+  EXPECT_EQ(threads("threads: 1\nplan: " + file.string() + "\n"), 1);
+}
 
 TEST(ResumedPlan, KeepsThreadsKernelsAndChunks) {
   StartPoint start;

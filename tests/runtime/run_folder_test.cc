@@ -34,6 +34,20 @@ TEST(RunFolder, HoldsTheSmallFiles) {
                 "step":815,"what":"loss is nan","hint":"lower lr"})"));
 }
 
+TEST(RunFolder, AnErrorIsWrittenForReaders) {
+  EXPECT_EQ(ToJson(ErrorRecord{.rank = 1,
+                               .host = "node1",
+                               .pid = 7,
+                               .exit_code = 3,
+                               .epoch = 2,
+                               .step = 20,
+                               .what = "no file Bücher\xff",
+                               .hint = "fetch it"}),
+            "{\n  \"rank\": 1,\n  \"host\": \"node1\",\n  \"pid\": 7,\n  \"exit_code\": 3,\n"
+            "  \"epoch\": 2,\n  \"step\": 20,\n  \"what\": \"no file Bücher\xEF\xBF\xBD\",\n"
+            "  \"hint\": \"fetch it\"\n}\n");
+}
+
 TEST(RunFolder, AFreshRunDoesNotBuryCheckpoints) {
   const CheckpointSample sample;
   const RunFolder run(FreshFolder());

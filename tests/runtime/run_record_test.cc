@@ -11,6 +11,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/sha256.h"
 #include "framework/exchange/event_log.h"
 #include "tests/support/message_of.h"
 
@@ -69,9 +70,12 @@ TEST_F(RunRecordTest, HasTheStepTimesOfEachWorker) {
 TEST_F(RunRecordTest, ARecordCutShortAnywhereIsRefused) {
   WriteRecord(path_, Sample());
   const std::string whole = ReadFile(path_);
-  for (size_t size = 16; size < whole.size(); ++size) {
+  const size_t first_line = whole.find('\n') + 1;
+  for (size_t size = 0; size < whole.size(); ++size) {
     std::ofstream(path_, std::ios::binary) << whole.substr(0, size);
-    EXPECT_THAT(ErrorOf(), HasSubstr("the record is cut short or damaged")) << size;
+    EXPECT_THAT(ErrorOf(), HasSubstr(size < first_line ? "not a record of a run"
+                                                       : "the record is cut short or damaged"))
+        << size;
   }
 }
 
@@ -84,8 +88,29 @@ TEST_F(RunRecordTest, AFlippedBitIsSeen) {
 }
 
 TEST_F(RunRecordTest, AnotherFileIsNoRecord) {
-  WriteFileDurably(path_, "config: yes\n");
-  EXPECT_THAT(ErrorOf(), HasSubstr("not a record of a run"));
+  for (const char* other : {"config: yes\n", "ddrain record 1\n", "dtrain record 10\n"}) {
+    WriteFileDurably(path_, other);
+    EXPECT_THAT(ErrorOf(), HasSubstr("not a record of a run")) << other;
+  }
+}
+
+TEST_F(RunRecordTest, EveryVersionUpToThisOneIsRead) {
+  WriteRecord(path_, Sample());
+  const std::string whole = ReadFile(path_);
+  const size_t digit = whole.find('\n') - 1;
+  const auto with_version = [&](char version) {
+    std::string bytes = whole.substr(0, whole.size() - 64);
+    bytes[digit] = version;
+    WriteFileDurably(path_, bytes + Sha256::Of(bytes));
+  };
+  for (char version = '1'; version <= whole[digit]; ++version) {
+    with_version(version);
+    EXPECT_EQ(ReadRecord(path_).version, version - '0');
+  }
+  for (const char version : {'0', static_cast<char>(whole[digit] + 1)}) {
+    with_version(version);
+    EXPECT_THAT(ErrorOf(), HasSubstr(fmt::format("a record of version {}, this program", version)));
+  }
 }
 
 }  // namespace

@@ -27,6 +27,18 @@ TEST(StatusRecord, ShowsWhereARankStands) {
   EXPECT_FALSE(records[1].exit_code.has_value());
 }
 
+TEST(StatusRecord, IsNotKeptMappedBehindItsEnd) {
+  const auto folder = FreshFolder();
+  const auto is_mapped = [&] {
+    return Slurp("/proc/self/maps").find(folder.string()) != std::string::npos;
+  };
+  {
+    const StatusRecord record(folder, 0);
+    EXPECT_TRUE(is_mapped());
+  }
+  EXPECT_FALSE(is_mapped());
+}
+
 TEST(StatusRecord, IsForItsOwnerAlone) {
   const auto folder = FreshFolder();
   const StatusRecord record(folder, 0);

@@ -159,8 +159,20 @@ TEST_F(StoredCheckpoints, DataSetsAreOpenedByTheListedNames) {
 TEST_F(StoredCheckpoints, NewerFormatsAreRefused) {
   Hdf5Builder out(512);
   out.SetAttribute("/run", "format", int64_t{3});
-  EXPECT_THAT(ErrorOfBytes(Sealed(std::string(out.Finish().Content().substr(512)))),
-              HasSubstr("its format is 3, not 2"));
+  const std::string content(out.Finish().Content().substr(512));
+  const auto error_of = [&](const std::string& bytes) -> std::string {
+    Spit(folder_ / "bad.h5", bytes);
+    try {
+      ReadStoredCheckpoint(folder_ / "bad.h5", CheckpointPart::kAll);
+    } catch (const CheckpointError& error) {
+      return error.what() + (": " + error.hint());
+    }
+    return "no error";
+  };
+  EXPECT_THAT(error_of(Sealed(content)),
+              HasSubstr("its format is 3, not 2: a newer program wrote it"));
+  EXPECT_THAT(error_of(content),
+              HasSubstr("its format is 3, not 1: it has lost its first 512 bytes"));
 }
 
 // A newer seal need not be like this one, beyond its first two lines.

@@ -10,6 +10,7 @@ namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;
+using testing::StartsWith;
 
 Summary Full() {
   Summary s;
@@ -41,6 +42,10 @@ Summary Full() {
   s.weights_sha256 = "aa";
   s.config_sha256 = "bb";
   return s;
+}
+
+TEST(Summary, HasALineAKeyForReaders) {
+  EXPECT_THAT(ToJson(Full()), StartsWith("{\n  \"status\": \"completed\",\n  \"exit_code\": 0,\n"));
 }
 
 TEST(Summary, HasTheKeysThatOthersRelyOn) {

@@ -60,10 +60,11 @@ class SupervisorTest : public testing::Test {
     return code;
   }
 
-  // Runs it in a process of its own, to which signals can be sent, once all ranks run.
+  // Runs it in a process and group of its own, to which signals can be sent, once all ranks run.
   pid_t Start(const std::string& behaviour) {
     const pid_t child = ::fork();
     if (child == 0) {
+      ::setpgid(0, 0);
       if (std::freopen((folder_ / "err").c_str(), "w", stderr) == nullptr) ::_exit(99);
       ::_exit(Supervise(Options(behaviour)));
     }
@@ -95,11 +96,16 @@ class SupervisorTest : public testing::Test {
 };
 
 TEST_F(SupervisorTest, RunsTheRanksAndPassesTheirOutputOn) {
+  const auto open_files = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const auto before = open_files();
   EXPECT_EQ(Run(Options("succeed")), 0);
   EXPECT_THAT(out_, HasSubstr("rank 0 of 2\n"));
   EXPECT_THAT(out_, HasSubstr("rank 1 of 2\n"));
   EXPECT_EQ(err_, "");
   EXPECT_EQ(Lines(folder_ / "progress"), std::vector<std::string>{"0"}) << "a file is no terminal";
+  EXPECT_EQ(open_files(), before);
 }
 
 TEST(MpirunCommand, TheEnvironmentIsOursAndWhatTheUserSaysStays) {
@@ -157,11 +163,12 @@ TEST_F(SupervisorTest, GivesUpWhenTheRestartsAreUsed) {
   EXPECT_EQ(Lines(folder_ / "starts").size(), 2U);
 }
 
+// A terminal sends its signals to the whole group, of which mpirun is none.
 TEST_F(SupervisorTest, InterruptAndTerminateAskForACheckpoint) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     fs::remove(folder_ / "pids");
     const pid_t supervisor = Start("train");
-    ::kill(supervisor, signal);
+    ::kill(-supervisor, signal);
     EXPECT_EQ(CodeOf(supervisor), 75);
     EXPECT_THAT(Slurp(folder_ / "err"), HasSubstr("go on with --resume auto"));
   }

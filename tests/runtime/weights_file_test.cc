@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "framework/core/sha256.h"
+#include "framework/data/text/sentence_pairs.h"
 #include "framework/runtime/weights/checkpoint.h"
 #include "framework/runtime/weights/safetensors.h"
 #include "framework/runtime/weights/weights_compare.h"
@@ -164,6 +165,8 @@ TEST_F(WeightsFiles, CompareSaysHowLargeADifferenceIs) {
   EXPECT_EQ(differences[0].elements, 2);
   EXPECT_EQ(differences[0].largest, 0.5);
   EXPECT_DOUBLE_EQ(differences[0].relative, std::sqrt((0.25 + 0.0625) / 12));
+  a.weights[2] = b.weights[2] = 3.0f;
+  EXPECT_DOUBLE_EQ(Compare(a, b).at(0).relative, std::sqrt((0.25 + 0.0625) / 17));
   // Other bits of the same number: no distance, not even from nothing.
   a.weights.assign(a.weights.size(), 0.0f);
   b = a;
@@ -187,6 +190,28 @@ TEST_F(WeightsFiles, TheTextIsExportedWhereThereIsOne) {
   stored.info.text = "de\nen\n";
   WriteStoredWeights(folder_ / "text.safetensors", WeightsFormat::kSafetensors, stored);
   EXPECT_EQ(ReadStoredWeights(folder_ / "text.safetensors").info.text, "de\nen\n");
+}
+
+TEST_F(WeightsFiles, AnExportKnowsItsVocabularies) {
+  TextFacts facts;
+  facts.source = Vocabulary::Of({{"a", "b"}}, 1);
+  StoredWeights stored = ReadStoredWeights(checkpoint_);
+  stored.info.text = facts.ToText();
+  const std::filesystem::path path = folder_ / "text.safetensors";
+  WriteStoredWeights(path, WeightsFormat::kSafetensors, stored);
+  sample_.layout.text = facts.ToText();
+  EXPECT_NO_THROW(LoadWeights(path, sample_.layout));
+  facts.source = Vocabulary::Of({{"a", "c", "d"}}, 1);
+  sample_.layout.text = facts.ToText();
+  EXPECT_THROW(LoadWeights(path, sample_.layout), CheckpointMismatch);
+  // Another program's file says nothing of words.
+  EXPECT_NO_THROW(LoadWeights(Exported(WeightsFormat::kSafetensors), sample_.layout));
+}
+
+TEST_F(WeightsFiles, AFileOfAnotherProgramBeginsAtStepZero) {
+  const float x = 1;
+  WriteSafetensors(folder_ / "x.safetensors", {{"x", "F32", {1}, &x}}, {});
+  EXPECT_EQ(ReadStoredInfo(folder_ / "x.safetensors").position, TrainingPosition{});
 }
 
 TEST_F(WeightsFiles, NumbersThatAreNoneAreCountedEverywhere) {

@@ -26,7 +26,7 @@ int LockAgain(int fd, int how) {
 FileLock::FileLock(const std::filesystem::path& path, const std::function<void()>& on_wait)
     : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
   int result = fd_ < 0 ? -1 : LockAgain(fd_, LOCK_EX | LOCK_NB);
-  if (fd_ >= 0 && result != 0 && errno == EWOULDBLOCK) {
+  if (result != 0 && errno == EWOULDBLOCK) {
     on_wait();
     result = LockAgain(fd_, LOCK_EX);
   }

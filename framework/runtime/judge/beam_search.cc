@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "framework/data/text/vocabulary.h"
@@ -10,9 +11,9 @@ namespace dtrain {
 namespace {
 
 struct Hypothesis {
-  int64_t sentence = 0;
+  int64_t sentence;
   std::vector<int32_t> words;
-  double score = 0;  // sum of log probabilities
+  double score;  // sum of log probabilities
 };
 
 // A hypothesis that may follow: row `parent` of the last step and a word.
@@ -44,8 +45,7 @@ class Search {
  private:
   struct Best {
     std::vector<int32_t> words;
-    double mean = 0;
-    bool found = false;
+    std::optional<double> mean;  // none has ended yet
   };
 
   void Step() {
@@ -100,9 +100,9 @@ class Search {
 
   void End(const Hypothesis& hypothesis, size_t length) {
     Best& best = best_[static_cast<size_t>(hypothesis.sentence)];
-    const double mean = hypothesis.score / static_cast<double>(std::max<size_t>(length, 1));
-    if (best.found && !(mean > best.mean)) return;
-    best = {hypothesis.words, mean, true};
+    const double mean = hypothesis.score / static_cast<double>(length);
+    if (best.mean && !(mean > *best.mean)) return;
+    best = {hypothesis.words, mean};
   }
 
   StepDecoder& decoder_;

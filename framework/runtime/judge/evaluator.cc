@@ -12,8 +12,7 @@ namespace dtrain {
 namespace {
 
 Evaluation Sum(std::vector<BlockResult> results) {
-  std::sort(results.begin(), results.end(),
-            [](const BlockResult& a, const BlockResult& b) { return a.block < b.block; });
+  std::ranges::sort(results, {}, &BlockResult::block);
   Evaluation sum;
   std::vector<int64_t> counts(results.empty() ? 0 : results[0].counts.size());
   for (const BlockResult& result : results) {
@@ -22,7 +21,7 @@ Evaluation Sum(std::vector<BlockResult> results) {
     sum.loss += result.loss_sum;
     for (size_t m = 0; m < counts.size(); ++m) counts[m] += result.counts[m];
   }
-  const double samples = static_cast<double>(std::max<int64_t>(sum.samples, 1));
+  const double samples = static_cast<double>(sum.samples);
   sum.loss /= static_cast<double>(std::max<int64_t>(sum.terms, 1));
   for (const int64_t count : counts) sum.metrics.push_back(static_cast<double>(count) / samples);
   return sum;

@@ -137,15 +137,12 @@ std::vector<RankStatus> ReadStatusRecords(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, absent)) {
     if (auto record = StatusRecord::Mapped::Read(entry.path())) records.push_back(*record);
   }
-  std::sort(records.begin(), records.end(),
-            [](const RankStatus& a, const RankStatus& b) { return a.rank < b.rank; });
+  std::ranges::sort(records, {}, &RankStatus::rank);
   return records;
 }
 
 int SlowestRank(const std::vector<RankStatus>& records) {
-  const auto slowest = std::max_element(records.begin(), records.end(), [](auto& a, auto& b) {
-    return a.compute_seconds < b.compute_seconds;
-  });
+  const auto slowest = std::ranges::max_element(records, {}, &RankStatus::compute_seconds);
   if (records.size() < 2 || slowest->compute_seconds <= 0) return -1;
   return slowest->rank;
 }

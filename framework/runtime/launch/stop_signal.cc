@@ -14,9 +14,8 @@ namespace {
 
 constexpr std::array<int, 4> kSignals = {SIGUSR1, SIGUSR2, SIGINT, SIGTERM};
 
-std::atomic<int> first_signal{0};
-std::atomic<bool> interrupted{false};
-std::atomic<bool> installed{false};
+std::atomic<int> first_signal;
+std::atomic<bool> interrupted, installed;
 std::array<struct sigaction, kSignals.size()> former;
 
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");

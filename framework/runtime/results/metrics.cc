@@ -33,8 +33,9 @@ std::string KeepUpTo(const std::string& content, int64_t step) {
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) continue;
-    if (json["step"].get<int64_t>() <= step) kept += line + "\n";
+    const auto at = json.find("step");
+    if (at == json.end() || !at->is_number_integer()) continue;
+    if (at->get<int64_t>() <= step) kept += line + "\n";
   }
   return kept;
 }

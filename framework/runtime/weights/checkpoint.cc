@@ -146,8 +146,7 @@ std::string WeightsSha256(const ModelLayout& layout, const float* weights, const
   std::vector<Piece> pieces;
   Collect(layout.parameters, weights, pieces);
   Collect(layout.state, state, pieces);
-  std::sort(pieces.begin(), pieces.end(),
-            [](const Piece& a, const Piece& b) { return a.name < b.name; });
+  std::ranges::sort(pieces, {}, &Piece::name);
   Sha256 hash;
   for (const Piece& piece : pieces) hash.Update(piece.values, piece.count * sizeof(float));
   return hash.HexDigest();

@@ -70,8 +70,7 @@ std::vector<TensorDifference> Compare(const StoredWeights& a, const StoredWeight
   for (const auto& [name, piece] : of_b) {
     differences.push_back({name, fmt::format("only in the second file: {}", piece.shape), 0, 0, 0});
   }
-  std::sort(differences.begin(), differences.end(),
-            [](const auto& x, const auto& y) { return x.name < y.name; });
+  std::ranges::sort(differences, {}, &TensorDifference::name);
   return differences;
 }
 

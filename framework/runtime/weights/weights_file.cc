@@ -27,17 +27,16 @@ void Append(ArenaLayout& layout, const SafeTensorEntry& entry) {
       {entry.name, entry.shape, {layout.size(), layout.size() + entry.count()}});
 }
 
-int64_t NumberIn(const std::map<std::string, std::string>& metadata, const std::string& key) {
-  int64_t number = 0;
-  const auto it = metadata.find(key);
-  if (it == metadata.end()) return 0;
-  std::from_chars(it->second.data(), it->second.data() + it->second.size(), number);
-  return number;
-}
-
 std::string TextIn(const std::map<std::string, std::string>& metadata, const std::string& key) {
   const auto it = metadata.find(key);
   return it == metadata.end() ? "" : it->second;
+}
+
+int64_t NumberIn(const std::map<std::string, std::string>& metadata, const std::string& key) {
+  int64_t number = 0;
+  const std::string text = TextIn(metadata, key);
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
 CheckpointInfo InfoOf(const std::map<std::string, std::string>& metadata) {
