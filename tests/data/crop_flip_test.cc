@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "framework/core/random.h"
 #include "framework/data/batches.h"
 #include "framework/data/images/image_set.h"
 
@@ -102,6 +103,16 @@ TEST(CropFlip, ViewsAreUniform) {
     chi_squared += (count - 1e5 / 162) * (count - 1e5 / 162) / (1e5 / 162);
   }
   EXPECT_LT(chi_squared, 223);
+}
+
+// Words 0, 1 and 2 of the sample's numbers: down and right over [-4, 4], mirrored by the top bit.
+TEST(CropFlip, ViewsFollowFromTheCountedNumbers) {
+  for (uint64_t sample = 0; sample < 100; ++sample) {
+    const auto words = Random(1, Purpose::kAugment, 2, sample).Block(0);
+    const auto offset = [](uint32_t word) { return static_cast<int64_t>(word * 9.0 / 0x1p32) - 4; };
+    EXPECT_EQ(DrawView(kUsual, 1, 2, static_cast<int64_t>(sample)),
+              (View{offset(words[0]), offset(words[1]), words[2] >= 0x80000000u}));
+  }
 }
 
 TEST(CropFlip, NothingAskedIsTheImageItself) {

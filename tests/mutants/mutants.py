@@ -88,10 +88,10 @@ CHANGES = {
 OPERATOR = re.compile(r" (?:<|<=|>|>=|==|!=|&&|\|\||\+|-|\*|/|%|\+=|-=|\|=|&=) "
                       r"|std::(?:min|max)\(|\+\+|\btrue\b|\bfalse\b|!(?=[a-z(])")
 NUMBER = re.compile(r"(?<![\w.'])(\d+)(?![\w.'])")
-# What is no arithmetic of the program: messages, checks of our own invariants, declarations of text, sizes of
-# buffers.
+# What is no arithmetic of the program: messages, checks of our own invariants and of what a library answers,
+# declarations of text, sizes of buffers.
 PASSED_OVER = re.compile(r"^\s*(#|//|static_assert|using |template|namespace)|DT_CHECK|log::|fmt::format|"
-                         r"\bthrow\b|Help\(|Mistake\(|reserve\(|DTRAIN_|operator[<>=]|\b1\}? << \d")
+                         r"\bthrow\b|\bFail\(|Help\(|Mistake\(|reserve\(|DTRAIN_|operator[<>=]|\b1\}? << \d")
 
 
 def code_of(line):
