@@ -81,7 +81,7 @@ int BenchLayers(const BenchOptions& options) {
   StepRig rig(StepConfig(options));
   for (const KernelTimes& kernel : TimeFor(rig, true, options.seconds).kernels) {
     const double forward = MinOf(kernel.seconds[0]), backward = MinOf(kernel.seconds[1]);
-    const double flops = (kernel.flops(0) + kernel.flops(1)) * static_cast<double>(options.batch);
+    const double flops = kernel.flops() * static_cast<double>(options.batch);
     const std::string type = kernel.layer != nullptr
                                  ? kernel.layer->type
                                  : kernel.name.substr(kernel.name.rfind(':') + 1);

@@ -35,7 +35,7 @@ void PrintTable(const StepTimes& times, int64_t batch) {
     const double f = Median(row.seconds[0]), b = Median(row.seconds[1]);
     forward += f;
     backward += b;
-    const double flops = (row.flops(0) + row.flops(1)) * static_cast<double>(batch);
+    const double flops = row.flops() * static_cast<double>(batch);
     std::cout << fmt::format("{:<18} {:<22} {:>10.4f} {:>11.4f} {:>9.1f}\n", row.name,
                              row.implementation, f * 1e3, b * 1e3,
                              GigaflopsPerSecond(flops, f + b));
@@ -73,7 +73,7 @@ ModelProfile ProfileOf(const StepTimes& times, const StepRig& rig, int64_t batch
     if (row.layer == nullptr) continue;
     const int64_t params = row.layer->param_range.size();
     profile.layers.push_back({row.name, params, params * 4, pending_forward, pending_backward,
-                              (row.flops(0) + row.flops(1)) * static_cast<double>(batch)});
+                              row.flops() * static_cast<double>(batch)});
     pending_forward = pending_backward = 0;
   }
   return profile;

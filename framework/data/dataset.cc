@@ -11,6 +11,7 @@
 #include "framework/core/sha256.h"
 
 namespace dtrain {
+namespace fs = std::filesystem;
 namespace {
 
 class LimitedDataset : public Dataset {
@@ -64,11 +65,6 @@ class LimitedSource : public DatasetSource {
   std::shared_ptr<const DatasetSource> whole_;
   int64_t limit_;
 };
-
-}  // namespace
-
-namespace fs = std::filesystem;
-namespace {
 
 // A variable that is set to nothing counts as not set (XDG Base Directory Specification).
 fs::path FromEnvironment(const char* variable) {

@@ -100,9 +100,8 @@ void StepRig::Step() {
   exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
 }
 
-double KernelTimes::flops(int pass) const {
-  if (layer == nullptr) return 0;
-  return pass == 0 ? layer->cost.forward_flops : layer->cost.backward_flops;
+double KernelTimes::flops() const {
+  return layer == nullptr ? 0 : layer->cost.forward_flops + layer->cost.backward_flops;
 }
 
 StepTimes TimeSteps(StepRig& rig, bool kernels,
@@ -113,7 +112,8 @@ StepTimes TimeSteps(StepRig& rig, bool kernels,
     const auto [it, fresh] = row_of.try_emplace(*t.name, times.kernels.size());
     if (fresh) times.kernels.push_back({*t.name, *t.implementation, t.layer});
     KernelTimes& kernel = times.kernels[it->second];
-    kernel.bytes[t.backward] = BytesOf(t);
+    // Every step moves as much: once is enough, and the steps that count are not held up.
+    if (kernel.bytes[t.backward] == 0) kernel.bytes[t.backward] = BytesOf(t);
     kernel.seconds[t.backward].push_back(ToSeconds(t.nanos));
   };
   if (kernels) rig.net().set_observer(note);

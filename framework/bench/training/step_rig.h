@@ -49,7 +49,7 @@ struct KernelTimes {
   std::vector<double> seconds[2];     // of each step
   int64_t bytes[2] = {0, 0};          // what a call must read and write at least
 
-  double flops(int pass) const;  // of a sample; 0 for an inserted one
+  double flops() const;  // of a sample, both passes; 0 for an inserted one
 };
 
 struct StepTimes {
