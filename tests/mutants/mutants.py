@@ -89,9 +89,10 @@ OPERATOR = re.compile(r" (?:<|<=|>|>=|==|!=|&&|\|\||\+|-|\*|/|%|\+=|-=|\|=|&=) "
                       r"|std::(?:min|max)\(|\+\+|\btrue\b|\bfalse\b|!(?=[a-z(])")
 NUMBER = re.compile(r"(?<![\w.'])(\d+)(?![\w.'])")
 # What is no arithmetic of the program: messages, checks of our own invariants and of what a library answers,
-# declarations of text, sizes of buffers.
+# declarations of text, sizes of buffers, how long is waited.
 PASSED_OVER = re.compile(r"^\s*(#|//|static_assert|using |template|namespace)|DT_CHECK|log::|fmt::format|"
-                         r"\bthrow\b|\bFail\(|Help\(|Mistake\(|reserve\(|DTRAIN_|operator[<>=]|\b1\}? << \d")
+                         r"\bthrow\b|\bFail\(|Help\(|Mistake\(|reserve\(|DTRAIN_|operator[<>=]|\b1\}? << \d|"
+                         r"\bEINTR\b|\bH5[A-Z]+\w+\(|\bfd_? < 0|\b(micro|milli)?seconds[({]\d")
 
 
 def code_of(line):
