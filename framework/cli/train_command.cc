@@ -12,6 +12,8 @@
 #include "framework/cli/command.h"
 #include "framework/cli/train_report.h"
 #include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
+#include "framework/core/program.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/launch/supervisor.h"
@@ -88,6 +90,10 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
         if (transport.rank() == 0) own.emplace(config);
       });
       config.output = Broadcast(transport, config.output);
+      const std::string hosts = Broadcast(transport, ToBytes(Gather(transport, HostName())));
+      TryTogether(transport, [&] {
+        PlaceOnHosts(FromBytes<std::vector<std::string>>(hosts), config);
+      });
       const TrainResult result = Train(config, options.request, transport);
       const bool table_follows = !options.seeds.empty() && invocation.json;
       if (transport.rank() == 0 && !table_follows) {

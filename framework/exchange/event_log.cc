@@ -52,7 +52,7 @@ std::vector<Event> EventLog::Read(const std::string& bytes, int version,
   for (VarintReader reader(bytes, source); !reader.AtEnd();) {
     const uint64_t kind = reader.Next();
     if (kind < static_cast<uint64_t>(EventKind::kBegin) ||
-        kind > static_cast<uint64_t>(EventKind::kQuiet)) {
+        kind > static_cast<uint64_t>(EventKind::kTime)) {
       throw RunFileError(source + ": the event log is corrupt");
     }
     Event event{static_cast<EventKind>(kind), static_cast<ActorId>(reader.Next()), 0};

@@ -11,13 +11,13 @@
 
 namespace dtrain {
 
-enum class EventKind : uint8_t { kBegin = 1, kEnd, kMessage, kTimer, kQuiet };
+enum class EventKind : uint8_t { kBegin = 1, kEnd, kMessage, kTimer, kQuiet, kTime };
 
 struct Event {
   EventKind kind = EventKind::kBegin;
   ActorId actor = 0;
   // kMessage: its sender.  kTimer: its number.  kEnd: the step's compute time, ns.  kQuiet: the
-  // samples applied.
+  // samples applied.  kTime: when the event before it happened, ns, where the actor asked.
   int64_t value = 0;
   bool last = false;  // kQuiet: at the end of the run
   friend bool operator==(const Event&, const Event&) = default;
@@ -31,8 +31,8 @@ class EventLog {
   const std::string& bytes() const { return bytes_; }
 
   // The version of this form.  In version 1 the value of kQuiet was twice the samples, and one more
-  // at the end of the run.
-  static constexpr int kVersion = 2;
+  // at the end of the run; kTime came with version 3.
+  static constexpr int kVersion = 3;
 
   // The events of `bytes`, of any version so far.  Throws RunFileError, naming `source`, when
   // they are cut short or none.

@@ -103,7 +103,12 @@ std::vector<double> ClusterConfig::SlowdownOf(int workers) const {
 ClusterConfig ReadCluster(Reader& reader, int workers) {
   ClusterConfig cluster;
   const int64_t per_node =
-      reader.Int("per_node", 1).Min(1).Max(1 << 20).Help("ranks per simulated node");
+      reader.Int("per_node", 1)
+          .Min(1)
+          .Max(1 << 20)
+          .Help(
+              "ranks per simulated node; with strategy inhad also workers per node of a real run, "
+              "where without this key all workers of a host make a node");
   cluster.step_seconds =
       reader.Number("step_seconds", 0).Min(0).Help("minimum time of a worker's step");
   ReadSlowdown(reader, workers, cluster);
@@ -120,6 +125,7 @@ ClusterConfig ReadCluster(Reader& reader, int workers) {
   cluster.network =
       ReadNetwork(reader.Section("network", "the network that dtrain simulate models"));
   cluster.network.per_node = static_cast<int>(per_node);
+  cluster.per_node_given = reader.Has("per_node");
   return cluster;
 }
 

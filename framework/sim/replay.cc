@@ -146,6 +146,8 @@ bool Replayer::TryEvent(Part& part, const Event& event) {
     case EventKind::kQuiet:
       part.rank->driver.TellQuiet({event.value, event.last});
       return true;
+    case EventKind::kTime:  // belongs to the event before it
+      return true;
   }
   return false;
 }

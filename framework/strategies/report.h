@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "framework/core/bytes.h"
 #include "framework/core/time.h"
 
 namespace dtrain {
@@ -39,6 +40,14 @@ inline StepOutcome OutcomeOf(const StepReport& report) {
 struct ProtocolReport {
   std::vector<int64_t> staleness;  // [s]: gradients of staleness s
   int64_t clock_lead_max = 0;
+  // Whole vectors of the model's size: gradients, or sums of them, up; weights down.
+  int64_t up_transfers = 0, down_transfers = 0;
+  int64_t rounds = 0;      // of pulls that made an update
+  int64_t dropped = 0;     // gradients thrown away
+  int64_t merged = 0;      // gradients that count as older or younger than they are
+  int64_t slot_waits = 0;  // steps that had to wait until a gradient of before was taken
+  DTRAIN_FIELDS(staleness, clock_lead_max, up_transfers, down_transfers, rounds, dropped, merged,
+                slot_waits)
 
   void AddStaleness(int64_t value, int64_t count = 1) {
     if (static_cast<int64_t>(staleness.size()) <= value) staleness.resize(value + 1);
@@ -59,6 +68,12 @@ struct ProtocolReport {
       if (other.staleness[s] > 0) AddStaleness(static_cast<int64_t>(s), other.staleness[s]);
     }
     clock_lead_max = std::max(clock_lead_max, other.clock_lead_max);
+    up_transfers += other.up_transfers;
+    down_transfers += other.down_transfers;
+    rounds += other.rounds;
+    dropped += other.dropped;
+    merged += other.merged;
+    slot_waits += other.slot_waits;
   }
 };
 

@@ -107,10 +107,10 @@ TEST(PsState, HashFollowsEveryStep) {
 TEST(Messages, TravelWhole) {
   const Push push{3, 2, 17, 0.1, 1, 1};
   const Push arrived = Unpack<Push>(Pack(push));
-  EXPECT_EQ(MessageText(Pack(arrived)),
+  EXPECT_EQ(MessageText({}, Pack(arrived)),
             "push: clock 3, version 2, samples 17, loss 0.1, stop, wants weights");
   EXPECT_EQ(Unpack<Pull>(Pack(Pull{7})).clock, 7);
-  EXPECT_EQ(MessageText(Pack(Weights{5, 4, 17, 0.2, 1})),
+  EXPECT_EQ(MessageText({}, Pack(Weights{5, 4, 17, 0.2, 1})),
             "weights: version 5, staleness 4, samples 17, loss 0.2, stop");
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/strategies/inhad/messages.h"
 #include "framework/strategies/ps/messages.h"
 #include "tests/strategies/strategies.h"
 
@@ -25,9 +26,58 @@ std::string WeightsText(const ps::Weights& weights) {
   return text + (weights.stop != 0 ? ", stop" : "");
 }
 
+std::string GradText(const inhad::Grad& grad) {
+  std::string bases;
+  for (size_t i = 0; i + 1 < grad.bases.size(); i += 2) {
+    bases += fmt::format("{}{}: {}", i == 0 ? "" : ", ", grad.bases[i], grad.bases[i + 1]);
+  }
+  return fmt::format("grad: round {}, count {}, dropped {}, samples {}, bases {{{}}}", grad.round,
+                     grad.count, grad.dropped, grad.samples, bases);
+}
+
+std::string InText(const inhad::In& in) {
+  const std::string pending =
+      in.low_pending == inhad::kNever ? "" : fmt::format(", {} pending", in.low_pending);
+  return fmt::format("in: {}, low {} computing{}", in.submitted, in.low_computing, pending);
+}
+
+std::string InhadText(const Message& message) {
+  using namespace inhad;
+  switch (message.kind) {
+    case Submit::kKind: {
+      const auto submit = Unpack<Submit>(message);
+      return fmt::format("submit: base {}, next {}, samples {}", submit.base, submit.next,
+                         submit.samples);
+    }
+    case Taken::kKind:
+      return "taken";
+    case In::kKind:
+      return InText(Unpack<In>(message));
+    case Noted::kKind:
+      return "noted";
+    case Pull::kKind: {
+      const auto pull = Unpack<Pull>(message);
+      return fmt::format("pull: round {}, version {}", pull.round, pull.version);
+    }
+    case Grad::kKind:
+      return GradText(Unpack<Grad>(message));
+    case Close::kKind:
+      return fmt::format("close: count {}", Unpack<Close>(message).count);
+    case Applied::kKind:
+      return fmt::format("applied: version {}", Unpack<Applied>(message).version);
+    case Weights::kKind:
+      return fmt::format("weights: version {}", Unpack<Weights>(message).version);
+    case Have::kKind:
+      return fmt::format("have: version {}", Unpack<Have>(message).version);
+    default:
+      return fmt::format("refresh: node {}", Unpack<Refresh>(message).node);
+  }
+}
+
 }  // namespace
 
-std::string MessageText(const Message& message) {
+std::string MessageText(const Placement& placement, const Message& message) {
+  if (placement.nodes() > 0) return InhadText(message);
   switch (message.kind) {
     case ps::Pull::kKind:
       return fmt::format("pull: clock {}", Unpack<ps::Pull>(message).clock);
@@ -65,13 +115,15 @@ void EffectWriter::Reduce(Range range) { Note("reduce " + RangeText(range)); }
 
 void EffectWriter::Send(ActorId to, Message message, Payload payload) {
   std::string with;
-  if (payload.vector != kNoVector) {
+  if (payload.vector == kArrived) {
+    with = " + arrived";
+  } else if (payload.vector != kNoVector) {
     const Range whole = vectors_.at(payload.vector).range;
     with = fmt::format(" + {} {}", NameOf(payload.vector),
                        RangeText(payload.range.empty() ? whole : payload.range));
   }
   text_ += fmt::format("  {} > {} {}{}\n", ActorName(placement_, id_), ActorName(placement_, to),
-                       MessageText(message), with);
+                       MessageText(placement_, message), with);
   post_(to, message);
 }
 
@@ -93,7 +145,9 @@ void EffectWriter::Blend(VectorId to, VectorId from, double share) {
 }
 
 void EffectWriter::Apply(const Update& update) {
-  Note(fmt::format("apply {}: lr factor {:.4g}, samples {}", NameOf(update.gradient),
+  const std::string factor =
+      update.gradient_factor == 1 ? "" : fmt::format("gradient factor {:.4g}, ", update.gradient_factor);
+  Note(fmt::format("apply {}: {}lr factor {:.4g}, samples {}", NameOf(update.gradient), factor,
                    update.lr_factor, update.samples));
 }
 

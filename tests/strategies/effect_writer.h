@@ -9,8 +9,8 @@
 
 namespace dtrain {
 
-// A message of the ps family in words: "push: clock 1, version 0, ...".
-std::string MessageText(const Message& message);
+// A message in words: "push: clock 1, version 0, ...".
+std::string MessageText(const Placement& placement, const Message& message);
 
 class EffectWriter : public Effects {
  public:

@@ -119,7 +119,7 @@ void RandomWorld::Post(Nanos time, What what, ActorId actor, ActorId from, Messa
 void RandomWorld::Send(ActorId from, ActorId to, Message message, Parts parts) {
   const Placement& placement = setup_.placement;
   history_ += fmt::format("{} {} > {} {}\n", now_, ActorName(placement, from),
-                          ActorName(placement, to), MessageText(message));
+                          ActorName(placement, to), MessageText(placement, message));
   if (Loses(from, to, message)) return;
   if (message.kind == ps::Weights::kKind) {
     judge_.Answered(placement.ServerOf(from), to, Unpack<ps::Weights>(message));

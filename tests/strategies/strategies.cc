@@ -19,8 +19,9 @@ std::vector<std::unique_ptr<Actor>> MakeActors(const Strategy& strategy, const A
 }
 
 std::string ActorName(const Placement& placement, ActorId actor) {
-  return placement.IsWorker(actor) ? fmt::format("w{}", actor)
-                                   : fmt::format("s{}", placement.ServerOf(actor));
+  static constexpr const char kLetters[] = {'w', 's', 'n', 'c'};
+  const ActorKind kind = placement.KindOf(actor);
+  return fmt::format("{}{}", kLetters[static_cast<int>(kind)], placement.NumberOf(actor));
 }
 
 }  // namespace dtrain

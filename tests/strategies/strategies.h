@@ -15,7 +15,7 @@ ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size);
 // Workers first, then servers.
 std::vector<std::unique_ptr<Actor>> MakeActors(const Strategy& strategy, const ActorSetup& setup);
 
-// "w0", "s1"
+// "w0", "s1", "n0" for a node, "c0" for the coordinator
 std::string ActorName(const Placement& placement, ActorId actor);
 
 }  // namespace dtrain

@@ -52,6 +52,12 @@ std::string Replayer::Line(const std::string& line) {
     End(words);
   } else if (what == "deliver") {
     Deliver(words);
+  } else if (what == "quiet") {
+    EffectWriter effects = Effects(Id(words.at(1)));
+    actors_[Id(words[1])]->OnQuiet({.last = words.size() > 2 && words[2] == "last"}, effects);
+  } else if (what == "timer") {
+    EffectWriter effects = Effects(Id(words.at(1)));
+    actors_[Id(words[1])]->OnTimer(std::stoi(words.at(2)), effects);
   } else if (what == "describe") {
     text_ = "  " + actors_[Id(words.at(1))]->Describe() + "\n";
   } else if (what == "report") {
@@ -65,23 +71,24 @@ std::string Replayer::Line(const std::string& line) {
 }
 
 void Replayer::Run(const std::string& line) {
-  static const std::regex pattern(R"(run (\d+) workers?, (\d+) parameters, strategy (.*))");
+  static const std::regex pattern(
+      R"(run (\d+) workers?(?: in nodes of (\d+))?, (\d+) parameters, strategy (.*))");
   std::smatch match;
   if (!std::regex_match(line, match, pattern)) throw std::runtime_error("cannot read: " + line);
-  strategy_ = MakeStrategy(match[3]);
-  setup_ = SetupFor(*strategy_, std::stoi(match[1]), std::stoll(match[2]));
+  strategy_ = MakeStrategy(match[4]);
+  setup_ = SetupFor(*strategy_, std::stoi(match[1]), std::stoll(match[3]));
+  if (match[2].matched) {
+    for (int& node : setup_.placement.node_of) node /= std::stoi(match[2]);
+  }
   actors_ = MakeActors(*strategy_, setup_);
   queues_.clear();
 }
 
 ActorId Replayer::Id(const std::string& name) const {
-  const Placement& placement = setup_.placement;
-  const int number = std::stoi(name.substr(1));
-  const bool server = name[0] == 's';
-  if (number >= (server ? placement.servers : placement.workers)) {
-    throw std::runtime_error("no actor " + name);
+  for (ActorId id = 0; id < setup_.placement.actors(); ++id) {
+    if (ActorName(setup_.placement, id) == name) return id;
   }
-  return server ? placement.ServerId(number) : number;
+  throw std::runtime_error("no actor " + name);
 }
 
 EffectWriter Replayer::Effects(ActorId id) {

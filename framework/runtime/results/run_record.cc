@@ -32,7 +32,7 @@ void WriteRecord(const std::filesystem::path& path, const RunRecord& record) {
   std::string bytes =
       fmt::format("{}{}\n", kMagic, EventLog::kVersion) +
       ToBytes(record.config_yaml, record.model_yaml, ToJson(record.plan), record.first_step,
-              record.weights, record.weights_sha256, record.logs);
+              record.weights, record.weights_sha256, record.logs, record.node_of);
   bytes += Sha256::Of(bytes);
   WriteFileDurably(path, bytes);
 }
@@ -63,6 +63,7 @@ RunRecord ReadRecord(const std::filesystem::path& path) {
   std::string plan;
   reader(record.config_yaml, record.model_yaml, plan, record.first_step, record.weights,
          record.weights_sha256, record.logs);
+  if (version >= 3) reader(record.node_of);
   record.plan = PlanFromJson(plan, path.string());
   return record;
 }

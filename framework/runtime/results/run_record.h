@@ -23,6 +23,7 @@ struct RunRecord {
   std::string weights;            // file it started from; "": the initialisers
   std::string weights_sha256;     // at the end
   std::vector<std::string> logs;  // EventLog bytes of each rank
+  std::vector<int> node_of;       // the node of each worker; from version 3 on
 };
 
 // How long each worker's steps computed, in seconds, as recorded.

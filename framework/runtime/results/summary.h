@@ -124,8 +124,7 @@ struct RankReport {
   int64_t steps = 0;  // since the start or resume
   Nanos compute = 0;  // forward and backward
   ExchangeStats exchange;
-  DTRAIN_FIELDS(steps, compute, exchange.traffic, exchange.exposed, exchange.protocol.staleness,
-                exchange.protocol.clock_lead_max)
+  DTRAIN_FIELDS(steps, compute, exchange.traffic, exchange.exposed, exchange.protocol)
 };
 
 WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report);

@@ -333,7 +333,8 @@ void Trainer::SaveRecord(const std::string& weights_sha256) {
                        .first_step = position_.first().step,
                        .weights = request_.weights,
                        .weights_sha256 = weights_sha256,
-                       .logs = std::move(logs)});
+                       .logs = std::move(logs),
+                       .node_of = config_.node_of});
 }
 
 void Trainer::SaveTimeline() {

@@ -201,6 +201,12 @@ void CheckTogether(Reader root, const RunConfig& run) {
                              run.accumulate, Counted(run.batch / run.workers, "sample"), run.batch,
                              run.workers));
   }
+  const bool nodes = run.strategy && run.strategy->Place(1).nodes() > 0;
+  if (nodes && run.cluster.per_node_given && run.workers % run.cluster.per_node() != 0) {
+    cluster.Mistake("per_node", fmt::format("{} cannot be shared out to nodes of {} ({})",
+                                            Counted(run.workers, "worker"), run.cluster.per_node(),
+                                            run.strategy_name));
+  }
   const int64_t samples = run.data.source ? run.data.source->size(Split::kTrain) : run.batch;
   if (run.batch > samples) {
     root.Mistake("batch", fmt::format("batch {} is more than the {} training samples of {}",

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "framework/config/reader.h"
 #include "framework/data/dataset.h"
@@ -46,6 +47,7 @@ struct RunConfig {
   int64_t workers = 1;
   bool workers_given = false;  // by file or override, not by default
   ClusterConfig cluster;       // how it is paced, or simulated
+  std::vector<int> node_of;    // the node of each worker, where PlaceOnHosts or a record said so
   std::string device;          // "auto", "cpu", "cuda"
   std::string precision;       // "fp32", "bf16"
   int64_t threads = 0;         // of a rank; 0: by rule

@@ -1,8 +1,29 @@
 #include "framework/runtime/setup/run_exchange.h"
 
 #include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/core/error.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
+namespace {
+
+// The node of each worker when nodes of cluster.per_node are filled one after the other.
+std::vector<int> BlocksOf(const RunConfig& config) {
+  const int per_node = config.cluster.per_node();
+  if (config.workers % per_node != 0) {
+    throw ConfigError(fmt::format("{} cannot be shared out to nodes of {}",
+                                  Counted(config.workers, "worker"), per_node),
+                      "cluster.per_node must divide the number of workers");
+  }
+  return NodesInOrder(static_cast<int>(config.workers), per_node);
+}
+
+}  // namespace
 
 GradientPieces PiecesOf(const Graph& graph) {
   GradientPieces pieces;
@@ -23,7 +44,35 @@ GradientPieces PiecesOf(const ModelProfile& profile) {
 }
 
 Placement PlacementOf(const RunConfig& config) {
-  return config.strategy->Place(static_cast<int>(config.workers));
+  Placement placement = config.strategy->Place(static_cast<int>(config.workers));
+  if (placement.nodes() == 0) return placement;
+  placement.node_of = config.node_of.empty() ? BlocksOf(config) : config.node_of;
+  return placement;
+}
+
+void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config) {
+  const auto workers = static_cast<size_t>(config.workers);
+  DT_CHECK(hosts.size() >= workers) << hosts.size() << " hosts";
+  if (!config.cluster.per_node_given) {
+    std::map<std::string, int> numbers;  // in the order of their lowest workers
+    config.node_of.clear();
+    for (size_t worker = 0; worker < workers; ++worker) {
+      const int next = static_cast<int>(numbers.size());
+      config.node_of.push_back(numbers.try_emplace(hosts[worker], next).first->second);
+    }
+    return;
+  }
+  config.node_of = BlocksOf(config);
+  for (size_t worker = 1; worker < workers; ++worker) {
+    if (config.node_of[worker] != config.node_of[worker - 1]) continue;
+    if (hosts[worker] == hosts[worker - 1]) continue;
+    throw ConfigError(
+        fmt::format("cluster.per_node is {}, but workers {} and {} of one node are on hosts {} "
+                    "and {}",
+                    config.cluster.per_node(), worker - 1, worker, hosts[worker - 1],
+                    hosts[worker]),
+        "start as many workers on each host, one host after the other, or leave the key out");
+  }
 }
 
 RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {

@@ -2,6 +2,7 @@
 // that real, simulated and replayed runs are made from.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "framework/core/execution_plan.h"
@@ -16,8 +17,14 @@ namespace dtrain {
 GradientPieces PiecesOf(const Graph& graph);
 GradientPieces PiecesOf(const ModelProfile& profile);
 
-// Which ranks are workers and servers.
+// Which ranks are workers and servers, and which workers share a node where the strategy has actors
+// for nodes: as PlaceOnHosts found, else blocks of cluster.per_node.  Throws ConfigError where the
+// workers are no whole blocks.
 Placement PlacementOf(const RunConfig& config);
+
+// Notes which workers share a node, from the host of each rank: all those of a host or, where
+// cluster.per_node is given, blocks of so many.  Throws ConfigError where a block would span hosts.
+void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config);
 
 // When the run pauses; `epoch_samples` is the size of the training set.
 RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples);

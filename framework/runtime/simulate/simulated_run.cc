@@ -157,7 +157,9 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   return summary;
 }
 
-std::string ReplayRecord(const RunConfig& config, const RunRecord& record) {
+std::string ReplayRecord(const RunConfig& given, const RunRecord& record) {
+  RunConfig config = given;
+  config.node_of = record.node_of;
   if (record.first_step > 0 || !record.weights.empty()) {
     throw UsageError("the recorded run did not begin with the model's initial weights",
                      "only a run without --resume and --weights can be replayed");

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "framework/core/check.h"
-#include "framework/strategies/ps/visit.h"
+#include "framework/strategies/visit.h"
 
 namespace dtrain::ps {
 

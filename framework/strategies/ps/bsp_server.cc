@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
-#include "framework/strategies/ps/visit.h"
+#include "framework/strategies/visit.h"
 
 namespace dtrain::ps {
 

@@ -6,7 +6,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/text.h"
-#include "framework/strategies/ps/visit.h"
+#include "framework/strategies/visit.h"
 
 namespace dtrain::ps {
 

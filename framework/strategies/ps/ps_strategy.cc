@@ -1,33 +1,12 @@
 #include "framework/strategies/ps/ps_strategy.h"
 
-#include <fmt/format.h>
-
 #include <string>
-
-#include "framework/core/error.h"
 
 namespace dtrain::ps {
 
 void PsStrategy::Configure(config::Reader& reader) {
-  servers_ =
-      static_cast<int>(reader.Int("servers", 1)
-                           .Min(1)
-                           .Max(65536)
-                           .Help("number of parameter servers; each holds a shard of the weights"));
-  const std::string placement =
-      reader.String("placement", "dedicated")
-          .OneOf({"dedicated", "colocated"})
-          .Help("dedicated: servers have ranks of their own; colocated: they share workers' ranks");
-  colocated_ = placement == "colocated";
-}
-
-std::vector<Range> PsStrategy::Buckets(const GradientPieces& pieces) const {
-  if (pieces.total() < servers_) {
-    throw ConfigError(fmt::format("strategy.servers is {}, but the model has only {} parameters",
-                                  servers_, pieces.total()),
-                      "each server needs a part of them");
-  }
-  return {{0, pieces.total()}};
+  servers_ = ServerKeys::Read(reader, 1,
+                              "number of parameter servers; each holds a shard of the weights");
 }
 
 std::unique_ptr<Actor> PsStrategy::MakeActor(ActorId id, const ActorSetup& setup) const {

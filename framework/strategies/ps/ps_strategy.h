@@ -6,6 +6,7 @@
 
 #include "framework/strategies/ps/ps_worker.h"
 #include "framework/strategies/ps/ssp_server.h"
+#include "framework/strategies/server_keys.h"
 #include "framework/strategies/strategy.h"
 
 namespace dtrain::ps {
@@ -15,12 +16,11 @@ class PsStrategy : public Strategy {
   void Configure(config::Reader& reader) override;
 
   Placement Place(int workers) const override {
-    return {.workers = workers, .servers = servers_, .colocated = colocated_};
+    return {.workers = workers, .servers = servers_.servers, .colocated = servers_.colocated};
   }
-
-  // One: a gradient is pushed when all of it is final, and shards are the servers' business.
-  // Throws ConfigError when there are more servers than parameters.
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override;
+  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
+    return servers_.Buckets(pieces);
+  }
 
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const final;
 
@@ -29,8 +29,7 @@ class PsStrategy : public Strategy {
   virtual std::unique_ptr<Actor> MakeServer(int server, const ActorSetup& setup) const = 0;
 
  private:
-  int servers_ = 1;
-  bool colocated_ = false;
+  ServerKeys servers_;
 };
 
 // Keys `scale` and `damping` of the strategies that apply each gradient by itself; no bound.

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "framework/core/check.h"
-#include "framework/strategies/ps/visit.h"
+#include "framework/strategies/visit.h"
 
 namespace dtrain::ps {
 namespace {

@@ -10,7 +10,7 @@
 #include "framework/core/state_visitor.h"
 #include "framework/strategies/message.h"
 
-namespace dtrain::ps {
+namespace dtrain {
 
 // One number for each worker or server.  Throws CheckpointError when the loaded state has another
 // number of them.
@@ -28,4 +28,4 @@ void VisitMessage(StateVisitor& visitor, std::string_view name, M& fields) {
 // few: "{0, 1, 2, 3, 4, 5, 6, 7, ...} (2047)".
 std::string DescribeMembers(const std::vector<int64_t>& member);
 
-}  // namespace dtrain::ps
+}  // namespace dtrain

@@ -1,11 +1,11 @@
-#include "framework/strategies/ps/visit.h"
+#include "framework/strategies/visit.h"
 
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
 #include "framework/core/text.h"
 
-namespace dtrain::ps {
+namespace dtrain {
 
 void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<int64_t>& values) {
   const size_t expected = values.size();
@@ -27,4 +27,4 @@ std::string DescribeMembers(const std::vector<int64_t>& member) {
   return fmt::format("{{{}, ...}} ({})", Join(shown), count);
 }
 
-}  // namespace dtrain::ps
+}  // namespace dtrain

@@ -1,0 +1,99 @@
+// inhad: gradients are summed inside each compute node and pulled by the server when enough of them
+// are pending anywhere.
+#include <numeric>
+#include <string>
+
+#include "framework/strategies/inhad/node.h"
+#include "framework/strategies/inhad/options.h"
+#include "framework/strategies/inhad/server.h"
+#include "framework/strategies/inhad/worker.h"
+#include "framework/strategies/server_keys.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain::inhad {
+namespace {
+
+class Inhad : public Strategy {
+ public:
+  void Configure(config::Reader& reader) override;
+  bool synchronous() const override { return false; }
+
+  // Each worker a node of its own, unless it is said which workers share one (WithNodes).
+  Placement Place(int workers) const override {
+    std::vector<int> node_of(workers);
+    std::iota(node_of.begin(), node_of.end(), 0);
+    return {.workers = workers, .servers = servers_.servers, .colocated = servers_.colocated, .node_of = node_of};
+  }
+
+  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
+    return servers_.Buckets(pieces);
+  }
+
+  std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override {
+    const Placement& placement = setup.placement;
+    switch (placement.KindOf(id)) {
+      case ActorKind::kWorker:
+        return std::make_unique<InhadWorker>(id, setup, options_);
+      case ActorKind::kServer:
+        return std::make_unique<InhadServer>(placement.ServerOf(id), setup, options_);
+      default:
+        return std::make_unique<InhadNode>(placement.NumberOf(id), setup, options_);
+    }
+  }
+
+ private:
+  ServerKeys servers_;
+  InhadOptions options_;
+};
+
+void Inhad::Configure(config::Reader& reader) {
+  servers_ = ServerKeys::Read(reader, 1,
+                              "number of servers; each holds a shard of the weights, the first one "
+                              "also decides when gradients are pulled");
+  options_.n = reader.Int("n", 1).Min(1).Help(
+      "splitting parameter: an update needs workers / n gradients; n = workers: one is enough");
+  const std::string modulate =
+      reader.String("modulate", "exact")
+          .OneOf({"exact", "mean", "off"})
+          .Help(
+              "divide a gradient by its staleness: each by its own (exact), a node's sum by the "
+              "mean in it (mean), or not at all (off)");
+  options_.modulate = modulate == "exact"  ? Modulate::kExact
+                      : modulate == "mean" ? Modulate::kMean
+                                           : Modulate::kOff;
+  options_.s_max =
+      reader.Int("s_max", 0).Min(0).Help("staleness bound of a gradient; 0: 2 n + 1");
+  const std::string late =
+      reader.String("late", "wait")
+          .OneOf({"wait", "drop", "keep"})
+          .Help(
+              "a gradient that would get older than s_max: the next update waits for it (wait), "
+              "it is thrown away (drop), or it is used all the same (keep)");
+  options_.late = late == "wait" ? Late::kWait : late == "drop" ? Late::kDrop : Late::kKeep;
+  options_.lockstep =
+      reader.Bool("lockstep", false)
+          .Help("a worker starts its next step with newer weights only; with n = 1 this is BSP");
+  const std::string broadcast =
+      reader.String("broadcast", "all")
+          .OneOf({"all", "pulled"})
+          .Help("new weights go to all nodes, or to those whose gradients are in them");
+  options_.broadcast_all = broadcast == "all";
+  options_.pipelined =
+      reader.Bool("pipelined", false)
+          .Help("pull the next gradients while new weights are still on their way");
+  options_.in_interval = FromSeconds(
+      1e-3 * reader.Number("in_interval", 0)
+                 .Min(0)
+                 .Help("least time between two iteration numbers that a node sends, milliseconds"));
+  options_.pull_timeout = FromSeconds(
+      reader.Number("pull_timeout", 30)
+          .Min(0)
+          .Help("seconds after which an update goes on without a node that does not answer; 0: "
+                "never"));
+}
+
+DTRAIN_STRATEGY("inhad", Inhad,
+                "gradients are summed in each node, and pulled when enough are pending anywhere");
+
+}  // namespace
+}  // namespace dtrain::inhad

@@ -1,0 +1,238 @@
+#include "framework/strategies/inhad/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/core/check.h"
+#include "framework/strategies/visit.h"
+
+namespace dtrain::inhad {
+namespace {
+
+constexpr int kRoundTimer = 1;
+
+}  // namespace
+
+Scheduler::Scheduler(const Placement& placement, const InhadOptions& options)
+    : placement_(placement), options_(options), nodes_(placement.nodes()) {
+  for (const int node : placement.node_of) ++nodes_[node].workers;
+}
+
+// ------------------------------------------------------------------ what nodes say
+
+void Scheduler::OnIn(int node, const In& in, Effects& effects) {
+  Node& of = nodes_[node];
+  of.known = std::max(of.known, in.submitted);
+  of.low_computing = in.low_computing;
+  of.low_pending = in.low_pending;
+  of.heard = 1;
+  effects.Send(placement_.NodeId(node), Pack(Noted{}));
+}
+
+std::vector<int> Scheduler::TakeRefreshes() {
+  std::vector<int> refreshed;
+  if (options_.broadcast_all || open_ != 0) return refreshed;
+  for (size_t j = 0; j < nodes_.size(); ++j) {
+    Node& node = nodes_[j];
+    if (std::exchange(node.heard, 0) == 0 || node.gets == version_) continue;
+    node.gets = version_;
+    refreshed.push_back(static_cast<int>(j));
+  }
+  return refreshed;
+}
+
+// A node may have got more since its last IN: what has been pulled was submitted.
+void Scheduler::OnGrad(int node, const Grad& grad) {
+  Node& of = nodes_[node];
+  DT_CHECK(of.asked == grad.round) << "node " << node << " answers round " << grad.round << "; "
+                                   << Describe();
+  of.asked = 0;
+  of.suspected = 0;
+  of.pulled += grad.count + grad.dropped;
+  of.known = std::max(of.known, of.pulled);
+  of.low_pending = kNever;
+  if (grad.count == 0) return;
+  if (TooLate(grad)) {
+    late_dropped_ += grad.count;
+    of.heard = 1;  // it is part of no update, and needs weights to go on with
+    return;
+  }
+  of.answered = grad.round;
+  of.count = grad.count;
+  of.samples = grad.samples;
+  for (size_t i = 0; i + 1 < grad.bases.size(); i += 2) {
+    counted_.AddStaleness(version_ - grad.bases[i], grad.bases[i + 1]);
+  }
+}
+
+// A suspected node's answer may have missed its turn.
+bool Scheduler::TooLate(const Grad& grad) const {
+  if (options_.late == Late::kKeep) return false;
+  return version_ - grad.bases.front() > options_.staleness_bound();
+}
+
+void Scheduler::OnHave(int node, const Have& have) { nodes_[node].has = have.version; }
+
+void Scheduler::OnApplied(const Applied& applied) {
+  if (applied.version == version_) ++applied_;
+}
+
+// One timer at a time watches the round in which it was set; where another is open by then, that
+// one is watched from here on: a node has between one and two pull_timeouts.
+void Scheduler::WatchRound(Effects& effects) {
+  if (options_.pull_timeout == 0 || watched_ != 0) return;
+  watched_ = round_;
+  effects.SetTimer(kRoundTimer, options_.pull_timeout);
+}
+
+void Scheduler::OnTimer(Effects& effects) {
+  const int64_t watched = std::exchange(watched_, 0);
+  if (open_ == 0) return;
+  if (watched != round_) return WatchRound(effects);
+  for (Node& node : nodes_) {
+    if (node.asked == round_) node.suspected = 1;
+  }
+}
+
+// ------------------------------------------------------------------ rounds
+
+int64_t Scheduler::PendingOfAll() const {
+  int64_t pending = 0;
+  for (const Node& node : nodes_) {
+    if (node.suspected == 0) pending += node.pending() + (node.answered != 0 ? node.count : 0);
+  }
+  return pending;
+}
+
+int64_t Scheduler::NodesToAwait() const {
+  return std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) {
+    return node.asked != 0 && node.suspected == 0;
+  });
+}
+
+std::optional<Close> Scheduler::TakeClose() {
+  if (open_ == 0 || NodesToAwait() > 0) return std::nullopt;
+  open_ = 0;
+  Close close;
+  for (size_t j = 0; j < nodes_.size(); ++j) {
+    Node& node = nodes_[j];
+    if (node.answered == 0) continue;
+    close.count += node.count;
+    close.samples += node.samples;
+    close.members.insert(close.members.end(), {static_cast<int64_t>(j), node.answered});
+    node.answered = 0;
+  }
+  if (close.count == 0) return std::nullopt;  // no update, and no version
+  ++rounds_;
+  ++version_;
+  applied_ = 0;
+  for (size_t j = 0; j < nodes_.size(); ++j) {
+    bool member = options_.broadcast_all;
+    for (size_t i = 0; i < close.members.size(); i += 2) {
+      member |= close.members[i] == static_cast<int64_t>(j);
+    }
+    if (member) nodes_[j].gets = version_;
+  }
+  return close;
+}
+
+// Whether everybody is as far as the next round needs.
+bool Scheduler::Settled() const {
+  if (options_.pipelined) return version_ == 0 || applied_ == placement_.servers - 1;
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
+    return node.suspected != 0 || node.has == node.gets;
+  });
+}
+
+// Whether a round at `version` would leave a gradient out that is too old at the round after.
+bool Scheduler::TooOldAfter(int64_t version) const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+    if (node.suspected != 0) return false;
+    const int64_t low = node.pending() > 0 ? node.low_computing
+                                           : std::min(node.low_computing, node.low_pending);
+    return version + 1 - low > options_.staleness_bound();
+  });
+}
+
+bool Scheduler::Due() const {
+  int64_t workers = 0;
+  for (const Node& node : nodes_) workers += node.suspected == 0 ? node.workers : 0;
+  if (PendingOfAll() < options_.GradientsOfUpdate(static_cast<int>(workers))) return false;
+  return options_.late != Late::kWait || !TooOldAfter(version_);
+}
+
+void Scheduler::OpenIfDue(Effects& effects) {
+  if (open_ != 0 || !Settled() || (flushing_ == 0 && !Due())) return;
+  open_ = 1;
+  ++round_;
+  bool left_out = false;
+  for (size_t j = 0; j < nodes_.size(); ++j) {
+    Node& node = nodes_[j];
+    // The last pull asks everybody: what an IN has not told yet must not be left behind.
+    const bool wanted = node.pending() > 0 || flushing_ != 0;
+    // Its answer of before has no update yet, and has the place of the next one.
+    left_out |= wanted && node.answered != 0;
+    if (!wanted || node.asked != 0 || node.answered != 0) continue;
+    node.asked = round_;
+    effects.Send(placement_.NodeId(static_cast<int>(j)), Pack(Pull{round_, version_}));
+  }
+  if (!left_out) flushing_ = 0;
+  WatchRound(effects);
+}
+
+void Scheduler::Visit(StateVisitor& visitor) {
+  for (Node& node : nodes_) {
+    visitor.Int("known", node.known);
+    visitor.Int("pulled", node.pulled);
+    visitor.Int("low_computing", node.low_computing);
+    visitor.Int("low_pending", node.low_pending);
+    visitor.Int("asked", node.asked);
+    visitor.Int("suspected", node.suspected);
+    visitor.Int("answered", node.answered);
+    visitor.Int("count", node.count);
+    visitor.Int("samples", node.samples);
+    visitor.Int("heard", node.heard);
+    visitor.Int("has", node.has);
+    visitor.Int("gets", node.gets);
+  }
+  visitor.Int("version", version_);
+  visitor.Int("round", round_);
+  visitor.Int("open", open_);
+  visitor.Int("applied", applied_);
+  visitor.Int("flushing", flushing_);
+  visitor.Int("watched", watched_);
+  visitor.Int("rounds", rounds_);
+  visitor.Int("late_dropped", late_dropped_);
+  visitor.Ints("staleness_counts", counted_.staleness);
+}
+
+std::string Scheduler::Describe() const {
+  std::vector<int64_t> awaited, suspected, behind;
+  for (const Node& node : nodes_) {
+    awaited.push_back(node.asked != 0 && node.suspected == 0 ? 1 : 0);
+    suspected.push_back(node.suspected);
+    behind.push_back(node.suspected == 0 && node.has != node.gets ? 1 : 0);
+  }
+  std::string state = open_ != 0 ? fmt::format("round {} waits for nodes {}", round_,
+                                               DescribeMembers(awaited))
+                                 : fmt::format("{} gradients pending", PendingOfAll());
+  if (open_ == 0 && !Settled()) {
+    state += fmt::format(", nodes {} have no new weights yet", DescribeMembers(behind));
+  } else if (open_ == 0 && options_.late == Late::kWait && TooOldAfter(version_)) {
+    state += ", a round would make the slowest gradient too old";
+  }
+  if (std::count(suspected.begin(), suspected.end(), 1) > 0) {
+    state += fmt::format(", nodes {} do not answer", DescribeMembers(suspected));
+  }
+  return fmt::format("version {}, {}", version_, state);
+}
+
+void Scheduler::Report(ProtocolReport& report) const {
+  report.Add(counted_);
+  report.rounds += rounds_;
+  report.dropped += late_dropped_;
+}
+
+}  // namespace dtrain::inhad

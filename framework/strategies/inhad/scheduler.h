@@ -1,0 +1,97 @@
+// Scheduler: decides when InHAD pulls, from whom, and what makes an update (inhad.md 4.4).  It is
+// part of server 0, and counts only: gradients go to the servers.
+//
+//   IN of the nodes:  known_j;  pending = sum of known_j - pulled_j
+//   pending >= c:     a round opens: PULL to every node that has something pending
+//   all GRADs in:     Close: the sums of these nodes make the next update, version += 1
+//
+// With `late: wait` a round at version v opens only if no gradient that it leaves out can then be
+// older than s_max when its turn comes: v + 1 <= low_j + s_max for every node, where low_j is the
+// oldest version that the node computes with or, where it takes no part, has pending.
+//
+// The next round opens when all who get the new weights have them, or, pipelined, when all servers
+// have made the update.
+//
+// A node that does not answer within pull_timeout is suspected: the round goes on without it, it is
+// not asked again before its answer, and what it sends then is part of the round after.  So the
+// Scheduler alone says whose sums belong to an update, and all servers make the same one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/strategies/actor.h"
+#include "framework/strategies/inhad/messages.h"
+#include "framework/strategies/inhad/options.h"
+#include "framework/strategies/placement.h"
+
+namespace dtrain::inhad {
+
+class Scheduler {
+ public:
+  Scheduler(const Placement& placement, const InhadOptions& options);
+
+  void OnIn(int node, const In& in, Effects& effects);
+  void OnGrad(int node, const Grad& grad);
+  void OnHave(int node, const Have& have);
+  void OnApplied(const Applied& applied);
+  void OnTimer(Effects& effects);
+  // The end of the run: whatever is pending is pulled.
+  void Flush() { flushing_ = 1; }
+
+  // What can be done now.  A Close is to be carried out, and told to the other servers, before
+  // anything else is asked for.
+  std::optional<Close> TakeClose();
+  // Nodes that were left out of an update and have something to say: they get the weights, from all
+  // servers, before the next round opens (broadcast: pulled).
+  std::vector<int> TakeRefreshes();
+  void OpenIfDue(Effects& effects);
+
+  int64_t version() const { return version_; }
+
+  void Visit(StateVisitor& visitor);
+  std::string Describe() const;
+  void Report(ProtocolReport& report) const;
+
+ private:
+  // What is known of a node.
+  struct Node {
+    int64_t workers = 0;
+    int64_t known = 0;  // gradients submitted, as the node said
+    int64_t pulled = 0;
+    int64_t low_computing = 0, low_pending = kNever;
+    int64_t asked = 0;      // round whose GRAD is awaited; 0: none
+    int64_t suspected = 0;  // it has not answered in time
+    int64_t answered = 0;   // round of a GRAD that is in no update yet; 0: none
+    int64_t count = 0, samples = 0;  // of that GRAD
+    int64_t heard = 0;  // it has said IN since the last look (broadcast: pulled)
+    int64_t has = 0;    // newest version that it has
+    int64_t gets = 0;   // newest version that it was sent
+
+    int64_t pending() const { return known - pulled; }
+  };
+
+  int64_t PendingOfAll() const;
+  int64_t NodesToAwait() const;
+  bool Settled() const;
+  bool TooOldAfter(int64_t version) const;
+  bool TooLate(const Grad& grad) const;
+  bool Due() const;
+  void WatchRound(Effects& effects);
+
+  const Placement placement_;
+  const InhadOptions options_;
+  std::vector<Node> nodes_;
+  int64_t version_ = 0;
+  int64_t round_ = 0;
+  int64_t open_ = 0;     // a round is
+  int64_t applied_ = 0;  // other servers that have made the update of `version_`
+  int64_t flushing_ = 0;
+  int64_t watched_ = 0;  // round in which the timer was set; 0: it is not set
+  int64_t rounds_ = 0;  // that made an update
+  int64_t late_dropped_ = 0;
+  ProtocolReport counted_;
+};
+
+}  // namespace dtrain::inhad

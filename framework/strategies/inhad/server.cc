@@ -1,0 +1,158 @@
+#include "framework/strategies/inhad/server.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "framework/core/check.h"
+#include "framework/strategies/visit.h"
+
+namespace dtrain::inhad {
+
+InhadServer::InhadServer(int server, const ActorSetup& setup, const InhadOptions& options)
+    : server_(server),
+      placement_(setup.placement),
+      shard_(setup.placement.ShardOf(server, setup.size)),
+      options_(options),
+      scheduler_(server == 0 ? std::make_unique<Scheduler>(setup.placement, options) : nullptr),
+      held_(setup.placement.nodes(), 0),
+      refresh_(setup.placement.nodes(), 0) {}
+
+std::vector<VectorSpec> InhadServer::Vectors() const {
+  std::vector<VectorSpec> vectors = {{"master", VectorRole::kMaster, shard_},
+                                     {"sum", VectorRole::kPlain, shard_}};
+  for (size_t node = 0; node < held_.size(); ++node) {
+    vectors.push_back({fmt::format("held.{}", node), VectorRole::kPlain, shard_});
+  }
+  return vectors;
+}
+
+void InhadServer::OnMessage(ActorId from, const Message& message, Effects& effects) {
+  if (message.kind == Close::kKind) {
+    DT_CHECK(close_.members.empty()) << Describe();
+    close_ = Unpack<Close>(message);
+    UpdateIfWhole(effects);
+  } else if (message.kind == Refresh::kKind) {
+    const int node = static_cast<int>(Unpack<Refresh>(message).node);
+    if (close_.members.empty()) return SendWeights(node, effects);
+    refresh_[node] = 1;
+  } else if (message.kind == Applied::kKind) {
+    scheduler_->OnApplied(Unpack<Applied>(message));
+    Schedule(effects);
+  } else {
+    Hear(placement_.NumberOf(from), message, effects);
+  }
+}
+
+// A node's word.
+void InhadServer::Hear(int node, const Message& message, Effects& effects) {
+  if (message.kind == Grad::kKind) {
+    const auto grad = Unpack<Grad>(message);
+    if (grad.count > 0) {
+      held_[node] = grad.round;
+      effects.Take(kHeld + node);
+    }
+    if (!scheduler_) return UpdateIfWhole(effects);
+    scheduler_->OnGrad(node, grad);
+  } else if (message.kind == In::kKind) {
+    scheduler_->OnIn(node, Unpack<In>(message), effects);
+  } else {
+    scheduler_->OnHave(node, Unpack<Have>(message));
+  }
+  Schedule(effects);
+}
+
+void InhadServer::OnTimer(int, Effects& effects) {
+  scheduler_->OnTimer(effects);
+  Schedule(effects);
+}
+
+void InhadServer::OnQuiet(const Quiet& quiet, Effects& effects) {
+  if (!scheduler_ || !quiet.last) return;
+  scheduler_->Flush();
+  Schedule(effects);
+}
+
+void InhadServer::Schedule(Effects& effects) {
+  if (const std::optional<Close> close = scheduler_->TakeClose()) {
+    for (int other = 1; other < placement_.servers; ++other) {
+      effects.Send(placement_.ServerId(other), Pack(*close));
+    }
+    close_ = *close;
+    UpdateIfWhole(effects);
+  }
+  for (const int node : scheduler_->TakeRefreshes()) {
+    SendWeights(node, effects);
+    for (int other = 1; other < placement_.servers; ++other) {
+      effects.Send(placement_.ServerId(other), Pack(Refresh{node}));
+    }
+  }
+  scheduler_->OpenIfDue(effects);
+}
+
+bool InhadServer::AllHeld() const {
+  for (size_t i = 0; i < close_.members.size(); i += 2) {
+    if (held_[close_.members[i]] != close_.members[i + 1]) return false;
+  }
+  return !close_.members.empty();
+}
+
+void InhadServer::UpdateIfWhole(Effects& effects) {
+  if (!AllHeld()) return;
+  const Close close = std::exchange(close_, {});
+  std::vector<int64_t> gets = std::exchange(refresh_, std::vector<int64_t>(held_.size(), 0));
+  for (size_t i = 0; i < close.members.size(); i += 2) {
+    const int node = static_cast<int>(close.members[i]);
+    if (i == 0) {
+      effects.Take(kSum, kHeld + node);
+    } else {
+      effects.Add(kSum, kHeld + node);
+      effects.Clear(kHeld + node);
+    }
+    held_[node] = 0;
+    gets[node] = 1;
+  }
+  effects.Apply({.gradient = kSum,
+                 .gradient_factor = 1.0 / static_cast<double>(close.count),
+                 .samples = close.samples});
+  effects.Clear(kSum);
+  ++version_;
+  for (size_t node = 0; node < gets.size(); ++node) {
+    if (options_.broadcast_all || gets[node] != 0) SendWeights(static_cast<int>(node), effects);
+  }
+  if (server_ != 0) effects.Send(placement_.ServerId(0), Pack(Applied{version_}));
+}
+
+void InhadServer::SendWeights(int node, Effects& effects) {
+  ++broadcasts_;
+  effects.Send(placement_.NodeId(node), Pack(Weights{version_}), {kMaster});
+}
+
+void InhadServer::Visit(StateVisitor& visitor) {
+  visitor.Int("version", version_);
+  VisitFixed(visitor, "held", held_);
+  visitor.Int("close_count", close_.count);
+  visitor.Int("close_samples", close_.samples);
+  visitor.Ints("close_members", close_.members);
+  VisitFixed(visitor, "refresh", refresh_);
+  visitor.Int("broadcasts", broadcasts_);
+  if (scheduler_) scheduler_->Visit(visitor);
+}
+
+std::string InhadServer::Describe() const {
+  if (scheduler_) return fmt::format("inhad server 0, Scheduler: {}", scheduler_->Describe());
+  std::vector<int64_t> missing(held_.size(), 0);
+  for (size_t i = 0; i < close_.members.size(); i += 2) {
+    if (held_[close_.members[i]] != close_.members[i + 1]) missing[close_.members[i]] = 1;
+  }
+  return fmt::format("inhad server {}: version {}, waits for the sums of nodes {}", server_, version_,
+                     DescribeMembers(missing));
+}
+
+void InhadServer::Report(ProtocolReport& report) const {
+  if (!scheduler_) return;
+  report.down_transfers += broadcasts_;
+  scheduler_->Report(report);
+}
+
+}  // namespace dtrain::inhad

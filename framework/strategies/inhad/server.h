@@ -1,0 +1,61 @@
+// InhadServer: one shard of InHAD's parameter server, which holds what the nodes send and makes the
+// updates that the Scheduler decides on; server 0 is the Scheduler as well.
+//
+//   on Grad(j):   held.j = its range of node j's sum
+//   on Close:     when all its members are there: sum = held.j + ..., in node order
+//                 weights <- solver step with sum / C;  version += 1;  the nodes get the weights
+//
+// The mean is that of all gradients, not of the nodes' means; in node order it is the same to the
+// bit in every run whose rounds are the same (lockstep).  The factors alpha(tau) / alpha0 of inhad.md
+// 2 are in the sums already, and alpha0 is the schedule's rate.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/strategies/actor.h"
+#include "framework/strategies/inhad/messages.h"
+#include "framework/strategies/inhad/options.h"
+#include "framework/strategies/inhad/scheduler.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain::inhad {
+
+class InhadServer : public Actor {
+ public:
+  InhadServer(int server, const ActorSetup& setup, const InhadOptions& options);
+
+  std::vector<VectorSpec> Vectors() const override;
+  void OnMessage(ActorId from, const Message& message, Effects& effects) override;
+  void OnTimer(int timer, Effects& effects) override;
+  void OnQuiet(const Quiet& quiet, Effects& effects) override;
+
+  void Visit(StateVisitor& visitor) override;
+  std::string Describe() const override;
+  void Report(ProtocolReport& report) const override;
+
+ private:
+  enum : VectorId { kMaster, kSum, kHeld };  // kHeld + j: node j's sum
+
+  void Hear(int node, const Message& message, Effects& effects);
+  void Schedule(Effects& effects);
+  bool AllHeld() const;
+  void UpdateIfWhole(Effects& effects);
+  void SendWeights(int node, Effects& effects);
+
+  const int server_;
+  const Placement placement_;
+  const Range shard_;
+  const InhadOptions options_;
+  std::unique_ptr<Scheduler> scheduler_;  // of server 0
+
+  int64_t version_ = 0;
+  std::vector<int64_t> held_;  // by node: the round of its sum, 0 when it is used
+  // The update to be made; no members: none.
+  Close close_;
+  std::vector<int64_t> refresh_;  // by node: 1 where it gets the weights behind that update
+  int64_t broadcasts_ = 0;        // weights sent to nodes
+};
+
+}  // namespace dtrain::inhad

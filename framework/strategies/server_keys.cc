@@ -1,0 +1,33 @@
+#include "framework/strategies/server_keys.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+
+ServerKeys ServerKeys::Read(config::Reader& reader, int servers_by_default,
+                            const std::string& help) {
+  ServerKeys keys;
+  keys.servers = static_cast<int>(
+      reader.Int("servers", servers_by_default).Min(1).Max(65536).Help(help));
+  const std::string placement =
+      reader.String("placement", "dedicated")
+          .OneOf({"dedicated", "colocated"})
+          .Help("dedicated: servers have ranks of their own; colocated: they share workers' ranks");
+  keys.colocated = placement == "colocated";
+  return keys;
+}
+
+std::vector<Range> ServerKeys::Buckets(const GradientPieces& pieces) const {
+  if (pieces.total() < servers) {
+    throw ConfigError(fmt::format("strategy.servers is {}, but the model has only {} parameters",
+                                  servers, pieces.total()),
+                      "each server needs a part of them");
+  }
+  return {{0, pieces.total()}};
+}
+
+}  // namespace dtrain
