@@ -325,6 +325,12 @@ ProtocolReport Driver::Report() const {
   return total;
 }
 
+ProtocolReport Driver::WorkerReport() const {
+  ProtocolReport report;
+  if (worker_ != nullptr) worker_->actor->Report(report);
+  return report;
+}
+
 std::string Driver::Describe() const {
   std::string lines;
   for (const auto& host : hosts_) lines += (lines.empty() ? "" : "; ") + host->actor->Describe();

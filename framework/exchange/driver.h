@@ -118,6 +118,7 @@ class Driver : private EffectTarget {
 
   Collective::Traffic traffic() const;
   ProtocolReport Report() const;
+  ProtocolReport WorkerReport() const;  // of its worker alone; empty without one
   std::string Describe() const;  // every actor of this rank, joined by "; "
   const Actor& actor(ActorId id) const;
 

@@ -115,7 +115,10 @@ void ThreadedExchange::Publish() {
   const std::lock_guard lock(mutex_);
   told_ = parts_->rest.told();
   stats_.traffic = parts_->driver.traffic();
-  if (parts_->rest.reached()) stats_.protocol = parts_->driver.Report();
+  if (parts_->rest.reached()) {
+    stats_.protocol = parts_->driver.Report();
+    stats_.worker = parts_->driver.WorkerReport();
+  }
   // What is still posted comes after all that the driver can answer.
   if (posted_.any() || !Answered(wanted_)) return;
   wanted_ = Wanted::kNothing;

@@ -71,6 +71,20 @@ ordered_json Json(const StalenessSummary& s) {
           {"clock_lead_max", s.clock_lead_max}};
 }
 
+ordered_json Json(const ProtocolSummary& p) {
+  ordered_json json = {{"up_transfers", p.up_transfers},
+                       {"down_transfers", p.down_transfers},
+                       {"up_transfers_per_gradient", p.up_transfers_per_gradient}};
+  const std::pair<const char*, int64_t> counts[] = {{"rounds", p.rounds},
+                                                    {"dropped", p.dropped},
+                                                    {"merged", p.merged},
+                                                    {"slot_waits", p.slot_waits}};
+  for (const auto& [name, count] : counts) {
+    if (count > 0) json[name] = count;
+  }
+  return json;
+}
+
 ordered_json Json(const PlanSummary& plan) {
   ordered_json json = {{"buckets", plan.buckets}};
   Put(json, "predicted_seconds", plan.predicted_seconds);
@@ -148,6 +162,7 @@ std::string ToJson(const Summary& summary) {
     json["workers_detail"].push_back(Json(worker));
   }
   PutJson(json, "staleness", summary.staleness);
+  PutJson(json, "protocol", summary.protocol);
   PutJson(json, "plan", summary.plan);
   Put(json, "weights_sha256", summary.weights_sha256);
   Put(json, "config_sha256", summary.config_sha256);
@@ -176,13 +191,23 @@ void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPla
   summary.config_sha256 = config.config_sha256;
 }
 
-StalenessSummary StalenessOf(const ProtocolReport& report) {
-  StalenessSummary staleness;
-  staleness.histogram = report.staleness;
-  staleness.max = static_cast<int64_t>(report.staleness.size()) - 1;
-  staleness.mean = report.staleness_mean();
-  staleness.clock_lead_max = report.clock_lead_max;
-  return staleness;
+void DescribeProtocol(const ProtocolReport& report, Summary& summary) {
+  if (!report.staleness.empty()) {
+    summary.staleness = StalenessSummary{.max = static_cast<int64_t>(report.staleness.size()) - 1,
+                                         .mean = report.staleness_mean(),
+                                         .histogram = report.staleness,
+                                         .clock_lead_max = report.clock_lead_max};
+  }
+  if (report.up_transfers == 0) return;
+  const auto gradients = static_cast<double>(std::max<int64_t>(report.gradients(), 1));
+  summary.protocol = ProtocolSummary{
+      .up_transfers = report.up_transfers,
+      .down_transfers = report.down_transfers,
+      .up_transfers_per_gradient = static_cast<double>(report.up_transfers) / gradients,
+      .rounds = report.rounds,
+      .dropped = report.dropped,
+      .merged = report.merged,
+      .slot_waits = report.slot_waits};
 }
 
 WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report) {
@@ -192,7 +217,7 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
   worker.steps = report.steps;
   worker.compute_seconds = ToSeconds(report.compute);
   worker.wait_seconds = ToSeconds(report.exchange.exposed);
-  const ProtocolReport& protocol = report.exchange.protocol;
+  const ProtocolReport& protocol = report.exchange.worker;
   if (!protocol.staleness.empty()) worker.staleness_mean = protocol.staleness_mean();
   return worker;
 }
@@ -217,7 +242,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     summary.workers_detail.push_back(WorkerSummaryOf(static_cast<int>(rank), node, report));
   }
   if (all.size() > 1) summary.communication = communication;
-  if (!protocol.staleness.empty()) summary.staleness = StalenessOf(protocol);
+  DescribeProtocol(protocol, summary);
 }
 
 }  // namespace dtrain

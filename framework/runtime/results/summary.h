@@ -71,6 +71,15 @@ struct StalenessSummary {
   int64_t clock_lead_max = 0;
 };
 
+// What strategies count besides; what none has counted is left out.
+struct ProtocolSummary {
+  int64_t up_transfers = 0, down_transfers = 0;  // vectors of the model's size
+  double up_transfers_per_gradient = 0;
+  int64_t rounds = 0;
+  int64_t dropped = 0, merged = 0;  // gradients
+  int64_t slot_waits = 0;           // steps
+};
+
 struct PlanSummary {
   int buckets = 0;
   std::optional<double> predicted_seconds;  // of a step
@@ -102,6 +111,7 @@ struct Summary {
   std::optional<CommunicationSummary> communication;
   std::vector<WorkerSummary> workers_detail;
   std::optional<StalenessSummary> staleness;
+  std::optional<ProtocolSummary> protocol;
   std::optional<PlanSummary> plan;
   std::string weights_sha256;
   std::string config_sha256;
@@ -124,11 +134,13 @@ struct RankReport {
   int64_t steps = 0;  // since the start or resume
   Nanos compute = 0;  // forward and backward
   ExchangeStats exchange;
-  DTRAIN_FIELDS(steps, compute, exchange.traffic, exchange.exposed, exchange.protocol)
+  DTRAIN_FIELDS(steps, compute, exchange.traffic, exchange.exposed, exchange.protocol,
+                exchange.worker)
 };
 
 WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report);
-StalenessSummary StalenessOf(const ProtocolReport& report);
+// Fills `staleness` and `protocol`, where the strategy has counted any.
+void DescribeProtocol(const ProtocolReport& report, Summary& summary);
 
 // All ranks call it at rest.  On rank 0 it fills `workers_detail` (of ranks 0..workers-1), with
 // several ranks `communication`, and `staleness` where a protocol has counted any.

@@ -139,13 +139,13 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   for (size_t w = 0; w < result.workers.size(); ++w) {
     const SimulatedWorker& worker = result.workers[w];
     const RankReport report{
-        worker.steps, worker.compute, {.exposed = worker.wait, .protocol = worker.protocol}};
+        worker.steps, worker.compute, {.exposed = worker.wait, .worker = worker.protocol}};
     const WorkerSummary detail = WorkerSummaryOf(static_cast<int>(w), "", report);
     communication.exposed_seconds = std::max(communication.exposed_seconds, detail.wait_seconds);
     summary.workers_detail.push_back(detail);
   }
   summary.communication = communication;
-  if (!result.protocol.staleness.empty()) summary.staleness = StalenessOf(result.protocol);
+  DescribeProtocol(result.protocol, summary);
   if (engine_) {
     summary.train_loss = result.loss;
     summary.test = results_.test();
