@@ -79,6 +79,8 @@ void InhadServer::Schedule(Effects& effects) {
       effects.Send(placement_.ServerId(other), Pack(*close));
     }
     close_ = *close;
+    // Letters of a pair stay in order: behind the weights, the next PULL would wait for them.
+    if (options_.pipelined) scheduler_->OpenIfDue(effects);
     UpdateIfWhole(effects);
   }
   for (const int node : scheduler_->TakeRefreshes()) {
