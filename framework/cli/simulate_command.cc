@@ -69,12 +69,12 @@ Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   SimulatedRun run(config, profile, options.numeric || !profile.has_value());
   run.UseTrace(options.scenario.Trace(config));
-  std::optional<MetricsWriter> metrics;
-  if (lock) metrics.emplace(RunFolder(output).metrics());
+  std::optional<MetricsWriter> metrics;  // of a run that is evaluated
   // Tenths are enough for whole epochs.
   const int digits = config.evaluate_every_steps > 0 ? 2 : 1;
   const Summary summary = run.Run(
       [&](double epochs, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
+        if (lock && !metrics) metrics.emplace(RunFolder(output).metrics());
         if (metrics) metrics->Write(run.results().MetricsOf(at, split, evaluation));
         if (quiet) return;
         log::Info("epoch {:.{}f}, {:.1f} virtual s: {} {}", epochs, digits, at.seconds,

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 
@@ -26,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kStopped = static_cast<int>(ExitCode::kStopped);
+constexpr int kInterrupted = 128 + SIGINT;  // a simulation, which has no checkpoint to write
 
 struct SweepOptions {
   ConfigOptions config;
@@ -84,8 +86,8 @@ class Sweep {
     const std::string after = HumanSeconds(ToSeconds(WallNow() - started_[command]));
     if (run.done) {
       log::Info("{} completed in {}", run.folder, after);
-    } else if (code == kStopped) {
-      log::Info("{} stopped after {}, ready to resume", run.folder, after);
+    } else if (code == kStopped || code == kInterrupted) {
+      log::Info("{} stopped after {}", run.folder, after);
     } else {
       log::Warning("{} ended with exit code {} after {}; see {}", run.folder, code, after,
                    LogOf(run).string());

@@ -122,6 +122,15 @@ TEST_F(SweepSystemTest, MistakesAreToldBeforeAnythingStarts) {
   EXPECT_THAT(output.err, HasSubstr("each run of a sweep has an output folder of its own"));
 }
 
+// The ranks that a run starts have the cluster as well, and agree on their config.
+TEST_F(SweepSystemTest, RanksOfARunHaveItsCluster) {
+  const Outcome outcome = Run(std::string(kSmall) + "--cluster tianhe2 --workers 2 --output run " +
+                              "--set max_steps=2");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(Slurp(folder_ / "run" / "config.yaml"),
+              AllOf(HasSubstr("  workers: 2\n"), HasSubstr("  per_node: 4\n")));
+}
+
 // Ctrl-C: what runs writes a checkpoint, and the same command goes on with it, to the same bits.
 TEST_F(SweepSystemTest, AStoppedSweepGoesOn) {
   const std::string keys = "--set seed=1,2 --set epochs=60 --set cluster.step_seconds=0.02 ";

@@ -155,10 +155,12 @@ std::string TargetText(const Summary& summary) {
     return fmt::format("reached {} after {:.3f} s of training ({:.2f} epochs, {:.0f} steps)", what,
                        *target.seconds, *target.epochs, *target.steps);
   }
-  if (!summary.best) return "did not reach " + what;
+  const std::string not_reached =
+      summary.status == "stopped" ? "has not yet reached " : "did not reach ";
+  if (!summary.best) return not_reached + "the target: nothing was evaluated";
   const std::optional<double>& best =
       perplexity ? summary.best->perplexity : summary.best->accuracy;
-  return fmt::format("did not reach {} (best: {})", what, shown(best.value_or(0)));
+  return fmt::format("{}{} (best: {})", not_reached, what, shown(best.value_or(0)));
 }
 
 std::string ToJson(const Summary& summary) {
