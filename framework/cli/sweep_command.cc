@@ -150,8 +150,7 @@ static void AddSweepCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<SweepOptions>();
   CLI::App* command = AddCommand(
       app, invocation, "sweep",
-      "train with all combinations of some settings, and print one table; --set takes several "
-      "values, e.g. --set solver.lr=0.1,0.01 --set seed=1,2,3",
+      "train with every combination of settings, e.g. --set solver.lr=0.1,0.01 --set seed=1,2",
       [options, &invocation] { return RunSweep(*options, invocation); });
   AddConfigOptions(*command, options->config);
   command->add_option("--jobs", options->jobs, "number of runs at a time")
