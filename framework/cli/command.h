@@ -37,12 +37,19 @@ using CommandRegistry = Registry<CommandEntry>;
 CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& name,
                      const std::string& help, std::function<int()> run);
 
-// --config F and --set k.ey=v.
+// --config F, --cluster NAME and --set k.ey=v.
 struct ConfigOptions {
   std::string file;
   std::vector<std::string> overrides;
+  std::string cluster = {};  // a name or a path; "": the config's own section
+
+  // The arguments that say the same to another process.
+  std::vector<std::string> Arguments() const;
+  config::Overlay overlay() const;  // throws ConfigError for a cluster that is not there
 };
 void AddConfigOptions(CLI::App& command, ConfigOptions& options);
+// The last two alone.
+void AddSettingOptions(CLI::App& command, ConfigOptions& options);
 
 // --beam K and --max-length N, for commands that translate.
 void AddSearchOptions(CLI::App& command, SearchOptions& options);

@@ -8,6 +8,7 @@
 #include "framework/core/log.h"
 #include "framework/core/program.h"
 #include "framework/runtime/launch/world.h"
+#include "framework/runtime/setup/locate_model.h"
 
 namespace dtrain {
 namespace {
@@ -36,10 +37,33 @@ CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& n
   return command;
 }
 
+std::vector<std::string> ConfigOptions::Arguments() const {
+  std::vector<std::string> arguments = {"--config", file};
+  if (!cluster.empty()) arguments.insert(arguments.end(), {"--cluster", cluster});
+  for (const std::string& setting : overrides) {
+    arguments.insert(arguments.end(), {"--set", setting});
+  }
+  return arguments;
+}
+
+config::Overlay ConfigOptions::overlay() const {
+  if (cluster.empty()) return {};
+  return {LocateCluster(cluster, file).string(), "cluster"};
+}
+
 void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
   command.add_option("--config", options.file, "the run's YAML file")
       ->required()
       ->type_name("FILE");
+  AddSettingOptions(command, options);
+}
+
+void AddSettingOptions(CLI::App& command, ConfigOptions& options) {
+  command
+      .add_option("--cluster", options.cluster,
+                  "lay this cluster of configs/clusters, or this file, over the config's section "
+                  "cluster")
+      ->type_name("NAME");
   command.add_option("--set", options.overrides, "override a config key (repeatable)")
       ->type_name("KEY=VALUE")
       ->take_all()
@@ -56,7 +80,8 @@ void AddSearchOptions(CLI::App& command, SearchOptions& options) {
 }
 
 RunConfig LoadConfig(const ConfigOptions& options) {
-  config::Document document = config::Document::FromFile(options.file, options.overrides);
+  config::Document document =
+      config::Document::FromFile(options.file, options.overrides, options.overlay());
   return ReadRunConfig(document);
 }
 

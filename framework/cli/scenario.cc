@@ -18,8 +18,8 @@ RunConfig ScenarioOptions::Load(const std::vector<std::string>& more) const {
   if (workers > 0) effective.overrides.push_back(fmt::format("cluster.workers={}", workers));
   effective.overrides.insert(effective.overrides.end(), more.begin(), more.end());
   if (!config.file.empty()) return LoadConfig(effective);
-  config::Document document =
-      config::Document::FromText("{max_steps: 1000}", "(no config)", effective.overrides);
+  config::Document document = config::Document::FromText("{max_steps: 1000}", "(no config)",
+                                                         effective.overrides, effective.overlay());
   return ReadGhostConfig(document);
 }
 
@@ -41,10 +41,7 @@ std::vector<std::vector<double>> ScenarioOptions::Trace(const RunConfig& run) co
 
 void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {
   command.add_option("--config", options.config.file, "the run's YAML file")->type_name("FILE");
-  command.add_option("--set", options.config.overrides, "override a config key (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->take_all()
-      ->allow_extra_args(false);
+  AddSettingOptions(command, options.config);
   command
       .add_option("--profile", options.profile,
                   "model profile (dtrain time --profile): sizes and times, no arithmetic")

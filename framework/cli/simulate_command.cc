@@ -6,15 +6,15 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
+#include "framework/cli/compared_strategy.h"
+#include "framework/cli/result_table.h"
 #include "framework/cli/scenario.h"
 #include "framework/core/log.h"
-#include "framework/core/statistics.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/device/cpu/threads.h"
@@ -69,10 +69,15 @@ Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   SimulatedRun run(config, profile, options.numeric || !profile.has_value());
   run.UseTrace(options.scenario.Trace(config));
-  const Summary summary =
-      run.Run([&](double epochs, double seconds, Split split, const Evaluation& evaluation) {
+  std::optional<MetricsWriter> metrics;  // of a run that is evaluated
+  // Tenths are enough for whole epochs.
+  const int digits = config.evaluate_every_steps > 0 ? 2 : 1;
+  const Summary summary = run.Run(
+      [&](double epochs, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
+        if (lock && !metrics) metrics.emplace(RunFolder(output).metrics());
+        if (metrics) metrics->Write(run.results().MetricsOf(at, split, evaluation));
         if (quiet) return;
-        log::Info("epoch {:.1f}, {:.1f} virtual s: {} {}", epochs, seconds,
+        log::Info("epoch {:.{}f}, {:.1f} virtual s: {} {}", epochs, digits, at.seconds,
                   split == Split::kValidation ? "validation" : "test",
                   Describe(evaluation, run.graph().metric_names()));
       });
@@ -103,93 +108,58 @@ void Print(const Summary& summary) {
   if (summary.test) {
     std::cout << TestText(*summary.test) << fmt::format("\nweights {}\n", summary.weights_sha256);
   }
+  if (summary.target) std::cout << TargetText(summary) << '\n';
 }
 
-Moments MomentsOf(const std::vector<Summary>& runs, double (*value)(const Summary&)) {
-  std::vector<double> values;
-  for (const Summary& run : runs) values.push_back(value(run));
-  return dtrain::MomentsOf(values);
-}
+using Value = std::optional<double>;
 
 struct Column {
-  const char* name;
-  const char* title;
-  double (*value)(const Summary&);
-  int digits;
-  bool (*shown)(const Summary&) = nullptr;  // in a table with a run that has it; null: always
+  TableColumn shown;
+  Value (*value)(const Summary&);
 };
 
 const Column kColumns[] = {
-    {"seconds", "virtual s", [](const Summary& s) { return s.seconds; }, 3},
-    {"gradients_per_second", "gradients/s", RateOf, 2},
-    {"step_seconds_p50", "step p50 s", [](const Summary& s) { return s.step_seconds->p50; }, 4},
-    {"wait_percent", "wait %", [](const Summary& s) { return 100 * WaitOf(s); }, 1},
-    {"staleness_mean", "staleness",
-     [](const Summary& s) { return s.staleness ? s.staleness->mean : 0.0; }, 2},
-    {"clock_lead_max", "lead max",
+    {{"seconds", "virtual s", 3, true}, [](const Summary& s) { return Value(s.seconds); }},
+    {{"gradients_per_second", "gradients/s", 2, true},
+     [](const Summary& s) { return Value(RateOf(s)); }},
+    {{"step_seconds_p50", "step p50 s", 4, true},
+     [](const Summary& s) { return Value(s.step_seconds->p50); }},
+    {{"wait_percent", "wait %", 1, true}, [](const Summary& s) { return Value(100 * WaitOf(s)); }},
+    {{"staleness_mean", "staleness", 2, true},
+     [](const Summary& s) { return Value(s.staleness ? s.staleness->mean : 0.0); }},
+    {{"clock_lead_max", "lead max", 0, true},
      [](const Summary& s) {
-       return s.staleness ? static_cast<double>(s.staleness->clock_lead_max) : 0.0;
-     },
-     0},
-    {"mbytes_sent", "MB sent",
-     [](const Summary& s) { return static_cast<double>(s.communication->bytes_sent) * 1e-6; }, 1},
-    {"test_accuracy_percent", "accuracy %",
-     [](const Summary& s) { return s.test ? 100 * s.test->accuracy.value_or(0) : 0.0; }, 2,
-     [](const Summary& s) { return s.test && s.test->accuracy; }},
-    {"test_perplexity", "perplexity",
-     [](const Summary& s) { return s.test ? s.test->perplexity.value_or(0) : 0.0; }, 2,
-     [](const Summary& s) { return s.test && s.test->perplexity; }},
+       return Value(s.staleness ? static_cast<double>(s.staleness->clock_lead_max) : 0.0);
+     }},
+    {{"mbytes_sent", "MB sent", 1, true},
+     [](const Summary& s) {
+       return Value(static_cast<double>(s.communication->bytes_sent) * 1e-6);
+     }},
+    {{"test_accuracy_percent", "accuracy %", 2},
+     [](const Summary& s) {
+       return s.test && s.test->accuracy ? Value(100 * *s.test->accuracy) : Value();
+     }},
+    {{"test_perplexity", "perplexity", 2},
+     [](const Summary& s) { return s.test ? s.test->perplexity : Value(); }},
+    {{"target_seconds", "target s", 3},
+     [](const Summary& s) { return s.target ? s.target->seconds : Value(); }},
 };
 
-using Rows = std::vector<std::pair<std::string, std::vector<Summary>>>;
-
-std::vector<Column> ColumnsOf(const Rows& rows) {
-  std::vector<Column> columns;
+TableRow RowOf(const std::string& name, const std::vector<Summary>& runs) {
+  TableRow row{.name = name, .runs = runs.size()};
   for (const Column& column : kColumns) {
-    const bool shown =
-        column.shown == nullptr || std::any_of(rows.begin(), rows.end(), [&](auto& row) {
-          return std::any_of(row.second.begin(), row.second.end(), column.shown);
-        });
-    if (shown) columns.push_back(column);
-  }
-  return columns;
-}
-
-void PrintTable(const Rows& rows, bool json) {
-  nlohmann::ordered_json table = nlohmann::ordered_json::array();
-  const std::vector<Column> columns = ColumnsOf(rows);
-  size_t width = 12;
-  for (const auto& row : rows) width = std::max(width, row.first.size());
-  std::string text = fmt::format("{:<{}}", "strategy", width);
-  for (const Column& column : columns) text += fmt::format(" {:>17}", column.title);
-  text += '\n';
-  for (const auto& [name, runs] : rows) {
-    text += fmt::format("{:<{}}", name, width);
-    nlohmann::ordered_json row = {{"strategy", name}, {"seeds", runs.size()}};
-    for (const Column& column : columns) {
-      const Moments s = MomentsOf(runs, column.value);
-      const std::string deviation =
-          runs.size() > 1 ? fmt::format(" +-{:.{}f}", s.deviation, column.digits) : "";
-      text += fmt::format(" {:>17}", fmt::format("{:.{}f}{}", s.mean, column.digits, deviation));
-      row[column.name] = {{"mean", s.mean}, {"deviation", s.deviation}};
+    std::vector<double>& values = row.values.emplace_back();
+    for (const Summary& run : runs) {
+      if (const Value value = column.value(run)) values.push_back(*value);
     }
-    text += '\n';
-    table.push_back(row);
   }
-  std::cout << (json ? table.dump(2) + "\n" : text);
+  return row;
 }
 
-// "ps_ssp:staleness=5,servers=2".  The config's own strategy keeps the config's keys; another one
-// begins with its defaults.
-std::vector<std::string> StrategyOverrides(const std::string& given, const std::string& own) {
-  std::vector<std::string> overrides;
-  const size_t colon = given.find(':');
-  const std::string name = given.substr(0, colon);
-  if (!name.empty() && name != own) overrides.push_back("strategy.name=" + name);
-  if (colon == std::string::npos) return overrides;
-  std::istringstream keys(given.substr(colon + 1));
-  for (std::string key; std::getline(keys, key, ',');) overrides.push_back("strategy." + key);
-  return overrides;
+ResultTable TableOfColumns() {
+  std::vector<TableColumn> columns;
+  for (const Column& column : kColumns) columns.push_back(column.shown);
+  return {"strategy", "seeds", std::move(columns)};
 }
 
 int Compare(const SimulateOptions& options, bool json) {
@@ -202,18 +172,18 @@ int Compare(const SimulateOptions& options, bool json) {
   if (names.empty()) names.push_back("");
   std::vector<uint64_t> seeds = options.seeds;
   if (seeds.empty()) seeds.push_back(options.scenario.Load().seed);
-  Rows rows;
+  ResultTable table = TableOfColumns();
   for (const std::string& name : names) {
     std::vector<Summary> runs;
     for (const uint64_t seed : seeds) {
-      std::vector<std::string> overrides = StrategyOverrides(name, own);
+      std::vector<std::string> overrides = ComparedOverrides(name, own);
       overrides.push_back(fmt::format("seed={}", seed));
       runs.push_back(SimulateOnce(options, options.scenario.Load(overrides), "", true));
     }
     for (const Summary& run : runs) code = std::max(code, run.exit_code);
-    rows.emplace_back(name.empty() ? runs[0].strategy : name, std::move(runs));
+    table.Add(RowOf(name.empty() ? runs[0].strategy : name, runs));
   }
-  PrintTable(rows, json);
+  std::cout << (json ? table.Json() : table.Text());
   return code;
 }
 
@@ -263,8 +233,9 @@ static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   command
       ->add_option(
           "--compare", options->compare,
-          "simulate several strategies and print a table, e.g. allreduce ps_ssp:staleness=5")
-      ->type_name("STRATEGY[:KEY=VALUE,...]");
+          "simulate several strategies, each with a compressor where '+' names one, and print a "
+          "table, e.g. allreduce ps_ssp:staleness=5 gssp+gdtopk")
+      ->type_name("STRATEGY[+COMPRESSOR][:KEY=VALUE,...]");
   command->add_option("--seeds", options->seeds, "simulate once for each seed and print a table")
       ->delimiter(',');
   command->add_flag("--numeric", options->numeric,
@@ -276,7 +247,7 @@ static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       ->type_name("FILE");
   command
       ->add_option("--output", options->output,
-                   "folder for config.yaml, summary.json, timeline.json")
+                   "folder for config.yaml, metrics.jsonl, summary.json, timeline.json")
       ->type_name("DIR");
 }
 

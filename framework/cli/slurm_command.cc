@@ -26,15 +26,6 @@ struct SlurmOptions {
   SlurmJob job;
 };
 
-// What the script gives to `dtrain train`.
-std::vector<std::string> TrainArguments(const SlurmOptions& options) {
-  std::vector<std::string> arguments = {"--config", options.config.file};
-  for (const std::string& setting : options.config.overrides) {
-    arguments.insert(arguments.end(), {"--set", setting});
-  }
-  return arguments;
-}
-
 SlurmJob JobOf(const SlurmOptions& options) {
   ConfigOptions effective = options.config;
   if (options.workers > 0) {
@@ -45,7 +36,7 @@ SlurmJob JobOf(const SlurmOptions& options) {
   SlurmJob job = options.job;
   job.name = SlurmJobName(fs::path(options.config.file).stem().string());
   job.program = fs::read_symlink("/proc/self/exe").string();
-  job.train = TrainArguments(options);
+  job.train = options.config.Arguments();
   job.workers = static_cast<int>(config.workers);
   job.servers = PlacementOf(config).ranks() - job.workers;
   job.per_node = config.cluster.per_node();

@@ -110,14 +110,12 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
 // What the ranks are asked to do: what this process was, with the output and seed fixed.
 std::vector<std::string> RankArguments(const TrainOptions& options, const std::string& output,
                                        std::optional<uint64_t> seed, bool json) {
-  std::vector<std::string> arguments = {"train", "--config", options.config.file};
   TrainOptions elsewhere = options;
   elsewhere.output.clear();
-  std::vector<std::string> overrides = elsewhere.Effective().overrides;
-  if (seed) overrides.push_back(fmt::format("seed={}", *seed));
-  for (const std::string& override : overrides) {
-    arguments.insert(arguments.end(), {"--set", override});
-  }
+  ConfigOptions config = elsewhere.Effective();
+  if (seed) config.overrides.push_back(fmt::format("seed={}", *seed));
+  std::vector<std::string> arguments = config.Arguments();
+  arguments.insert(arguments.begin(), "train");
   arguments.insert(arguments.end(), {"--output", output, "--resume", options.request.resume});
   if (!options.request.weights.empty()) {
     arguments.insert(arguments.end(), {"--weights", options.request.weights});

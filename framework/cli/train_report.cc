@@ -51,6 +51,7 @@ void PrintTrainResult(std::ostream& out, const Summary& summary, const std::stri
   out << fmt::format("{} after {:.1f} epochs in {} ({:.0f} samples/s)\n", summary.status,
                      summary.epochs, HumanSeconds(summary.seconds), summary.samples_per_second);
   if (summary.test) out << TestText(*summary.test) << '\n';
+  if (summary.target) out << TargetText(summary) << '\n';
   out << fmt::format("weights {}\nresults {}\n", summary.weights_sha256, output);
 }
 

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "framework/config/dump.h"
+#include "framework/config/overlay.h"
 #include "framework/config/override.h"
 #include "framework/config/parse.h"
 #include "framework/config/reader.h"
@@ -10,6 +11,21 @@
 #include "framework/core/file.h"
 
 namespace dtrain::config {
+namespace {
+
+std::string TextOf(const std::string& file) {
+  const std::string hint = "give the path of a YAML file";
+  if (std::filesystem::is_directory(file)) {
+    throw ConfigError("cannot read " + file + ": it is a folder", hint);
+  }
+  try {
+    return ReadFile(file);
+  } catch (const DataError& error) {
+    throw ConfigError(error.what(), hint);
+  }
+}
+
+}  // namespace
 
 struct Document::Impl {
   std::string file_name;
@@ -26,27 +42,21 @@ Document::Document(Document&&) noexcept = default;
 Document& Document::operator=(Document&&) noexcept = default;
 Document::~Document() = default;
 
-Document Document::FromFile(const std::string& file, const std::vector<std::string>& overrides) {
-  const std::string hint = "give the path of a YAML file";
-  if (std::filesystem::is_directory(file)) {
-    throw ConfigError("cannot read " + file + ": it is a folder", hint);
-  }
-  std::string text;
-  try {
-    text = ReadFile(file);
-  } catch (const DataError& error) {
-    throw ConfigError(error.what(), hint);
-  }
-  return FromText(text, file, overrides);
+Document Document::FromFile(const std::string& file, const std::vector<std::string>& overrides,
+                            const Overlay& overlay) {
+  return FromText(TextOf(file), file, overrides, overlay);
 }
 
 Document Document::FromText(const std::string& text, const std::string& file_name,
-                            const std::vector<std::string>& overrides) {
+                            const std::vector<std::string>& overrides, const Overlay& overlay) {
   auto impl = std::make_unique<Impl>();
   impl->file_name = file_name;
   std::optional<Tree> tree = ParseYaml(text, PlacesIn(file_name), impl->diagnostics);
   const bool readable = tree.has_value();
   if (readable) impl->tree = *std::move(tree);
+  if (readable && !overlay.file.empty()) {
+    LayOver(TextOf(overlay.file), overlay.file, overlay.section, impl->tree, impl->diagnostics);
+  }
   ApplyOverrides(overrides, impl->tree, impl->diagnostics);
   impl->root->place = impl->tree.place;
   if (impl->tree.kind == Tree::Kind::kMap) {

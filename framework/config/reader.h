@@ -99,15 +99,24 @@ struct KeyHelp {
   std::string help;
 };
 
+// A file that holds one section and nothing else.
+struct Overlay {
+  std::string file;  // "": none
+  std::string section;
+};
+
 class Document {
  public:
   // Parses `file` and lays `overrides` ("k.ey=value", the --set arguments) over it.  An override
   // X.name=... replaces section X (all its other keys from the file are dropped) before the other
   // overrides of X apply, whatever their order.  YAML syntax errors, repeated keys and malformed
   // overrides are noted for Finish; an unreadable file throws ConfigError.
-  static Document FromFile(const std::string& file, const std::vector<std::string>& overrides = {});
+  // Between the two lie `overlay`'s keys, which count instead of the file's.
+  static Document FromFile(const std::string& file, const std::vector<std::string>& overrides = {},
+                           const Overlay& overlay = {});
   static Document FromText(const std::string& text, const std::string& file_name,
-                           const std::vector<std::string>& overrides = {});
+                           const std::vector<std::string>& overrides = {},
+                           const Overlay& overlay = {});
   // No document at all: every key reads as its default.  For help tables.
   static Document Empty();
 

@@ -11,6 +11,7 @@ struct RestRule {
   int64_t epoch_samples = 1;
   int64_t batch = 1;                  // global
   int64_t evaluate_every_epochs = 0;  // 0: never, here and below
+  int64_t evaluate_every_steps = 0;
   int64_t checkpoint_every_epochs = 0;
   int64_t checkpoint_every_steps = 0;
   int64_t last_samples = 0;  // the end of the run
@@ -34,9 +35,8 @@ struct RestRule {
       if (every > 0)
         next = std::min(next, (samples / epoch_samples / every + 1) * every * epoch_samples);
     }
-    if (checkpoint_every_steps > 0) {
-      const int64_t done = StepsOf(samples) / checkpoint_every_steps;
-      next = std::min(next, SamplesOf((done + 1) * checkpoint_every_steps));
+    for (const int64_t every : {evaluate_every_steps, checkpoint_every_steps}) {
+      if (every > 0) next = std::min(next, SamplesOf((StepsOf(samples) / every + 1) * every));
     }
     return std::max(next, samples);
   }

@@ -35,7 +35,7 @@ struct Simulation::World {
   explicit World(const SimulationSetup& given);
 
   void RankRests();
-  void CallAtRest();
+  bool CallAtRest();
   [[noreturn]] void ThrowStalled();
   std::vector<float> Weights();
   SimulationResult Result();
@@ -87,17 +87,19 @@ Simulation::World::World(const SimulationSetup& given)
 void Simulation::World::RankRests() {
   if (++resting < static_cast<int>(ranks.size())) return;
   resting = 0;
-  CallAtRest();
+  const bool enough = CallAtRest();
   const RestState& state = ranks[0]->rest().state();
-  ended = state.samples_applied >= setup.exchange.rule.last_samples || state.stop || !state.finite;
+  ended = enough || state.samples_applied >= setup.exchange.rule.last_samples || state.stop ||
+          !state.finite;
   if (ended) return;
   for (const auto& rank : ranks) rank->Leave();
 }
 
-void Simulation::World::CallAtRest() {
-  if (!setup.at_rest) return;
+bool Simulation::World::CallAtRest() {
+  if (!setup.at_rest) return false;
   const std::vector<float> weights = Weights();
-  setup.at_rest(ranks[0]->rest().state(), events.now(), weights.empty() ? nullptr : weights.data());
+  return setup.at_rest(ranks[0]->rest().state(), events.now(),
+                       weights.empty() ? nullptr : weights.data());
 }
 
 std::vector<float> Simulation::World::Weights() {

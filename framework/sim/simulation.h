@@ -41,8 +41,9 @@ struct SimulationSetup {
   // Numeric: who computes.  Null: a ghost.
   GradientSource* source = nullptr;
 
-  // At every rest, the last one too, with the model's weights (null in a ghost run).
-  std::function<void(const RestState&, Nanos, const float* weights)> at_rest;
+  // At every rest, the last one too, with the model's weights (null in a ghost run).  True: the run
+  // ends here.
+  std::function<bool(const RestState&, Nanos, const float* weights)> at_rest;
 };
 
 struct SimulatedWorker {

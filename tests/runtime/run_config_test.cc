@@ -9,12 +9,14 @@
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
 #include "framework/runtime/setup/locate_model.h"
+#include "framework/runtime/setup/run_setup.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -53,6 +55,8 @@ TEST(RunConfig, ModelAndDataAreEnough) {
   EXPECT_EQ(run.threads, 0);
   EXPECT_EQ(run.seed, 1u);
   EXPECT_EQ(run.evaluate_every_epochs, 1);
+  EXPECT_EQ(run.evaluate_every_steps, 0);
+  EXPECT_FALSE(run.stop.any());
   EXPECT_EQ(run.checkpoint.every_epochs, 1);
   EXPECT_EQ(run.checkpoint.every_steps, 0);
   EXPECT_EQ(run.checkpoint.keep, 2);
@@ -69,7 +73,8 @@ TEST(RunConfig, EveryKeyIsRead) {
       "strategy: {name: allreduce, fusion_bytes: 1000}\n"
       "collective: ring\ncluster: {workers: 8, per_node: 2, slowdown: [1, 4], step_seconds: 0.05}\n"
       "device: cpu\nprecision: fp32\nthreads: 2\nseed: 9\n"
-      "evaluate: {every_epochs: 2}\n"
+      "evaluate: {every_epochs: 2, every_steps: 30}\n"
+      "stop: {target: 0.98, patience: 4}\n"
       "checkpoint: {every_epochs: 0, every_steps: 50, keep: 5}\n"
       "log_first_steps: 1\nlog_every_steps: 10\nstall_seconds: 12.5\noutput: /tmp/out\n");
   EXPECT_EQ(run.model, "lenet5_caffe");
@@ -92,6 +97,9 @@ TEST(RunConfig, EveryKeyIsRead) {
   EXPECT_EQ(run.threads, 2);
   EXPECT_EQ(run.seed, 9u);
   EXPECT_EQ(run.evaluate_every_epochs, 2);
+  EXPECT_EQ(run.evaluate_every_steps, 30);
+  EXPECT_EQ(run.stop.target, 0.98);
+  EXPECT_EQ(run.stop.patience, 4);
   EXPECT_EQ(run.checkpoint.every_epochs, 0);
   EXPECT_EQ(run.checkpoint.every_steps, 50);
   EXPECT_EQ(run.checkpoint.keep, 5);
@@ -208,6 +216,33 @@ TEST(RunConfig, WarmUpEndsWithinTheRun) {
   EXPECT_THAT(ErrorOf(std::string(kSmall) + "epochs: 3\nsolver: {warmup_epochs: 4.5}\n"),
               HasSubstr("small.yaml:4:10: warm-up of 4.5 epochs is longer than the run "
                         "(3 epochs, line 3)\n"));
+}
+
+TEST(RunConfig, ARunThatMayEndEarlyIsEvaluatedBefore) {
+  EXPECT_THAT(ErrorOf(kSmall, {"stop.target=-0.5", "stop.patience=-1", "evaluate.every_steps=-1"}),
+              AllOf(HasSubstr("stop.target must be >= 0"), HasSubstr("stop.patience must be >= 0"),
+                    HasSubstr("evaluate.every_steps must be >= 0")));
+  EXPECT_THAT(ErrorOf(kSmall, {"stop.target=0.9", "evaluate.every_epochs=0"}),
+              AllOf(HasSubstr("--set stop.target=0.9: nothing is evaluated before the end"),
+                    HasSubstr("set evaluate.every_epochs or evaluate.every_steps")));
+  EXPECT_THAT(ErrorOf(kSmall, {"stop.patience=2", "evaluate.every_epochs=0"}),
+              HasSubstr("--set stop.patience=2: nothing is evaluated"));
+  EXPECT_NO_THROW(
+      Read(kSmall, {"stop.target=0.9", "evaluate.every_epochs=0", "evaluate.every_steps=50"}));
+}
+
+TEST(RunConfig, ATargetIsOfWhatTheRunIsJudgedBy) {
+  const auto error = [](const std::string& text, const std::vector<std::string>& overrides) {
+    const RunConfig run = Read(text, overrides);
+    return WhatOf<ConfigError>([&] { ReadModel(run); });
+  };
+  EXPECT_THAT(error(kSmall, {"stop.target=98"}),
+              HasSubstr("stop.target is 98; it is an accuracy here, above 0 and at most 1"));
+  EXPECT_NO_THROW(ReadModel(Read(kSmall, {"stop.target=1"})));
+  const std::string text = "model: {name: seq2seq_attention}\ndata: {name: multi30k}\n";
+  EXPECT_THAT(error(text, {"stop.target=0.5"}),
+              HasSubstr("stop.target is 0.5; it is a perplexity here, which is at least 1"));
+  EXPECT_NO_THROW(ReadModel(Read(text, {"stop.target=30"})));
 }
 
 TEST(RunConfig, ThePlanFileMustExist) {

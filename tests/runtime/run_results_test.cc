@@ -11,6 +11,12 @@ Evaluation Classes(double accuracy, double top5 = 1) {
   return {.samples = 100, .terms = 100, .loss = 1 - accuracy, .metrics = {accuracy, top5}};
 }
 
+// The end of an epoch, counted from 1, of 80 samples in batches of 8.
+MetricsPoint AtEpoch(int64_t epoch) {
+  const auto seconds = static_cast<double>(epoch);
+  return {epoch - 1, epoch * 10, epoch * 80, 2 * seconds, seconds};
+}
+
 Evaluation Sentences(double perplexity) { return {.loss = 1, .perplexity = perplexity}; }
 
 RunResults OfClasses() { return RunResults({"accuracy", "top5"}); }
@@ -18,9 +24,9 @@ RunResults OfClasses() { return RunResults({"accuracy", "top5"}); }
 TEST(RunResults, BestIsTheHighestAccuracyOfTheTestSplitWhereThatIsAll) {
   RunResults results = OfClasses();
   EXPECT_FALSE(results.best().has_value());
-  results.Note(1, Split::kTest, Classes(0.5, 0.8));
-  results.Note(2, Split::kTest, Classes(0.7, 0.9));
-  results.Note(3, Split::kTest, Classes(0.6, 0.95));
+  results.Note(AtEpoch(1), Split::kTest, Classes(0.5, 0.8));
+  results.Note(AtEpoch(2), Split::kTest, Classes(0.7, 0.9));
+  results.Note(AtEpoch(3), Split::kTest, Classes(0.6, 0.95));
   EXPECT_EQ(results.best()->epoch, 2);
   EXPECT_EQ(results.best()->accuracy, 0.7);
   EXPECT_EQ(results.best()->others, (decltype(BestResult::others){{"top5", 0.9}}));
@@ -31,19 +37,19 @@ TEST(RunResults, BestIsTheHighestAccuracyOfTheTestSplitWhereThatIsAll) {
 
 TEST(RunResults, TheFirstOfEqualsIsBest) {
   RunResults results = OfClasses();
-  for (const int64_t epoch : {1, 2, 3}) results.Note(epoch, Split::kTest, Classes(0.5));
+  for (const int64_t epoch : {1, 2, 3}) results.Note(AtEpoch(epoch), Split::kTest, Classes(0.5));
   EXPECT_EQ(results.best()->epoch, 1);
   RunResults text;
-  for (const int64_t epoch : {1, 2, 3}) text.Note(epoch, Split::kTest, Sentences(7));
+  for (const int64_t epoch : {1, 2, 3}) text.Note(AtEpoch(epoch), Split::kTest, Sentences(7));
   EXPECT_EQ(text.best()->epoch, 1);
 }
 
 TEST(RunResults, TheTestSplitNeverSetsTheBestBesideAValidationSplit) {
   RunResults results = OfClasses();
-  results.Note(1, Split::kValidation, Classes(0.5));
-  results.Note(2, Split::kValidation, Classes(0.4));
+  results.Note(AtEpoch(1), Split::kValidation, Classes(0.5));
+  results.Note(AtEpoch(2), Split::kValidation, Classes(0.4));
   EXPECT_FALSE(results.test().has_value());
-  results.Note(2, Split::kTest, Classes(0.9));
+  results.Note(AtEpoch(2), Split::kTest, Classes(0.9));
   EXPECT_TRUE(results.validated());
   EXPECT_EQ(results.best()->epoch, 1);
   EXPECT_EQ(results.best()->accuracy, 0.5);
@@ -52,13 +58,77 @@ TEST(RunResults, TheTestSplitNeverSetsTheBestBesideAValidationSplit) {
 
 TEST(RunResults, BestOfSentencesIsTheLowestPerplexityOfTheValidationSplit) {
   RunResults results;
-  results.Note(1, Split::kValidation, Sentences(30));
-  results.Note(2, Split::kValidation, Sentences(20));
-  results.Note(3, Split::kValidation, Sentences(25));
-  results.Note(3, Split::kTest, Sentences(10));
+  results.Note(AtEpoch(1), Split::kValidation, Sentences(30));
+  results.Note(AtEpoch(2), Split::kValidation, Sentences(20));
+  results.Note(AtEpoch(3), Split::kValidation, Sentences(25));
+  results.Note(AtEpoch(3), Split::kTest, Sentences(10));
   EXPECT_EQ(results.best()->epoch, 2);
   EXPECT_EQ(results.best()->perplexity, 20);
   EXPECT_EQ(results.test()->perplexity, 10);
+}
+
+TEST(RunResults, ATargetIsReachedOnceAndSaysWhen) {
+  RunResults results({"accuracy", "top5"}, {.target = 0.7});
+  results.Note(AtEpoch(1), Split::kTest, Classes(0.6));
+  EXPECT_FALSE(results.over());
+  EXPECT_FALSE(results.target(80, 8)->reached);
+  EXPECT_FALSE(results.target(80, 8)->seconds.has_value());
+  results.Note(AtEpoch(2), Split::kTest, Classes(0.7));
+  results.Note(AtEpoch(3), Split::kTest, Classes(0.8));
+  EXPECT_TRUE(results.over());
+  EXPECT_FALSE(results.OutOfPatience());
+  const TargetResult target = *results.target(80, 8);
+  EXPECT_EQ(target.value, 0.7);
+  EXPECT_TRUE(target.reached);
+  EXPECT_EQ(target.seconds, 2) << "without what evaluations took";
+  EXPECT_EQ(target.epochs, 2);
+  EXPECT_EQ(target.steps, 20);
+}
+
+TEST(RunResults, WithoutATargetNothingIsSaidOfOne) {
+  RunResults results = OfClasses();
+  for (const int64_t epoch : {1, 2, 3, 4}) {
+    results.Note(AtEpoch(epoch), Split::kTest, Classes(epoch == 1 ? 1 : 0.5));
+  }
+  EXPECT_FALSE(results.over());
+  EXPECT_FALSE(results.target(80, 8).has_value());
+}
+
+TEST(RunResults, OnlyTheSplitThatJudgesReachesATarget) {
+  RunResults results({"accuracy", "top5"}, {.target = 0.7});
+  results.Note(AtEpoch(1), Split::kValidation, Classes(0.6));
+  results.Note(AtEpoch(1), Split::kTest, Classes(0.9));
+  EXPECT_FALSE(results.over());
+}
+
+TEST(RunResults, ATargetOfSentencesIsAPerplexityThatMustNotBeExceeded) {
+  RunResults results({}, {.target = 20});
+  results.Note(AtEpoch(1), Split::kValidation, Sentences(21));
+  EXPECT_FALSE(results.over());
+  results.Note(AtEpoch(2), Split::kValidation, Sentences(20));
+  EXPECT_TRUE(results.over());
+}
+
+TEST(RunResults, PatienceEndsWithEvaluationsInARowThatAreNoBetter) {
+  RunResults results({"accuracy", "top5"}, {.patience = 2});
+  int64_t epoch = 0;
+  const auto over_after = [&](double accuracy) {
+    results.Note(AtEpoch(++epoch), Split::kTest, Classes(accuracy));
+    return results.over();
+  };
+  EXPECT_FALSE(over_after(0.5));
+  EXPECT_FALSE(over_after(0.5)) << "one that is as good is no better";
+  EXPECT_FALSE(over_after(0.6)) << "and a better one begins the count anew";
+  EXPECT_FALSE(over_after(0.55));
+  EXPECT_TRUE(over_after(0.6));
+  EXPECT_TRUE(results.OutOfPatience());
+}
+
+TEST(RunResults, TheSameStepCountsOnceForPatience) {
+  RunResults results({"accuracy", "top5"}, {.patience = 1});
+  results.Note(AtEpoch(1), Split::kTest, Classes(0.5));
+  results.Note(AtEpoch(1), Split::kTest, Classes(0.5));
+  EXPECT_FALSE(results.over());
 }
 
 }  // namespace

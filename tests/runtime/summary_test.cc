@@ -67,6 +67,31 @@ TEST(Summary, HasTheKeysThatOthersRelyOn) {
     "weights_sha256": "aa", "config_sha256": "bb"})"));
 }
 
+TEST(Summary, ATargetSaysWhetherAndWhenItWasReached) {
+  Summary s = Full();
+  s.best->step = 938;
+  s.target = TargetResult{.value = 0.99};
+  EXPECT_EQ(json::parse(ToJson(s))["target"], json::parse(R"({"value": 0.99, "reached": false})"));
+  EXPECT_EQ(json::parse(ToJson(s))["best"]["step"], 938);
+  EXPECT_EQ(TargetText(s), "did not reach the target accuracy of 99.00 % (best: 99.10 %)");
+  s.target = TargetResult{0.99, true, 12.5, 1.25, 1172.5};
+  EXPECT_EQ(json::parse(ToJson(s))["target"],
+            json::parse(R"({"value": 0.99, "reached": true, "seconds": 12.5, "epochs": 1.25,
+                            "steps": 1172.5})"));
+  EXPECT_EQ(TargetText(s),
+            "reached the target accuracy of 99.00 % after 12.500 s of training (1.25 epochs, 1172 "
+            "steps)");
+  s.best = BestResult{.epoch = 1, .perplexity = 31.5};
+  s.target = TargetResult{.value = 30};
+  EXPECT_EQ(TargetText(s), "did not reach the target perplexity of 30.00 (best: 31.50)");
+  s.best.reset();
+  EXPECT_EQ(TargetText(s), "did not reach the target: nothing was evaluated");
+  s.status = "stopped";
+  EXPECT_EQ(TargetText(s), "has not yet reached the target: nothing was evaluated");
+  s.target.reset();
+  EXPECT_EQ(TargetText(s), "");
+}
+
 TEST(Summary, WhatMakesNoSenseIsAbsent) {
   Summary s;
   s.status = "failed";
@@ -74,7 +99,7 @@ TEST(Summary, WhatMakesNoSenseIsAbsent) {
   s.workers = 1;
   const json read = json::parse(ToJson(s));
   for (const char* key :
-       {"strategy", "compressor", "servers", "step_seconds", "train", "test", "best",
+       {"strategy", "compressor", "servers", "step_seconds", "train", "test", "best", "target",
         "communication", "workers_detail", "staleness", "plan", "weights_sha256"}) {
     EXPECT_FALSE(read.contains(key)) << key;
   }

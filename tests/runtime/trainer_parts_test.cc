@@ -32,6 +32,18 @@ TEST(Cadence, EvaluationsFollowEpochs) {
   EXPECT_TRUE(EvaluationDue(config, end));
 }
 
+TEST(Cadence, EvaluationsFollowStepsAsWell) {
+  RunConfig config;
+  config.evaluate_every_epochs = 0;
+  config.evaluate_every_steps = 4;
+  EXPECT_FALSE(EvaluationDue(config, Between(0, 3)));
+  EXPECT_TRUE(EvaluationDue(config, Between(0, 4)));
+  EXPECT_TRUE(EvaluationDue(config, Between(7, 9))) << "an asynchronous run may step over it";
+  EXPECT_FALSE(EvaluationDue(config, Between(8, 10))) << "the end of an epoch alone is none";
+  config.evaluate_every_epochs = 1;
+  EXPECT_TRUE(EvaluationDue(config, Between(8, 10)));
+}
+
 TEST(Cadence, CheckpointsFollowEpochsStepsAndStops) {
   RunConfig config;
   config.checkpoint = {.every_epochs = 1, .every_steps = 7};
@@ -127,6 +139,17 @@ TEST(RunAccounts, AddUpSteps) {
   accounts.Describe(80, summary);
   EXPECT_EQ(summary.samples_per_second, 10);
   EXPECT_EQ(summary.step_seconds->max, 5);
+}
+
+TEST(TrainingClock, StandsAtRestsAndGoesOnFromBeforeAResume) {
+  const auto at = [](double seconds) { return FromSeconds(seconds); };
+  TrainingClock clock;
+  clock.Start(at(100), 7);
+  EXPECT_DOUBLE_EQ(clock.At(at(102)), 9);
+  clock.Pause(at(103));
+  EXPECT_DOUBLE_EQ(clock.At(at(110)), 10);
+  clock.Continue(at(120));
+  EXPECT_DOUBLE_EQ(clock.At(at(121)), 11);
 }
 
 // Where the clock is too coarse to see a step there is no rate.

@@ -62,23 +62,51 @@ std::vector<std::pair<std::string, double>> RunResults::Others(const Evaluation&
   return others;
 }
 
-void RunResults::Note(int64_t epoch, Split split, const Evaluation& evaluation) {
+EvaluationMetrics RunResults::MetricsOf(const MetricsPoint& at, Split split,
+                                        const Evaluation& evaluation) const {
+  EvaluationMetrics metrics{.at = at, .loss = evaluation.loss};
+  if (validated_) metrics.split = split == Split::kValidation ? "validation" : "test";
+  metrics.accuracy = AccuracyOf(evaluation);
+  metrics.others = Others(evaluation);
+  metrics.perplexity = evaluation.perplexity;
+  metrics.bleu = evaluation.bleu;
+  return metrics;
+}
+
+void RunResults::Note(const MetricsPoint& at, Split split, const Evaluation& evaluation) {
   validated_ |= split == Split::kValidation;
   if (split == Split::kTest) {
     test_ = TestResult{evaluation.loss, AccuracyOf(evaluation), evaluation.perplexity,
                        evaluation.bleu, Others(evaluation)};
   }
-  if (split == Split::kValidation || !validated_) NoteBest(epoch, evaluation);
+  if (split == Split::kValidation || !validated_) Judge(at, evaluation);
 }
 
-void RunResults::NoteBest(int64_t epoch, const Evaluation& evaluation) {
-  BestResult now{.epoch = epoch, .perplexity = evaluation.perplexity};
+void RunResults::Judge(const MetricsPoint& at, const Evaluation& evaluation) {
+  BestResult now{.epoch = at.epoch + 1, .step = at.step, .perplexity = evaluation.perplexity};
   now.accuracy = AccuracyOf(evaluation);
   now.others = Others(evaluation);
   if (!now.accuracy && !now.perplexity) return;
   const bool better = now.accuracy ? !best_ || *now.accuracy > *best_->accuracy
                                    : !best_ || *now.perplexity < *best_->perplexity;
   if (better) best_ = now;
+  // A run that is resumed at its end is evaluated there once more.
+  if (at.step != judged_step_) no_better_ = better ? 0 : no_better_ + 1;
+  judged_step_ = at.step;
+  if (reached_ || stop_.target <= 0) return;
+  const bool good = now.accuracy ? *now.accuracy >= stop_.target : *now.perplexity <= stop_.target;
+  if (good) reached_ = at;
+}
+
+std::optional<TargetResult> RunResults::target(int64_t epoch_samples, int64_t batch) const {
+  if (stop_.target <= 0) return std::nullopt;
+  TargetResult target{.value = stop_.target, .reached = reached_.has_value()};
+  if (!reached_) return target;
+  const auto samples = static_cast<double>(reached_->samples);
+  target.seconds = reached_->training_seconds.value_or(reached_->seconds);
+  target.epochs = samples / static_cast<double>(epoch_samples);
+  target.steps = samples / static_cast<double>(batch);
+  return target;
 }
 
 }  // namespace dtrain

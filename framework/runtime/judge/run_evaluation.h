@@ -13,7 +13,9 @@
 #include "framework/nn/net.h"
 #include "framework/runtime/judge/beam_search.h"
 #include "framework/runtime/judge/evaluator.h"
+#include "framework/runtime/results/metrics.h"
 #include "framework/runtime/results/summary.h"
+#include "framework/runtime/setup/run_config.h"
 
 namespace dtrain {
 
@@ -45,24 +47,36 @@ std::string Describe(const Evaluation& evaluation, const std::vector<std::string
 class RunResults {
  public:
   RunResults() = default;
-  explicit RunResults(std::vector<std::string> metric_names)
-      : metric_names_(std::move(metric_names)) {}
+  explicit RunResults(std::vector<std::string> metric_names, const RunConfig::Stop& stop = {})
+      : metric_names_(std::move(metric_names)), stop_(stop) {}
 
-  void Note(int64_t epoch, Split split, const Evaluation& evaluation);
+  void Note(const MetricsPoint& at, Split split, const Evaluation& evaluation);
 
   const std::optional<TestResult>& test() const { return test_; }  // the last one
   // By the validation split where there is one, else by the test split; the first of equals.
   const std::optional<BestResult>& best() const { return best_; }
   bool validated() const { return validated_; }  // there is a validation split
+  // The run is as good as it was to become, or gets no better: it may end here.
+  bool over() const { return reached_ || OutOfPatience(); }
+  bool OutOfPatience() const { return stop_.patience > 0 && no_better_ >= stop_.patience; }
+  // What became of the target, where there is one; a run's epoch and global batch in samples.
+  std::optional<TargetResult> target(int64_t epoch_samples, int64_t batch) const;
   const std::vector<std::string>& metric_names() const { return metric_names_; }
   // The model's metrics behind the first.
   std::vector<std::pair<std::string, double>> Others(const Evaluation& evaluation) const;
+  // The line of metrics.jsonl for an evaluation that has been noted.
+  EvaluationMetrics MetricsOf(const MetricsPoint& at, Split split,
+                              const Evaluation& evaluation) const;
 
  private:
-  void NoteBest(int64_t epoch, const Evaluation& evaluation);
+  void Judge(const MetricsPoint& at, const Evaluation& evaluation);
 
   std::vector<std::string> metric_names_;
+  RunConfig::Stop stop_;
   bool validated_ = false;
+  std::optional<MetricsPoint> reached_;  // where the target was reached first
+  int64_t judged_step_ = -1;             // the last one that counted
+  int64_t no_better_ = 0;                // evaluations in a row
   std::optional<TestResult> test_;
   std::optional<BestResult> best_;
 };

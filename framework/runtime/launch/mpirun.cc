@@ -1,22 +1,13 @@
 #include "framework/runtime/launch/mpirun.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <sstream>
 
 #include "framework/core/error.h"
 #include "framework/runtime/launch/status_record.h"
-
-extern char** environ;
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -38,8 +29,7 @@ bool HasVariable(const std::vector<std::string>& environment, const std::string&
 }
 
 std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  std::vector<std::string> environment = OwnEnvironment();
   // Without it, more ranks than cores spin against each other: a small all-reduce then takes 16-32
   // ms instead of 20 us.
   const std::string yield = "OMPI_MCA_mpi_yield_when_idle";
@@ -48,31 +38,6 @@ std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
       fmt::format("{}={}", kStatusFolderVariable, options.status_folder.string()));
   environment.push_back(fmt::format("{}={:d}", kProgressVariable, options.progress_terminal));
   return environment;
-}
-
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-// In the child, between fork and exec: system calls only.
-[[noreturn]] void BecomeMpirun(const char* path, char* const* arguments, char* const* environment,
-                               pid_t parent, int error_pipe) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(1);  // it died before the line above
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // mpirun is in the background of a terminal: reading from that would stop it.
-  const int nothing = ::open("/dev/null", O_RDONLY);
-  ::dup2(nothing, STDIN_FILENO);
-  ::execve(path, arguments, environment);
-  const int error = errno;
-  [[maybe_unused]] const ssize_t told = ::write(error_pipe, &error, sizeof(error));
-  ::_exit(127);
 }
 
 }  // namespace
@@ -87,8 +52,8 @@ std::string FindMpirun() {
   return "";
 }
 
-MpirunCommand MakeMpirunCommand(const MpirunOptions& options) {
-  MpirunCommand command;
+ProgramCommand MakeMpirunCommand(const MpirunOptions& options) {
+  ProgramCommand command;
   command.path = MpirunOrThrow();
   command.arguments = {"mpirun", "--oversubscribe", "--bind-to", "none", "--quiet"};
   if (::geteuid() == 0) command.arguments.emplace_back("--allow-run-as-root");
@@ -106,27 +71,6 @@ MpirunCommand MakeMpirunCommand(const MpirunOptions& options) {
   return command;
 }
 
-pid_t StartMpirun(const MpirunCommand& command) {
-  const std::vector<char*> arguments = Pointers(command.arguments);
-  const std::vector<char*> environment = Pointers(command.environment);
-  std::array<int, 2> error_pipe = {};
-  if (::pipe2(error_pipe.data(), O_CLOEXEC) != 0) {
-    throw UsageError(fmt::format("cannot start mpirun: {}", std::strerror(errno)));
-  }
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    BecomeMpirun(command.path.c_str(), arguments.data(), environment.data(), parent, error_pipe[1]);
-  }
-  int error = child < 0 ? errno : 0;
-  ::close(error_pipe[1]);
-  if (child > 0 && ::read(error_pipe[0], &error, sizeof(error)) > 0) ::waitpid(child, nullptr, 0);
-  ::close(error_pipe[0]);
-  if (error != 0) {
-    throw UsageError(fmt::format("cannot start {}: {}", command.path, std::strerror(error)),
-                     kNoMpirun);
-  }
-  return child;
-}
+pid_t StartMpirun(const ProgramCommand& command) { return StartProgram(command, kNoMpirun); }
 
 }  // namespace dtrain

@@ -7,13 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace dtrain {
+#include "framework/runtime/launch/child_program.h"
 
-struct MpirunCommand {
-  std::string path;                      // of mpirun
-  std::vector<std::string> arguments;    // argv, argv[0] included
-  std::vector<std::string> environment;  // "NAME=value"
-};
+namespace dtrain {
 
 struct MpirunOptions {
   int ranks = 1;
@@ -27,10 +23,9 @@ struct MpirunOptions {
 std::string FindMpirun();
 
 // Throws UsageError when PATH has no mpirun.
-MpirunCommand MakeMpirunCommand(const MpirunOptions& options);
+ProgramCommand MakeMpirunCommand(const MpirunOptions& options);
 
-// Starts it in a process group of its own, with no signal blocked and nothing to read; it gets TERM
-// when this process dies.  Returns its pid.  Throws UsageError when it cannot be executed.
-pid_t StartMpirun(const MpirunCommand& command);
+// StartProgram, with a hint for those who have no mpirun.
+pid_t StartMpirun(const ProgramCommand& command);
 
 }  // namespace dtrain

@@ -15,6 +15,7 @@
 #include "framework/core/log.h"
 #include "framework/core/program.h"
 #include "framework/core/time.h"
+#include "framework/runtime/launch/blocked_signals.h"
 #include "framework/runtime/launch/job_end.h"
 #include "framework/runtime/launch/mpirun.h"
 
@@ -22,30 +23,7 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr timespec kPoll = {0, 100'000'000};
 constexpr Nanos kReadyWait = FromSeconds(10);  // for the records of ranks, before a stop is sent
-
-// Blocked, the signals wait until the loop takes them; no handler is needed.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigemptyset(&set_);
-    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&set_, signal);
-    struct sigaction hangup = {};
-    ::sigaction(SIGHUP, nullptr, &hangup);
-    if (hangup.sa_handler != SIG_IGN) sigaddset(&set_, SIGHUP);  // nohup ignores it
-    ::pthread_sigmask(SIG_BLOCK, &set_, &former_);
-  }
-  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-
-  // The next one, or 0 after a moment.
-  int Wait() const { return std::max(0, ::sigtimedwait(&set_, nullptr, &kPoll)); }
-
- private:
-  sigset_t set_;
-  sigset_t former_;
-};
 
 class TemporaryFolder {
  public:
@@ -100,7 +78,7 @@ class Job {
       FindLost(records);
       SendStop(records);
     }
-    end_.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    end_.exit_status = CodeOfStatus(status);
     end_.ranks = ReadStatusRecords(folder_.path());
     return end_;
   }

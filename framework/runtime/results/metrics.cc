@@ -20,11 +20,13 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json Begin(const char* kind, const MetricsPoint& at) {
-  return {{"kind", kind},
-          {"epoch", at.epoch},
-          {"step", at.step},
-          {"samples", at.samples},
-          {"seconds", at.seconds}};
+  ordered_json line = {{"kind", kind},
+                       {"epoch", at.epoch},
+                       {"step", at.step},
+                       {"samples", at.samples},
+                       {"seconds", at.seconds}};
+  if (at.training_seconds) line["training_seconds"] = *at.training_seconds;
+  return line;
 }
 
 // Lines up to `step`.  A run that was killed may have left half a line at the end.
@@ -55,7 +57,7 @@ int64_t CountOf(const nlohmann::json& line, const std::string& key) {
 EvaluationMetrics EvaluationOf(const nlohmann::json& line, const std::vector<std::string>& others) {
   EvaluationMetrics metrics;
   metrics.at = {CountOf(line, "epoch"), CountOf(line, "step"), CountOf(line, "samples"),
-                NumberOf(line, "seconds").value_or(0)};
+                NumberOf(line, "seconds").value_or(0), NumberOf(line, "training_seconds")};
   metrics.loss = NumberOf(line, "loss").value_or(std::nan(""));
   metrics.accuracy = NumberOf(line, "accuracy");
   metrics.evaluate_seconds = NumberOf(line, "evaluate_seconds").value_or(0);
@@ -86,6 +88,17 @@ std::vector<EvaluationMetrics> ReadEvaluations(const fs::path& path,
     evaluations.push_back(EvaluationOf(json, others));
   }
   return evaluations;
+}
+
+double ReadTrainingSeconds(const fs::path& path) {
+  double seconds = 0;
+  if (!fs::exists(path)) return seconds;
+  std::istringstream lines(ReadFile(path));
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object()) seconds = NumberOf(json, "training_seconds").value_or(seconds);
+  }
+  return seconds;
 }
 
 MetricsWriter::MetricsWriter(const fs::path& path, std::optional<int64_t> resumed_step)

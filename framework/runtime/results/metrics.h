@@ -5,8 +5,8 @@
 //   {"kind":"evaluation",...,"split":"validation","loss":3.4,"perplexity":29.9}
 //   {"kind":"checkpoint","epoch":1,"step":938,...,"file":"step-00000938.h5","write_seconds":0.01}
 //
-// `seconds` counts from the start or the resume, evaluations and checkpoints included.  NaN and
-// infinity are null.
+// `seconds` counts from the start or the resume, evaluations and checkpoints included;
+// `training_seconds` from the start, without them.  NaN and infinity are null.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,9 @@ struct MetricsPoint {
   int64_t step = 0;     // finished steps
   int64_t samples = 0;  // applied so far
   double seconds = 0;
+  // Without evaluations and checkpoints, and with the time before a resume; virtual time in a
+  // simulated run.
+  std::optional<double> training_seconds = {};
 };
 
 struct StepMetrics {
@@ -55,6 +58,9 @@ struct CheckpointMetrics {
 // names of the model's metrics behind the first.
 std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path,
                                                const std::vector<std::string>& others);
+
+// The training seconds of the last line of a metrics.jsonl that tells them; 0 where none does.
+double ReadTrainingSeconds(const std::filesystem::path& path);
 
 // Rank 0 has one.  Each line is written at once, so a killed run loses none that it reported.
 class MetricsWriter {

@@ -38,10 +38,19 @@ ordered_json Json(const TestResult& test) {
 
 ordered_json Json(const BestResult& best) {
   ordered_json json = {{"epoch", best.epoch}};
+  Put(json, "step", best.step);
   Put(json, "accuracy", best.accuracy);
   Put(json, "bleu", best.bleu);
   Put(json, "perplexity", best.perplexity);
   for (const auto& [name, value] : best.others) json[name] = value;
+  return json;
+}
+
+ordered_json Json(const TargetResult& target) {
+  ordered_json json = {{"value", target.value}, {"reached", target.reached}};
+  Put(json, "seconds", target.seconds);
+  Put(json, "epochs", target.epochs);
+  Put(json, "steps", target.steps);
   return json;
 }
 
@@ -147,6 +156,27 @@ std::string TestText(const TestResult& test) {
   return text;
 }
 
+std::string TargetText(const Summary& summary) {
+  if (!summary.target) return "";
+  const TargetResult& target = *summary.target;
+  const bool perplexity = summary.best && !summary.best->accuracy;
+  const auto shown = [&](double value) {
+    return perplexity ? fmt::format("{:.2f}", value) : fmt::format("{:.2f} %", 100 * value);
+  };
+  const std::string what = fmt::format("the target {} of {}",
+                                       perplexity ? "perplexity" : "accuracy", shown(target.value));
+  if (target.reached) {
+    return fmt::format("reached {} after {:.3f} s of training ({:.2f} epochs, {:.0f} steps)", what,
+                       *target.seconds, *target.epochs, *target.steps);
+  }
+  const std::string not_reached =
+      summary.status == "stopped" ? "has not yet reached " : "did not reach ";
+  if (!summary.best) return not_reached + "the target: nothing was evaluated";
+  const std::optional<double>& best =
+      perplexity ? summary.best->perplexity : summary.best->accuracy;
+  return fmt::format("{}{} (best: {})", not_reached, what, shown(best.value_or(0)));
+}
+
 std::string ToJson(const Summary& summary) {
   ordered_json json = Identity(summary);
   WholeNumber(json, "epochs");
@@ -157,6 +187,7 @@ std::string ToJson(const Summary& summary) {
   if (summary.train_loss) json["train"] = {{"loss", *summary.train_loss}};
   PutJson(json, "test", summary.test);
   PutJson(json, "best", summary.best);
+  PutJson(json, "target", summary.target);
   PutJson(json, "communication", summary.communication);
   for (const WorkerSummary& worker : summary.workers_detail) {
     json["workers_detail"].push_back(Json(worker));

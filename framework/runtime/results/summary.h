@@ -29,10 +29,21 @@ struct TestResult {
 
 struct BestResult {
   int64_t epoch = 0;
+  std::optional<int64_t> step;
   std::optional<double> accuracy;
   std::optional<double> bleu;
   std::optional<double> perplexity;  // of the validation split
   std::vector<std::pair<std::string, double>> others;
+};
+
+// How long it took to be as good as `stop.target` asks; what follows `reached` is absent where it
+// was not.
+struct TargetResult {
+  double value = 0;
+  bool reached = false;
+  std::optional<double> seconds;  // without evaluations and checkpoints; over resumes
+  std::optional<double> epochs;
+  std::optional<double> steps;  // samples applied / batch
 };
 
 struct StepSeconds {
@@ -108,6 +119,7 @@ struct Summary {
   std::optional<double> train_loss;
   std::optional<TestResult> test;
   std::optional<BestResult> best;
+  std::optional<TargetResult> target;  // where the config names one
   std::optional<CommunicationSummary> communication;
   std::vector<WorkerSummary> workers_detail;
   std::optional<StalenessSummary> staleness;
@@ -119,6 +131,10 @@ struct Summary {
 
 // "test accuracy 99.05 %, loss 0.0312", "test perplexity 25.31, loss 3.2312, BLEU 28.30"
 std::string TestText(const TestResult& test);
+
+// "reached the target accuracy of 98.00 % after 12.3 s (3.20 epochs, 3001 steps)", or that it was
+// not reached and what the best was.  Empty without a target.
+std::string TargetText(const Summary& summary);
 
 // Indented JSON that ends with a newline; NaN and infinity are null.
 std::string ToJson(const Summary& summary);

@@ -9,6 +9,29 @@
 
 namespace dtrain {
 
+// TrainingClock: the time of a run from its first step on, without what it spends at rest, and with
+// what it took before it was resumed.
+class TrainingClock {
+ public:
+  void Start(Nanos now, double seconds_before) {
+    begun_ = now;
+    before_ = seconds_before;
+  }
+  void Pause(Nanos now) { paused_at_ = now; }
+  void Continue(Nanos now) {
+    paused_ += now - paused_at_;
+    paused_at_ = -1;
+  }
+  double At(Nanos now) const {
+    return before_ + ToSeconds((paused_at_ >= 0 ? paused_at_ : now) - begun_ - paused_);
+  }
+
+ private:
+  double before_ = 0;
+  Nanos begun_ = 0, paused_ = 0;
+  Nanos paused_at_ = -1;  // -1: it runs
+};
+
 struct RunAccounts {
   Nanos begun = WallNow();
   Nanos training = 0;  // without evaluation and checkpoints
@@ -16,6 +39,7 @@ struct RunAccounts {
   Nanos exposed = 0;   // of the last step: what its begin and its end waited for others
   int64_t steps = 0;   // of this rank's worker
   std::vector<double> step_seconds;
+  TrainingClock clock;
 
   // One step: `waited` to begin, then computed, then ended, which may have been waiting again.
   void AddStep(Nanos waited, Nanos started, Nanos computed, Nanos ended);

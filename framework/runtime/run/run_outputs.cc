@@ -23,7 +23,7 @@ void RunOutputs::CreateFolder(bool resuming) {
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
                       int64_t last_step) {
   last_step_ = first.step;
-  results_ = RunResults(graph.metric_names());
+  results_ = RunResults(graph.metric_names(), config_.stop);
   if (!root_) return;
   folder_.WriteConfig(config_.effective_yaml);
   folder_.WritePlan(plan);
@@ -44,8 +44,10 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
   if (resumed) log::Info("resumed after step {}", first.step);
 }
 
-// What the run was judged by before it was resumed: its best result is that of the whole run.
+// What the run was judged by before it was resumed: its best result is that of the whole run, and
+// so is the time to a target.
 void RunOutputs::RecallEvaluations() {
+  seconds_before_ = ReadTrainingSeconds(folder_.metrics());
   const std::vector<std::string>& names = results_.metric_names();
   std::vector<std::string> others;
   if (!names.empty()) others.assign(names.begin() + 1, names.end());
@@ -56,7 +58,7 @@ void RunOutputs::RecallEvaluations() {
     for (const auto& [name, value] : metrics.others) evaluation.metrics.push_back(value);
     if (evaluation.metrics.size() != names.size()) continue;  // of a model with other metrics
     const Split split = metrics.split == "validation" ? Split::kValidation : Split::kTest;
-    results_.Note(metrics.at.epoch + 1, split, evaluation);
+    results_.Note(metrics.at, split, evaluation);
   }
 }
 
@@ -78,17 +80,14 @@ void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation
                            double seconds) {
   if (!root_) return;
   const bool validation = split == Split::kValidation;
-  const int64_t epoch = at.epoch + 1;
-  results_.Note(epoch, split, evaluation);
-  EvaluationMetrics metrics{.at = at, .loss = evaluation.loss, .evaluate_seconds = seconds};
-  if (results_.validated()) metrics.split = validation ? "validation" : "test";
-  if (!evaluation.metrics.empty()) metrics.accuracy = evaluation.metrics[0];
-  metrics.others = results_.Others(evaluation);
-  metrics.perplexity = evaluation.perplexity;
-  metrics.bleu = evaluation.bleu;
+  results_.Note(at, split, evaluation);
+  EvaluationMetrics metrics = results_.MetricsOf(at, split, evaluation);
+  metrics.evaluate_seconds = seconds;
   metrics_->Write(metrics);
   progress_->Pause();
-  log::Info("epoch {}: {} {}", epoch, validation ? "validation" : "test",
+  std::string where = fmt::format("epoch {}", at.epoch + 1);
+  if (config_.evaluate_every_steps > 0) where += fmt::format(", step {}", at.step);
+  log::Info("{}: {} {}", where, validation ? "validation" : "test",
             Describe(evaluation, results_.metric_names()));
 }
 
@@ -114,6 +113,17 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
   const CheckpointFolder folder(folder_.checkpoints(), static_cast<int>(config_.checkpoint.keep));
   const std::string file = folder.Save(view).filename().string();
   metrics_->Write(CheckpointMetrics{at, file, ToSeconds(WallNow() - started)});
+}
+
+void RunOutputs::EndsEarly() {
+  if (!root_) return;
+  progress_->Pause();
+  if (results_.OutOfPatience()) {
+    log::Info("the run ends here: {} in a row were no better than the best",
+              Counted(config_.stop.patience, "evaluation"));
+  } else {
+    log::Info("the run ends here: its target is reached");
+  }
 }
 
 void RunOutputs::Diverged(const TrainingPosition& position, const std::string& what) {

@@ -58,7 +58,10 @@ class RunOutputs {
   void Finish(const Summary& summary);
 
   const RunFolder& folder() const { return folder_; }
-  const RunResults& results() const { return results_; }  // of the evaluations told of
+  const RunResults& results() const { return results_; }     // of the evaluations told of
+  double seconds_before() const { return seconds_before_; }  // of training, before the resume
+  // Says why the run ends before its last epoch.
+  void EndsEarly();
 
  private:
   void RecallEvaluations();
@@ -69,6 +72,7 @@ class RunOutputs {
   std::optional<RunLock> lock_;
   int64_t last_step_ = 0;  // that Step was called with
   int slowest_ = -1;
+  double seconds_before_ = 0;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;
   RunResults results_;

@@ -37,7 +37,8 @@ bool RunPosition::Hear(const Rest::Told& told) {
 
 bool EvaluationDue(const RunConfig& config, const RestPoint& point) {
   return point.run_ends ||
-         Passed(config.evaluate_every_epochs, point.before.epoch, point.now.epoch);
+         Passed(config.evaluate_every_epochs, point.before.epoch, point.now.epoch) ||
+         Passed(config.evaluate_every_steps, point.before.step, point.now.step);
 }
 
 bool CheckpointDue(const RunConfig& config, const RestPoint& point, int64_t saved_samples) {

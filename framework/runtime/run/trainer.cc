@@ -60,6 +60,8 @@ class Trainer {
   void HearTheRest();
   void Log();
   std::optional<ExitCode> AtRest(const RestState& state);
+  bool Judge(bool run_ends);
+  bool MayEnd();
   void MeanStatistics();
   void Evaluate(Split split);
   void SaveCheckpoint();
@@ -71,7 +73,8 @@ class Trainer {
   const TrainingPosition& now() const { return position_.now(); }
   void Say(Doing doing) { status_.Update(doing, now().step, ToSeconds(accounts_.compute)); }
   MetricsPoint Here() const {
-    return {position_.epoch(), now().step, now().samples_applied, accounts_.seconds()};
+    return {position_.epoch(), now().step, now().samples_applied, accounts_.seconds(),
+            accounts_.clock.At(WallNow())};
   }
 
   const RunConfig& config_;
@@ -127,13 +130,18 @@ void Trainer::SetUp() {
   plan_ = std::move(basis.plan);
   sampler_ = std::move(basis.sampler);
   net_ = std::move(basis.net);
-  const RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
+  RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
   position_ = RunPosition(rule, basis.start.position);
   rested_ = now();
   saved_samples_ = now().samples_applied;
   CheckPosition(now(), rule, synchronous_);
   PrepareState(basis.start);
   TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
+  // A run that ended early stays ended when it is resumed.
+  if (MayEnd()) {
+    rule.last_samples = now().samples_applied;
+    position_ = RunPosition(rule, now());
+  }
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
@@ -177,6 +185,7 @@ ExitCode Trainer::Loop() {
   const Batch* batch = batches ? batches->Next() : nullptr;
   if (config_.timeline) exchange_->AtRest([](Transport& transport) { transport.Barrier(); });
   timeline_origin_ = WallNow();
+  accounts_.clock.Start(timeline_origin_, outputs_.seconds_before());
   for (;;) {
     const Nanos asked = WallNow();
     Turn turn = exchange_->Begin(batch == nullptr ? 0 : batch->samples);
@@ -189,6 +198,7 @@ ExitCode Trainer::Loop() {
       return *end;
     } else {
       exchange_->Leave();
+      accounts_.clock.Continue(WallNow());
     }
   }
 }
@@ -244,28 +254,57 @@ void Trainer::HearTheRest() {
 
 // What is due when nothing is in flight; an exit code when the run is over.
 std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
+  accounts_.clock.Pause(WallNow());
   HearTheRest();
   position_.MoveTo(state.samples_applied);
   if (!state.finite) {
     exchange_->Collect(false);
     return Diverge();
   }
-  const bool run_ends = position_.RunEnds();
-  const RestPoint point{rested_, now(), run_ends, state.stop};
+  RestPoint point{rested_, now(), position_.RunEnds(), state.stop};
+  bool save = CheckpointDue(config_, point, saved_samples_);
   const bool evaluate = EvaluationDue(config_, point);
-  const bool save = CheckpointDue(config_, point, saved_samples_);
-  if (evaluate || save || state.stop || run_ends) {
+  if (evaluate || save || state.stop || point.run_ends) {
     exchange_->Collect(save);
     MeanStatistics();
   }
-  if (evaluate) {
-    for (const Split split : SplitsToEvaluate(*dataset_, run_ends)) Evaluate(split);
+  if (evaluate) point.run_ends = Judge(point.run_ends);
+  if (!save && CheckpointDue(config_, point, saved_samples_)) {
+    exchange_->Collect(true);
+    save = true;
   }
   if (save) SaveCheckpoint();
   rested_ = now();
-  if (run_ends) return ExitCode::kDone;
+  if (point.run_ends) return ExitCode::kDone;
   if (state.stop) return ExitCode::kStopped;
   return std::nullopt;
+}
+
+// Evaluates what is due; whether the run ends here, which it may do before its last epoch.
+bool Trainer::Judge(bool run_ends) {
+  const std::vector<Split> splits = SplitsToEvaluate(*dataset_, run_ends);
+  for (const Split split : splits) Evaluate(split);
+  if (run_ends || !MayEnd()) return run_ends;
+  outputs_.EndsEarly();
+  for (const Split split : SplitsToEvaluate(*dataset_, true)) {
+    if (std::find(splits.begin(), splits.end(), split) == splits.end()) Evaluate(split);
+  }
+  return true;
+}
+
+// The same on all ranks: rank 0 knows the evaluations from before a resume as well.
+bool Trainer::MayEnd() {
+  if (!config_.stop.any()) return false;
+  std::string over;
+  const auto share = [&](Transport& transport) {
+    over = Broadcast(transport, outputs_.results().over() ? "yes" : "no");
+  };
+  if (exchange_) {
+    exchange_->AtRest(share);
+  } else {
+    share(transport_);
+  }
+  return over == "yes";
 }
 
 void Trainer::MeanStatistics() {
@@ -366,6 +405,7 @@ Summary Trainer::Summarize(ExitCode code) {
   if (accounts_.steps > 0) summary.train_loss = position_.loss();
   summary.test = outputs_.results().test();
   summary.best = outputs_.results().best();
+  summary.target = outputs_.results().target(position_.rule().epoch_samples, config_.batch);
   return summary;
 }
 

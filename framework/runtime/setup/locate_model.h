@@ -1,4 +1,4 @@
-// Where model files are found by name.
+// Where model and cluster files are found by name.
 #pragma once
 
 #include <filesystem>
@@ -19,5 +19,10 @@ std::map<std::string, std::filesystem::path> NamedModels(const std::string& conf
 // The file of `model`, a name or a path (with a '/' or ending in .yaml; a relative one is looked up
 // from the working directory, then from the config's folder).  Empty when there is none.
 std::filesystem::path LocateModel(const std::string& model, const std::string& config_file);
+
+// The same of clusters, which lie in folders `clusters` beside those of models.
+std::map<std::string, std::filesystem::path> NamedClusters(const std::string& config_file);
+// Throws ConfigError with the names that there are when there is none.
+std::filesystem::path LocateCluster(const std::string& cluster, const std::string& config_file);
 
 }  // namespace dtrain

@@ -132,11 +132,33 @@ void ReadMachine(Reader root, RunConfig& run) {
       "random seed for initial weights, shuffling, augmentation and dropout")));
 }
 
+// Whether a target is an accuracy or a perplexity follows from the model (ReadModel).
+void ReadStop(Reader root, RunConfig& run) {
+  Reader stop = root.Section("stop", "when the run may end before its last epoch");
+  run.stop.target =
+      stop.Number("target", 0)
+          .Min(0)
+          .Help(
+              "end at the first evaluation with this accuracy (0.98), or of sentences "
+              "with this perplexity or a lower one; 0: none");
+  run.stop.patience = stop.Int("patience", 0)
+                          .Min(0)
+                          .Help("end when N evaluations in a row were no better; 0: never");
+  if (!run.stop.any() || run.evaluate_every_epochs > 0 || run.evaluate_every_steps > 0) return;
+  stop.Mistake(run.stop.target > 0 ? "target" : "patience",
+               "nothing is evaluated before the end, so nothing can end the run early",
+               "set evaluate.every_epochs or evaluate.every_steps");
+}
+
 void ReadRecords(Reader root, RunConfig& run) {
-  run.evaluate_every_epochs = root.Section("evaluate")
-                                  .Int("every_epochs", 1)
-                                  .Min(0)
-                                  .Help("evaluate every N epochs; 0: only at the end");
+  Reader evaluate = root.Section("evaluate");
+  run.evaluate_every_epochs =
+      evaluate.Int("every_epochs", 1)
+          .Min(0)
+          .Help("evaluate every N epochs, and at the end; 0: not by epochs");
+  run.evaluate_every_steps =
+      evaluate.Int("every_steps", 0).Min(0).Help("evaluate every N steps as well; 0: not by steps");
+  ReadStop(root, run);
   Reader checkpoint = root.Section("checkpoint");
   run.checkpoint.every_epochs =
       checkpoint.Int("every_epochs", 1).Min(0).Help("write a checkpoint every N epochs; 0: never");

@@ -28,6 +28,13 @@ struct RunConfig {
     int64_t every_steps = 0;   // 0: not by steps
     int64_t keep = 2;
   };
+  // A run may end before its last epoch: at the first evaluation that reaches `target`, or behind
+  // `patience` evaluations in a row that were no better than the best.
+  struct Stop {
+    double target = 0;     // accuracy, or perplexity of sentences; 0: none
+    int64_t patience = 0;  // 0: none
+    bool any() const { return target > 0 || patience > 0; }
+  };
 
   std::string model;       // a name or a path, as given
   std::string model_file;  // where it was found
@@ -52,7 +59,9 @@ struct RunConfig {
   std::string precision;       // "fp32", "bf16"
   int64_t threads = 0;         // of a rank; 0: by rule
   uint64_t seed = 1;
-  int64_t evaluate_every_epochs = 1;  // 0: at the end only
+  int64_t evaluate_every_epochs = 1;  // 0: not by epochs
+  int64_t evaluate_every_steps = 0;   // 0: not by steps
+  Stop stop;
   Checkpoint checkpoint;
   int64_t log_first_steps = 0;   // each of the first steps is logged, then
   int64_t log_every_steps = 0;   // every n-th

@@ -79,6 +79,7 @@ RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
   RestRule rule{.epoch_samples = epoch_samples,
                 .batch = config.batch,
                 .evaluate_every_epochs = config.evaluate_every_epochs,
+                .evaluate_every_steps = config.evaluate_every_steps,
                 .checkpoint_every_epochs = config.checkpoint.every_epochs,
                 .checkpoint_every_steps = config.checkpoint.every_steps,
                 .last_samples = config.epochs * epoch_samples};

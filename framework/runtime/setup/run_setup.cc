@@ -22,6 +22,35 @@ namespace dtrain {
 // Layers and data know nothing of each other; here they meet.
 static_assert(kPadToken == token::kPad, "layers mask what data sets pad with");
 
+namespace {
+
+// What a run is judged by, and stopped by, is the model's accuracy; where it has none, the
+// perplexity of sentences.
+void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<FieldSpec>& fields) {
+  if (!config.stop.any()) return;
+  const double target = config.stop.target;
+  if (!graph.metric_names().empty()) {
+    if (target <= 1) return;
+    throw ConfigError(
+        fmt::format("stop.target is {}; it is an accuracy here, above 0 and at most 1", target),
+        "write 0.98 for 98 %; 0 switches it off");
+  }
+  const bool sentences = std::any_of(fields.begin(), fields.end(), [](const FieldSpec& field) {
+    return field.dtype == DType::kI32 && field.sample_shape.rank() > 0;
+  });
+  if (!sentences) {
+    throw ConfigError(
+        config.model_file + ": stop has nothing to go by, for the model says no accuracy",
+        "add an accuracy layer, or leave the section stop out");
+  }
+  if (target == 0 || target >= 1) return;
+  throw ConfigError(
+      fmt::format("stop.target is {}; it is a perplexity here, which is at least 1", target),
+      "a run on sentences is judged by perplexity; 0 switches the target off");
+}
+
+}  // namespace
+
 Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.source->fields()); }
 
 Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
@@ -38,6 +67,7 @@ Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
                     config.model_file, config.strategy_name),
         "use a synchronous strategy (allreduce, ps_bsp), or leave 'sync' out");
   }
+  CheckStop(config, graph, fields);
   return graph;
 }
 

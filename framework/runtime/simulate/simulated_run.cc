@@ -1,6 +1,7 @@
 #include "framework/runtime/simulate/simulated_run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -64,7 +65,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   if (config.data.source) epoch_samples = config.data.source->size(Split::kTrain);
   if (data_) epoch_samples = data_->size(Split::kTrain);
   RestRule rule = RestRuleOf(config, epoch_samples);
-  if (!numeric) rule.evaluate_every_epochs = 0;
+  if (!numeric) rule.evaluate_every_epochs = rule.evaluate_every_steps = 0;
   rule.checkpoint_every_epochs = rule.checkpoint_every_steps = 0;
   DescribeModel(profile, rule);
   if (numeric) MakeEngine();
@@ -94,9 +95,10 @@ void SimulatedRun::MakeEngine() {
 
 Summary SimulatedRun::Run(const Progress& progress) {
   if (engine_) {
-    results_ = RunResults(graph_->metric_names());
+    results_ = RunResults(graph_->metric_names(), config_.stop);
+    rested_ = {};
     setup_.at_rest = [&](const RestState& state, Nanos now, const float* weights) {
-      EvaluateAt(state, now, weights, progress);
+      return EvaluateAt(state, now, weights, progress);
     };
   }
   Simulation simulation(setup_);
@@ -105,17 +107,28 @@ Summary SimulatedRun::Run(const Progress& progress) {
   return Summarize(result);
 }
 
-// As a real run is judged at rest; one that has diverged is not.
-void SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const float* weights,
+// As a real run is judged at rest, and ended by it; one that has diverged is not.
+bool SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const float* weights,
                               const Progress& progress) {
-  if (!state.finite) return;
+  if (!state.finite) return false;
   RunPosition position(setup_.exchange.rule, {});
   position.MoveTo(state.samples_applied);
-  for (const Split split : SplitsToEvaluate(*data_, position.RunEnds())) {
+  const RestPoint point{std::exchange(rested_, position.now()), position.now(), position.RunEnds()};
+  if (!EvaluationDue(config_, point)) return false;
+  const MetricsPoint at{position.epoch(), position.now().step, state.samples_applied,
+                        ToSeconds(now), ToSeconds(now)};
+  const auto evaluate = [&](Split split) {
     const Evaluation evaluation = engine_->Evaluate(split, weights);
-    results_.Note(position.epoch() + 1, split, evaluation);
-    if (progress) progress(position.epochs(), ToSeconds(now), split, evaluation);
+    results_.Note(at, split, evaluation);
+    if (progress) progress(position.epochs(), at, split, evaluation);
+  };
+  const std::vector<Split> splits = SplitsToEvaluate(*data_, point.run_ends);
+  for (const Split split : splits) evaluate(split);
+  if (point.run_ends || !results_.over()) return false;
+  for (const Split split : SplitsToEvaluate(*data_, true)) {
+    if (std::find(splits.begin(), splits.end(), split) == splits.end()) evaluate(split);
   }
+  return true;
 }
 
 Summary SimulatedRun::Summarize(const SimulationResult& result) const {
@@ -150,6 +163,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
     summary.train_loss = result.loss;
     summary.test = results_.test();
     summary.best = results_.best();
+    summary.target = results_.target(setup_.exchange.rule.epoch_samples, config_.batch);
     summary.weights_sha256 =
         WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->MeanState().data());
   }

@@ -13,6 +13,7 @@
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/simulate/numeric_engine.h"
+#include "framework/runtime/weights/checkpoint.h"
 #include "framework/sim/simulation.h"
 
 namespace dtrain {
@@ -31,19 +32,21 @@ class SimulatedRun {
   // Recorded step durations in seconds, by worker; see ComputeModel::UseTrace.
   void UseTrace(std::vector<std::vector<double>> seconds) { setup_.trace = std::move(seconds); }
 
-  // Called after each evaluation of a numeric run with the epochs done and the virtual time.
-  using Progress = std::function<void(double epochs, double seconds, Split, const Evaluation&)>;
+  // Called after each evaluation of a numeric run with the epochs done; its seconds are virtual.
+  using Progress =
+      std::function<void(double epochs, const MetricsPoint& at, Split, const Evaluation&)>;
   Summary Run(const Progress& progress = {});
   // Of the last Run, where the config asks for it (RankTimeline::Pack of each rank).
   const std::vector<std::string>& timelines() const { return timelines_; }
 
+  const RunResults& results() const { return results_; }  // of the evaluations so far
   const SimulationSetup& setup() const { return setup_; }
   const Graph& graph() const { return *graph_; }  // of a config with a model
 
  private:
   void DescribeModel(const std::optional<ModelProfile>& profile, const RestRule& rule);
   void MakeEngine();
-  void EvaluateAt(const RestState& state, Nanos now, const float* weights,
+  bool EvaluateAt(const RestState& state, Nanos now, const float* weights,
                   const Progress& progress);
   Summary Summarize(const SimulationResult& result) const;
 
@@ -56,6 +59,7 @@ class SimulatedRun {
   SimulationSetup setup_;
   std::vector<std::string> timelines_;
   RunResults results_;
+  TrainingPosition rested_;  // at the last rest
 };
 
 // Repeats a recorded run; `config` is the record's own.  Says on stderr why the bits may differ

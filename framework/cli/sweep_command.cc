@@ -1,0 +1,170 @@
+// `dtrain sweep`: a config with all combinations of some settings, as runs of this program, so many
+// at a time; one table in the end.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/cli/sweep_runs.h"
+#include "framework/core/file.h"
+#include "framework/core/log.h"
+#include "framework/core/text.h"
+#include "framework/core/time.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/launch/child_program.h"
+#include "framework/runtime/launch/world.h"
+#include "framework/runtime/results/run_lock.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kStopped = static_cast<int>(ExitCode::kStopped);
+constexpr int kInterrupted = 128 + SIGINT;  // a simulation, which has no checkpoint to write
+
+struct SweepOptions {
+  ConfigOptions config;
+  int jobs = 1;
+  std::string output;
+  bool simulate = false;
+};
+
+fs::path LogOf(const SweepRun& run) { return fs::path(run.folder) / "log.txt"; }
+
+// Carries a plan out and says on stderr how far it is.
+class Sweep {
+ public:
+  explicit Sweep(SweepPlan& plan) : plan_(plan) {
+    for (size_t i = 0; i < plan.runs.size(); ++i) {
+      if (!plan.runs[i].done) left_.push_back(i);
+    }
+  }
+
+  // Returns the signal that stopped it, or 0.
+  int Run(int jobs) {
+    if (left_.size() < plan_.runs.size()) {
+      log::Info("{} of {} are done already", plan_.runs.size() - left_.size(),
+                Counted(static_cast<int64_t>(plan_.runs.size()), "run"));
+    }
+    const std::string program = fs::read_symlink("/proc/self/exe").string();
+    std::vector<ProgramCommand> commands;
+    for (const size_t index : left_) {
+      const SweepRun& run = plan_.runs[index];
+      MakeFolder(run.folder);
+      ProgramCommand command{program, {"dtrain"}, OwnEnvironment(), LogOf(run).string()};
+      for (std::string& argument : ArgumentsOf(plan_, run)) {
+        command.arguments.push_back(std::move(argument));
+      }
+      commands.push_back(std::move(command));
+    }
+    started_.resize(commands.size());
+    const int signal =
+        RunPrograms(commands, jobs,
+                    {.started = [this](size_t command) { Started(command); },
+                     .ended = [this](size_t command, int code) { Ended(command, code); }});
+    Write();
+    return signal;
+  }
+
+ private:
+  void Started(size_t command) {
+    started_[command] = WallNow();
+    log::Info("[{}/{}] {}", left_[command] + 1, plan_.runs.size(),
+              plan_.runs[left_[command]].folder);
+  }
+  void Ended(size_t command, int code) {
+    SweepRun& run = plan_.runs[left_[command]];
+    run.exit_code = code;
+    run.done = code == 0 && IsDone(plan_, run);
+    const std::string after = HumanSeconds(ToSeconds(WallNow() - started_[command]));
+    if (run.done) {
+      log::Info("{} completed in {}", run.folder, after);
+    } else if (code == kStopped || code == kInterrupted) {
+      log::Info("{} stopped after {}", run.folder, after);
+    } else {
+      log::Warning("{} ended with exit code {} after {}; see {}", run.folder, code, after,
+                   LogOf(run).string());
+    }
+    Write();
+  }
+  void Write() const {
+    WriteFileDurably(fs::path(plan_.output) / "sweep.jsonl", SweepLines(plan_));
+  }
+
+  SweepPlan& plan_;
+  std::vector<size_t> left_;  // of the plan's runs
+  std::vector<Nanos> started_;
+};
+
+void Print(const SweepPlan& plan, bool json) {
+  const ResultTable table = TableOf(plan);
+  if (!json) {
+    std::cout << table.Text();
+    for (const SweepRun& run : plan.runs) {
+      if (!run.done)
+        std::cout << fmt::format("failed: {} (exit code {})\n", run.folder, run.exit_code);
+    }
+    std::cout << fmt::format("results {}\n", plan.output);
+    return;
+  }
+  nlohmann::ordered_json result = {{"output", plan.output}};
+  result["rows"] = nlohmann::ordered_json::parse(table.Json());
+  result["failed"] = nlohmann::ordered_json::array();
+  for (const SweepRun& run : plan.runs) {
+    if (run.done) continue;
+    result["failed"].push_back({{"folder", run.folder}, {"exit_code", run.exit_code}});
+  }
+  std::cout << result.dump(2) << '\n';
+}
+
+int RunSweep(const SweepOptions& options, const Invocation& invocation) {
+  LimitSpinning(invocation.argv);
+  if (InsideMpiLaunch()) {
+    throw UsageError("a sweep starts its runs itself and needs no launcher",
+                     "leave mpirun or srun out");
+  }
+  SweepPlan plan = PlanSweep(options.config, options.output, options.simulate);
+  MakeFolder(plan.output);
+  const RunLock lock(plan.output);
+  const int signal = Sweep(plan).Run(options.jobs);
+  if (signal != 0) {
+    log::Info("the sweep was stopped; the same command goes on with it");
+    return kStopped;
+  }
+  Print(plan, invocation.json);
+  const bool all =
+      std::all_of(plan.runs.begin(), plan.runs.end(), [](const SweepRun& run) { return run.done; });
+  return all ? 0 : static_cast<int>(ExitCode::kInternal);
+}
+
+}  // namespace
+
+static void AddSweepCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<SweepOptions>();
+  CLI::App* command = AddCommand(
+      app, invocation, "sweep",
+      "train with every combination of settings, e.g. --set solver.lr=0.1,0.01 --set seed=1,2",
+      [options, &invocation] { return RunSweep(*options, invocation); });
+  AddConfigOptions(*command, options->config);
+  command->add_option("--jobs", options->jobs, "number of runs at a time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  command
+      ->add_option("--output", options->output,
+                   "folder of the sweep, with a folder for each run; started again, the sweep goes "
+                   "on there (default: runs/CONFIG-sweep)")
+      ->type_name("DIR");
+  command->add_flag("--simulate", options->simulate,
+                    "simulate the runs in virtual time, with real gradients");
+}
+
+DTRAIN_COMMAND("sweep", 45, AddSweepCommand);
+
+}  // namespace dtrain

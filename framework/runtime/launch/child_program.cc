@@ -1,0 +1,169 @@
+#include "framework/runtime/launch/child_program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/runtime/launch/blocked_signals.h"
+
+extern char** environ;
+
+namespace dtrain {
+namespace {
+
+constexpr int kSignalBase = 128;
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// What the child needs between fork and exec, where only system calls are allowed.
+struct Exec {
+  const char* path;
+  char* const* arguments;
+  char* const* environment;
+  const char* log;  // null: none
+  pid_t parent;
+  int error_pipe;
+};
+
+[[noreturn]] void Become(const Exec& exec) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != exec.parent) ::_exit(1);  // it died before the line above
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // It is in the background of a terminal: reading from that would stop it.
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, STDIN_FILENO);
+  const int log =
+      exec.log == nullptr ? -1 : ::open(exec.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (exec.log == nullptr || log >= 0) {
+    if (log >= 0) {
+      ::dup2(log, STDOUT_FILENO);
+      ::dup2(log, STDERR_FILENO);
+    }
+    ::execve(exec.path, exec.arguments, exec.environment);
+  }
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = ::write(exec.error_pipe, &error, sizeof(error));
+  ::_exit(127);
+}
+
+// Commands that run, and what has been asked of them.
+class Children {
+ public:
+  Children(const std::vector<ProgramCommand>& commands, const ProgramEvents& events)
+      : commands_(commands), events_(events) {}
+
+  bool Idle() const { return running_.empty(); }
+  size_t running() const { return running_.size(); }
+  bool Left() const { return next_ < commands_.size() && stop_signal_ == 0; }
+
+  void StartNext() {
+    const size_t command = next_++;
+    running_[StartProgram(commands_[command])] = command;
+    events_.started(command);
+  }
+  void Reap() {
+    for (auto child = running_.begin(); child != running_.end();) {
+      int status = 0;
+      const auto [pid, command] = *child;
+      if (::waitpid(pid, &status, WNOHANG) == 0) {
+        ++child;
+        continue;
+      }
+      child = running_.erase(child);
+      events_.ended(command, CodeOfStatus(status));
+    }
+  }
+  // To the children themselves: those that supervise ranks pass it on.
+  void OnSignal(int signal) {
+    if (signal == 0 || signal == SIGCHLD) return;
+    if (stop_signal_ == 0) log::Info("stopping what runs (Ctrl-C again leaves at once)");
+    stop_signal_ = signal;
+    for (const auto& [pid, command] : running_) ::kill(pid, SIGINT);
+  }
+  // Where this process cannot go on.
+  void Stop() {
+    OnSignal(SIGTERM);
+    for (const auto& [pid, command] : running_) ::waitpid(pid, nullptr, 0);
+  }
+  int stop_signal() const { return stop_signal_; }
+
+ private:
+  const std::vector<ProgramCommand>& commands_;
+  const ProgramEvents& events_;
+  size_t next_ = 0;
+  std::map<pid_t, size_t> running_;
+  int stop_signal_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> OwnEnvironment() {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  return environment;
+}
+
+pid_t StartProgram(const ProgramCommand& command, const std::string& hint) {
+  const std::vector<char*> arguments = Pointers(command.arguments);
+  const std::vector<char*> environment = Pointers(command.environment);
+  std::array<int, 2> error_pipe = {};
+  if (::pipe2(error_pipe.data(), O_CLOEXEC) != 0) {
+    throw UsageError(fmt::format("cannot start {}: {}", command.path, std::strerror(errno)));
+  }
+  const Exec exec{command.path.c_str(), arguments.data(),
+                  environment.data(),   command.log.empty() ? nullptr : command.log.c_str(),
+                  ::getpid(),           error_pipe[1]};
+  const pid_t child = ::fork();
+  if (child == 0) Become(exec);
+  int error = child < 0 ? errno : 0;
+  ::close(error_pipe[1]);
+  if (child > 0 && ::read(error_pipe[0], &error, sizeof(error)) > 0) ::waitpid(child, nullptr, 0);
+  ::close(error_pipe[0]);
+  if (error != 0) {
+    throw UsageError(fmt::format("cannot start {}: {}", command.path, std::strerror(error)), hint);
+  }
+  return child;
+}
+
+int CodeOfStatus(int status) {
+  return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int RunPrograms(const std::vector<ProgramCommand>& commands, int at_once,
+                const ProgramEvents& events) {
+  const BlockedSignals signals;
+  Children children(commands, events);
+  try {
+    while (children.Left() || !children.Idle()) {
+      while (children.Left() && children.running() < static_cast<size_t>(at_once)) {
+        children.StartNext();
+      }
+      children.OnSignal(signals.Wait());
+      children.Reap();
+    }
+  } catch (...) {
+    children.Stop();
+    throw;
+  }
+  return children.stop_signal();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,41 @@
+// Other programs as children of this one: mpirun behind the supervisor, the runs of a sweep.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+struct ProgramCommand {
+  std::string path;
+  std::vector<std::string> arguments;    // argv, argv[0] included
+  std::vector<std::string> environment;  // "NAME=value"
+  std::string log;                       // file for stdout and stderr; "": this process's own
+};
+
+// This process's, as "NAME=value".
+std::vector<std::string> OwnEnvironment();
+
+// Starts it in a process group of its own, with no signal blocked and nothing to read; it gets TERM
+// when this process dies.  Returns its pid.  Throws UsageError with `hint` when it cannot be
+// executed.
+pid_t StartProgram(const ProgramCommand& command, const std::string& hint = "");
+
+// The exit code of an ended child, from waitpid's status: 128+n when it was killed by signal n.
+int CodeOfStatus(int status);
+
+struct ProgramEvents {
+  std::function<void(size_t command)> started;
+  std::function<void(size_t command, int code)> ended;
+};
+
+// Runs the commands in their order, `at_once` at a time.  A stop signal (INT, TERM, USR1, USR2,
+// HUP) reaches those that run as INT, a second one again, and no more are started; returns its
+// number when all have ended, 0 without one.  Call it before other threads start.
+int RunPrograms(const std::vector<ProgramCommand>& commands, int at_once,
+                const ProgramEvents& events);
+
+}  // namespace dtrain

@@ -1,0 +1,50 @@
+// When a run pauses.
+#include "framework/exchange/rest_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace dtrain {
+namespace {
+
+using ::testing::ElementsAre;
+
+// 20 samples in batches of 8: 3 steps an epoch, the last one of 4 samples.
+constexpr RestRule kTwoEpochs{.epoch_samples = 20, .batch = 8, .last_samples = 40};
+
+std::vector<int64_t> PausesOf(const RestRule& rule, int64_t from = 0) {
+  std::vector<int64_t> pauses;
+  for (int64_t samples = from; samples < rule.last_samples;) {
+    samples = rule.NextAfter(samples);
+    pauses.push_back(samples);
+  }
+  return pauses;
+}
+
+TEST(RestRule, WithoutAnythingToDoItPausesAtItsEnd) {
+  EXPECT_THAT(PausesOf(kTwoEpochs), ElementsAre(40));
+}
+
+TEST(RestRule, PausesForEvaluationsByStepsAsForCheckpoints) {
+  RestRule rule = kTwoEpochs;
+  rule.evaluate_every_steps = 2;
+  EXPECT_THAT(PausesOf(rule), ElementsAre(16, 28, 40)) << "2, 4 and 6 steps";
+  rule.checkpoint_every_steps = 5;
+  EXPECT_THAT(PausesOf(rule), ElementsAre(16, 28, 36, 40));
+  rule.evaluate_every_epochs = 1;
+  EXPECT_THAT(PausesOf(rule), ElementsAre(16, 20, 28, 36, 40));
+}
+
+// One that is resumed pauses where it would have paused; an asynchronous one may have gone past.
+TEST(RestRule, ThePausesDoNotDependOnWhereARunBegins) {
+  RestRule rule = kTwoEpochs;
+  rule.evaluate_every_steps = 2;
+  EXPECT_THAT(PausesOf(rule, 8), ElementsAre(16, 28, 40));
+  EXPECT_THAT(PausesOf(rule, 16), ElementsAre(28, 40));
+  EXPECT_THAT(PausesOf(rule, 19), ElementsAre(28, 40));
+}
+
+}  // namespace
+}  // namespace dtrain

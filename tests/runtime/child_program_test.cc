@@ -1,0 +1,109 @@
+// Programs as children, so many at a time, and how they are stopped.
+#include "framework/runtime/launch/child_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "framework/core/error.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ProgramCommand Shell(const std::string& script, const std::string& log = "") {
+  return {"/bin/sh", {"sh", "-c", script}, OwnEnvironment(), log};
+}
+
+// Waits for something another process does; the minute ends a test that has already failed.
+template <class Condition>
+bool Eventually(Condition condition) {
+  for (int i = 0; i < 3000 && !condition(); ++i) ::usleep(20'000);
+  return condition();
+}
+
+TEST(ChildPrograms, RunInTheirOrderSoManyAtATime) {
+  const fs::path folder = FreshFolder();
+  std::vector<ProgramCommand> commands;
+  for (const char* code : {"0", "5", "75", "0"}) {
+    commands.push_back(
+        Shell(std::string("echo out; echo err >&2; exit ") + code, (folder / code).string()));
+  }
+  commands.push_back(Shell("kill -KILL $$"));
+  for (const int at_once : {1, 2, 9}) {
+    std::vector<size_t> started;
+    std::vector<int> codes(commands.size(), -1);
+    int running = 0, most = 0;
+    EXPECT_EQ(RunPrograms(commands, at_once,
+                          {.started =
+                               [&](size_t command) {
+                                 started.push_back(command);
+                                 most = std::max(most, ++running);
+                               },
+                           .ended =
+                               [&](size_t command, int code) {
+                                 codes[command] = code;
+                                 --running;
+                               }}),
+              0);
+    EXPECT_THAT(started, ElementsAre(0, 1, 2, 3, 4));
+    EXPECT_THAT(codes, ElementsAre(0, 5, 75, 0, 128 + SIGKILL));
+    EXPECT_EQ(most, std::min(at_once, 5));
+  }
+  EXPECT_EQ(Slurp(folder / "5"), "out\nerr\nout\nerr\nout\nerr\n") << "a log is added to";
+}
+
+TEST(ChildPrograms, OneThatCannotBeExecutedIsNamed) {
+  ProgramCommand command = Shell("");
+  command.path = "/no/such/program";
+  try {
+    StartProgram(command, "install it");
+    FAIL() << "no error";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot start /no/such/program: No such file"));
+    EXPECT_EQ(error.hint(), "install it");
+  }
+  EXPECT_THROW(StartProgram(Shell("exit 0", "/no/such/folder/log")), UsageError);
+}
+
+// A signal reaches the running one as INT, and the ones behind are not started; a second one
+// reaches it as well.
+TEST(ChildPrograms, AStopSignalReachesThoseThatRun) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const fs::path folder = FreshFolder();
+    const std::string log = (folder / "log").string();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::setpgid(0, 0);
+      if (std::freopen((folder / "err").c_str(), "w", stderr) == nullptr) ::_exit(99);
+      int code = -1;
+      const int stopped =
+          RunPrograms({Shell("trap 'echo int; n=1$n; [ $n = 11 ] && exit 75' INT; echo ready; "
+                             "while :; do sleep 0.05; done",
+                             log),
+                       Shell("echo second", log)},
+                      1, {.started = [](size_t) {}, .ended = [&](size_t, int c) { code = c; }});
+      ::_exit(code == 75 ? stopped : 98);
+    }
+    EXPECT_TRUE(Eventually([&] { return Slurp(log) == "ready\n"; }));
+    ::kill(child, signal);
+    EXPECT_TRUE(Eventually([&] { return Slurp(log) == "ready\nint\n"; }));
+    ::kill(child, signal);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(CodeOfStatus(status), signal);
+    EXPECT_EQ(Slurp(log), "ready\nint\nint\n") << "and no second one";
+    EXPECT_THAT(Slurp(folder / "err"), HasSubstr("stopping what runs"));
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,242 @@
+// Evaluations between epochs, and runs that end before their last one: real ones, also resumed, and
+// simulated ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "framework/runtime/simulate/simulated_run.h"
+#include "tests/runtime/run_fixture.h"
+#include "tests/support/send_signal.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class EarlyEndTest : public RunFixture {
+ protected:
+  // 7 steps an epoch: 400 samples in batches of 64.
+  RunConfig Config(const std::string& output, int workers,
+                   const std::vector<std::string>& more = {}) {
+    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
+                                          fmt::format("cluster.workers={}", workers)};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    config::Document document =
+        config::Document::FromText("model: {name: " DTRAIN_SOURCE_DIR
+                                   "/configs/models/lenet5.yaml}\n"
+                                   "data: {name: digits, train_samples: 400, test_samples: 300}\n"
+                                   "batch: 64\nepochs: 3\nthreads: 1\nlog_first_steps: 100\n"
+                                   "solver: {name: sgd, lr: 0.02, momentum: 0.9}\n",
+                                   "run.yaml", overrides);
+    return ReadRunConfig(document);
+  }
+
+  std::vector<int64_t> EvaluatedSteps(const std::string& output) const {
+    std::vector<int64_t> steps;
+    for (const auto& line : Lines(output, "evaluation")) steps.push_back(line["step"]);
+    return steps;
+  }
+  // "step: loss" of each.
+  std::vector<std::string> Evaluations(const std::string& output) const {
+    std::vector<std::string> evaluations;
+    for (const auto& line : Lines(output, "evaluation")) {
+      evaluations.push_back(fmt::format("{}: {}", line["step"].dump(), line["loss"].dump()));
+    }
+    return evaluations;
+  }
+
+  // An accuracy that the run of Config reaches at its second evaluation, every 4 steps.
+  double Reachable() {
+    Run(Config("probe", 1, {"evaluate.every_steps=4", "max_steps=20"}));
+    const auto lines = Lines("probe", "evaluation");
+    double first = lines.at(0)["accuracy"], best = 0;
+    for (const auto& line : lines) best = std::max<double>(best, line["accuracy"]);
+    EXPECT_GT(best, first) << "it must learn something for the tests below";
+    return best;
+  }
+};
+
+TEST_F(EarlyEndTest, EvaluationsByStepsComeBesideThoseByEpochsAndChangeNoBit) {
+  const std::string weights = Run(Config("plain", 1)).summary.weights_sha256;
+  for (const int workers : {1, 2}) {
+    const std::string output = fmt::format("run{}", workers);
+    const TrainResult result = Run(Config(output, workers, {"evaluate.every_steps=5"}));
+    EXPECT_THAT(EvaluatedSteps(output), ElementsAre(5, 7, 10, 14, 15, 20, 21));
+    if (workers == 1) EXPECT_EQ(result.summary.weights_sha256, weights);
+    ASSERT_TRUE(result.summary.best && result.summary.best->step);
+    EXPECT_EQ(result.summary.best->epoch, (*result.summary.best->step - 1) / 7 + 1);
+    EXPECT_FALSE(result.summary.target.has_value());
+  }
+  Run(Config("alone", 1, {"evaluate.every_steps=5", "evaluate.every_epochs=0"}));
+  EXPECT_THAT(EvaluatedSteps("alone"), ElementsAre(5, 10, 15, 20, 21));
+}
+
+TEST_F(EarlyEndTest, ProgressNamesTheStepWhereEvaluationsGoBySteps) {
+  ::testing::internal::CaptureStderr();
+  Run(Config("run", 1, {"evaluate.every_steps=5", "max_steps=7"}));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("epoch 1, step 5: test loss "), HasSubstr("epoch 1, step 7: test")));
+}
+
+TEST_F(EarlyEndTest, AnAsynchronousRunIsEvaluatedAtTheFirstRestBehindItsSteps) {
+  const Summary summary =
+      Run(Config("run", 2,
+                 {"strategy=ps_asp", "evaluate.every_steps=5", "evaluate.every_epochs=0"}))
+          .summary;
+  const std::vector<int64_t> steps = EvaluatedSteps("run");
+  ASSERT_EQ(steps.size(), 5u) << "5, 10, 15, 20 and the end";
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(steps[i], 5.0 * (i + 1.0), 1.5);
+  EXPECT_EQ(summary.status, "completed");
+}
+
+TEST_F(EarlyEndTest, AResumedRunHasTheEvaluationsOfAnUndisturbedOne) {
+  const std::vector<std::string> keys = {"evaluate.every_steps=4", "checkpoint.every_steps=3"};
+  Run(Config("whole", 2, keys));
+  std::vector<std::string> first = keys;
+  first.push_back("max_steps=9");
+  Run(Config("parts", 2, first));
+  fs::remove(folder_ / "parts" / "summary.json");
+  Run(Config("parts", 2, keys), {.resume = "auto"});
+  // The first part was evaluated at its end as well.
+  std::vector<std::string> parts = Evaluations("parts");
+  std::erase_if(parts, [](const std::string& line) { return line.starts_with("9:"); });
+  EXPECT_EQ(parts, Evaluations("whole"));
+}
+
+TEST_F(EarlyEndTest, ARunEndsWhereItReachesItsTarget) {
+  const double target = Reachable();
+  for (const int workers : {1, 2}) {
+    const std::string output = fmt::format("run{}", workers);
+    const TrainResult result = Run(Config(output, workers,
+                                          {"evaluate.every_steps=4", "evaluate.every_epochs=0",
+                                           fmt::format("stop.target={}", target), "epochs=20"}));
+    const Summary& summary = result.summary;
+    EXPECT_EQ(result.code, ExitCode::kDone);
+    EXPECT_EQ(summary.status, "completed");
+    ASSERT_TRUE(summary.target && summary.target->reached) << workers;
+    EXPECT_GE(*summary.test->accuracy, target);
+    EXPECT_EQ(*summary.target->steps, summary.steps) << "it ended there";
+    EXPECT_EQ(*summary.target->epochs, summary.epochs);
+    EXPECT_GT(*summary.target->seconds, 0);
+    EXPECT_LT(*summary.target->seconds, summary.seconds);
+    EXPECT_LT(summary.epochs, 20);
+    // Saved as at any end.
+    const auto saved = Lines(output, "checkpoint");
+    ASSERT_FALSE(saved.empty());
+    EXPECT_EQ(saved.back()["step"], EvaluatedSteps(output).back());
+    EXPECT_THAT(TargetText(summary), HasSubstr("reached the target accuracy of "));
+  }
+}
+
+TEST_F(EarlyEndTest, ATargetThatIsNotReachedIsSaidInPlainWords) {
+  const TrainResult result = Run(Config("run", 2, {"stop.target=1", "max_steps=8"}));
+  EXPECT_EQ(result.code, ExitCode::kDone);
+  ASSERT_TRUE(result.summary.target.has_value());
+  EXPECT_FALSE(result.summary.target->reached);
+  EXPECT_FALSE(result.summary.target->seconds.has_value());
+  EXPECT_EQ(TargetText(result.summary),
+            fmt::format("did not reach the target accuracy of 100.00 % (best: {:.2f} %)",
+                        100 * *result.summary.best->accuracy));
+}
+
+TEST_F(EarlyEndTest, ARunThatEndedAtItsTargetStaysEndedWhenItIsResumed) {
+  const std::vector<std::string> keys = {"evaluate.every_steps=4", "stop.target=0.05", "epochs=20"};
+  const Summary first = Run(Config("run", 2, keys)).summary;
+  ASSERT_TRUE(first.target && first.target->reached) << "a twentieth is less than chance";
+  const Summary second = Run(Config("run", 2, keys), {.resume = "auto"}).summary;
+  EXPECT_EQ(second.weights_sha256, first.weights_sha256);
+  EXPECT_EQ(second.steps, first.steps);
+  EXPECT_EQ(second.target->seconds, first.target->seconds);
+  EXPECT_EQ(second.status, "completed");
+  // With a higher one it goes on.
+  std::vector<std::string> higher = keys;
+  higher.insert(higher.end(), {"stop.target=1", "max_steps=12"});
+  EXPECT_EQ(Run(Config("run", 2, higher), {.resume = "auto"}).summary.steps, 720 / 64.0);
+}
+
+// What a run took before it was resumed counts; metrics.jsonl keeps it.
+TEST_F(EarlyEndTest, TheTimeToATargetCountsWhatCameBeforeAResume) {
+  const std::vector<std::string> keys = {"evaluate.every_steps=4", "evaluate.every_epochs=0",
+                                         fmt::format("stop.target={}", Reachable()), "epochs=20"};
+  std::vector<std::string> first = keys;
+  first.push_back("max_steps=3");
+  EXPECT_FALSE(Run(Config("run", 1, first)).summary.target->reached);
+  EXPECT_GT(Lines("run", "checkpoint").back()["training_seconds"], 0);
+  std::ofstream(folder_ / "run" / "metrics.jsonl", std::ios::app)
+      << R"({"kind":"step","step":3,"training_seconds":1000})" << '\n';
+  const Summary summary = Run(Config("run", 1, keys), {.resume = "auto"}).summary;
+  ASSERT_TRUE(summary.target && summary.target->reached);
+  EXPECT_GT(*summary.target->seconds, 1000);
+  EXPECT_LT(*summary.target->seconds, 1000 + summary.seconds);
+}
+
+TEST_F(EarlyEndTest, PatienceEndsARunThatGetsNoBetter) {
+  for (const int workers : {1, 2}) {
+    ::testing::internal::CaptureStderr();
+    const std::string output = fmt::format("run{}", workers);
+    // Nothing is learned, so that no evaluation is better than the first.
+    const TrainResult result = Run(
+        Config(output, workers, {"solver.lr=1e-12", "evaluate.every_steps=2", "stop.patience=3"}));
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("the run ends here: 3 evaluations in a row were no better"));
+    EXPECT_EQ(result.code, ExitCode::kDone);
+    EXPECT_EQ(result.summary.status, "completed");
+    EXPECT_THAT(EvaluatedSteps(output), ElementsAre(2, 4, 6, 7));
+    EXPECT_EQ(Lines(output, "checkpoint").back()["step"], 7);
+    EXPECT_FALSE(result.summary.target.has_value());
+  }
+}
+
+TEST_F(EarlyEndTest, AnyStrategyEndsAtItsTarget) {
+  for (const char* strategy : {"ps_bsp", "ps_ssp", "ps_asp"}) {
+    const Summary summary = Run(Config(strategy, 2,
+                                       {fmt::format("strategy={}", strategy),
+                                        "evaluate.every_steps=4", "stop.target=0.05", "epochs=20"}))
+                                .summary;
+    EXPECT_TRUE(summary.target && summary.target->reached) << strategy;
+    EXPECT_LT(summary.epochs, 1) << strategy;
+    EXPECT_EQ(summary.status, "completed");
+    EXPECT_FALSE(Lines(strategy, "checkpoint").empty()) << strategy;
+  }
+}
+
+TEST_F(EarlyEndTest, ASimulatedRunIsEvaluatedAndEndsAsARealOne) {
+  const std::vector<std::string> keys = {"evaluate.every_steps=4",
+                                         fmt::format("stop.target={}", Reachable()), "epochs=20",
+                                         "evaluate.every_epochs=0"};
+  const Summary real = Run(Config("real", 2, keys)).summary;
+  std::vector<std::string> paced = keys;
+  paced.push_back("cluster.step_seconds=0.5");
+  const RunConfig config = Config("sim", 2, paced);
+  std::vector<int64_t> steps;
+  const Summary simulated = SimulatedRun(config, std::nullopt, true)
+                                .Run([&](double, const MetricsPoint& at, Split, const Evaluation&) {
+                                  steps.push_back(at.step);
+                                });
+  EXPECT_EQ(simulated.weights_sha256, real.weights_sha256);
+  EXPECT_EQ(steps, EvaluatedSteps("real"));
+  EXPECT_EQ(simulated.best->step, real.best->step);
+  EXPECT_EQ(simulated.status, "completed");
+  ASSERT_TRUE(simulated.target && simulated.target->reached);
+  EXPECT_EQ(*simulated.target->steps, *real.target->steps);
+  EXPECT_EQ(*simulated.target->seconds, simulated.seconds) << "virtual ones";
+  EXPECT_GE(simulated.seconds, 0.5 * static_cast<double>(steps.back()));
+}
+
+TEST_F(EarlyEndTest, ASimulatedRunHasPatienceAndAGhostKnowsNoTarget) {
+  const RunConfig config =
+      Config("sim", 2,
+             {"strategy=ps_asp", "solver.lr=1e-12", "evaluate.every_steps=2", "stop.patience=3"});
+  const Summary numeric = SimulatedRun(config, std::nullopt, true).Run();
+  EXPECT_NEAR(numeric.steps, 8, 2);
+  EXPECT_EQ(numeric.status, "completed");
+  const Summary ghost = SimulatedRun(config, std::nullopt, false).Run();
+  EXPECT_GE(ghost.epochs, 3);
+}
+
+}  // namespace
+}  // namespace dtrain
