@@ -37,6 +37,7 @@ class Driver::Port : public Effects {
   void SetTimer(int timer, Nanos delay) override {
     driver_.timers_.Set(driver_.seams_.clock->Now() + delay, {host_.id, timer});
   }
+  Nanos Time() override { return driver_.EventTime(host_.id); }
   void Take(VectorId to, VectorId from) override { Push(TakeEffect{to, from}); }
   void Add(VectorId to, VectorId from, double factor) override {
     Push(AddEffect{to, from, factor});
@@ -217,6 +218,13 @@ void Driver::Note(const Event& event) {
   if (seams_.record != nullptr) seams_.record->Add(event);
 }
 
+// Noted behind the event that it belongs to.
+Nanos Driver::EventTime(ActorId actor) {
+  const Nanos time = seams_.event_times == nullptr ? seams_.clock->Now() : seams_.event_times->Next();
+  Note({EventKind::kTime, actor, time});
+  return time;
+}
+
 bool Driver::Progress() {
   bool moved = DeliverLetter();
   moved |= reducer_.Progress();
@@ -273,9 +281,11 @@ void Driver::Fire(const TimerTable::Timer& timer) {
 }
 
 void Driver::TellQuiet(const Quiet& quiet) {
+  Quiet in_epochs = quiet;
+  in_epochs.epochs = quiet.samples_applied / spec_.rule.epoch_samples;
   for (const auto& host : hosts_) {
     Note({EventKind::kQuiet, host->id, quiet.samples_applied, quiet.last});
-    host->actor->OnQuiet(quiet, host->port);
+    host->actor->OnQuiet(in_epochs, host->port);
   }
 }
 
@@ -293,6 +303,7 @@ std::vector<Driver::Master> Driver::Masters() {
                   host->vectors.RangeOf(host->master),
                   host->vectors.Get(host->master).blob,
                   host->updates,
+                  host->actor->MasterShare(),
                   {}};
     for (const Buffer& buffer : host->solver_memory) master.solver_state.push_back(buffer.f32());
     masters.push_back(std::move(master));
@@ -300,10 +311,20 @@ std::vector<Driver::Master> Driver::Masters() {
   return masters;
 }
 
-void Driver::CopyMasters(float* arena) {
+void Driver::PutMasters(float* arena) {
   for (const Master& master : Masters()) {
-    std::copy_n(master.weights.f32(), master.range.size(), arena + master.range.begin);
+    if (spec_.placement().replicated) {
+      AddReplica(arena, master.weights.f32(), master.share, master.range.size());
+    } else {
+      std::copy_n(master.weights.f32(), master.range.size(), arena + master.range.begin);
+    }
   }
+}
+
+void AddReplica(float* mean, const float* replica, double share, int64_t n) {
+  if (share == 0) return;
+  const auto factor = static_cast<float>(share);
+  for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
 }
 
 Collective::Traffic Driver::traffic() const {

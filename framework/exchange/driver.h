@@ -41,11 +41,19 @@ enum class StepStage {
   kEnded,     // it is over, and nobody has looked yet (TakeEnded)
 };
 
+// What Effects::Time answers in a replay: the times of the record, in order.
+class EventTimes {
+ public:
+  virtual ~EventTimes() = default;
+  virtual Nanos Next() = 0;
+};
+
 // What a driver stands on; all of it outlives the driver.
 struct DriverSeams {
   Mail* mail = nullptr;              // null where no other rank has an actor to talk to
   Collective* collective = nullptr;  // null with one worker, or where the strategy uses none
   const Clock* clock = nullptr;
+  EventTimes* event_times = nullptr;  // null: the clock's
   VectorOps* ops = nullptr;
   BlobPools* pools = nullptr;        // null in a ghost run
   RankTimeline* timeline = nullptr;  // null: not asked for
@@ -109,11 +117,13 @@ class Driver : private EffectTarget {
     Range range;
     Blob weights;
     int64_t updates;                   // solver steps since the run began
+    double share;                      // Actor::MasterShare
     std::vector<float*> solver_state;  // in the solver's StateNames() order, of `range`
   };
   std::vector<Master> Masters();
-  // Copies their weights to where they belong in an arena of the whole model.
-  void CopyMasters(float* arena);
+  // Puts their weights where they belong in an arena of the whole model: a shard is copied, a
+  // replica is added by its share.
+  void PutMasters(float* arena);
   void Visit(StateVisitor& visitor);
 
   Collective::Traffic traffic() const;
@@ -138,6 +148,7 @@ class Driver : private EffectTarget {
   bool FireDueTimer();
   void Fire(const TimerTable::Timer& timer);
   void Note(const Event& event);
+  Nanos EventTime(ActorId actor);
   void ClipAtWorker(const StepReport& report);
   StepOutcome ReadOutcome() const;
 
@@ -158,5 +169,9 @@ class Driver : private EffectTarget {
   bool finite_ = true;   // as far as letters say
   StepOutcome outcome_;  // of the last step
 };
+
+// mean += share * replica.  In order of the servers it makes the model of replicated masters, the
+// same bits wherever it is made.
+void AddReplica(float* mean, const float* replica, double share, int64_t n);
 
 }  // namespace dtrain

@@ -1,6 +1,8 @@
 #include "framework/exchange/model_at_rest.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
@@ -36,8 +38,12 @@ void ModelAtRest::Collect(Transport& transport, bool with_solver) {
       solver_.push_back(solver_memory_.back().MutableF32());
     }
   }
-  for (int server = 0; server < placement.servers; ++server) {
-    CollectShard(transport, server, with_solver);
+  if (placement.replicated) {
+    CollectReplicas(transport, with_solver);
+  } else {
+    for (int server = 0; server < placement.servers; ++server) {
+      CollectShard(transport, server, with_solver);
+    }
   }
   if (with_solver) CollectUpdates(transport);
 }
@@ -50,6 +56,66 @@ void ModelAtRest::CollectUpdates(Transport& transport) {
       updates_ = std::max(updates_, reader.Value<int64_t>());
     }
   }
+}
+
+// One after the other through rank 0, which needs memory for one of them.
+void ModelAtRest::CollectReplicas(Transport& transport, bool with_solver) {
+  const Placement& placement = spec_.placement();
+  const auto count = static_cast<size_t>(spec_.size());
+  const bool root = transport.rank() == 0;
+  std::map<ActorId, Driver::Master> mine;
+  ByteWriter shares;
+  for (Driver::Master& master : driver_.Masters()) {
+    shares(master.actor, master.share);
+    mine[master.actor] = std::move(master);
+  }
+  std::map<ActorId, double> share_of;
+  const std::string all = Broadcast(transport, ToBytes(Gather(transport, shares.Take())));
+  for (const std::string& of_rank : FromBytes<std::vector<std::string>>(all)) {
+    for (ByteReader reader(of_rank); !reader.AtEnd();) {
+      const auto actor = reader.Value<ActorId>();
+      share_of[actor] = reader.Value<double>();
+    }
+  }
+  float* const mean = weights_.MutableF32();
+  std::fill_n(mean, count, 0.0f);
+  for (float* vector : solver_) std::fill_n(vector, count, 0.0f);
+  const size_t solver_vectors = with_solver ? spec_.solver.solver->StateNames().size() : 0;
+  double squares = 0;
+  for (int server = 0; server < placement.servers; ++server) {
+    const ActorId id = placement.ServerId(server);
+    const Rank owner = placement.RankOf(id);
+    const Driver::Master* const own = mine.contains(id) ? &mine[id] : nullptr;
+    squares += share_of[id] *
+               AddFrom(transport, owner, own ? own->weights.f32() : nullptr, share_of[id], mean);
+    for (size_t i = 0; i < solver_vectors; ++i) {
+      AddFrom(transport, owner, own ? own->solver_state[i] : nullptr, share_of[id],
+              root ? solver_[i] : nullptr);
+    }
+  }
+  BroadcastFloats(transport, 0, {mean, count});
+  if (!root) return;
+  const double length = SumOfSquares(mean, spec_.size());
+  spread_ = length > 0 ? std::sqrt(std::max(0.0, squares - length) / length) : 0;
+}
+
+// On rank 0: mean += share * the owner's; the owner's sum of squares, where share > 0.
+double ModelAtRest::AddFrom(Transport& transport, Rank owner, const float* mine, double share,
+                            float* mean) {
+  const auto count = static_cast<size_t>(spec_.size());
+  if (share == 0) return 0;
+  const bool root = transport.rank() == 0;
+  Blob received;
+  if (owner != 0 && root) {
+    received = pools_->New(spec_.size());
+    MoveFloats(transport, owner, 0, {received.MutableF32(), count});
+    mine = received.f32();
+  } else if (owner != 0 && transport.rank() == owner) {
+    MoveFloats(transport, owner, 0, {const_cast<float*>(mine), count});
+  }
+  if (!root) return 0;
+  AddReplica(mean, mine, share, spec_.size());
+  return SumOfSquares(mine, spec_.size());
 }
 
 void ModelAtRest::CollectShard(Transport& transport, int server, bool with_solver) {

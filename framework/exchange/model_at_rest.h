@@ -2,7 +2,8 @@
 // flight.
 //
 // Where every rank has a master of everything (synchronous strategies), that is it, by reference.
-// Servers' shards are broadcast to all ranks; their solver vectors go to rank 0.
+// Servers' shards are broadcast to all ranks; their solver vectors go to rank 0.  Of replicas the
+// model is the mean by their shares, and so are the solver's vectors.
 #pragma once
 
 #include <span>
@@ -27,9 +28,14 @@ class ModelAtRest {
   // Solver steps that the weights have had; on rank 0 after Collect with the solver.  At rest all
   // shards have had as many.
   int64_t updates() const { return updates_; }
+  // How far replicas lie apart, on rank 0: root of the mean square distance from their mean, by the
+  // length of that; 0 where there are none.
+  double spread() const { return spread_; }
 
  private:
   void CollectShard(Transport& transport, int server, bool with_solver);
+  void CollectReplicas(Transport& transport, bool with_solver);
+  double AddFrom(Transport& transport, Rank owner, const float* mine, double share, float* mean);
   void CollectUpdates(Transport& transport);
 
   Driver& driver_;
@@ -39,6 +45,7 @@ class ModelAtRest {
   std::vector<Blob> solver_memory_;
   std::vector<float*> solver_;
   int64_t updates_ = 0;
+  double spread_ = 0;
 };
 
 }  // namespace dtrain

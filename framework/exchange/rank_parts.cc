@@ -12,6 +12,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
              {.mail = seams.mail.get(),
               .collective = seams.collective.get(),
               .clock = seams.clock,
+              .event_times = seams.event_times,
               .ops = ops.get(),
               .pools = seams.pools,
               .timeline = timeline.get(),

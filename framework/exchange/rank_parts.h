@@ -13,6 +13,7 @@ namespace dtrain {
 // What differs from host to host.
 struct RankSeams {
   const Clock* clock = nullptr;
+  EventTimes* event_times = nullptr;                 // DriverSeams
   BlobPools* pools = nullptr;                        // outlives the rank; null in a ghost run
   std::unique_ptr<Mail> mail;                        // null with one rank
   std::unique_ptr<Collective> collective = nullptr;  // null with one worker or with servers

@@ -14,7 +14,10 @@ struct RestRule {
   int64_t evaluate_every_steps = 0;
   int64_t checkpoint_every_epochs = 0;
   int64_t checkpoint_every_steps = 0;
-  int64_t last_samples = 0;  // the end of the run
+  // What the strategy asks for (Strategy::Rests).
+  int64_t strategy_every_epochs = 0;
+  int64_t strategy_after_steps = 0;  // once
+  int64_t last_samples = 0;          // the end of the run
 
   int64_t steps_per_epoch() const { return (epoch_samples + batch - 1) / batch; }
 
@@ -31,13 +34,15 @@ struct RestRule {
   // The first pause behind `samples`.
   int64_t NextAfter(int64_t samples) const {
     int64_t next = last_samples;
-    for (const int64_t every : {evaluate_every_epochs, checkpoint_every_epochs}) {
+    for (const int64_t every : {evaluate_every_epochs, checkpoint_every_epochs, strategy_every_epochs}) {
       if (every > 0)
         next = std::min(next, (samples / epoch_samples / every + 1) * every * epoch_samples);
     }
     for (const int64_t every : {evaluate_every_steps, checkpoint_every_steps}) {
       if (every > 0) next = std::min(next, SamplesOf((StepsOf(samples) / every + 1) * every));
     }
+    const int64_t once = SamplesOf(strategy_after_steps);
+    if (once > samples) next = std::min(next, once);
     return std::max(next, samples);
   }
 };

@@ -17,6 +17,27 @@ class NoClock : public Clock {
   Nanos Now() const override { return 0; }
 };
 
+// The times that stand behind an event of the log.
+class LoggedTimes : public EventTimes {
+ public:
+  explicit LoggedTimes(const std::vector<Event>& events) : events_(events) {}
+
+  // `event` is carried out next.
+  void Begin(size_t event) { next_ = event + 1; }
+  Nanos Next() override {
+    if (next_ == events_.size() || events_[next_].kind != EventKind::kTime) {
+      throw RunFileError("the record does not fit its run: a time is missing");
+    }
+    return events_[next_++].value;
+  }
+  // The first event that has not been used.
+  size_t next() const { return next_; }
+
+ private:
+  const std::vector<Event>& events_;
+  size_t next_ = 0;
+};
+
 // Letters that wait until the log says that they are read.
 class HeldMail : public Mail {
  public:
@@ -62,6 +83,7 @@ class Replayer {
     HeldMail* mail = nullptr;  // the rank's own
     std::unique_ptr<RankParts> rank;
     std::vector<Event> events;
+    std::unique_ptr<LoggedTimes> times;  // of the events
     size_t next = 0;
     int64_t steps = 0;  // of a worker
   };
@@ -78,7 +100,7 @@ class Replayer {
   BlobPools pools_;
   const Piece initial_;
   std::vector<HeldMail*> boxes_;
-  std::vector<Part> parts_;  // by actor
+  std::deque<Part> parts_;  // by actor; they stay where they are
 };
 
 Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<Event>>& logs)
@@ -103,7 +125,12 @@ void Replayer::AddActor(ActorId actor) {
   auto mail = std::make_unique<HeldMail>(boxes_);
   part.mail = mail.get();
   boxes_.push_back(part.mail);
-  RankSeams seams{.clock = &clock_, .pools = &pools_, .mail = std::move(mail), .weights = initial_};
+  part.times = std::make_unique<LoggedTimes>(part.events);
+  RankSeams seams{.clock = &clock_,
+                  .event_times = part.times.get(),
+                  .pools = &pools_,
+                  .mail = std::move(mail),
+                  .weights = initial_};
   part.rank = std::make_unique<RankParts>(spec_, actor, std::move(seams));
 }
 
@@ -118,16 +145,18 @@ std::vector<float> Replayer::Run() {
                                [](const Part& part) { return part.next == part.events.size(); });
   if (!all) throw RunFileError("the record does not fit its run: " + WhereItStopped());
   std::vector<float> weights(static_cast<size_t>(spec_.size()));
-  for (Part& part : parts_) part.rank->driver.CopyMasters(weights.data());
+  for (Part& part : parts_) part.rank->driver.PutMasters(weights.data());
   return weights;
 }
 
 // The next event of this actor and all that it asks for; false when it must wait for others.
 bool Replayer::Advance(Part& part) {
-  if (part.next == part.events.size() || !TryEvent(part, part.events[part.next])) return false;
-  ++part.next;
+  if (part.next == part.events.size()) return false;
+  part.times->Begin(part.next);
+  if (!TryEvent(part, part.events[part.next])) return false;
   while (part.rank->driver.Progress()) {
   }
+  part.next = part.times->next();
   part.rank->driver.TakeEnded();
   return true;
 }
@@ -146,8 +175,8 @@ bool Replayer::TryEvent(Part& part, const Event& event) {
     case EventKind::kQuiet:
       part.rank->driver.TellQuiet({event.value, event.last});
       return true;
-    case EventKind::kTime:  // belongs to the event before it
-      return true;
+    case EventKind::kTime:  // the event before it did not ask for it
+      return false;
   }
   return false;
 }

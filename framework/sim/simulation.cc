@@ -105,7 +105,7 @@ bool Simulation::World::CallAtRest() {
 std::vector<float> Simulation::World::Weights() {
   if (setup.exchange.ghost) return {};
   std::vector<float> weights(static_cast<size_t>(setup.exchange.size()));
-  for (const auto& rank : ranks) rank->driver().CopyMasters(weights.data());
+  for (const auto& rank : ranks) rank->driver().PutMasters(weights.data());
   return weights;
 }
 

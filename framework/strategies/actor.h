@@ -56,7 +56,8 @@ struct Update {
 // Where a run stands when all is quiet.
 struct Quiet {
   int64_t samples_applied = 0;
-  bool last = false;  // the end of the run: accumulators are flushed
+  bool last = false;   // the end of the run: accumulators are flushed
+  int64_t epochs = 0;  // whole ones, of all workers together
 };
 
 // What an actor may ask for.  Ranges are pieces of the arena.  Effects on vectors and Sends happen
@@ -76,6 +77,9 @@ class Effects {
   // --- messages and time
   virtual void Send(ActorId to, Message message, Payload payload = {}) = 0;
   virtual void SetTimer(int timer, Nanos delay) = 0;  // OnTimer(timer) follows
+  // When the event that is handled happened, by the clock of the actor's rank: for durations, not
+  // for comparing ranks.  A record keeps it, so that a replay hears the same.
+  virtual Nanos Time() = 0;
 
   // --- vectors
   // `to` becomes `from`: by reference where `from` covers all of it, else its part is copied.
@@ -109,6 +113,10 @@ class Actor {
   virtual void OnQuiet(const Quiet&, Effects&) {}
   virtual void OnMessage(ActorId, const Message&, Effects&) {}
   virtual void OnTimer(int, Effects&) {}
+
+  // Of a master that is one of several replicas: its weight in their mean, which is the model at
+  // rest.  They add up to 1.
+  virtual double MasterShare() const { return 1; }
 
   virtual void Visit(StateVisitor& visitor) = 0;
   // One line for the stall report: "ps_ssp server 0: clocks 815 815 813 811, waiting {0, 1}".

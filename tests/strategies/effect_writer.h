@@ -25,6 +25,7 @@ class EffectWriter : public Effects {
   void Reduce(Range range) override;
   void Send(ActorId to, Message message, Payload payload) override;
   void SetTimer(int timer, Nanos delay) override;
+  Nanos Time() override { return 0; }
   void Take(VectorId to, VectorId from) override;
   void Add(VectorId to, VectorId from, double factor) override;
   void Blend(VectorId to, VectorId from, double share) override;

@@ -22,6 +22,7 @@ class Recorder : public Effects {
                               : fmt::format("apply {}-{}", update.range.begin, update.range.end));
   }
   void Send(ActorId, Message, Payload) override { Note("send"); }
+  Nanos Time() override { return 0; }
   void SetTimer(int, Nanos) override { Note("timer"); }
   void Take(VectorId, VectorId) override { Note("take"); }
   void Add(VectorId, VectorId, double) override { Note("add"); }

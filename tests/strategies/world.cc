@@ -88,6 +88,7 @@ class World::ActorEffects : public Effects {
     world_.Post(
         {.time = world_.now_ + delay, .what = What::kTimer, .actor = id_, .timer = timer});
   }
+  Nanos Time() override { return world_.now_; }
   void Take(VectorId to, VectorId from) override { vectors().Take(to, from); }
   void Add(VectorId to, VectorId from, double factor) override {
     vectors().Add(to, from, factor);

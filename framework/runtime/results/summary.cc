@@ -87,7 +87,9 @@ ordered_json Json(const ProtocolSummary& p) {
   const std::pair<const char*, int64_t> counts[] = {{"rounds", p.rounds},
                                                     {"dropped", p.dropped},
                                                     {"merged", p.merged},
-                                                    {"slot_waits", p.slot_waits}};
+                                                    {"slot_waits", p.slot_waits},
+                                                    {"exchanges", p.exchanges},
+                                                    {"regroups", p.regroups}};
   for (const auto& [name, count] : counts) {
     if (count > 0) json[name] = count;
   }
@@ -238,7 +240,9 @@ void DescribeProtocol(const ProtocolReport& report, Summary& summary) {
       .rounds = report.rounds,
       .dropped = report.dropped,
       .merged = report.merged,
-      .slot_waits = report.slot_waits};
+      .slot_waits = report.slot_waits,
+      .exchanges = report.exchanges,
+      .regroups = report.regroups};
 }
 
 WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report) {
@@ -250,6 +254,7 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
   worker.wait_seconds = ToSeconds(report.exchange.exposed);
   const ProtocolReport& protocol = report.exchange.worker;
   if (!protocol.staleness.empty()) worker.staleness_mean = protocol.staleness_mean();
+  if (protocol.group >= 0) worker.group = static_cast<int>(protocol.group);
   return worker;
 }
 

@@ -89,6 +89,8 @@ struct ProtocolSummary {
   int64_t rounds = 0;
   int64_t dropped = 0, merged = 0;  // gradients
   int64_t slot_waits = 0;           // steps
+  int64_t exchanges = 0;            // between groups
+  int64_t regroups = 0;
 };
 
 struct PlanSummary {

@@ -223,6 +223,9 @@ void CheckTogether(Reader root, const RunConfig& run) {
                              run.accumulate, Counted(run.batch / run.workers, "sample"), run.batch,
                              run.workers));
   }
+  for (const Strategy::Mistake& mistake : run.strategy->Check(static_cast<int>(run.workers))) {
+    root.Section("strategy").Mistake(mistake.key, mistake.what, mistake.hint);
+  }
   const bool nodes = run.strategy && run.strategy->Place(1).nodes() > 0;
   if (nodes && run.cluster.per_node_given && run.workers % run.cluster.per_node() != 0) {
     cluster.Mistake("per_node", fmt::format("{} cannot be shared out to nodes of {} ({})",

@@ -82,6 +82,8 @@ RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
                 .evaluate_every_steps = config.evaluate_every_steps,
                 .checkpoint_every_epochs = config.checkpoint.every_epochs,
                 .checkpoint_every_steps = config.checkpoint.every_steps,
+                .strategy_every_epochs = config.strategy->rests().every_epochs,
+                .strategy_after_steps = config.strategy->rests().after_steps,
                 .last_samples = config.epochs * epoch_samples};
   if (config.max_steps > 0) {
     rule.last_samples = std::min(rule.last_samples, rule.SamplesOf(config.max_steps));

@@ -23,6 +23,12 @@ std::vector<int> Admission::Finish(int worker, bool wants_next) {
   return minimum_moved ? Grant(0, clocks_.workers()) : Grant(worker, worker + 1);
 }
 
+std::vector<int> Admission::Leave(int worker, bool& waiting) {
+  waiting = waiting_[worker] != 0;
+  waiting_[worker] = 0;
+  return clocks_.Remove(worker) ? Grant(0, clocks_.workers()) : std::vector<int>();
+}
+
 // The kept requests of workers [begin, end) that need not wait any longer.
 std::vector<int> Admission::Grant(int begin, int end) {
   std::vector<int> granted;

@@ -33,6 +33,12 @@ class Admission {
   // the workers that may start now.
   std::vector<int> Finish(int worker, bool wants_next);
 
+  // `worker` takes part no more.  `waiting` becomes whether its request was kept; returns the
+  // workers that may start now.
+  std::vector<int> Leave(int worker, bool& waiting);
+  // `worker` takes part, as one of the slowest.
+  void Join(int worker) { clocks_.Add(worker); }
+
   const ClockTable& clocks() const { return clocks_; }
   int64_t lead_max() const { return lead_max_; }  // the largest lead with which one could start
 

@@ -29,6 +29,13 @@ bool ClockTable::Remove(int worker) {
   return Advance();
 }
 
+void ClockTable::Add(int worker) {
+  DT_CHECK(Removed(worker)) << "worker " << worker << " is there already";
+  finished_[worker] = minimum_;
+  if (leads_.empty()) leads_.push_back(0);
+  ++leads_.front();
+}
+
 // Each pop undoes a push of Finish, hence O(1) amortised.
 bool ClockTable::Advance() {
   const int64_t before = minimum_;

@@ -26,8 +26,10 @@ class ClockTable {
   // `worker` has finished one more step.  True when the minimum moved.
   bool Finish(int worker);
 
-  // A worker that ended or died holds nobody back.  True when the minimum moved.
+  // A worker that ended, died or left holds nobody back.  True when the minimum moved.
   bool Remove(int worker);
+  // One that was removed takes part again, as one of the slowest.
+  void Add(int worker);
   bool Removed(int worker) const { return finished_[worker] == kRemoved; }
 
   void Visit(StateVisitor& visitor);

@@ -1,0 +1,43 @@
+// Coordinator: which workers share a group of GSSP.  It acts at rest only: behind the run's first
+// steps, and again at the end of an epoch when a worker has lain nearer to another group's speed for
+// two of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/strategies/actor.h"
+#include "framework/strategies/gssp/messages.h"
+#include "framework/strategies/gssp/options.h"
+#include "framework/strategies/placement.h"
+
+namespace dtrain::gssp {
+
+class Coordinator : public Actor {
+ public:
+  Coordinator(const Placement& placement, const GsspOptions& options,
+              std::vector<int64_t> server_of);
+
+  std::vector<VectorSpec> Vectors() const override { return {}; }
+  void OnMessage(ActorId from, const Message& message, Effects& effects) override;
+
+  void Visit(StateVisitor& visitor) override;
+  std::string Describe() const override;
+  void Report(ProtocolReport& report) const override;
+
+ private:
+  bool ShouldRegroup(int64_t epochs);
+  void Decide(Effects& effects);
+
+  const Placement placement_;
+  const GsspOptions options_;
+
+  std::vector<int64_t> server_of_;   // by worker
+  int64_t regroups_ = 0;
+  int64_t epochs_ = 0;               // whole ones when the speeds were looked at last
+  std::vector<int64_t> times_;       // by worker: of a step, ns; 0: unknown
+  std::vector<int64_t> heard_;       // by worker: 1 when it has said how fast it is
+  std::vector<int64_t> misplaced_;   // by worker: epochs in a row
+};
+
+}  // namespace dtrain::gssp

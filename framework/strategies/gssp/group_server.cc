@@ -1,0 +1,245 @@
+#include "framework/strategies/gssp/group_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/core/check.h"
+#include "framework/strategies/visit.h"
+
+namespace dtrain::gssp {
+
+GroupServer::GroupServer(int server, const ActorSetup& setup, const GsspOptions& options,
+                         std::vector<int64_t> server_of)
+    : server_(server),
+      placement_(setup.placement),
+      size_(setup.size),
+      options_(options),
+      server_of_(std::move(server_of)),
+      admission_(workers(), options.inside == Inside::kBsp ? ps::kNoBound : options.bound),
+      has_(workers(), 0),
+      pushed_at_(workers(), 0),
+      held_(workers(), 0) {
+  for (int worker = 0; worker < workers(); ++worker) {
+    bool waiting = false;
+    if (!IsMember(worker)) admission_.Leave(worker, waiting);
+  }
+}
+
+std::vector<VectorSpec> GroupServer::Vectors() const {
+  const Range whole{0, size_};
+  std::vector<VectorSpec> vectors = {{"master", VectorRole::kMaster, whole},
+                                     {"acc", VectorRole::kPlain, whole}};
+  if (options_.inside == Inside::kSsp) return vectors;
+  for (int worker = 0; worker < workers(); ++worker) {
+    vectors.push_back({fmt::format("held.{}", worker), VectorRole::kPlain, whole});
+  }
+  return vectors;
+}
+
+int64_t GroupServer::Members() const {
+  return std::count(server_of_.begin(), server_of_.end(), server_);
+}
+
+bool GroupServer::IsActive(int server) const {
+  return std::find(server_of_.begin(), server_of_.end(), server) != server_of_.end();
+}
+
+double GroupServer::MasterShare() const {
+  return static_cast<double>(Members()) / static_cast<double>(workers());
+}
+
+void GroupServer::OnMessage(ActorId from, const Message& message, Effects& effects) {
+  switch (message.kind) {
+    case Push::kKind:
+      return OnPush(from, Unpack<Push>(message), effects);
+    case Exchange::kKind:
+      return OnExchange(placement_.ServerOf(from), Unpack<Exchange>(message), effects);
+    case Regroup::kKind:
+      return OnRegroup(Unpack<Regroup>(message), effects);
+    default:
+      return OnHandover(Unpack<Handover>(message), effects);
+  }
+}
+
+// ------------------------------------------------------------------ gradients
+
+void GroupServer::OnPush(int worker, const Push& push, Effects& effects) {
+  DT_CHECK(IsMember(worker)) << "worker " << worker << " pushes to another group's server; "
+                             << Describe();
+  counted_.AddStaleness(version_ - has_[worker]);
+  if (options_.measured) pushed_at_[worker] = effects.Time();
+  if (options_.inside == Inside::kBsp) {
+    effects.Take(kHeld + worker);
+    held_[worker] = push.samples;
+    const auto in = workers() - std::count(held_.begin(), held_.end(), 0);
+    if (in == Members()) EndRound(effects);
+    return;
+  }
+  Step(kArrived, 1, push.samples, effects);
+  const int64_t every = options_.exchange_every > 0 ? options_.exchange_every : Members();
+  if (++pushes_ >= every) SendExchange(effects);
+  SendWeights(admission_.Finish(worker, /*wants_next=*/true), effects);
+}
+
+// A solver step with the sum of `count` gradients of the group.
+void GroupServer::Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects) {
+  const bool averaging = options_.between == Between::kAveraging;
+  const auto all = static_cast<double>(averaging ? Members() : workers());
+  const auto q = static_cast<double>(count);
+  Update update{.gradient = gradients, .samples = samples};
+  if (options_.scale_gradient) {
+    update.gradient_factor = 1 / all;
+  } else {
+    update.gradient_factor = 1 / q;
+    update.lr_factor = q / all;
+  }
+  // The others' samples do not come here, but the schedule follows those of all.
+  if (averaging) update.samples = samples * workers() / Members();
+  effects.Apply(update);
+  ++version_;
+  if (!averaging) effects.Add(kAcc, gradients);
+  acc_gradients_ += count;
+  acc_samples_ += samples;
+}
+
+// All workers of the group that have a gradient in this round.
+void GroupServer::EndRound(Effects& effects) {
+  std::vector<int> in;
+  int64_t samples = 0;
+  for (int worker = 0; worker < workers(); ++worker) {
+    if (held_[worker] == 0) continue;
+    if (!in.empty()) {  // the sum is made in worker order, in the first one's place
+      effects.Add(kHeld + in.front(), kHeld + worker);
+      effects.Clear(kHeld + worker);
+    }
+    in.push_back(worker);
+    samples += std::exchange(held_[worker], 0);
+  }
+  if (in.empty()) return;
+  Step(kHeld + in.front(), static_cast<int64_t>(in.size()), samples, effects);
+  effects.Clear(kHeld + in.front());
+  SendExchange(effects);
+  for (const int worker : in) SendWeights(admission_.Finish(worker, true), effects);
+}
+
+void GroupServer::SendExchange(Effects& effects) {
+  pushes_ = 0;
+  if (acc_gradients_ == 0) return;
+  ++exchanges_;
+  const bool averaging = options_.between == Between::kAveraging;
+  const Exchange exchange{std::exchange(acc_gradients_, 0), std::exchange(acc_samples_, 0)};
+  for (int other = 0; other < placement_.servers; ++other) {
+    if (other == server_ || !IsActive(other)) continue;
+    effects.Send(placement_.ServerId(other), Pack(exchange), {averaging ? kMaster : kAcc});
+  }
+  if (!averaging) effects.Clear(kAcc);
+}
+
+void GroupServer::OnExchange(int from, const Exchange& exchange, Effects& effects) {
+  if (options_.between == Between::kAveraging) {
+    const auto members = std::count(server_of_.begin(), server_of_.end(), from);
+    effects.Blend(kMaster, kArrived,
+                  static_cast<double>(members) / static_cast<double>(workers()));
+  } else {
+    const auto q = static_cast<double>(exchange.gradients), all = static_cast<double>(workers());
+    const bool scaled = options_.scale_gradient;
+    effects.Apply({.gradient = kArrived,
+                   .gradient_factor = scaled ? 1 / all : 1 / q,
+                   .lr_factor = scaled ? 1 : q / all,
+                   .samples = exchange.samples});
+  }
+  ++version_;
+}
+
+void GroupServer::SendWeights(const std::vector<int>& admitted, Effects& effects) {
+  for (const int worker : admitted) {
+    has_[worker] = version_;
+    const int64_t pushed_at = std::exchange(pushed_at_[worker], 0);
+    const bool known = options_.measured && pushed_at > 0;
+    effects.Send(worker, Pack(Weights{version_, known ? effects.Time() - pushed_at : kUnknown}),
+                 {kMaster});
+  }
+}
+
+// ------------------------------------------------------------------ at rest
+
+// The incomplete sum of gradients goes out at the end: then every server has had every gradient.
+void GroupServer::OnQuiet(const Quiet& quiet, Effects& effects) {
+  if (!quiet.last) return;
+  if (options_.inside == Inside::kBsp) EndRound(effects);
+  SendExchange(effects);
+}
+
+// Whoever leaves takes along what its new server must know.  A server that is left without workers
+// passes its sum on, since it hears of nobody from here on.
+void GroupServer::OnRegroup(const Regroup& regroup, Effects& effects) {
+  DT_CHECK(regroup.number == regroup_ + 1) << Describe();
+  const std::vector<int64_t> before = server_of_;
+  const bool moves = before != regroup.server_of;
+  // A round that not all have joined yet ends here: its workers may part.
+  if (moves && options_.inside == Inside::kBsp) EndRound(effects);
+  const bool emptied = std::find(regroup.server_of.begin(), regroup.server_of.end(), server_) ==
+                       regroup.server_of.end();
+  if (emptied) SendExchange(effects);
+  regroup_ = regroup.number;
+  server_of_ = regroup.server_of;
+  for (int worker = 0; worker < workers(); ++worker) {
+    if (before[worker] != server_ || IsMember(worker)) continue;
+    bool waiting = false;
+    const std::vector<int> admitted = admission_.Leave(worker, waiting);
+    effects.Send(placement_.ServerId(static_cast<int>(server_of_[worker])),
+                 Pack(Handover{regroup_, worker, version_ - has_[worker], waiting}));
+    SendWeights(admitted, effects);
+  }
+  for (size_t i = 0; i < early_.size(); i += 3) {
+    TakeOver({regroup_, early_[i], early_[i + 1], early_[i + 2]}, effects);
+  }
+  early_.clear();
+}
+
+void GroupServer::OnHandover(const Handover& handover, Effects& effects) {
+  if (handover.number == regroup_) return TakeOver(handover, effects);
+  early_.insert(early_.end(), {handover.worker, handover.behind, handover.waiting});
+}
+
+void GroupServer::TakeOver(const Handover& handover, Effects& effects) {
+  const int worker = static_cast<int>(handover.worker);
+  DT_CHECK(IsMember(worker)) << Describe();
+  admission_.Join(worker);
+  has_[worker] = version_ - handover.behind;
+  pushed_at_[worker] = 0;
+  if (handover.waiting != 0) SendWeights(admission_.Request(worker), effects);
+}
+
+// ------------------------------------------------------------------ what others see
+
+void GroupServer::Visit(StateVisitor& visitor) {
+  visitor.Int("version", version_);
+  VisitFixed(visitor, "server_of", server_of_);
+  visitor.Int("regroup", regroup_);
+  admission_.Visit(visitor);
+  VisitFixed(visitor, "has", has_);
+  VisitFixed(visitor, "pushed_at", pushed_at_);
+  visitor.Ints("early", early_);
+  visitor.Int("pushes", pushes_);
+  visitor.Int("acc_gradients", acc_gradients_);
+  visitor.Int("acc_samples", acc_samples_);
+  VisitFixed(visitor, "held", held_);
+  visitor.Int("exchanges", exchanges_);
+  visitor.Ints("staleness_counts", counted_.staleness);
+}
+
+std::string GroupServer::Describe() const {
+  if (!IsActive(server_)) return fmt::format("gssp server {}: no group", server_);
+  return fmt::format("gssp server {}: version {}, {}", server_, version_, admission_.Describe());
+}
+
+void GroupServer::Report(ProtocolReport& report) const {
+  report.Add(counted_);
+  report.clock_lead_max = std::max(report.clock_lead_max, admission_.lead_max());
+  report.exchanges += exchanges_;
+}
+
+}  // namespace dtrain::gssp

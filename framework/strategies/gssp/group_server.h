@@ -1,0 +1,86 @@
+// GroupServer: the server of one group of GSSP's workers.  It holds the whole model, with a solver
+// of its own, and so do the others: they exchange what their groups have learned without waiting.
+//
+//   on Push(w):      weights <- solver step with w's gradient;  acc += it
+//                    after K pushes: acc to every other group's server;  acc = 0
+//                    then as SspServer, among the workers of the group            (ps::Admission)
+//   on Exchange(h):  weights <- solver step with the sum of h's gradients
+//
+// So each gradient enters each server's weights once, at 1/W of the rate, W the workers of all
+// groups.  With plain SGD at a constant rate the servers are equal, up to rounding, once nothing is
+// in flight and acc is flushed; with momentum they are not, since a sum passes through it as one
+// gradient (gssp.md 3.3).
+//
+// `inside: bsp` waits for all workers of the group and takes one step with their mean.  `exchange:
+// averaging` sends the weights instead, and a server moves towards what arrives by that group's
+// share of the workers; its own gradients then count among its group only.
+//
+// Staleness of a gradient = updates between the weights it was computed from and itself, an exchange
+// counting as one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/strategies/actor.h"
+#include "framework/strategies/gssp/messages.h"
+#include "framework/strategies/gssp/options.h"
+#include "framework/strategies/placement.h"
+#include "framework/strategies/ps/admission.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain::gssp {
+
+class GroupServer : public Actor {
+ public:
+  // `server_of`: by worker, to begin with.
+  GroupServer(int server, const ActorSetup& setup, const GsspOptions& options,
+              std::vector<int64_t> server_of);
+
+  std::vector<VectorSpec> Vectors() const override;
+  void OnMessage(ActorId from, const Message& message, Effects& effects) override;
+  void OnQuiet(const Quiet& quiet, Effects& effects) override;
+  double MasterShare() const override;
+
+  void Visit(StateVisitor& visitor) override;
+  std::string Describe() const override;
+  void Report(ProtocolReport& report) const override;
+
+ private:
+  enum : VectorId { kMaster, kAcc, kHeld };  // kHeld + w: worker w's gradient (inside: bsp)
+
+  int workers() const { return static_cast<int>(server_of_.size()); }
+  int64_t Members() const;
+  bool IsMember(int worker) const { return server_of_[worker] == server_; }
+  bool IsActive(int server) const;
+
+  void OnPush(int worker, const Push& push, Effects& effects);
+  void Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects);
+  void OnExchange(int from, const Exchange& exchange, Effects& effects);
+  void SendExchange(Effects& effects);
+  void EndRound(Effects& effects);
+  void SendWeights(const std::vector<int>& workers, Effects& effects);
+  void OnRegroup(const Regroup& regroup, Effects& effects);
+  void OnHandover(const Handover& handover, Effects& effects);
+  void TakeOver(const Handover& handover, Effects& effects);
+
+  const int server_;
+  const Placement placement_;
+  const int64_t size_;
+  const GsspOptions options_;
+
+  int64_t version_ = 0;
+  std::vector<int64_t> server_of_;  // by worker
+  int64_t regroup_ = 0;             // number of the last Regroup
+  ps::Admission admission_;         // of the group's workers
+  std::vector<int64_t> has_;        // by worker: version of the weights that it was sent
+  std::vector<int64_t> pushed_at_;  // by worker: time of its last push
+  std::vector<int64_t> early_;      // Handovers that came before their Regroup, as words
+  int64_t pushes_ = 0;              // since the last exchange
+  int64_t acc_gradients_ = 0, acc_samples_ = 0;
+  std::vector<int64_t> held_;       // by worker: samples of its gradient in this round; 0: none
+  int64_t exchanges_ = 0;
+  ProtocolReport counted_;
+};
+
+}  // namespace dtrain::gssp

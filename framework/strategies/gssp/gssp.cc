@@ -1,0 +1,184 @@
+// gssp: workers of similar speed share a group with a server of its own - stale synchronous inside,
+// asynchronous between the groups.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "framework/core/text.h"
+#include "framework/strategies/gssp/coordinator.h"
+#include "framework/strategies/gssp/group_server.h"
+#include "framework/strategies/gssp/options.h"
+#include "framework/strategies/gssp/worker.h"
+#include "framework/strategies/server_keys.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain::gssp {
+namespace {
+
+constexpr int kServersByDefault = 4;
+constexpr int64_t kStepsBeforeGrouping = 20;
+
+class Gssp : public Strategy {
+ public:
+  void Configure(config::Reader& reader) override;
+  bool synchronous() const override { return false; }
+
+  Placement Place(int workers) const override {
+    const int servers = servers_given_ ? servers_.servers : std::min(servers_.servers, workers);
+    return {.workers = workers,
+            .servers = servers,
+            .colocated = servers_.colocated,
+            .replicated = true,
+            .coordinator = options_.measured};
+  }
+  Rests rests() const override {
+    if (!options_.measured) return {};
+    return {.every_epochs = 1, .after_steps = kStepsBeforeGrouping};
+  }
+  std::vector<Mistake> Check(int workers) const override;
+
+  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
+    return {{0, pieces.total()}};
+  }
+
+  std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override;
+
+ private:
+  void ReadGrouping(config::Reader& reader);
+  std::vector<int64_t> FirstGroups(const Placement& placement) const;
+
+  ServerKeys servers_;
+  bool servers_given_ = false;
+  GsspOptions options_;
+};
+
+void Gssp::Configure(config::Reader& reader) {
+  servers_ = ServerKeys::Read(
+      reader, kServersByDefault,
+      "number of group servers; each holds the whole model (default: one for each of so many "
+      "workers at least)");
+  servers_given_ = reader.Has("servers");
+  options_.bound =
+      reader.Int("staleness", 3)
+          .Min(0)
+          .Help("staleness bound: steps that a worker may be ahead of the slowest of its group");
+  const std::string inside =
+      reader.String("inside", "ssp")
+          .OneOf({"ssp", "bsp"})
+          .Help("inside a group: stale synchronous (ssp), or synchronous as Grouping-SGD (bsp)");
+  options_.inside = inside == "bsp" ? Inside::kBsp : Inside::kSsp;
+  const std::string between =
+      reader.String("exchange", "gradients")
+          .OneOf({"gradients", "averaging"})
+          .Help("what group servers send each other: sums of gradients, or their weights");
+  options_.between = between == "averaging" ? Between::kAveraging : Between::kGradients;
+  options_.exchange_every =
+      reader.Int("exchange_every", 0)
+          .Min(0)
+          .Help("gradients of a group between two exchanges; 0: as many as it has workers");
+  const std::string scale =
+      reader.String("scale", "share")
+          .OneOf({"share", "gradient"})
+          .Help(
+              "a worker's gradient counts with lr / workers (share), or is divided by the number "
+              "of workers itself (gradient, as published)");
+  options_.scale_gradient = scale == "gradient";
+  ReadGrouping(reader);
+}
+
+void Gssp::ReadGrouping(config::Reader& reader) {
+  const std::string groups =
+      reader.String("groups", "auto")
+          .Help("number of groups; auto: as many as the workers' speeds ask for");
+  if (groups != "auto") {
+    const char* const end = groups.data() + groups.size();
+    const auto [rest, error] = std::from_chars(groups.data(), end, options_.groups);
+    if (error != std::errc() || rest != end || options_.groups < 1) {
+      reader.Mistake("groups", fmt::format("groups is '{}'", groups), "a number, or auto");
+      options_.groups = 0;
+    }
+  }
+  const std::string grouping =
+      reader.String("grouping", "measured")
+          .OneOf({"measured", "static"})
+          .Help(
+              "measured: workers of similar speed share a group, from 20 steps on; static: the "
+              "groups of the start stay");
+  options_.measured = grouping == "measured";
+  options_.equal_size =
+      reader.Bool("equal_size", false).Help("measured groups have equal numbers of workers");
+  const std::vector<double> given =
+      reader.Numbers("group_of", {})
+          .Min(0)
+          .Help("the group of each worker at the start, from 0; empty: blocks by rank");
+  options_.group_of.assign(given.begin(), given.end());
+}
+
+std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
+  std::vector<Mistake> mistakes;
+  const int servers = Place(workers).servers;
+  if (servers > workers) {
+    mistakes.push_back({"servers",
+                        fmt::format("{} group servers, but {}: a group needs a worker", servers,
+                                    Counted(workers, "worker")),
+                        ""});
+  }
+  if (options_.groups > std::min(servers, workers)) {
+    mistakes.push_back({"groups",
+                        fmt::format("{} groups, but {} and {}", options_.groups,
+                                    Counted(servers, "group server"), Counted(workers, "worker")),
+                        "each group has a server of its own and at least one worker"});
+  }
+  if (options_.group_of.empty()) return mistakes;
+  if (static_cast<int>(options_.group_of.size()) != workers) {
+    mistakes.push_back({"group_of",
+                        fmt::format("group_of names {} workers of {}", options_.group_of.size(),
+                                    workers),
+                        ""});
+    return mistakes;
+  }
+  const int groups = *std::max_element(options_.group_of.begin(), options_.group_of.end()) + 1;
+  if (groups > servers) {
+    mistakes.push_back({"group_of",
+                        fmt::format("group_of names group {}, but there are {}", groups - 1,
+                                    Counted(servers, "group server")),
+                        ""});
+  }
+  for (int group = 0; group < groups; ++group) {
+    if (std::count(options_.group_of.begin(), options_.group_of.end(), group) > 0) continue;
+    mistakes.push_back({"group_of", fmt::format("group {} has no worker", group), ""});
+  }
+  return mistakes;
+}
+
+std::vector<int64_t> Gssp::FirstGroups(const Placement& placement) const {
+  if (!options_.group_of.empty()) return {options_.group_of.begin(), options_.group_of.end()};
+  const int64_t groups = options_.groups > 0 ? options_.groups : placement.servers;
+  std::vector<int64_t> server_of(placement.workers);
+  for (int worker = 0; worker < placement.workers; ++worker) {
+    server_of[worker] = worker * groups / placement.workers;
+  }
+  return server_of;
+}
+
+std::unique_ptr<Actor> Gssp::MakeActor(ActorId id, const ActorSetup& setup) const {
+  const Placement& placement = setup.placement;
+  const std::vector<int64_t> server_of = FirstGroups(placement);
+  switch (placement.KindOf(id)) {
+    case ActorKind::kWorker:
+      return std::make_unique<GsspWorker>(id, setup, static_cast<int>(server_of[id]),
+                                          options_.measured);
+    case ActorKind::kServer:
+      return std::make_unique<GroupServer>(placement.ServerOf(id), setup, options_, server_of);
+    default:
+      return std::make_unique<Coordinator>(placement, options_, server_of);
+  }
+}
+
+DTRAIN_STRATEGY("gssp", Gssp,
+                "groups of workers of similar speed: stale synchronous inside, asynchronous between");
+
+}  // namespace
+}  // namespace dtrain::gssp

@@ -1,0 +1,64 @@
+// What the workers, group servers and the coordinator of GSSP tell each other (gssp.md 3.6).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/strategies/message.h"
+
+namespace dtrain::gssp {
+
+// Worker to the server of its group, with a gradient: "and send me your weights when I may start the
+// next step".
+struct Push {
+  static constexpr int kKind = 1;
+  int64_t samples = 0;
+  DTRAIN_FIELDS(samples)
+};
+
+constexpr int64_t kUnknown = -1;
+
+// Server to worker, with the weights: "you may start".
+struct Weights {
+  static constexpr int kKind = 2;
+  int64_t version = 0;
+  int64_t held = kUnknown;  // ns that the request was kept, by the server's clock
+  DTRAIN_FIELDS(version, held)
+};
+
+// Server to server, with the sum of the gradients that it got since the last one or, where the
+// weights are averaged, its weights.
+struct Exchange {
+  static constexpr int kKind = 3;
+  int64_t gradients = 0;
+  int64_t samples = 0;
+  DTRAIN_FIELDS(gradients, samples)
+};
+
+// Worker to coordinator, at rest: how long its steps take by themselves.
+struct Stats {
+  static constexpr int kKind = 4;
+  int64_t own = 0;     // of a step, ns: compute and its own transfers, no waiting
+  int64_t epochs = 0;  // whole ones, of all workers together
+  DTRAIN_FIELDS(own, epochs)
+};
+
+// Coordinator to all servers and workers: the groups from here on.
+struct Regroup {
+  static constexpr int kKind = 5;
+  int64_t number = 0;                // 1, 2, ...
+  std::vector<int64_t> server_of;    // by worker
+  DTRAIN_FIELDS(number, server_of)
+};
+
+// The server that a worker leaves to the one that it joins.
+struct Handover {
+  static constexpr int kKind = 6;
+  int64_t number = 0;   // of the Regroup
+  int64_t worker = 0;
+  int64_t behind = 0;   // updates between the weights that the worker has and the newest ones
+  int64_t waiting = 0;  // its request for weights was kept
+  DTRAIN_FIELDS(number, worker, behind, waiting)
+};
+
+}  // namespace dtrain::gssp

@@ -1,0 +1,54 @@
+// GsspWorker: a worker of GSSP.  Like SSP's, but its one server is that of its group, has the whole
+// model, and may change at rest (Regroup).
+//
+// It measures how long its steps take by themselves: forward and backward, and the way of its
+// gradient to the server and of the weights back, without the time that the server kept its
+// request.  That is what workers are grouped by: a worker that waits for others is not slow.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/strategies/actor.h"
+#include "framework/strategies/placement.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain::gssp {
+
+class GsspWorker : public Actor {
+ public:
+  GsspWorker(ActorId id, const ActorSetup& setup, int server, bool measured);
+
+  std::vector<VectorSpec> Vectors() const override;
+  void OnBegin(Effects& effects) override;
+  void OnEnd(const StepReport& report, Effects& effects) override;
+  void OnMessage(ActorId from, const Message& message, Effects& effects) override;
+  void OnQuiet(const Quiet& quiet, Effects& effects) override;
+
+  void Visit(StateVisitor& visitor) override;
+  std::string Describe() const override;
+  void Report(ProtocolReport& report) const override;
+
+ private:
+  enum : VectorId { kGradient, kWeights, kArriving };
+  enum Phase : int64_t { kIdle, kWaiting, kComputing };  // kWaiting: the trainer wants to start
+
+  void Advance(Effects& effects);
+  int64_t MedianOwn() const;
+
+  const ActorId id_;
+  const Placement placement_;
+  const int64_t size_;
+  const bool measured_;
+
+  int64_t phase_ = kIdle;
+  int64_t server_;
+  int64_t clock_ = 0;     // steps finished
+  int64_t awaited_ = 0;   // weights were asked for and are not there
+  int64_t arrived_ = 0;   // `arriving` is newer than `weights`
+  int64_t pushed_at_ = 0;
+  int64_t transfers_ = 0;     // of the last step whose are known, ns
+  std::vector<int64_t> own_;  // of the last steps, ns, the oldest first
+};
+
+}  // namespace dtrain::gssp
