@@ -30,6 +30,7 @@ struct ExchangeStats {
   Collective::Traffic traffic;
   Nanos exposed = 0;  // time that Begin and End waited, without rest
   ProtocolReport protocol;
+  CompressionReport compression;
 };
 
 struct Turn {

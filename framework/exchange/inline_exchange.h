@@ -23,7 +23,9 @@ class InlineExchange : public Exchange {
   int64_t updates() override { return parts_.model.updates(); }
   void Leave() override;
   Rest::Told told() const override { return parts_.rest.told(); }
-  ExchangeStats stats() const override { return {{}, 0, parts_.driver.Report()}; }
+  ExchangeStats stats() const override {
+    return {{}, 0, parts_.driver.Report(), parts_.driver.compression()};
+  }
   const EventLog& record() const override { return parts_.log; }
   RankTimeline* timeline() override { return parts_.timeline.get(); }
 

@@ -65,11 +65,12 @@ std::string Replayer::Line(const std::string& line) {
 }
 
 void Replayer::Run(const std::string& line) {
-  static const std::regex pattern(R"(run (\d+) workers?, (\d+) parameters, strategy (.*))");
+  static const std::regex pattern(
+      R"(run (\d+) workers?, (\d+) parameters, strategy (.*?)(, compress (.*))?)");
   std::smatch match;
   if (!std::regex_match(line, match, pattern)) throw std::runtime_error("cannot read: " + line);
   strategy_ = MakeStrategy(match[3]);
-  setup_ = SetupFor(*strategy_, std::stoi(match[1]), std::stoll(match[2]));
+  setup_ = SetupFor(*strategy_, std::stoi(match[1]), std::stoll(match[2]), match[5]);
   actors_ = MakeActors(*strategy_, setup_);
   queues_.clear();
 }

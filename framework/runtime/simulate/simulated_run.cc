@@ -144,6 +144,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
     communication.exposed_seconds = std::max(communication.exposed_seconds, detail.wait_seconds);
     summary.workers_detail.push_back(detail);
   }
+  DescribeCompression(result.compression, ToSeconds(result.compress_longest), communication);
   summary.communication = communication;
   if (!result.protocol.staleness.empty()) summary.staleness = StalenessOf(result.protocol);
   if (engine_) {
