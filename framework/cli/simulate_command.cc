@@ -179,13 +179,20 @@ void PrintTable(const Rows& rows, bool json) {
   std::cout << (json ? table.dump(2) + "\n" : text);
 }
 
-// "ps_ssp:staleness=5,servers=2".  The config's own strategy keeps the config's keys; another one
-// begins with its defaults.
-std::vector<std::string> StrategyOverrides(const std::string& given, const std::string& own) {
+// "ps_ssp:staleness=5,servers=2", "ps_ssp+topk".  The config's own strategy and compressor keep the
+// config's keys; others begin with their defaults, and another strategy without a compressor.
+std::vector<std::string> StrategyOverrides(const std::string& given, const RunConfig& own) {
   std::vector<std::string> overrides;
   const size_t colon = given.find(':');
-  const std::string name = given.substr(0, colon);
-  if (!name.empty() && name != own) overrides.push_back("strategy.name=" + name);
+  const std::string both = given.substr(0, colon);
+  const size_t plus = both.find('+');
+  const std::string name = both.substr(0, plus);
+  const bool other = !name.empty() && name != own.strategy_name;
+  if (other) overrides.push_back("strategy.name=" + name);
+  const std::string compressor = plus == std::string::npos ? "" : both.substr(plus + 1);
+  if (plus == std::string::npos ? other && own.compress.on() : compressor != own.compress.name) {
+    overrides.push_back("compress.name=" + (compressor.empty() ? "none" : compressor));
+  }
   if (colon == std::string::npos) return overrides;
   std::istringstream keys(given.substr(colon + 1));
   for (std::string key; std::getline(keys, key, ',');) overrides.push_back("strategy." + key);
@@ -196,7 +203,7 @@ int Compare(const SimulateOptions& options, bool json) {
   if (!options.output.empty()) {
     throw UsageError("--output is for one run, not for a comparison", "use --json");
   }
-  const std::string own = options.scenario.Load().strategy_name;
+  const RunConfig own = options.scenario.Load();
   int code = 0;
   std::vector<std::string> names = options.compare;
   if (names.empty()) names.push_back("");
@@ -263,8 +270,8 @@ static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
   command
       ->add_option(
           "--compare", options->compare,
-          "simulate several strategies and print a table, e.g. allreduce ps_ssp:staleness=5")
-      ->type_name("STRATEGY[:KEY=VALUE,...]");
+          "simulate several strategies and print a table, e.g. ps_asp+topk ps_ssp:staleness=5")
+      ->type_name("STRATEGY[+COMPRESSOR][:KEY=VALUE,...]");
   command->add_option("--seeds", options->seeds, "simulate once for each seed and print a table")
       ->delimiter(',');
   command->add_flag("--numeric", options->numeric,
