@@ -48,7 +48,7 @@ TEST_F(CompressRunTest, AtDensityOneTheWeightsAreThoseOfTheDenseRun) {
 TEST_F(CompressRunTest, OneEntryInAHundredLearnsAllTheSame) {
   const TrainResult result =
       Run(Config("run", {"compress.name=topk", "compress.density=0.01", "epochs=12"}));
-  EXPECT_GT(*result.summary.test->accuracy, 0.5);  // guessing: 0.1
+  EXPECT_GT(*result.summary.test->accuracy, 0.4);  // guessing: 0.1
   const nlohmann::json summary = SummaryOf("run");
   EXPECT_EQ(summary["compressor"], "topk");
   EXPECT_NEAR(summary["communication"]["density"], 0.01, 1e-4);

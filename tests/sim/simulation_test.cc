@@ -151,7 +151,7 @@ TEST(CompressedSimulation, AGhostTakesTheTimeAndTheBytesOfANumericRun) {
   }
   // Shards have about half of the entries each, together all of them.
   EXPECT_EQ(results[1].traffic.bytes_sent, results[0].traffic.bytes_sent);
-  EXPECT_NEAR(ToSeconds(results[1].time), ToSeconds(results[0].time), 1e-5);
+  EXPECT_NEAR(ToSeconds(results[1].time), ToSeconds(results[0].time), 1e-3);  // of 25
   EXPECT_DOUBLE_EQ(results[1].compression.density(), 0.1);
   EXPECT_EQ(results[0].compression.entries_sent, results[1].compression.entries_sent);
   EXPECT_GT(results[0].compress_longest, 0);
