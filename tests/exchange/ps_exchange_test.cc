@@ -267,6 +267,37 @@ TEST(CompressedPs, SendsTheLargestAndKeepsTheRestForLater) {
   }
 }
 
+// One step of the worker and the server beside it.
+void StepBySelf(Driver& driver, int step) {
+  driver.Begin();
+  while (driver.Progress()) {
+  }
+  EXPECT_TRUE(driver.TakeStarted());
+  for (int64_t i = 0; i < kLayout.size(); ++i) driver.gradients()[i] = Gradient(0, step, i);
+  driver.ReadyLast(kPieces.ranges.back(), {.samples = 10});
+  while (driver.Progress()) {
+  }
+  EXPECT_TRUE(driver.TakeEnded());
+}
+
+// Residuals, and the number of the selection, by which gdtopk draws its sample.
+TEST(CompressedPs, ADriverGoesOnFromSavedState) {
+  const auto strategy = MakeStrategy("ps_asp", "placement: colocated");
+  RankInputs inputs(*strategy, strategy->Place(1), 0);
+  inputs.spec.actors.compress = MakeCompress("gdtopk");
+  inputs.spec.actors.compress.density = 0.02;
+  const auto transport = LocalWorld(1).Connect(0);
+  const WallClock clock;
+  BlobPools pools;
+  RankParts one(inputs.spec, 0, SeamsOver(*transport, inputs.spec, clock, pools));
+  RankParts two(inputs.spec, 0, SeamsOver(*transport, inputs.spec, clock, pools));
+  for (int step = 0; step < 2; ++step) StepBySelf(one.driver, step);
+  LoadState(two.driver, SaveState(one.driver));
+  StepBySelf(one.driver, 2);
+  StepBySelf(two.driver, 2);
+  EXPECT_EQ(HashState(two.driver), HashState(one.driver));
+}
+
 TEST(PsExchange, ASlowStepIsNoStall) {
   const auto strategy = MakeStrategy("ps_ssp", "staleness: 0");
   const auto body = [](Exchange& exchange, Rank rank, bool worker) {

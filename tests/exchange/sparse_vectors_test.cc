@@ -139,7 +139,6 @@ TEST_P(EveryCompressor, SentAndKeptAreWhatWasAccumulatedToTheBit) {
   }
 }
 
-// The second selection draws other lots, so that none of its numbers depends on memory.
 TEST_P(EveryCompressor, TheSameStateChoosesTheSame) {
   Host one("{name: " + GetParam() + "}"), two("{name: " + GetParam() + "}");
   for (int call = 0; call < 2; ++call) {
@@ -156,6 +155,19 @@ TEST_P(EveryCompressor, TheSameStateChoosesTheSame) {
 INSTANTIATE_TEST_SUITE_P(Registry, EveryCompressor,
                          ::testing::ValuesIn(CompressorRegistry::Names()),
                          [](const auto& info) { return info.param; });
+
+// About the same entries: the threshold is of another sample.
+TEST(Compress, EachSelectionOfARandomSelectorDrawsOtherLots) {
+  Host host("gdtopk");
+  std::vector<std::vector<uint32_t>> chosen;
+  for (int call = 0; call < 3; ++call) {
+    host.Set(kA, Normal(4));
+    host.Do(CompressEffect{kB, kA, 0.01});
+    chosen.push_back(BitsOf(Values(host.Get(kB))));
+  }
+  EXPECT_NE(chosen[0], chosen[1]);
+  EXPECT_NE(chosen[1], chosen[2]);
+}
 
 TEST(Compress, ScopesChooseWithinTheirUnits) {
   // The first layer has the smallest values; by itself it sends some all the same.
@@ -340,6 +352,12 @@ TEST_F(SparseSourceTest, TakeIsByReferenceAndPartsAreCopied) {
   host_.Do(TakeEffect{kA, kArrived}, host_.Send(kC, half));
   std::copy(first.begin(), first.end(), mixed.begin());
   EXPECT_EQ(Values(host_.Get(kA)), mixed);
+}
+
+TEST_F(SparseSourceTest, WeightsAreNeverSparse) {
+  host_.Do(TakeEffect{kMaster, kB});
+  EXPECT_FALSE(host_.Get(kMaster).sparse());
+  EXPECT_EQ(BitsOf(Values(host_.Get(kMaster))), BitsOf(out_));
 }
 
 TEST_F(SparseSourceTest, WrittenInSlicesItBecomesDense) {
