@@ -22,6 +22,9 @@ struct Listed {
   std::string name;
   std::string help;
   std::vector<config::KeyHelp> keys;
+  // The other side of the table of strategies and compressors: "compressors", and their names.
+  std::string goes_with = "";
+  std::vector<std::string> others = {};
 };
 
 // The keys that `read` declares on an empty document.
@@ -40,6 +43,27 @@ std::vector<Listed> Configured() {
   for (const auto& [name, entry] : Registry::All()) {
     all.push_back(
         {name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
+  }
+  return all;
+}
+
+std::vector<Listed> Strategies() {
+  std::vector<Listed> all = Configured<StrategyRegistry>();
+  for (Listed& one : all) {
+    one.goes_with = "compressors";
+    one.others = CompressorsOf(*StrategyRegistry::Get("strategy", one.name).make());
+  }
+  return all;
+}
+
+std::vector<Listed> Compressors() {
+  std::vector<Listed> all;
+  for (const auto& [name, entry] : CompressorRegistry::All()) {
+    const auto read = [&](config::Reader& reader) {
+      CompressConfig config;
+      ReadCompressorKeys(reader, *entry.make(), config);
+    };
+    all.push_back({name, entry.help, KeysOf(read), "strategies", StrategiesOf(name)});
   }
   return all;
 }
@@ -88,12 +112,17 @@ void Print(const std::vector<Listed>& all, bool json) {
                         {"help", key.help}});
       }
       list.push_back({{"name", one.name}, {"help", one.help}, {"keys", keys}});
+      if (!one.goes_with.empty()) list.back()[one.goes_with] = one.others;
     }
     std::cout << list.dump(2) << '\n';
     return;
   }
   for (const Listed& one : all) {
     std::cout << fmt::format("{:<24} {}\n", one.name, one.help);
+    if (!one.goes_with.empty()) {
+      std::cout << fmt::format("  {:<22} {}\n", one.goes_with + ":",
+                               one.others.empty() ? "none" : Join(one.others));
+    }
     for (const config::KeyHelp& key : one.keys) {
       std::string facts = key.type;
       if (!key.range.empty()) facts += " " + key.range;
@@ -105,13 +134,13 @@ void Print(const std::vector<Listed>& all, bool json) {
 
 using Lister = std::vector<Listed> (*)();
 const std::map<std::string, Lister>& Listers() {
-  static const std::map<std::string, Lister> listers = {
-      {"collectives", Collectives},
-      {"datasets", Configured<DatasetRegistry>},
-      {"layers", Configured<LayerRegistry>},
-      {"models", Models},
-      {"solvers", Solvers},
-      {"strategies", Configured<StrategyRegistry>}};
+  static const std::map<std::string, Lister> listers = {{"collectives", Collectives},
+                                                        {"compressors", Compressors},
+                                                        {"datasets", Configured<DatasetRegistry>},
+                                                        {"layers", Configured<LayerRegistry>},
+                                                        {"models", Models},
+                                                        {"solvers", Solvers},
+                                                        {"strategies", Strategies}};
   return listers;
 }
 

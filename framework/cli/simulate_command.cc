@@ -166,7 +166,7 @@ int Compare(const SimulateOptions& options, bool json) {
   if (!options.output.empty()) {
     throw UsageError("--output is for one run, not for a comparison", "use --json");
   }
-  const std::string own = options.scenario.Load().strategy_name;
+  const RunConfig own = options.scenario.Load();
   int code = 0;
   std::vector<std::string> names = options.compare;
   if (names.empty()) names.push_back("");
@@ -176,7 +176,7 @@ int Compare(const SimulateOptions& options, bool json) {
   for (const std::string& name : names) {
     std::vector<Summary> runs;
     for (const uint64_t seed : seeds) {
-      std::vector<std::string> overrides = ComparedOverrides(name, own);
+      std::vector<std::string> overrides = ComparedOverrides(name, own.strategy_name, own.compress.on() ? own.compress.name : "none");
       overrides.push_back(fmt::format("seed={}", seed));
       runs.push_back(SimulateOnce(options, options.scenario.Load(overrides), "", true));
     }

@@ -21,6 +21,7 @@ enum class Purpose : uint32_t {
   kSelfTest = 7,        // benchmarks and tests
   kShare = 8,           // a = pair of ranks, b = message between them
   kTeacherForcing = 9,  // a = layer index, b = step; index = step of the decoder
+  kSelection = 10,      // a = actor, b = its selection * 2^20 + unit; index = draw
 };
 
 class Random {

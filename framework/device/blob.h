@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,6 +73,11 @@ class BlobPool {
 };
 
 // BlobPools: a BlobPool for each size that is asked for.
+//
+// New is exact: arenas, shards and buckets have a few sizes a run, and one of 39 million floats
+// shall not take the memory of 64.  NewRoom is for what has another size each time (sparse
+// vectors): it gives one of few capacities, eight to each doubling, so that at most an eighth is
+// left over and a buffer fits the next one again.
 class BlobPools {
  public:
   Blob CopyOf(std::span<const float> values) {
@@ -83,6 +90,16 @@ class BlobPools {
     if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32);
     return pool->New();
   }
+  // At least so many elements.
+  Blob NewRoom(int64_t elements) { return New(CapacityFor(elements)); }
+
+  // The smallest capacity for so many: m * 2^e with 8 <= m < 16, and not below kLeastRoom.
+  static int64_t CapacityFor(int64_t elements) {
+    if (elements <= kLeastRoom) return kLeastRoom;
+    const int64_t step = int64_t{1} << (std::bit_width(static_cast<uint64_t>(elements - 1)) - 4);
+    return (elements + step - 1) / step * step;
+  }
+  static constexpr int64_t kLeastRoom = 64;
 
  private:
   std::map<int64_t, std::unique_ptr<BlobPool>> pools_;

@@ -47,6 +47,9 @@ class Driver::Port : public Effects {
   }
   void Apply(const Update& update) override { Push(ApplyEffect{update}); }
   void Clear(VectorId vector) override { Push(ClearEffect{vector}); }
+  void Compress(VectorId to, VectorId from, double density) override {
+    Push(CompressEffect{to, from, density});
+  }
 
  private:
   void Push(Effect effect) { driver_.effects_.Push(host_, std::move(effect), arrived_); }
@@ -71,7 +74,7 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
       post_(rank, seams.mail),
       service_(post_),
       reducer_(seams.collective, spec.size()),
-      effects_(spec, *seams.ops, seams.threads, *this) {
+      effects_(spec, *seams.ops, seams.threads, *this, seams.clock) {
   for (const ActorId id : spec.placement().ActorsOf(rank)) {
     hosts_.push_back(std::make_unique<Host>(id, *this));
     Restore(*hosts_.back(), weights);
@@ -365,6 +368,7 @@ void Driver::Visit(StateVisitor& visitor) {
     host->vectors.Visit(visitor);
     visitor.Int("samples_applied", host->samples_applied);
     visitor.Int("updates", host->updates);
+    if (spec_.actors.compress.on()) visitor.Int("compressions", host->compressions);
     for (const Buffer& buffer : host->solver_memory) {
       visitor.Floats("solver", {buffer.f32(), buffer.bytes() / sizeof(float)});
     }

@@ -129,6 +129,7 @@ class Driver : private EffectTarget {
   Collective::Traffic traffic() const;
   ProtocolReport Report() const;
   ProtocolReport WorkerReport() const;  // of its worker alone; empty without one
+  const CompressionReport& compression() const { return effects_.compression(); }
   std::string Describe() const;  // every actor of this rank, joined by "; "
   const Actor& actor(ActorId id) const;
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "framework/core/check.h"
 #include "framework/solver/solver.h"
 
 namespace dtrain {
 namespace {
+
+SparseView ViewOf(const Piece& piece) { return {piece.positions(), piece.values(), piece.entries}; }
 
 // The vector of the actor that an effect reads; kNoVector for none.
 VectorId SourceOf(const Effect& effect) {
@@ -22,11 +25,12 @@ VectorId SourceOf(const Effect& effect) {
 }  // namespace
 
 EffectQueue::EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads,
-                         EffectTarget& target)
+                         EffectTarget& target, const Clock* clock)
     : spec_(spec),
       ops_(ops),
       threads_(threads),
       target_(target),
+      clock_(clock),
       learning_rate_(spec.solver, spec.epochs, spec.placement().workers) {}
 
 void EffectQueue::Push(HostedActor& host, Effect effect, const std::optional<Piece>& arrived) {
@@ -53,15 +57,45 @@ void EffectQueue::Run(Item& item, EndStepEffect& effect) {
   target_.EndStep(*item.host, effect.outcome);
 }
 
+// A sparse vector that would be no smaller than a dense one becomes one here, so that all mails
+// carry, and receivers get, the same.
 void EffectQueue::Run(Item& item, SendEffect& effect) {
-  std::optional<Piece> piece = std::move(item.arrived);
-  if (!piece && effect.payload.vector != kNoVector) {
-    piece = item.host->vectors.Get(effect.payload.vector, effect.payload.range);
+  if (!item.begun) {
+    item.begun = true;
+    std::optional<Piece> piece = std::move(item.arrived);
+    if (!piece && effect.payload.vector != kNoVector) {
+      piece = item.host->vectors.Get(effect.payload.vector, effect.payload.range);
+    }
+    if (!piece || !piece->PaysDense()) return target_.Send(*item.host, effect, std::move(piece));
+    item.source = std::move(*piece);
+    item.rest = item.source.range;
+    item.written = {item.host->vectors.NewDense(item.rest.size()), 0, item.rest};
   }
-  target_.Send(*item.host, effect, std::move(piece));
+  RunSliceOf(item, [&](Range slice) {
+    float* const to = item.written.blob.MutableF32() + (slice.begin - item.written.range.begin);
+    ops_.Zero(to, slice.size());
+    ops_.Scatter(to, slice.begin, ViewOf(item.source.Part(slice)));
+  });
+  if (item.rest.empty()) target_.Send(*item.host, effect, std::move(item.written));
 }
 
 void EffectQueue::Run(Item& item, ClearEffect& effect) { item.host->vectors.Clear(effect.vector); }
+
+void EffectQueue::Run(Item& item, CompressEffect& effect) {
+  const Nanos begin = clock_ == nullptr ? 0 : clock_->Now();
+  if (item.compression == nullptr) {
+    item.compression = std::make_unique<Compression>(spec_, *item.host, ops_, effect);
+    item.rest = item.host->vectors.RangeOf(effect.from);
+  }
+  if (!item.compression->RunSlice()) {
+    item.rest = {};
+    const CompressionReport report = item.compression->report();
+    compression_.Add(report);
+    bytes_written_ += report.bytes;
+    finite_ &= item.compression->finite();
+  }
+  if (clock_ != nullptr) compression_.time += clock_->Now() - begin;
+}
 
 // By reference where the source covers the whole vector, else copied slice by slice.
 void EffectQueue::Run(Item& item, TakeEffect& effect) {
@@ -69,26 +103,84 @@ void EffectQueue::Run(Item& item, TakeEffect& effect) {
   if (!item.begun) {
     BeginReading(item, effect.from);
     if (effect.from != kArrived) vectors.Clear(effect.from);
-    const Range whole = vectors.RangeOf(effect.to);
-    if (item.source.range == whole && item.source.offset == 0) {
+    if (vectors.CanReplace(effect.to, item.source)) {
       item.rest = {};
       return vectors.Replace(effect.to, std::move(item.source));
     }
-    DT_CHECK(whole.Contains(item.source.range)) << item.host->actor->Describe();
+    DT_CHECK(vectors.RangeOf(effect.to).Contains(item.source.range))
+        << item.host->actor->Describe();
+    vectors.MakeDense(effect.to);
   }
   RunSliceOf(item, [&](Range slice) {
-    ops_.Copy(vectors.Slice(effect.to, slice).new_values, item.source.At(slice.begin),
-              slice.size());
+    ops_.Copy(vectors.Slice(effect.to, slice).new_values, SourceAt(item, slice), slice.size());
   });
 }
 
 void EffectQueue::Run(Item& item, AddEffect& effect) {
-  if (!item.begun) BeginReading(item, effect.from);
-  Combine(item, effect.to, 1, effect.factor);
+  if (!item.begun) {
+    BeginReading(item, effect.from);
+    if (StaysSparse(item, effect)) {
+      ActorVectors& vectors = item.host->vectors;
+      const int64_t before = vectors.Sparse(effect.to) ? vectors.Entries(effect.to) : 0;
+      const int64_t room = before + item.source.entries;
+      item.written = {vectors.NewSparse(room), 0, item.rest, 0, room};
+      item.written_share = 2 * static_cast<double>(room) / static_cast<double>(item.rest.size());
+    } else {
+      item.host->vectors.MakeDense(effect.to);
+    }
+  }
+  if (item.written.sparse()) return AddSparse(item, effect);
+  if (!item.source.sparse()) return Combine(item, effect.to, 1, effect.factor);
+  RunSliceOf(item, [&](Range slice) {
+    const auto memory = item.host->vectors.Slice(effect.to, slice);
+    if (memory.old_values == nullptr) {
+      ops_.Zero(memory.new_values, slice.size());
+    } else if (memory.old_values != memory.new_values) {
+      ops_.Copy(memory.new_values, memory.old_values, slice.size());
+    }
+    ops_.ScatterAdd(memory.new_values, slice.begin, static_cast<float>(effect.factor),
+                    ViewOf(item.source.Part(slice)));
+  });
+}
+
+// A sum of sparse vectors is sparse, as long as that is smaller.
+bool EffectQueue::StaysSparse(const Item& item, const AddEffect& effect) const {
+  const ActorVectors& vectors = item.host->vectors;
+  const VectorSpec& to = vectors.specs()[effect.to];
+  if (!item.source.sparse() || item.source.range != to.range || to.role != VectorRole::kPlain) {
+    return false;
+  }
+  if (vectors.Empty(effect.to)) return !item.source.PaysDense();
+  return vectors.Sparse(effect.to) &&
+         2 * (vectors.Entries(effect.to) + item.source.entries) < to.range.size();
+}
+
+// A ghost takes the entries of both for independent of each other.
+void EffectQueue::AddSparse(Item& item, const AddEffect& effect) {
+  ActorVectors& vectors = item.host->vectors;
+  const bool empty = vectors.Empty(effect.to);
+  const Piece to = empty ? Piece{.range = item.source.range, .entries = 0} : vectors.Get(effect.to);
+  Piece& sum = item.written;
+  RunSliceOf(item, [&](Range slice) {
+    int32_t* const positions = reinterpret_cast<int32_t*>(sum.blob.MutableF32());
+    sum.entries += ops_.AddSparse(
+        positions + sum.entries, sum.blob.MutableF32() + sum.stride + sum.entries,
+        ViewOf(to.Part(slice)), static_cast<float>(effect.factor), ViewOf(item.source.Part(slice)));
+  });
+  if (!item.rest.empty()) return;
+  if (spec_.ghost) {
+    const double both = static_cast<double>(to.entries) * static_cast<double>(item.source.entries) /
+                        static_cast<double>(to.range.size());
+    sum.entries = to.entries + item.source.entries - std::llround(both);
+  }
+  vectors.Replace(effect.to, std::move(sum));
 }
 
 void EffectQueue::Run(Item& item, BlendEffect& effect) {
-  if (!item.begun) BeginReading(item, effect.from);
+  if (!item.begun) {
+    BeginReading(item, effect.from);
+    item.host->vectors.MakeDense(effect.to);
+  }
   Combine(item, effect.to, 1 - effect.share, effect.share);
 }
 
@@ -106,7 +198,8 @@ void EffectQueue::RunSliceOf(Item& item, const Work& work) {
     work(slice);
   }
   item.rest.begin = slice.end;
-  bytes_written_ += slice.size() * static_cast<int64_t>(sizeof(float));
+  bytes_written_ +=
+      std::llround(static_cast<double>(slice.size() * sizeof(float)) * item.written_share);
 }
 
 void EffectQueue::BeginReading(Item& item, VectorId from) {
@@ -115,11 +208,20 @@ void EffectQueue::BeginReading(Item& item, VectorId from) {
   item.rest = item.source.range;
 }
 
+const float* EffectQueue::SourceAt(const Item& item, Range slice) {
+  if (!item.source.sparse()) return item.source.At(slice.begin);
+  scratch_.resize(static_cast<size_t>(ops_.slice_elements()));
+  ops_.Zero(scratch_.data(), slice.size());
+  ops_.Scatter(scratch_.data(), slice.begin, ViewOf(item.source.Part(slice)));
+  return scratch_.data();
+}
+
 // A vector without a blob is zeros, and 1 x a + 1 x b is a sum whatever the instruction set.
 void EffectQueue::Combine(Item& item, VectorId to, double keep, double factor) {
   RunSliceOf(item, [&](Range slice) {
     const auto memory = item.host->vectors.Slice(to, slice);
-    const float* const added = item.source.blob ? item.source.At(slice.begin) : nullptr;
+    const bool zeros = !item.source.blob && !item.source.sparse();
+    const float* const added = zeros ? nullptr : SourceAt(item, slice);
     if (keep == 1 && factor == 1 && memory.old_values != nullptr && added != nullptr) {
       ops_.Sum(memory.new_values, memory.old_values, added, slice.size());
     } else {
@@ -161,7 +263,7 @@ void EffectQueue::UpdateSlice(Item& item, Range slice) {
   args.lr = item.lr;
   args.updates = host.updates;
   args.gradient_scale = item.gradient_scale;
-  args.gradient = item.source.At(slice.begin);
+  args.gradient = SourceAt(item, slice);
   args.weights_in = memory.old_values;
   args.weights_out = memory.new_values;
   args.state = {state.data(), host.solver_memory.size()};

@@ -6,9 +6,13 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <optional>
 #include <variant>
+#include <vector>
 
+#include "framework/core/time.h"
+#include "framework/exchange/compression.h"
 #include "framework/exchange/hosted_actor.h"
 #include "framework/exchange/vector_ops.h"
 
@@ -43,7 +47,7 @@ struct ClearEffect {
 };
 
 using Effect = std::variant<StartStepEffect, EndStepEffect, SendEffect, TakeEffect, AddEffect,
-                            BlendEffect, ApplyEffect, ClearEffect>;
+                            BlendEffect, ApplyEffect, ClearEffect, CompressEffect>;
 
 // Who carries out what is not about vectors.
 class EffectTarget {
@@ -57,8 +61,10 @@ class EffectTarget {
 
 class EffectQueue {
  public:
-  // All outlive it.  `threads`: of the team of the thread that calls, for solver updates.
-  EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads, EffectTarget& target);
+  // All outlive it.  `threads`: of the team of the thread that calls, for solver updates.  `clock`:
+  // of the report on compression; null for none.
+  EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads, EffectTarget& target,
+              const Clock* clock = nullptr);
 
   // `arrived`: what kArrived means for this effect.
   void Push(HostedActor& host, Effect effect, const std::optional<Piece>& arrived);
@@ -67,8 +73,10 @@ class EffectQueue {
   bool RunSlice();
 
   bool empty() const { return items_.empty(); }
-  // False once an update here has written a NaN or an infinity.
+  // False once an update here has written a NaN or an infinity, or there was one among what was to
+  // be compressed.
   bool finite() const { return finite_; }
+  const CompressionReport& compression() const { return compression_; }
   // Of vectors, so far: for who charges for it (the simulator) or notes it (timelines).
   int64_t bytes_written() const { return bytes_written_; }
 
@@ -84,6 +92,9 @@ class EffectQueue {
     Range rest = {};
     double lr = 0;
     float gradient_scale = 1;
+    Piece written = {};  // what becomes of a sparse sum, or of a letter that goes out as dense
+    double written_share = 1;  // bytes written, as part of a dense vector's
+    std::unique_ptr<Compression> compression = nullptr;
   };
 
   void Run(Item& item, StartStepEffect&);
@@ -94,7 +105,12 @@ class EffectQueue {
   void Run(Item& item, BlendEffect& effect);
   void Run(Item& item, ApplyEffect& effect);
   void Run(Item& item, ClearEffect& effect);
+  void Run(Item& item, CompressEffect& effect);
 
+  // Of what an item reads: dense memory for the slice, which is scratch where the source is sparse.
+  const float* SourceAt(const Item& item, Range slice);
+  bool StaysSparse(const Item& item, const AddEffect& effect) const;
+  void AddSparse(Item& item, const AddEffect& effect);
   void BeginReading(Item& item, VectorId from);
   void BeginUpdate(Item& item, const Update& update);
   void UpdateSlice(Item& item, Range slice);
@@ -108,8 +124,11 @@ class EffectQueue {
   VectorOps& ops_;
   const int threads_;
   EffectTarget& target_;
+  const Clock* const clock_;
   const LearningRate learning_rate_;
   std::list<Item> items_;
+  std::vector<float> scratch_;  // a slice of a sparse source
+  CompressionReport compression_;
   bool finite_ = true;
   int64_t bytes_written_ = 0;
 };

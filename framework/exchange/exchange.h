@@ -31,6 +31,7 @@ struct ExchangeStats {
   Nanos exposed = 0;  // time that Begin and End waited, without rest
   ProtocolReport protocol;  // of all actors of this rank
   ProtocolReport worker;    // of its worker alone
+  CompressionReport compression;
 };
 
 struct Turn {

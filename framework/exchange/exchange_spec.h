@@ -21,7 +21,8 @@ struct ExchangeSpec {
   const ArenaLayout* layout = nullptr;  // outlives the exchange, as does the strategy
   const Strategy* strategy = nullptr;
   GradientPieces pieces;  // as the backward pass announces them
-  ActorSetup actors;      // placement, buckets of the plan
+  ActorSetup actors;      // placement, buckets of the plan, compressor
+  uint64_t seed = 1;      // of selections that draw lots
 
   SolverConfig solver;
   double epochs = 1;  // of the whole run, for the schedule

@@ -42,6 +42,7 @@ struct HostedActor {
   int64_t samples_applied;       // a master's: the schedule follows it; a worker's: of its steps
   int64_t updates;               // of the master, complete ones
   int64_t updated_elements = 0;  // of the one being made: it may come in buckets
+  int64_t compressions = 0;      // so far: what selections that draw lots are keyed by
 };
 
 }  // namespace dtrain

@@ -23,7 +23,10 @@ class InlineExchange : public Exchange {
   int64_t updates() override { return parts_.model.updates(); }
   void Leave() override;
   Rest::Told told() const override { return parts_.rest.told(); }
-  ExchangeStats stats() const override { return {{}, 0, parts_.driver.Report(), parts_.driver.WorkerReport()}; }
+  ExchangeStats stats() const override {
+    const Driver& driver = parts_.driver;
+    return {{}, 0, driver.Report(), driver.WorkerReport(), driver.compression()};
+  }
   const EventLog& record() const override { return parts_.log; }
   RankTimeline* timeline() override { return parts_.timeline.get(); }
 

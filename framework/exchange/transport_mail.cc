@@ -1,16 +1,28 @@
 #include "framework/exchange/transport_mail.h"
 
+#include <algorithm>
+
 #include "framework/core/bytes.h"
 #include "framework/core/check.h"
 
 namespace dtrain {
 namespace {
 
+// What rides with a letter.
+enum class Form : uint8_t { kNothing, kDense, kSparse };
+
+Form FormOf(const std::optional<Piece>& piece) {
+  if (!piece) return Form::kNothing;
+  return piece->sparse() ? Form::kSparse : Form::kDense;
+}
+
 std::string HeaderOf(const Letter& letter) {
   ByteWriter writer;
+  const Form form = FormOf(letter.piece);
   writer(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite,
-         letter.piece.has_value());
-  if (letter.piece) writer.Value(letter.piece->range);
+         static_cast<uint8_t>(form));
+  if (form != Form::kNothing) writer.Value(letter.piece->range);
+  if (form == Form::kSparse) writer.Value(letter.piece->entries);
   return writer.Take();
 }
 
@@ -18,11 +30,28 @@ Letter LetterOf(const std::string& header, Rank from_rank) {
   ByteReader reader(header);
   Letter letter;
   letter.from_rank = from_rank;
-  bool with_piece = false;
-  reader(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite,
-         with_piece);
-  if (with_piece) letter.piece = Piece{.range = reader.Value<Range>()};
+  uint8_t form = 0;
+  reader(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite, form);
+  if (form == static_cast<uint8_t>(Form::kNothing)) return letter;
+  letter.piece = Piece{.range = reader.Value<Range>()};
+  if (form == static_cast<uint8_t>(Form::kSparse)) letter.piece->entries = reader.Value<int64_t>();
   return letter;
+}
+
+// Runs of elements, each a message of its own: a dense piece's, or a sparse one's positions and
+// values.
+struct Parts {
+  std::vector<int64_t> begins;  // in the blob
+  int64_t elements = 0;         // of each
+};
+
+Parts PartsOf(const Piece& piece) {
+  if (piece.sparse()) return {{piece.offset, piece.offset + piece.stride}, piece.entries};
+  return {{piece.offset}, piece.range.size()};
+}
+
+Blob RoomFor(const Piece& piece, BlobPools& pools) {
+  return piece.sparse() ? pools.NewRoom(2 * piece.entries) : pools.New(piece.range.size());
 }
 
 }  // namespace
@@ -43,21 +72,27 @@ void TransportMail::Send(Rank to, Letter letter) {
       {reinterpret_cast<const std::byte*>(sending.header.data()), sending.header.size()});
   traffic_.bytes_sent += static_cast<int64_t>(sending.header.size());
   ++traffic_.messages;
-  if (!sending.piece || sending.piece->range.empty()) return;
+  if (!sending.piece || sending.piece->bytes() == 0) return;
   const Piece& piece = *sending.piece;
-  sending.piece_request =
-      transport_.Send(to, Tag::kBulk,
-                      {reinterpret_cast<const std::byte*>(piece.At(piece.range.begin)),
-                       static_cast<size_t>(piece.bytes())});
+  const Parts parts = PartsOf(piece);
+  for (const int64_t begin : parts.begins) {
+    sending.piece_requests.push_back(transport_.Send(
+        to, Tag::kBulk,
+        std::as_bytes(std::span(piece.blob.f32() + begin, static_cast<size_t>(parts.elements)))));
+  }
   traffic_.bytes_sent += piece.bytes();
+}
+
+bool TransportMail::AllDone(std::vector<Request>& requests) {
+  return std::all_of(requests.begin(), requests.end(), [this](Request& request) {
+    return !request.active() || transport_.Test(request);
+  });
 }
 
 void TransportMail::ForgetSent() {
   sends_.remove_if([this](Outgoing& sending) {
-    const auto sent = [this](Request& request) {
-      return !request.active() || transport_.Test(request);
-    };
-    return sent(sending.header_request) && sent(sending.piece_request);
+    const bool header = !sending.header_request.active() || transport_.Test(sending.header_request);
+    return header && AllDone(sending.piece_requests);
   });
 }
 
@@ -75,20 +110,21 @@ void TransportMail::ReceiveHeader(const Incoming& incoming) {
   }
   Arriving arriving{LetterOf(header, incoming.from), {}};
   traffic_.bytes_received += static_cast<int64_t>(header.size());
-  if (arriving.letter.piece && !arriving.letter.piece->range.empty()) {
+  if (arriving.letter.piece && arriving.letter.piece->bytes() > 0) {
     Piece& piece = *arriving.letter.piece;
-    piece.blob = pools_.New(piece.range.size());
-    arriving.request = transport_.Receive(incoming.from, Tag::kBulk,
-                                          {reinterpret_cast<std::byte*>(piece.blob.MutableF32()),
-                                           static_cast<size_t>(piece.bytes())});
+    piece.blob = RoomFor(piece, pools_);
+    if (piece.sparse()) piece.stride = piece.entries;
+    float* const memory = piece.blob.MutableF32();
+    const Parts parts = PartsOf(piece);
+    for (const int64_t begin : parts.begins) {
+      arriving.requests.push_back(transport_.Receive(
+          incoming.from, Tag::kBulk,
+          std::as_writable_bytes(std::span(memory + begin, static_cast<size_t>(parts.elements)))));
+    }
     traffic_.bytes_received += piece.bytes();
   }
   inbox_[incoming.from].push_back(std::move(arriving));
   ++arriving_;
-}
-
-bool TransportMail::Complete(Arriving& arriving) {
-  return !arriving.request.active() || transport_.Test(arriving.request);
 }
 
 std::optional<Letter> TransportMail::Next() {
@@ -98,7 +134,7 @@ std::optional<Letter> TransportMail::Next() {
   for (size_t tried = 0; tried < inbox_.size(); ++tried) {
     std::deque<Arriving>& queue = inbox_[next_rank_];
     next_rank_ = (next_rank_ + 1) % inbox_.size();
-    if (queue.empty() || !Complete(queue.front())) continue;
+    if (queue.empty() || !AllDone(queue.front().requests)) continue;
     std::optional<Letter> letter = std::move(queue.front().letter);
     queue.pop_front();
     --arriving_;

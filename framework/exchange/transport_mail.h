@@ -1,5 +1,6 @@
 // TransportMail: letters over a Transport.  A letter is a header (Tag::kControl, any source) and,
-// when a vector rides with it, its bytes (Tag::kBulk) received straight into a Blob.
+// when a vector rides with it, its bytes (Tag::kBulk) received straight into a Blob: the elements,
+// or of a sparse one its positions and then its values.
 #pragma once
 
 #include <deque>
@@ -29,17 +30,18 @@ class TransportMail : public Mail {
   struct Outgoing {
     std::string header;
     std::optional<Piece> piece;
-    Request header_request, piece_request;
+    Request header_request;
+    std::vector<Request> piece_requests;
   };
   struct Arriving {
     Letter letter;
-    Request request;  // of the piece; inactive when there is none or it is complete
+    std::vector<Request> requests;  // of the piece
   };
 
+  bool AllDone(std::vector<Request>& requests);
   void ForgetSent();
   void ReceiveHeaders();
   void ReceiveHeader(const Incoming& incoming);
-  bool Complete(Arriving& arriving);
 
   Transport& transport_;
   BlobPools& pools_;

@@ -1,12 +1,16 @@
 #include "framework/exchange/vector_ops.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 
 #include "framework/comm/sum.h"
 #include "framework/solver/solver.h"
 
 namespace dtrain {
 namespace {
+
+constexpr uint32_t kExponent = 0x7f800000u;
 
 class CpuVectorOps : public VectorOps {
  public:
@@ -35,6 +39,53 @@ class CpuVectorOps : public VectorOps {
 
   double SumOfSquares(const float* values, int64_t n) override {
     return dtrain::SumOfSquares(values, n);
+  }
+
+  void Zero(float* to, int64_t n) override { std::fill_n(to, n, 0.0f); }
+
+  // The exponent of NaN and infinity is all ones.  Without a branch, so that it is vectorized.
+  bool Finite(const float* values, int64_t n) override {
+    uint32_t bad = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(values[i]) & kExponent) == kExponent);
+    }
+    return bad == 0;
+  }
+
+  void Scatter(float* to, int64_t first, const SparseView& from) override {
+    for (int64_t i = 0; i < from.count; ++i) to[from.positions[i] - first] = from.values[i];
+  }
+
+  void ScatterAdd(float* to, int64_t first, float factor, const SparseView& from) override {
+    for (int64_t i = 0; i < from.count; ++i) {
+      to[from.positions[i] - first] += factor * from.values[i];
+    }
+  }
+
+  int64_t AddSparse(int32_t* positions, float* values, const SparseView& a, float factor,
+                    const SparseView& b) override {
+    constexpr int32_t kEnd = std::numeric_limits<int32_t>::max();
+    int64_t i = 0, j = 0, count = 0;
+    while (i < a.count || j < b.count) {
+      const int32_t at_a = i < a.count ? a.positions[i] : kEnd;
+      const int32_t at_b = j < b.count ? b.positions[j] : kEnd;
+      float value = at_a <= at_b ? a.values[i] : factor * b.values[j];
+      if (at_a == at_b) value += factor * b.values[j];
+      positions[count] = std::min(at_a, at_b);
+      values[count++] = value;
+      i += at_a <= at_b;
+      j += at_b <= at_a;
+    }
+    return count;
+  }
+
+  void MoveOut(float* from, int64_t first, const int32_t* positions, float* values,
+               int64_t count) override {
+    for (int64_t i = 0; i < count; ++i) {
+      float& value = from[positions[i] - first];
+      values[i] = value;
+      value = 0;
+    }
   }
 
   bool Update(const Solver& solver, const ArenaLayout& layout, Range slice,

@@ -11,6 +11,13 @@
 
 namespace dtrain {
 
+// Entries of a sparse vector: values[i] is element positions[i] of the arena; ascending.
+struct SparseView {
+  const int32_t* positions = nullptr;
+  const float* values = nullptr;
+  int64_t count = 0;
+};
+
 class VectorOps {
  public:
   virtual ~VectorOps() = default;
@@ -26,6 +33,22 @@ class VectorOps {
                        int64_t n) = 0;
   virtual void Scale(float* values, float factor, int64_t n) = 0;
   virtual double SumOfSquares(const float* values, int64_t n) = 0;
+  virtual void Zero(float* to, int64_t n) = 0;
+  // No NaN or infinity among them.
+  virtual bool Finite(const float* values, int64_t n) = 0;
+
+  // --- sparse vectors.  `first`: the arena's element that to[0] is.
+  // to[positions - first] = values; the others stay.
+  virtual void Scatter(float* to, int64_t first, const SparseView& from) = 0;
+  // to[positions - first] += factor * values
+  virtual void ScatterAdd(float* to, int64_t first, float factor, const SparseView& from) = 0;
+  // The entries of a + factor * b, in room for those of both; returns how many there are.
+  virtual int64_t AddSparse(int32_t* positions, float* values, const SparseView& a, float factor,
+                            const SparseView& b) = 0;
+  // values[i] = from[positions[i] - first], which becomes +0.
+  virtual void MoveOut(float* from, int64_t first, const int32_t* positions, float* values,
+                       int64_t count) = 0;
+
   // One solver update of a slice (Solver::Apply).
   virtual bool Update(const Solver& solver, const ArenaLayout& layout, Range slice,
                       const UpdateArgs& args) = 0;

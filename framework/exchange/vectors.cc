@@ -34,30 +34,68 @@ Blob ActorVectors::NewBlob(VectorId vector) {
 Piece ActorVectors::Get(VectorId vector, Range range) {
   Commit(vector);
   Entry& entry = entries_[vector];
-  if (!entry.blob && pools_ != nullptr) {
+  entry.ghost_content = true;
+  if (!entry.blob && pools_ != nullptr && entry.entries == kDense) {
     entry.blob = NewBlob(vector);
     std::fill_n(entry.blob.MutableF32(), specs_[vector].range.size(), 0.0f);
   }
-  const Piece all{entries_[vector].blob, 0, specs_[vector].range};
+  const Piece all{entry.blob, entry.offset, specs_[vector].range, entry.entries, entry.stride};
   return range.empty() ? all : all.Part(range);
 }
 
 float* ActorVectors::Overwrite(VectorId vector) {
   Entry& entry = entries_[vector];
   if (pools_ == nullptr) return nullptr;
+  if (Sparse(vector)) Clear(vector);
   if (!entry.blob || entry.blob.shared()) entry.blob = NewBlob(vector);
   return entry.blob.MutableF32();
 }
 
 void ActorVectors::Clear(VectorId vector) { entries_[vector] = Entry(); }
 
+bool ActorVectors::CanReplace(VectorId vector, const Piece& piece) const {
+  const VectorSpec& spec = specs_[vector];
+  if (piece.range != spec.range) return false;
+  return piece.sparse() ? spec.role == VectorRole::kPlain : piece.offset == 0;
+}
+
 void ActorVectors::Replace(VectorId vector, Piece piece) {
-  DT_CHECK(piece.range == specs_[vector].range && piece.offset == 0) << specs_[vector].name;
-  entries_[vector] = Entry{std::move(piece.blob), {}, {}};
+  DT_CHECK(CanReplace(vector, piece)) << specs_[vector].name;
+  entries_[vector] = Entry{.blob = std::move(piece.blob),
+                           .offset = piece.offset,
+                           .entries = piece.entries,
+                           .stride = piece.stride,
+                           .ghost_content = true};
+}
+
+bool ActorVectors::Empty(VectorId vector) const {
+  const Entry& entry = entries_[vector];
+  if (pools_ == nullptr) return entry.entries == kDense && !entry.ghost_content;
+  return !entry.blob && !entry.next && entry.entries == kDense;
+}
+
+void ActorVectors::MakeDense(VectorId vector) {
+  Entry& entry = entries_[vector];
+  if (pools_ == nullptr) entry.ghost_content = true;
+  if (!Sparse(vector)) return;
+  const Piece piece = Get(vector);
+  entry = Entry{.ghost_content = entry.ghost_content};
+  if (pools_ == nullptr) return;
+  entry.blob = NewBlob(vector);
+  float* const values = entry.blob.MutableF32();
+  std::fill_n(values, piece.range.size(), 0.0f);
+  for (int64_t i = 0; i < piece.entries; ++i) {
+    values[piece.positions()[i] - piece.range.begin] = piece.values()[i];
+  }
+}
+
+Blob ActorVectors::NewSparse(int64_t entries) {
+  return pools_ == nullptr ? Blob() : pools_->NewRoom(2 * entries);
 }
 
 ActorVectors::SliceMemory ActorVectors::Slice(VectorId vector, Range slice) {
   Entry& entry = entries_[vector];
+  DT_CHECK(!Sparse(vector)) << specs_[vector].name;
   const bool again =
       std::any_of(entry.written.begin(), entry.written.end(), [slice](const Range& written) {
         return written.begin < slice.end && slice.begin < written.end;
@@ -102,23 +140,53 @@ void ActorVectors::Commit(VectorId vector) {
   entry.written.clear();
 }
 
+Blob ActorVectors::NewDense(int64_t elements) {
+  return pools_ == nullptr ? Blob() : pools_->New(elements);
+}
+
 void ActorVectors::Visit(StateVisitor& visitor) {
   for (size_t v = 0; v < specs_.size(); ++v) {
     const VectorId vector = static_cast<VectorId>(v);
     Commit(vector);
-    int64_t present = entries_[v].blob ? 1 : 0;
+    constexpr int64_t kNone = 0, kAll = 1, kSome = 2;
+    int64_t present = Sparse(vector) ? kSome : entries_[v].blob ? kAll : kNone;
     visitor.Int(specs_[v].name + " present", present);
-    if (present == 0) {
-      Clear(vector);
-      continue;
-    }
-    const bool fresh = !entries_[v].blob || entries_[v].blob.shared();
-    Blob values = fresh ? NewBlob(vector) : std::move(entries_[v].blob);
-    const size_t size = static_cast<size_t>(specs_[v].range.size());
-    if (fresh && entries_[v].blob) std::copy_n(entries_[v].blob.f32(), size, values.MutableF32());
-    visitor.Floats(specs_[v].name, {values.MutableF32(), size});
-    entries_[v].blob = std::move(values);
+    if (present == kNone && (pools_ != nullptr || Sparse(vector))) Clear(vector);
+    if (present == kAll) VisitDense(vector, visitor);
+    if (present == kSome) VisitSparse(vector, visitor);
   }
+}
+
+void ActorVectors::VisitDense(VectorId vector, StateVisitor& visitor) {
+  if (Sparse(vector)) Clear(vector);  // it is loaded as a dense one
+  Entry& entry = entries_[vector];
+  const VectorSpec& spec = specs_[vector];
+  const bool fresh = !entry.blob || entry.blob.shared();
+  Blob values = fresh ? NewBlob(vector) : std::move(entry.blob);
+  const size_t size = static_cast<size_t>(spec.range.size());
+  if (fresh && entry.blob) std::copy_n(entry.blob.f32(), size, values.MutableF32());
+  visitor.Floats(spec.name, {values.MutableF32(), size});
+  entry.blob = std::move(values);
+}
+
+// As it is: a sum goes on with the same bits, and letters keep their size.  A ghost has the number
+// of its entries only.
+void ActorVectors::VisitSparse(VectorId vector, StateVisitor& visitor) {
+  const VectorSpec& spec = specs_[vector];
+  const Piece saved = Sparse(vector) ? Get(vector) : Piece{.entries = 0};
+  int64_t entries = saved.entries;
+  visitor.Int(spec.name + " entries", entries);
+  if (pools_ == nullptr) return Replace(vector, {.range = spec.range, .entries = entries});
+  std::vector<int64_t> positions(saved.positions(), saved.positions() + saved.entries);
+  std::vector<float> values(saved.values(), saved.values() + saved.entries);
+  visitor.Ints(spec.name + " positions", positions);
+  values.resize(positions.size());
+  visitor.Floats(spec.name, values);
+  Piece loaded{NewSparse(entries), 0, spec.range, entries, entries};
+  int32_t* const to = reinterpret_cast<int32_t*>(loaded.blob.MutableF32());
+  std::copy(positions.begin(), positions.end(), to);
+  std::copy(values.begin(), values.end(), loaded.blob.MutableF32() + entries);
+  Replace(vector, std::move(loaded));
 }
 
 }  // namespace dtrain

@@ -4,11 +4,15 @@
 // A vector whose blob somebody else holds (a letter on its way, the trainer, an evaluation) is left
 // to them and written as its next version; an unshared one is changed in place.  A vector without a
 // blob counts as zeros.  In a ghost run there are no blobs at all, only sizes.
+//
+// A plain vector may be sparse (mail.h, Piece): what Compress writes is, and what such a letter
+// leaves by Take.  It stays so until it is written in slices.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "framework/core/state_visitor.h"
 #include "framework/device/blob.h"
 #include "framework/exchange/mail.h"
 #include "framework/strategies/actor.h"
@@ -35,6 +39,18 @@ class ActorVectors {
   float* Data(VectorId vector) { return const_cast<float*>(entries_[vector].blob.f32()); }
   void Clear(VectorId vector);
   void Replace(VectorId vector, Piece piece);  // by reference; piece covers the vector
+  bool CanReplace(VectorId vector, const Piece& piece) const;
+
+  // --- sparse ones
+  bool Empty(VectorId vector) const;  // zeros, and no memory
+  bool Sparse(VectorId vector) const { return entries_[vector].entries != kDense; }
+  int64_t Entries(VectorId vector) const { return entries_[vector].entries; }  // of a sparse one
+  // Gives it a dense blob of the same values, where it is sparse: before it is written in slices.
+  void MakeDense(VectorId vector);
+  // Memory for a sparse vector of at most so many entries; null in a ghost run.
+  Blob NewSparse(int64_t entries);
+  // Memory for so many elements; null in a ghost run.
+  Blob NewDense(int64_t elements);
 
   // Memory for changing one slice of the vector: where to read the old values (null: zeros) and
   // where to write the new ones.  The parts of a shared vector that are not written stay as they
@@ -51,10 +67,17 @@ class ActorVectors {
  private:
   struct Entry {
     Blob blob;
+    int64_t offset = 0;  // in the blob, of a sparse one's first position
+    int64_t entries = kDense;
+    int64_t stride = 0;
+    bool ghost_content = false;  // where there are blobs, they say whether it is empty
+
     Blob next;                   // being written
     std::vector<Range> written;  // parts of `next`, ascending and merged where they touch
   };
 
+  void VisitDense(VectorId vector, StateVisitor& visitor);
+  void VisitSparse(VectorId vector, StateVisitor& visitor);
   void Commit(VectorId vector);
   Blob NewBlob(VectorId vector);
 

@@ -8,11 +8,14 @@ namespace {
 // What TransportMail's header takes.
 constexpr int64_t kHeaderBytes = 22;
 constexpr int64_t kRangeBytes = 16;
+constexpr int64_t kEntriesBytes = 8;  // of a sparse vector: how many
 
 int64_t BytesOf(const Letter& letter) {
   const int64_t header =
       kHeaderBytes + static_cast<int64_t>(letter.message.words.size() * sizeof(int64_t));
-  return letter.piece ? header + kRangeBytes + letter.piece->bytes() : header;
+  if (!letter.piece) return header;
+  const int64_t entries = letter.piece->sparse() ? kEntriesBytes : 0;
+  return header + kRangeBytes + entries + letter.piece->bytes();
 }
 
 }  // namespace

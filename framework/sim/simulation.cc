@@ -140,6 +140,9 @@ SimulationResult Simulation::World::Result() {
     result.traffic.bytes_received += traffic.bytes_received;
     result.traffic.messages += traffic.messages;
     result.protocol.Add(driver.Report());
+    result.compression.Add(driver.compression());
+    result.compress_longest =
+        std::max(result.compress_longest, compute.VectorTime(driver.compression().bytes));
     hash.Update(HashState(driver));
     if (rank->timeline() == nullptr) continue;
     const Rank id = static_cast<Rank>(result.timelines.size());

@@ -60,8 +60,10 @@ struct SimulationResult {
   std::vector<double> step_seconds;  // of worker 0, begin to begin
   Collective::Traffic traffic;       // of all ranks
   ProtocolReport protocol;
-  std::vector<float> weights;  // numeric
-  double loss = 0;             // numeric: mean of the last global batch; asynchronous: of all
+  CompressionReport compression;  // of all ranks
+  Nanos compress_longest = 0;     // that any rank spent on it
+  std::vector<float> weights;     // numeric
+  double loss = 0;                // numeric: mean of the last global batch; asynchronous: of all
   int64_t events = 0;
   std::vector<std::string> timelines;  // RankTimeline::Pack of each rank, where asked for
   std::string state_sha256;            // of all actors and vectors: one seed, one history

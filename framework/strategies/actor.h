@@ -90,6 +90,14 @@ class Effects {
                      double share) = 0;  // to = (1-share) to + share from
   virtual void Apply(const Update& update) = 0;
   virtual void Clear(VectorId vector) = 0;  // zeros
+  // `to` becomes the entries of `from` that the run's compressor picks, about this part of all;
+  // they become zero in `from`, so that sent + kept = accumulated, to the bit.  All of them where
+  // `density` is 1 or more: that needs no compressor.  Two vectors of the actor, of one range.
+  // A NaN or infinity in `from` ends the run, picked or not.
+  //
+  // `to` is then sparse, if it is not everything: its letters have the size of what is in them, and
+  // Add and Apply of such a letter see zeros elsewhere.
+  virtual void Compress(VectorId to, VectorId from, double density) = 0;
 };
 
 class Actor {

@@ -36,6 +36,24 @@ inline StepOutcome OutcomeOf(const StepReport& report) {
   return {report.samples, report.loss_sum, report.stop, true};
 }
 
+// What compressing has come to; density is sent / all entries.
+struct CompressionReport {
+  int64_t entries_sent = 0;
+  int64_t entries = 0;
+  int64_t bytes = 0;  // of the vectors that selections went over: simulated time is by it
+  Nanos time = 0;     // on a real clock
+
+  double density() const {
+    return static_cast<double>(entries_sent) / static_cast<double>(std::max<int64_t>(entries, 1));
+  }
+  void Add(const CompressionReport& other) {
+    entries_sent += other.entries_sent;
+    entries += other.entries;
+    bytes += other.bytes;
+    time += other.time;
+  }
+};
+
 // Counted by actors, for summary.json.
 struct ProtocolReport {
   std::vector<int64_t> staleness;  // [s]: gradients of staleness s

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/compress/compressor.h"
 #include "framework/config/reader.h"
 #include "framework/core/registry.h"
 #include "framework/strategies/actor.h"
@@ -29,6 +30,7 @@ struct ActorSetup {
   int64_t size = 0;            // of the arena, elements
   std::vector<Range> buckets;  // of the plan
   bool whole_update = false;   // the solver needs the whole gradient at once (clipping)
+  CompressConfig compress = {};
 };
 
 class Strategy {
@@ -40,6 +42,8 @@ class Strategy {
 
   // All workers end the same step together, on equal weights; else each takes its own mini-batches.
   virtual bool synchronous() const = 0;
+  // Whether its actors compress, with this one.
+  virtual bool Takes(const Compressor&) const { return false; }
   // Who takes part beside so many workers, and where.
   virtual Placement Place(int workers) const { return {.workers = workers}; }
 
@@ -68,6 +72,10 @@ struct StrategyEntry {
 };
 
 using StrategyRegistry = Registry<StrategyEntry>;
+
+// The table of which strategy takes which compressor: by names of the registries.
+std::vector<std::string> CompressorsOf(const Strategy& strategy);
+std::vector<std::string> StrategiesOf(const std::string& compressor);
 
 }  // namespace dtrain
 

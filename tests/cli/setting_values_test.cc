@@ -69,6 +69,9 @@ TEST(ComparedStrategy, NamesAStrategyItsKeysAndACompressor) {
               ElementsAre("strategy.name=ps_ssp", "strategy.staleness=5", "strategy.servers=2"));
   EXPECT_THAT(ComparedOverrides("", "ps_asp"), IsEmpty());
   EXPECT_THAT(ComparedOverrides("ps_ssp:", "ps_asp"), ElementsAre("strategy.name=ps_ssp"));
+  EXPECT_THAT(ComparedOverrides("ps_ssp", "ps_asp", "topk"),
+              ElementsAre("strategy.name=ps_ssp", "compress.name=none"));
+  EXPECT_THAT(ComparedOverrides("ps_asp+topk", "ps_asp", "topk"), IsEmpty());
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <thread>
 
@@ -201,6 +203,99 @@ TEST(PsExchange, ANaNInTheLastPushIsNoGoodEnd) {
       exchange.End({.samples = 10});
     }
   });
+}
+
+// --- with a compressor
+
+// One worker's steps come in order, so that the weights are a plain loop's.
+TEST(CompressedPs, AtDensityOneHasTheBitsOfTheDenseRun) {
+  for (const char* name : {"ps_asp", "ps_ssp"}) {
+    const auto strategy = MakeStrategy(name, "servers: 2");
+    const Placement placement = strategy->Place(1);
+    LocalWorld::Run(3, [&](Transport& transport) {
+      RankInputs inputs(*strategy, placement, 0, kSteps * 10);
+      inputs.spec.actors.compress = MakeCompress("{name: topk, density: 1}");
+      ThreadedExchange exchange(transport, inputs.spec, 0);
+      RestState rest;
+      StepToRest(exchange, transport.rank(), rest);
+      EXPECT_EQ(WeightsOf(exchange), Expected(1, 0)) << name;
+    });
+  }
+}
+
+// The plain loop that keeps what it does not send.
+std::vector<float> ExpectedOfTopK(size_t k) {
+  plain::Model model(SgdRule(0), kLayout, InitialWeights());
+  std::vector<float> residual(model.weights.size());
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<std::pair<float, size_t>> by_size;
+    for (size_t i = 0; i < residual.size(); ++i) {
+      residual[i] += Gradient(0, step, static_cast<int64_t>(i));
+      by_size.push_back({-std::abs(residual[i]), i});
+    }
+    std::sort(by_size.begin(), by_size.end());
+    std::vector<std::vector<float>> sent(1, std::vector<float>(residual.size()));
+    for (size_t j = 0; j < k; ++j) {
+      const size_t i = by_size[j].second;
+      sent[0][i] = std::exchange(residual[i], 0.0f);
+    }
+    model.UpdateTogether(sent, 10);
+  }
+  return model.weights;
+}
+
+TEST(CompressedPs, SendsTheLargestAndKeepsTheRestForLater) {
+  const std::vector<float> expected = ExpectedOfTopK(3000);
+  for (const char* keys : {"servers: 1", "servers: 3", "placement: colocated"}) {
+    const auto strategy = MakeStrategy("ps_ssp", keys);
+    const Placement placement = strategy->Place(1);
+    LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
+      RankInputs inputs(*strategy, placement, 0, kSteps * 10);
+      inputs.spec.actors.compress = MakeCompress("{name: topk, density: 0.01}");
+      ThreadedExchange exchange(transport, inputs.spec, 0);
+      RestState rest;
+      StepToRest(exchange, transport.rank(), rest);
+      EXPECT_TRUE(WeightsOf(exchange) == expected) << keys;
+      const ExchangeStats stats = exchange.stats();
+      if (transport.rank() != 0) return;
+      EXPECT_DOUBLE_EQ(stats.compression.density(), 0.01);
+      EXPECT_GT(stats.compression.time, 0);
+      if (placement.colocated) return;
+      const int64_t gradients = kSteps * 3000 * 8, headers = kSteps * 3 * 200 + 10'000;
+      EXPECT_LT(stats.traffic.bytes_sent, gradients + headers);
+    });
+  }
+}
+
+// One step of the worker and the server beside it.
+void StepBySelf(Driver& driver, int step) {
+  driver.Begin();
+  while (driver.Progress()) {
+  }
+  EXPECT_TRUE(driver.TakeStarted());
+  for (int64_t i = 0; i < kLayout.size(); ++i) driver.gradients()[i] = Gradient(0, step, i);
+  driver.ReadyLast(kPieces.ranges.back(), {.samples = 10});
+  while (driver.Progress()) {
+  }
+  EXPECT_TRUE(driver.TakeEnded());
+}
+
+// Residuals, and the number of the selection, by which gdtopk draws its sample.
+TEST(CompressedPs, ADriverGoesOnFromSavedState) {
+  const auto strategy = MakeStrategy("ps_asp", "placement: colocated");
+  RankInputs inputs(*strategy, strategy->Place(1), 0);
+  inputs.spec.actors.compress = MakeCompress("gdtopk");
+  inputs.spec.actors.compress.density = 0.02;
+  const auto transport = LocalWorld(1).Connect(0);
+  const WallClock clock;
+  BlobPools pools;
+  RankParts one(inputs.spec, 0, SeamsOver(*transport, inputs.spec, clock, pools));
+  RankParts two(inputs.spec, 0, SeamsOver(*transport, inputs.spec, clock, pools));
+  for (int step = 0; step < 2; ++step) StepBySelf(one.driver, step);
+  LoadState(two.driver, SaveState(one.driver));
+  StepBySelf(one.driver, 2);
+  StepBySelf(two.driver, 2);
+  EXPECT_EQ(HashState(two.driver), HashState(one.driver));
 }
 
 TEST(PsExchange, ASlowStepIsNoStall) {

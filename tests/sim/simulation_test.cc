@@ -126,5 +126,50 @@ TEST(Simulation, AsynchronousStrategiesConverge) {
   }
 }
 
+// --- with a compressor
+
+class NormalGradients : public GradientSource {
+ public:
+  StepReport Compute(int worker, int64_t step, const Blob&, float* gradients) override {
+    const Random random(5, Purpose::kSelfTest, static_cast<uint64_t>(worker),
+                        static_cast<uint64_t>(step));
+    for (int64_t i = 0; i < kSize; ++i) gradients[i] = random.Normal(static_cast<uint64_t>(i));
+    return {.samples = 8, .loss_sum = 1};
+  }
+};
+
+TEST(CompressedSimulation, AGhostTakesTheTimeAndTheBytesOfANumericRun) {
+  const std::vector<float> weights(kSize, 1.0f);
+  NormalGradients source;
+  SimulationResult results[2];
+  for (const bool numeric : {false, true}) {
+    Scenario scenario("ps_ssp", 4, "servers: 2, staleness: 2");
+    scenario.setup.exchange.actors.compress = MakeCompress("{name: topk, density: 0.1}");
+    scenario.setup.exchange.start.weights = weights;
+    if (numeric) scenario.setup.source = &source;
+    results[numeric] = scenario.Run();
+  }
+  // Shards have about half of the entries each, together all of them.
+  EXPECT_EQ(results[1].traffic.bytes_sent, results[0].traffic.bytes_sent);
+  EXPECT_NEAR(ToSeconds(results[1].time), ToSeconds(results[0].time), 1e-3);  // of 25
+  EXPECT_DOUBLE_EQ(results[1].compression.density(), 0.1);
+  EXPECT_EQ(results[0].compression.entries_sent, results[1].compression.entries_sent);
+  EXPECT_GT(results[0].compress_longest, 0);
+  EXPECT_EQ(results[0].compress_longest, results[1].compress_longest);
+}
+
+// 8 bytes for one entry in ten, and 4 for every weight that comes back.
+TEST(CompressedSimulation, ASlowLinkCarriesLess) {
+  const auto seconds = [](const char* compress) {
+    Scenario scenario("ps_asp", 2);
+    scenario.setup.exchange.actors.compress = MakeCompress(compress);
+    scenario.setup.cluster.step_seconds = 1e-6;
+    scenario.setup.cluster.network.between_nodes = {.bandwidth_gbit_s = 0.001, .latency_us = 1};
+    return ToSeconds(scenario.Run().time);
+  };
+  const double dense = seconds("none"), sparse = seconds("{name: topk, density: 0.01}");
+  EXPECT_LT(sparse, 0.75 * dense);
+}
+
 }  // namespace
 }  // namespace dtrain

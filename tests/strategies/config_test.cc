@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "framework/core/error.h"
 #include "tests/strategies/strategies.h"
 #include "tests/support/message_of.h"
@@ -85,6 +87,21 @@ TEST(PsConfig, MoreServersThanParameters) {
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(), "strategy.servers is 11, but the model has only 10 parameters");
     EXPECT_EQ(error.hint(), "each server needs a part of them");
+  }
+}
+
+// The table that `dtrain list` shows and the config check uses.
+TEST(Takes, TheTableReadsTheSameFromBothSides) {
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_ssp}")), (std::vector<std::string>{"topk"}));
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_bsp}")), std::vector<std::string>{});
+  for (const auto& [strategy, entry] : StrategyRegistry::All()) {
+    const std::vector<std::string> compressors = CompressorsOf(*entry.make());
+    for (const std::string& compressor : CompressorRegistry::Names()) {
+      const std::vector<std::string> strategies = StrategiesOf(compressor);
+      EXPECT_EQ(std::count(compressors.begin(), compressors.end(), compressor),
+                std::count(strategies.begin(), strategies.end(), strategy))
+          << strategy << ", " << compressor;
+    }
   }
 }
 

@@ -153,4 +153,8 @@ void EffectWriter::Apply(const Update& update) {
 
 void EffectWriter::Clear(VectorId vector) { Note("clear " + NameOf(vector)); }
 
+void EffectWriter::Compress(VectorId to, VectorId from, double density) {
+  Note(fmt::format("compress {} from {}: density {}", NameOf(to), NameOf(from), density));
+}
+
 }  // namespace dtrain

@@ -31,6 +31,7 @@ class EffectWriter : public Effects {
   void Blend(VectorId to, VectorId from, double share) override;
   void Apply(const Update& update) override;
   void Clear(VectorId vector) override;
+  void Compress(VectorId to, VectorId from, double density) override;
 
  private:
   void Note(const std::string& what);

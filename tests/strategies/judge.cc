@@ -109,6 +109,7 @@ void Judge::Applied(int server, Content& master, const Content& gradient, const 
     int64_t& largest = staleness_[{term.worker, term.clock}];
     largest = std::max(largest, staleness);
   }
+  master.mass.insert(master.mass.end(), gradient.mass.begin(), gradient.mass.end());
   ++shard.updates;
   Expect(update.samples == samples,
          fmt::format("server {} counts {} samples instead of {}", server, update.samples, samples));
@@ -155,6 +156,7 @@ void Judge::Finished(const ProtocolReport& report, std::vector<SymbolicVectors>&
     const Content& master = of_server[of_server.Find(VectorRole::kMaster)][server];
     Expect(master.applied == computed_,
            fmt::format("server {} has applied {} of {}", server, master.applied, computed_));
+    CheckMass(server, vectors);
   }
   if (scenario_.steps_in_all == 0) {
     const std::vector<int64_t> all(placement_.workers, scenario_.steps);
@@ -163,6 +165,27 @@ void Judge::Finished(const ProtocolReport& report, std::vector<SymbolicVectors>&
     Expect(Sum(computed_) <= scenario_.steps_in_all, "the run goes on after its end");
   }
   CheckReport(report);
+}
+
+// Every gradient has been applied once, or is in its worker's residual still.
+void Judge::CheckMass(int server, std::vector<SymbolicVectors>& vectors) {
+  SymbolicVectors& of_server = vectors[placement_.ServerId(server)];
+  std::map<std::pair<int, int64_t>, int> seen;
+  const auto count = [&](const Content& content) {
+    for (const Gradient& gradient : content.mass) ++seen[{gradient.worker, gradient.clock}];
+  };
+  count(of_server[of_server.Find(VectorRole::kMaster)][server]);
+  for (int worker = 0; worker < placement_.workers; ++worker) {
+    const VectorId residual = vectors[worker].Find("residual");
+    if (residual != kNoVector) count(vectors[worker][residual][server]);
+  }
+  for (int worker = 0; worker < placement_.workers; ++worker) {
+    for (int64_t clock = 1; clock <= computed_[worker]; ++clock) {
+      const int times = seen[{worker, clock}];
+      Expect(times == 1, fmt::format("server {}: gradient {} of worker {} is there {} times",
+                                     server, clock, worker, times));
+    }
+  }
 }
 
 // With several servers the one that counts what was not told knows its own shard only.

@@ -16,7 +16,8 @@
 namespace dtrain {
 
 struct Scenario {
-  std::string strategy;  // config section
+  std::string strategy;       // config section
+  std::string compress = "";  // config section, "" for none
   int workers = 1;
   int64_t bound = 0;  // of staleness; large for none
   bool synchronous = false;
@@ -57,6 +58,7 @@ class Judge {
   bool MustWait(const Shard& shard, int worker) const;
   void CheckContent(int worker, const Content& content);
   double ExpectedFactor(int64_t staleness) const;
+  void CheckMass(int server, std::vector<SymbolicVectors>& vectors);
   void CheckReport(const ProtocolReport& report);
 
   const Scenario scenario_;

@@ -30,9 +30,14 @@ class Draws {
   uint64_t next_ = 0;
 };
 
-Scenario ScenarioOf(const std::string& protocol, uint64_t seed) {
+// `name`: a protocol, or one with a compressor, "ps_asp+topk".
+Scenario ScenarioOf(const std::string& name, uint64_t seed) {
   Draws draws(seed);
   Scenario scenario;
+  const std::string protocol = name.substr(0, name.find('+'));
+  if (protocol != name) {
+    scenario.compress = "{name: " + name.substr(protocol.size() + 1) + ", density: 0.25}";
+  }
   scenario.workers = static_cast<int>(draws.Between(1, 6));
   scenario.steps = draws.Between(2, 10);
   scenario.strategy = fmt::format("{{name: {}, servers: {}", protocol, draws.Between(1, 3));
@@ -89,8 +94,14 @@ TEST_P(RandomHistories, GoOnAsBeforeFromSavedState) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ps, RandomHistories, ::testing::Values("ps_bsp", "ps_ssp", "ps_asp"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Ps, RandomHistories,
+                         ::testing::Values("ps_bsp", "ps_ssp", "ps_asp", "ps_ssp+topk",
+                                           "ps_asp+topk"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '+', '_');
+                           return name;
+                         });
 
 // --- bugs, planted
 
@@ -118,6 +129,38 @@ class LostAnswer : public RandomWorld {
 
  private:
   int answers_ = 0;
+};
+
+// What the third compression does not pick is forgotten.
+class LostResidual : public RandomWorld {
+ public:
+  using RandomWorld::RandomWorld;
+
+ protected:
+  void Spoil(Parts& residual, Parts&) override {
+    if (++compressions_ == 3) residual.clear();
+  }
+
+ private:
+  int compressions_ = 0;
+};
+
+// What the third compression sends stays in the residual as well.
+class KeptResidual : public RandomWorld {
+ public:
+  using RandomWorld::RandomWorld;
+
+ protected:
+  void Spoil(Parts& residual, Parts& out) override {
+    if (++compressions_ != 3) return;
+    for (const auto& [shard, content] : out) {
+      std::vector<Gradient>& mass = residual[shard].mass;
+      mass.insert(mass.end(), content.mass.begin(), content.mass.end());
+    }
+  }
+
+ private:
+  int compressions_ = 0;
 };
 
 // The first seed with which a world of this kind breaks a rule, and the rule.
@@ -152,6 +195,14 @@ TEST(PlantedBug, LostUpdateIsFound) {
   for (const char* protocol : {"ps_bsp", "ps_ssp", "ps_asp"}) {
     ExpectFound<LostUpdate>([&](uint64_t seed) { return ScenarioOf(protocol, seed); },
                             "calls its weights ");
+  }
+}
+
+TEST(PlantedBug, LostAndDoubledResidualsAreFound) {
+  for (const char* protocol : {"ps_ssp+topk", "ps_asp+topk"}) {
+    const auto scenario_of = [&](uint64_t seed) { return ScenarioOf(protocol, seed); };
+    ExpectFound<LostResidual>(scenario_of, "is there 0 times");
+    ExpectFound<KeptResidual>(scenario_of, "is there 2 times");
   }
 }
 

@@ -32,6 +32,10 @@ class RandomWorld::ActorEffects : public Effects {
     vectors().Add(to, from);
   }
   void Clear(VectorId vector) override { vectors().Clear(vector); }
+  void Compress(VectorId to, VectorId from, double) override {
+    vectors().Compress(to, from, [this](const Gradient&) { return world_.Picks(); });
+    world_.Spoil(vectors()[from], vectors()[to]);
+  }
   void Apply(const Update& update) override {
     if (world_.Loses(update)) return;
     const int server = world_.setup_.placement.ServerOf(id_);
@@ -60,8 +64,9 @@ RandomWorld::RandomWorld(const Scenario& scenario, uint64_t seed)
     : scenario_(scenario),
       random_(seed, Purpose::kSelfTest, 1),
       reloads_(seed, Purpose::kSelfTest, 2),
+      picks_(seed, Purpose::kSelfTest, 3),
       strategy_(MakeStrategy(scenario.strategy)),
-      setup_(SetupFor(*strategy_, scenario.workers, kElements)),
+      setup_(SetupFor(*strategy_, scenario.workers, kElements, scenario.compress)),
       actors_(MakeActors(*strategy_, setup_)),
       judge_(scenario, setup_.placement),
       begun_(scenario.workers, 0) {
@@ -69,7 +74,7 @@ RandomWorld::RandomWorld(const Scenario& scenario, uint64_t seed)
   for (int s = 0; s < setup_.placement.servers; ++s) {
     shards.push_back(setup_.placement.ShardOf(s, kElements));
   }
-  const Content initial{std::vector<int64_t>(scenario.workers, 0), {}};
+  const Content initial{std::vector<int64_t>(scenario.workers, 0)};
   for (const auto& actor : actors_) vectors_.emplace_back(actor->Vectors(), shards, initial);
 }
 
@@ -100,7 +105,7 @@ void RandomWorld::Handle(Event& event) {
     const Gradient step{event.actor, begun_[event.actor]};
     SymbolicVectors& vectors = vectors_[event.actor];
     Parts& gradient = vectors[vectors.Find(VectorRole::kGradient)];
-    for (int shard = 0; shard < placement.servers; ++shard) gradient[shard].terms = {step};
+    for (int shard = 0; shard < placement.servers; ++shard) gradient[shard] = {{}, {step}, {step}};
     actor.OnEnd(Judge::ReportOf(step), effects);
   } else {
     vectors_[event.actor].Arrive(std::move(event.parts));

@@ -35,6 +35,8 @@ class RandomWorld {
   // Where a test plants its bugs.
   virtual bool Loses(const Update&) { return false; }
   virtual bool Loses(ActorId /*from*/, ActorId /*to*/, const Message&) { return false; }
+  // After a worker has compressed.
+  virtual void Spoil(Parts& /*residual*/, Parts& /*out*/) {}
 
  private:
   class ActorEffects;
@@ -61,11 +63,15 @@ class RandomWorld {
   Nanos Latency();
   uint64_t Draw(uint64_t bound) { return random_.Below(draws_++, bound); }
   void Reload(ActorId actor);
+  // Whether a gradient is sent now; draws of its own, so that the rest of the history is the same.
+  bool Picks() { return picks_.Below(picked_++, 2) == 0; }
 
   const Scenario scenario_;
   const Random random_;
   uint64_t draws_ = 0;
   const Random reloads_;
+  const Random picks_;
+  uint64_t picked_ = 0;  // draws so far
   std::unique_ptr<Strategy> strategy_;
   ActorSetup setup_;
   std::vector<std::unique_ptr<Actor>> actors_;

@@ -4,10 +4,12 @@
 
 namespace dtrain {
 
-ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size) {
+ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size,
+                    const std::string& compress) {
   return {.placement = strategy.Place(workers),
           .size = size,
-          .buckets = strategy.Buckets({{{0, size}}})};
+          .buckets = strategy.Buckets({{{0, size}}}),
+          .compress = MakeCompress(compress)};
 }
 
 std::vector<std::unique_ptr<Actor>> MakeActors(const Strategy& strategy, const ActorSetup& setup) {

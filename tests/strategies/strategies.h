@@ -10,7 +10,9 @@
 
 namespace dtrain {
 
-ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size);
+// `compress`: config section, "" for none.
+ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size,
+                    const std::string& compress = "");
 
 // Workers first, then servers.
 std::vector<std::unique_ptr<Actor>> MakeActors(const Strategy& strategy, const ActorSetup& setup);

@@ -32,6 +32,13 @@ VectorId SymbolicVectors::Find(VectorRole role) const {
   return kNoVector;
 }
 
+VectorId SymbolicVectors::Find(const std::string& name) const {
+  for (size_t v = 0; v < specs_.size(); ++v) {
+    if (specs_[v].name == name) return static_cast<VectorId>(v);
+  }
+  return kNoVector;
+}
+
 void SymbolicVectors::Take(VectorId to, VectorId from) {
   Parts parts = from == kArrived ? arrived_ : std::exchange(values_.at(from), {});
   for (auto& [shard, content] : parts) values_.at(to)[shard] = std::move(content);
@@ -39,8 +46,23 @@ void SymbolicVectors::Take(VectorId to, VectorId from) {
 
 void SymbolicVectors::Add(VectorId to, VectorId from) {
   for (const auto& [shard, content] : (*this)[from]) {
-    std::vector<Gradient>& terms = values_.at(to)[shard].terms;
-    terms.insert(terms.end(), content.terms.begin(), content.terms.end());
+    Content& sum = values_.at(to)[shard];
+    sum.terms.insert(sum.terms.end(), content.terms.begin(), content.terms.end());
+    sum.mass.insert(sum.mass.end(), content.mass.begin(), content.mass.end());
+  }
+}
+
+void SymbolicVectors::Compress(VectorId to, VectorId from,
+                               const std::function<bool(const Gradient&)>& picks) {
+  Clear(to);
+  for (auto& [shard, content] : values_.at(from)) {
+    Content& out = values_.at(to)[shard];
+    out.terms = std::exchange(content.terms, {});
+    std::vector<Gradient> kept;
+    for (const Gradient& gradient : content.mass) {
+      (picks(gradient) ? out.mass : kept).push_back(gradient);
+    }
+    content.mass = std::move(kept);
   }
 }
 

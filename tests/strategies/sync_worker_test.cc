@@ -28,6 +28,7 @@ class Recorder : public Effects {
   void Add(VectorId, VectorId, double) override { Note("add"); }
   void Blend(VectorId, VectorId, double) override { Note("blend"); }
   void Clear(VectorId) override { Note("clear"); }
+  void Compress(VectorId, VectorId, double) override { Note("compress"); }
 
   std::string Take() {
     std::string text = notes_.empty() ? "(none)" : notes_;

@@ -72,11 +72,11 @@ std::string Replayer::Line(const std::string& line) {
 
 void Replayer::Run(const std::string& line) {
   static const std::regex pattern(
-      R"(run (\d+) workers?(?: in nodes of (\d+))?, (\d+) parameters, strategy (.*))");
+      R"(run (\d+) workers?(?: in nodes of (\d+))?, (\d+) parameters, strategy (.*?)(, compress (.*))?)");
   std::smatch match;
   if (!std::regex_match(line, match, pattern)) throw std::runtime_error("cannot read: " + line);
   strategy_ = MakeStrategy(match[4]);
-  setup_ = SetupFor(*strategy_, std::stoi(match[1]), std::stoll(match[3]));
+  setup_ = SetupFor(*strategy_, std::stoi(match[1]), std::stoll(match[3]), match[6]);
   if (match[2].matched) {
     for (int& node : setup_.placement.node_of) node /= std::stoi(match[2]);
   }

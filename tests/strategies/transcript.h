@@ -2,6 +2,7 @@
 //
 //   # comment
 //   run 3 workers, 10 parameters, strategy {name: ps_ssp, staleness: 1}
+//                            or ... {name: ps_ssp}, compress {name: topk, density: 0.25}
 //   begin w0
 //     w0: start step
 //   end w0 samples=4 loss=1.5

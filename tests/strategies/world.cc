@@ -93,6 +93,19 @@ class World::ActorEffects : public Effects {
   void Add(VectorId to, VectorId from, double factor) override {
     vectors().Add(to, from, factor);
   }
+  // Some gradients go as a whole, others stay: no protocol can tell that from entries.
+  void Compress(VectorId to, VectorId from, double density) override {
+    vectors()[to].clear();
+    for (auto& [shard, content] : vectors()[from]) {
+      std::vector<Term> kept;
+      for (const Term& term : content.terms) {
+        const bool sent = density >= 1 || world_.Draw(2) == 0;
+        (sent ? vectors()[to][shard].terms : kept).push_back(term);
+      }
+      vectors()[to][shard];
+      content.terms = kept;
+    }
+  }
   void Clear(VectorId vector) override { vectors()[vector].clear(); }
   void Apply(const Update& update) override {
     if (world_.loses_update && world_.loses_update(id_, update)) return;
@@ -117,7 +130,7 @@ World::World(const Scenario& scenario, const MakeRules& make_rules, uint64_t see
       random_(seed, Purpose::kSelfTest, 1),
       reloads_(seed, Purpose::kSelfTest, 2),
       strategy_(MakeStrategy(scenario.strategy)),
-      setup_(SetupFor(*strategy_, scenario.workers, kElements)),
+      setup_(SetupFor(*strategy_, scenario.workers, kElements, scenario.compress)),
       begun_(scenario.workers, 0),
       held_(scenario.workers, Held::kNo),
       next_rest_(scenario.rest_every) {

@@ -37,6 +37,7 @@ using Parts = std::map<int, Content>;  // by shard
 
 struct Scenario {
   std::string strategy;      // config section
+  std::string compress;      // the same; "": none
   int workers = 1;
   std::vector<int> node_of;  // empty: as the strategy places them
   int64_t steps = 1;         // started by all workers together, in all

@@ -25,6 +25,15 @@ inline std::unique_ptr<Strategy> MakeStrategy(const std::string& name, const std
   return MakeStrategy("{name: " + name + ", " + keys + "}");
 }
 
+// "{name: topk, density: 0.25}"; "" for none.
+inline CompressConfig MakeCompress(const std::string& section) {
+  config::Document document =
+      config::Document::FromText("compress: " + (section.empty() ? "none" : section), "run.yaml");
+  CompressConfig compress = ReadCompressConfig(document.root().Section("compress"));
+  document.Finish();
+  return compress;
+}
+
 // "{name: sgd, lr: 0.1}"
 inline SolverConfig MakeSolver(const std::string& section) {
   config::Document document = config::Document::FromText("solver: " + section, "run.yaml");

@@ -146,11 +146,12 @@ TEST_F(PsSystemTest, StrategiesAreComparedInVirtualTime) {
   const Outcome run =
       Run("simulate --config $CONFIGS/quickstart.yaml --set data.train_samples=600 --set epochs=1 "
           "--set data.test_samples=200 --workers 4 --compare allreduce ps_bsp ps_ssp ps_asp "
+          "ps_asp+topk "
           "--seeds 1,2");
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_THAT(run.out,
-              AllOf(HasSubstr("virtual s"), HasSubstr("\nallreduce "), HasSubstr("\nps_bsp "),
-                    HasSubstr("\nps_ssp "), HasSubstr("\nps_asp "), HasSubstr("+-")));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("virtual s"), HasSubstr("\nallreduce "),
+                             HasSubstr("\nps_bsp "), HasSubstr("\nps_ssp "), HasSubstr("\nps_asp "),
+                             HasSubstr("\nps_asp+topk "), HasSubstr("+-")));
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ void ThreadedExchange::Publish() {
   const std::lock_guard lock(mutex_);
   told_ = parts_->rest.told();
   stats_.traffic = parts_->driver.traffic();
+  stats_.compression = parts_->driver.compression();
   if (parts_->rest.reached()) {
     stats_.protocol = parts_->driver.Report();
     stats_.worker = parts_->driver.WorkerReport();

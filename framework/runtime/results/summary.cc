@@ -55,12 +55,13 @@ ordered_json Json(const TargetResult& target) {
 }
 
 ordered_json Json(const CommunicationSummary& c) {
-  return {{"bytes_sent", c.bytes_sent},
-          {"bytes_received", c.bytes_received},
-          {"messages", c.messages},
-          {"exposed_seconds", c.exposed_seconds},
-          {"compress_seconds", c.compress_seconds},
-          {"density", c.density}};
+  ordered_json json = {{"bytes_sent", c.bytes_sent},
+                       {"bytes_received", c.bytes_received},
+                       {"messages", c.messages},
+                       {"exposed_seconds", c.exposed_seconds}};
+  Put(json, "compress_seconds", c.compress_seconds);
+  Put(json, "density", c.density);
+  return json;
 }
 
 ordered_json Json(const WorkerSummary& worker) {
@@ -204,6 +205,7 @@ std::string ToJson(const Summary& summary) {
 
 void DescribeConfig(const RunConfig& config, Summary& summary) {
   summary.strategy = config.strategy_name;
+  summary.compressor = config.compress.name;
   summary.workers = static_cast<int>(config.workers);
   const int servers = PlacementOf(config).servers;
   if (servers > 0) summary.servers = servers;
@@ -258,10 +260,19 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
   return worker;
 }
 
+void DescribeCompression(const CompressionReport& report, double seconds,
+                         CommunicationSummary& communication) {
+  if (report.entries == 0) return;
+  communication.compress_seconds = seconds;
+  communication.density = report.density();
+}
+
 void GatherReports(Transport& transport, const RankReport& mine, int workers, Summary& summary) {
   const std::vector<std::string> all = Gather(transport, ToBytes(mine, HostName()));
   CommunicationSummary communication;
   ProtocolReport protocol;
+  CompressionReport compression;
+  Nanos compress = 0;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     ByteReader reader(all[rank]);
     RankReport report;
@@ -273,11 +284,14 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     communication.bytes_received += exchange.traffic.bytes_received;
     communication.messages += exchange.traffic.messages;
     protocol.Add(exchange.protocol);
+    compression.Add(exchange.compression);
+    compress = std::max(compress, exchange.compression.time);
     if (static_cast<int>(rank) >= workers) continue;
     communication.exposed_seconds = std::max(communication.exposed_seconds, wait);
     summary.workers_detail.push_back(WorkerSummaryOf(static_cast<int>(rank), node, report));
   }
-  if (all.size() > 1) summary.communication = communication;
+  DescribeCompression(compression, ToSeconds(compress), communication);
+  if (all.size() > 1 || compression.entries > 0) summary.communication = communication;
   DescribeProtocol(protocol, summary);
 }
 

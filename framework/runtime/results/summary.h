@@ -60,9 +60,9 @@ struct CommunicationSummary {
   int64_t bytes_sent = 0;
   int64_t bytes_received = 0;
   int64_t messages = 0;
-  double exposed_seconds = 0;  // longest of any worker
-  double compress_seconds = 0;
-  double density = 1;
+  double exposed_seconds = 0;              // longest of any worker
+  std::optional<double> compress_seconds;  // longest of any rank
+  std::optional<double> density;           // sent / all entries of what was compressed
 };
 
 struct WorkerSummary {
@@ -153,12 +153,16 @@ struct RankReport {
   Nanos compute = 0;  // forward and backward
   ExchangeStats exchange;
   DTRAIN_FIELDS(steps, compute, exchange.traffic, exchange.exposed, exchange.protocol,
-                exchange.worker)
+                exchange.worker, exchange.compression.entries_sent, exchange.compression.entries,
+                exchange.compression.time)
 };
 
 WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report);
 // Fills `staleness` and `protocol`, where the strategy has counted any.
 void DescribeProtocol(const ProtocolReport& report, Summary& summary);
+// Nothing where nothing was compressed.
+void DescribeCompression(const CompressionReport& report, double seconds,
+                         CommunicationSummary& communication);
 
 // All ranks call it at rest.  On rank 0 it fills `workers_detail` (of ranks 0..workers-1), with
 // several ranks `communication`, and `staleness` where a protocol has counted any.

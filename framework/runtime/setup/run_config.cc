@@ -76,6 +76,27 @@ void ReadStrategy(Reader root, RunConfig& run) {
   run.strategy = std::move(strategy);
 }
 
+// What would do: "ps_ssp takes topk", "gdtopk goes with gssp".
+std::string HintFor(const RunConfig& run) {
+  const std::vector<std::string> strategies = StrategiesOf(run.compress.name);
+  const std::vector<std::string> others = CompressorsOf(*run.strategy);
+  std::string hint;
+  if (!others.empty()) hint = fmt::format("{} takes {}; ", run.strategy_name, Join(others));
+  if (strategies.empty()) return hint + "no strategy takes " + run.compress.name + " yet";
+  return fmt::format("{}{} goes with {}", hint, run.compress.name, Join(strategies));
+}
+
+void ReadCompress(Reader root, RunConfig& run) {
+  Reader reader = root.Section("compress", "which entries of a gradient are sent");
+  run.compress = ReadCompressConfig(reader);
+  if (!run.compress.on() || run.strategy->Takes(*run.compress.compressor)) return;
+  const bool none = CompressorsOf(*run.strategy).empty();
+  reader.Mistake("name",
+                 fmt::format("strategy '{}' takes no compressor{}", run.strategy_name,
+                             none ? "" : fmt::format(" '{}'", run.compress.name)),
+                 HintFor(run));
+}
+
 void ReadLength(Reader root, RunConfig& run) {
   run.batch = root.Int("batch", 64)
                   .Min(1)
@@ -256,6 +277,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   ReadLength(root, run);
   run.solver = ReadSolverConfig(root.Section("solver", "the optimizer"));
   ReadStrategy(root, run);
+  ReadCompress(root, run);
   ReadBatchNorm(root, run);
   ReadMachine(root, run);
   if (with_model) CheckDevice(root, run);  // a simulation without one computes nothing

@@ -48,6 +48,7 @@ struct RunConfig {
   SolverConfig solver;
   std::string strategy_name;
   std::shared_ptr<const Strategy> strategy;
+  CompressConfig compress;
   bool timeline = false;  // write timeline.json
   bool record = false;    // note the order of events, for `dtrain simulate --replay`
   std::string collective;

@@ -97,7 +97,8 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
   spec.layout = &layout;
   spec.strategy = config.strategy.get();
   spec.actors = {PlacementOf(config), layout.size(), config.strategy->Buckets(pieces),
-                 config.solver.clip_norm > 0};
+                 config.solver.clip_norm > 0, config.compress};
+  spec.seed = config.seed;
   spec.pieces = std::move(pieces);
   spec.solver = config.solver;
   spec.epochs = static_cast<double>(config.epochs);

@@ -157,6 +157,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
     communication.exposed_seconds = std::max(communication.exposed_seconds, detail.wait_seconds);
     summary.workers_detail.push_back(detail);
   }
+  DescribeCompression(result.compression, ToSeconds(result.compress_longest), communication);
   summary.communication = communication;
   DescribeProtocol(result.protocol, summary);
   if (engine_) {

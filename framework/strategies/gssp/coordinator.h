@@ -1,21 +1,24 @@
-// Coordinator: which workers share a group of GSSP.  It acts at rest only: behind the run's first
+// Coordinator: which workers share a group of GSSP, and how densely each group sends its gradients
+// where a compressor leaves that to it.  It acts at rest only: groups are made behind the run's first
 // steps, and again at the end of an epoch when a worker has lain nearer to another group's speed for
-// two of them.
+// two of them; densities follow each epoch (density_policy.h).
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "framework/strategies/actor.h"
+#include "framework/strategies/gssp/density_policy.h"
 #include "framework/strategies/gssp/messages.h"
 #include "framework/strategies/gssp/options.h"
 #include "framework/strategies/placement.h"
+#include "framework/strategies/strategy.h"
 
 namespace dtrain::gssp {
 
 class Coordinator : public Actor {
  public:
-  Coordinator(const Placement& placement, const GsspOptions& options,
+  Coordinator(const ActorSetup& setup, const GsspOptions& options,
               std::vector<int64_t> server_of);
 
   std::vector<VectorSpec> Vectors() const override { return {}; }
@@ -26,16 +29,21 @@ class Coordinator : public Actor {
   void Report(ProtocolReport& report) const override;
 
  private:
+  std::vector<double> OwnTimes() const;
   bool ShouldRegroup(int64_t epochs);
   void Decide(Effects& effects);
+  void DecideDensities(int64_t epochs, Effects& effects);
 
   const Placement placement_;
   const GsspOptions options_;
+  const DensityPolicy policy_;
 
   std::vector<int64_t> server_of_;   // by worker
   int64_t regroups_ = 0;
   int64_t epochs_ = 0;               // whole ones when the speeds were looked at last
-  std::vector<int64_t> times_;       // by worker: of a step, ns; 0: unknown
+  std::vector<int64_t> compute_;     // by worker: of a step, ns; 0: unknown
+  std::vector<int64_t> transfers_;   // by worker: the same
+  std::vector<int64_t> densities_;   // by group, in millionths
   std::vector<int64_t> heard_;       // by worker: 1 when it has said how fast it is
   std::vector<int64_t> misplaced_;   // by worker: epochs in a row
 };

@@ -56,6 +56,8 @@ void GroupServer::OnMessage(ActorId from, const Message& message, Effects& effec
       return OnPush(from, Unpack<Push>(message), effects);
     case Exchange::kKind:
       return OnExchange(placement_.ServerOf(from), Unpack<Exchange>(message), effects);
+    case Flush::kKind:
+      return OnFlush(effects);
     case Regroup::kKind:
       return OnRegroup(Unpack<Regroup>(message), effects);
     default:
@@ -69,7 +71,7 @@ void GroupServer::OnPush(int worker, const Push& push, Effects& effects) {
   DT_CHECK(IsMember(worker)) << "worker " << worker << " pushes to another group's server; "
                              << Describe();
   counted_.AddStaleness(version_ - has_[worker]);
-  if (options_.measured) pushed_at_[worker] = effects.Time();
+  pushed_at_[worker] = effects.Time();
   if (options_.inside == Inside::kBsp) {
     effects.Take(kHeld + worker);
     held_[worker] = push.samples;
@@ -153,13 +155,22 @@ void GroupServer::OnExchange(int from, const Exchange& exchange, Effects& effect
   ++version_;
 }
 
+// What a worker had kept back of gradients that have been counted.  Every server gets it, so that it
+// is no part of acc.
+void GroupServer::OnFlush(Effects& effects) {
+  const double share = 1 / static_cast<double>(workers());
+  effects.Apply({.gradient = kArrived,
+                 .gradient_factor = options_.scale_gradient ? share : 1,
+                 .lr_factor = options_.scale_gradient ? 1 : share});
+  ++version_;
+}
+
 void GroupServer::SendWeights(const std::vector<int>& admitted, Effects& effects) {
   for (const int worker : admitted) {
     has_[worker] = version_;
     const int64_t pushed_at = std::exchange(pushed_at_[worker], 0);
-    const bool known = options_.measured && pushed_at > 0;
-    effects.Send(worker, Pack(Weights{version_, known ? effects.Time() - pushed_at : kUnknown}),
-                 {kMaster});
+    const int64_t held = pushed_at > 0 ? effects.Time() - pushed_at : kUnknown;
+    effects.Send(worker, Pack(Weights{version_, held}), {kMaster});
   }
 }
 

@@ -58,6 +58,7 @@ class GroupServer : public Actor {
   void Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects);
   void OnExchange(int from, const Exchange& exchange, Effects& effects);
   void SendExchange(Effects& effects);
+  void OnFlush(Effects& effects);
   void EndRound(Effects& effects);
   void SendWeights(const std::vector<int>& workers, Effects& effects);
   void OnRegroup(const Regroup& regroup, Effects& effects);
@@ -74,7 +75,7 @@ class GroupServer : public Actor {
   int64_t regroup_ = 0;             // number of the last Regroup
   ps::Admission admission_;         // of the group's workers
   std::vector<int64_t> has_;        // by worker: version of the weights that it was sent
-  std::vector<int64_t> pushed_at_;  // by worker: time of its last push
+  std::vector<int64_t> pushed_at_;  // by worker: time of its last push; 0: answered, or unknown
   std::vector<int64_t> early_;      // Handovers that came before their Regroup, as words
   int64_t pushes_ = 0;              // since the last exchange
   int64_t acc_gradients_ = 0, acc_samples_ = 0;

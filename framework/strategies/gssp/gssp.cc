@@ -31,11 +31,13 @@ class Gssp : public Strategy {
             .servers = servers,
             .colocated = servers_.colocated,
             .replicated = true,
-            .coordinator = options_.measured};
+            .coordinator = true};
   }
   Rests rests() const override {
-    if (!options_.measured) return {};
-    return {.every_epochs = 1, .after_steps = kStepsBeforeGrouping};
+    return {.every_epochs = 1, .after_steps = options_.measured ? kStepsBeforeGrouping : 0};
+  }
+  bool Takes(const Compressor& compressor) const override {
+    return compressor.density_by_strategy();
   }
   std::vector<Mistake> Check(int workers) const override;
 
@@ -168,12 +170,11 @@ std::unique_ptr<Actor> Gssp::MakeActor(ActorId id, const ActorSetup& setup) cons
   const std::vector<int64_t> server_of = FirstGroups(placement);
   switch (placement.KindOf(id)) {
     case ActorKind::kWorker:
-      return std::make_unique<GsspWorker>(id, setup, static_cast<int>(server_of[id]),
-                                          options_.measured);
+      return std::make_unique<GsspWorker>(id, setup, static_cast<int>(server_of[id]));
     case ActorKind::kServer:
       return std::make_unique<GroupServer>(placement.ServerOf(id), setup, options_, server_of);
     default:
-      return std::make_unique<Coordinator>(placement, options_, server_of);
+      return std::make_unique<Coordinator>(setup, options_, server_of);
   }
 }
 

@@ -35,12 +35,13 @@ struct Exchange {
   DTRAIN_FIELDS(gradients, samples)
 };
 
-// Worker to coordinator, at rest: how long its steps take by themselves.
+// Worker to coordinator, at rest: how long its steps take by themselves, ns, without waiting.
 struct Stats {
   static constexpr int kKind = 4;
-  int64_t own = 0;     // of a step, ns: compute and its own transfers, no waiting
-  int64_t epochs = 0;  // whole ones, of all workers together
-  DTRAIN_FIELDS(own, epochs)
+  int64_t compute = 0;
+  int64_t transfers = 0;  // of its gradient there, and of the weights back
+  int64_t epochs = 0;     // whole ones, of all workers together
+  DTRAIN_FIELDS(compute, transfers, epochs)
 };
 
 // Coordinator to all servers and workers: the groups from here on.
@@ -49,6 +50,19 @@ struct Regroup {
   int64_t number = 0;                // 1, 2, ...
   std::vector<int64_t> server_of;    // by worker
   DTRAIN_FIELDS(number, server_of)
+};
+
+// Coordinator to worker, at rest: the density of its gradients from here on (compress: gdtopk).
+struct Density {
+  static constexpr int kKind = 7;
+  double density = 1;
+  DTRAIN_FIELDS(density)
+};
+
+// Worker to every group's server, at rest, with its residual.
+struct Flush {
+  static constexpr int kKind = 8;
+  DTRAIN_FIELDS()
 };
 
 // The server that a worker leaves to the one that it joins.

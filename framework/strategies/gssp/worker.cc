@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/core/check.h"
+#include "framework/strategies/gssp/density_policy.h"
 #include "framework/strategies/gssp/messages.h"
 
 namespace dtrain::gssp {
@@ -14,20 +15,39 @@ namespace {
 constexpr int64_t kStepsNotMeasured = 5;  // of the run's first: caches are cold
 constexpr size_t kStepsMeasured = 20;
 
+void Keep(int64_t value, std::vector<int64_t>& last_ones) {
+  if (last_ones.size() == kStepsMeasured) last_ones.erase(last_ones.begin());
+  last_ones.push_back(value);
+}
+
+int64_t MedianOf(std::vector<int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 }  // namespace
 
-GsspWorker::GsspWorker(ActorId id, const ActorSetup& setup, int server, bool measured)
+GsspWorker::GsspWorker(ActorId id, const ActorSetup& setup, int server)
     : id_(id),
       placement_(setup.placement),
       size_(setup.size),
-      measured_(measured),
-      server_(server) {}
+      compresses_(setup.compress.on()),
+      flushes_(setup.compress.flush_epochs),
+      server_(server),
+      density_(ToMillionths(kDensityAtStart)) {}
 
 std::vector<VectorSpec> GsspWorker::Vectors() const {
   const Range whole{0, size_};
-  return {{"gradient", VectorRole::kGradient, whole},
-          {"weights", VectorRole::kWeights, whole},
-          {"arriving", VectorRole::kPlain, whole}};
+  std::vector<VectorSpec> vectors = {{"gradient", VectorRole::kGradient, whole},
+                                     {"weights", VectorRole::kWeights, whole},
+                                     {"arriving", VectorRole::kPlain, whole}};
+  if (compresses_) {
+    vectors.push_back({"residual", VectorRole::kPlain, whole});
+    vectors.push_back({"out", VectorRole::kPlain, whole});
+  }
+  return vectors;
 }
 
 // Comes again after a resume, when the run was stopped before a step that it had begun.
@@ -42,19 +62,28 @@ void GsspWorker::OnEnd(const StepReport& report, Effects& effects) {
   phase_ = kIdle;
   ++clock_;
   awaited_ = 1;
-  effects.Send(placement_.ServerId(static_cast<int>(server_)), Pack(Push{report.samples}),
-               {kGradient});
+  SendGradient(report.samples, effects);
   effects.EndStep(OutcomeOf(report));
-  if (!measured_) return;
   pushed_at_ = effects.Time();
-  if (clock_ <= kStepsNotMeasured) return;
-  if (own_.size() == kStepsMeasured) own_.erase(own_.begin());
-  own_.push_back(report.compute + transfers_);
+  if (clock_ > kStepsNotMeasured) Keep(report.compute, compute_);
+}
+
+void GsspWorker::SendGradient(int64_t samples, Effects& effects) {
+  const ActorId server = placement_.ServerId(static_cast<int>(server_));
+  if (!compresses_) return effects.Send(server, Pack(Push{samples}), {kGradient});
+  effects.Add(kResidual, kGradient);
+  effects.Compress(kOut, kResidual, FromMillionths(density_));
+  effects.Send(server, Pack(Push{samples}), {kOut});
+  effects.Clear(kOut);
 }
 
 void GsspWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
   if (message.kind == Regroup::kKind) {
     server_ = Unpack<Regroup>(message).server_of[id_];
+    return;
+  }
+  if (message.kind == Density::kKind) {
+    density_ = ToMillionths(Unpack<Density>(message).density);
     return;
   }
   const auto weights = Unpack<Weights>(message);
@@ -63,22 +92,25 @@ void GsspWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
   arrived_ = 1;
   effects.Take(kArriving);
   // The way there, and the way back; between them the request may have been kept.
-  if (measured_ && weights.held != kUnknown) {
-    transfers_ = std::max<int64_t>(0, effects.Time() - pushed_at_ - weights.held);
+  const int64_t round_trip = effects.Time() - pushed_at_;
+  if (weights.held != kUnknown && clock_ > kStepsNotMeasured) {
+    Keep(std::max<int64_t>(0, round_trip - weights.held), transfers_);
   }
   Advance(effects);
 }
 
 void GsspWorker::OnQuiet(const Quiet& quiet, Effects& effects) {
-  if (!measured_ || own_.empty() || quiet.last) return;
-  effects.Send(placement_.CoordinatorId(), Pack(Stats{MedianOwn(), quiet.epochs}));
-}
-
-int64_t GsspWorker::MedianOwn() const {
-  std::vector<int64_t> sorted = own_;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return std::max<int64_t>(*middle, 1);
+  const bool epoch_ends = std::exchange(epochs_, quiet.epochs) != quiet.epochs;
+  if (compresses_ && (quiet.last || (flushes_ && epoch_ends))) {
+    for (int server = 0; server < placement_.servers; ++server) {
+      effects.Send(placement_.ServerId(server), Pack(Flush{}), {kResidual});
+    }
+    effects.Clear(kResidual);
+  }
+  if (quiet.last || compute_.empty()) return;
+  effects.Send(placement_.CoordinatorId(),
+               Pack(Stats{std::max<int64_t>(MedianOf(compute_), 1), MedianOf(transfers_),
+                          quiet.epochs}));
 }
 
 void GsspWorker::Advance(Effects& effects) {
@@ -96,8 +128,10 @@ void GsspWorker::Visit(StateVisitor& visitor) {
   visitor.Int("awaited", awaited_);
   visitor.Int("arrived", arrived_);
   visitor.Int("pushed_at", pushed_at_);
-  visitor.Int("transfers", transfers_);
-  visitor.Ints("own", own_);
+  visitor.Int("epochs", epochs_);
+  visitor.Int("density", density_);
+  visitor.Ints("compute", compute_);
+  visitor.Ints("transfers", transfers_);
 }
 
 std::string GsspWorker::Describe() const {

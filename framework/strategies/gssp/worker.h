@@ -4,6 +4,10 @@
 // It measures how long its steps take by themselves: forward and backward, and the way of its
 // gradient to the server and of the weights back, without the time that the server kept its
 // request.  That is what workers are grouped by: a worker that waits for others is not slow.
+//
+// With a compressor (GDTopK, gssp.md 5) it sends the larger entries of what it has gathered, by layer,
+// at a density that the coordinator decides on, and keeps the rest; at the end of each epoch that goes
+// out whole, to all servers (compress.flush).
 #pragma once
 
 #include <string>
@@ -17,7 +21,7 @@ namespace dtrain::gssp {
 
 class GsspWorker : public Actor {
  public:
-  GsspWorker(ActorId id, const ActorSetup& setup, int server, bool measured);
+  GsspWorker(ActorId id, const ActorSetup& setup, int server);
 
   std::vector<VectorSpec> Vectors() const override;
   void OnBegin(Effects& effects) override;
@@ -30,16 +34,17 @@ class GsspWorker : public Actor {
   void Report(ProtocolReport& report) const override;
 
  private:
-  enum : VectorId { kGradient, kWeights, kArriving };
+  enum : VectorId { kGradient, kWeights, kArriving, kResidual, kOut };
   enum Phase : int64_t { kIdle, kWaiting, kComputing };  // kWaiting: the trainer wants to start
 
   void Advance(Effects& effects);
-  int64_t MedianOwn() const;
+  void SendGradient(int64_t samples, Effects& effects);
 
   const ActorId id_;
   const Placement placement_;
   const int64_t size_;
-  const bool measured_;
+  const bool compresses_;
+  const bool flushes_;  // its residual, at the end of each epoch
 
   int64_t phase_ = kIdle;
   int64_t server_;
@@ -47,8 +52,9 @@ class GsspWorker : public Actor {
   int64_t awaited_ = 0;   // weights were asked for and are not there
   int64_t arrived_ = 0;   // `arriving` is newer than `weights`
   int64_t pushed_at_ = 0;
-  int64_t transfers_ = 0;     // of the last step whose are known, ns
-  std::vector<int64_t> own_;  // of the last steps, ns, the oldest first
+  int64_t epochs_ = 0;  // whole ones when the residual was flushed last
+  int64_t density_;     // of its gradients, in millionths
+  std::vector<int64_t> compute_, transfers_;  // of the last steps, ns, the oldest first
 };
 
 }  // namespace dtrain::gssp

@@ -15,6 +15,7 @@ class PsAsp : public PsStrategy {
                         "staleness");
   }
   bool synchronous() const override { return false; }
+  bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
 
  protected:
   std::unique_ptr<Actor> MakeWorker(ActorId id, const ActorSetup& setup) const override {

@@ -16,6 +16,7 @@ class PsSsp : public PsStrategy {
             .Help("staleness bound: steps that a worker may be ahead of the slowest worker");
   }
   bool synchronous() const override { return false; }
+  bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
 
  protected:
   std::unique_ptr<Actor> MakeWorker(ActorId id, const ActorSetup& setup) const override {

@@ -32,6 +32,11 @@ class PsStrategy : public Strategy {
   ServerKeys servers_;
 };
 
+// Whether a worker's selection can be applied by itself, at the config's density.
+inline bool CanPush(const Compressor& compressor) {
+  return compressor.form() != Compressor::Form::kOwn && !compressor.density_by_strategy();
+}
+
 // Keys `scale` and `damping` of the strategies that apply each gradient by itself; no bound.
 SspOptions ReadSspOptions(config::Reader& reader);
 

@@ -22,14 +22,21 @@ PsWorker::PsWorker(std::string strategy, ActorId id, const ActorSetup& setup,
       placement_(setup.placement),
       size_(setup.size),
       options_(options),
+      compresses_(setup.compress.on()),
+      density_(setup.compress.density),
       versions_(setup.placement.servers, 0),
       arriving_(setup.placement.servers, 0) {}
 
 std::vector<VectorSpec> PsWorker::Vectors() const {
   const Range whole{0, size_};
-  return {{"gradient", VectorRole::kGradient, whole},
-          {"weights", VectorRole::kWeights, whole},
-          {"arriving", VectorRole::kPlain, whole}};
+  std::vector<VectorSpec> vectors = {{"gradient", VectorRole::kGradient, whole},
+                                     {"weights", VectorRole::kWeights, whole},
+                                     {"arriving", VectorRole::kPlain, whole}};
+  if (compresses_) {
+    vectors.push_back({"residual", VectorRole::kPlain, whole});
+    vectors.push_back({"out", VectorRole::kPlain, whole});
+  }
+  return vectors;
 }
 
 // Comes again after a resume, when the run was stopped before a step that it had begun: while the
@@ -44,6 +51,11 @@ void PsWorker::OnEnd(const StepReport& report, Effects& effects) {
   DT_CHECK(phase_ == kComputing) << Describe();
   phase_ = kIdle;
   ++clock_;
+  if (compresses_) {
+    effects.Add(kResidual, kGradient);
+    effects.Compress(kOut, kResidual, density_);
+  }
+  const VectorId pushed = compresses_ ? kOut : kGradient;
   for (int server = 0; server < placement_.servers; ++server) {
     const Push push{.clock = clock_,
                     .version = versions_[server],
@@ -52,8 +64,9 @@ void PsWorker::OnEnd(const StepReport& report, Effects& effects) {
                     .stop = report.stop,
                     .wants_weights = !options_.prefetch};
     effects.Send(placement_.ServerId(server), Pack(push),
-                 {kGradient, placement_.ShardOf(server, size_)});
+                 {pushed, placement_.ShardOf(server, size_)});
   }
+  if (compresses_) effects.Clear(kOut);
   if (!options_.prefetch) arriving_.assign(arriving_.size(), kAwaited);
   if (!options_.synchronous) effects.EndStep(OutcomeOf(report));
   Advance(effects);

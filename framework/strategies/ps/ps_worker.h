@@ -12,6 +12,9 @@
 //     while it computes.  They lack that step's gradient, even in its own worker: one step more of
 //     staleness, and no read-my-writes.  For servers that admit everybody at once.
 //
+// With a compressor the gradient is added to `residual`, and what is pushed are the entries that
+// the compressor picks of it; the rest stays for later steps.
+//
 // Answers gather in `arriving`, which becomes `weights` when it is whole and no step computes with
 // the old ones.  With one server both hand-overs are by reference.
 #pragma once
@@ -46,7 +49,7 @@ class PsWorker : public Actor {
   void Report(ProtocolReport& report) const override { report.Add(counted_); }
 
  private:
-  enum : VectorId { kGradient, kWeights, kArriving };
+  enum : VectorId { kGradient, kWeights, kArriving, kResidual, kOut };
   enum Phase : int64_t { kIdle, kWaiting, kComputing };  // kWaiting: the trainer wants to start
 
   bool AllAnswered() const;
@@ -58,6 +61,8 @@ class PsWorker : public Actor {
   const Placement placement_;
   const int64_t size_;
   const PsWorkerOptions options_;
+  const bool compresses_;
+  const double density_;
 
   int64_t phase_ = kIdle;
   int64_t clock_ = 0;                 // steps finished

@@ -1,0 +1,91 @@
+#include "framework/compress/compressor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+namespace {
+
+// Larger than what rounding does to density * n, smaller than any part of an entry that matters.
+constexpr double kRounding = 1e-12;
+
+Compressor::Scope ScopeOf(const std::string& name) {
+  if (name == "layer") return Compressor::Scope::kLayer;
+  return name == "bucket" ? Compressor::Scope::kBucket : Compressor::Scope::kModel;
+}
+
+const char* NameOf(Compressor::Scope scope) {
+  return scope == Compressor::Scope::kLayer    ? "layer"
+         : scope == Compressor::Scope::kBucket ? "bucket"
+                                               : "model";
+}
+
+}  // namespace
+
+void ReadCompressorKeys(config::Reader& reader, Compressor& compressor, CompressConfig& config) {
+  if (!compressor.density_by_strategy()) {
+    config.density =
+        reader.Number("density", 0.01)
+            .Above(0)
+            .Max(1)
+            .Help("part of the gradient's entries that is sent; 1: all, as without a compressor");
+  }
+  config.scope = ScopeOf(reader.String("scope", NameOf(compressor.default_scope()))
+                             .OneOf({"layer", "bucket", "model"})
+                             .Help("what entries are chosen from: each layer, each bucket, or the "
+                                   "whole model"));
+  compressor.Configure(reader, config);
+}
+
+CompressConfig ReadCompressConfig(config::Reader reader) {
+  std::vector<std::string> names = {"none"};
+  for (const std::string& name : CompressorRegistry::Names()) names.push_back(name);
+  const std::string name =
+      reader.String("name", "none")
+          .OneOf(names)
+          .Help("name of a compressor, or none; dtrain list compressors shows them");
+  CompressConfig config;
+  if (name == "none" || CompressorRegistry::Find(name) == nullptr) return config;
+  std::shared_ptr<Compressor> compressor = CompressorRegistry::Get("compressor", name).make();
+  ReadCompressorKeys(reader, *compressor, config);
+  config.name = name;
+  config.compressor = std::move(compressor);
+  return config;
+}
+
+std::vector<Range> UnitsOf(Compressor::Scope scope, Range range, std::span<const Range> layers,
+                           std::span<const Range> buckets) {
+  if (scope == Compressor::Scope::kModel) return {range};
+  std::vector<Range> units;
+  for (const Range& whole : scope == Compressor::Scope::kLayer ? layers : buckets) {
+    const Range part{std::max(whole.begin, range.begin), std::min(whole.end, range.end)};
+    if (!part.empty()) units.push_back(part);
+  }
+  return units;
+}
+
+int64_t FloorOfShare(double density, int64_t n) {
+  return static_cast<int64_t>(std::floor(density * static_cast<double>(n) * (1 + kRounding)));
+}
+
+int64_t CeilOfShare(double density, int64_t n) {
+  return static_cast<int64_t>(std::ceil(density * static_cast<double>(n) * (1 - kRounding)));
+}
+
+std::vector<int32_t> SelectFrom(const Compressor& compressor, std::span<const float> values,
+                                double density, const SelectionKey& key) {
+  const int64_t n = static_cast<int64_t>(values.size());
+  const Range whole{0, n};
+  const std::unique_ptr<Selection> selection = compressor.Select(n, density, key);
+  while (selection->WantsLook()) selection->Look(values.data(), whole);
+  const int64_t most = compressor.EntriesMost(n, density);
+  std::vector<int32_t> chosen(static_cast<size_t>(most));
+  const int64_t count = selection->Choose(values.data(), whole, chosen.data());
+  DT_CHECK(count <= most) << count << " entries chosen of at most " << most;
+  chosen.resize(static_cast<size_t>(count));
+  return chosen;
+}
+
+}  // namespace dtrain

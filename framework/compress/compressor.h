@@ -1,0 +1,130 @@
+// Compressor: which entries of a vector are sent now; the rest stays where it is (error feedback)
+// and is added to what comes later.
+//
+// A compressor is one folder of framework/compress/, with its class and one line:
+//
+//   DTRAIN_COMPRESSOR("topk", TopK, "help");
+//
+// It chooses, and moves nothing: Effects::Compress (framework/strategies/actor.h) moves the chosen
+// entries out of one vector into another, so that sent + kept = accumulated, to the bit, whatever
+// is chosen.  How dense a choice is, is an argument of each, since a strategy may change it while
+// the run goes on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/config/reader.h"
+#include "framework/core/layout.h"
+#include "framework/core/registry.h"
+
+namespace dtrain {
+
+struct CompressConfig;
+
+// One choice among the n values of a unit (a layer, a bucket, the whole model), in passes over
+// them: whoever asks goes through the unit in parts, and looks at the network between two of them.
+//
+//   while (selection->WantsLook()) for (each part, in order) selection->Look(...);
+//   for (each part, in order) selection->Choose(...);
+//
+// The values are the same in every pass.
+class Selection {
+ public:
+  virtual ~Selection() = default;
+  // Another pass over all values is wanted; false once it is known what to choose.
+  virtual bool WantsLook() = 0;
+  // `values`: those of `part`, which counts from the unit's begin.
+  virtual void Look(const float* values, Range part) = 0;
+  // Writes the chosen ones' places in the unit, ascending, and returns how many there are.  What a
+  // unit's parts have together is at most Compressor::EntriesMost.
+  virtual int64_t Choose(const float* values, Range part, int32_t* chosen) = 0;
+};
+
+// What a choice that draws lots is keyed by: the same key, the same choice.
+struct SelectionKey {
+  uint64_t seed = 1;  // of the run
+  int actor = 0;
+  int64_t call = 0;  // of this actor, counted from 0
+  int64_t unit = 0;  // of the call, below 2^20
+};
+
+class Compressor {
+ public:
+  // How selections of several workers can be summed.
+  enum class Form {
+    kDense,   // as whole vectors: all choose the same entries
+    kGather,  // each worker's entries are collected and added up
+    kOwn,     // by messages of the compressor's own
+  };
+  // What is chosen from at a time.
+  enum class Scope { kLayer, kBucket, kModel };
+
+  virtual ~Compressor() = default;
+
+  // Its own keys in section `compress`.
+  virtual void Configure(config::Reader& reader, CompressConfig& config) = 0;
+  virtual Form form() const { return Form::kGather; }
+  virtual Scope default_scope() const { return Scope::kBucket; }
+  // The strategy decides on the density of each selection: there is no key `density`.
+  virtual bool density_by_strategy() const { return false; }
+
+  // 0 < density < 1.  NaN and infinity may be among the values; they count as the largest.
+  virtual std::unique_ptr<Selection> Select(int64_t n, double density,
+                                            const SelectionKey& key) const = 0;
+  // No selection has more entries.
+  virtual int64_t EntriesMost(int64_t n, double density) const = 0;
+  // Passes over the values that a selection takes, as a rule: what simulated time is charged for.
+  virtual int passes() const = 0;
+};
+
+// Section `compress`, as read and checked.
+struct CompressConfig {
+  std::string name;                              // "" for none
+  std::shared_ptr<const Compressor> compressor;  // null for none
+  double density = 1;  // of every selection, where the strategy does not decide on it
+  Compressor::Scope scope = Compressor::Scope::kBucket;
+  // Of compressors whose density the strategy decides on (gdtopk).
+  std::string policy;         // "contribution", "speed_gap"
+  bool flush_epochs = false;  // residuals are sent whole at the end of each epoch
+
+  bool on() const { return compressor != nullptr; }
+};
+
+struct CompressorEntry {
+  std::function<std::unique_ptr<Compressor>()> make;
+  std::string help;
+};
+
+using CompressorRegistry = Registry<CompressorEntry>;
+
+// Mistakes are noted in the reader's document (config::Reader).
+CompressConfig ReadCompressConfig(config::Reader reader);
+
+// The keys beside `name` of a compressor: the common ones and its own.
+void ReadCompressorKeys(config::Reader& reader, Compressor& compressor, CompressConfig& config);
+
+// The parts of `range` that are chosen from one at a time, ascending.  `layers` and `buckets` each
+// cover the arena without gaps.
+std::vector<Range> UnitsOf(Compressor::Scope scope, Range range, std::span<const Range> layers,
+                           std::span<const Range> buckets);
+
+// density * n, rounded down or up: whole products stay what they are, whatever the binary fraction
+// of the density is (0.29 * 100 is 29).
+int64_t FloorOfShare(double density, int64_t n);
+int64_t CeilOfShare(double density, int64_t n);
+
+// The choice among values that are at hand as a whole.
+std::vector<int32_t> SelectFrom(const Compressor& compressor, std::span<const float> values,
+                                double density, const SelectionKey& key);
+
+}  // namespace dtrain
+
+#define DTRAIN_COMPRESSOR(name, Class, help_text)                    \
+  [[maybe_unused]] static const bool Class##_compressor_registered = \
+      ::dtrain::CompressorRegistry::Add(                             \
+          name, {[] { return std::unique_ptr<::dtrain::Compressor>(new Class); }, help_text})

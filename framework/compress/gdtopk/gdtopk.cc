@@ -1,0 +1,148 @@
+#include "framework/compress/gdtopk/gdtopk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "framework/compress/magnitude.h"
+#include "framework/core/random.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kRoundsMost = 10;
+constexpr double kTooMany = 1.3, kTooFew = 0.8;  // of the target
+constexpr float kLower = 0.8f;                   // the threshold, when there are too few
+constexpr uint64_t kUnitsMost = uint64_t{1} << 20;
+
+}  // namespace
+
+SampledSelection::SampledSelection(int64_t n, double density, double sample_ratio,
+                                   const SelectionKey& key)
+    : density_(density), target_(CeilOfShare(density, n)), left_(target_) {
+  if (static_cast<double>(n) <= std::ceil(2 / density)) {
+    places_.resize(static_cast<size_t>(n));
+    std::iota(places_.begin(), places_.end(), 0);
+  } else {
+    DrawPlaces(n, CeilOfShare(sample_ratio, n), key);
+  }
+  sample_.reserve(places_.size());
+}
+
+void SampledSelection::DrawPlaces(int64_t n, int64_t draws, const SelectionKey& key) {
+  const Random random(
+      key.seed, Purpose::kSelection, static_cast<uint64_t>(key.actor),
+      static_cast<uint64_t>(key.call) * kUnitsMost + static_cast<uint64_t>(key.unit));
+  places_.reserve(static_cast<size_t>(draws));
+  for (int64_t i = 0; i < draws; ++i) {
+    places_.push_back(
+        static_cast<int64_t>(random.Below(static_cast<uint64_t>(i), static_cast<uint64_t>(n))));
+  }
+  std::sort(places_.begin(), places_.end());
+}
+
+bool SampledSelection::WantsLook() {
+  if (stage_ == Stage::kBegin) {
+    stage_ = Stage::kSampling;
+    return true;
+  }
+  if (stage_ == Stage::kSampling) {
+    EndSampling();
+    return true;
+  }
+  if (stage_ == Stage::kCounting) EndCounting();
+  if (stage_ == Stage::kExact) return exact_->WantsLook();
+  return stage_ != Stage::kKnown;
+}
+
+void SampledSelection::EndSampling() {
+  const int64_t size = static_cast<int64_t>(sample_.size());
+  const int64_t rank = std::clamp<int64_t>(CeilOfShare(density_, size), 1, size);
+  const auto smallest = sample_.begin() + (rank - 1);
+  std::nth_element(sample_.begin(), smallest, sample_.end(), std::greater<>());
+  threshold_ = *smallest;
+  stage_ = Stage::kCounting;
+}
+
+void SampledSelection::EndCounting() {
+  const double count = static_cast<double>(count_), target = static_cast<double>(target_);
+  if (count > kTooMany * target) {
+    exact_.emplace(target_);
+    stage_ = Stage::kExact;
+    return;
+  }
+  // A threshold that cannot be lowered any more lets all through that is not zero.
+  const uint32_t lower = Magnitude(OfMagnitude(threshold_) * kLower);
+  if (count < kTooFew * target && ++rounds_ < kRoundsMost && lower < threshold_) {
+    threshold_ = lower;
+    count_ = 0;
+    return;
+  }
+  stage_ = Stage::kKnown;
+}
+
+void SampledSelection::Look(const float* values, Range part) {
+  if (stage_ == Stage::kExact) return exact_->Look(values, part);
+  if (stage_ == Stage::kSampling) {
+    for (; next_place_ < places_.size() && places_[next_place_] < part.end; ++next_place_) {
+      sample_.push_back(Magnitude(values[places_[next_place_] - part.begin]));
+    }
+    return;
+  }
+  const uint32_t least = std::max(threshold_, 1u);
+  for (int64_t i = 0; i < part.size(); ++i) count_ += Magnitude(values[i]) >= least;
+}
+
+int64_t SampledSelection::Choose(const float* values, Range part, int32_t* chosen) {
+  if (exact_) return exact_->Choose(values, part, chosen);
+  const uint32_t least = std::max(threshold_, 1u);
+  int64_t count = 0;
+  for (int64_t i = 0; i < part.size() && count < left_; ++i) {
+    if (Magnitude(values[i]) >= least) chosen[count++] = static_cast<int32_t>(part.begin + i);
+  }
+  left_ -= count;
+  return count;
+}
+
+namespace {
+
+class GdTopK : public Compressor {
+ public:
+  void Configure(config::Reader& reader, CompressConfig& config) override {
+    config.policy = static_cast<std::string>(
+        reader.String("policy", "contribution")
+            .OneOf({"contribution", "speed_gap"})
+            .Help("contribution: slow groups send more of each gradient, as published; speed_gap: "
+                  "fast groups do, in the time that they would wait"));
+    const std::string flush = reader.String("flush", "epoch")
+                                  .OneOf({"epoch", "none"})
+                                  .Help(
+                                      "epoch: what was kept back is sent at the end of each "
+                                      "epoch; none: it stays");
+    config.flush_epochs = flush == "epoch";
+    sample_ratio_ = reader.Number("sample_ratio", 0.01)
+                        .Above(0)
+                        .Max(1)
+                        .Help("part of a layer that its threshold is estimated from");
+  }
+  Scope default_scope() const override { return Scope::kLayer; }
+  bool density_by_strategy() const override { return true; }
+  std::unique_ptr<Selection> Select(int64_t n, double density,
+                                    const SelectionKey& key) const override {
+    return std::make_unique<SampledSelection>(n, density, sample_ratio_, key);
+  }
+  int64_t EntriesMost(int64_t n, double density) const override { return CeilOfShare(density, n); }
+  int passes() const override { return 3; }
+
+ private:
+  double sample_ratio_ = 0.01;
+};
+
+DTRAIN_COMPRESSOR(
+    "gdtopk", GdTopK,
+    "about the largest entries of each layer, by a sampled threshold; as dense as the "
+    "group's speed and the epoch say");
+
+}  // namespace
+}  // namespace dtrain

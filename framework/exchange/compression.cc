@@ -1,0 +1,124 @@
+#include "framework/exchange/compression.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "framework/core/check.h"
+
+namespace dtrain {
+
+Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps& ops,
+                         const CompressEffect& effect)
+    : effect_(effect),
+      compressor_(spec.actors.compress.compressor.get()),
+      vectors_(host.vectors),
+      ops_(ops),
+      range_(host.vectors.RangeOf(effect.from)),
+      ghost_(spec.ghost),
+      whole_(effect.density >= 1),
+      key_{spec.seed, host.id, host.compressions++, 0} {
+  DT_CHECK(effect.to != effect.from && vectors_.RangeOf(effect.to) == range_ && effect.density > 0)
+      << host.actor->Describe();
+  DT_CHECK(range_.end <= std::numeric_limits<int32_t>::max()) << "positions have 31 bits";
+  DT_CHECK(whole_ || compressor_ != nullptr) << "no compressor; " << host.actor->Describe();
+  next_ = range_.begin;
+  vectors_.MakeDense(effect.from);
+  if (ghost_) return;
+  if (!vectors_.Empty(effect.from)) values_ = vectors_.Get(effect.from).At(range_.begin);
+  if (whole_ || values_ == nullptr) return;
+  units_ = UnitsOf(spec.actors.compress.scope, range_, spec.pieces.ranges, spec.actors.buckets);
+  int64_t covered = 0;
+  for (const Range& unit : units_) {
+    covered += unit.size();
+    room_ += compressor_->EntriesMost(unit.size(), effect.density);
+  }
+  DT_CHECK(covered == range_.size()) << covered << " of " << range_.size() << " elements in units";
+  moved_ = vectors_.NewSparse(room_);
+}
+
+bool Compression::RunSlice() {
+  if (!ghost_ && values_ != nullptr && whole_ && CheckSlice()) return true;
+  if (unit_ == units_.size()) {
+    HandOver();
+    return false;
+  }
+  if (selection_ == nullptr) BeginUnit();
+  const Range unit = units_[unit_];
+  const Range slice{next_, std::min(unit.end, next_ + ops_.slice_elements())};
+  const Range part{slice.begin - unit.begin, slice.end - unit.begin};
+  const float* const values = values_ + (slice.begin - range_.begin);
+  if (!checked_) finite_ &= ops_.Finite(values, slice.size());
+  if (choosing_) {
+    MoveOut(part);
+  } else {
+    selection_->Look(values, part);
+  }
+  next_ = slice.end;
+  if (next_ == unit.end) EndPass();
+  return true;
+}
+
+void Compression::BeginUnit() {
+  const Range unit = units_[unit_];
+  key_.unit = static_cast<int64_t>(unit_);
+  selection_ = compressor_->Select(unit.size(), effect_.density, key_);
+  checked_ = false;
+  next_ = unit.begin;
+  choosing_ = !selection_->WantsLook();
+}
+
+void Compression::EndPass() {
+  checked_ = true;
+  if (choosing_) {
+    selection_ = nullptr;
+    ++unit_;
+    return;
+  }
+  next_ = units_[unit_].begin;
+  choosing_ = !selection_->WantsLook();
+}
+
+void Compression::MoveOut(Range part) {
+  const int64_t unit = units_[unit_].begin;
+  const Range slice{unit + part.begin, unit + part.end};
+  const auto memory = vectors_.Slice(effect_.from, slice);
+  if (memory.old_values != memory.new_values) {
+    ops_.Copy(memory.new_values, memory.old_values, slice.size());
+  }
+  float* const room = moved_.MutableF32();
+  int32_t* const positions = reinterpret_cast<int32_t*>(room) + count_;
+  const int64_t chosen =
+      selection_->Choose(values_ + (slice.begin - range_.begin), part, positions);
+  DT_CHECK(count_ + chosen <= room_) << count_ + chosen << " entries of at most " << room_;
+  for (int64_t i = 0; i < chosen; ++i) positions[i] += static_cast<int32_t>(unit);
+  ops_.MoveOut(memory.new_values, slice.begin, positions, room + room_ + count_, chosen);
+  count_ += chosen;
+}
+
+// Where everything is moved; false when all has been looked at.
+bool Compression::CheckSlice() {
+  if (next_ == range_.end) return false;
+  const int64_t end = std::min(range_.end, next_ + ops_.slice_elements());
+  finite_ &= ops_.Finite(values_ + (next_ - range_.begin), end - next_);
+  next_ = end;
+  return true;
+}
+
+void Compression::HandOver() {
+  if (whole_) {
+    Piece all = vectors_.Get(effect_.from);
+    vectors_.Clear(effect_.from);
+    return vectors_.Replace(effect_.to, std::move(all));
+  }
+  if (ghost_) count_ = CeilOfShare(effect_.density, range_.size());
+  vectors_.Replace(effect_.to, {std::move(moved_), 0, range_, count_, room_});
+}
+
+CompressionReport Compression::report() const {
+  const int64_t passes = whole_ ? 1 : compressor_->passes();
+  return {.entries_sent = whole_ ? range_.size() : count_,
+          .entries = range_.size(),
+          .bytes = passes * range_.size() * static_cast<int64_t>(sizeof(float))};
+}
+
+}  // namespace dtrain

@@ -1,0 +1,83 @@
+#include "framework/strategies/gssp/density_policy.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dtrain::gssp {
+namespace {
+
+constexpr double kDensityMin = 0.004, kDensityMax = 0.35;
+
+// Epochs 2, 3, 4 and all later ones; fastest, middle and slowest group.
+constexpr double kContribution[3][4] = {{0.25, 0.0625, 0.015625, 0.004},
+                                        {0.3, 0.09, 0.027, 0.0081},
+                                        {0.35, 0.1225, 0.042875, 0.015}};
+
+std::vector<double> ByContribution(const std::vector<GroupSpeed>& groups, int64_t epoch) {
+  double fastest = std::numeric_limits<double>::infinity(), slowest = 0;
+  for (const GroupSpeed& group : groups) {
+    if (group.workers == 0) continue;
+    fastest = std::min(fastest, group.compute + group.transfers);
+    slowest = std::max(slowest, group.compute + group.transfers);
+  }
+  std::vector<double> densities;
+  for (const GroupSpeed& group : groups) {
+    const double time = group.compute + group.transfers;
+    int kind = 1;
+    if (time == fastest && fastest < slowest) kind = 0;
+    if (time == slowest && fastest < slowest) kind = 2;
+    densities.push_back(epoch < 2 ? kDensityAtStart
+                                  : kContribution[kind][std::min<int64_t>(epoch, 5) - 2]);
+  }
+  return densities;
+}
+
+// A gradient of density r takes 8 bytes an entry on its way up, the weights 4 bytes an element on
+// their way down: transfers are taken to grow as 1 + 2 r.
+double TransfersAt(const GroupSpeed& group, double density) {
+  return group.transfers * (1 + 2 * density) / (1 + 2 * group.density);
+}
+
+std::vector<double> BySpeedGap(const std::vector<GroupSpeed>& groups, int64_t epoch) {
+  double target = 0;
+  for (const GroupSpeed& group : groups) {
+    if (group.workers > 0) target = std::max(target, group.compute + TransfersAt(group, kDensityMin));
+  }
+  std::vector<double> densities;
+  for (const GroupSpeed& group : groups) {
+    if (epoch < 2 || group.workers == 0 || group.transfers <= 0) {
+      densities.push_back(group.density);
+      continue;
+    }
+    const double at_target =
+        ((target - group.compute) * (1 + 2 * group.density) / group.transfers - 1) / 2;
+    // Half-way there, and by a factor of 2 at most: what was measured is noisy.
+    const double smoothed =
+        0.5 * group.density + 0.5 * std::clamp(at_target, kDensityMin, kDensityMax);
+    const double limited = std::clamp(smoothed, group.density / 2, group.density * 2);
+    densities.push_back(std::clamp(limited, kDensityMin, kDensityMax));
+  }
+  return densities;
+}
+
+}  // namespace
+
+DensityPolicy DensityPolicyOf(const CompressConfig& config) {
+  if (!config.on()) return DensityPolicy::kNone;
+  return config.policy == "speed_gap" ? DensityPolicy::kSpeedGap : DensityPolicy::kContribution;
+}
+
+std::vector<double> DensitiesOf(DensityPolicy policy, const std::vector<GroupSpeed>& groups,
+                                int64_t epoch) {
+  switch (policy) {
+    case DensityPolicy::kNone:
+      return std::vector<double>(groups.size(), 1.0);
+    case DensityPolicy::kContribution:
+      return ByContribution(groups, epoch);
+    case DensityPolicy::kSpeedGap:
+      return BySpeedGap(groups, epoch);
+  }
+  return {};
+}
+
+}  // namespace dtrain::gssp

@@ -1,0 +1,148 @@
+// What holds for every compressor, whatever it picks: the registry is walked.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "framework/compress/compressor.h"
+#include "framework/core/random.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kDensities[] = {0.001, 0.01, 0.1, 0.35, 0.9};
+
+struct Shape {
+  const char* name;
+  std::vector<float> values;
+};
+
+// Vectors that selectors find hard: normal ones, all equal, mostly zeros, none, huge and tiny.
+std::vector<Shape> Shapes() {
+  std::vector<Shape> shapes;
+  for (const int64_t n : {1, 2, 7, 100, 5000}) {
+    const Random random(3, Purpose::kSelfTest, static_cast<uint64_t>(n));
+    std::vector<float> normal, spread, rare;
+    for (int64_t i = 0; i < n; ++i) {
+      const float value = random.Normal(static_cast<uint64_t>(i));
+      normal.push_back(value);
+      spread.push_back(value * std::ldexp(1.0f, static_cast<int>(i % 200) - 100));
+      rare.push_back(i % 50 == 3 ? value : i % 2 == 0 ? 0.0f : -0.0f);
+    }
+    const std::vector<float> equal(static_cast<size_t>(n), -0.25f);
+    const std::vector<float> zeros(static_cast<size_t>(n), 0.0f);
+    shapes.push_back({"normal", normal});
+    shapes.push_back({"spread", spread});
+    shapes.push_back({"rare", rare});
+    shapes.push_back({"equal", equal});
+    shapes.push_back({"zeros", zeros});
+  }
+  return shapes;
+}
+
+class EveryCompressor : public ::testing::TestWithParam<std::string> {
+ protected:
+  EveryCompressor() : compressor_(CompressorRegistry::Get("compressor", GetParam()).make()) {
+    config::Document document = config::Document::Empty();
+    config::Reader reader = document.root();
+    ReadCompressorKeys(reader, *compressor_, config_);
+  }
+
+  // As SelectFrom, but in parts of so many values.
+  std::vector<int32_t> InParts(const std::vector<float>& values, double density,
+                               const SelectionKey& key, int64_t size) {
+    const int64_t n = static_cast<int64_t>(values.size());
+    std::vector<int32_t> chosen(static_cast<size_t>(compressor_->EntriesMost(n, density)));
+    const auto selection = compressor_->Select(n, density, key);
+    const auto for_parts = [&](const auto& work) {
+      for (int64_t at = 0; at < n; at += size) {
+        work(values.data() + at, Range{at, std::min(n, at + size)});
+      }
+    };
+    while (selection->WantsLook()) {
+      for_parts([&](const float* part, Range range) { selection->Look(part, range); });
+    }
+    int64_t count = 0;
+    for_parts([&](const float* part, Range range) {
+      count += selection->Choose(part, range, chosen.data() + count);
+    });
+    chosen.resize(static_cast<size_t>(count));
+    return chosen;
+  }
+
+  const std::unique_ptr<Compressor> compressor_;
+  CompressConfig config_;
+};
+
+TEST_P(EveryCompressor, ChoosesAscendingPlacesAndNoMoreThanItSays) {
+  for (const Shape& shape : Shapes()) {
+    for (const double density : kDensities) {
+      const int64_t n = static_cast<int64_t>(shape.values.size());
+      const std::vector<int32_t> chosen = SelectFrom(*compressor_, shape.values, density, {});
+      SCOPED_TRACE(std::string(shape.name) + ", n " + std::to_string(n) + ", density " +
+                   std::to_string(density));
+      EXPECT_LE(static_cast<int64_t>(chosen.size()), compressor_->EntriesMost(n, density));
+      EXPECT_LE(compressor_->EntriesMost(n, density), n);
+      EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end(), std::less_equal<>()));
+      for (const int32_t place : chosen) {
+        ASSERT_GE(place, 0);
+        ASSERT_LT(place, n);
+      }
+    }
+  }
+}
+
+TEST_P(EveryCompressor, SendsSomethingUnlessAllIsZero) {
+  for (const Shape& shape : Shapes()) {
+    const bool zeros = std::all_of(shape.values.begin(), shape.values.end(),
+                                   [](float value) { return value == 0; });
+    for (const double density : kDensities) {
+      EXPECT_EQ(SelectFrom(*compressor_, shape.values, density, {}).empty(), zeros) << shape.name;
+    }
+  }
+}
+
+TEST_P(EveryCompressor, ChoosesTheSameInPartsOfAnySize) {
+  for (const Shape& shape : Shapes()) {
+    const SelectionKey key{.seed = 5, .actor = 2, .call = 9, .unit = 1};
+    const std::vector<int32_t> whole = SelectFrom(*compressor_, shape.values, 0.1, key);
+    for (const int64_t size : {1, 3, 1000}) {
+      EXPECT_EQ(InParts(shape.values, 0.1, key, size), whole)
+          << shape.name << ", parts of " << size;
+    }
+  }
+}
+
+TEST_P(EveryCompressor, TakesNaNAndInfinityForLargeAndGoesOn) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    std::vector<float> values(1000, 0.5f);
+    values[17] = bad;
+    values[800] = bad;
+    const std::vector<int32_t> chosen = SelectFrom(*compressor_, values, 0.1, {});
+    EXPECT_FALSE(chosen.empty());
+    std::fill(values.begin(), values.end(), bad);
+    EXPECT_LE(SelectFrom(*compressor_, values, 0.1, {}).size(), 100u);
+  }
+}
+
+// Of random values, at a density that leaves room for estimates.
+TEST_P(EveryCompressor, SendsAboutAsManyAsItIsAskedFor) {
+  const Random random(4, Purpose::kSelfTest);
+  std::vector<float> values;
+  for (uint64_t i = 0; i < 100'000; ++i) values.push_back(random.Normal(i));
+  for (const double density : {0.004, 0.05, 0.35}) {
+    const double asked = density * 100'000;
+    const double sent = static_cast<double>(SelectFrom(*compressor_, values, density, {}).size());
+    EXPECT_GE(sent, 0.75 * asked);
+    EXPECT_LE(sent, 1.01 * asked + 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryCompressor,
+                         ::testing::ValuesIn(CompressorRegistry::Names()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace dtrain
