@@ -36,6 +36,12 @@ Field<T>& Field<T>::OneOf(std::vector<std::string> names) {
 }
 
 template <class T>
+Field<T>& Field<T>::Auto() {
+  declaration_->may_be_auto = true;
+  return *this;
+}
+
+template <class T>
 Field<T>& Field<T>::Help(const std::string& text) {
   declaration_->help = text;
   return *this;

@@ -39,6 +39,7 @@ class Field {
   Field& Above(double bound);                    // value > bound
   Field& Below(double bound);                    // value < bound
   Field& OneOf(std::vector<std::string> names);  // strings: one of these
+  Field& Auto();                                 // integers: the word auto stands for 0
   Field& Help(const std::string& text);
   Field& Required();  // absence is a mistake
 

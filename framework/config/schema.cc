@@ -51,6 +51,10 @@ const Value& Declaration::Evaluate(Diagnostics& diagnostics) {
     if (mistaken) diagnostics.Note(section->place, "the key " + path + " is missing", help);
     return value;
   }
+  if (may_be_auto && given->kind == Tree::Kind::kScalar && given->text == "auto") {
+    value = int64_t{0};
+    return value;
+  }
   std::optional<Value> read = Convert(*given, default_value, path, diagnostics);
   mistaken = !read || !CheckLimits(*read, *given, limits, path, diagnostics);
   if (!mistaken) value = *std::move(read);

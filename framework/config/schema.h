@@ -36,6 +36,7 @@ struct Declaration {
   Value value;
   Limits limits;
   bool required = false;
+  bool may_be_auto = false;  // an integer: the word auto stands for 0
   bool mistaken = false;  // the document's value is wrong, or missing though required
   std::string help;
   const SectionNode* section = nullptr;  // the one it is a key of

@@ -70,6 +70,7 @@ void GroupServer::OnMessage(ActorId from, const Message& message, Effects& effec
 void GroupServer::OnPush(int worker, const Push& push, Effects& effects) {
   DT_CHECK(IsMember(worker)) << "worker " << worker << " pushes to another group's server; "
                              << Describe();
+  DT_CHECK(has_[worker] <= version_) << "worker " << worker << " has version " << has_[worker];
   counted_.AddStaleness(version_ - has_[worker]);
   pushed_at_[worker] = effects.Time();
   if (options_.inside == Inside::kBsp) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include "framework/core/text.h"
@@ -91,17 +90,8 @@ void Gssp::Configure(config::Reader& reader) {
 }
 
 void Gssp::ReadGrouping(config::Reader& reader) {
-  const std::string groups =
-      reader.String("groups", "auto")
-          .Help("number of groups; auto: as many as the workers' speeds ask for");
-  if (groups != "auto") {
-    const char* const end = groups.data() + groups.size();
-    const auto [rest, error] = std::from_chars(groups.data(), end, options_.groups);
-    if (error != std::errc() || rest != end || options_.groups < 1) {
-      reader.Mistake("groups", fmt::format("groups is '{}'", groups), "a number, or auto");
-      options_.groups = 0;
-    }
-  }
+  options_.groups = reader.Int("groups", 0).Auto().Min(0).Help(
+      "number of groups; auto or 0: as many as the workers' speeds ask for");
   const std::string grouping =
       reader.String("grouping", "measured")
           .OneOf({"measured", "static"})
