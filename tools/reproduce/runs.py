@@ -1,0 +1,188 @@
+"""What the scripts of this folder share: runs that are done once, tables and pictures.
+
+A run is a dtrain command with a folder of its own.  One that is completed there with the same
+arguments is not run again, so that a script that was interrupted goes on where it stopped.
+"""
+
+import argparse
+import hashlib
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def arguments(description, parts):
+    """The command line of a script: which parts, which program, where to."""
+    parser = argparse.ArgumentParser(description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART",
+                        help="what to run (default: all): " + ", ".join(parts))
+    parser.add_argument("--dtrain", default=str(ROOT / "build" / "release" / "dtrain"),
+                        help="the program (default: %(default)s)")
+    parser.add_argument("--output", default="runs/reproduce", type=pathlib.Path,
+                        help="folder of the runs and pictures (default: %(default)s)")
+    parser.add_argument("--seeds", default="1,2,3", help="seeds of each run (default: %(default)s)")
+    options = parser.parse_args()
+    unknown = sorted(set(options.parts) - set(parts))
+    if unknown:
+        parser.error(f"no part '{unknown[0]}'; there are: {', '.join(parts)}")
+    if not pathlib.Path(options.dtrain).exists():
+        parser.error(f"{options.dtrain} is not there; build it, or name it with --dtrain")
+    options.seeds = [int(seed) for seed in options.seeds.split(",")]
+    options.parts = options.parts or list(parts)
+    return options
+
+
+class Runs:
+    def __init__(self, options):
+        self.dtrain = options.dtrain
+        self.folder = options.output
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def run(self, name, *command, settings=()):
+        """The summary of `dtrain COMMAND --set ... --output FOLDER/NAME`, and the folder."""
+        words = [str(word) for word in command]
+        for key, value in settings:
+            words += ["--set", f"{key}={value}"]
+        folder = self.folder / name
+        stamp, summary = folder / "command.txt", folder / "summary.json"
+        text = "\n".join(words) + "\n"
+        if stamp.exists() and summary.exists() and stamp.read_text() == text:
+            found = json.loads(summary.read_text())
+            if found["status"] == "completed":
+                return found, folder
+        if folder.exists():
+            shutil.rmtree(folder)
+        print(f"  {name} ...", file=sys.stderr, flush=True)
+        log = self.folder / "log" / f"{name.replace('/', '-')}.txt"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "w") as out:
+            status = subprocess.run([self.dtrain, *words, "--output", str(folder)], stdout=out,
+                                    stderr=subprocess.STDOUT).returncode
+        if status != 0 or not summary.exists():
+            sys.exit(f"{name} ended with code {status}; see {log}")
+        stamp.write_text(text)
+        return json.loads(summary.read_text()), folder
+
+    def ghost(self, profile, settings):
+        """The summary of a simulation of sizes only; it takes seconds and is kept as JSON."""
+        words = ["simulate", "--profile", str(profile), "--json"]
+        for key, value in settings:
+            words += ["--set", f"{key}={value}"]
+        name = hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+        kept = self.folder / "ghost" / f"{name}.json"
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            done = subprocess.run([self.dtrain, *words], capture_output=True, text=True)
+            if done.returncode != 0:
+                sys.exit(f"dtrain {' '.join(words)} ended with code {done.returncode}:\n{done.stderr}")
+            kept.write_text(done.stdout)
+        return json.loads(kept.read_text())
+
+    def profile(self, config):
+        """Layer times of a config's model, measured once."""
+        path = self.folder / f"{pathlib.Path(config).stem}.profile.json"
+        if not path.exists():
+            subprocess.run([self.dtrain, "time", "--config", str(config), "--profile", str(path)],
+                           check=True, stdout=subprocess.DEVNULL)
+        return path
+
+
+def gradients(summary):
+    return sum(worker["steps"] for worker in summary["workers_detail"])
+
+
+def rate(summary):
+    """Gradients a second."""
+    return gradients(summary) / summary["seconds"]
+
+
+def wait_share(summary):
+    wait = sum(worker["wait_seconds"] for worker in summary["workers_detail"])
+    compute = sum(worker["compute_seconds"] for worker in summary["workers_detail"])
+    return wait / (wait + compute)
+
+
+def metric(folder, kind, key):
+    """Points (seconds of training, value) of metrics.jsonl."""
+    points = []
+    with open(folder / "metrics.jsonl") as lines:
+        for line in map(json.loads, lines):
+            if line["kind"] == kind and line.get(key) is not None:
+                points.append((line.get("training_seconds", line["seconds"]), line[key]))
+    return points
+
+
+def seconds_to(folder, accuracy):
+    """Seconds of training until an evaluation found this accuracy; None where none did."""
+    return next((seconds for seconds, found in metric(folder, "evaluation", "accuracy")
+                 if found >= accuracy), None)
+
+
+def verdict(value, expected, bound):
+    """How far from what was expected, and whether that is within the bound (a fraction)."""
+    off = value / expected - 1
+    return f"{100 * off:+.1f} %" + ("" if abs(off) <= bound else "  OUTSIDE")
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def table(title, header, rows):
+    cells = [[str(cell) for cell in row] for row in [header, *rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    print(f"\n{title}\n")
+    for index, row in enumerate(cells):
+        first, *rest = row
+        print("  ".join([first.ljust(widths[0])] +
+                        [cell.rjust(width) for cell, width in zip(rest, widths[1:])]).rstrip())
+        if index == 0:
+            print("  ".join("-" * width for width in widths))
+    sys.stdout.flush()
+
+
+def picture(path, title, x_label, y_label, curves):
+    """Curves {name: [(x, y), ...]} as a PNG, where matplotlib is installed."""
+    try:
+        import matplotlib
+    except ImportError:
+        print(f"(no picture {path}: matplotlib is not installed)", file=sys.stderr)
+        return
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(8, 5))
+    for name, points in curves.items():
+        axes.plot([x for x, _ in points], [y for _, y in points], marker=".", label=name)
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+    print(f"picture {path}", file=sys.stderr)
+
+
+def bars(path, title, y_label, groups):
+    """Bars {name: [value, ...]}, one a worker, as a PNG."""
+    try:
+        import matplotlib
+    except ImportError:
+        return
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(9, 4))
+    width = 0.8 / len(groups)
+    for index, (name, values) in enumerate(groups.items()):
+        axes.bar([i + index * width for i in range(len(values))], values, width, label=name)
+    axes.set(title=title, xlabel="worker", ylabel=y_label)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+    print(f"picture {path}", file=sys.stderr)
