@@ -70,6 +70,11 @@ TEST_F(SimulatedRunTest, ItsResultsAreThoseOfARealRun) {
   EXPECT_EQ(simulated.test->accuracy, real.test->accuracy);
   EXPECT_EQ(simulated.best->others, real.best->others);
   EXPECT_EQ(simulated.best->epoch, real.best->epoch);
+  EXPECT_EQ(simulated.epochs, real.epochs);
+  EXPECT_EQ(simulated.steps, real.steps);
+  const double samples = simulated.steps * static_cast<double>(simulated.global_batch);
+  EXPECT_GT(simulated.seconds, 0);
+  EXPECT_DOUBLE_EQ(simulated.samples_per_second, samples / simulated.seconds);
 }
 
 TEST_F(SimulatedRunTest, ARunThatDivergesIsNotJudged) {
