@@ -66,7 +66,9 @@ TEST_F(EarlyEndTest, EvaluationsByStepsComeBesideThoseByEpochsAndChangeNoBit) {
     const std::string output = fmt::format("run{}", workers);
     const TrainResult result = Run(Config(output, workers, {"evaluate.every_steps=5"}));
     EXPECT_THAT(EvaluatedSteps(output), ElementsAre(5, 7, 10, 14, 15, 20, 21));
-    if (workers == 1) EXPECT_EQ(result.summary.weights_sha256, weights);
+    if (workers == 1) {
+      EXPECT_EQ(result.summary.weights_sha256, weights);
+    }
     ASSERT_TRUE(result.summary.best && result.summary.best->step);
     EXPECT_EQ(result.summary.best->epoch, (*result.summary.best->step - 1) / 7 + 1);
     EXPECT_FALSE(result.summary.target.has_value());

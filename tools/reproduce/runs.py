@@ -16,9 +16,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def arguments(description, parts):
-    """The command line of a script: which parts, which program, where to."""
-    parser = argparse.ArgumentParser(description=description,
+def arguments(description, parts, *more):
+    """The command line of a script: which parts, which program, where to; `more`: parsers of its own."""
+    parser = argparse.ArgumentParser(description=description, parents=list(more),
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART",
                         help="what to run (default: all): " + ", ".join(parts))
@@ -33,6 +33,7 @@ def arguments(description, parts):
         parser.error(f"no part '{unknown[0]}'; there are: {', '.join(parts)}")
     if not pathlib.Path(options.dtrain).exists():
         parser.error(f"{options.dtrain} is not there; build it, or name it with --dtrain")
+    options.dtrain = str(pathlib.Path(options.dtrain).resolve())
     options.seeds = [int(seed) for seed in options.seeds.split(",")]
     options.parts = options.parts or list(parts)
     return options
