@@ -176,7 +176,8 @@ int Compare(const SimulateOptions& options, bool json) {
   for (const std::string& name : names) {
     std::vector<Summary> runs;
     for (const uint64_t seed : seeds) {
-      std::vector<std::string> overrides = ComparedOverrides(name, own.strategy_name, own.compress.on() ? own.compress.name : "none");
+      std::vector<std::string> overrides = ComparedOverrides(
+          name, own.strategy_name, own.compress.on() ? own.compress.name : "none");
       overrides.push_back(fmt::format("seed={}", seed));
       runs.push_back(SimulateOnce(options, options.scenario.Load(overrides), "", true));
     }

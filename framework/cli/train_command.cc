@@ -91,9 +91,8 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
       });
       config.output = Broadcast(transport, config.output);
       const std::string hosts = Broadcast(transport, ToBytes(Gather(transport, HostName())));
-      TryTogether(transport, [&] {
-        PlaceOnHosts(FromBytes<std::vector<std::string>>(hosts), config);
-      });
+      TryTogether(transport,
+                  [&] { PlaceOnHosts(FromBytes<std::vector<std::string>>(hosts), config); });
       const TrainResult result = Train(config, options.request, transport);
       const bool table_follows = !options.seeds.empty() && invocation.json;
       if (transport.rank() == 0 && !table_follows) {

@@ -42,6 +42,8 @@ class Collective {
     int64_t bytes_sent = 0;
     int64_t bytes_received = 0;
     int64_t messages = 0;
+    // Of those sent, vectors to another rank of the same node; where nodes are known.
+    int64_t bytes_inside = 0;
   };
   virtual Traffic traffic() const = 0;
 };

@@ -37,7 +37,7 @@ struct Declaration {
   Limits limits;
   bool required = false;
   bool may_be_auto = false;  // an integer: the word auto stands for 0
-  bool mistaken = false;  // the document's value is wrong, or missing though required
+  bool mistaken = false;     // the document's value is wrong, or missing though required
   std::string help;
   const SectionNode* section = nullptr;  // the one it is a key of
   const Tree* given = nullptr;           // what the document says; nullptr when absent

@@ -71,7 +71,7 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
     : spec_(spec),
       rank_(rank),
       seams_(seams),
-      post_(rank, seams.mail),
+      post_(rank, seams.mail, spec.rank_nodes),
       service_(post_),
       reducer_(seams.collective, spec.size()),
       effects_(spec, *seams.ops, seams.threads, *this, seams.clock) {
@@ -223,7 +223,8 @@ void Driver::Note(const Event& event) {
 
 // Noted behind the event that it belongs to.
 Nanos Driver::EventTime(ActorId actor) {
-  const Nanos time = seams_.event_times == nullptr ? seams_.clock->Now() : seams_.event_times->Next();
+  const Nanos time =
+      seams_.event_times == nullptr ? seams_.clock->Now() : seams_.event_times->Next();
   Note({EventKind::kTime, actor, time});
   return time;
 }
@@ -302,12 +303,9 @@ std::vector<Driver::Master> Driver::Masters() {
   std::vector<Master> masters;
   for (const auto& host : hosts_) {
     if (host->master == kNoVector) continue;
-    Master master{host->id,
-                  host->vectors.RangeOf(host->master),
-                  host->vectors.Get(host->master).blob,
-                  host->updates,
-                  host->actor->MasterShare(),
-                  {}};
+    Master master{
+        host->id,      host->vectors.RangeOf(host->master), host->vectors.Get(host->master).blob,
+        host->updates, host->actor->MasterShare(),          {}};
     for (const Buffer& buffer : host->solver_memory) master.solver_state.push_back(buffer.f32());
     masters.push_back(std::move(master));
   }
@@ -336,6 +334,7 @@ Collective::Traffic Driver::traffic() const {
   total.bytes_sent += reduced.bytes_sent;
   total.bytes_received += reduced.bytes_received;
   total.messages += reduced.messages;
+  total.bytes_inside += reduced.bytes_inside;
   return total;
 }
 

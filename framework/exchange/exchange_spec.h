@@ -31,6 +31,8 @@ struct ExchangeSpec {
   std::string collective = "ordered";
   int64_t chunk_bytes = 0;  // 0: by the collective's rule
 
+  std::vector<int> rank_nodes;  // the node of each rank; empty where it is not known
+
   bool ghost = false;     // sizes only: no arithmetic
   bool record = false;    // notes the order of events
   bool timeline = false;  // notes what each rank was doing when

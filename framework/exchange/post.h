@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "framework/exchange/mail.h"
 
@@ -11,8 +12,10 @@ namespace dtrain {
 
 class Post {
  public:
-  // `mail` outlives it; null where no other rank has anybody to talk to.
-  Post(Rank rank, Mail* mail) : rank_(rank), mail_(mail) {}
+  // Both outlive it.  `mail`: null where no other rank has anybody to talk to.  `nodes`: of each
+  // rank; empty where they are not known.
+  Post(Rank rank, Mail* mail, const std::vector<int>& nodes)
+      : rank_(rank), mail_(mail), nodes_(nodes) {}
 
   Rank rank() const { return rank_; }
 
@@ -27,6 +30,8 @@ class Post {
     if (to == rank_) {
       local_.push_back(std::move(letter));
     } else {
+      const bool inside = !nodes_.empty() && nodes_[to] == nodes_[rank_];
+      if (inside && letter.piece) bytes_inside_ += letter.piece->bytes();
       mail_->Send(to, std::move(letter));
     }
   }
@@ -50,15 +55,19 @@ class Post {
   // One is on its way out or half-way in, or waits here to be read.
   bool Busy() const { return !local_.empty() || (mail_ != nullptr && mail_->Busy()); }
   Collective::Traffic traffic() const {
-    return mail_ == nullptr ? Collective::Traffic{} : mail_->traffic();
+    Collective::Traffic traffic = mail_ == nullptr ? Collective::Traffic{} : mail_->traffic();
+    traffic.bytes_inside = bytes_inside_;
+    return traffic;
   }
 
  private:
   const Rank rank_;
   Mail* const mail_;
+  const std::vector<int>& nodes_;
   std::deque<Letter> local_;  // from this rank to this rank
   int64_t sent_ = 0;
   int64_t received_ = 0;
+  int64_t bytes_inside_ = 0;
 };
 
 }  // namespace dtrain

@@ -34,7 +34,8 @@ struct RestRule {
   // The first pause behind `samples`.
   int64_t NextAfter(int64_t samples) const {
     int64_t next = last_samples;
-    for (const int64_t every : {evaluate_every_epochs, checkpoint_every_epochs, strategy_every_epochs}) {
+    for (const int64_t every :
+         {evaluate_every_epochs, checkpoint_every_epochs, strategy_every_epochs}) {
       if (every > 0)
         next = std::min(next, (samples / epoch_samples / every + 1) * every * epoch_samples);
     }

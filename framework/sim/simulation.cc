@@ -139,6 +139,7 @@ SimulationResult Simulation::World::Result() {
     result.traffic.bytes_sent += traffic.bytes_sent;
     result.traffic.bytes_received += traffic.bytes_received;
     result.traffic.messages += traffic.messages;
+    result.traffic.bytes_inside += traffic.bytes_inside;
     result.protocol.Add(driver.Report());
     result.compression.Add(driver.compression());
     result.compress_longest =

@@ -16,7 +16,8 @@ Letter LetterOf(Post& post) {
 }
 
 TEST(Service, ALetterArrivesWithAllItsFields) {
-  Post post(3, nullptr);
+  const std::vector<int> nodes;
+  Post post(3, nullptr, nodes);
   Service service(post);
   letter::Started heard;
   Rank heard_from = -1;
@@ -38,7 +39,8 @@ TEST(Service, ALetterArrivesWithAllItsFields) {
 }
 
 TEST(Service, TextAndNumbersArriveToTheBit) {
-  Post post(0, nullptr);
+  const std::vector<int> nodes;
+  Post post(0, nullptr, nodes);
   Service service(post);
   for (const char* text : {"", "seven c", "eight ch", "nine char", "clocks 815 815 \xc3\xa9"}) {
     letter::Answer heard;
@@ -58,7 +60,8 @@ TEST(Service, TextAndNumbersArriveToTheBit) {
 }
 
 TEST(ServiceDeathTest, ALetterThatNobodyHandlesStopsTheProgram) {
-  Post post(2, nullptr);
+  const std::vector<int> nodes;
+  Post post(2, nullptr, nodes);
   Service service(post);
   service.On<letter::Ask>([](const letter::Ask&, Rank) {});
   service.Send(2, letter::Withhold{});
@@ -67,7 +70,8 @@ TEST(ServiceDeathTest, ALetterThatNobodyHandlesStopsTheProgram) {
 }
 
 TEST(ServiceDeathTest, ALetterThatIsTooShortStopsTheProgram) {
-  Post post(0, nullptr);
+  const std::vector<int> nodes;
+  Post post(0, nullptr, nodes);
   Service service(post);
   service.On<letter::Count>([](const letter::Count&, Rank) {});
   EXPECT_DEATH(service.Deliver({.message = {letter::Count::kKind, {}}}), "message ends");

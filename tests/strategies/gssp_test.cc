@@ -59,8 +59,9 @@ class GsspRules : public world::Rules {
       CheckLead(to);
     } else if (message.kind == Exchange::kKind && Gradients()) {
       const auto exchange = Unpack<Exchange>(message);
-      Expect(run_.compresses || static_cast<int64_t>(parts.at(0).terms.size()) == exchange.gradients,
-             "an exchange is miscounted");
+      Expect(
+          run_.compresses || static_cast<int64_t>(parts.at(0).terms.size()) == exchange.gradients,
+          "an exchange is miscounted");
     } else if (message.kind == Regroup::kKind) {
       CheckGroups(Unpack<Regroup>(message).server_of);
       regrouped_ = true;
@@ -172,8 +173,9 @@ Case CaseOf(uint64_t seed) {
       "{{name: gssp, servers: {}, staleness: {}, inside: {}, exchange: {}, scale: {}, "
       "exchange_every: {}, grouping: {}, equal_size: {}, groups: {}}}",
       servers, options.bound, options.inside == Inside::kBsp ? "bsp" : "ssp",
-      options.between == Between::kGradients ? "gradients" : "averaging", options.scale_gradient ? "gradient" : "share",
-      options.exchange_every, options.measured ? "measured" : "static", options.equal_size,
+      options.between == Between::kGradients ? "gradients" : "averaging",
+      options.scale_gradient ? "gradient" : "share", options.exchange_every,
+      options.measured ? "measured" : "static", options.equal_size,
       options.groups == 0 ? "auto" : std::to_string(options.groups));
   return run;
 }

@@ -56,8 +56,7 @@ class InhadRules : public world::Rules {
 
   void Waits(ActorId worker) override {
     const bool newer = !run_.options.lockstep || newest_[worker] > last_base_[worker];
-    Expect(untaken_[worker] == 2 || !newer,
-           fmt::format("worker {} waits for nothing", worker));
+    Expect(untaken_[worker] == 2 || !newer, fmt::format("worker {} waits for nothing", worker));
   }
 
   void Sent(ActorId from, ActorId to, const Message& message, const Parts& parts) override {
@@ -186,8 +185,8 @@ class InhadRules : public world::Rules {
   std::vector<int64_t> known_;     // by node
   std::vector<int> untaken_;       // by worker
   std::vector<int64_t> last_base_;
-  std::map<int, int64_t> newest_;             // by worker: version that has reached it
-  std::map<int, std::set<int64_t>> asked_;    // by node: rounds
+  std::map<int, int64_t> newest_;           // by worker: version that has reached it
+  std::map<int, std::set<int64_t>> asked_;  // by node: rounds
   std::map<GradientId, int64_t> base_;
   std::map<int64_t, std::set<GradientId>> by_version_;
   std::set<GradientId> applied_;

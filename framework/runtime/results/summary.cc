@@ -59,6 +59,7 @@ ordered_json Json(const CommunicationSummary& c) {
                        {"bytes_received", c.bytes_received},
                        {"messages", c.messages},
                        {"exposed_seconds", c.exposed_seconds}};
+  Put(json, "bytes_inside_nodes", c.bytes_inside_nodes);
   Put(json, "compress_seconds", c.compress_seconds);
   Put(json, "density", c.density);
   return json;
@@ -85,12 +86,9 @@ ordered_json Json(const ProtocolSummary& p) {
   ordered_json json = {{"up_transfers", p.up_transfers},
                        {"down_transfers", p.down_transfers},
                        {"up_transfers_per_gradient", p.up_transfers_per_gradient}};
-  const std::pair<const char*, int64_t> counts[] = {{"rounds", p.rounds},
-                                                    {"dropped", p.dropped},
-                                                    {"merged", p.merged},
-                                                    {"slot_waits", p.slot_waits},
-                                                    {"exchanges", p.exchanges},
-                                                    {"regroups", p.regroups}};
+  const std::pair<const char*, int64_t> counts[] = {
+      {"rounds", p.rounds},         {"dropped", p.dropped},     {"merged", p.merged},
+      {"slot_waits", p.slot_waits}, {"exchanges", p.exchanges}, {"regroups", p.regroups}};
   for (const auto& [name, count] : counts) {
     if (count > 0) json[name] = count;
   }
@@ -271,6 +269,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
   const std::vector<std::string> all = Gather(transport, ToBytes(mine, HostName()));
   CommunicationSummary communication;
   ProtocolReport protocol;
+  int64_t inside = 0;
   CompressionReport compression;
   Nanos compress = 0;
   for (size_t rank = 0; rank < all.size(); ++rank) {
@@ -283,6 +282,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     communication.bytes_sent += exchange.traffic.bytes_sent;
     communication.bytes_received += exchange.traffic.bytes_received;
     communication.messages += exchange.traffic.messages;
+    inside += exchange.traffic.bytes_inside;
     protocol.Add(exchange.protocol);
     compression.Add(exchange.compression);
     compress = std::max(compress, exchange.compression.time);
@@ -290,6 +290,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     communication.exposed_seconds = std::max(communication.exposed_seconds, wait);
     summary.workers_detail.push_back(WorkerSummaryOf(static_cast<int>(rank), node, report));
   }
+  if (inside > 0) communication.bytes_inside_nodes = inside;
   DescribeCompression(compression, ToSeconds(compress), communication);
   if (all.size() > 1 || compression.entries > 0) summary.communication = communication;
   DescribeProtocol(protocol, summary);

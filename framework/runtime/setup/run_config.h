@@ -53,12 +53,13 @@ struct RunConfig {
   bool record = false;    // note the order of events, for `dtrain simulate --replay`
   std::string collective;
   int64_t workers = 1;
-  bool workers_given = false;  // by file or override, not by default
-  ClusterConfig cluster;       // how it is paced, or simulated
-  std::vector<int> node_of;    // the node of each worker, where PlaceOnHosts or a record said so
-  std::string device;          // "auto", "cpu", "cuda"
-  std::string precision;       // "fp32", "bf16"
-  int64_t threads = 0;         // of a rank; 0: by rule
+  bool workers_given = false;   // by file or override, not by default
+  ClusterConfig cluster;        // how it is paced, or simulated
+  std::vector<int> node_of;     // the node of each worker, where PlaceOnHosts or a record said so
+  std::vector<int> rank_hosts;  // the host of each rank, where PlaceOnHosts said so
+  std::string device;           // "auto", "cpu", "cuda"
+  std::string precision;        // "fp32", "bf16"
+  int64_t threads = 0;          // of a rank; 0: by rule
   uint64_t seed = 1;
   int64_t evaluate_every_epochs = 1;  // 0: not by epochs
   int64_t evaluate_every_steps = 0;   // 0: not by steps

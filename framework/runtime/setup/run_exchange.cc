@@ -23,6 +23,16 @@ std::vector<int> BlocksOf(const RunConfig& config) {
   return NodesInOrder(static_cast<int>(config.workers), per_node);
 }
 
+// A server with a rank of its own is on a node of its own, unless its host is known.
+std::vector<int> RankNodesOf(const RunConfig& config, const Placement& placement) {
+  if (placement.nodes() == 0) return config.rank_hosts;
+  std::vector<int> nodes = placement.node_of;
+  for (int rank = placement.workers; rank < placement.ranks(); ++rank) {
+    nodes.push_back(placement.nodes() + rank);
+  }
+  return nodes;
+}
+
 }  // namespace
 
 GradientPieces PiecesOf(const Graph& graph) {
@@ -53,13 +63,15 @@ Placement PlacementOf(const RunConfig& config) {
 void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config) {
   const auto workers = static_cast<size_t>(config.workers);
   DT_CHECK(hosts.size() >= workers) << hosts.size() << " hosts";
+  std::map<std::string, int> numbers;  // in the order of their lowest ranks
+  config.rank_hosts.clear();
+  for (const std::string& host : hosts) {
+    const int next = static_cast<int>(numbers.size());
+    config.rank_hosts.push_back(numbers.try_emplace(host, next).first->second);
+  }
   if (!config.cluster.per_node_given) {
-    std::map<std::string, int> numbers;  // in the order of their lowest workers
-    config.node_of.clear();
-    for (size_t worker = 0; worker < workers; ++worker) {
-      const int next = static_cast<int>(numbers.size());
-      config.node_of.push_back(numbers.try_emplace(hosts[worker], next).first->second);
-    }
+    config.node_of.assign(config.rank_hosts.begin(),
+                          config.rank_hosts.begin() + static_cast<std::ptrdiff_t>(workers));
     return;
   }
   config.node_of = BlocksOf(config);
@@ -104,6 +116,7 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
   spec.epochs = static_cast<double>(config.epochs);
   spec.rule = rule;
   spec.collective = config.collective;
+  spec.rank_nodes = RankNodesOf(config, spec.placement());
   spec.record = config.record;
   spec.timeline = config.timeline;
   return spec;

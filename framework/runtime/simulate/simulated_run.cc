@@ -147,6 +147,9 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   summary.step_seconds = StepSecondsOf(result.step_seconds);
   CommunicationSummary communication;
   communication.bytes_sent = result.traffic.bytes_sent;
+  if (result.traffic.bytes_inside > 0) {
+    communication.bytes_inside_nodes = result.traffic.bytes_inside;
+  }
   communication.bytes_received = result.traffic.bytes_received;
   communication.messages = result.traffic.messages;
   for (size_t w = 0; w < result.workers.size(); ++w) {

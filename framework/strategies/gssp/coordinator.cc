@@ -10,7 +10,7 @@
 namespace dtrain::gssp {
 namespace {
 
-constexpr double kOldShare = 0.3;      // of the average that an epoch's time is mixed with
+constexpr double kOldShare = 0.3;  // of the average that an epoch's time is mixed with
 constexpr int64_t kEpochsMisplaced = 2;
 
 int64_t Mixed(int64_t old, int64_t now) {
@@ -100,11 +100,9 @@ void Coordinator::Decide(Effects& effects) {
   if (groups == 0 && regroups_ > 0) {
     groups = *std::max_element(server_of_.begin(), server_of_.end()) + 1;
   }
-  const std::vector<int> group_of = GroupBySpeed(
-      OwnTimes(),
-      {.groups = static_cast<int>(groups),
-       .groups_max = placement_.servers,
-       .equal_size = options_.equal_size});
+  const std::vector<int> group_of = GroupBySpeed(OwnTimes(), {.groups = static_cast<int>(groups),
+                                                              .groups_max = placement_.servers,
+                                                              .equal_size = options_.equal_size});
   server_of_.assign(group_of.begin(), group_of.end());
   const Regroup regroup{++regroups_, server_of_};
   for (int server = 0; server < placement_.servers; ++server) {

@@ -90,8 +90,11 @@ void Gssp::Configure(config::Reader& reader) {
 }
 
 void Gssp::ReadGrouping(config::Reader& reader) {
-  options_.groups = reader.Int("groups", 0).Auto().Min(0).Help(
-      "number of groups; auto or 0: as many as the workers' speeds ask for");
+  options_.groups =
+      reader.Int("groups", 0)
+          .Auto()
+          .Min(0)
+          .Help("number of groups; auto or 0: as many as the workers' speeds ask for");
   const std::string grouping =
       reader.String("grouping", "measured")
           .OneOf({"measured", "static"})
@@ -125,10 +128,9 @@ std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
   }
   if (options_.group_of.empty()) return mistakes;
   if (static_cast<int>(options_.group_of.size()) != workers) {
-    mistakes.push_back({"group_of",
-                        fmt::format("group_of names {} workers of {}", options_.group_of.size(),
-                                    workers),
-                        ""});
+    mistakes.push_back(
+        {"group_of",
+         fmt::format("group_of names {} workers of {}", options_.group_of.size(), workers), ""});
     return mistakes;
   }
   const int groups = *std::max_element(options_.group_of.begin(), options_.group_of.end()) + 1;
@@ -168,8 +170,9 @@ std::unique_ptr<Actor> Gssp::MakeActor(ActorId id, const ActorSetup& setup) cons
   }
 }
 
-DTRAIN_STRATEGY("gssp", Gssp,
-                "groups of workers of similar speed: stale synchronous inside, asynchronous between");
+DTRAIN_STRATEGY(
+    "gssp", Gssp,
+    "groups of workers of similar speed: stale synchronous inside, asynchronous between");
 
 }  // namespace
 }  // namespace dtrain::gssp

@@ -47,8 +47,8 @@ struct Stats {
 // Coordinator to all servers and workers: the groups from here on.
 struct Regroup {
   static constexpr int kKind = 5;
-  int64_t number = 0;                // 1, 2, ...
-  std::vector<int64_t> server_of;    // by worker
+  int64_t number = 0;              // 1, 2, ...
+  std::vector<int64_t> server_of;  // by worker
   DTRAIN_FIELDS(number, server_of)
 };
 
@@ -68,7 +68,7 @@ struct Flush {
 // The server that a worker leaves to the one that it joins.
 struct Handover {
   static constexpr int kKind = 6;
-  int64_t number = 0;   // of the Regroup
+  int64_t number = 0;  // of the Regroup
   int64_t worker = 0;
   int64_t behind = 0;   // updates between the weights that the worker has and the newest ones
   int64_t waiting = 0;  // its request for weights was kept

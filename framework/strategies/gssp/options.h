@@ -17,7 +17,7 @@ enum class Between {
 };
 
 struct GsspOptions {
-  int64_t bound = 3;         // steps that a worker may lead the slowest one of its group by
+  int64_t bound = 3;  // steps that a worker may lead the slowest one of its group by
   Inside inside = Inside::kSsp;
   Between between = Between::kGradients;
   bool scale_gradient = false;  // the gradient times 1/W, as published; else the learning rate

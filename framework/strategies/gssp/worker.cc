@@ -108,9 +108,8 @@ void GsspWorker::OnQuiet(const Quiet& quiet, Effects& effects) {
     effects.Clear(kResidual);
   }
   if (quiet.last || compute_.empty()) return;
-  effects.Send(placement_.CoordinatorId(),
-               Pack(Stats{std::max<int64_t>(MedianOf(compute_), 1), MedianOf(transfers_),
-                          quiet.epochs}));
+  effects.Send(placement_.CoordinatorId(), Pack(Stats{std::max<int64_t>(MedianOf(compute_), 1),
+                                                      MedianOf(transfers_), quiet.epochs}));
 }
 
 void GsspWorker::Advance(Effects& effects) {

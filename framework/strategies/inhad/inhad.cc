@@ -22,7 +22,10 @@ class Inhad : public Strategy {
   Placement Place(int workers) const override {
     std::vector<int> node_of(workers);
     std::iota(node_of.begin(), node_of.end(), 0);
-    return {.workers = workers, .servers = servers_.servers, .colocated = servers_.colocated, .node_of = node_of};
+    return {.workers = workers,
+            .servers = servers_.servers,
+            .colocated = servers_.colocated,
+            .node_of = node_of};
   }
 
   std::vector<Range> Buckets(const GradientPieces& pieces) const override {
@@ -61,8 +64,7 @@ void Inhad::Configure(config::Reader& reader) {
   options_.modulate = modulate == "exact"  ? Modulate::kExact
                       : modulate == "mean" ? Modulate::kMean
                                            : Modulate::kOff;
-  options_.s_max =
-      reader.Int("s_max", 0).Min(0).Help("staleness bound of a gradient; 0: 2 n + 1");
+  options_.s_max = reader.Int("s_max", 0).Min(0).Help("staleness bound of a gradient; 0: 2 n + 1");
   const std::string late =
       reader.String("late", "wait")
           .OneOf({"wait", "drop", "keep"})

@@ -259,8 +259,8 @@ void InhadNode::Visit(StateVisitor& visitor) {
 }
 
 std::string InhadNode::Describe() const {
-  return fmt::format("inhad node {} of {} workers: {} gradients submitted, {} not pulled yet", node_,
-                     workers_.size(), submitted_, Pending());
+  return fmt::format("inhad node {} of {} workers: {} gradients submitted, {} not pulled yet",
+                     node_, workers_.size(), submitted_, Pending());
 }
 
 void InhadNode::Report(ProtocolReport& report) const {

@@ -147,8 +147,8 @@ std::string InhadServer::Describe() const {
   for (size_t i = 0; i < close_.members.size(); i += 2) {
     if (held_[close_.members[i]] != close_.members[i + 1]) missing[close_.members[i]] = 1;
   }
-  return fmt::format("inhad server {}: version {}, waits for the sums of nodes {}", server_, version_,
-                     DescribeMembers(missing));
+  return fmt::format("inhad server {}: version {}, waits for the sums of nodes {}", server_,
+                     version_, DescribeMembers(missing));
 }
 
 void InhadServer::Report(ProtocolReport& report) const {
