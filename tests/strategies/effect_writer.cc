@@ -145,8 +145,9 @@ void EffectWriter::Blend(VectorId to, VectorId from, double share) {
 }
 
 void EffectWriter::Apply(const Update& update) {
-  const std::string factor =
-      update.gradient_factor == 1 ? "" : fmt::format("gradient factor {:.4g}, ", update.gradient_factor);
+  const std::string factor = update.gradient_factor == 1
+                                 ? ""
+                                 : fmt::format("gradient factor {:.4g}, ", update.gradient_factor);
   Note(fmt::format("apply {}: {}lr factor {:.4g}, samples {}", NameOf(update.gradient), factor,
                    update.lr_factor, update.samples));
 }

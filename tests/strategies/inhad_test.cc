@@ -56,8 +56,7 @@ class InhadRules : public world::Rules {
 
   void Waits(ActorId worker) override {
     const bool newer = !run_.options.lockstep || newest_[worker] > last_base_[worker];
-    Expect(untaken_[worker] == 2 || !newer,
-           fmt::format("worker {} waits for nothing", worker));
+    Expect(untaken_[worker] == 2 || !newer, fmt::format("worker {} waits for nothing", worker));
   }
 
   void Sent(ActorId from, ActorId to, const Message& message, const Parts& parts) override {
@@ -186,8 +185,8 @@ class InhadRules : public world::Rules {
   std::vector<int64_t> known_;     // by node
   std::vector<int> untaken_;       // by worker
   std::vector<int64_t> last_base_;
-  std::map<int, int64_t> newest_;             // by worker: version that has reached it
-  std::map<int, std::set<int64_t>> asked_;    // by node: rounds
+  std::map<int, int64_t> newest_;           // by worker: version that has reached it
+  std::map<int, std::set<int64_t>> asked_;  // by node: rounds
   std::map<GradientId, int64_t> base_;
   std::map<int64_t, std::set<GradientId>> by_version_;
   std::set<GradientId> applied_;
@@ -209,7 +208,8 @@ Case CaseOf(uint64_t seed) {
   scenario.steps = scenario.workers * draws.Between(2, 12);
   scenario.rest_every = draws.Coin() ? 0 : draws.Between(scenario.workers, scenario.steps);
   run.servers = static_cast<int>(draws.Between(1, 3));
-  options.n = draws.Between(1, scenario.workers + 1);
+  const int64_t n = draws.Between(1, scenario.workers + 1);
+  options.n = std::min<int64_t>(n, scenario.workers);
   options.modulate = static_cast<Modulate>(draws.Between(0, 2));
   options.late = static_cast<Late>(draws.Between(0, 2));
   options.s_max = draws.Coin() ? 0 : draws.Between(1, 4);
@@ -221,7 +221,7 @@ Case CaseOf(uint64_t seed) {
   scenario.strategy = fmt::format(
       "{{name: inhad, servers: {}, n: {}, modulate: {}, late: {}, s_max: {}, lockstep: {}, "
       "broadcast: {}, pipelined: {}, in_interval: {}, pull_timeout: {}}}",
-      run.servers, options.n, kModulate[static_cast<int>(options.modulate)],
+      run.servers, n, kModulate[static_cast<int>(options.modulate)],
       kLate[static_cast<int>(options.late)], options.s_max, options.lockstep,
       options.broadcast_all ? "all" : "pulled", options.pipelined,
       static_cast<double>(options.in_interval) * 1e-6,

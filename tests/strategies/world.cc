@@ -85,14 +85,11 @@ class World::ActorEffects : public Effects {
     world_.Send(id_, to, std::move(message), std::move(parts));
   }
   void SetTimer(int timer, Nanos delay) override {
-    world_.Post(
-        {.time = world_.now_ + delay, .what = What::kTimer, .actor = id_, .timer = timer});
+    world_.Post({.time = world_.now_ + delay, .what = What::kTimer, .actor = id_, .timer = timer});
   }
   Nanos Time() override { return world_.now_; }
   void Take(VectorId to, VectorId from) override { vectors().Take(to, from); }
-  void Add(VectorId to, VectorId from, double factor) override {
-    vectors().Add(to, from, factor);
-  }
+  void Add(VectorId to, VectorId from, double factor) override { vectors().Add(to, from, factor); }
   // Some gradients go as a whole, others stay: no protocol can tell that from entries.
   void Compress(VectorId to, VectorId from, double density) override {
     vectors()[to].clear();
@@ -229,10 +226,10 @@ void World::Handle(Event& event) {
       return;
     }
     case What::kMessage:
-      history_ += fmt::format("{}   {} reads {} from {}\n", now_,
-                              ActorName(setup_.placement, event.actor), event.message.kind,
-                              ActorName(setup_.placement, event.from));
-          rules_->Reached(event.actor, event.from, event.message, event.parts);
+      history_ +=
+          fmt::format("{}   {} reads {} from {}\n", now_, ActorName(setup_.placement, event.actor),
+                      event.message.kind, ActorName(setup_.placement, event.from));
+      rules_->Reached(event.actor, event.from, event.message, event.parts);
       vectors.arrived = std::move(event.parts);
       actor.OnMessage(event.from, event.message, effects);
       return;

@@ -36,8 +36,8 @@ struct Content {
 using Parts = std::map<int, Content>;  // by shard
 
 struct Scenario {
-  std::string strategy;      // config section
-  std::string compress;      // the same; "": none
+  std::string strategy;  // config section
+  std::string compress;  // the same; "": none
   int workers = 1;
   std::vector<int> node_of;  // empty: as the strategy places them
   int64_t steps = 1;         // started by all workers together, in all
@@ -138,7 +138,7 @@ class World {
   std::map<std::pair<ActorId, ActorId>, Nanos> last_arrival_;
   Nanos now_ = 0;
   int64_t sequence_ = 0;
-  std::vector<int64_t> begun_;   // by worker: steps
+  std::vector<int64_t> begun_;  // by worker: steps
   // By worker: where it stands when the run comes to rest.
   enum class Held { kNo, kBegin, kStart };
   std::vector<Held> held_;

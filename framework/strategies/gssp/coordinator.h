@@ -18,8 +18,7 @@ namespace dtrain::gssp {
 
 class Coordinator : public Actor {
  public:
-  Coordinator(const ActorSetup& setup, const GsspOptions& options,
-              std::vector<int64_t> server_of);
+  Coordinator(const ActorSetup& setup, const GsspOptions& options, std::vector<int64_t> server_of);
 
   std::vector<VectorSpec> Vectors() const override { return {}; }
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
@@ -38,14 +37,14 @@ class Coordinator : public Actor {
   const GsspOptions options_;
   const DensityPolicy policy_;
 
-  std::vector<int64_t> server_of_;   // by worker
+  std::vector<int64_t> server_of_;  // by worker
   int64_t regroups_ = 0;
-  int64_t epochs_ = 0;               // whole ones when the speeds were looked at last
-  std::vector<int64_t> compute_;     // by worker: of a step, ns; 0: unknown
-  std::vector<int64_t> transfers_;   // by worker: the same
-  std::vector<int64_t> densities_;   // by group, in millionths
-  std::vector<int64_t> heard_;       // by worker: 1 when it has said how fast it is
-  std::vector<int64_t> misplaced_;   // by worker: epochs in a row
+  int64_t epochs_ = 0;              // whole ones when the speeds were looked at last
+  std::vector<int64_t> compute_;    // by worker: of a step, ns; 0: unknown
+  std::vector<int64_t> transfers_;  // by worker: the same
+  std::vector<int64_t> densities_;  // by group, in millionths
+  std::vector<int64_t> heard_;      // by worker: 1 when it has said how fast it is
+  std::vector<int64_t> misplaced_;  // by worker: epochs in a row
 };
 
 }  // namespace dtrain::gssp

@@ -9,9 +9,8 @@ namespace {
 constexpr double kDensityMin = 0.004, kDensityMax = 0.35;
 
 // Epochs 2, 3, 4 and all later ones; fastest, middle and slowest group.
-constexpr double kContribution[3][4] = {{0.25, 0.0625, 0.015625, 0.004},
-                                        {0.3, 0.09, 0.027, 0.0081},
-                                        {0.35, 0.1225, 0.042875, 0.015}};
+constexpr double kContribution[3][4] = {
+    {0.25, 0.0625, 0.015625, 0.004}, {0.3, 0.09, 0.027, 0.0081}, {0.35, 0.1225, 0.042875, 0.015}};
 
 std::vector<double> ByContribution(const std::vector<GroupSpeed>& groups, int64_t epoch) {
   double fastest = std::numeric_limits<double>::infinity(), slowest = 0;
@@ -41,7 +40,8 @@ double TransfersAt(const GroupSpeed& group, double density) {
 std::vector<double> BySpeedGap(const std::vector<GroupSpeed>& groups, int64_t epoch) {
   double target = 0;
   for (const GroupSpeed& group : groups) {
-    if (group.workers > 0) target = std::max(target, group.compute + TransfersAt(group, kDensityMin));
+    if (group.workers > 0)
+      target = std::max(target, group.compute + TransfersAt(group, kDensityMin));
   }
   std::vector<double> densities;
   for (const GroupSpeed& group : groups) {

@@ -25,7 +25,7 @@ constexpr double kDensityAtStart = 0.35;
 
 // Mean of its workers.
 struct GroupSpeed {
-  int workers = 0;  // 0: the group is not there
+  int workers = 0;                    // 0: the group is not there
   double compute = 0, transfers = 0;  // of a step, in any unit
   double density = kDensityAtStart;   // with which the transfers were measured
 };

@@ -143,8 +143,7 @@ void GroupServer::SendExchange(Effects& effects) {
 void GroupServer::OnExchange(int from, const Exchange& exchange, Effects& effects) {
   if (options_.between == Between::kAveraging) {
     const auto members = std::count(server_of_.begin(), server_of_.end(), from);
-    effects.Blend(kMaster, kArrived,
-                  static_cast<double>(members) / static_cast<double>(workers()));
+    effects.Blend(kMaster, kArrived, static_cast<double>(members) / static_cast<double>(workers()));
   } else {
     const auto q = static_cast<double>(exchange.gradients), all = static_cast<double>(workers());
     const bool scaled = options_.scale_gradient;

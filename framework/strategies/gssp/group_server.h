@@ -79,7 +79,7 @@ class GroupServer : public Actor {
   std::vector<int64_t> early_;      // Handovers that came before their Regroup, as words
   int64_t pushes_ = 0;              // since the last exchange
   int64_t acc_gradients_ = 0, acc_samples_ = 0;
-  std::vector<int64_t> held_;       // by worker: samples of its gradient in this round; 0: none
+  std::vector<int64_t> held_;  // by worker: samples of its gradient in this round; 0: none
   int64_t exchanges_ = 0;
   ProtocolReport counted_;
 };

@@ -7,9 +7,9 @@
 namespace dtrain::gssp {
 
 struct GroupingRule {
-  int groups = 0;       // 0: the smallest number within which speeds differ by at most `spread`
-  int groups_max = 1;   // of that
-  double spread = 0.25; // slowest / fastest - 1
+  int groups = 0;        // 0: the smallest number within which speeds differ by at most `spread`
+  int groups_max = 1;    // of that
+  double spread = 0.25;  // slowest / fastest - 1
   bool equal_size = false;
 };
 

@@ -48,12 +48,12 @@ class GsspWorker : public Actor {
 
   int64_t phase_ = kIdle;
   int64_t server_;
-  int64_t clock_ = 0;     // steps finished
-  int64_t awaited_ = 0;   // weights were asked for and are not there
-  int64_t arrived_ = 0;   // `arriving` is newer than `weights`
+  int64_t clock_ = 0;    // steps finished
+  int64_t awaited_ = 0;  // weights were asked for and are not there
+  int64_t arrived_ = 0;  // `arriving` is newer than `weights`
   int64_t pushed_at_ = 0;
-  int64_t epochs_ = 0;  // whole ones when the residual was flushed last
-  int64_t density_;     // of its gradients, in millionths
+  int64_t epochs_ = 0;                        // whole ones when the residual was flushed last
+  int64_t density_;                           // of its gradients, in millionths
   std::vector<int64_t> compute_, transfers_;  // of the last steps, ns, the oldest first
 };
 

@@ -58,10 +58,10 @@ struct Pull {
 struct Grad {
   static constexpr int kKind = 6;
   int64_t round = 0;
-  int64_t count = 0;            // gradients in the sum
-  int64_t dropped = 0;          // too old (late: drop), since the last one
-  int64_t samples = 0;          // behind them
-  std::vector<int64_t> bases;   // base, how many of it, base, ...
+  int64_t count = 0;           // gradients in the sum
+  int64_t dropped = 0;         // too old (late: drop), since the last one
+  int64_t samples = 0;         // behind them
+  std::vector<int64_t> bases;  // base, how many of it, base, ...
   DTRAIN_FIELDS(round, count, dropped, samples, bases)
 };
 

@@ -46,8 +46,8 @@ std::vector<int> Scheduler::TakeRefreshes() {
 // A node may have got more since its last IN: what has been pulled was submitted.
 void Scheduler::OnGrad(int node, const Grad& grad) {
   Node& of = nodes_[node];
-  DT_CHECK(of.asked == grad.round) << "node " << node << " answers round " << grad.round << "; "
-                                   << Describe();
+  DT_CHECK(of.asked == grad.round)
+      << "node " << node << " answers round " << grad.round << "; " << Describe();
   of.asked = 0;
   of.suspected = 0;
   of.pulled += grad.count + grad.dropped;
@@ -107,13 +107,12 @@ int64_t Scheduler::PendingOfAll() const {
 }
 
 int64_t Scheduler::NodesToAwait() const {
-  return std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) {
-    return node.asked != 0 && node.suspected == 0;
-  });
+  return std::count_if(nodes_.begin(), nodes_.end(),
+                       [](const Node& node) { return node.asked != 0 && node.suspected == 0; });
 }
 
 std::optional<Close> Scheduler::TakeClose() {
-  if (open_ == 0 || NodesToAwait() > 0) return std::nullopt;
+  if (!IsComplete()) return std::nullopt;
   open_ = 0;
   Close close;
   for (size_t j = 0; j < nodes_.size(); ++j) {
@@ -141,17 +140,16 @@ std::optional<Close> Scheduler::TakeClose() {
 // Whether everybody is as far as the next round needs.
 bool Scheduler::Settled() const {
   if (options_.pipelined) return version_ == 0 || applied_ == placement_.servers - 1;
-  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
-    return node.suspected != 0 || node.has == node.gets;
-  });
+  return std::all_of(nodes_.begin(), nodes_.end(),
+                     [](const Node& node) { return node.suspected != 0 || node.has == node.gets; });
 }
 
 // Whether a round at `version` would leave a gradient out that is too old at the round after.
 bool Scheduler::TooOldAfter(int64_t version) const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
     if (node.suspected != 0) return false;
-    const int64_t low = node.pending() > 0 ? node.low_computing
-                                           : std::min(node.low_computing, node.low_pending);
+    const int64_t low =
+        node.pending() > 0 ? node.low_computing : std::min(node.low_computing, node.low_pending);
     return version + 1 - low > options_.staleness_bound();
   });
 }
@@ -215,9 +213,9 @@ std::string Scheduler::Describe() const {
     suspected.push_back(node.suspected);
     behind.push_back(node.suspected == 0 && node.has != node.gets ? 1 : 0);
   }
-  std::string state = open_ != 0 ? fmt::format("round {} waits for nodes {}", round_,
-                                               DescribeMembers(awaited))
-                                 : fmt::format("{} gradients pending", PendingOfAll());
+  std::string state =
+      open_ != 0 ? fmt::format("round {} waits for nodes {}", round_, DescribeMembers(awaited))
+                 : fmt::format("{} gradients pending", PendingOfAll());
   if (open_ == 0 && !Settled()) {
     state += fmt::format(", nodes {} have no new weights yet", DescribeMembers(behind));
   } else if (open_ == 0 && options_.late == Late::kWait && TooOldAfter(version_)) {

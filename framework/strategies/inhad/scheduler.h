@@ -47,6 +47,8 @@ class Scheduler {
   // servers, before the next round opens (broadcast: pulled).
   std::vector<int> TakeRefreshes();
   void OpenIfDue(Effects& effects);
+  // A round is open, and nobody's answer is awaited any more: it can be closed.
+  bool IsComplete() const { return open_ != 0 && NodesToAwait() == 0; }
 
   int64_t version() const { return version_; }
 
@@ -61,13 +63,13 @@ class Scheduler {
     int64_t known = 0;  // gradients submitted, as the node said
     int64_t pulled = 0;
     int64_t low_computing = 0, low_pending = kNever;
-    int64_t asked = 0;      // round whose GRAD is awaited; 0: none
-    int64_t suspected = 0;  // it has not answered in time
-    int64_t answered = 0;   // round of a GRAD that is in no update yet; 0: none
+    int64_t asked = 0;               // round whose GRAD is awaited; 0: none
+    int64_t suspected = 0;           // it has not answered in time
+    int64_t answered = 0;            // round of a GRAD that is in no update yet; 0: none
     int64_t count = 0, samples = 0;  // of that GRAD
-    int64_t heard = 0;  // it has said IN since the last look (broadcast: pulled)
-    int64_t has = 0;    // newest version that it has
-    int64_t gets = 0;   // newest version that it was sent
+    int64_t heard = 0;               // it has said IN since the last look (broadcast: pulled)
+    int64_t has = 0;                 // newest version that it has
+    int64_t gets = 0;                // newest version that it was sent
 
     int64_t pending() const { return known - pulled; }
   };
@@ -89,7 +91,7 @@ class Scheduler {
   int64_t applied_ = 0;  // other servers that have made the update of `version_`
   int64_t flushing_ = 0;
   int64_t watched_ = 0;  // round in which the timer was set; 0: it is not set
-  int64_t rounds_ = 0;  // that made an update
+  int64_t rounds_ = 0;   // that made an update
   int64_t late_dropped_ = 0;
   ProtocolReport counted_;
 };

@@ -74,6 +74,13 @@ void InhadServer::OnQuiet(const Quiet& quiet, Effects& effects) {
 }
 
 void InhadServer::Schedule(Effects& effects) {
+  do {
+    CloseAndRefresh(effects);
+    scheduler_->OpenIfDue(effects);
+  } while (scheduler_->IsComplete());
+}
+
+void InhadServer::CloseAndRefresh(Effects& effects) {
   if (const std::optional<Close> close = scheduler_->TakeClose()) {
     for (int other = 1; other < placement_.servers; ++other) {
       effects.Send(placement_.ServerId(other), Pack(*close));
@@ -89,7 +96,6 @@ void InhadServer::Schedule(Effects& effects) {
       effects.Send(placement_.ServerId(other), Pack(Refresh{node}));
     }
   }
-  scheduler_->OpenIfDue(effects);
 }
 
 bool InhadServer::AllHeld() const {
@@ -147,8 +153,8 @@ std::string InhadServer::Describe() const {
   for (size_t i = 0; i < close_.members.size(); i += 2) {
     if (held_[close_.members[i]] != close_.members[i + 1]) missing[close_.members[i]] = 1;
   }
-  return fmt::format("inhad server {}: version {}, waits for the sums of nodes {}", server_, version_,
-                     DescribeMembers(missing));
+  return fmt::format("inhad server {}: version {}, waits for the sums of nodes {}", server_,
+                     version_, DescribeMembers(missing));
 }
 
 void InhadServer::Report(ProtocolReport& report) const {

@@ -45,12 +45,12 @@ class InhadWorker : public Actor {
   const bool lockstep_;
 
   int64_t phase_ = kIdle;
-  int64_t base_ = 0;       // version of `weights`
-  int64_t arriving_ = 0;   // of `arriving`; base_ where there is none
-  int64_t submitted_ = 0;  // gradients
-  int64_t under_way_ = 0;  // of them, not taken by the node yet
-  int64_t last_base_ = -1; // of the last gradient
-  int64_t waits_ = 0;      // steps that had to wait for the node to take a gradient
+  int64_t base_ = 0;        // version of `weights`
+  int64_t arriving_ = 0;    // of `arriving`; base_ where there is none
+  int64_t submitted_ = 0;   // gradients
+  int64_t under_way_ = 0;   // of them, not taken by the node yet
+  int64_t last_base_ = -1;  // of the last gradient
+  int64_t waits_ = 0;       // steps that had to wait for the node to take a gradient
 };
 
 }  // namespace dtrain::inhad
