@@ -5,8 +5,8 @@
 namespace dtrain::ps {
 
 void PsStrategy::Configure(config::Reader& reader) {
-  servers_ = ServerKeys::Read(reader, 1,
-                              "number of parameter servers; each holds a shard of the weights");
+  servers_ =
+      ServerKeys::Read(reader, 1, "number of parameter servers; each holds a shard of the weights");
 }
 
 std::unique_ptr<Actor> PsStrategy::MakeActor(ActorId id, const ActorSetup& setup) const {
