@@ -57,10 +57,9 @@ class Gssp : public Strategy {
 };
 
 void Gssp::Configure(config::Reader& reader) {
-  servers_ = ServerKeys::Read(
-      reader, kServersByDefault,
-      "number of group servers; each holds the whole model (default: one for each of so many "
-      "workers at least)");
+  servers_ = ServerKeys::Read(reader, kServersByDefault,
+                              "number of group servers, each with the whole model; by default 4, "
+                              "but not more than workers");
   servers_given_ = reader.Has("servers");
   options_.bound =
       reader.Int("staleness", 3)
