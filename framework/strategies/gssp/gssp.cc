@@ -16,7 +16,7 @@
 namespace dtrain::gssp {
 namespace {
 
-constexpr int kServersByDefault = 4;
+constexpr int kServers = 4;  // servers: auto
 constexpr int64_t kStepsBeforeGrouping = 20;
 
 class Gssp : public Strategy {
@@ -25,7 +25,7 @@ class Gssp : public Strategy {
   bool synchronous() const override { return false; }
 
   Placement Place(int workers) const override {
-    const int servers = servers_given_ ? servers_.servers : std::min(servers_.servers, workers);
+    const int servers = servers_.servers > 0 ? servers_.servers : std::min(kServers, workers);
     return {.workers = workers,
             .servers = servers,
             .colocated = servers_.colocated,
@@ -52,15 +52,13 @@ class Gssp : public Strategy {
   std::vector<int64_t> FirstGroups(const Placement& placement) const;
 
   ServerKeys servers_;
-  bool servers_given_ = false;
   GsspOptions options_;
 };
 
 void Gssp::Configure(config::Reader& reader) {
-  servers_ = ServerKeys::Read(reader, kServersByDefault,
-                              "number of group servers, each with the whole model; by default 4, "
-                              "but not more than workers");
-  servers_given_ = reader.Has("servers");
+  servers_ = ServerKeys::Read(reader, 0,
+                              "number of group servers, each with the whole model; auto: 4, or as "
+                              "many as workers where these are fewer");
   options_.bound =
       reader.Int("staleness", 3)
           .Min(0)
