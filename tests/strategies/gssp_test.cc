@@ -56,6 +56,7 @@ class GsspRules : public world::Rules {
     } else if (message.kind == Weights::kKind) {
       Expect(asked_[to], fmt::format("worker {} gets weights unasked", to));
       asked_[to] = false;
+      ++answered_;
       CheckLead(to);
     } else if (message.kind == Exchange::kKind && Gradients()) {
       const auto exchange = Unpack<Exchange>(message);
@@ -92,6 +93,7 @@ class GsspRules : public world::Rules {
   void Finished(const ProtocolReport& report) override {
     Expect(report.gradients() == submitted_, "a gradient has no staleness");
     Expect(report.up_transfers == submitted_, "pushes are miscounted");
+    Expect(report.down_transfers == answered_, "answers are miscounted");
     if (!Gradients()) return;
     std::set<int> active(last_groups_.begin(), last_groups_.end());
     for (int worker = 0; !regrouped_ && worker < placement_.workers; ++worker) {
@@ -146,6 +148,7 @@ class GsspRules : public world::Rules {
   std::vector<int> last_groups_;
   bool regrouped_ = false;
   int64_t submitted_ = 0;
+  int64_t answered_ = 0;
 };
 
 // Groups of the start, none of them empty.
