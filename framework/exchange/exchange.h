@@ -64,6 +64,7 @@ class Exchange {
   virtual Blob weights() = 0;
   virtual std::span<float* const> solver_state() = 0;
   virtual int64_t updates() = 0;  // that the weights have had; with the solver, on rank 0
+  virtual double spread() = 0;    // of replicas about their mean (ModelAtRest), on rank 0
   virtual void Leave() = 0;
 
   virtual Rest::Told told() const = 0;  // asynchronous, rank 0: what all workers did of late

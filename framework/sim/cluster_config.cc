@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "framework/core/error.h"
 #include "framework/core/text.h"
 
@@ -103,12 +105,13 @@ std::vector<double> ClusterConfig::SlowdownOf(int workers) const {
 ClusterConfig ReadCluster(Reader& reader, int workers) {
   ClusterConfig cluster;
   const int64_t per_node =
-      reader.Int("per_node", 1)
-          .Min(1)
+      reader.Int("per_node", 0)
+          .Auto()
+          .Min(0)
           .Max(1 << 20)
           .Help(
-              "ranks per simulated node; with strategy inhad also workers per node of a real run, "
-              "where without this key all workers of a host make a node");
+              "ranks per simulated node, and with strategy inhad workers per node of a real run; "
+              "auto or 0: 1 in a simulation, all workers of a host in a real run");
   cluster.step_seconds =
       reader.Number("step_seconds", 0).Min(0).Help("minimum time of a worker's step");
   ReadSlowdown(reader, workers, cluster);
@@ -124,8 +127,8 @@ ClusterConfig ReadCluster(Reader& reader, int workers) {
           .Help("speed of a simulated rank's vector arithmetic, in bytes written");
   cluster.network =
       ReadNetwork(reader.Section("network", "the network that dtrain simulate models"));
-  cluster.network.per_node = static_cast<int>(per_node);
-  cluster.per_node_given = reader.Has("per_node");
+  cluster.network.per_node = static_cast<int>(std::max<int64_t>(per_node, 1));
+  cluster.per_node_given = per_node > 0;
   return cluster;
 }
 

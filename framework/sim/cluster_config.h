@@ -25,7 +25,7 @@ struct ClusterConfig {
   NetworkModel network;       // with the ranks of a node
 
   int per_node() const { return network.per_node; }
-  bool per_node_given = false;  // by file or override, not by default
+  bool per_node_given = false;  // not auto
 
   // The factor of each worker.  Throws ConfigError when `workers` are not blocks of equal size.
   std::vector<double> SlowdownOf(int workers) const;

@@ -11,8 +11,10 @@ namespace dtrain {
 ServerKeys ServerKeys::Read(config::Reader& reader, int servers_by_default,
                             const std::string& help) {
   ServerKeys keys;
-  keys.servers =
-      static_cast<int>(reader.Int("servers", servers_by_default).Min(1).Max(65536).Help(help));
+  const bool automatic = servers_by_default == 0;
+  config::Field<int64_t> servers = reader.Int("servers", servers_by_default);
+  if (automatic) servers.Auto();
+  keys.servers = static_cast<int>(servers.Min(automatic ? 0 : 1).Max(65536).Help(help));
   const std::string placement =
       reader.String("placement", "dedicated")
           .OneOf({"dedicated", "colocated"})

@@ -9,9 +9,10 @@
 namespace dtrain {
 
 struct ServerKeys {
-  int servers = 1;
+  int servers = 1;  // 0: the strategy's business (auto)
   bool colocated = false;
 
+  // With 0 servers by default the key takes `auto`, which is that.
   static ServerKeys Read(config::Reader& reader, int servers_by_default, const std::string& help);
 
   // One bucket: a gradient is sent when all of it is final, and shards are the servers' business.

@@ -75,12 +75,16 @@ INSTANTIATE_TEST_SUITE_P(
 // With one worker the order is given.
 INSTANTIATE_TEST_SUITE_P(
     Asynchronous, SequentialLoopTest,
-    ::testing::Combine(::testing::Values(Way{"{name: ps_asp, servers: 1}", 1},
-                                         Way{"{name: ps_asp, servers: 3}", 1},
-                                         Way{"{name: ps_ssp, servers: 2, staleness: 0}", 1},
-                                         Way{"{name: ps_ssp, placement: colocated}", 1}),
-                       ::testing::Values(plain::Steps(), plain::ClippedCosine(), plain::Adam(),
-                                         ClippedAdamW())));
+    ::testing::Combine(
+        ::testing::Values(
+            Way{"{name: ps_asp, servers: 1}", 1}, Way{"{name: ps_asp, servers: 3}", 1},
+            Way{"{name: ps_ssp, servers: 2, staleness: 0}", 1},
+            Way{"{name: ps_ssp, placement: colocated}", 1}, Way{"{name: ps_dssp}", 1},
+            Way{"{name: gssp, servers: 1}", 1}, Way{"{name: gssp, placement: colocated}", 1},
+            Way{"{name: gssp, inside: bsp}", 1}, Way{"{name: inhad, lockstep: true}", 1},
+            Way{"{name: inhad, lockstep: true, servers: 3}", 1},
+            Way{"{name: inhad, lockstep: true, placement: colocated}", 1}),
+        ::testing::Values(plain::Steps(), plain::ClippedCosine(), plain::Adam(), ClippedAdamW())));
 
 class PrefetchedLoopTest : public SequentialLoopTest {};
 

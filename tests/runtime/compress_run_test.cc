@@ -79,7 +79,7 @@ TEST_F(CompressRunTest, AStrategyThatTakesNoneSaysWhichDo) {
   for (const char* name : {"ps_bsp", "allreduce"}) {
     EXPECT_THAT(error_of({std::string("strategy.name=") + name, "compress.name=topk"}),
                 AllOf(HasSubstr(std::string("strategy '") + name + "' takes no compressor"),
-                      HasSubstr("topk goes with ps_asp, ps_ssp")));
+                      HasSubstr("topk goes with ps_asp, ps_dssp, ps_ssp")));
   }
   EXPECT_THAT(error_of({"compress.name=gdtopk"}),
               AllOf(HasSubstr("strategy 'ps_asp' takes no compressor 'gdtopk'"),

@@ -194,7 +194,7 @@ TEST_F(EarlyEndTest, PatienceEndsARunThatGetsNoBetter) {
 }
 
 TEST_F(EarlyEndTest, AnyStrategyEndsAtItsTarget) {
-  for (const char* strategy : {"ps_bsp", "ps_ssp", "ps_asp"}) {
+  for (const char* strategy : {"ps_bsp", "ps_ssp", "ps_asp", "gssp", "inhad"}) {
     const Summary summary = Run(Config(strategy, 2,
                                        {fmt::format("strategy={}", strategy),
                                         "evaluate.every_steps=4", "stop.target=0.05", "epochs=20"}))

@@ -96,7 +96,7 @@ TEST_F(SimulatedRunTest, ARealParameterServerEndsWithTheWeightsOfAllReduce) {
 }
 
 TEST_F(SimulatedRunTest, ARecordedRunReplaysToTheBit) {
-  for (const char* strategy : {"ps_asp", "ps_ssp"}) {
+  for (const char* strategy : {"ps_asp", "ps_ssp", "ps_dssp", "inhad", "gssp"}) {
     const RunConfig config =
         Config(strategy, {"strategy.record=true", "cluster.step_seconds=0", "strategy.servers=2"});
     const Summary summary = TrainForReal(config);

@@ -172,7 +172,10 @@ INSTANTIATE_TEST_SUITE_P(
             Way{"ps_ssp", "servers: 1, staleness: 0", {.bound = 0}},
             Way{"ps_ssp",
                 "servers: 3, staleness: 1, damping: inverse",
-                {.bound = 1, .damping = true}}),
+                {.bound = 1, .damping = true}},
+            Way{"ps_dssp", "staleness: 1, staleness_max: 1", {.bound = 1}},
+            Way{"gssp", "servers: 1, staleness: 0", {.bound = 0}},
+            Way{"gssp", "servers: 1, staleness: 1, placement: colocated", {.bound = 1}}),
         ::testing::Values(plain::Steps(), plain::ClippedCosine(), plain::Adam(5))));
 
 }  // namespace

@@ -29,9 +29,17 @@ std::string ErrorOf(const std::string& cluster) {
   return WhatOf<ConfigError>([&] { Read(cluster); });
 }
 
+// The config in force has every key: what nobody gave must read as that.
+TEST(ClusterConfig, NodesAreGivenWhereTheyAreNotAutomatic) {
+  EXPECT_FALSE(Read("{per_node: auto}").per_node_given);
+  EXPECT_FALSE(Read("{per_node: 0}").per_node_given);
+  EXPECT_TRUE(Read("{per_node: 1}").per_node_given);
+}
+
 TEST(ClusterConfig, HasDefaults) {
   const ClusterConfig cluster = Read("{}");
   EXPECT_EQ(cluster.per_node(), 1);
+  EXPECT_FALSE(cluster.per_node_given);
   EXPECT_EQ(cluster.step_seconds, 0);
   EXPECT_THAT(cluster.slowdown, ElementsAre(1));
   EXPECT_EQ(cluster.jitter, 0);
@@ -102,11 +110,11 @@ TEST(ClusterConfig, ALauncherMayStillDecideHowManyWorkers) {
 
 TEST(ClusterConfig, RangesAreChecked) {
   const std::string error = ErrorOf(
-      "{per_node: 0, step_seconds: -1, slowdown: [1, 0], jitter: -0.1, "
+      "{per_node: -1, step_seconds: -1, slowdown: [1, 0], jitter: -0.1, "
       "pauses: {probability: 1.5, seconds: -1}, gflops: 0, memory_gbyte_s: 0, "
       "network: {bandwidth_gbit_s: 0, latency_us: -1, bucket_bytes: -1, queue: lifo}}");
   for (const char* line : {
-           "cluster.per_node must be >= 1 and <= 1048576, found 0",
+           "cluster.per_node must be >= 0 and <= 1048576, found -1",
            "cluster.step_seconds must be >= 0, found -1",
            "cluster.slowdown[1] must be > 0, found 0",
            "cluster.jitter must be >= 0, found -0.1",

@@ -39,19 +39,29 @@ std::vector<Event> ReadLog(const std::string& bytes, int version = EventLog::kVe
   return EventLog::Read(bytes, version, "log");
 }
 
+// What a run has besides its strategy's keys.
+struct Shape {
+  std::string compress = "";
+  std::vector<int> node_of = {};    // of the workers, who are as many then
+  int64_t epoch_samples = 1 << 30;  // there is a rest at the end of each epoch
+};
+
 struct Recorded {
-  explicit Recorded(const std::string& name, const std::string& keys,
-                    const std::string& compress = "") {
+  Recorded(const std::string& name, const std::string& keys, const Shape& shape = {}) {
     strategy = MakeStrategy(name, keys);
     ExchangeSpec& spec = setup.exchange;
     spec.solver = MakeSolver("{name: sgd, lr: 0.05, momentum: 0.9}");
     spec.layout = &kLayout;
     spec.strategy = strategy.get();
     spec.pieces = {{{0, kSize}}};
-    spec.actors = {strategy->Place(kWorkers), kSize, {{0, kSize}}};
-    spec.actors.compress = MakeCompress(compress);
+    const int workers = shape.node_of.empty() ? kWorkers : static_cast<int>(shape.node_of.size());
+    spec.actors = {strategy->Place(workers), kSize, {{0, kSize}}};
+    if (spec.placement().nodes() > 0) spec.actors.placement.node_of = shape.node_of;
+    spec.actors.compress = MakeCompress(shape.compress);
     spec.record = true;
-    spec.rule = {.epoch_samples = 1 << 30, .batch = 24, .last_samples = 24 * 25};
+    const int64_t batch = 8 * workers;
+    spec.rule = {.epoch_samples = shape.epoch_samples, .batch = batch, .last_samples = batch * 25};
+    spec.rule.strategy_every_epochs = 1;
     setup.source = &gradients;
     initial.assign(kSize, 0.5f);
     spec.start.weights = initial;
@@ -64,22 +74,32 @@ struct Recorded {
     logs.resize(static_cast<size_t>(ranks));
     LocalWorld::Run(ranks, [&](Transport& transport) {
       ThreadedExchange exchange(transport, setup.exchange, 0);
-      Gradients source;
-      for (int64_t step = 0;; ++step) {
-        Turn turn = exchange.Begin(8);
-        if (turn.rest) break;
-        const StepReport report =
-            source.Compute(transport.rank(), step, turn.weights, exchange.gradients());
-        turn.weights = Blob();
-        exchange.Ready({0, kSize});
-        exchange.End(report);
-      }
+      const ProtocolReport report = RunRank(exchange, transport.rank());
       exchange.Collect(false);
       const Blob blob = exchange.weights();
       const std::lock_guard lock(mutex);
+      protocol.Add(report);
       logs[transport.rank()] = ReadLog(exchange.record().bytes());
       weights.assign(blob.f32(), blob.f32() + blob.size());
     });
+  }
+
+  ProtocolReport RunRank(Exchange& exchange, int rank) const {
+    Gradients source;
+    for (int64_t step = 0;;) {
+      Turn turn = exchange.Begin(8);
+      if (turn.rest) {
+        if (turn.state.samples_applied >= setup.exchange.rule.last_samples) break;
+        exchange.Leave();
+        continue;
+      }
+      StepReport report = source.Compute(rank, step++, turn.weights, exchange.gradients());
+      report.compute = 1'000'000 * (1 + rank % 2);  // as fast as others far away
+      turn.weights = Blob();
+      exchange.Ready({0, kSize});
+      exchange.End(report);
+    }
+    return exchange.stats().protocol;
   }
 
   std::unique_ptr<Strategy> strategy;
@@ -88,6 +108,7 @@ struct Recorded {
   SimulationSetup setup;
   std::vector<std::vector<Event>> logs;
   std::vector<float> weights;
+  ProtocolReport protocol;  // of all actors
 };
 
 std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
@@ -110,11 +131,41 @@ TEST(Replay, OfACompressedRunGivesTheSameBits) {
   for (const char* density : {"0.01", "0.5", "1"}) {
     const std::string topk = std::string("{name: topk, density: ") + density + "}";
     for (const char* name : {"ps_asp", "ps_ssp"}) {
-      const Recorded recorded(name, "servers: 2", topk);
+      const Recorded recorded(name, "servers: 2", {.compress = topk});
       EXPECT_EQ(BitsOf(Replay(recorded.setup, recorded.logs)), BitsOf(recorded.weights))
           << name << ", density " << density;
     }
   }
+}
+
+// Two nodes of two workers: aggregators, the Scheduler, two servers.
+TEST(Replay, OfInhadGivesTheSameBits) {
+  for (const char* keys : {"servers: 2", "servers: 2, n: 4, pipelined: true, placement: colocated",
+                           "servers: 2, n: 2, late: drop, s_max: 1, broadcast: pulled",
+                           "n: 2, lockstep: true, modulate: mean, in_interval: 0.1"}) {
+    const Recorded recorded("inhad", keys, {.node_of = {0, 0, 1, 1}});
+    EXPECT_GT(recorded.protocol.rounds, 0) << keys;
+    EXPECT_EQ(BitsOf(Replay(recorded.setup, recorded.logs)), BitsOf(recorded.weights)) << keys;
+  }
+}
+
+// Workers of two speeds lie apart, so that the coordinator moves some of them at a rest; which runs get
+// that far is the threads' business.
+TEST(Replay, OfGsspGivesTheSameBits) {
+  const std::vector<int> workers = {0, 0, 0, 0};  // how many; there are no nodes
+  int64_t regroups = 0;
+  for (const char* keys :
+       {"servers: 2, groups: 2", "servers: 2, groups: 2, placement: colocated",
+        "servers: 3, staleness: 1", "servers: 2, exchange: averaging, inside: bsp"}) {
+    for (const char* compress : {"", "{name: gdtopk}"}) {
+      const Recorded recorded(
+          "gssp", keys, {.compress = compress, .node_of = workers, .epoch_samples = 8 * 4 * 8});
+      regroups += recorded.protocol.regroups;
+      EXPECT_EQ(BitsOf(Replay(recorded.setup, recorded.logs)), BitsOf(recorded.weights))
+          << keys << " " << compress;
+    }
+  }
+  EXPECT_GT(regroups, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -122,6 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(std::pair{"ps_asp", "servers: 1"}, std::pair{"ps_asp", "servers: 2"},
                       std::pair{"ps_asp", "servers: 2, prefetch: true"},
                       std::pair{"ps_ssp", "servers: 2, staleness: 1"},
+                      std::pair{"ps_dssp", "servers: 2, staleness: 1, staleness_max: 4"},
                       std::pair{"ps_ssp", "servers: 2, placement: colocated, damping: inverse"}));
 
 // Shows that the comparison above can fail.

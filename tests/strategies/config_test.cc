@@ -1,4 +1,4 @@
-// Keys of the ps strategies, and what they do with them.
+// Keys of the strategies, what they do with them, and what does not fit together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,10 +90,74 @@ TEST(PsConfig, MoreServersThanParameters) {
   }
 }
 
+// ------------------------------------------------------------------ what fits together
+
+// What is wrong with a strategy's keys for so many workers, one a line.
+std::string MistakesOf(const std::string& section, int workers) {
+  std::string text;
+  for (const Strategy::Mistake& mistake : MakeStrategy(section)->Check(workers)) {
+    text += mistake.key + ": " + mistake.what + "\n";
+  }
+  return text;
+}
+
+TEST(DsspConfig, TheLargerBoundIsNotTheSmallerOne) {
+  EXPECT_EQ(MistakesOf("{name: ps_dssp, staleness: 3, staleness_max: 3}", 2), "");
+  EXPECT_EQ(MistakesOf("{name: ps_dssp, staleness: 16}", 2),
+            "staleness_max: strategy.staleness_max is 15, less than strategy.staleness, 16\n");
+  EXPECT_THAT(ErrorOf("{name: ps_dssp, staleness_max: -1}"),
+              HasSubstr("strategy.staleness_max must be >= 0, found -1"));
+  EXPECT_THAT(
+      MakeStrategy("{name: ps_dssp}")->MakeActor(2, {.placement = {2, 1}, .size = 8})->Describe(),
+      HasSubstr("bound 3 to 15"));
+}
+
+TEST(GsspConfig, AGroupHasAServerAndAWorker) {
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 4, groups: 4}", 4), "");
+  EXPECT_EQ(MakeStrategy("{name: gssp}")->Place(3).servers, 3);  // not more than workers
+  EXPECT_EQ(MakeStrategy("{name: gssp, servers: auto}")->Place(9).servers, 4);
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 0}", 3), "");  // as the effective config has it
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 4}", 3),
+            "servers: 4 group servers, but 3 workers: a group needs a worker\n");
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, groups: 3}", 8),
+            "groups: 3 groups, but 2 group servers and 8 workers\n");
+}
+
+TEST(GsspConfig, GroupsOfTheStartAreWhole) {
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, group_of: [0, 1, 1]}", 3), "");
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, group_of: [0, 1, 1]}", 4),
+            "group_of: group_of has 3 numbers for 4 workers\n");
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, group_of: [0, 0, 2]}", 3),
+            "group_of: group 1 of group_of has no worker\n");
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, group_of: [0, 1, 2]}", 3),
+            "group_of: group_of names group 2, but there are 2 group servers, from group 0 on\n");
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, groups: 3, group_of: [0, 1, 1]}", 3),
+            "group_of: group_of has 2 groups, but groups is 3\n");
+  EXPECT_THAT(ErrorOf("{name: gssp, group_of: [0, 0.5]}"), HasSubstr("strategy.group_of"));
+  EXPECT_THAT(ErrorOf("{name: gssp, group_of: [-1]}"), HasSubstr("strategy.group_of"));
+}
+
+TEST(InhadConfig, WordsAndRanges) {
+  EXPECT_THAT(ErrorOf("{name: inhad, n: 0}"), HasSubstr("strategy.n must be >= 1, found 0"));
+  EXPECT_THAT(ErrorOf("{name: inhad, late: never}"), HasSubstr("allowed: wait, drop, keep"));
+  EXPECT_THAT(ErrorOf("{name: inhad, pull_timeout: -1}"), HasSubstr("must be >= 0"));
+}
+
+// Three workers, n = 5: one gradient is enough, and the bound is 2 * 3 + 1, so that a node has eight
+// sums besides `weights` and `out`.
+TEST(InhadConfig, NAboveTheWorkersIsTheWorkers) {
+  const auto strategy = MakeStrategy("{name: inhad, n: 5}");
+  const ActorSetup setup = SetupFor(*strategy, 3, 8);
+  EXPECT_EQ(MakeActors(*strategy, setup)[setup.placement.NodeId(0)]->Vectors().size(), 10u);
+}
+
 // The table that `dtrain list` shows and the config check uses.
 TEST(Takes, TheTableReadsTheSameFromBothSides) {
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_ssp}")), (std::vector<std::string>{"topk"}));
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_dssp}")), (std::vector<std::string>{"topk"}));
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: gssp}")), (std::vector<std::string>{"gdtopk"}));
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_bsp}")), std::vector<std::string>{});
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: inhad}")), std::vector<std::string>{});
   for (const auto& [strategy, entry] : StrategyRegistry::All()) {
     const std::vector<std::string> compressors = CompressorsOf(*entry.make());
     for (const std::string& compressor : CompressorRegistry::Names()) {

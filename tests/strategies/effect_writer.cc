@@ -1,7 +1,9 @@
 #include "tests/strategies/effect_writer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "framework/strategies/gssp/messages.h"
 #include "framework/strategies/inhad/messages.h"
 #include "framework/strategies/ps/messages.h"
 #include "tests/strategies/strategies.h"
@@ -74,10 +76,51 @@ std::string InhadText(const Message& message) {
   }
 }
 
+std::string HandoverText(const gssp::Handover& handover) {
+  return fmt::format("handover: number {}, worker {}, behind by {}{}", handover.number,
+                     handover.worker, handover.behind, handover.waiting != 0 ? ", waiting" : "");
+}
+
+std::string GsspText(const Message& message) {
+  using namespace gssp;
+  switch (message.kind) {
+    case Push::kKind:
+      return fmt::format("push: samples {}", Unpack<Push>(message).samples);
+    case Weights::kKind: {
+      const auto weights = Unpack<Weights>(message);
+      const std::string held =
+          weights.held == kUnknown ? "" : fmt::format(", held for {} ns", weights.held);
+      return fmt::format("weights: version {}{}", weights.version, held);
+    }
+    case Exchange::kKind: {
+      const auto exchange = Unpack<Exchange>(message);
+      return fmt::format("exchange: gradients {}, samples {}", exchange.gradients,
+                         exchange.samples);
+    }
+    case Stats::kKind: {
+      const auto stats = Unpack<Stats>(message);
+      return fmt::format("stats: compute {} ns, transfers {} ns, epochs {}", stats.compute,
+                         stats.transfers, stats.epochs);
+    }
+    case Regroup::kKind: {
+      const auto regroup = Unpack<Regroup>(message);
+      return fmt::format("regroup: number {}, server of each worker {}", regroup.number,
+                         regroup.server_of);
+    }
+    case Handover::kKind:
+      return HandoverText(Unpack<Handover>(message));
+    case Density::kKind:
+      return fmt::format("density: {}", Unpack<Density>(message).density);
+    default:
+      return "flush";
+  }
+}
+
 }  // namespace
 
 std::string MessageText(const Placement& placement, const Message& message) {
   if (placement.nodes() > 0) return InhadText(message);
+  if (placement.replicated) return GsspText(message);
   switch (message.kind) {
     case ps::Pull::kKind:
       return fmt::format("pull: clock {}", Unpack<ps::Pull>(message).clock);
@@ -89,12 +132,13 @@ std::string MessageText(const Placement& placement, const Message& message) {
 }
 
 EffectWriter::EffectWriter(const Placement& placement, ActorId id, const Actor& actor,
-                           std::string& text, Post post)
+                           std::string& text, Post post, Nanos now)
     : placement_(placement),
       id_(id),
       vectors_(actor.Vectors()),
       text_(text),
-      post_(std::move(post)) {}
+      post_(std::move(post)),
+      now_(now) {}
 
 void EffectWriter::Note(const std::string& what) {
   text_ += fmt::format("  {}: {}\n", ActorName(placement_, id_), what);

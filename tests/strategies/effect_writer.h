@@ -18,14 +18,14 @@ class EffectWriter : public Effects {
 
   // Appends lines to `text`, which it borrows, and hands each message to `post`.
   EffectWriter(const Placement& placement, ActorId id, const Actor& actor, std::string& text,
-               Post post);
+               Post post, Nanos now = 0);
 
   void StartStep() override;
   void EndStep(const StepOutcome& outcome) override;
   void Reduce(Range range) override;
   void Send(ActorId to, Message message, Payload payload) override;
   void SetTimer(int timer, Nanos delay) override;
-  Nanos Time() override { return 0; }
+  Nanos Time() override { return now_; }
   void Take(VectorId to, VectorId from) override;
   void Add(VectorId to, VectorId from, double factor) override;
   void Blend(VectorId to, VectorId from, double share) override;
@@ -42,6 +42,7 @@ class EffectWriter : public Effects {
   const std::vector<VectorSpec> vectors_;
   std::string& text_;
   const Post post_;
+  const Nanos now_;
 };
 
 }  // namespace dtrain

@@ -56,6 +56,7 @@ class GsspRules : public world::Rules {
     } else if (message.kind == Weights::kKind) {
       Expect(asked_[to], fmt::format("worker {} gets weights unasked", to));
       asked_[to] = false;
+      ++answered_;
       CheckLead(to);
     } else if (message.kind == Exchange::kKind && Gradients()) {
       const auto exchange = Unpack<Exchange>(message);
@@ -92,11 +93,13 @@ class GsspRules : public world::Rules {
   void Finished(const ProtocolReport& report) override {
     Expect(report.gradients() == submitted_, "a gradient has no staleness");
     Expect(report.up_transfers == submitted_, "pushes are miscounted");
+    Expect(report.down_transfers == answered_, "answers are miscounted");
     if (!Gradients()) return;
     std::set<int> active(last_groups_.begin(), last_groups_.end());
-    for (int server = 0; server < placement_.servers; ++server) {
-      if (regrouped_ && !active.contains(server)) continue;
-      if (!regrouped_ && !initially_active(server)) continue;
+    for (int worker = 0; !regrouped_ && worker < placement_.workers; ++worker) {
+      active.insert(FirstGroup(worker));
+    }
+    for (const int server : active) {
       Expect(static_cast<int64_t>(applied_[server].size()) == submitted_,
              fmt::format("server {} has applied {} of {}", server, applied_[server].size(),
                          submitted_));
@@ -105,19 +108,19 @@ class GsspRules : public world::Rules {
 
  private:
   bool Gradients() const { return run_.options.between == Between::kGradients; }
-  bool initially_active(int server) const {
-    return run_.options.groups == 0 || server < run_.options.groups;
+  int FirstGroup(int worker) const {
+    if (!run_.options.group_of.empty()) return static_cast<int>(run_.options.group_of[worker]);
+    const int groups =
+        run_.options.groups > 0 ? static_cast<int>(run_.options.groups) : placement_.servers;
+    return worker * groups / placement_.workers;
   }
 
   // Among those of a group that have not been regrouped.
   void CheckLead(int worker) {
     if (regrouped_ || run_.options.inside == Inside::kBsp || server_of_[worker] < 0) return;
     int64_t least = pushed_[worker];
-    const int groups =
-        run_.options.groups > 0 ? static_cast<int>(run_.options.groups) : placement_.servers;
-    const auto group = [&](int w) { return w * groups / placement_.workers; };
     for (int other = 0; other < placement_.workers; ++other) {
-      if (group(other) == group(worker)) least = std::min(least, pushed_[other]);
+      if (FirstGroup(other) == FirstGroup(worker)) least = std::min(least, pushed_[other]);
     }
     Expect(pushed_[worker] - least <= run_.options.bound,
            fmt::format("worker {} leads its group by {}", worker, pushed_[worker] - least));
@@ -145,7 +148,18 @@ class GsspRules : public world::Rules {
   std::vector<int> last_groups_;
   bool regrouped_ = false;
   int64_t submitted_ = 0;
+  int64_t answered_ = 0;
 };
+
+// Groups of the start, none of them empty.
+std::vector<int64_t> GroupsOf(Draws& draws, int workers, int64_t servers, int64_t groups) {
+  if (groups == 0) groups = draws.Between(1, servers);
+  std::vector<int64_t> group_of;
+  for (int worker = 0; worker < workers; ++worker) {
+    group_of.push_back(worker < groups ? groups - 1 - worker : draws.Between(0, groups - 1));
+  }
+  return group_of;
+}
 
 // Without the flush at the end some gradients would be in residuals still.
 Case CaseOf(uint64_t seed) {
@@ -165,18 +179,21 @@ Case CaseOf(uint64_t seed) {
   options.measured = draws.Coin();
   options.equal_size = draws.Coin();
   options.groups = draws.Coin() ? 0 : draws.Between(1, servers);
+  if (draws.Between(0, 3) == 0)
+    options.group_of = GroupsOf(draws, scenario.workers, servers, options.groups);
   run.compresses = draws.Coin() && options.between == Between::kGradients;
   if (run.compresses) {
     scenario.compress = fmt::format("{{name: gdtopk, flush: {}}}", draws.Coin() ? "epoch" : "none");
   }
   scenario.strategy = fmt::format(
       "{{name: gssp, servers: {}, staleness: {}, inside: {}, exchange: {}, scale: {}, "
-      "exchange_every: {}, grouping: {}, equal_size: {}, groups: {}}}",
+      "exchange_every: {}, grouping: {}, equal_size: {}, groups: {}, group_of: [{}]}}",
       servers, options.bound, options.inside == Inside::kBsp ? "bsp" : "ssp",
       options.between == Between::kGradients ? "gradients" : "averaging",
       options.scale_gradient ? "gradient" : "share", options.exchange_every,
       options.measured ? "measured" : "static", options.equal_size,
-      options.groups == 0 ? "auto" : std::to_string(options.groups));
+      options.groups == 0 ? "auto" : std::to_string(options.groups),
+      fmt::join(options.group_of, ", "));
   return run;
 }
 

@@ -208,7 +208,8 @@ Case CaseOf(uint64_t seed) {
   scenario.steps = scenario.workers * draws.Between(2, 12);
   scenario.rest_every = draws.Coin() ? 0 : draws.Between(scenario.workers, scenario.steps);
   run.servers = static_cast<int>(draws.Between(1, 3));
-  options.n = draws.Between(1, scenario.workers + 1);
+  const int64_t n = draws.Between(1, scenario.workers + 1);
+  options.n = std::min<int64_t>(n, scenario.workers);
   options.modulate = static_cast<Modulate>(draws.Between(0, 2));
   options.late = static_cast<Late>(draws.Between(0, 2));
   options.s_max = draws.Coin() ? 0 : draws.Between(1, 4);
@@ -220,7 +221,7 @@ Case CaseOf(uint64_t seed) {
   scenario.strategy = fmt::format(
       "{{name: inhad, servers: {}, n: {}, modulate: {}, late: {}, s_max: {}, lockstep: {}, "
       "broadcast: {}, pipelined: {}, in_interval: {}, pull_timeout: {}}}",
-      run.servers, options.n, kModulate[static_cast<int>(options.modulate)],
+      run.servers, n, kModulate[static_cast<int>(options.modulate)],
       kLate[static_cast<int>(options.late)], options.s_max, options.lockstep,
       options.broadcast_all ? "all" : "pulled", options.pipelined,
       static_cast<double>(options.in_interval) * 1e-6,

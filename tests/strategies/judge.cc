@@ -45,7 +45,7 @@ void Judge::CheckContent(int worker, const Content& content) {
                      content.applied[worker]));
   for (int other = 0; other < placement_.workers; ++other) {
     const int64_t applied = content.applied[other];
-    Expect(applied <= computed_[other] && applied >= clock - scenario_.bound,
+    Expect(applied <= computed_[other] && applied >= clock - LastBound(scenario_),
            fmt::format("worker {} starts step {} with {} gradients of worker {}", worker, clock + 1,
                        applied, other));
   }
@@ -124,6 +124,11 @@ void Judge::Applied(int server, Content& master, const Content& gradient, const 
 }
 
 bool Judge::MustWait(const Shard& shard, int worker) const {
+  if (!scenario_.synchronous) return shard.Lead(worker) > LastBound(scenario_);
+  return MayWait(shard, worker);
+}
+
+bool Judge::MayWait(const Shard& shard, int worker) const {
   if (!scenario_.synchronous) return shard.Lead(worker) > scenario_.bound;
   return Sum(shard.pushed) < shard.pushed[worker] * placement_.workers;
 }
@@ -144,7 +149,7 @@ void Judge::Answered(int server, int worker, const ps::Weights& weights) {
 void Judge::Settled(int server) {
   const Shard& shard = shards_[server];
   for (int worker = 0; worker < placement_.workers; ++worker) {
-    Expect(!shard.asked[worker] || MustWait(shard, worker),
+    Expect(!shard.asked[worker] || MayWait(shard, worker),
            fmt::format("server {} keeps worker {} waiting, which leads by {}", server, worker,
                        shard.Lead(worker)));
   }

@@ -3,6 +3,7 @@
 // actor.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,7 +20,8 @@ struct Scenario {
   std::string strategy;       // config section
   std::string compress = "";  // config section, "" for none
   int workers = 1;
-  int64_t bound = 0;  // of staleness; large for none
+  int64_t bound = 0;      // of staleness; large for none
+  int64_t bound_max = 0;  // more than `bound`: where the bound is dynamic
   bool synchronous = false;
   bool prefetch = false;
   bool share = true;
@@ -27,6 +29,11 @@ struct Scenario {
   int64_t steps = 1;         // of each worker
   int64_t steps_in_all = 0;  // > 0: no step begins after so many of all together
 };
+
+// Beyond which nobody may go.
+inline int64_t LastBound(const Scenario& scenario) {
+  return std::max(scenario.bound, scenario.bound_max);
+}
 
 class Judge {
  public:
@@ -55,6 +62,7 @@ class Judge {
   };
 
   void Expect(bool holds, const std::string& rule);
+  bool MayWait(const Shard& shard, int worker) const;
   bool MustWait(const Shard& shard, int worker) const;
   void CheckContent(int worker, const Content& content);
   double ExpectedFactor(int64_t staleness) const;

@@ -50,9 +50,13 @@ Scenario ScenarioOf(const std::string& name, uint64_t seed) {
     scenario.strategy += fmt::format(", scale: {}, damping: {}", scenario.share ? "share" : "one",
                                      scenario.damping ? "inverse" : "none");
   }
-  if (protocol == "ps_ssp") {
+  if (protocol == "ps_ssp" || protocol == "ps_dssp") {
     scenario.bound = draws.Between(0, 4);
     scenario.strategy += fmt::format(", staleness: {}", scenario.bound);
+  }
+  if (protocol == "ps_dssp") {
+    scenario.bound_max = scenario.bound + draws.Between(0, 4);
+    scenario.strategy += fmt::format(", staleness_max: {}", scenario.bound_max);
   } else if (protocol == "ps_asp") {
     scenario.bound = 1'000'000;
     scenario.prefetch = draws.Coin();
@@ -95,8 +99,8 @@ TEST_P(RandomHistories, GoOnAsBeforeFromSavedState) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ps, RandomHistories,
-                         ::testing::Values("ps_bsp", "ps_ssp", "ps_asp", "ps_ssp+topk",
-                                           "ps_asp+topk"),
+                         ::testing::Values("ps_bsp", "ps_ssp", "ps_dssp", "ps_asp", "ps_ssp+topk",
+                                           "ps_dssp+topk", "ps_asp+topk"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '+', '_');
@@ -189,6 +193,26 @@ Scenario BoundOffByOne(uint64_t seed) {
 
 TEST(PlantedBug, BoundOffByOneIsFound) {
   ExpectFound<RandomWorld>(BoundOffByOne, "ahead of the slowest");
+}
+
+// How many seeds go further than `allowed`, with a bound from 1 to 4.
+int64_t SeedsBeyond(int64_t allowed) {
+  int64_t seeds_found = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    Scenario scenario = ScenarioOf("ps_dssp", seed);
+    scenario.strategy = "{name: ps_dssp, staleness: 1, staleness_max: 4}";
+    scenario.share = true;
+    scenario.damping = false;
+    scenario.bound = 1;
+    scenario.bound_max = allowed;
+    if (RandomWorld(scenario, seed).Run() != "") ++seeds_found;
+  }
+  return seeds_found;
+}
+
+TEST(PlantedBug, ADynamicBoundOffByOneIsFound) {
+  EXPECT_EQ(SeedsBeyond(4), 0);
+  EXPECT_GT(SeedsBeyond(3), 0);
 }
 
 TEST(PlantedBug, LostUpdateIsFound) {

@@ -43,7 +43,7 @@ class RandomWorld::ActorEffects : public Effects {
     world_.judge_.Applied(server, master, vectors()[update.gradient][server], update);
   }
   void Reduce(Range) override { DT_CHECK(false) << "a server protocol reduces"; }
-  Nanos Time() override { return 0; }
+  Nanos Time() override { return world_.now_; }
   void SetTimer(int, Nanos) override { DT_CHECK(false) << "nothing is timed"; }
   void Blend(VectorId, VectorId, double) override { DT_CHECK(false) << "nothing is blended"; }
 

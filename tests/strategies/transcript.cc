@@ -25,6 +25,9 @@ class Replayer {
   void Run(const std::string& line);
   void Deliver(const Words& words);
   void End(const Words& words);
+  void Steps(const Words& words);
+  void DeliverAll();
+  void TellQuiet(const Words& words);
   void Reload();
   void Report();
   ActorId Id(const std::string& name) const;
@@ -35,6 +38,7 @@ class Replayer {
   std::vector<std::unique_ptr<Actor>> actors_;
   std::map<std::pair<ActorId, ActorId>, std::deque<Message>> queues_;
   std::string text_;
+  Nanos now_ = 0;
 };
 
 std::string Replayer::Line(const std::string& line) {
@@ -43,6 +47,9 @@ std::string Replayer::Line(const std::string& line) {
   Words words;
   for (std::string word; in >> word;) words.push_back(word);
   const std::string& what = words.at(0);
+  for (const std::string& word : words) {
+    if (word.starts_with("at=")) now_ = std::stoll(word.substr(3));
+  }
   if (what == "run") {
     Run(line);
   } else if (what == "begin") {
@@ -53,8 +60,9 @@ std::string Replayer::Line(const std::string& line) {
   } else if (what == "deliver") {
     Deliver(words);
   } else if (what == "quiet") {
-    EffectWriter effects = Effects(Id(words.at(1)));
-    actors_[Id(words[1])]->OnQuiet({.last = words.size() > 2 && words[2] == "last"}, effects);
+    TellQuiet(words);
+  } else if (what == "steps") {
+    Steps(words);
   } else if (what == "timer") {
     EffectWriter effects = Effects(Id(words.at(1)));
     actors_[Id(words[1])]->OnTimer(std::stoi(words.at(2)), effects);
@@ -92,15 +100,18 @@ ActorId Replayer::Id(const std::string& name) const {
 }
 
 EffectWriter Replayer::Effects(ActorId id) {
-  return EffectWriter(setup_.placement, id, *actors_[id], text_,
-                      [this, id](ActorId to, const Message& message) {
-                        queues_[{id, to}].push_back(message);
-                      });
+  return EffectWriter(
+      setup_.placement, id, *actors_[id], text_,
+      [this, id](ActorId to, const Message& message) {
+        queues_[{id, to}].push_back(message);
+      },
+      now_);
 }
 
 void Replayer::End(const Words& words) {
   StepReport report;
   for (const std::string& word : words) {
+    if (word.starts_with("compute=")) report.compute = std::stoll(word.substr(8));
     if (word.starts_with("samples=")) report.samples = std::stoll(word.substr(8));
     if (word.starts_with("loss=")) report.loss_sum = std::stod(word.substr(5));
     if (word == "stop") report.stop = true;
@@ -117,6 +128,39 @@ void Replayer::Deliver(const Words& words) {
   queue.pop_front();
   EffectWriter effects = Effects(to);
   actors_[to]->OnMessage(from, message, effects);
+}
+
+// Whole steps of a worker, each with all letters that follow from it.
+void Replayer::Steps(const Words& words) {
+  for (int64_t step = std::stoll(words.at(2)); step > 0; --step) {
+    EffectWriter effects = Effects(Id(words.at(1)));
+    actors_[Id(words[1])]->OnBegin(effects);
+    End(words);
+    DeliverAll();
+  }
+  text_.clear();
+}
+
+void Replayer::DeliverAll() {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (auto& [pair, queue] : queues_) {
+      if (queue.empty()) continue;
+      Deliver({"deliver", ActorName(setup_.placement, pair.first),
+               ActorName(setup_.placement, pair.second)});
+      moved = true;
+    }
+  }
+}
+
+void Replayer::TellQuiet(const Words& words) {
+  Quiet quiet;
+  for (const std::string& word : words) {
+    if (word == "last") quiet.last = true;
+    if (word.starts_with("epochs=")) quiet.epochs = std::stoll(word.substr(7));
+  }
+  EffectWriter effects = Effects(Id(words.at(1)));
+  actors_[Id(words[1])]->OnQuiet(quiet, effects);
 }
 
 void Replayer::Reload() {

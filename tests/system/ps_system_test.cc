@@ -39,7 +39,7 @@ TEST_F(PsSystemTest, BspWithThreeShardsEndsWithTheWeightsOfAllReduce) {
 
 TEST_F(PsSystemTest, ARecordedRunReplaysToTheBit) {
   const std::string run = std::string(kSmall) + "--workers 3 --set strategy.record=true ";
-  for (const char* strategy : {"ps_asp", "ps_ssp"}) {
+  for (const char* strategy : {"ps_asp", "ps_ssp", "inhad", "gssp"}) {
     const std::string output = std::string("run-") + strategy;
     ASSERT_EQ(Run(run + "--output " + output + " --set strategy.name=" + strategy).code, 0);
     const Outcome replay = Run("simulate --replay " + output + "/record.bin");

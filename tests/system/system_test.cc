@@ -134,7 +134,7 @@ TEST_F(SystemTest, ListsNameWhatExists) {
   EXPECT_THAT(Run("list strategies").out, AllOf(HasSubstr("allreduce"), HasSubstr("fusion_bytes")));
   EXPECT_THAT(Run("list strategies").out, HasSubstr("compressors:           topk"));
   EXPECT_THAT(Run("list compressors").out,
-              AllOf(HasSubstr("topk"), HasSubstr("strategies:            ps_asp, ps_ssp"),
+              AllOf(HasSubstr("topk"), HasSubstr("strategies:            ps_asp, ps_dssp, ps_ssp"),
                     HasSubstr("density")));
   EXPECT_THAT(Run("list datasets").out, AllOf(HasSubstr("digits"), HasSubstr("mnist")));
   EXPECT_THAT(Run("list solvers").out, AllOf(HasSubstr("sgd"), HasSubstr("one_cycle")));

@@ -32,7 +32,7 @@ Coordinator::Coordinator(const ActorSetup& setup, const GsspOptions& options,
       heard_(placement_.workers, 0),
       misplaced_(placement_.workers, 0) {}
 
-// Decides when all have been heard.  At the run's first rests some may not have been measured yet.
+// Decides when all have been heard at this rest and, at the run's first ones, have been measured.
 void Coordinator::OnMessage(ActorId worker, const Message& message, Effects& effects) {
   const auto stats = Unpack<Stats>(message);
   const bool first = compute_[worker] == 0;
@@ -41,6 +41,7 @@ void Coordinator::OnMessage(ActorId worker, const Message& message, Effects& eff
   heard_[worker] = 1;
   if (std::find(heard_.begin(), heard_.end(), 0) != heard_.end()) return;
   heard_.assign(heard_.size(), 0);
+  if (std::find(compute_.begin(), compute_.end(), 0) != compute_.end()) return;
   if (options_.measured && ShouldRegroup(stats.epochs)) Decide(effects);
   DecideDensities(stats.epochs, effects);
   epochs_ = stats.epochs;
@@ -93,16 +94,15 @@ bool Coordinator::ShouldRegroup(int64_t epochs) {
   return due;
 }
 
-// Once their number is decided it stays: a server that has no group hears of no gradient.
+// There are never more groups than before, since a server that has none hears of no gradient; once
+// their number is decided it stays.
 void Coordinator::Decide(Effects& effects) {
   misplaced_.assign(misplaced_.size(), 0);
-  int64_t groups = options_.groups;
-  if (groups == 0 && regroups_ > 0) {
-    groups = *std::max_element(server_of_.begin(), server_of_.end()) + 1;
-  }
-  const std::vector<int> group_of = GroupBySpeed(OwnTimes(), {.groups = static_cast<int>(groups),
-                                                              .groups_max = placement_.servers,
-                                                              .equal_size = options_.equal_size});
+  const int now = static_cast<int>(*std::max_element(server_of_.begin(), server_of_.end())) + 1;
+  const bool decided = options_.groups > 0 || regroups_ > 0;
+  const std::vector<int> group_of = GroupBySpeed(
+      OwnTimes(),
+      {.groups = decided ? now : 0, .groups_max = now, .equal_size = options_.equal_size});
   server_of_.assign(group_of.begin(), group_of.end());
   const Regroup regroup{++regroups_, server_of_};
   for (int server = 0; server < placement_.servers; ++server) {

@@ -166,6 +166,7 @@ void GroupServer::OnFlush(Effects& effects) {
 }
 
 void GroupServer::SendWeights(const std::vector<int>& admitted, Effects& effects) {
+  answers_ += static_cast<int64_t>(admitted.size());
   for (const int worker : admitted) {
     has_[worker] = version_;
     const int64_t pushed_at = std::exchange(pushed_at_[worker], 0);
@@ -239,6 +240,7 @@ void GroupServer::Visit(StateVisitor& visitor) {
   visitor.Int("acc_samples", acc_samples_);
   VisitFixed(visitor, "held", held_);
   visitor.Int("exchanges", exchanges_);
+  visitor.Int("answers", answers_);
   visitor.Ints("staleness_counts", counted_.staleness);
 }
 
@@ -251,6 +253,7 @@ void GroupServer::Report(ProtocolReport& report) const {
   report.Add(counted_);
   report.clock_lead_max = std::max(report.clock_lead_max, admission_.lead_max());
   report.exchanges += exchanges_;
+  report.down_transfers += answers_;
 }
 
 }  // namespace dtrain::gssp

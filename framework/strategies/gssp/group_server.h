@@ -81,6 +81,7 @@ class GroupServer : public Actor {
   int64_t acc_gradients_ = 0, acc_samples_ = 0;
   std::vector<int64_t> held_;  // by worker: samples of its gradient in this round; 0: none
   int64_t exchanges_ = 0;
+  int64_t answers_ = 0;  // weights sent to workers
   ProtocolReport counted_;
 };
 

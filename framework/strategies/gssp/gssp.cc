@@ -16,7 +16,7 @@
 namespace dtrain::gssp {
 namespace {
 
-constexpr int kServersByDefault = 4;
+constexpr int kServers = 4;  // servers: auto
 constexpr int64_t kStepsBeforeGrouping = 20;
 
 class Gssp : public Strategy {
@@ -25,7 +25,7 @@ class Gssp : public Strategy {
   bool synchronous() const override { return false; }
 
   Placement Place(int workers) const override {
-    const int servers = servers_given_ ? servers_.servers : std::min(servers_.servers, workers);
+    const int servers = servers_.servers > 0 ? servers_.servers : std::min(kServers, workers);
     return {.workers = workers,
             .servers = servers,
             .colocated = servers_.colocated,
@@ -48,19 +48,17 @@ class Gssp : public Strategy {
 
  private:
   void ReadGrouping(config::Reader& reader);
+  void CheckGroupOf(int workers, int servers, std::vector<Mistake>& mistakes) const;
   std::vector<int64_t> FirstGroups(const Placement& placement) const;
 
   ServerKeys servers_;
-  bool servers_given_ = false;
   GsspOptions options_;
 };
 
 void Gssp::Configure(config::Reader& reader) {
-  servers_ = ServerKeys::Read(
-      reader, kServersByDefault,
-      "number of group servers; each holds the whole model (default: one for each of so many "
-      "workers at least)");
-  servers_given_ = reader.Has("servers");
+  servers_ = ServerKeys::Read(reader, 0,
+                              "number of group servers, each with the whole model; auto: 4, or as "
+                              "many as workers where these are fewer");
   options_.bound =
       reader.Int("staleness", 3)
           .Min(0)
@@ -104,11 +102,10 @@ void Gssp::ReadGrouping(config::Reader& reader) {
   options_.measured = grouping == "measured";
   options_.equal_size =
       reader.Bool("equal_size", false).Help("measured groups have equal numbers of workers");
-  const std::vector<double> given =
-      reader.Numbers("group_of", {})
+  options_.group_of =
+      reader.Ints("group_of", {})
           .Min(0)
           .Help("the group of each worker at the start, from 0; empty: blocks by rank");
-  options_.group_of.assign(given.begin(), given.end());
 }
 
 std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
@@ -126,29 +123,36 @@ std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
                                     Counted(servers, "group server"), Counted(workers, "worker")),
                         "each group has a server of its own and at least one worker"});
   }
-  if (options_.group_of.empty()) return mistakes;
-  if (static_cast<int>(options_.group_of.size()) != workers) {
-    mistakes.push_back(
-        {"group_of",
-         fmt::format("group_of names {} workers of {}", options_.group_of.size(), workers), ""});
-    return mistakes;
-  }
-  const int groups = *std::max_element(options_.group_of.begin(), options_.group_of.end()) + 1;
-  if (groups > servers) {
-    mistakes.push_back({"group_of",
-                        fmt::format("group_of names group {}, but there are {}", groups - 1,
-                                    Counted(servers, "group server")),
-                        ""});
-  }
-  for (int group = 0; group < groups; ++group) {
-    if (std::count(options_.group_of.begin(), options_.group_of.end(), group) > 0) continue;
-    mistakes.push_back({"group_of", fmt::format("group {} has no worker", group), ""});
-  }
+  if (!options_.group_of.empty()) CheckGroupOf(workers, servers, mistakes);
   return mistakes;
 }
 
+// A server without workers hears of no gradient and cannot get a group later, so that a number of
+// groups that is given is that of the start as well.
+void Gssp::CheckGroupOf(int workers, int servers, std::vector<Mistake>& mistakes) const {
+  const std::vector<int64_t>& group_of = options_.group_of;
+  const auto add = [&](const std::string& what) { mistakes.push_back({"group_of", what, ""}); };
+  if (static_cast<int>(group_of.size()) != workers) {
+    return add(
+        fmt::format("group_of has {} numbers for {}", group_of.size(), Counted(workers, "worker")));
+  }
+  const int64_t groups = *std::max_element(group_of.begin(), group_of.end()) + 1;
+  if (groups > servers) {
+    return add(fmt::format("group_of names group {}, but there are {}, from group 0 on", groups - 1,
+                           Counted(servers, "group server")));
+  }
+  for (int64_t group = 0; group < groups; ++group) {
+    if (std::count(group_of.begin(), group_of.end(), group) > 0) continue;
+    add(fmt::format("group {} of group_of has no worker", group));
+  }
+  if (options_.groups > 0 && options_.groups != groups) {
+    add(fmt::format("group_of has {}, but groups is {}", Counted(groups, "group"),
+                    options_.groups));
+  }
+}
+
 std::vector<int64_t> Gssp::FirstGroups(const Placement& placement) const {
-  if (!options_.group_of.empty()) return {options_.group_of.begin(), options_.group_of.end()};
+  if (!options_.group_of.empty()) return options_.group_of;
   const int64_t groups = options_.groups > 0 ? options_.groups : placement.servers;
   std::vector<int64_t> server_of(placement.workers);
   for (int worker = 0; worker < placement.workers; ++worker) {

@@ -38,7 +38,7 @@ struct Exchange {
 // Worker to coordinator, at rest: how long its steps take by themselves, ns, without waiting.
 struct Stats {
   static constexpr int kKind = 4;
-  int64_t compute = 0;
+  int64_t compute = 0;    // 0: not measured yet
   int64_t transfers = 0;  // of its gradient there, and of the weights back
   int64_t epochs = 0;     // whole ones, of all workers together
   DTRAIN_FIELDS(compute, transfers, epochs)
@@ -52,6 +52,16 @@ struct Regroup {
   DTRAIN_FIELDS(number, server_of)
 };
 
+// The server that a worker leaves to the one that it joins.
+struct Handover {
+  static constexpr int kKind = 6;
+  int64_t number = 0;  // of the Regroup
+  int64_t worker = 0;
+  int64_t behind = 0;   // updates between the weights that the worker has and the newest ones
+  int64_t waiting = 0;  // its request for weights was kept
+  DTRAIN_FIELDS(number, worker, behind, waiting)
+};
+
 // Coordinator to worker, at rest: the density of its gradients from here on (compress: gdtopk).
 struct Density {
   static constexpr int kKind = 7;
@@ -63,16 +73,6 @@ struct Density {
 struct Flush {
   static constexpr int kKind = 8;
   DTRAIN_FIELDS()
-};
-
-// The server that a worker leaves to the one that it joins.
-struct Handover {
-  static constexpr int kKind = 6;
-  int64_t number = 0;  // of the Regroup
-  int64_t worker = 0;
-  int64_t behind = 0;   // updates between the weights that the worker has and the newest ones
-  int64_t waiting = 0;  // its request for weights was kept
-  DTRAIN_FIELDS(number, worker, behind, waiting)
 };
 
 }  // namespace dtrain::gssp

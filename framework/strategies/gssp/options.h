@@ -20,12 +20,12 @@ struct GsspOptions {
   int64_t bound = 3;  // steps that a worker may lead the slowest one of its group by
   Inside inside = Inside::kSsp;
   Between between = Between::kGradients;
-  bool scale_gradient = false;  // the gradient times 1/W, as published; else the learning rate
-  int64_t exchange_every = 0;   // pushes; 0: as many as the group has workers
-  bool measured = true;         // groups follow the workers' speed; else they stay
-  bool equal_size = false;      // groups of equal size
-  int64_t groups = 0;           // 0: as many as the speeds ask for, at most one a server
-  std::vector<int> group_of;    // by worker, to begin with; empty: by rank
+  bool scale_gradient = false;    // the gradient times 1/W, as published; else the learning rate
+  int64_t exchange_every = 0;     // pushes; 0: as many as the group has workers
+  bool measured = true;           // groups follow the workers' speed; else they stay
+  bool equal_size = false;        // groups of equal size
+  int64_t groups = 0;             // 0: as many as the speeds ask for, at most one a server
+  std::vector<int64_t> group_of;  // by worker, to begin with; empty: by rank
 };
 
 }  // namespace dtrain::gssp

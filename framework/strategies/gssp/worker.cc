@@ -107,9 +107,10 @@ void GsspWorker::OnQuiet(const Quiet& quiet, Effects& effects) {
     }
     effects.Clear(kResidual);
   }
-  if (quiet.last || compute_.empty()) return;
-  effects.Send(placement_.CoordinatorId(), Pack(Stats{std::max<int64_t>(MedianOf(compute_), 1),
-                                                      MedianOf(transfers_), quiet.epochs}));
+  if (quiet.last) return;
+  const int64_t compute = compute_.empty() ? 0 : std::max<int64_t>(MedianOf(compute_), 1);
+  effects.Send(placement_.CoordinatorId(),
+               Pack(Stats{compute, MedianOf(transfers_), quiet.epochs}));
 }
 
 void GsspWorker::Advance(Effects& effects) {

@@ -1,5 +1,6 @@
 // inhad: gradients are summed inside each compute node and pulled by the server when enough of them
 // are pending anywhere.
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -18,7 +19,7 @@ class Inhad : public Strategy {
   void Configure(config::Reader& reader) override;
   bool synchronous() const override { return false; }
 
-  // Each worker a node of its own, unless it is said which workers share one (WithNodes).
+  // Each worker is a node of its own, until the run says which workers share one.
   Placement Place(int workers) const override {
     std::vector<int> node_of(workers);
     std::iota(node_of.begin(), node_of.end(), 0);
@@ -34,13 +35,15 @@ class Inhad : public Strategy {
 
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override {
     const Placement& placement = setup.placement;
+    InhadOptions options = options_;
+    options.n = std::min<int64_t>(options.n, placement.workers);
     switch (placement.KindOf(id)) {
       case ActorKind::kWorker:
-        return std::make_unique<InhadWorker>(id, setup, options_);
+        return std::make_unique<InhadWorker>(id, setup, options);
       case ActorKind::kServer:
-        return std::make_unique<InhadServer>(placement.ServerOf(id), setup, options_);
+        return std::make_unique<InhadServer>(placement.ServerOf(id), setup, options);
       default:
-        return std::make_unique<InhadNode>(placement.NumberOf(id), setup, options_);
+        return std::make_unique<InhadNode>(placement.NumberOf(id), setup, options);
     }
   }
 
@@ -54,7 +57,7 @@ void Inhad::Configure(config::Reader& reader) {
                               "number of servers; each holds a shard of the weights, the first one "
                               "also decides when gradients are pulled");
   options_.n = reader.Int("n", 1).Min(1).Help(
-      "splitting parameter: an update needs workers / n gradients; n = workers: one is enough");
+      "splitting parameter: an update needs workers / n gradients; n >= workers: one is enough");
   const std::string modulate =
       reader.String("modulate", "exact")
           .OneOf({"exact", "mean", "off"})

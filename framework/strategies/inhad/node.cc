@@ -97,11 +97,11 @@ void InhadNode::OnSubmit(ActorId worker, const Submit& submit, Effects& effects)
 }
 
 // With `late: drop` the older one of two bases that share a slot is at least s_max + 1 versions
-// behind the newer one: it would be dropped at its pull.
+// behind the newer one: it would be dropped at its pull.  Not where each worker has a slot.
 void InhadNode::AddTo(int index, const Submit& submit, Effects& effects) {
   Slot& slot = slots_[index];
   const bool other_base = !slot.empty() && !slot.bases.contains(submit.base);
-  if (other_base && options_.late == Late::kDrop) {
+  if (other_base && options_.late == Late::kDrop && !slot_a_worker_) {
     if (slot.base() > submit.base) {
       ++dropped_untold_;
       ++dropped_;

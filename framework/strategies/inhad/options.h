@@ -21,7 +21,7 @@ enum class Late {
 };
 
 struct InhadOptions {
-  int64_t n = 1;      // splitting parameter of n-softsync
+  int64_t n = 1;      // splitting parameter of n-softsync, at most the number of workers
   int64_t s_max = 0;  // staleness bound; 0: 2 n + 1
   Modulate modulate = Modulate::kExact;
   Late late = Late::kWait;
@@ -31,7 +31,7 @@ struct InhadOptions {
   Nanos in_interval = 0;      // between two INs of a node, at least
   Nanos pull_timeout = 0;     // after which a round goes on without a node; 0: never
 
-  // Gradients that an update takes at least, of so many workers; n > workers counts as workers.
+  // Gradients that an update takes at least, of so many workers.
   int64_t GradientsOfUpdate(int workers) const { return std::max<int64_t>(1, workers / n); }
   int64_t staleness_bound() const { return s_max > 0 ? s_max : 2 * n + 1; }
 };

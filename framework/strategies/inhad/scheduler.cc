@@ -112,7 +112,7 @@ int64_t Scheduler::NodesToAwait() const {
 }
 
 std::optional<Close> Scheduler::TakeClose() {
-  if (open_ == 0 || NodesToAwait() > 0) return std::nullopt;
+  if (!IsComplete()) return std::nullopt;
   open_ = 0;
   Close close;
   for (size_t j = 0; j < nodes_.size(); ++j) {

@@ -47,6 +47,8 @@ class Scheduler {
   // servers, before the next round opens (broadcast: pulled).
   std::vector<int> TakeRefreshes();
   void OpenIfDue(Effects& effects);
+  // A round is open, and nobody's answer is awaited any more: it can be closed.
+  bool IsComplete() const { return open_ != 0 && NodesToAwait() == 0; }
 
   int64_t version() const { return version_; }
 

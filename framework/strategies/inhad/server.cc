@@ -74,6 +74,13 @@ void InhadServer::OnQuiet(const Quiet& quiet, Effects& effects) {
 }
 
 void InhadServer::Schedule(Effects& effects) {
+  do {
+    CloseAndRefresh(effects);
+    scheduler_->OpenIfDue(effects);
+  } while (scheduler_->IsComplete());
+}
+
+void InhadServer::CloseAndRefresh(Effects& effects) {
   if (const std::optional<Close> close = scheduler_->TakeClose()) {
     for (int other = 1; other < placement_.servers; ++other) {
       effects.Send(placement_.ServerId(other), Pack(*close));
@@ -89,7 +96,6 @@ void InhadServer::Schedule(Effects& effects) {
       effects.Send(placement_.ServerId(other), Pack(Refresh{node}));
     }
   }
-  scheduler_->OpenIfDue(effects);
 }
 
 bool InhadServer::AllHeld() const {

@@ -40,6 +40,7 @@ class InhadServer : public Actor {
 
   void Hear(int node, const Message& message, Effects& effects);
   void Schedule(Effects& effects);
+  void CloseAndRefresh(Effects& effects);
   bool AllHeld() const;
   void UpdateIfWhole(Effects& effects);
   void SendWeights(int node, Effects& effects);

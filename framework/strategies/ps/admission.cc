@@ -29,6 +29,12 @@ std::vector<int> Admission::Leave(int worker, bool& waiting) {
   return clocks_.Remove(worker) ? Grant(0, clocks_.workers()) : std::vector<int>();
 }
 
+void Admission::LetGo(int worker) {
+  DT_CHECK(Waits(worker)) << "worker " << worker << " does not wait; " << Describe();
+  waiting_[worker] = 0;
+  lead_max_ = std::max(lead_max_, clocks_.Lead(worker));
+}
+
 // The kept requests of workers [begin, end) that need not wait any longer.
 std::vector<int> Admission::Grant(int begin, int end) {
   std::vector<int> granted;

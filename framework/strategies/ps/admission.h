@@ -33,6 +33,11 @@ class Admission {
   // the workers that may start now.
   std::vector<int> Finish(int worker, bool wants_next);
 
+  // Whether its request is kept.
+  bool Waits(int worker) const { return waiting_[worker] != 0; }
+  // It may start, though it is beyond the bound.
+  void LetGo(int worker);
+
   // `worker` takes part no more.  `waiting` becomes whether its request was kept; returns the
   // workers that may start now.
   std::vector<int> Leave(int worker, bool& waiting);

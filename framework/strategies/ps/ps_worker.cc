@@ -131,4 +131,12 @@ std::string PsWorker::Describe() const {
                      missing);
 }
 
+// Server 0 counts a staleness until it has told it.  Where shards decide for themselves whom they let
+// go on, another one may not have answered yet.
+void PsWorker::Report(ProtocolReport& report) const {
+  report.Add(counted_);
+  const bool told = arriving_[0] != kAwaited && staleness_ != kNoStaleness;
+  if (told && !AllAnswered()) report.AddStaleness(staleness_);
+}
+
 }  // namespace dtrain::ps

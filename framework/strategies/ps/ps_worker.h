@@ -46,7 +46,7 @@ class PsWorker : public Actor {
 
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
-  void Report(ProtocolReport& report) const override { report.Add(counted_); }
+  void Report(ProtocolReport& report) const override;
 
  private:
   enum : VectorId { kGradient, kWeights, kArriving, kResidual, kOut };

@@ -16,6 +16,7 @@ SspServer::SspServer(std::string strategy, int server, const ActorSetup& setup,
       shard_(setup.placement.ShardOf(server, setup.size)),
       options_(options),
       admission_(setup.placement.workers, options.bound),
+      extra_(setup.placement.workers),
       untold_(setup.placement.workers, kNoStaleness) {}
 
 void SspServer::OnMessage(ActorId worker, const Message& message, Effects& effects) {
@@ -40,7 +41,22 @@ void SspServer::OnPush(int worker, const Push& push, Effects& effects) {
   effects.Apply(
       {.gradient = kArrived, .lr_factor = LearningRateFactor(staleness), .samples = push.samples});
   ++version_;
-  SendWeights(admission_.Finish(worker, push.wants_weights != 0), effects);
+  SendWeights(Admit(worker, push, effects), effects);
+}
+
+// The workers that may start their next step now, in ascending order.
+std::vector<int> SspServer::Admit(int worker, const Push& push, Effects& effects) {
+  std::vector<int> admitted = admission_.Finish(worker, push.wants_weights != 0);
+  if (!dynamic()) return admitted;
+  extra_.OnPush(worker, effects.Time());
+  const ClockTable& clocks = admission_.clocks();
+  if (!admission_.Waits(worker)) {
+    extra_.Forget(worker);
+  } else if (extra_.Take(worker, clocks, options_.bound_max - clocks.Lead(worker) + 1)) {
+    admission_.LetGo(worker);
+    admitted.insert(std::lower_bound(admitted.begin(), admitted.end(), worker), worker);
+  }
+  return admitted;
 }
 
 void SspServer::SendWeights(const std::vector<int>& workers, Effects& effects) {
@@ -60,10 +76,12 @@ void SspServer::Visit(StateVisitor& visitor) {
   admission_.Visit(visitor);
   visitor.Int("version", version_);
   VisitFixed(visitor, "untold", untold_);
+  if (dynamic()) extra_.Visit(visitor);
 }
 
 std::string SspServer::Describe() const {
-  return fmt::format("{} server {}: {}", strategy_, server_, admission_.Describe());
+  const std::string up_to = dynamic() ? fmt::format(" to {}", options_.bound_max) : "";
+  return fmt::format("{} server {}: {}{}", strategy_, server_, admission_.Describe(), up_to);
 }
 
 void SspServer::Report(ProtocolReport& report) const {

@@ -7,6 +7,9 @@
 // bound 0 lets nobody start a step before all have finished the last one (its gradients are still
 // applied one by one, which is not BSP's sum); no bound is ASP, which never makes anyone wait.
 //
+// DSSP: a worker beyond the bound is let go on all the same, up to bound_max, while that makes its wait
+// shorter (ExtraSteps).  Each shard decides by what it sees; a worker goes on when all let it.
+//
 // Read-my-writes (Ho et al., NIPS 2013, section 3): a push and the request for the next weights are
 // one message, or come in that order from one worker, so the weights that answer contain the push.
 //
@@ -22,6 +25,7 @@
 #include "framework/strategies/actor.h"
 #include "framework/strategies/placement.h"
 #include "framework/strategies/ps/admission.h"
+#include "framework/strategies/ps/extra_steps.h"
 #include "framework/strategies/ps/messages.h"
 #include "framework/strategies/strategy.h"
 
@@ -29,6 +33,7 @@ namespace dtrain::ps {
 
 struct SspOptions {
   int64_t bound = kNoBound;  // steps that a worker may lead the slowest one by
+  int64_t bound_max = 0;     // more than `bound`: DSSP
   bool share = true;         // lr / workers, since this is one of so many gradients
   bool damping = false;      // lr / staleness
 };
@@ -49,7 +54,9 @@ class SspServer : public Actor {
  private:
   enum : VectorId { kMaster };
 
+  bool dynamic() const { return options_.bound_max > options_.bound; }
   void OnPush(int worker, const Push& push, Effects& effects);
+  std::vector<int> Admit(int worker, const Push& push, Effects& effects);
   void SendWeights(const std::vector<int>& workers, Effects& effects);
   double LearningRateFactor(int64_t staleness) const;
 
@@ -58,6 +65,7 @@ class SspServer : public Actor {
   const Range shard_;
   const SspOptions options_;
   Admission admission_;
+  ExtraSteps extra_;  // where the bound is dynamic
   int64_t version_ = 0;
   std::vector<int64_t> untold_;  // by worker: staleness of its last push, kNoStaleness once told
 };

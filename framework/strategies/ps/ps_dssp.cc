@@ -1,0 +1,52 @@
+// ps_dssp: stale synchronous parallel with a bound between `staleness` and `staleness_max`, which
+// follows the workers' speeds (Zhao et al., ICDCS 2019).
+#include <fmt/format.h>
+
+#include "framework/strategies/ps/ps_strategy.h"
+
+namespace dtrain::ps {
+namespace {
+
+class PsDssp : public PsStrategy {
+ public:
+  void Configure(config::Reader& reader) override {
+    PsStrategy::Configure(reader);
+    options_ = ReadSspOptions(reader);
+    options_.bound = reader.Int("staleness", 3)
+                         .Min(0)
+                         .Help("steps that a worker may always be ahead of the slowest worker");
+    options_.bound_max =
+        reader.Int("staleness_max", 15)
+            .Min(0)
+            .Help(
+                "steps that it may be ahead at most, where running on makes its wait for the "
+                "slowest worker shorter");
+  }
+  bool synchronous() const override { return false; }
+  bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
+  std::vector<Mistake> Check(int) const override {
+    if (options_.bound_max >= options_.bound) return {};
+    return {{"staleness_max",
+             fmt::format("strategy.staleness_max is {}, less than strategy.staleness, {}",
+                         options_.bound_max, options_.bound),
+             "equal ones make ps_ssp of it"}};
+  }
+
+ protected:
+  std::unique_ptr<Actor> MakeWorker(ActorId id, const ActorSetup& setup) const override {
+    return std::make_unique<PsWorker>("ps_dssp", id, setup, PsWorkerOptions{});
+  }
+  std::unique_ptr<Actor> MakeServer(int server, const ActorSetup& setup) const override {
+    return std::make_unique<SspServer>("ps_dssp", server, setup, options_);
+  }
+
+ private:
+  SspOptions options_;
+};
+
+DTRAIN_STRATEGY("ps_dssp", PsDssp,
+                "parameter servers, stale synchronous, with a bound that follows the workers' "
+                "speeds");
+
+}  // namespace
+}  // namespace dtrain::ps

@@ -1,0 +1,104 @@
+// How densely GSSP's groups send their gradients: the published table to the number, and the rules of
+// speed_gap.
+#include "framework/strategies/gssp/density_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace dtrain::gssp {
+namespace {
+
+using Densities = std::vector<double>;
+
+GroupSpeed Group(double compute, double transfers = 0, double density = kDensityAtStart) {
+  return {.workers = 4, .compute = compute, .transfers = transfers, .density = density};
+}
+
+TEST(Contribution, IsThePublishedTable) {
+  const std::vector<GroupSpeed> groups = {Group(4), Group(1), Group(2), Group(3)};
+  const std::vector<Densities> expected = {
+      {0.35, 0.35, 0.35, 0.35},       {0.35, 0.25, 0.3, 0.3},
+      {0.1225, 0.0625, 0.09, 0.09},   {0.042875, 0.015625, 0.027, 0.027},
+      {0.015, 0.004, 0.0081, 0.0081}, {0.015, 0.004, 0.0081, 0.0081}};
+  for (size_t epoch = 1; epoch <= expected.size(); ++epoch) {
+    EXPECT_EQ(DensitiesOf(DensityPolicy::kContribution, groups, static_cast<int64_t>(epoch)),
+              expected[epoch - 1])
+        << "epoch " << epoch;
+  }
+}
+
+// Waiting is not in the times, transfers are.
+TEST(Contribution, AGroupIsAsSlowAsItsSteps) {
+  const std::vector<GroupSpeed> groups = {Group(1, 5), Group(3)};
+  EXPECT_EQ(DensitiesOf(DensityPolicy::kContribution, groups, 2), (Densities{0.35, 0.25}));
+}
+
+TEST(Contribution, EqualGroupsAreInTheMiddle) {
+  EXPECT_EQ(DensitiesOf(DensityPolicy::kContribution, {Group(2), Group(2)}, 3),
+            (Densities{0.09, 0.09}));
+}
+
+TEST(Contribution, AGroupThatIsNotThereChangesNothing) {
+  std::vector<GroupSpeed> groups = {Group(1), Group(2), Group(0)};
+  groups[2].workers = 0;
+  const Densities densities = DensitiesOf(DensityPolicy::kContribution, groups, 2);
+  EXPECT_EQ(densities[0], 0.25);
+  EXPECT_EQ(densities[1], 0.35);
+}
+
+// What a step takes at another density, by the policy's own account of transfers.
+double TimeAt(const GroupSpeed& group, double density) {
+  return group.compute + group.transfers * (1 + 2 * density) / (1 + 2 * group.density);
+}
+
+TEST(SpeedGap, ChangesByAFactorOfTwoAtMostAndStaysWithinItsBounds) {
+  std::vector<GroupSpeed> groups = {Group(1, 2), Group(2, 2), Group(4, 2)};
+  for (int64_t epoch = 2; epoch < 20; ++epoch) {
+    const Densities densities = DensitiesOf(DensityPolicy::kSpeedGap, groups, epoch);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      EXPECT_LE(densities[g], 0.35);
+      EXPECT_GE(densities[g], 0.004);
+      EXPECT_LE(densities[g], 2 * groups[g].density);
+      EXPECT_GE(densities[g], groups[g].density / 2);
+      groups[g].transfers = TimeAt(groups[g], densities[g]) - groups[g].compute;
+      groups[g].density = densities[g];
+    }
+  }
+  // The slowest one sends least, the fastest one most.
+  EXPECT_NEAR(groups[2].density, 0.004, 1e-3);
+  EXPECT_EQ(groups[0].density, 0.35);
+}
+
+// Compute 1 and 1.3, and transfers that reach: both take what the slower one takes at the least density.
+TEST(SpeedGap, BringsTheStepsOfAllGroupsTogether) {
+  std::vector<GroupSpeed> groups = {Group(1, 1.7), Group(1.3, 1.7)};
+  const double before = TimeAt(groups[1], 0.35) / TimeAt(groups[0], 0.35);
+  for (int64_t epoch = 2; epoch < 30; ++epoch) {
+    const Densities densities = DensitiesOf(DensityPolicy::kSpeedGap, groups, epoch);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      groups[g].transfers = TimeAt(groups[g], densities[g]) - groups[g].compute;
+      groups[g].density = densities[g];
+    }
+  }
+  const double gap = TimeAt(groups[1], groups[1].density) / TimeAt(groups[0], groups[0].density);
+  EXPECT_NEAR(gap, 1, 1e-3);
+  EXPECT_GT(before, 1.1);
+}
+
+// Half-way: 0.1 now, 0.004 wanted.
+TEST(SpeedGap, GoesHalfWay) {
+  const std::vector<GroupSpeed> groups = {Group(5, 1, 0.1), Group(1, 1, 0.1)};
+  const Densities densities = DensitiesOf(DensityPolicy::kSpeedGap, groups, 2);
+  EXPECT_DOUBLE_EQ(densities[0], 0.5 * 0.1 + 0.5 * 0.004);
+  EXPECT_DOUBLE_EQ(densities[1], 0.2);  // half-way to 0.35 would be 0.225, twice as much is less
+}
+
+TEST(SpeedGap, StaysInTheFirstEpochAndWithoutTransfers) {
+  EXPECT_EQ(DensitiesOf(DensityPolicy::kSpeedGap, {Group(1, 1), Group(9, 1)}, 1),
+            (Densities{0.35, 0.35}));
+  EXPECT_EQ(DensitiesOf(DensityPolicy::kSpeedGap, {Group(1, 0, 0.1)}, 5), (Densities{0.1}));
+}
+
+}  // namespace
+}  // namespace dtrain::gssp
