@@ -21,6 +21,7 @@ class InlineExchange : public Exchange {
   Blob weights() override { return parts_.model.weights(); }
   std::span<float* const> solver_state() override { return parts_.model.solver_state(); }
   int64_t updates() override { return parts_.model.updates(); }
+  Own SaveOwn() override { return {parts_.Save(), parts_.driver.Holds()}; }
   void Leave() override;
   Rest::Told told() const override { return parts_.rest.told(); }
   ExchangeStats stats() const override {

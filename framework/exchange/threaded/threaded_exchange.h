@@ -41,6 +41,7 @@ class ThreadedExchange : public Exchange {
   Blob weights() override { return parts_->model.weights(); }
   std::span<float* const> solver_state() override { return parts_->model.solver_state(); }
   int64_t updates() override { return parts_->model.updates(); }
+  Own SaveOwn() override;
   void Leave() override;
   Rest::Told told() const override;
   ExchangeStats stats() const override;
