@@ -85,6 +85,10 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
     DT_CHECK(worker_ == nullptr) << "two workers on rank " << rank;
     worker_ = hosts_.back().get();
   }
+  if (spec.start.ranks == nullptr) return;
+  const auto saved = spec.start.ranks->find(rank);
+  if (saved == spec.start.ranks->end()) return;
+  PlayState(saved->second, [this](StateVisitor& visitor) { VisitToGoOn(visitor); });
 }
 
 Driver::~Driver() = default;

@@ -43,7 +43,7 @@ struct ExchangeSpec {
     std::span<const float> weights;  // of the whole model, the caller's; empty in a ghost run
     // By name; absent ones are zero.  Null: all are.
     const std::map<std::string, std::vector<float>>* solver = nullptr;
-    // What ranks have kept of their own (RankParts::Visit); one that is not in it begins as all did
+    // What ranks have kept of their own (RankParts::Save); one that is not in it begins as all did
     // once.  Null: so do all.
     const std::map<Rank, StateRecord>* ranks = nullptr;
     // With which the residual of worker 0 begins, where it has one; empty: zeros.

@@ -23,10 +23,6 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
       rest(driver, spec, rank),
       model(driver, spec, seams.pools) {
   seams.weights = {};  // the driver's from here on
-  if (spec.start.ranks == nullptr) return;
-  const auto saved = spec.start.ranks->find(rank);
-  if (saved == spec.start.ranks->end()) return;
-  PlayState(saved->second, [this](StateVisitor& visitor) { driver.VisitToGoOn(visitor); });
 }
 
 // What rest has said last may still be on its way out; nothing comes in.

@@ -24,6 +24,8 @@ struct Case {
   std::vector<std::string> keys;
 };
 
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
 const Case kCases[] = {
     {"ps_asp", {"strategy={name: ps_asp, servers: 2}"}},
     {"ps_asp_topk",
@@ -71,6 +73,7 @@ layers:
     SimulatedRun run(config, std::nullopt, true);
     const std::optional<int64_t> step = run.KeepCheckpoints(config.output, resume);
     EXPECT_EQ(step.has_value(), resume == "auto");
+    fs::create_directories(config.output);
     MetricsWriter metrics(RunFolder(config.output).metrics(), step);
     return run.Run([&](double, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
       metrics.Write(run.results().MetricsOf(at, split, evaluation));

@@ -59,6 +59,8 @@ struct Case {
   std::string strategy, compress;
 };
 
+void PrintTo(const Case& one, std::ostream* out) { *out << one.strategy << one.compress; }
+
 std::string KeysOf(const Case& name, int workers, Choices& choices) {
   const bool gssp = name.strategy == "gssp";
   std::string keys = fmt::format("servers: {}", choices.Whole(1, gssp ? workers : 3));
