@@ -88,6 +88,9 @@ json RanksOf(const fs::path& path, const CheckpointInfo& info) {
                      {"holds", file.holds},
                      {"vectors", vectors},
                      {"numbers", numbers}});
+    // A worker's mini-batches so far.
+    const StateField* const steps = file.host.Find("", "steps");
+    if (steps != nullptr) ranks.back()["steps"] = steps->ints.at(0);
   }
   return ranks;
 }

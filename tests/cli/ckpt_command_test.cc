@@ -131,6 +131,7 @@ TEST_F(CkptCommand, InfoListsWhatEachRankHas) {
   const json ranks = json::parse(Ckpt({"info", path, "--json"}).out)["ranks"];
   ASSERT_EQ(ranks.size(), 2u);
   EXPECT_EQ(ranks[1]["role"], "worker 1");
+  EXPECT_EQ(ranks[1]["steps"], 5);
   EXPECT_EQ(ranks[1]["vectors"], (json{{"worker 1: residual", 78}}));
   // By the name of one of its files it is the same step.
   EXPECT_EQ(Ckpt({"info", (folder_ / "step-00000010.rank-1.h5").string()}).out, text.out);
