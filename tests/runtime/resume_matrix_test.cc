@@ -34,7 +34,10 @@ const Case kCases[] = {
     {"gssp", {"strategy={name: gssp, servers: 2, exchange_every: 3}"}},
     {"gssp_gdtopk",
      {"strategy={name: gssp, servers: 2, exchange_every: 3}", "compress={name: gdtopk}"}},
-    {"inhad", {"strategy={name: inhad, in_interval: 5}", "cluster.per_node=2"}}};
+    {"inhad", {"strategy={name: inhad, in_interval: 5}", "cluster.per_node=2"}},
+    // Synchronous ones have files of their ranks in simulations only, for the time.
+    {"allreduce", {"strategy={name: allreduce}"}},
+    {"ps_bsp", {"strategy={name: ps_bsp, servers: 2}"}}};
 
 class ResumeMatrixTest : public RunFixture, public testing::WithParamInterface<Case> {
  protected:
