@@ -1,6 +1,7 @@
 // `dtrain ckpt info|verify|diff`: looks into saved weights, of either format.
 #include <CLI/CLI.hpp>
 
+#include <functional>
 #include <iostream>
 #include <map>
 
@@ -11,6 +12,7 @@
 #include "framework/core/error.h"
 #include "framework/runtime/weights/checkpoint.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/rank_checkpoint.h"
 #include "framework/runtime/weights/weights_compare.h"
 #include "framework/runtime/weights/weights_file.h"
 
@@ -24,6 +26,13 @@ struct CkptOptions {
   std::vector<std::string> files;
   bool tensors = false;
 };
+
+// A rank file stands for its step.
+fs::path MainOf(const fs::path& path) {
+  const std::string name = path.filename();
+  const size_t at = name.rfind(".rank-");
+  return at == std::string::npos ? path : path.parent_path() / (name.substr(0, at) + ".h5");
+}
 
 json TensorList(const ArenaLayout& layout) {
   json list = json::array();
@@ -56,6 +65,48 @@ json InfoOf(const fs::path& path, const StoredWeights& stored, bool tensors) {
   return info;
 }
 
+// Of each rank: who is there, what it holds for others, and its vectors with how many values.
+json RanksOf(const fs::path& path, const CheckpointInfo& info) {
+  json ranks = json::array();
+  for (size_t rank = 0; rank < info.rank_files.size(); ++rank) {
+    const RankCheckpoint file =
+        ReadRankCheckpoint(path, static_cast<int64_t>(rank), info.rank_files[rank]);
+    json vectors = json::object();
+    int64_t numbers = 0;
+    for (const StateRecord* record : {&file.exchange, &file.host}) {
+      for (const StateField& field : record->fields) {
+        if (field.floats.empty()) {
+          numbers += static_cast<int64_t>(field.ints.size());
+        } else {
+          vectors[(field.owner.empty() ? "" : field.owner + ": ") + field.name] =
+              field.floats.size();
+        }
+      }
+    }
+    ranks.push_back({{"file", RankFileOf(path, file.rank).string()},
+                     {"role", file.role},
+                     {"holds", file.holds},
+                     {"vectors", vectors},
+                     {"numbers", numbers}});
+    // A worker's mini-batches so far.
+    const StateField* const steps = file.host.Find("", "steps");
+    if (steps != nullptr) ranks.back()["steps"] = steps->ints.at(0);
+  }
+  return ranks;
+}
+
+void PrintRanks(const json& ranks) {
+  for (const json& rank : ranks) {
+    std::cout << fmt::format("{} ({}), {} numbers{}{}\n",
+                             fs::path(rank["file"].get<std::string>()).filename().string(),
+                             rank["role"].get<std::string>(), rank["numbers"].get<int64_t>(),
+                             rank["holds"] == "" ? "" : "; ", rank["holds"].get<std::string>());
+    for (const auto& [name, count] : rank["vectors"].items()) {
+      std::cout << fmt::format("  {:<44} [{}]\n", name, count.get<int64_t>());
+    }
+  }
+}
+
 void PrintTensors(const json& list) {
   for (const json& tensor : list) {
     std::cout << fmt::format("  {:<44} {}\n", tensor["name"].get<std::string>(),
@@ -64,14 +115,16 @@ void PrintTensors(const json& list) {
 }
 
 int Info(const CkptOptions& options, bool as_json) {
-  const fs::path path = FindCheckpoint(options.files[0]);
-  const json info = InfoOf(path, ReadStoredWeights(path), options.tensors);
+  const fs::path path = MainOf(FindCheckpoint(options.files[0]));
+  const StoredWeights stored = ReadStoredWeights(path);
+  json info = InfoOf(path, stored, options.tensors);
+  if (!stored.info.rank_files.empty()) info["ranks"] = RanksOf(path, stored.info);
   if (as_json) {
     std::cout << info.dump(2) << '\n';
     return 0;
   }
   for (const auto& [key, value] : info.items()) {
-    if (key == "tensors") continue;
+    if (key == "tensors" || key == "ranks") continue;
     std::cout << fmt::format("{:<16} {}\n", key,
                              value.is_string() ? value.get<std::string>() : value.dump());
   }
@@ -79,6 +132,7 @@ int Info(const CkptOptions& options, bool as_json) {
     PrintTensors(info["tensors"]["parameters"]);
     PrintTensors(info["tensors"]["statistics"]);
   }
+  if (info.contains("ranks")) PrintRanks(info["ranks"]);
   return 0;
 }
 
@@ -95,26 +149,55 @@ std::vector<fs::path> FilesOf(const std::vector<std::string>& given) {
   return files;
 }
 
-// "" when every byte of it is as it was written and every weight a number.
-std::string ProblemOf(const fs::path& path) {
+// "" when `check` throws nothing, and finds nothing.
+std::string ProblemOf(const std::function<std::string()>& check) {
   try {
-    const NonFinite bad =
-        CountNonFinite(ReadStoredWeights(FindCheckpoint(path), CheckpointPart::kAll));
-    if (bad.weights > 0) return fmt::format("{} of its weights are NaN or infinite", bad.weights);
-    if (bad.solver > 0) {
-      return fmt::format("{} of its solver's numbers are NaN or infinite", bad.solver);
-    }
-    return "";
+    return check();
   } catch (const CheckpointError& error) {
     return error.what();
   }
 }
 
+struct Verdict {
+  fs::path file;
+  std::string problem;  // "" when every byte is as it was written and every weight a number
+};
+
+// Of a file and, where it has any, its rank files.
+std::vector<Verdict> VerdictsOn(const fs::path& given) {
+  fs::path path = given;
+  CheckpointInfo info;
+  std::vector<Verdict> verdicts = {
+      {path, ProblemOf([&]() -> std::string {
+         path = MainOf(FindCheckpoint(given));
+         const StoredWeights stored = ReadStoredWeights(path, CheckpointPart::kAll);
+         info = stored.info;
+         const NonFinite bad = CountNonFinite(stored);
+         if (bad.weights > 0)
+           return fmt::format("{} of its weights are NaN or infinite", bad.weights);
+         if (bad.solver == 0) return "";
+         return fmt::format("{} of its solver's numbers are NaN or infinite", bad.solver);
+       })}};
+  for (size_t rank = 0; rank < info.rank_files.size(); ++rank) {
+    const auto number = static_cast<int64_t>(rank);
+    verdicts.push_back(
+        {RankFileOf(path, number), ProblemOf([&]() -> std::string {
+           const int64_t bad =
+               CountNonFinite(ReadRankCheckpoint(path, number, info.rank_files[rank]));
+           return bad == 0 ? "" : fmt::format("{} of its numbers are NaN or infinite", bad);
+         })});
+  }
+  return verdicts;
+}
+
 int Verify(const CkptOptions& options, bool as_json) {
   json list = json::array();
   bool ok = true;
+  std::vector<Verdict> verdicts;
   for (const fs::path& path : FilesOf(options.files)) {
-    const std::string problem = ProblemOf(path);
+    for (Verdict& verdict : VerdictsOn(path)) verdicts.push_back(std::move(verdict));
+  }
+  for (const auto& [path, problem] : verdicts) {
     ok = ok && problem.empty();
     list.push_back({{"file", path.string()}, {"problem", problem}});
     if (as_json) continue;
@@ -132,10 +215,33 @@ std::string Line(const TensorDifference& d) {
                      d.largest, d.relative);
 }
 
+// Of the rank files that two steps have, rank by rank.
+std::vector<TensorDifference> CompareRanks(const fs::path& a_path, const StoredWeights& a,
+                                           const fs::path& b_path, const StoredWeights& b) {
+  const std::vector<std::string>&of_a = a.info.rank_files, &of_b = b.info.rank_files;
+  std::vector<TensorDifference> differences;
+  if (of_a.size() != of_b.size()) {
+    differences.push_back(
+        {"rank files", fmt::format("{} and {}", of_a.size(), of_b.size()), 0, 0, 0});
+  }
+  for (size_t rank = 0; rank < std::min(of_a.size(), of_b.size()); ++rank) {
+    const auto number = static_cast<int64_t>(rank);
+    const auto found = Compare(ReadRankCheckpoint(a_path, number, of_a[rank]),
+                               ReadRankCheckpoint(b_path, number, of_b[rank]), a.layout.parameters);
+    differences.insert(differences.end(), found.begin(), found.end());
+  }
+  return differences;
+}
+
 int Diff(const CkptOptions& options, bool as_json) {
-  const StoredWeights a = ReadStoredWeights(FindCheckpoint(options.files[0]));
-  const StoredWeights b = ReadStoredWeights(FindCheckpoint(options.files[1]));
-  const std::vector<TensorDifference> differences = Compare(a, b);
+  const fs::path a_path = MainOf(FindCheckpoint(options.files[0]));
+  const fs::path b_path = MainOf(FindCheckpoint(options.files[1]));
+  const StoredWeights a = ReadStoredWeights(a_path), b = ReadStoredWeights(b_path);
+  std::vector<TensorDifference> differences = Compare(a, b);
+  const auto tensors = static_cast<int64_t>(differences.size());
+  for (TensorDifference& own : CompareRanks(a_path, a, b_path, b)) {
+    differences.push_back(std::move(own));
+  }
   json list = json::array();
   for (const TensorDifference& d : differences) {
     if (!as_json) std::cout << Line(d);
@@ -150,7 +256,9 @@ int Diff(const CkptOptions& options, bool as_json) {
   } else if (differences.empty()) {
     std::cout << "equal to the bit\n";
   } else {
-    std::cout << fmt::format("{} of {} tensors differ\n", differences.size(), CountTensors(a, b));
+    const auto own = static_cast<int64_t>(differences.size()) - tensors;
+    std::cout << fmt::format("{} of {} tensors differ{}\n", tensors, CountTensors(a, b),
+                             own == 0 ? "" : ", and what the ranks have of their own");
   }
   return static_cast<int>(differences.empty() ? ExitCode::kDone : ExitCode::kCheckpoint);
 }

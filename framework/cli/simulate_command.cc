@@ -31,6 +31,7 @@ struct SimulateOptions {
   bool numeric = false;
   std::string replay;
   std::string output;
+  std::string resume;  // "": no checkpoints
 };
 
 int64_t GradientsOf(const Summary& summary) {
@@ -65,11 +66,17 @@ void Save(const RunFolder& folder, const RunConfig& config, const Summary& summa
 Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
                      const std::string& output, bool quiet) {
   std::optional<RunLock> lock;
-  if (!output.empty()) lock.emplace(RunFolder(output).Create(/*resuming=*/false));
+  const bool resuming = !options.resume.empty() && options.resume != "none";
+  if (!output.empty()) lock.emplace(RunFolder(output).Create(resuming));
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   SimulatedRun run(config, profile, options.numeric || !profile.has_value());
   run.UseTrace(options.scenario.Trace(config));
   std::optional<MetricsWriter> metrics;  // of a run that is evaluated
+  if (lock && !options.resume.empty()) {
+    const std::optional<int64_t> step = run.KeepCheckpoints(output, options.resume);
+    if (step) metrics.emplace(RunFolder(output).metrics(), *step);
+    if (step && !quiet) log::Info("resumed after step {}", *step);
+  }
   // Tenths are enough for whole epochs.
   const int digits = config.evaluate_every_steps > 0 ? 2 : 1;
   const Summary summary = run.Run(
@@ -210,6 +217,9 @@ int ReplayFile(const SimulateOptions& options, bool json) {
 }
 
 int RunSimulate(const SimulateOptions& options, const Invocation& invocation) {
+  if (!options.resume.empty() && options.output.empty()) {
+    throw UsageError("--resume needs the folder where the checkpoints are", "give --output DIR");
+  }
   LimitSpinning(invocation.argv);
   if (!options.replay.empty()) return ReplayFile(options, invocation.json);
   if (!options.compare.empty() || !options.seeds.empty()) return Compare(options, invocation.json);
@@ -250,6 +260,12 @@ static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       ->add_option("--output", options->output,
                    "folder for config.yaml, metrics.jsonl, summary.json, timeline.json")
       ->type_name("DIR");
+  command
+      ->add_option(
+          "--resume", options->resume,
+          "write checkpoints to --output, and go on from them: auto, none or a path; without "
+          "it there are none")
+      ->type_name("auto|none|PATH");
 }
 
 DTRAIN_COMMAND("simulate", 40, AddSimulateCommand);

@@ -21,6 +21,8 @@ namespace dtrain {
 class StateVisitor {
  public:
   virtual ~StateVisitor() = default;
+  // What follows is this one's, an actor's: for those who show or look for it.
+  virtual void Owner(std::string_view) {}
   virtual void Int(std::string_view name, int64_t& value) = 0;
   virtual void Ints(std::string_view name, std::vector<int64_t>& values) = 0;
   virtual void Floats(std::string_view name, std::span<float> values) = 0;  // of known size

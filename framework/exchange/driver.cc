@@ -1,7 +1,10 @@
 #include "framework/exchange/driver.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "framework/core/check.h"
 #include "framework/solver/solver.h"
@@ -82,6 +85,10 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
     DT_CHECK(worker_ == nullptr) << "two workers on rank " << rank;
     worker_ = hosts_.back().get();
   }
+  if (spec.start.ranks == nullptr) return;
+  const auto saved = spec.start.ranks->find(rank);
+  if (saved == spec.start.ranks->end()) return;
+  PlayState(saved->second, [this](StateVisitor& visitor) { VisitToGoOn(visitor); });
 }
 
 Driver::~Driver() = default;
@@ -99,6 +106,11 @@ void Driver::Restore(HostedActor& host, const Piece& weights) const {
     } else {
       std::copy_n(weights.At(vector.range.begin), vector.range.size(), host.vectors.Overwrite(id));
     }
+  }
+  const VectorId residual = host.vectors.Find(VectorRole::kResidual);
+  if (host.id == 0 && residual != kNoVector && !spec_.start.residual.empty()) {
+    const std::span<const float> from = spec_.start.residual;
+    std::copy(from.begin(), from.end(), host.vectors.Overwrite(residual));
   }
   if (spec_.start.solver == nullptr) return;
   const std::vector<std::string> names = spec_.solver.solver->StateNames();
@@ -138,6 +150,7 @@ void Driver::Ready(Range range) { worker_->actor->OnReady(range, worker_->port);
 
 void Driver::ReadyLast(Range range, const StepReport& report) {
   stage_ = StepStage::kClosing;
+  worker_->told_of_end = 0;
   if (spec_.ghost) {
     outcome_ = OutcomeOf(report);
     if (report.global_samples > 0) outcome_.samples = report.global_samples;
@@ -223,8 +236,8 @@ void Driver::Note(const Event& event) {
 
 // Noted behind the event that it belongs to.
 Nanos Driver::EventTime(ActorId actor) {
-  const Nanos time =
-      seams_.event_times == nullptr ? seams_.clock->Now() : seams_.event_times->Next();
+  const Nanos time = seams_.event_times == nullptr ? seams_.clock->Now() + time_ahead_
+                                                   : seams_.event_times->Next();
   Note({EventKind::kTime, actor, time});
   return time;
 }
@@ -251,6 +264,7 @@ bool Driver::DeliverLetter() {
   finite_ &= letter->finite;
   Host& host = HostOf(letter->to);
   Note({EventKind::kMessage, letter->to, letter->from});
+  if (&host != worker_) host.told_of_end = 0;
   host.port.set_arrived(letter->piece);
   host.actor->OnMessage(letter->from, letter->message, host.port);
   host.port.set_arrived(std::nullopt);
@@ -288,6 +302,8 @@ void Driver::TellQuiet(const Quiet& quiet) {
   Quiet in_epochs = quiet;
   in_epochs.epochs = quiet.samples_applied / spec_.rule.epoch_samples;
   for (const auto& host : hosts_) {
+    // A run that is resumed at its end has flushed what there was.
+    if (quiet.last && std::exchange(host->told_of_end, 1) != 0) continue;
     Note({EventKind::kQuiet, host->id, quiet.samples_applied, quiet.last});
     host->actor->OnQuiet(in_epochs, host->port);
   }
@@ -360,9 +376,34 @@ std::string Driver::Describe() const {
   return lines;
 }
 
+std::string Driver::Holds() const {
+  std::string all;
+  for (const auto& host : hosts_) {
+    const std::string held = host->actor->Holds();
+    if (held.empty()) continue;
+    all += fmt::format("{}{} has {}", all.empty() ? "" : "; ", spec_.placement().NameOf(host->id),
+                       held);
+  }
+  return all;
+}
+
+void Driver::VisitToGoOn(StateVisitor& visitor) {
+  Visit(visitor);
+  visitor.Owner("driver");
+  for (const auto& host : hosts_) visitor.Int("told_of_end", host->told_of_end);
+  const Nanos now = seams_.clock->Now();
+  std::vector<int64_t> timers = timers_.Left(now);
+  visitor.Ints("timers", timers);
+  timers_.SetAll(timers, now);
+  int64_t time = now + time_ahead_;
+  visitor.Int("time", time);
+  time_ahead_ = time - now;
+}
+
 void Driver::Visit(StateVisitor& visitor) {
   DT_CHECK(effects_.empty() && !reducer_.busy() && !post_.Busy()) << Describe();
   for (const auto& host : hosts_) {
+    visitor.Owner(spec_.placement().NameOf(host->id));
     host->actor->Visit(visitor);
     host->vectors.Visit(visitor);
     visitor.Int("samples_applied", host->samples_applied);

@@ -125,6 +125,11 @@ class Driver : private EffectTarget {
   // replica is added by its share.
   void PutMasters(float* arena);
   void Visit(StateVisitor& visitor);
+  // For checkpoints: also the timers that are set, and the time that actors measure by, which goes
+  // on where it was.  A step that was begun is begun anew.
+  void VisitToGoOn(StateVisitor& visitor);
+  // What its actors hold for others of this run (Actor::Holds), joined by "; ".
+  std::string Holds() const;
 
   Collective::Traffic traffic() const;
   ProtocolReport Report() const;
@@ -167,8 +172,9 @@ class Driver : private EffectTarget {
 
   StepStage stage_ = StepStage::kNone;
   bool withheld_ = false;
-  bool finite_ = true;   // as far as letters say
-  StepOutcome outcome_;  // of the last step
+  bool finite_ = true;    // as far as letters say
+  StepOutcome outcome_;   // of the last step
+  Nanos time_ahead_ = 0;  // of the actors' time before the clock's, after a resume
 };
 
 // mean += share * replica.  In order of the servers it makes the model of replicated masters, the

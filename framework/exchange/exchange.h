@@ -18,6 +18,7 @@
 #include "framework/comm/collective.h"
 #include "framework/comm/transport.h"
 #include "framework/core/layout.h"
+#include "framework/core/state_record.h"
 #include "framework/core/time.h"
 #include "framework/device/blob.h"
 #include "framework/exchange/event_log.h"
@@ -65,6 +66,13 @@ class Exchange {
   virtual std::span<float* const> solver_state() = 0;
   virtual int64_t updates() = 0;  // that the weights have had; with the solver, on rank 0
   virtual double spread() = 0;    // of replicas about their mean (ModelAtRest), on rank 0
+  // What this rank keeps of its own (ExchangeSpec::Start::ranks), and what of it others of this run
+  // are to get, in words (Actor::Holds).
+  struct Own {
+    StateRecord state;
+    std::string holds;
+  };
+  virtual Own SaveOwn() = 0;
   virtual void Leave() = 0;
 
   virtual Rest::Told told() const = 0;  // asynchronous, rank 0: what all workers did of late

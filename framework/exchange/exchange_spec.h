@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/core/layout.h"
+#include "framework/core/state_record.h"
 #include "framework/exchange/rest_rule.h"
 #include "framework/solver/solver.h"
 #include "framework/strategies/strategy.h"
@@ -44,6 +45,11 @@ struct ExchangeSpec {
     std::span<const float> weights;  // of the whole model, the caller's; empty in a ghost run
     // By name; absent ones are zero.  Null: all are.
     const std::map<std::string, std::vector<float>>* solver = nullptr;
+    // What ranks have kept of their own (RankParts::Save); one that is not in it begins as all did
+    // once.  Null: so do all.
+    const std::map<Rank, StateRecord>* ranks = nullptr;
+    // With which the residual of worker 0 begins, where it has one; empty: zeros.
+    std::span<const float> residual;
   };
   Start start;
 

@@ -43,6 +43,7 @@ struct HostedActor {
   int64_t updates;               // of the master, complete ones
   int64_t updated_elements = 0;  // of the one being made: it may come in buckets
   int64_t compressions = 0;      // so far: what selections that draw lots are keyed by
+  int64_t told_of_end = 0;       // it has heard that the run ends here, and nothing since
 };
 
 }  // namespace dtrain

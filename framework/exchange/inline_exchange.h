@@ -22,6 +22,7 @@ class InlineExchange : public Exchange {
   std::span<float* const> solver_state() override { return parts_.model.solver_state(); }
   int64_t updates() override { return parts_.model.updates(); }
   double spread() override { return parts_.model.spread(); }
+  Own SaveOwn() override { return {parts_.Save(), parts_.driver.Holds()}; }
   void Leave() override;
   Rest::Told told() const override { return parts_.rest.told(); }
   ExchangeStats stats() const override {

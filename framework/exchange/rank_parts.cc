@@ -1,5 +1,6 @@
 #include "framework/exchange/rank_parts.h"
 
+#include "framework/core/check.h"
 #include "framework/exchange/transport_mail.h"
 
 namespace dtrain {
@@ -22,6 +23,14 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
       rest(driver, spec, rank),
       model(driver, spec, seams.pools) {
   seams.weights = {};  // the driver's from here on
+}
+
+// What rest has said last may still be on its way out; nothing comes in.
+StateRecord RankParts::Save() {
+  while (seams.mail != nullptr && seams.mail->Sending()) {
+    DT_CHECK(!seams.mail->Next()) << "a letter at rest; " << driver.Describe();
+  }
+  return RecordState([this](StateVisitor& visitor) { driver.VisitToGoOn(visitor); });
 }
 
 RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,

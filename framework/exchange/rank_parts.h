@@ -26,6 +26,9 @@ struct RankParts {
   // `spec` outlives it.
   RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given);
 
+  // At rest: what this rank keeps of its own, for checkpoints.
+  StateRecord Save();
+
   RankSeams seams;
   EventLog log;
   std::unique_ptr<RankTimeline> timeline;  // null: not asked for

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "framework/core/check.h"
+#include "framework/core/state_record.h"
 
 namespace dtrain {
 namespace {
@@ -100,6 +101,12 @@ void Rest::SayWithheld() {
 void Rest::Reach(const RestState& state) {
   state_ = state;
   reached_ = true;
+}
+
+void Rest::VisitTold(StateVisitor& visitor) {
+  visitor.Int("told_samples_applied", told_.samples_applied);
+  visitor.Int("told_samples", told_.samples);
+  VisitDouble(visitor, "told_loss_sum", told_.loss_sum);
 }
 
 void Rest::Leave() {

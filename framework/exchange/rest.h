@@ -54,6 +54,8 @@ class Rest {
     double loss_sum = 0;
   };
   const Told& told() const { return told_; }
+  // For a run that goes on as if it had never stopped.
+  void VisitTold(StateVisitor& visitor);
 
  private:
   // What the keeper knows.

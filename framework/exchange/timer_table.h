@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "framework/core/time.h"
 #include "framework/strategies/message.h"
@@ -18,6 +19,19 @@ class TimerTable {
   };
 
   void Set(Nanos at, Timer timer) { timers_.insert({at, timer}); }
+  // As {actor, number, time left} each.
+  std::vector<int64_t> Left(Nanos now) const {
+    std::vector<int64_t> left;
+    for (const auto& [at, timer] : timers_)
+      left.insert(left.end(), {timer.actor, timer.number, at - now});
+    return left;
+  }
+  void SetAll(const std::vector<int64_t>& left, Nanos now) {
+    timers_.clear();
+    for (size_t i = 0; i + 2 < left.size(); i += 3) {
+      Set(now + left[i + 2], {static_cast<ActorId>(left[i]), static_cast<int>(left[i + 1])});
+    }
+  }
   // While held, none is due.
   void Hold(bool held) { held_ = held; }
   // When the next one is due; negative when none is.

@@ -147,6 +147,7 @@ Blob ActorVectors::NewDense(int64_t elements) {
 void ActorVectors::Visit(StateVisitor& visitor) {
   for (size_t v = 0; v < specs_.size(); ++v) {
     const VectorId vector = static_cast<VectorId>(v);
+    if (specs_[v].role == VectorRole::kGradient) continue;
     Commit(vector);
     constexpr int64_t kNone = 0, kAll = 1, kSome = 2;
     int64_t present = Sparse(vector) ? kSome : entries_[v].blob ? kAll : kNone;

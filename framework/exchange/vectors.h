@@ -61,7 +61,8 @@ class ActorVectors {
   };
   SliceMemory Slice(VectorId vector, Range slice);
 
-  // Every vector with content, for checkpoints and hashes.
+  // Every vector with content, for checkpoints and hashes.  Not gradients: between two steps nobody
+  // reads one.
   void Visit(StateVisitor& visitor);
 
  private:

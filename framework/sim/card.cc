@@ -27,6 +27,15 @@ Nanos Card::busy() const {
   return std::llround(busy_ + open);
 }
 
+void Card::Visit(StateVisitor& visitor) {
+  DT_CHECK(fronts_.empty() && passed_.empty());
+  rate_.Visit(visitor);
+  VisitDouble(visitor, "last", last_);
+  VisitDouble(visitor, "busy", busy_);
+  VisitDouble(visitor, "served", served_);
+  timer_ = -1;
+}
+
 // All that ends until `now`, one after the other, since each end changes the share of the others.
 void Card::AdvanceTo(double now) {
   while (!fronts_.empty()) {

@@ -39,6 +39,9 @@ class Card {
 
   Nanos busy() const;  // time with a message there, until now
 
+  // When no message is there.
+  void Visit(StateVisitor& visitor);
+
  private:
   using Place = int32_t;  // of a message in queued_
   static constexpr Place kNone = -1;

@@ -17,6 +17,17 @@ void EventQueue::At(Nanos time, Task task) {
   SiftUp(heap_.size() - 1, event);
 }
 
+void EventQueue::StartAt(Nanos time) {
+  DT_CHECK(scheduled_ == 0);
+  now_ = time;
+}
+
+void EventQueue::Clear() {
+  heap_.clear();
+  tasks_.clear();
+  free_slots_.clear();
+}
+
 bool EventQueue::RunNext() {
   if (heap_.empty()) return false;
   const Event next = heap_.front();

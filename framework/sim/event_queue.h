@@ -23,6 +23,11 @@ class EventQueue {
   void At(Nanos time, Task task);  // the past is our own fault
   void After(Nanos delay, Task task) { At(now_ + delay, std::move(task)); }
 
+  // Before anything is scheduled.
+  void StartAt(Nanos time);
+  // Forgets what is scheduled.
+  void Clear();
+
   // Moves time to the next event and runs it; false when there is none.
   bool RunNext();
 

@@ -1,6 +1,7 @@
 #include "framework/sim/network.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -144,6 +145,34 @@ void Network::Arrive(Id id) {
     events_.At(done, [this, id] { Deliver(id); });
   } else {
     Deliver(id);
+  }
+}
+
+void Network::Visit(StateVisitor& visitor) {
+  DT_CHECK(in_flight_ == 0) << in_flight_ << " messages";
+  for (Card& card : outgoing_) card.Visit(visitor);
+  for (Card& card : incoming_) card.Visit(visitor);
+  visitor.Ints("processor_free", processor_free_);
+  std::vector<int64_t> messages, copies;  // in any order: they are looked up
+  for (const auto& [pair, count] : messages_of_) {
+    messages.insert(messages.end(), {static_cast<int64_t>(pair), count});
+  }
+  for (const auto& [pair, free] : copies_free_) {
+    copies.insert(copies.end(), {static_cast<int64_t>(pair), std::bit_cast<int64_t>(free)});
+  }
+  visitor.Ints("messages", messages);
+  visitor.Ints("copies", copies);
+  for (size_t i = 0; i + 1 < messages.size(); i += 2) {
+    messages_of_[static_cast<Card::Flow>(messages[i])] = messages[i + 1];
+  }
+  for (size_t i = 0; i + 1 < copies.size(); i += 2) {
+    copies_free_[static_cast<Card::Flow>(copies[i])] = std::bit_cast<double>(copies[i + 1]);
+  }
+  for (Traffic& traffic : traffic_) {
+    visitor.Int("bytes_sent", traffic.bytes_sent);
+    visitor.Int("bytes_received", traffic.bytes_received);
+    visitor.Int("messages_sent", traffic.messages_sent);
+    visitor.Int("messages_received", traffic.messages_received);
   }
 }
 

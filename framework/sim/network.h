@@ -46,6 +46,9 @@ class Network {
   const Traffic& traffic(Rank rank) const { return traffic_[rank]; }
   int64_t in_flight() const { return in_flight_; }  // messages sent and not yet delivered
 
+  // When nothing is in flight.
+  void Visit(StateVisitor& visitor);
+
   int ranks() const { return static_cast<int>(node_of_.size()); }
   int nodes() const { return static_cast<int>(incoming_.size()); }
   int NodeOf(Rank rank) const { return node_of_[rank]; }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "framework/core/state_record.h"
 #include "framework/core/time.h"
 
 namespace dtrain {
@@ -60,6 +61,8 @@ class TokenBucket {
 
   // `bytes` have passed in the next `ns`.  Zero bytes: the link was idle.
   void Pass(double bytes, double ns);
+
+  void Visit(StateVisitor& visitor) { VisitDouble(visitor, "tokens", tokens_); }
 
  private:
   double rate_;  // bytes a ns

@@ -23,6 +23,7 @@ SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
       events_(events),
       compute_(compute),
       parts_(setup.exchange, rank, std::move(seams)) {
+  worker_.steps = setup.first_step;
   if (parts_.driver.HasWorker()) BeginStep();
   Wake();
 }
@@ -123,8 +124,21 @@ void SimRank::FinishStep() {
   if (!rest().reached()) BeginStep();
 }
 
+// A step that waits has been waiting from before the rest.
+void SimRank::Visit(StateVisitor& visitor) {
+  constexpr Nanos kNotYet = -1;
+  visitor.Int("steps", worker_.steps);
+  visitor.Int("compute", worker_.compute);
+  visitor.Int("wait", worker_.wait);
+  const bool waits = parts_.driver.stage() != StepStage::kNone;
+  Nanos asked = waits ? asked_ : kNotYet;
+  visitor.Int("asked", asked);
+  if (asked != kNotYet) asked_ = asked;
+  parts_.rest.VisitTold(visitor);
+}
+
 void SimRank::Leave() {
-  told_rest_ = false;
+  told_rest_ = look_scheduled_ = false;
   timer_scheduled_ = -1;
   parts_.rest.Leave();
   if (parts_.driver.HasWorker() && parts_.driver.stage() == StepStage::kNone) BeginStep();

@@ -32,6 +32,9 @@ class SimRank {
   // Something may have come for this rank: looks now, or when its processor is free.
   void Wake();
   void Leave();
+  // At rest: what this rank has beside its actors.
+  StateRecord SaveActors() { return parts_.Save(); }
+  void Visit(StateVisitor& visitor);
 
   Driver& driver() { return parts_.driver; }
   const Rest& rest() const { return parts_.rest; }

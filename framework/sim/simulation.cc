@@ -34,6 +34,8 @@ SimulationSetup WithoutSourceAGhost(SimulationSetup setup) {
 struct Simulation::World {
   explicit World(const SimulationSetup& given);
 
+  void AddRank(Rank rank, const Piece& initial);
+  void Visit(StateVisitor& visitor);
   void RankRests();
   bool CallAtRest();
   [[noreturn]] void ThrowStalled();
@@ -69,18 +71,36 @@ Simulation::World::World(const SimulationSetup& given)
   }
   Piece initial;
   if (!spec.ghost) initial = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
-  for (Rank rank = 0; rank < size; ++rank) {
-    auto mail = std::make_unique<SimMail>(rank, network, boxes, wake);
-    boxes.push_back(mail.get());
-    RankSeams seams{.clock = &clock,
-                    .pools = spec.ghost ? nullptr : &pools,
-                    .mail = std::move(mail),
-                    .collective = reductions ? reductions->Connect(rank) : nullptr,
-                    .weights = initial,
-                    .timeline_events = kTimelineEvents / size};
-    ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, std::move(seams)));
-    ranks.back()->on_rest = [this] { RankRests(); };
-  }
+  for (Rank rank = 0; rank < size; ++rank) AddRank(rank, initial);
+}
+
+// Where it goes on: the time before the rank is made, the rank's own when its step has begun.
+void Simulation::World::AddRank(Rank rank, const Piece& initial) {
+  static const StateRecord kNothing;
+  const ExchangeSpec& spec = setup.exchange;
+  StatePlayer saved(setup.hosts == nullptr ? kNothing : setup.hosts->at(rank));
+  if (setup.hosts != nullptr && rank == 0) Visit(saved);
+  const auto wake = [this](Rank to) { ranks[to]->Wake(); };
+  auto mail = std::make_unique<SimMail>(rank, network, boxes, wake);
+  boxes.push_back(mail.get());
+  RankSeams seams{.clock = &clock,
+                  .pools = spec.ghost ? nullptr : &pools,
+                  .mail = std::move(mail),
+                  .collective = reductions ? reductions->Connect(rank) : nullptr,
+                  .weights = initial,
+                  .timeline_events = kTimelineEvents / spec.placement().ranks()};
+  ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, std::move(seams)));
+  ranks.back()->on_rest = [this] { RankRests(); };
+  if (setup.hosts == nullptr) return;
+  ranks.back()->Visit(saved);
+  saved.Finish();
+}
+
+void Simulation::World::Visit(StateVisitor& visitor) {
+  Nanos time = events.now();
+  visitor.Int("time", time);
+  if (time != events.now()) events.StartAt(time);
+  network.Visit(visitor);
 }
 
 // When all have come to rest the run goes on, or is over.
@@ -92,6 +112,8 @@ void Simulation::World::RankRests() {
   ended = enough || state.samples_applied >= setup.exchange.rule.last_samples || state.stop ||
           !state.finite;
   if (ended) return;
+  // Looks that nobody needs any more: what is left is what a checkpoint has.
+  events.Clear();
   for (const auto& rank : ranks) rank->Leave();
 }
 
@@ -164,6 +186,46 @@ SimulationResult Simulation::World::Result() {
 Simulation::Simulation(const SimulationSetup& setup) : world_(std::make_unique<World>(setup)) {}
 
 Simulation::~Simulation() = default;
+
+Simulation::SavedRank Simulation::Save(Rank rank) {
+  SimRank& of = *world_->ranks[rank];
+  SavedRank saved{of.SaveActors(), of.driver().Holds(), {}};
+  saved.host = RecordState([&](StateVisitor& visitor) {
+    if (rank == 0) world_->Visit(visitor);
+    of.Visit(visitor);
+  });
+  return saved;
+}
+
+std::map<std::string, std::vector<float>> Simulation::SolverState() {
+  const ExchangeSpec& spec = world_->setup.exchange;
+  const std::vector<std::string> names = spec.solver.solver->StateNames();
+  std::map<std::string, std::vector<float>> state;
+  for (const std::string& name : names) state[name].resize(static_cast<size_t>(spec.size()));
+  for (const auto& rank : world_->ranks) {
+    for (const Driver::Master& master : rank->driver().Masters()) {
+      for (size_t i = 0; i < names.size(); ++i) {
+        float* const to = state[names[i]].data();
+        if (spec.placement().replicated) {
+          AddReplica(to, master.solver_state[i], master.share, master.range.size());
+        } else {
+          std::copy_n(master.solver_state[i], master.range.size(), to + master.range.begin);
+        }
+      }
+    }
+  }
+  return state;
+}
+
+int64_t Simulation::Updates() {
+  int64_t updates = 0;
+  for (const auto& rank : world_->ranks) {
+    for (const Driver::Master& master : rank->driver().Masters()) {
+      updates = std::max(updates, master.updates);
+    }
+  }
+  return updates;
+}
 
 SimulationResult Simulation::Run() {
   while (!world_->ended) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,12 @@ struct SimulationSetup {
   uint64_t seed = 1;
   // Numeric: who computes.  Null: a ghost.
   GradientSource* source = nullptr;
+
+  // Where it goes on from a simulation that was saved: the hosts' part of Simulation::Save, by rank,
+  // beside the actors' in exchange.start.  Null: it begins at time 0, each worker with its mini-batch
+  // `first_step`.
+  const std::map<Rank, StateRecord>* hosts = nullptr;
+  int64_t first_step = 0;
 
   // At every rest, the last one too, with the model's weights (null in a ghost run).  True: the run
   // ends here.
@@ -80,6 +87,19 @@ class Simulation {
 
   // Throws StalledError, with every actor's state, when nothing is left to happen before the end.
   SimulationResult Run();
+
+  // --- within at_rest
+  // What a rank keeps of its own: its actors (ExchangeSpec::Start::ranks), what these hold for others
+  // (Actor::Holds), and its host - the worker's steps; of rank 0 also the time and the network's state.
+  struct SavedRank {
+    StateRecord actors;
+    std::string holds;
+    StateRecord host;
+  };
+  SavedRank Save(Rank rank);
+  // The solver's vectors by name, and how many steps the weights have had, as ModelAtRest has them.
+  std::map<std::string, std::vector<float>> SolverState();
+  int64_t Updates();
 
  private:
   struct World;

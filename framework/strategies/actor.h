@@ -29,8 +29,12 @@ enum class VectorRole {
   kWeights,   // a worker's: what it computes with; begins as the model's weights
   kMaster,    // weights that Apply updates, the solver's state beside them; begin as the model's.
               // In a worker without kWeights also what it computes with.
+  kResidual,  // a worker's, of the name kResidualName: what a compressor has kept back; begins
+              // empty.  With another number of workers the first one goes on with the sum of all.
   kPlain,     // anything else; begins empty, which counts as zeros
 };
+
+inline constexpr char kResidualName[] = "residual";
 
 struct VectorSpec {
   std::string name;  // "weights", "sum", ...
@@ -125,6 +129,11 @@ class Actor {
   // Of a master that is one of several replicas: its weight in their mean, which is the model at
   // rest.  They add up to 1.
   virtual double MasterShare() const { return 1; }
+
+  // At rest: gradients that it holds for others who are there in this run only, in words ("3 gradients
+  // that no server has pulled"); "" when there are none.  With other workers or servers they would be
+  // lost, so a run does not go on with them.
+  virtual std::string Holds() const { return ""; }
 
   virtual void Visit(StateVisitor& visitor) = 0;
   // One line for the stall report: "ps_ssp server 0: clocks 815 815 813 811, waiting {0, 1}".

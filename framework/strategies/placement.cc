@@ -62,15 +62,16 @@ std::vector<ActorId> Placement::ActorsOf(Rank rank) const {
   return actors;
 }
 
-std::string Placement::RoleOf(Rank rank) const {
+std::string Placement::NameOf(ActorId actor) const {
   static const char* const kNames[] = {"worker ", "server ", "node ", "coordinator"};
+  const ActorKind kind = KindOf(actor);
+  const std::string name = kNames[static_cast<int>(kind)];
+  return kind == ActorKind::kCoordinator ? name : name + std::to_string(NumberOf(actor));
+}
+
+std::string Placement::RoleOf(Rank rank) const {
   std::string role;
-  for (const ActorId actor : ActorsOf(rank)) {
-    const ActorKind kind = KindOf(actor);
-    if (!role.empty()) role += ", ";
-    role += kNames[static_cast<int>(kind)];
-    if (kind != ActorKind::kCoordinator) role += std::to_string(NumberOf(actor));
-  }
+  for (const ActorId actor : ActorsOf(rank)) role += (role.empty() ? "" : ", ") + NameOf(actor);
   return role;
 }
 

@@ -52,6 +52,7 @@ struct Placement {
 
   Rank RankOf(ActorId actor) const;
   std::vector<ActorId> ActorsOf(Rank rank) const;  // ascending
+  std::string NameOf(ActorId actor) const;         // "worker 2", "coordinator"
   std::string RoleOf(Rank rank) const;             // "worker 2", "worker 0, server 0"
 
   // What server `server` has of an arena of `size` elements.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/sha256.h"
+#include "framework/runtime/weights/rank_checkpoint.h"
 #include "framework/runtime/weights/weights_file.h"
 #include "tests/cli/command_outcome.h"
 #include "tests/runtime/checkpoint_sample.h"
@@ -36,6 +37,28 @@ class CkptCommand : public ::testing::Test {
     bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
     Spit(folder_ / name, bytes);
     return (folder_ / name).string();
+  }
+
+  // A step of two ranks, the second one's residual and clock as given.
+  std::string SaveWithRanks(const std::string& name, float residual, int64_t clock = 7) {
+    fs::create_directories((folder_ / name).parent_path());
+    sample_.info.rank_files.clear();
+    for (const int64_t rank : {0, 1}) {
+      RankCheckpoint file;
+      file.rank = rank;
+      file.role = "worker " + std::to_string(rank);
+      if (rank == 1) file.holds = "worker 1 has 3 gradients not pulled yet";
+      std::vector<float> values(78, 1);
+      if (rank == 1) values[77] = residual;  // the last of conv1.weight
+      file.exchange.fields = {
+          {file.role, "clock", StateField::Kind::kInt, {rank == 1 ? clock : 7}, {}},
+          {file.role, "residual", StateField::Kind::kFloats, {}, values}};
+      file.host.fields = {{"", "steps", StateField::Kind::kInt, {5}, {}}};
+      sample_.info.rank_files.push_back(WriteRankCheckpoint(folder_ / name, file));
+    }
+    const std::string path = Save(name);
+    sample_.info.rank_files.clear();
+    return path;
   }
 
   CheckpointSample sample_;
@@ -95,6 +118,58 @@ TEST_F(CkptCommand, InfoOfADamagedOrMissingFileIsAnError) {
   EXPECT_THAT(damaged.err, HasSubstr("c.h5 is damaged: "));
   EXPECT_EQ(damaged.out, "");
   EXPECT_EQ(Ckpt({"info", (folder_ / "none.h5").string()}).code, 6);
+}
+
+TEST_F(CkptCommand, InfoListsWhatEachRankHas) {
+  const std::string path = SaveWithRanks("step-00000010.h5", 0.5F);
+  const CommandOutcome text = Ckpt({"info", path});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("\nstep-00000010.rank-1.h5 (worker 1), 2 numbers; worker 1 has "
+                              "3 gradients not pulled yet\n"),
+                    HasSubstr("  worker 1: residual "), HasSubstr(" [78]\n")));
+  const json ranks = json::parse(Ckpt({"info", path, "--json"}).out)["ranks"];
+  ASSERT_EQ(ranks.size(), 2u);
+  EXPECT_EQ(ranks[1]["role"], "worker 1");
+  EXPECT_EQ(ranks[1]["steps"], 5);
+  EXPECT_EQ(ranks[1]["vectors"], (json{{"worker 1: residual", 78}}));
+  // By the name of one of its files it is the same step.
+  EXPECT_EQ(Ckpt({"info", (folder_ / "step-00000010.rank-1.h5").string()}).out, text.out);
+}
+
+TEST_F(CkptCommand, VerifyChecksTheFilesOfAllRanks) {
+  const std::string path = SaveWithRanks("step-00000010.h5", 0.5F);
+  const std::string rank = (folder_ / "step-00000010.rank-1.h5").string();
+  const CommandOutcome sound = Ckpt({"verify", path});
+  EXPECT_EQ(sound.code, 0);
+  EXPECT_THAT(sound.out, AllOf(HasSubstr(path + ": ok\n"), HasSubstr(rank + ": ok\n")));
+  SaveWithRanks("step-00000010.h5", std::nanf(""));
+  EXPECT_THAT(Ckpt({"verify", path}).out,
+              HasSubstr(rank + ": 1 of its numbers are NaN or infinite"));
+  std::string bytes = Slurp(rank);
+  bytes[600] = static_cast<char>(bytes[600] ^ 1);
+  Spit(rank, bytes);
+  const CommandOutcome damaged = Ckpt({"verify", path});
+  EXPECT_EQ(damaged.code, 6);
+  EXPECT_THAT(damaged.out, AllOf(HasSubstr(path + ": ok\n"), HasSubstr(rank + " is damaged: ")));
+  fs::remove(rank);
+  const CommandOutcome missing = Ckpt({"verify", path});
+  EXPECT_EQ(missing.code, 6);
+  EXPECT_THAT(missing.out, HasSubstr(rank + " is missing"));
+}
+
+TEST_F(CkptCommand, DiffNamesWhatRanksDifferIn) {
+  const std::string a = SaveWithRanks("a/step-00000010.h5", 0.5F);
+  const std::string b = SaveWithRanks("b/step-00000010.h5", 0.5F);
+  EXPECT_EQ(Ckpt({"diff", a, b}).code, 0);
+  SaveWithRanks("b/step-00000010.h5", 0.75F, 8);
+  const CommandOutcome text = Ckpt({"diff", a, b});
+  EXPECT_EQ(text.code, 6);
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("rank 1, worker 1: residual conv1.weight "),
+                    HasSubstr("rank 1, worker 1: clock "), HasSubstr("7 and 8\n"),
+                    HasSubstr("0 of 6 tensors differ, and what the ranks have of their own\n"),
+                    Not(HasSubstr("ip1")), Not(HasSubstr("rank 0"))));
 }
 
 TEST_F(CkptCommand, VerifySaysOkForEveryFormat) {

@@ -1,6 +1,7 @@
 // Which samples the workers of a whole run are given, from the start and after a resume: a data set
 // of the test's own writes down what it is asked for.  The order of an epoch's samples
 // (Sampler::Shuffle) is taken as given.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "framework/data/sampler.h"
 #include "framework/runtime/weights/checkpoint.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/rank_checkpoint.h"
 #include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/own_data_set.h"
 #include "tests/runtime/run_fixture.h"
@@ -81,9 +83,15 @@ layers:
     RunConfig config = ReadRunConfig(document);
     Log log;
     config.data.source = std::make_shared<OwnSource>(Watched(log));
-    EXPECT_EQ(Run(config, {.resume = resume, .weights = ""}).code, ExitCode::kDone);
+    const TrainResult result = Run(config, {.resume = resume, .weights = ""});
+    EXPECT_EQ(result.code, ExitCode::kDone);
+    steps_.clear();
+    for (const WorkerSummary& worker : result.summary.workers_detail)
+      steps_.push_back(worker.steps);
     return log.ranks;
   }
+
+  std::vector<int64_t> steps_;  // of each worker, in the run before
 
   int64_t StepOfLatest() const {
     const auto latest = FindCheckpoint((folder_ / "run").string());
@@ -124,27 +132,86 @@ layers:
     return own;
   }
 
-  // One rank each had the mini-batches of worker 0, 1, ... from `first` on; ranks load in any
-  // order, and read ahead of their steps.
-  static void ExpectOwn(const std::vector<std::vector<Asked>>& ranks, int workers, int64_t first) {
-    ASSERT_EQ(ranks.size(), static_cast<size_t>(workers));
+  // Of all workers' mini-batches, those of before and those of the last run.
+  int64_t SamplesOf(const std::vector<int64_t>& had) const {
+    int64_t samples = 0;
+    const int workers = static_cast<int>(had.size());
+    for (int w = 0; w < workers; ++w) {
+      for (const Asked& own : OwnOf(w, workers, 0, static_cast<size_t>(had[w] + steps_.at(w)))) {
+        samples += static_cast<int64_t>(own.samples.size());
+      }
+    }
+    return samples;
+  }
+
+  // One rank each had the mini-batches of worker 0, 1, ... from `first` on, each from its own; ranks
+  // load in any order, and read ahead of their steps.
+  static void ExpectOwn(const std::vector<std::vector<Asked>>& ranks, int workers,
+                        const std::vector<int64_t>& first) {
     for (int w = 0; w < workers; ++w) {
       const auto same = [&](const std::vector<Asked>& rank) {
-        return !rank.empty() && rank == OwnOf(w, workers, first, rank.size());
+        return !rank.empty() && rank == OwnOf(w, workers, first[w], rank.size());
       };
       EXPECT_EQ(std::count_if(ranks.begin(), ranks.end(), same), 1)
-          << "worker " << w << " from its mini-batch " << first << " on";
+          << "worker " << w << " from its mini-batch " << first[w] << " on";
     }
   }
 };
 
 // Three workers: shards of 17, 17 and 16 samples, mini-batches of 6, 5 and 5.
 TEST_F(DataSeenTest, AnAsynchronousRunStartsWithEveryWorkersFirst) {
-  ExpectOwn(RunTo(9, 3, "{name: ps_asp, placement: colocated}", "none"), 3, 0);
+  ExpectOwn(RunTo(9, 3, "{name: ps_asp, placement: colocated}", "none"), 3, {0, 0, 0});
+}
+
+// Each worker's mini-batches 0, 1, 2, ... over both runs, none left out and none twice, however fast
+// it was; and all of them are applied.
+TEST_F(DataSeenTest, AResumedAsynchronousRunGoesOnWithEveryWorkersNext) {
+  for (const char* strategy : {"{name: ps_asp, placement: colocated}", "{name: ps_ssp, servers: 2}",
+                               "{name: gssp, servers: 2}", "{name: inhad}"}) {
+    for (const int workers : {2, 3}) {
+      SCOPED_TRACE(fmt::format("{} {}", strategy, workers));
+      std::filesystem::remove_all(folder_ / "run");
+      RunTo(6, workers, strategy, "none");
+      const std::vector<int64_t> had = steps_;
+      const auto ranks = RunTo(14, workers, strategy, "auto");
+      ExpectOwn(ranks, workers, had);
+      const auto latest = FindCheckpoint((folder_ / "run").string());
+      EXPECT_EQ(ReadStoredInfo(latest).position.samples_applied, SamplesOf(had));
+    }
+  }
+}
+
+// Killed while the last checkpoint was written: from the one before, the end of an epoch, each worker
+// goes on with the mini-batch that was its next one there.
+TEST_F(DataSeenTest, AKilledRunGoesBackWithAllItsWorkers) {
+  for (const char* strategy : {"{name: ps_asp, placement: colocated}", "{name: ps_ssp, servers: 2}",
+                               "{name: gssp, servers: 2}", "{name: inhad}"}) {
+    for (const bool main : {true, false}) {
+      SCOPED_TRACE(fmt::format("{} {}", strategy, main ? "main file" : "rank file"));
+      std::filesystem::remove_all(folder_ / "run");
+      const CheckpointFolder folder(folder_ / "run/checkpoints", 1);
+      // Steps are so short that word of a rest may come too late for the first one.
+      for (int tries = 0; tries < 50 && folder.List().size() < 2; ++tries) {
+        std::filesystem::remove_all(folder_ / "run");
+        RunTo(11, 3, strategy, "none");
+      }
+      ASSERT_EQ(folder.List().size(), 2u);
+      const std::filesystem::path newest = folder.List()[0], before = folder.List()[1];
+      std::filesystem::remove(main ? newest : RankFileOf(newest, 1));
+      const std::vector<std::string> hashes = ReadStoredInfo(before).rank_files;
+      std::vector<int64_t> had;
+      for (int w = 0; w < 3; ++w) {
+        const RankCheckpoint file = ReadRankCheckpoint(before, w, hashes.at(w));
+        had.push_back(file.host.Find("", "steps")->ints[0]);
+      }
+      ExpectOwn(RunTo(18, 3, strategy, "auto"), 3, had);
+      EXPECT_EQ(ReadStoredInfo(folder.List()[0]).position.samples_applied, SamplesOf(had));
+    }
+  }
 }
 
 // As if all its workers had been equally fast: each goes on with its own mini-batch of this step.
-TEST_F(DataSeenTest, AResumedAsynchronousRunGoesOnWithItsData) {
+TEST_F(DataSeenTest, WithoutItsRankFilesItGoesOnAsIfAllHadBeenEquallyFast) {
   for (const int workers : {1, 2, 3}) {
     SCOPED_TRACE(workers);
     std::filesystem::remove_all(folder_ / "run");
@@ -154,8 +221,11 @@ TEST_F(DataSeenTest, AResumedAsynchronousRunGoesOnWithItsData) {
     if (workers == 1) {
       ASSERT_EQ(step, 6);
     }
-    const auto ranks = RunTo(14, workers, "{name: ps_asp, placement: colocated}", "auto");
-    ExpectOwn(ranks, workers, step);
+    testing::internal::CaptureStderr();
+    const auto ranks = RunTo(14, workers, "{name: ps_ssp, placement: colocated}", "auto");
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                testing::HasSubstr("residuals and accumulators begin empty"));
+    ExpectOwn(ranks, workers, std::vector<int64_t>(workers, step));
   }
 }
 

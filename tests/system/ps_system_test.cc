@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tests/system/system_fixture.h"
@@ -46,6 +47,52 @@ TEST_F(PsSystemTest, ARecordedRunReplaysToTheBit) {
     EXPECT_EQ(replay.code, 0) << replay.err;
     EXPECT_THAT(replay.out,
                 AllOf(HasSubstr("replayed " + WeightsOf(output)), HasSubstr("equal to the bit")));
+  }
+}
+
+// kill -9 of one rank while a checkpoint is written, as near as one can hit it: the run goes on, each
+// worker with its own mini-batches, and every one of them is counted once.
+TEST_F(PsSystemTest, AKilledRunGoesOnFromTheFilesOfItsRanks) {
+  for (const std::string strategy :
+       {"ps_asp --set compress.name=topk", "gssp --set compress.name=gdtopk", "inhad"}) {
+    SCOPED_TRACE(strategy);
+    fs::remove_all(folder_ / "run");
+    const std::string run =
+        "train --config $CONFIGS/quickstart.yaml --workers 2 --set data.train_samples=3200 "
+        "--set data.test_samples=200 --set checkpoint.every_steps=7 --set "
+        "strategy.placement=colocated "
+        "--set strategy.name=" +
+        strategy + " --output $OUT/run ";
+    std::thread killer([&] {
+      const fs::path checkpoints = folder_ / "run" / "checkpoints";
+      const auto half_written = [&] {
+        std::error_code ignored;
+        if (!fs::exists(checkpoints / "latest")) return false;
+        for (const auto& file : fs::directory_iterator(checkpoints, ignored)) {
+          const std::string name = file.path().filename();
+          const size_t at = name.find(".rank-");
+          if (at == std::string::npos) continue;
+          if (!fs::exists(checkpoints / (name.substr(0, at) + ".h5"))) return true;
+        }
+        return false;
+      };
+      for (int i = 0; i < 60000 && !half_written(); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      std::system(("exec pkill -9 -n -f -- '--output " + folder_.string() + "/run'").c_str());
+    });
+    const Outcome killed = Run(run);
+    killer.join();
+    EXPECT_EQ(killed.code, 137) << killed.err;
+    const Outcome resumed = Run(run + "--resume auto");
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, HasSubstr("resumed after step"));
+    EXPECT_EQ(Run("ckpt verify run").code, 0);
+    const auto info = nlohmann::json::parse(Run("ckpt info run --json").out);
+    int64_t steps = 0;
+    for (const auto& rank : info["ranks"]) steps += rank["steps"].get<int64_t>();
+    EXPECT_EQ(info["samples_applied"],
+              32 * steps);  // shards of 1600 samples, in whole mini-batches
   }
 }
 

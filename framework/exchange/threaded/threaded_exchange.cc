@@ -98,6 +98,12 @@ void ThreadedExchange::Collect(bool with_solver) {
   AtRest([&](Transport& transport) { parts_->model.Collect(transport, with_solver); });
 }
 
+Exchange::Own ThreadedExchange::SaveOwn() {
+  Own own;
+  AtRest([&](Transport&) { own = {parts_->Save(), parts_->driver.Holds()}; });
+  return own;
+}
+
 void ThreadedExchange::Leave() {
   AtRest([this](Transport&) {
     parts_->model.Drop();

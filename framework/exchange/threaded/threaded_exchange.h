@@ -42,6 +42,7 @@ class ThreadedExchange : public Exchange {
   std::span<float* const> solver_state() override { return parts_->model.solver_state(); }
   int64_t updates() override { return parts_->model.updates(); }
   double spread() override { return parts_->model.spread(); }
+  Own SaveOwn() override;
   void Leave() override;
   Rest::Told told() const override;
   ExchangeStats stats() const override;

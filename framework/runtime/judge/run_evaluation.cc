@@ -109,4 +109,18 @@ std::optional<TargetResult> RunResults::target(int64_t epoch_samples, int64_t ba
   return target;
 }
 
+void RecallEvaluations(const std::filesystem::path& metrics, RunResults& results) {
+  const std::vector<std::string>& names = results.metric_names();
+  std::vector<std::string> others;
+  if (!names.empty()) others.assign(names.begin() + 1, names.end());
+  for (const EvaluationMetrics& line : ReadEvaluations(metrics, others)) {
+    Evaluation evaluation{.loss = line.loss, .perplexity = line.perplexity, .bleu = line.bleu};
+    if (line.accuracy) evaluation.metrics.push_back(*line.accuracy);
+    for (const auto& [name, value] : line.others) evaluation.metrics.push_back(value);
+    if (evaluation.metrics.size() != names.size()) continue;  // of a model with other metrics
+    const Split split = line.split == "validation" ? Split::kValidation : Split::kTest;
+    results.Note(line.at, split, evaluation);
+  }
+}
+
 }  // namespace dtrain

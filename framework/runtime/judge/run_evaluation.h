@@ -2,6 +2,7 @@
 // what its summary says in the end.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -80,5 +81,9 @@ class RunResults {
   std::optional<TestResult> test_;
   std::optional<BestResult> best_;
 };
+
+// What a run was judged by before it was resumed, from its metrics.jsonl: its best result is that of
+// the whole run, and so is the time to a target.
+void RecallEvaluations(const std::filesystem::path& metrics, RunResults& results);
 
 }  // namespace dtrain

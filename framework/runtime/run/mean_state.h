@@ -1,8 +1,9 @@
 // Batch-norm statistics of a run with several workers.  Each worker has its own, which never travel
 // with a gradient and are never overwritten; what is evaluated, saved and hashed is their mean,
 // weighted by the workers' shares of a full batch.  One worker's, and those of synchronised batch
-// norm, are their own mean to the bit.  A checkpoint holds the mean alone: resumed workers go on
-// from it, which changes no weight (training does not read the statistics).
+// norm, are their own mean to the bit.  A checkpoint's main file holds the mean alone: the workers of a
+// resumed synchronous run go on from it, which changes no weight (training does not read the
+// statistics).  Asynchronous ones have each worker's own in rank files (rank_state.h).
 #pragma once
 
 #include <cstdint>

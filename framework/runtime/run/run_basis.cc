@@ -27,6 +27,17 @@ NetUse UseOf(const RunConfig& config, const RunBasis& basis, int worker, int wor
       .evaluated = std::min(EvaluationBlockOf(*basis.dataset), basis.dataset->size(Split::kTest))};
 }
 
+// The rank's own file, and no other's.
+void ReadOwnState(const Graph& graph, bool has_worker, Rank rank, RunBasis& basis) {
+  const RankStart& start = basis.start.ranks;
+  if (!start.exact()) return;
+  RankCheckpoint own = ReadRankCheckpoint(start.main, rank, start.hashes.at(rank));
+  basis.ranks[rank] = std::move(own.exchange);
+  if (!has_worker) return;
+  basis.worker.emplace().statistics.resize(static_cast<size_t>(graph.state().size()));
+  PlayState(own.host, [&](StateVisitor& visitor) { basis.worker->Visit(visitor); });
+}
+
 }  // namespace
 
 RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const TrainRequest& request,
@@ -47,7 +58,9 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
     basis.sampler = std::make_unique<Sampler>(config.seed, *basis.dataset, config.batch);
     if (!root) return;
     basis.layout = ModelLayoutOf(*basis.graph, *basis.dataset);
-    basis.start = FindStart(*basis.graph, basis.layout, config, request, outputs.folder());
+    basis.start = FindStart(*basis.graph, basis.layout, config, request, outputs.folder(),
+                            WorldOf(config, *basis.graph, *basis.dataset, RunTime::kReal),
+                            !config.strategy->synchronous());
     basis.plan = DecidePlan(config, *basis.graph, workers, threads);
     FollowPlanOf(basis.start, config, basis.plan);
     if (basis.start.plan) ForgetUnknownKernels(*basis.graph, basis.plan);
@@ -57,7 +70,9 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
   basis.start = BroadcastStart(transport, std::move(basis.start));
   AgreeOnRun(transport, config, *basis.graph, basis.plan, *basis.dataset);
   TryTogether(transport, [&] {
-    if (!placement.IsWorker(transport.rank())) return ApplyThreadBudget(basis.plan.threads);
+    const bool has_worker = placement.IsWorker(transport.rank());
+    ReadOwnState(*basis.graph, has_worker, transport.rank(), basis);
+    if (!has_worker) return ApplyThreadBudget(basis.plan.threads);
     if (root) return;
     // A smaller share may lack a kernel of the plan; what its net takes instead is no part of it.
     ExecutionPlan plan = basis.plan;

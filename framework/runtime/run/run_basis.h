@@ -1,7 +1,9 @@
 // RunBasis: what a run stands on before its first step, the same on every rank.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "framework/comm/transport.h"
 #include "framework/core/execution_plan.h"
@@ -24,6 +26,9 @@ struct RunBasis {
   ModelLayout layout;            // of checkpoints; rank 0
   ExecutionPlan plan;
   StartPoint start;
+  // Of this rank, where it goes on with what it had.
+  std::map<Rank, StateRecord> ranks;  // itself alone
+  std::optional<WorkerState> worker;
 };
 
 // All ranks call it.  All load the data, which the model follows (vocabularies); rank 0 makes the

@@ -30,7 +30,10 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
   const bool resumed = first.step > 0;
   metrics_ = std::make_unique<MetricsWriter>(
       folder_.metrics(), resumed ? std::optional<int64_t>(first.step) : std::nullopt);
-  if (resumed) RecallEvaluations();
+  if (resumed) {
+    seconds_before_ = ReadTrainingSeconds(folder_.metrics());
+    RecallEvaluations(folder_.metrics(), results_);
+  }
   ProgressOptions options;
   options.epochs = config_.epochs;
   options.steps = last_step;
@@ -42,24 +45,6 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
             Counted(plan.threads, "thread"), plan.isa, config_.strategy_name, config_.batch,
             Counted(last_step, "step"), folder_.path().string());
   if (resumed) log::Info("resumed after step {}", first.step);
-}
-
-// What the run was judged by before it was resumed: its best result is that of the whole run, and
-// so is the time to a target.
-void RunOutputs::RecallEvaluations() {
-  seconds_before_ = ReadTrainingSeconds(folder_.metrics());
-  const std::vector<std::string>& names = results_.metric_names();
-  std::vector<std::string> others;
-  if (!names.empty()) others.assign(names.begin() + 1, names.end());
-  for (const EvaluationMetrics& metrics : ReadEvaluations(folder_.metrics(), others)) {
-    Evaluation evaluation{
-        .loss = metrics.loss, .perplexity = metrics.perplexity, .bleu = metrics.bleu};
-    if (metrics.accuracy) evaluation.metrics.push_back(*metrics.accuracy);
-    for (const auto& [name, value] : metrics.others) evaluation.metrics.push_back(value);
-    if (evaluation.metrics.size() != names.size()) continue;  // of a model with other metrics
-    const Split split = metrics.split == "validation" ? Split::kValidation : Split::kTest;
-    results_.Note(metrics.at, split, evaluation);
-  }
 }
 
 void RunOutputs::Step(const StepFacts& facts) {
@@ -91,6 +76,10 @@ void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation
             Describe(evaluation, results_.metric_names()));
 }
 
+std::filesystem::path RunOutputs::CheckpointFile(int64_t step) const {
+  return folder_.checkpoints() / CheckpointName(step);
+}
+
 void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                       const CheckpointSource& source) {
   if (!root_) return;
@@ -103,7 +92,8 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                             config_.effective_yaml,
                             ToJson(source.plan),
                             SourceRevision(),
-                            source.text};
+                            source.text,
+                            source.rank_files};
   const ModelLayout layout = ModelLayoutOf(source.graph);
   const Blob weights = source.exchange.weights();
   CheckpointView view{info, layout, weights.f32(), {}, source.state};

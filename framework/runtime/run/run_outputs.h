@@ -26,7 +26,8 @@ struct CheckpointSource {
   const ExecutionPlan& plan;
   Exchange& exchange;
   const float* state;
-  const std::string& text;  // TextFacts, or empty
+  const std::string& text;                     // TextFacts, or empty
+  const std::vector<std::string>& rank_files;  // hashes, by rank
 };
 
 class RunOutputs {
@@ -50,6 +51,8 @@ class RunOutputs {
   void Step(const StepFacts& facts);
   // `split`: what of the data it was; a set without a validation split is judged by its test split.
   void Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation, double seconds);
+  // The main file of a step.
+  std::filesystem::path CheckpointFile(int64_t step) const;
   void Save(const MetricsPoint& at, const TrainingPosition& position,
             const CheckpointSource& source);
   void Diverged(const TrainingPosition& position, const std::string& what);
@@ -64,8 +67,6 @@ class RunOutputs {
   void EndsEarly();
 
  private:
-  void RecallEvaluations();
-
   const RunConfig& config_;
   const bool root_;
   const RunFolder folder_;

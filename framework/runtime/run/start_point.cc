@@ -36,14 +36,18 @@ StartPoint FromCheckpoint(Checkpoint checkpoint) {
 }  // namespace
 
 StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
-                     const TrainRequest& request, const RunFolder& folder) {
+                     const TrainRequest& request, const RunFolder& folder,
+                     const RankCheckpoint& here, bool own_state) {
   std::optional<Checkpoint> checkpoint = ResumeFrom(folder.checkpoints(), request.resume, layout);
   if (checkpoint) {
     const std::string diff = LineDiff(checkpoint->info.config_yaml, config.effective_yaml);
     if (!diff.empty()) {
       log::Warning("the config is not the checkpoint's (- checkpoint, + now):\n{}", diff);
     }
-    return FromCheckpoint(std::move(*checkpoint));
+    RankStart ranks = StartOfRanks(*checkpoint, here, own_state);
+    StartPoint start = FromCheckpoint(std::move(*checkpoint));
+    start.ranks = std::move(ranks);
+    return start;
   }
   StartPoint start = Fresh(graph, config.seed);
   if (!request.weights.empty()) {

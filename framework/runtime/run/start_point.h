@@ -9,8 +9,10 @@
 
 #include "framework/comm/transport.h"
 #include "framework/core/execution_plan.h"
+#include "framework/data/dataset.h"
 #include "framework/nn/graph.h"
 #include "framework/runtime/results/run_folder.h"
+#include "framework/runtime/run/rank_state.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
 
@@ -28,13 +30,16 @@ struct StartPoint {
   std::map<std::string, std::vector<float>> solver;  // empty: zero
   std::vector<float> state;
   std::optional<ExecutionPlan> plan;  // of the run that is resumed; rank 0 has it
-  DTRAIN_FIELDS(position, weights, solver, state)
+  RankStart ranks;                    // what becomes of its rank files
+  DTRAIN_FIELDS(position, weights, solver, state, ranks)
 };
 
 // Rank 0: follows --resume and --weights.  Throws CheckpointError where they cannot be followed.
-// `layout` is the graph's.
+// `layout` is the graph's.  `here`: WorldOf this run; `own_state`: its ranks have state of
+// their own.
 StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
-                     const TrainRequest& request, const RunFolder& folder);
+                     const TrainRequest& request, const RunFolder& folder,
+                     const RankCheckpoint& here, bool own_state);
 
 // Takes over what the resumed run's plan fixed, and warns "not bit-equal" with the differences
 // where this run cannot follow it.

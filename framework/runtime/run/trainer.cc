@@ -1,6 +1,7 @@
 #include "framework/runtime/run/trainer.h"
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -17,6 +18,7 @@
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/mean_state.h"
 #include "framework/runtime/run/not_finite.h"
+#include "framework/runtime/run/rank_state.h"
 #include "framework/runtime/run/run_accounts.h"
 #include "framework/runtime/run/run_basis.h"
 #include "framework/runtime/run/run_outputs.h"
@@ -51,7 +53,7 @@ class Trainer {
   int workers() const { return placement_.workers; }
 
   void SetUp();
-  void PrepareState(const StartPoint& start);
+  void PrepareState(const RunBasis& basis);
   std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
   void TrainStep(const Batch& batch, Turn turn, Nanos waited);
@@ -65,6 +67,7 @@ class Trainer {
   void MeanStatistics();
   void Evaluate(Split split);
   void SaveCheckpoint();
+  std::vector<std::string> SaveRankFiles(const TrainingPosition& position);
   ExitCode Diverge();
   void SaveRecord(const std::string& weights_sha256);
   void SaveTimeline();
@@ -96,6 +99,9 @@ class Trainer {
   Buffer state_;       // batch-norm statistics of this worker
   Buffer mean_state_;  // of all workers, as of the last rest
   std::unique_ptr<Exchange> exchange_;
+
+  RankCheckpoint world_;    // of rank files
+  int64_t next_batch_ = 0;  // with which this worker begins: mini-batches that it had before
 
   RunPosition position_;
   TrainingPosition rested_;    // at the last rest
@@ -135,7 +141,9 @@ void Trainer::SetUp() {
   rested_ = now();
   saved_samples_ = now().samples_applied;
   CheckPosition(now(), rule, synchronous_);
-  PrepareState(basis.start);
+  next_batch_ = basis.worker ? basis.worker->steps : now().step;
+  world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
+  PrepareState(basis);
   TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
   // A run that ended early stays ended when it is resumed.
   if (MayEnd()) {
@@ -146,13 +154,17 @@ void Trainer::SetUp() {
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
                 .weights = basis.start.weights,
-                .solver = &basis.start.solver};
+                .solver = &basis.start.solver,
+                .ranks = &basis.ranks,
+                .residual = basis.start.ranks.residual};
   exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_);
 }
 
-void Trainer::PrepareState(const StartPoint& start) {
+void Trainer::PrepareState(const RunBasis& basis) {
+  const StartPoint& start = basis.start;
   state_ = Buffer(static_cast<size_t>(graph_->state().size()) * sizeof(float));
-  std::copy(start.state.begin(), start.state.end(), state_.f32());
+  const std::vector<float>& own = basis.worker ? basis.worker->statistics : start.state;
+  std::copy(own.begin(), own.end(), state_.f32());
   mean_state_ = Buffer(state_.bytes());
   std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
   if (!HasWorker()) return;
@@ -169,8 +181,7 @@ void Trainer::PrepareState(const StartPoint& start) {
 std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
   if (!HasWorker()) return nullptr;
   const int rank = transport_.rank();
-  const uint64_t first = static_cast<uint64_t>(position_.first().step);
-  // A resumed asynchronous run goes on as if all its workers had been equally fast.
+  const uint64_t first = static_cast<uint64_t>(synchronous_ ? position_.first().step : next_batch_);
   BatchFiller filler = synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
                                                       static_cast<uint64_t>(position_.last_step()))
                                     : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
@@ -337,11 +348,46 @@ void Trainer::SaveCheckpoint() {
   Say(Doing::kCheckpointing);
   TrainingPosition position = now();
   position.updates = exchange_->updates();
-  outputs_.Save(Here(), position, {*graph_, plan_, *exchange_, mean_state_.f32(), layout_.text});
+  const std::vector<std::string> rank_files = SaveRankFiles(position);
+  outputs_.Save(Here(), position,
+                {*graph_, plan_, *exchange_, mean_state_.f32(), layout_.text, rank_files});
   saved_samples_ = now().samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
   exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });
   if (RankTimeline* timeline = exchange_->timeline()) timeline->Checkpointed(started, WallNow());
+}
+
+// Each rank its own, durably; their hashes, on rank 0.  None where every worker has the same.
+std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position) {
+  std::vector<std::string> hashes;
+  if (synchronous_) return hashes;
+  RankCheckpoint file = world_;
+  file.rank = transport_.rank();
+  file.step = position.step;
+  file.samples_applied = position.samples_applied;
+  file.role = placement_.RoleOf(transport_.rank());
+  Exchange::Own own = exchange_->SaveOwn();
+  file.holds = std::move(own.holds);
+  file.exchange = std::move(own.state);
+  if (HasWorker()) {
+    WorkerState worker{next_batch_ + accounts_.steps,
+                       {state_.f32(), state_.f32() + graph_->state().size()}};
+    file.host = RecordState([&](StateVisitor& visitor) { worker.Visit(visitor); });
+  }
+  std::string hash;
+  std::exception_ptr failed;
+  try {
+    hash = WriteRankCheckpoint(outputs_.CheckpointFile(position.step), file);
+  } catch (const Error&) {
+    failed = std::current_exception();
+  }
+  exchange_->AtRest([&](Transport& transport) {
+    TryTogether(transport, [&] {
+      if (failed) std::rethrow_exception(failed);
+    });
+    hashes = Gather(transport, hash);
+  });
+  return hashes;
 }
 
 // Names where the first NaN or infinity is, in this rank's gradient or in the weights.

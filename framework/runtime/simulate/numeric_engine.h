@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "framework/core/execution_plan.h"
@@ -26,6 +27,11 @@ class NumericEngine : public GradientSource {
 
   const std::vector<float>& initial_weights() const { return initial_weights_; }
   std::vector<float> MeanState() const;  // of all workers (mean_state.h)
+  // A worker's batch-norm statistics.
+  std::span<float> State(int worker) {
+    Buffer& state = workers_[worker].state;
+    return {state.f32(), state.bytes() / sizeof(float)};
+  }
 
  private:
   struct Worker {

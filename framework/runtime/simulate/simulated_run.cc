@@ -7,15 +7,17 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/program.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/results/summary.h"
-#include "framework/runtime/run/run_position.h"
+#include "framework/runtime/run/run_basis.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/checkpoint.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/sim/replay.h"
 
 namespace dtrain {
+namespace fs = std::filesystem;
 namespace {
 
 // Its sums within a step have no price, and in numeric runs one worker's step is computed after the
@@ -93,42 +95,152 @@ void SimulatedRun::MakeEngine() {
   setup_.exchange.start.weights = engine_->initial_weights();
 }
 
+std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
+                                                     const std::string& resume) {
+  if (!engine_) {
+    throw UsageError("a simulation of sizes alone has no weights to save",
+                     "--numeric computes real gradients");
+  }
+  folder_.emplace(output);
+  RestRule& rule = setup_.exchange.rule;
+  rule.checkpoint_every_epochs = config_.checkpoint.every_epochs;
+  rule.checkpoint_every_steps = config_.checkpoint.every_steps;
+  world_ = WorldOf(config_, *graph_, *data_, RunTime::kVirtual);
+  start_ = FindStart(*graph_, ModelLayoutOf(*graph_, *data_), config_, {.resume = resume}, *folder_,
+                     world_, true);
+  if (!start_.plan) return std::nullopt;
+  CheckPosition(start_.position, rule, config_.strategy->synchronous());
+  ExecutionPlan plan = plan_;
+  FollowPlanOf(start_, config_, plan);  // says where it cannot be followed
+  GoOn();
+  return start_.position.step;
+}
+
+void SimulatedRun::GoOn() {
+  saved_samples_ = start_.position.samples_applied;
+  setup_.exchange.start = {.samples_applied = start_.position.samples_applied,
+                           .updates = start_.position.updates,
+                           .weights = start_.weights,
+                           .solver = &start_.solver,
+                           .ranks = &actors_,
+                           .residual = start_.ranks.residual};
+  setup_.first_step = start_.position.step;
+  for (int worker = 0; worker < setup_.exchange.placement().workers; ++worker) {
+    std::copy(start_.state.begin(), start_.state.end(), engine_->State(worker).begin());
+  }
+  if (!start_.ranks.exact()) return;
+  for (size_t i = 0; i < start_.ranks.hashes.size(); ++i) {
+    const auto rank = static_cast<Rank>(i);
+    RankCheckpoint file = ReadRankCheckpoint(start_.ranks.main, rank, start_.ranks.hashes[i]);
+    if (!file.exchange.empty()) actors_[rank] = std::move(file.exchange);
+    if (setup_.exchange.placement().IsWorker(rank)) {
+      const std::vector<float> statistics = std::move(file.host.fields.back().floats);
+      file.host.fields.pop_back();
+      std::copy(statistics.begin(), statistics.end(), engine_->State(rank).begin());
+    }
+    hosts_[rank] = std::move(file.host);
+  }
+  setup_.hosts = &hosts_;
+}
+
 Summary SimulatedRun::Run(const Progress& progress) {
   if (engine_) {
     results_ = RunResults(graph_->metric_names(), config_.stop);
-    rested_ = {};
+    rested_ = start_.position;
+    if (rested_.step > 0) RecallEvaluations(folder_->metrics(), results_);
+    if (results_.over()) setup_.exchange.rule.last_samples = rested_.samples_applied;
     setup_.at_rest = [&](const RestState& state, Nanos now, const float* weights) {
-      return EvaluateAt(state, now, weights, progress);
+      return AtRest(state, now, weights, progress);
     };
   }
   Simulation simulation(setup_);
+  simulation_ = &simulation;
   SimulationResult result = simulation.Run();
+  simulation_ = nullptr;
   timelines_ = std::move(result.timelines);
   return Summarize(result);
 }
 
-// As a real run is judged at rest, and ended by it; one that has diverged is not.
-bool SimulatedRun::EvaluateAt(const RestState& state, Nanos now, const float* weights,
-                              const Progress& progress) {
+// As a real run is judged at rest, ended by it and saved; one that has diverged is not.
+bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weights,
+                          const Progress& progress) {
   if (!state.finite) return false;
   RunPosition position(setup_.exchange.rule, {});
   position.MoveTo(state.samples_applied);
-  const RestPoint point{std::exchange(rested_, position.now()), position.now(), position.RunEnds()};
-  if (!EvaluationDue(config_, point)) return false;
+  RestPoint point{std::exchange(rested_, position.now()), position.now(), position.RunEnds()};
+  const bool ended = point.run_ends;
   const MetricsPoint at{position.epoch(), position.now().step, state.samples_applied,
                         ToSeconds(now), ToSeconds(now)};
+  if (EvaluationDue(config_, point)) point.run_ends = Judge(point, at, weights, progress);
+  if (folder_ && CheckpointDue(config_, point, saved_samples_)) Save(position.now(), weights);
+  return point.run_ends && !ended;
+}
+
+// Whether the run ends here, which it may do before its last epoch.
+bool SimulatedRun::Judge(const RestPoint& point, const MetricsPoint& at, const float* weights,
+                         const Progress& progress) {
   const auto evaluate = [&](Split split) {
     const Evaluation evaluation = engine_->Evaluate(split, weights);
     results_.Note(at, split, evaluation);
-    if (progress) progress(position.epochs(), at, split, evaluation);
+    if (!progress) return;
+    const double epochs = static_cast<double>(point.now.samples_applied) /
+                          static_cast<double>(setup_.exchange.rule.epoch_samples);
+    progress(epochs, at, split, evaluation);
   };
   const std::vector<Split> splits = SplitsToEvaluate(*data_, point.run_ends);
   for (const Split split : splits) evaluate(split);
-  if (point.run_ends || !results_.over()) return false;
+  if (point.run_ends || !results_.over()) return point.run_ends;
   for (const Split split : SplitsToEvaluate(*data_, true)) {
     if (std::find(splits.begin(), splits.end(), split) == splits.end()) evaluate(split);
   }
   return true;
+}
+
+void SimulatedRun::Save(TrainingPosition position, const float* weights) {
+  const CheckpointFolder folder(folder_->checkpoints(), static_cast<int>(config_.checkpoint.keep));
+  const fs::path main = folder_->checkpoints() / CheckpointName(position.step);
+  position.updates = simulation_->Updates();
+  CheckpointInfo info{position,
+                      config_.seed,
+                      graph_->name(),
+                      config_.solver.name,
+                      config_.effective_yaml,
+                      ToJson(plan_),
+                      SourceRevision(),
+                      ModelLayoutOf(*graph_, *data_).text};
+  for (Rank rank = 0; rank < setup_.exchange.placement().ranks(); ++rank) {
+    info.rank_files.push_back(SaveRank(main, position, rank));
+  }
+  const ModelLayout layout = ModelLayoutOf(*graph_);
+  const std::vector<float> statistics = engine_->MeanState();
+  const auto solver = simulation_->SolverState();
+  CheckpointView view{info, layout, weights, {}, statistics.data()};
+  for (const auto& [name, values] : solver) view.solver[name] = values.data();
+  folder.Save(view);
+  saved_samples_ = position.samples_applied;
+}
+
+// Synchronous ones begin with the model's weights: their hosts alone have something of their own.
+std::string SimulatedRun::SaveRank(const fs::path& main, const TrainingPosition& position,
+                                   Rank rank) {
+  const Placement& placement = setup_.exchange.placement();
+  Simulation::SavedRank saved = simulation_->Save(rank);
+  RankCheckpoint file = world_;
+  file.rank = rank;
+  file.step = position.step;
+  file.samples_applied = position.samples_applied;
+  file.role = placement.RoleOf(rank);
+  file.host = std::move(saved.host);
+  if (!config_.strategy->synchronous()) {
+    file.holds = std::move(saved.holds);
+    file.exchange = std::move(saved.actors);
+  }
+  if (placement.IsWorker(rank)) {
+    const std::span<const float> state = engine_->State(rank);
+    file.host.fields.push_back(
+        {"", "statistics", StateField::Kind::kFloats, {}, {state.begin(), state.end()}});
+  }
+  return WriteRankCheckpoint(main, file);
 }
 
 Summary SimulatedRun::Summarize(const SimulationResult& result) const {

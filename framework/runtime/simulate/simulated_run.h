@@ -4,13 +4,18 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/results/run_record.h"
 #include "framework/runtime/results/summary.h"
+#include "framework/runtime/run/rank_state.h"
+#include "framework/runtime/run/run_position.h"
+#include "framework/runtime/run/start_point.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/simulate/numeric_engine.h"
 #include "framework/runtime/weights/checkpoint.h"
@@ -32,6 +37,13 @@ class SimulatedRun {
   // Recorded step durations in seconds, by worker; see ComputeModel::UseTrace.
   void UseTrace(std::vector<std::vector<double>> seconds) { setup_.trace = std::move(seconds); }
 
+  // Numeric runs: writes checkpoints to this folder as the config says (checkpoint.every_...), and
+  // goes on as --resume asks for (checkpoint_folder.h).  Returns the step where Run will go on, if it
+  // does.  Runs whose rests are the same have the same bits, and the same virtual time, whether or not
+  // they were interrupted.
+  std::optional<int64_t> KeepCheckpoints(const std::filesystem::path& output,
+                                         const std::string& resume);
+
   // Called after each evaluation of a numeric run with the epochs done; its seconds are virtual.
   using Progress =
       std::function<void(double epochs, const MetricsPoint& at, Split, const Evaluation&)>;
@@ -46,8 +58,13 @@ class SimulatedRun {
  private:
   void DescribeModel(const std::optional<ModelProfile>& profile, const RestRule& rule);
   void MakeEngine();
-  bool EvaluateAt(const RestState& state, Nanos now, const float* weights,
-                  const Progress& progress);
+  void GoOn();
+  bool AtRest(const RestState& state, Nanos now, const float* weights, const Progress& progress);
+  bool Judge(const RestPoint& point, const MetricsPoint& at, const float* weights,
+             const Progress& progress);
+  void Save(TrainingPosition position, const float* weights);
+  std::string SaveRank(const std::filesystem::path& main, const TrainingPosition& position,
+                       Rank rank);
   Summary Summarize(const SimulationResult& result) const;
 
   const RunConfig& config_;
@@ -60,6 +77,13 @@ class SimulatedRun {
   std::vector<std::string> timelines_;
   RunResults results_;
   TrainingPosition rested_;  // at the last rest
+
+  std::optional<RunFolder> folder_;             // of checkpoints; none: there are none
+  StartPoint start_;                            // where it goes on
+  RankCheckpoint world_;                        // of rank files
+  std::map<Rank, StateRecord> actors_, hosts_;  // with which the ranks begin, where they go on
+  int64_t saved_samples_ = 0;
+  Simulation* simulation_ = nullptr;  // that runs
 };
 
 // Repeats a recorded run; `config` is the record's own.  Says on stderr why the bits may differ

@@ -97,6 +97,7 @@ Checkpoint FitTo(const ModelLayout& layout, const fs::path& path, StoredCheckpoi
   CheckVocabularies(path, stored.info, layout);
   CheckModel(path, stored, layout);
   Checkpoint checkpoint;
+  checkpoint.path = path;
   checkpoint.info = std::move(stored.info);
   checkpoint.weights =
       Arranged(std::move(stored.weights), stored.layout.parameters, layout.parameters);

@@ -6,7 +6,8 @@
 //   /run                          attributes: format, position, seed, model, solver, revision;
 //                                 datasets config (YAML), plan (JSON) and, for translation, text
 //                                 (the vocabularies, TextFacts), as bytes; parameters, state and
-//                                 solver_vectors: the names above, each ended by a zero byte
+//                                 solver_vectors: the names above, each ended by a zero byte;
+//                                 rank_files, where there are any: their hashes, in the same form
 //
 // In front of the HDF5 file lies a seal of 512 bytes with the SHA-256 of the rest
 // (checkpoint_seal.h), which HDF5's own tools skip.  HDF5 is given the bytes only when they are
@@ -14,7 +15,7 @@
 // library crashes, above all where it lists names.  Older files, without seal and lists, are read
 // in a process of their own (stored_checkpoint.h).  Every dataset carries a Fletcher-32 checksum
 // and HDF5's own structures carry theirs (file format of version 1.10).  Files are portable: they
-// do not depend on the number of workers.
+// do not depend on the number of workers.  What does lies beside them (rank_checkpoint.h).
 //
 // A file is built in memory and published at once (core/file.h), so there is never a half-written
 // checkpoint under its final name, and errors of the disk come with the system's own words.
@@ -59,6 +60,8 @@ struct CheckpointInfo {
   std::string plan_json;    // ToJson(ExecutionPlan); "" in a file of weights alone
   std::string source_revision;
   std::string text;  // TextFacts::ToText of a model for translation
+  // The hash of each rank's file (rank_checkpoint.h), by rank; empty where there are none.
+  std::vector<std::string> rank_files = {};
   friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
 };
 
@@ -80,6 +83,7 @@ struct CheckpointView {
 
 // What Load returns.
 struct Checkpoint {
+  std::filesystem::path path;  // where rank files lie beside it
   CheckpointInfo info;
   std::vector<float> weights;
   std::map<std::string, std::vector<float>> solver;  // empty after LoadWeights

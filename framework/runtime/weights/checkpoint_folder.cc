@@ -8,6 +8,7 @@
 #include "framework/core/check.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/runtime/weights/rank_checkpoint.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -59,6 +60,7 @@ std::optional<Checkpoint> NewestSound(const fs::path& folder, const ModelLayout&
   for (const fs::path& path : CheckpointFolder(folder, 1).List()) {
     try {
       Checkpoint checkpoint = ReadCheckpoint(path, layout);
+      CheckRankFiles(path, checkpoint.info);
       if (!passed_over.empty()) {
         log::Warning("{}; going on from {}", passed_over, path.filename().string());
       }
@@ -91,6 +93,7 @@ fs::path CheckpointFolder::Save(const CheckpointView& view) const {
   WriteCheckpoint(path, view);
   WriteFileDurably(folder_ / kLatest, CheckpointName(step) + "\n");
   RemoveAllBut(step);
+  RemoveStrangers(path, view.info.rank_files.size());
   return path;
 }
 
@@ -115,6 +118,14 @@ void CheckpointFolder::RemoveAllBut(int64_t newest_step) const {
   }
 }
 
+// A run that was taken back may reach the same step again with fewer ranks.
+void CheckpointFolder::RemoveStrangers(const fs::path& main, size_t ranks) const {
+  for (size_t rank = ranks; fs::exists(RankFileOf(main, static_cast<int64_t>(rank))); ++rank) {
+    std::error_code ignored;
+    fs::remove(RankFileOf(main, static_cast<int64_t>(rank)), ignored);
+  }
+}
+
 fs::path FindCheckpoint(const fs::path& where) {
   if (fs::is_regular_file(where)) return where;
   if (fs::is_directory(where / "checkpoints")) return FindCheckpoint(where / "checkpoints");
@@ -132,7 +143,9 @@ std::optional<Checkpoint> ResumeFrom(const fs::path& folder, const std::string& 
                                      const ModelLayout& layout) {
   if (how == "none") return std::nullopt;
   if (how == "auto") return NewestSound(folder, layout);
-  return ReadCheckpoint(FindCheckpoint(how), layout);
+  Checkpoint checkpoint = ReadCheckpoint(FindCheckpoint(how), layout);
+  CheckRankFiles(checkpoint.path, checkpoint.info);
+  return checkpoint;
 }
 
 }  // namespace dtrain

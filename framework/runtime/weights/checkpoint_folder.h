@@ -1,7 +1,11 @@
 // The checkpoints of a run: names, `latest`, keep-last-N, and where to resume.
 //
-//   checkpoints/step-00001832.h5   newest `keep` of them
-//   checkpoints/latest             a text file with the name of the newest; moved last
+//   checkpoints/step-00001832.h5          newest `keep` of them
+//   checkpoints/step-00001832.rank-K.h5   beside it, where ranks have state of their own
+//   checkpoints/latest                    a text file with the name of the newest; moved last
+//
+// A step's rank files are written before its main file, which names their hashes: a step counts only
+// with all of its files.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +24,7 @@ class CheckpointFolder {
   // `folder` is <output>/checkpoints; it is made by the first Save.  `keep` >= 1.
   CheckpointFolder(std::filesystem::path folder, int keep);
 
-  // Writes the file, then `latest`, then removes what is older than the newest `keep`, and what
+  // The rank files are there.  Writes the main file, then `latest`, then removes what is older than the newest `keep`, and what
   // lies beyond this step (left by a run that was taken back to an earlier checkpoint).  Returns
   // the file's path.  Throws CheckpointError; the checkpoints before stay good.
   std::filesystem::path Save(const CheckpointView& view) const;
@@ -30,6 +34,7 @@ class CheckpointFolder {
 
  private:
   void RemoveAllBut(int64_t newest_step) const;
+  void RemoveStrangers(const std::filesystem::path& main, size_t ranks) const;
 
   std::filesystem::path folder_;
   int keep_;
@@ -37,7 +42,7 @@ class CheckpointFolder {
 
 // `--resume`:
 //   none   nothing
-//   auto   the newest sound checkpoint of `folder`; a corrupt one is passed over with a warning
+//   auto   the newest checkpoint of `folder` all of whose files are sound; one that is not is passed over with a warning
 //          that names it and its replacement; nothing when there is none
 //   PATH   that checkpoint, or the newest of that run folder
 // Throws CheckpointError when PATH cannot be used, or when every checkpoint is corrupt;

@@ -48,6 +48,13 @@ std::string SealProblem(std::string_view file) {
   return "its bytes do not match the SHA-256 in its first block";
 }
 
+std::string HashInSeal(std::string_view file) {
+  std::string_view rest = file.substr(0, kSealBytes);
+  TakeLine(rest), TakeLine(rest), TakeLine(rest);
+  const std::string_view line = TakeLine(rest);
+  return std::string(line.substr(line.find(' ') + 1));
+}
+
 int64_t SealVersionOf(std::string_view file) {
   constexpr std::string_view kWord = "version ";
   std::string_view rest = file.substr(0, kSealBytes);

@@ -28,6 +28,9 @@ std::string SealOf(std::string_view content);
 // What is wrong with a file that should have a seal, in words; "" when it is as it was written.
 std::string SealProblem(std::string_view file);
 
+// The SHA-256 that the seal of a sound file names.
+std::string HashInSeal(std::string_view file);
+
 // The version that a file's second line names; 0 where it names none.  One above kSealVersion says
 // that a newer program wrote the file, unless the line is damaged.
 int64_t SealVersionOf(std::string_view file);

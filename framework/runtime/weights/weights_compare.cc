@@ -48,7 +48,80 @@ void CompareValues(const Piece& a, const Piece& b, TensorDifference& difference)
   if (difference_squares > 0) difference.relative = std::sqrt(difference_squares / squares);
 }
 
+std::string NameOf(const StateField& field) {
+  return field.owner.empty() ? field.name : fmt::format("{}: {}", field.owner, field.name);
+}
+
+std::string InWords(const std::vector<int64_t>& numbers) {
+  constexpr size_t kShown = 8;
+  if (numbers.size() == 1) return std::to_string(numbers[0]);
+  if (numbers.size() <= kShown) return fmt::format("{}", numbers);
+  return fmt::format("{} numbers", numbers.size());
+}
+
+void CompareVectors(const std::string& name, const StateField& a, const StateField& b,
+                    const ArenaLayout& parameters, std::vector<TensorDifference>& differences) {
+  ArenaLayout whole{{{"", {}, {0, static_cast<int64_t>(a.floats.size())}}}};
+  const bool by_parameter = parameters.size() == whole.size();
+  for (const ArenaEntry& part : by_parameter ? parameters.entries : whole.entries) {
+    const auto values = [&](const StateField& field) {
+      return Piece{part.shape,
+                   std::span(field.floats).subspan(part.range.begin, part.range.size())};
+    };
+    TensorDifference difference{part.name.empty() ? name : name + " " + part.name, "", 0, 0, 0};
+    CompareValues(values(a), values(b), difference);
+    if (difference.elements > 0) differences.push_back(std::move(difference));
+  }
+}
+
+// Fields of an owner may have the same name, one after the other: they are matched by their place.
+void CompareFields(const StateRecord& a, const StateRecord& b, const ArenaLayout& parameters,
+                   std::vector<TensorDifference>& differences) {
+  const size_t both = std::min(a.fields.size(), b.fields.size());
+  for (size_t i = 0; i < both; ++i) {
+    const StateField &x = a.fields[i], &y = b.fields[i];
+    if (NameOf(x) != NameOf(y) || x.kind != y.kind) {
+      differences.push_back({NameOf(x), fmt::format("{} in the second file", NameOf(y)), 0, 0, 0});
+      return;  // what follows belongs to something else
+    }
+    if (x.floats.size() != y.floats.size()) {
+      differences.push_back(
+          {NameOf(x), fmt::format("{} and {} values", x.floats.size(), y.floats.size()), 0, 0, 0});
+    } else if (!x.floats.empty()) {
+      CompareVectors(NameOf(x), x, y, parameters, differences);
+    } else if (x.ints != y.ints) {
+      differences.push_back(
+          {NameOf(x), fmt::format("{} and {}", InWords(x.ints), InWords(y.ints)), 0, 0, 0});
+    }
+  }
+  if (a.fields.size() == b.fields.size()) return;
+  differences.push_back(
+      {"", fmt::format("{} and {} fields", a.fields.size(), b.fields.size()), 0, 0, 0});
+}
+
 }  // namespace
+
+std::vector<TensorDifference> Compare(const RankCheckpoint& a, const RankCheckpoint& b,
+                                      const ArenaLayout& parameters) {
+  std::vector<TensorDifference> differences;
+  CompareFields(a.exchange, b.exchange, parameters, differences);
+  CompareFields(a.host, b.host, parameters, differences);
+  for (TensorDifference& difference : differences) {
+    difference.name = fmt::format("rank {}, {}", a.rank, difference.name);
+  }
+  return differences;
+}
+
+int64_t CountNonFinite(const RankCheckpoint& file) {
+  int64_t found = 0;
+  for (const StateRecord* record : {&file.exchange, &file.host}) {
+    for (const StateField& field : record->fields) {
+      found += std::count_if(field.floats.begin(), field.floats.end(),
+                             [](float v) { return !std::isfinite(v); });
+    }
+  }
+  return found;
+}
 
 std::vector<TensorDifference> Compare(const StoredWeights& a, const StoredWeights& b) {
   const auto of_a = PiecesOf(a);

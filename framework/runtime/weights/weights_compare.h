@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/runtime/weights/rank_checkpoint.h"
 #include "framework/runtime/weights/weights_file.h"
 
 namespace dtrain {
@@ -21,6 +22,14 @@ std::vector<TensorDifference> Compare(const StoredWeights& a, const StoredWeight
 
 // Names in either of them.
 int64_t CountTensors(const StoredWeights& a, const StoredWeights& b);
+
+// What two rank files of one rank differ in, in the order of the first: vectors as tensors ("worker 1:
+// residual conv1.weight", where they are as long as the parameters), numbers in words.
+std::vector<TensorDifference> Compare(const RankCheckpoint& a, const RankCheckpoint& b,
+                                      const ArenaLayout& parameters);
+
+// NaN and infinities in a rank's vectors.
+int64_t CountNonFinite(const RankCheckpoint& file);
 
 // NaN and infinities in parameters and statistics, and in the solver's vectors.
 struct NonFinite {

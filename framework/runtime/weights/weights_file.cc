@@ -206,6 +206,7 @@ void WriteStoredWeights(const fs::path& path, WeightsFormat format, const Stored
   if (format == WeightsFormat::kSafetensors) return WriteAsSafetensors(path, stored);
   CheckpointInfo info = stored.info;
   info.plan_json.clear();  // how ReadCheckpoint knows that there is no run to go on with
+  info.rank_files.clear();
   WriteCheckpoint(path, {info, stored.layout, stored.weights.data(), {}, stored.state.data()});
 }
 

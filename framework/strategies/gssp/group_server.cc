@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/core/check.h"
+#include "framework/core/text.h"
 #include "framework/strategies/visit.h"
 
 namespace dtrain::gssp {
@@ -226,6 +227,17 @@ void GroupServer::TakeOver(const Handover& handover, Effects& effects) {
 }
 
 // ------------------------------------------------------------------ what others see
+
+// Where the weights are averaged, the model at rest has them all.
+std::string GroupServer::Holds() const {
+  const auto waiting =
+      static_cast<int64_t>(held_.size()) - std::count(held_.begin(), held_.end(), 0);
+  if (waiting > 0) {
+    return fmt::format("{} of a step that is not whole", Counted(waiting, "gradient"));
+  }
+  if (acc_gradients_ == 0 || options_.between == Between::kAveraging) return "";
+  return fmt::format("{} that the other groups have not had", Counted(acc_gradients_, "gradient"));
+}
 
 void GroupServer::Visit(StateVisitor& visitor) {
   visitor.Int("version", version_);

@@ -42,6 +42,7 @@ class GroupServer : public Actor {
   void OnQuiet(const Quiet& quiet, Effects& effects) override;
   double MasterShare() const override;
 
+  std::string Holds() const override;
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
   void Report(ProtocolReport& report) const override;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "framework/core/check.h"
+#include "framework/core/text.h"
 #include "framework/strategies/visit.h"
 
 namespace dtrain::inhad {
@@ -235,6 +236,10 @@ void InhadNode::OnWeights(ActorId from, int64_t version, Effects& effects) {
     effects.Send(worker, Pack(Weights{version}), {alone ? kArrived : kWeights});
   }
   effects.Send(placement_.ServerId(0), Pack(Have{version}));
+}
+
+std::string InhadNode::Holds() const {
+  return Pending() == 0 ? "" : fmt::format("{} not pulled yet", Counted(Pending(), "gradient"));
 }
 
 void InhadNode::Visit(StateVisitor& visitor) {

@@ -33,6 +33,7 @@ class InhadNode : public Actor {
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
   void OnTimer(int timer, Effects& effects) override;
 
+  std::string Holds() const override;
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
   void Report(ProtocolReport& report) const override;

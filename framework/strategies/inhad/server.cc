@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/core/check.h"
+#include "framework/core/text.h"
 #include "framework/strategies/visit.h"
 
 namespace dtrain::inhad {
@@ -134,6 +136,12 @@ void InhadServer::UpdateIfWhole(Effects& effects) {
 void InhadServer::SendWeights(int node, Effects& effects) {
   ++broadcasts_;
   effects.Send(placement_.NodeId(node), Pack(Weights{version_}), {kMaster});
+}
+
+// Sums that came too late for their round, for the next one.
+std::string InhadServer::Holds() const {
+  const auto sums = static_cast<int64_t>(held_.size()) - std::count(held_.begin(), held_.end(), 0);
+  return sums == 0 ? "" : fmt::format("the sums of {} for the next update", Counted(sums, "node"));
 }
 
 void InhadServer::Visit(StateVisitor& visitor) {

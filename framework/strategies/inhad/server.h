@@ -31,6 +31,7 @@ class InhadServer : public Actor {
   void OnTimer(int timer, Effects& effects) override;
   void OnQuiet(const Quiet& quiet, Effects& effects) override;
 
+  std::string Holds() const override;
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
   void Report(ProtocolReport& report) const override;

@@ -30,8 +30,8 @@ std::vector<VectorSpec> InhadWorker::Vectors() const {
 // Comes again after a resume, when the run was stopped before a step that it had begun.
 void InhadWorker::OnBegin(Effects& effects) {
   if (phase_ == kComputing) return effects.StartStep();
+  if (phase_ == kIdle && under_way_ == kUnderWayMax) ++waits_;
   phase_ = kWaiting;
-  if (under_way_ == kUnderWayMax) ++waits_;
   Advance(effects);
 }
 

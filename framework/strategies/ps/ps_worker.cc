@@ -33,7 +33,7 @@ std::vector<VectorSpec> PsWorker::Vectors() const {
                                      {"weights", VectorRole::kWeights, whole},
                                      {"arriving", VectorRole::kPlain, whole}};
   if (compresses_) {
-    vectors.push_back({"residual", VectorRole::kPlain, whole});
+    vectors.push_back({kResidualName, VectorRole::kResidual, whole});
     vectors.push_back({"out", VectorRole::kPlain, whole});
   }
   return vectors;

@@ -1,0 +1,50 @@
+// What a rank alone has, in checkpoints of asynchronous and of simulated runs
+// (runtime/weights/rank_checkpoint.h): which run it belongs to, and what a resumed run does with it.
+//
+//   same strategy, compressor and placement  each rank goes on with what it had
+//   other workers or servers                 residuals are summed; refused while an actor holds
+//                                            gradients for others that are no longer there
+//   anything else, or no rank files          every rank begins anew, with a warning
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/core/state_record.h"
+#include "framework/data/dataset.h"
+#include "framework/nn/graph.h"
+#include "framework/runtime/setup/run_config.h"
+#include "framework/runtime/weights/checkpoint.h"
+#include "framework/runtime/weights/rank_checkpoint.h"
+
+namespace dtrain {
+
+// Where there are rank files, they belong to one of these.
+enum class RunTime { kReal, kVirtual };
+
+// A rank file's actors and placement; the rest is empty.
+RankCheckpoint WorldOf(const RunConfig& config, const Graph& graph, const Dataset& dataset,
+                       RunTime time);
+
+// A worker's own, beside its actors.
+struct WorkerState {
+  int64_t steps = 0;              // mini-batches that it has trained on: the number of its next one
+  std::vector<float> statistics;  // of its batch norm
+  void Visit(StateVisitor& visitor);
+};
+
+// What the ranks of a run begin with.
+struct RankStart {
+  std::string main;                 // the checkpoint whose rank files are taken; "": none are
+  std::vector<std::string> hashes;  // of them, by rank
+  std::vector<float> residual;      // for worker 0, which is on rank 0; not told to the others
+  bool exact() const { return !main.empty(); }
+  DTRAIN_FIELDS(main, hashes)
+};
+
+// Decides what becomes of a checkpoint's rank files in the run that is `here` and says what is lost.
+// Throws CheckpointError where gradients would be.  `expected`: this run writes rank files itself.
+RankStart StartOfRanks(const Checkpoint& checkpoint, const RankCheckpoint& here, bool expected);
+
+}  // namespace dtrain

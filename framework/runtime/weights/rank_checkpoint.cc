@@ -1,0 +1,152 @@
+#include "framework/runtime/weights/rank_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "framework/core/bytes.h"
+#include "framework/core/file.h"
+#include "framework/runtime/weights/checkpoint_seal.h"
+#include "framework/runtime/weights/hdf5_file.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr char kRank[] = "/rank";
+constexpr int64_t kFormat = 1;
+
+// What is not floats is in this list itself, so that there is a data set for each vector only.
+struct FieldEntry {
+  int64_t part = 0;  // 0: the exchange's, 1: the host's
+  std::string owner, name;
+  int64_t kind = 0;
+  int64_t count = 0;  // of floats
+  std::vector<int64_t> ints;
+  DTRAIN_FIELDS(part, owner, name, kind, count, ints)
+};
+
+struct FieldList {
+  std::vector<FieldEntry> entries;
+  DTRAIN_FIELDS(entries)
+};
+
+std::string NameOfField(size_t index) { return fmt::format("/fields/{}", index); }
+
+void AddFields(Hdf5Builder& out, int64_t part, const StateRecord& record, FieldList& list) {
+  for (const StateField& field : record.fields) {
+    FieldEntry entry{part,
+                     field.owner,
+                     field.name,
+                     static_cast<int64_t>(field.kind),
+                     static_cast<int64_t>(field.floats.size()),
+                     field.ints};
+    if (entry.count > 0) {
+      out.WriteFloats(NameOfField(list.entries.size()), {entry.count}, field.floats.data());
+    }
+    list.entries.push_back(std::move(entry));
+  }
+}
+
+void ReadFields(const Hdf5Reader& in, RankCheckpoint& content) {
+  const FieldList list = FromBytes<FieldList>(in.ReadText("/rank/fields"));
+  for (size_t i = 0; i < list.entries.size(); ++i) {
+    const FieldEntry& entry = list.entries[i];
+    StateField field{
+        entry.owner, entry.name, static_cast<StateField::Kind>(entry.kind), entry.ints, {}};
+    field.floats.resize(static_cast<size_t>(entry.count));
+    if (entry.count > 0) in.ReadFloats(NameOfField(i), field.floats);
+    (entry.part == 0 ? content.exchange : content.host).fields.push_back(std::move(field));
+  }
+}
+
+[[noreturn]] void ThrowDamaged(const fs::path& path, const std::string& problem) {
+  throw CheckpointError(fmt::format("{} is damaged: {}", path.string(), problem),
+                        "take an older checkpoint, or a copy of this one");
+}
+
+// Sound, and the one that the main file names.
+void CheckBytes(MemoryFile& file, const fs::path& path, const fs::path& main,
+                const std::string& hash) {
+  const std::string_view bytes = file.Content();
+  const std::string problem = SealProblem(bytes);
+  if (!problem.empty()) ThrowDamaged(path, problem);
+  if (HashInSeal(bytes) == hash) return;
+  ThrowDamaged(path,
+               fmt::format("it is not the one that {} was written with", main.filename().string()));
+}
+
+fs::path CopyInto(MemoryFile& file, const fs::path& main, int64_t rank) {
+  fs::path path = RankFileOf(main, rank);
+  if (!fs::exists(path)) {
+    throw CheckpointError(
+        fmt::format("{} is missing, which belongs to {}", path.string(), main.filename().string()),
+        "a checkpoint with rank files is whole only with all of them; its weights alone can be "
+        "taken with --weights");
+  }
+  file.CopyFrom(path);
+  return path;
+}
+
+}  // namespace
+
+fs::path RankFileOf(const fs::path& main, int64_t rank) {
+  fs::path path = main;
+  return path.replace_extension(fmt::format("rank-{}.h5", rank));
+}
+
+std::string WriteRankCheckpoint(const fs::path& main, const RankCheckpoint& content) {
+  MakeFolder(main.parent_path());
+  Hdf5Builder out(kSealBytes);
+  out.SetAttribute(kRank, "format", kFormat);
+  out.SetAttribute(kRank, "rank", content.rank);
+  out.SetAttribute(kRank, "step", content.step);
+  out.SetAttribute(kRank, "samples_applied", content.samples_applied);
+  out.SetAttribute(kRank, "role", content.role);
+  out.SetAttribute(kRank, "holds", content.holds);
+  out.WriteText("/rank/actors", content.actors);
+  out.WriteText("/rank/placement", content.placement);
+  FieldList list;
+  AddFields(out, 0, content.exchange, list);
+  AddFields(out, 1, content.host, list);
+  out.WriteText("/rank/fields", ToBytes(list));
+  MemoryFile& file = out.Finish();
+  file.WriteAt(0, SealOf(file.Content().substr(kSealBytes)));
+  WriteFileDurably(RankFileOf(main, content.rank), file.Content());
+  return HashInSeal(file.Content());
+}
+
+RankCheckpoint ReadRankCheckpoint(const fs::path& main, int64_t rank, const std::string& hash) {
+  MemoryFile file;
+  const fs::path path = CopyInto(file, main, rank);
+  CheckBytes(file, path, main, hash);
+  const Hdf5Reader in(file, path);
+  if (in.IntAttribute(kRank, "format") != kFormat) {
+    throw CheckpointError(fmt::format("cannot read {}: a newer program wrote it", path.string()));
+  }
+  RankCheckpoint content;
+  content.rank = in.IntAttribute(kRank, "rank");
+  if (content.rank != rank) {
+    ThrowDamaged(path, fmt::format("it is the file of rank {}", content.rank));
+  }
+  content.step = in.IntAttribute(kRank, "step");
+  content.samples_applied = in.IntAttribute(kRank, "samples_applied");
+  content.role = in.TextAttribute(kRank, "role");
+  content.holds = in.TextAttribute(kRank, "holds");
+  content.actors = in.ReadText("/rank/actors");
+  content.placement = in.ReadText("/rank/placement");
+  ReadFields(in, content);
+  return content;
+}
+
+void CheckRankFiles(const fs::path& main, const CheckpointInfo& info) {
+  for (size_t rank = 0; rank < info.rank_files.size(); ++rank) {
+    MemoryFile file;
+    const fs::path path = CopyInto(file, main, static_cast<int64_t>(rank));
+    CheckBytes(file, path, main, info.rank_files[rank]);
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,75 @@
+// `dtrain simulate --output DIR --resume auto`, in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/core/file.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "tests/cli/command_outcome.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class SimulateResume : public ::testing::Test {
+ protected:
+  static std::vector<std::string> Words(const fs::path& output, const std::string& resume) {
+    return {"simulate",
+            "--config",
+            DTRAIN_SOURCE_DIR "/configs/runs/quickstart.yaml",
+            "--output",
+            output.string(),
+            "--resume",
+            resume,
+            "--set",
+            "data.train_samples=320",
+            "--set",
+            "data.test_samples=40",
+            "--set",
+            "epochs=2",
+            "--set",
+            "strategy={name: ps_ssp}",
+            "--set",
+            "cluster.workers=2",
+            "--set",
+            "cluster.step_seconds=0.1",
+            "--json"};
+  }
+  static std::string Without(nlohmann::json summary) {
+    summary.erase("config_sha256");
+    summary.erase("step_seconds");
+    return summary.dump(1);
+  }
+  const fs::path folder_ = FreshFolder();
+};
+
+TEST_F(SimulateResume, GoesOnToTheSameSummary) {
+  const CommandOutcome whole = RunCommand(Words(folder_ / "a", "none"));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const std::vector<fs::path> checkpoints = CheckpointFolder(folder_ / "a/checkpoints", 1).List();
+  ASSERT_EQ(checkpoints.size(), 2u);
+  // A folder that holds checkpoints is not written over.
+  EXPECT_THAT(RunCommand(Words(folder_ / "a", "none")).err, HasSubstr("--resume auto"));
+  fs::remove(checkpoints[0]);
+  const CommandOutcome again = RunCommand(Words(folder_ / "a", "auto"));
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(Without(nlohmann::json::parse(again.out)), Without(nlohmann::json::parse(whole.out)));
+  EXPECT_EQ(CheckpointFolder(folder_ / "a/checkpoints", 1).List(), checkpoints);
+  const std::string metrics = ReadFile(folder_ / "a/metrics.jsonl");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 2);  // an evaluation each epoch
+}
+
+TEST_F(SimulateResume, NeedsAFolder) {
+  const CommandOutcome outcome =
+      RunCommand({"simulate", "--config", DTRAIN_SOURCE_DIR "/configs/runs/quickstart.yaml",
+                  "--resume", "auto"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--output DIR"));
+}
+
+}  // namespace
+}  // namespace dtrain

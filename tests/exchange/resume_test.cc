@@ -1,0 +1,181 @@
+// Real threads that stop at a rest and go on from what each rank has saved: every gradient is in the
+// weights once, or in a residual, whatever was under way.  Gradients are whole numbers, so that sums
+// in any order are exact.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/exchange/threaded/threaded_exchange.h"
+#include "tests/support/strategy_text.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kWorkers = 4;
+constexpr int64_t kSize = 300;
+const ArenaLayout kLayout{
+    {{"fc.weight", {100}, {0, 100}, true}, {"conv.weight", {200}, {100, 300}}}};
+const GradientPieces kPieces{{{0, 100}, {100, 300}}};
+
+float Gradient(int worker, int64_t step, int64_t i) {
+  return static_cast<float>((worker * 7 + step * 3 + i * i) % 9 - 4);
+}
+
+struct Case {
+  std::string name, strategy, compress;
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+// What is left of a run at a rest, of all ranks.
+struct Left {
+  int64_t samples = 0, updates = 0;
+  std::vector<float> weights;
+  std::map<Rank, StateRecord> ranks;
+  std::map<Rank, int64_t> steps;  // of workers
+  ProtocolReport report;
+};
+
+class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
+ protected:
+  // Every rank's part of a run to the first rest behind `from`, of which there is one every four
+  // global steps, or to the end.
+  void RunRank(Transport& transport, const Left& from, bool to_the_end, Left& left) {
+    const Rank rank = transport.rank();
+    const auto strategy = MakeStrategy(GetParam().strategy);
+    ExchangeSpec spec;
+    spec.layout = &kLayout;
+    spec.strategy = strategy.get();
+    spec.pieces = kPieces;
+    spec.actors = {strategy->Place(kWorkers), kSize, strategy->Buckets(kPieces)};
+    spec.actors.compress = MakeCompress(GetParam().compress);
+    // The share of a gradient is 1/4 of this.
+    spec.solver = MakeSolver("{name: sgd, lr: 4, momentum: 0, weight_decay: 0}");
+    spec.rule = {
+        .epoch_samples = 4000, .batch = 40, .checkpoint_every_steps = 4, .last_samples = 40 * 30};
+    spec.start = {.samples_applied = from.samples,
+                  .updates = from.updates,
+                  .weights = from.weights,
+                  .ranks = &from.ranks};
+    ThreadedExchange exchange(transport, spec, 60);
+    int64_t step = from.steps.contains(rank) ? from.steps.at(rank) : 0;
+    RestState rest = StepToRest(exchange, rank, step);
+    while (to_the_end && rest.samples_applied < spec.rule.last_samples) {
+      exchange.Leave();
+      rest = StepToRest(exchange, rank, step);
+    }
+    exchange.Collect(true);
+    Exchange::Own own = exchange.SaveOwn();
+    const std::lock_guard lock(mutex_);
+    left.samples = rest.samples_applied;
+    left.ranks[rank] = std::move(own.state);
+    left.report.Add(exchange.stats().protocol);
+    if (spec.placement().IsWorker(rank)) left.steps[rank] = step;
+    if (rank != 0) return;
+    left.updates = exchange.updates();
+    left.weights = {exchange.weights().f32(), exchange.weights().f32() + kSize};
+  }
+
+  static RestState StepToRest(Exchange& exchange, Rank rank, int64_t& step) {
+    for (;; ++step) {
+      Turn turn = exchange.Begin(10);
+      if (turn.rest) return turn.state;
+      turn.weights = Blob();
+      for (int64_t i = 0; i < kSize; ++i) exchange.gradients()[i] = Gradient(rank, step, i);
+      for (const Range& piece : kPieces.ranges) exchange.Ready(piece);
+      exchange.End({.samples = 10, .loss_sum = 1});
+    }
+  }
+
+  Left Run(const Left& from, bool to_the_end) {
+    Left left;
+    LocalWorld::Run(MakeStrategy(GetParam().strategy)->Place(kWorkers).ranks(),
+                    [&](Transport& transport) { RunRank(transport, from, to_the_end, left); });
+    return left;
+  }
+
+  std::mutex mutex_;
+};
+
+TEST_P(ExchangeResumeTest, NoGradientIsLostOrAppliedTwice) {
+  Left left;
+  left.weights.assign(kSize, 1000);
+  int interrupted = 0;
+  while (left.samples < 40 * 24) {  // each time in another process, so to speak
+    left = Run(left, false);
+    ++interrupted;
+  }
+  left = Run(left, true);
+  EXPECT_GE(interrupted, 2);
+  int64_t steps = 0, counted = left.report.dropped;
+  for (const auto& [worker, own] : left.steps) steps += own;
+  for (const int64_t count : left.report.staleness) counted += count;
+  EXPECT_EQ(left.samples, 10 * steps);
+  EXPECT_EQ(counted, steps);
+  if (GetParam().name == "inhad") return;  // means of gradients: they do not add up
+  for (int64_t i = 0; i < kSize; ++i) {
+    float expected = 1000;
+    for (const auto& [worker, own] : left.steps) {
+      for (int64_t step = 0; step < own; ++step) expected -= Gradient(worker, step, i);
+      const StateField* const kept =
+          left.ranks[worker].Find("worker " + std::to_string(worker), "residual");
+      if (kept != nullptr) expected += kept->floats.at(i);
+    }
+    ASSERT_EQ(left.weights[i], expected) << "element " << i;
+  }
+}
+
+// What was flushed is not flushed again: no update, not even one with nothing.
+TEST_P(ExchangeResumeTest, ARunThatIsResumedAtItsEndStaysAsItIs) {
+  Left left;
+  left.weights.assign(kSize, 1000);
+  const Left end = Run(left, true), again = Run(end, true);
+  EXPECT_EQ(again.samples, end.samples);
+  EXPECT_EQ(again.updates, end.updates);
+  EXPECT_EQ(again.weights, end.weights);
+  EXPECT_EQ(again.steps, end.steps);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ExchangeResumeTest,
+    ::testing::Values(
+        Case{"ps_asp", "{name: ps_asp, servers: 2}", ""},
+        Case{"ps_asp_topk", "{name: ps_asp, placement: colocated}", "{name: topk, density: 0.05}"},
+        Case{"ps_ssp_topk", "{name: ps_ssp, servers: 2}", "{name: topk, density: 0.2}"},
+        Case{"gssp", "{name: gssp, servers: 2, grouping: static, exchange_every: 2}", ""},
+        Case{"gssp_gdtopk", "{name: gssp, servers: 2, grouping: static, exchange_every: 2}",
+             "{name: gdtopk}"},
+        Case{"inhad", "{name: inhad}", ""}),
+    [](const auto& info) { return info.param.name; });
+
+// What is left of other workers' residuals.
+TEST(ExchangeResume, WorkerZeroBeginsWithTheSumOfResiduals) {
+  const auto strategy = MakeStrategy("{name: ps_asp}");
+  std::vector<float> residual(kSize), weights(kSize, 1);
+  for (int64_t i = 0; i < kSize; ++i) residual[i] = static_cast<float>(i);
+  LocalWorld::Run(3, [&](Transport& transport) {
+    ExchangeSpec spec;
+    spec.layout = &kLayout;
+    spec.strategy = strategy.get();
+    spec.pieces = kPieces;
+    spec.actors = {strategy->Place(2), kSize, strategy->Buckets(kPieces)};
+    spec.actors.compress = MakeCompress("{name: topk, density: 0.1}");
+    spec.solver = MakeSolver("{name: sgd}");
+    spec.rule = {.epoch_samples = 100, .batch = 10, .last_samples = 100};
+    spec.start = {.samples_applied = 100, .weights = weights, .residual = residual};
+    ThreadedExchange exchange(transport, spec, 60);
+    EXPECT_TRUE(exchange.Begin(5).rest);
+    const StateRecord state = exchange.SaveOwn().state;
+    const std::string worker = "worker " + std::to_string(transport.rank());
+    const StateField* const kept = state.Find(worker, "residual");
+    EXPECT_EQ(kept != nullptr, transport.rank() == 0);
+    if (kept != nullptr) {
+      EXPECT_EQ(kept->floats, residual);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,231 @@
+// A simulation that is saved at a rest and goes on from there is the undisturbed one to the bit:
+// weights, every actor's state and the virtual time, for every asynchronous strategy on clusters of
+// any kind.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "framework/core/random.h"
+#include "tests/sim/scenario.h"
+
+namespace dtrain {
+namespace {
+
+int64_t Seeds() {
+  const char* const given = std::getenv("DTRAIN_SEEDS");
+  return given == nullptr ? 30 : std::max<int64_t>(std::atoll(given) / 30, 1);
+}
+
+// Depends on the weights, the worker and its mini-batch.
+class Gradients : public GradientSource {
+ public:
+  explicit Gradients(int64_t samples) : samples_(samples) {}
+  StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
+    const Random random(3, Purpose::kSelfTest, static_cast<uint64_t>(worker),
+                        static_cast<uint64_t>(step));
+    for (int64_t i = 0; i < kSize; ++i) {
+      gradients[i] = 0.1F * weights.f32()[i] + random.Uniform(static_cast<uint64_t>(i), -1, 1);
+    }
+    steps[worker].push_back(step);
+    return {.samples = samples_, .loss_sum = 0.3 * static_cast<double>(step + worker)};
+  }
+  std::map<int, std::vector<int64_t>> steps;  // that each worker was asked for
+
+ private:
+  const int64_t samples_;
+};
+
+class Choices {
+ public:
+  explicit Choices(uint64_t seed) : random_(seed, Purpose::kSelfTest) {}
+  int64_t Whole(int64_t low, int64_t high) {
+    return low +
+           static_cast<int64_t>(random_.Below(next_++, static_cast<uint64_t>(high - low + 1)));
+  }
+  double Real(double low, double high) { return low + (high - low) * random_.Uniform(next_++); }
+  bool Coin() { return Whole(0, 1) == 1; }
+  std::string Of(const std::vector<std::string>& words) {
+    return words[static_cast<size_t>(Whole(0, static_cast<int64_t>(words.size()) - 1))];
+  }
+
+ private:
+  Random random_;
+  uint64_t next_ = 0;
+};
+
+// A strategy, with a compressor behind '+'.
+struct Case {
+  std::string strategy, compress;
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.strategy << one.compress; }
+
+std::string KeysOf(const Case& name, int workers, Choices& choices) {
+  const bool gssp = name.strategy == "gssp";
+  std::string keys = fmt::format("servers: {}", choices.Whole(1, gssp ? workers : 3));
+  if (choices.Coin()) keys += ", placement: colocated";
+  if (name.strategy == "ps_ssp") keys += fmt::format(", staleness: {}", choices.Whole(0, 4));
+  if (name.strategy == "ps_asp" && choices.Coin()) keys += ", prefetch: true";
+  if (gssp) {
+    keys += fmt::format(", staleness: {}, exchange_every: {}, inside: {}", choices.Whole(0, 3),
+                        choices.Whole(0, 5), choices.Of({"ssp", "ssp", "bsp"}));
+    keys += ", exchange: " + choices.Of({"gradients", "averaging"});
+  }
+  if (name.strategy == "inhad") {
+    keys += fmt::format(", n: {}, late: {}, modulate: {}, in_interval: {}, pull_timeout: {}",
+                        choices.Whole(1, workers), choices.Of({"wait", "drop", "keep"}),
+                        choices.Of({"exact", "mean", "off"}), choices.Whole(0, 1) * 7,
+                        choices.Of({"0", "0.1", "30"}));
+    if (choices.Coin()) keys += ", pipelined: true";
+    if (choices.Coin()) keys += ", broadcast: pulled";
+  }
+  return keys;
+}
+
+void ChooseCluster(int workers, Choices& choices, ClusterConfig& cluster) {
+  cluster.slowdown.clear();
+  const bool alike = choices.Coin();  // then many things happen at the same time
+  for (int w = 0; w < workers; ++w) {
+    cluster.slowdown.push_back(alike ? 1 + w % 2 : choices.Real(1, 3));
+  }
+  cluster.step_seconds = choices.Coin() ? 0.01 : choices.Real(0.001, 0.05);
+  cluster.jitter = choices.Whole(0, 1) * choices.Real(0, 1);
+  cluster.pauses = {choices.Whole(0, 1) * choices.Real(0, 0.2), choices.Real(0, 0.2)};
+  cluster.memory_gbyte_s = choices.Real(0.001, 10);
+  NetworkModel& network = cluster.network;
+  network.per_node = static_cast<int>(choices.Whole(1, 3));
+  network.queue = choices.Coin() ? NetworkModel::Queue::kFair : NetworkModel::Queue::kFifo;
+  network.share_deviation = choices.Whole(0, 1) * 0.4;
+  network.message_overhead_us = choices.Whole(0, 1) * 3.5;
+  network.between_nodes = {choices.Real(0.001, 10), choices.Real(0.1, 2000),
+                           choices.Whole(0, 1) * choices.Whole(100, 100'000), choices.Real(10, 20)};
+}
+
+Scenario Choose(const Case& name, uint64_t seed) {
+  Choices choices(seed);
+  const int workers = static_cast<int>(choices.Whole(2, 6));
+  Scenario scenario(name.strategy, workers, KeysOf(name, workers, choices));
+  SimulationSetup& setup = scenario.setup;
+  setup.seed = seed;
+  ExchangeSpec& spec = setup.exchange;
+  spec.actors.compress = MakeCompress(name.compress);
+  if (name.strategy == "inhad") {
+    for (int w = 0; w < workers; ++w) spec.actors.placement.node_of[w] = w / 2;
+  }
+  if (choices.Coin()) spec.solver = MakeSolver("{name: adam, lr: 0.01}");
+  const int64_t steps = choices.Whole(12, 60);
+  spec.rule.epoch_samples = spec.rule.batch * choices.Whole(5, 20) + choices.Whole(0, 5);
+  spec.rule.last_samples = spec.rule.SamplesOf(steps);
+  spec.rule.checkpoint_every_steps = choices.Whole(2, 9);
+  const Strategy::Rests rests = scenario.strategy->rests();
+  spec.rule.strategy_every_epochs = rests.every_epochs;
+  spec.rule.strategy_after_steps = rests.after_steps;
+  ChooseCluster(workers, choices, setup.cluster);
+  return scenario;
+}
+
+// A rest as a checkpoint would keep it.
+struct Saved {
+  RestState at;
+  std::vector<float> weights;
+  std::map<std::string, std::vector<float>> solver;
+  int64_t updates = 0;
+  std::map<Rank, StateRecord> actors, hosts;
+  std::map<int, std::vector<int64_t>> steps;
+};
+
+SimulationResult RunAndSave(SimulationSetup setup, std::vector<Saved>& saved) {
+  const std::vector<float> initial(kSize, 0.5F);
+  Gradients gradients(8);
+  setup.source = &gradients;
+  setup.exchange.start.weights = initial;
+  Simulation* running = nullptr;
+  setup.at_rest = [&](const RestState& state, Nanos, const float* weights) {
+    Saved rest{state,
+               {weights, weights + kSize},
+               running->SolverState(),
+               running->Updates(),
+               {},
+               {},
+               gradients.steps};
+    for (Rank rank = 0; rank < setup.exchange.placement().ranks(); ++rank) {
+      Simulation::SavedRank own = running->Save(rank);
+      rest.actors[rank] = std::move(own.actors);
+      rest.hosts[rank] = std::move(own.host);
+    }
+    saved.push_back(std::move(rest));
+    return false;
+  };
+  Simulation simulation(setup);
+  running = &simulation;
+  return simulation.Run();
+}
+
+SimulationResult GoOn(SimulationSetup setup, const Saved& rest, Gradients& gradients) {
+  setup.source = &gradients;
+  setup.exchange.start = {.samples_applied = rest.at.samples_applied,
+                          .updates = rest.updates,
+                          .weights = rest.weights,
+                          .solver = &rest.solver,
+                          .ranks = &rest.actors};
+  setup.hosts = &rest.hosts;
+  return Simulation(setup).Run();
+}
+
+void Check(const Case& name, uint64_t seed) {
+  SCOPED_TRACE(fmt::format("{} {}, seed {}", name.strategy, name.compress, seed));
+  const Scenario scenario = Choose(name, seed);
+  std::vector<Saved> saved;
+  const SimulationResult whole = RunAndSave(scenario.setup, saved);
+  ASSERT_TRUE(whole.end.finite);
+  ASSERT_GE(saved.size(), 2u);
+  for (size_t k = 0; k + 1 < saved.size(); ++k) {
+    SCOPED_TRACE(k);
+    Gradients gradients(8);
+    const SimulationResult again = GoOn(scenario.setup, saved[k], gradients);
+    ASSERT_EQ(again.time, whole.time);
+    ASSERT_EQ(again.end.samples_applied, whole.end.samples_applied);
+    ASSERT_EQ(again.weights, whole.weights);
+    ASSERT_EQ(again.state_sha256, whole.state_sha256);
+    EXPECT_EQ(again.loss, whole.loss);
+    for (size_t w = 0; w < whole.workers.size(); ++w) {
+      ASSERT_EQ(again.workers[w].steps, whole.workers[w].steps);
+      EXPECT_EQ(again.workers[w].compute, whole.workers[w].compute);
+      EXPECT_EQ(again.workers[w].wait, whole.workers[w].wait);
+      // Every mini-batch once, in order, over both runs.
+      std::vector<int64_t> steps = saved[k].steps[static_cast<int>(w)];
+      const std::vector<int64_t>& more = gradients.steps[static_cast<int>(w)];
+      steps.insert(steps.end(), more.begin(), more.end());
+      ASSERT_EQ(static_cast<int64_t>(steps.size()), whole.workers[w].steps);
+      for (size_t i = 0; i < steps.size(); ++i) ASSERT_EQ(steps[i], static_cast<int64_t>(i));
+    }
+  }
+}
+
+class SimulationResumeTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(SimulationResumeTest, GoesOnFromEveryRestToTheSameBits) {
+  for (int64_t seed = 1; seed <= Seeds(); ++seed) {
+    Check(GetParam(), static_cast<uint64_t>(seed));
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SimulationResumeTest,
+    ::testing::Values(Case{"ps_asp", ""}, Case{"ps_ssp", ""},
+                      Case{"ps_asp", "{name: topk, density: 0.05}"},
+                      Case{"ps_ssp", "{name: topk, density: 0.05}"}, Case{"gssp", ""},
+                      Case{"gssp", "{name: gdtopk}"}, Case{"gssp", "{name: gdtopk, flush: none}"},
+                      Case{"inhad", ""}),
+    [](const auto& info) {
+      std::string name =
+          info.param.strategy + info.param.compress.substr(0, info.param.compress.find(','));
+      name += info.param.compress.find("none") != std::string::npos ? "_kept" : "";
+      std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+      return name;
+    });
+
+}  // namespace
+}  // namespace dtrain
