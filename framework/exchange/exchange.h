@@ -28,7 +28,7 @@ namespace dtrain {
 
 struct ExchangeStats {
   Collective::Traffic traffic;
-  Nanos exposed = 0;  // time that Begin and End waited, without rest
+  Nanos exposed = 0;        // time that Begin and End waited, without rest
   ProtocolReport protocol;  // of all actors of this rank
   ProtocolReport worker;    // of its worker alone
   CompressionReport compression;
