@@ -10,6 +10,7 @@
 #include "framework/strategies/gssp/grouping.h"
 #include "framework/strategies/gssp/messages.h"
 #include "framework/strategies/gssp/options.h"
+#include "tests/strategies/effect_writer.h"
 #include "tests/strategies/seeds.h"
 #include "tests/strategies/strategies.h"
 #include "tests/strategies/world.h"
@@ -266,6 +267,27 @@ TEST(GsspPlantedBug, ABoundOffByOneIsFound) {
     verdict = WorldOf(run, seed).Run();
   }
   EXPECT_NE(verdict.find("leads its group"), std::string::npos) << verdict;
+}
+
+// ------------------------------------------------------------------ density
+
+// Compress moves everything then, and the worker is that of a dense run (gssp.md 8.8).
+TEST(GsspDensity, OfOneSendsAllThatWasGathered) {
+  const auto strategy = MakeStrategy("{name: gssp, servers: 1}");
+  const ActorSetup setup = SetupFor(*strategy, 1, 10, "{name: gdtopk}");
+  const auto worker = std::move(MakeActors(*strategy, setup)[0]);
+  std::string text;
+  EffectWriter effects(setup.placement, 0, *worker, text, [](ActorId, const Message&) {});
+  worker->OnMessage(setup.placement.CoordinatorId(), Pack(Density{1}), effects);
+  worker->OnBegin(effects);
+  worker->OnEnd({.samples = 4}, effects);
+  EXPECT_EQ(text,
+            "  w0: start step\n"
+            "  w0: residual += gradient\n"
+            "  w0: compress out from residual: density 1\n"
+            "  w0 > s0 push: samples 4 + out [0, 10)\n"
+            "  w0: clear out\n"
+            "  w0: end step: samples 4, loss 0\n");
 }
 
 // ------------------------------------------------------------------ grouping
