@@ -60,10 +60,10 @@ struct CommunicationSummary {
   int64_t bytes_sent = 0;
   int64_t bytes_received = 0;
   int64_t messages = 0;
-  std::optional<int64_t> bytes_inside_nodes;  // of those sent: vectors between ranks of one node
   double exposed_seconds = 0;                 // longest of any worker
   std::optional<double> compress_seconds;     // longest of any rank
   std::optional<double> density;              // sent / all entries of what was compressed
+  std::optional<int64_t> bytes_inside_nodes;  // of those sent: vectors between ranks of one node
 };
 
 struct WorkerSummary {

@@ -69,6 +69,7 @@ void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config) {
     const int next = static_cast<int>(numbers.size());
     config.rank_hosts.push_back(numbers.try_emplace(host, next).first->second);
   }
+  if (config.strategy->Place(static_cast<int>(workers)).nodes() == 0) return;
   if (!config.cluster.per_node_given) {
     config.node_of.assign(config.rank_hosts.begin(),
                           config.rank_hosts.begin() + static_cast<std::ptrdiff_t>(workers));

@@ -22,7 +22,7 @@ GradientPieces PiecesOf(const ModelProfile& profile);
 // workers are no whole blocks.
 Placement PlacementOf(const RunConfig& config);
 
-// Notes which workers share a node, from the host of each rank: all those of a host or, where
+// Notes the host of each rank and, where the strategy has actors for nodes, which workers share one: all those of a host or, where
 // cluster.per_node is given, blocks of so many.  Throws ConfigError where a block would span hosts.
 void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config);
 
