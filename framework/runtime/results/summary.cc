@@ -92,6 +92,7 @@ ordered_json Json(const ProtocolSummary& p) {
   for (const auto& [name, count] : counts) {
     if (count > 0) json[name] = count;
   }
+  Put(json, "replica_spread", p.replica_spread);
   return json;
 }
 

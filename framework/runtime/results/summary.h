@@ -88,9 +88,10 @@ struct ProtocolSummary {
   int64_t up_transfers = 0, down_transfers = 0;  // vectors of the model's size
   double up_transfers_per_gradient = 0;
   int64_t rounds = 0;
-  int64_t dropped = 0, merged = 0;  // gradients
-  int64_t slot_waits = 0;           // steps
-  int64_t exchanges = 0;            // between groups
+  int64_t dropped = 0, merged = 0;            // gradients
+  int64_t slot_waits = 0;                     // steps
+  int64_t exchanges = 0;                      // between groups
+  std::optional<double> replica_spread = {};  // ModelAtRest::spread, in real runs
   int64_t regroups = 0;
 };
 

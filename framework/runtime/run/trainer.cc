@@ -442,6 +442,9 @@ Summary Trainer::Summarize(ExitCode code) {
   SaveRecord(summary.weights_sha256);
   SaveTimeline();
   if (!root()) return summary;
+  if (placement_.replicated && summary.protocol) {
+    summary.protocol->replica_spread = exchange_->spread();
+  }
   DescribeRun(config_, *graph_, plan_, summary);
   summary.status = StatusOf(code);
   summary.exit_code = static_cast<int>(code);
