@@ -90,7 +90,10 @@ TEST_F(EarlyEndTest, AnAsynchronousRunIsEvaluatedAtTheFirstRestBehindItsSteps) {
                  {"strategy=ps_asp", "evaluate.every_steps=5", "evaluate.every_epochs=0"}))
           .summary;
   const std::vector<int64_t> steps = EvaluatedSteps("run");
-  ASSERT_EQ(steps.size(), 5u) << "5, 10, 15, 20 and the end";
+  // 5, 10, 15, 20 and the end, at 21; steps that start while word of the rest travels are applied as
+  // well, and may take the one at 20 to the end.
+  ASSERT_GE(steps.size(), 4u);
+  ASSERT_LE(steps.size(), 5u);
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(steps[i], 5.0 * (i + 1.0), 1.5);
   EXPECT_EQ(summary.status, "completed");
 }

@@ -103,10 +103,11 @@ TEST_F(SimulatedRunTest, ARecordedRunReplaysToTheBit) {
     const RunRecord record = ReadRecord(folder_ / strategy / "record.bin");
     EXPECT_EQ(record.weights_sha256, summary.weights_sha256);
     EXPECT_EQ(ReplayRecord(config, record), summary.weights_sha256) << strategy;
-    // Replicas that pass sums through momentum come to differ, a little.
+    // Replicas that pass sums through momentum come to differ, a little; workers of like speed may
+    // end in one group, whose server is then the only one that counts.
     ASSERT_TRUE(summary.protocol.has_value() || strategy[0] == 'p') << strategy;
     const double spread = summary.protocol ? summary.protocol->replica_spread.value_or(-1) : -1;
-    EXPECT_EQ(spread > 0 && spread < 0.5, config.strategy_name == "gssp") << spread;
+    EXPECT_EQ(spread >= 0 && spread < 0.5, config.strategy_name == "gssp") << spread;
   }
 }
 
