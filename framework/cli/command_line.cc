@@ -61,7 +61,7 @@ void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
 void AddSettingOptions(CLI::App& command, ConfigOptions& options) {
   command
       .add_option("--cluster", options.cluster,
-                  "lay this cluster of configs/clusters, or this file, over the config's section "
+                  "use the keys of this cluster of configs/clusters, or of this file, in section "
                   "cluster")
       ->type_name("NAME");
   command.add_option("--set", options.overrides, "override a config key (repeatable)")

@@ -1,4 +1,5 @@
-// Lists of values on the command line: "1,2", "[1,2],[1,4]".
+// What the command line says of many runs: lists of values ("1,2", "[1,2],[1,4]") and strategies to
+// compare ("gssp+gdtopk").
 #pragma once
 
 #include <string>
@@ -39,5 +40,14 @@ std::vector<Setting> VariedOf(const std::vector<Setting>& combination,
 // A folder's name for settings: letters, digits and ".,=_+-" stay, other characters become '_'.
 // "run" for none.
 std::string FolderNameOf(const std::vector<Setting>& settings);
+
+// What a name behind `simulate --compare` changes of the config:
+// "ps_ssp", "ps_ssp:staleness=5,servers=2", "gssp+gdtopk": a strategy, with a compressor behind '+'
+// and keys of its own behind ':'.  The config's own strategy and compressor keep the config's keys;
+// others begin with their defaults, and another strategy without a compressor.  The overrides that
+// say so.
+std::vector<std::string> ComparedOverrides(const std::string& given,
+                                           const std::string& own_strategy,
+                                           const std::string& own_compressor = "none");
 
 }  // namespace dtrain

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
-#include "framework/cli/compared_strategy.h"
 #include "framework/cli/result_table.h"
 #include "framework/cli/scenario.h"
+#include "framework/cli/setting_values.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"

@@ -1,5 +1,5 @@
-// `dtrain sweep`: a config with all combinations of some settings, as runs of this program, so many
-// at a time; one table in the end.
+// `dtrain sweep`: runs a config with every combination of some settings, as child processes, `--jobs`
+// at a time, and prints one table.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>

@@ -1,7 +1,5 @@
 #include "framework/compress/largest.h"
 
-#include "framework/compress/magnitude.h"
-
 namespace dtrain {
 namespace {
 

@@ -8,11 +8,18 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "framework/compress/compressor.h"
 
 namespace dtrain {
+
+// The magnitude of a float as an integer that orders as it does: |a| < |b| is Magnitude(a) <
+// Magnitude(b).  Infinity is above all numbers, NaN above infinity.
+inline uint32_t Magnitude(float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffu; }
+
+inline float OfMagnitude(uint32_t magnitude) { return std::bit_cast<float>(magnitude); }
 
 class LargestSelection : public Selection {
  public:

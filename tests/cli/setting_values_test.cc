@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/cli/compared_strategy.h"
 #include "framework/core/error.h"
 #include "tests/support/message_of.h"
 

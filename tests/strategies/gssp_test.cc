@@ -11,7 +11,7 @@
 #include "framework/strategies/gssp/messages.h"
 #include "framework/strategies/gssp/options.h"
 #include "tests/strategies/effect_writer.h"
-#include "tests/strategies/seeds.h"
+#include "tests/strategies/histories.h"
 #include "tests/strategies/strategies.h"
 #include "tests/strategies/world.h"
 
@@ -198,51 +198,14 @@ Case CaseOf(uint64_t seed) {
   return run;
 }
 
-World WorldOf(const Case& run, uint64_t seed) {
-  return World(
-      run.scenario,
-      [&run](const Placement& placement) { return std::make_unique<GsspRules>(run, placement); },
-      seed);
-}
+using Checks = world::Histories<Case, GsspRules, CaseOf>;
 
-std::string Named(const Case& run, uint64_t seed) {
-  return fmt::format("seed {}: {} workers, {} steps, {}", seed, run.scenario.workers,
-                     run.scenario.steps, run.scenario.strategy);
-}
+TEST(GsspHistories, KeepTheRules) { Checks::KeepTheRules(); }
 
-TEST(GsspHistories, KeepTheRules) {
-  for (uint64_t seed = 0; seed < Seeds(); ++seed) {
-    const Case run = CaseOf(seed);
-    World world = WorldOf(run, seed);
-    ASSERT_EQ(world.Run(), "") << Named(run, seed) << world.LastOfHistory();
-  }
-}
-
-TEST(GsspHistories, GoOnAsBeforeFromSavedState) {
-  for (uint64_t seed = 0; seed < Seeds() / 4; ++seed) {
-    const Case run = CaseOf(seed);
-    World whole = WorldOf(run, seed), reloaded = WorldOf(run, seed);
-    reloaded.ReloadActors();
-    ASSERT_EQ(whole.Run(), "") << Named(run, seed);
-    ASSERT_EQ(reloaded.Run(), "") << Named(run, seed);
-    ASSERT_EQ(reloaded.history(), whole.history()) << Named(run, seed);
-  }
-}
-
-// The first rule that a planted mistake breaks, over the seeds.
-std::string FirstFailure(const std::function<void(World&)>& plant) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    const Case run = CaseOf(seed);
-    World world = WorldOf(run, seed);
-    plant(world);
-    const std::string verdict = world.Run();
-    if (!verdict.empty()) return verdict;
-  }
-  return "";
-}
+TEST(GsspHistories, GoOnAsBeforeFromSavedState) { Checks::GoOnAsBeforeFromSavedState(); }
 
 TEST(GsspPlantedBug, ALostExchangeIsFound) {
-  const std::string verdict = FirstFailure([](World& world) {
+  const std::string verdict = Checks::FirstFailure([](World& world) {
     world.loses = [lost = 0](ActorId, ActorId, const Message& message) mutable {
       return message.kind == Exchange::kKind && ++lost == 2;
     };
@@ -251,7 +214,7 @@ TEST(GsspPlantedBug, ALostExchangeIsFound) {
 }
 
 TEST(GsspPlantedBug, ALostUpdateIsFound) {
-  const std::string verdict = FirstFailure([](World& world) {
+  const std::string verdict = Checks::FirstFailure([](World& world) {
     world.loses_update = [lost = 0](ActorId, const Update&) mutable { return ++lost == 3; };
   });
   EXPECT_NE(verdict.find("has applied"), std::string::npos) << verdict;
@@ -264,7 +227,7 @@ TEST(GsspPlantedBug, ABoundOffByOneIsFound) {
     Case run = CaseOf(seed);
     if (run.options.bound < 1 || run.options.inside == Inside::kBsp) continue;
     --run.options.bound;
-    verdict = WorldOf(run, seed).Run();
+    verdict = Checks::WorldOf(run, seed).Run();
   }
   EXPECT_NE(verdict.find("leads its group"), std::string::npos) << verdict;
 }

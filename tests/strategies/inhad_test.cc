@@ -8,7 +8,7 @@
 
 #include "framework/strategies/inhad/messages.h"
 #include "framework/strategies/inhad/options.h"
-#include "tests/strategies/seeds.h"
+#include "tests/strategies/histories.h"
 #include "tests/strategies/world.h"
 
 namespace dtrain::inhad {
@@ -229,51 +229,14 @@ Case CaseOf(uint64_t seed) {
   return run;
 }
 
-World WorldOf(const Case& run, uint64_t seed) {
-  return World(
-      run.scenario,
-      [&run](const Placement& placement) { return std::make_unique<InhadRules>(run, placement); },
-      seed);
-}
+using Checks = world::Histories<Case, InhadRules, CaseOf>;
 
-std::string Named(const Case& run, uint64_t seed) {
-  return fmt::format("seed {}: {} workers, {} steps, {}", seed, run.scenario.workers,
-                     run.scenario.steps, run.scenario.strategy);
-}
+TEST(InhadHistories, KeepTheRules) { Checks::KeepTheRules(); }
 
-TEST(InhadHistories, KeepTheRules) {
-  for (uint64_t seed = 0; seed < Seeds(); ++seed) {
-    const Case run = CaseOf(seed);
-    World world = WorldOf(run, seed);
-    ASSERT_EQ(world.Run(), "") << Named(run, seed) << world.LastOfHistory();
-  }
-}
-
-TEST(InhadHistories, GoOnAsBeforeFromSavedState) {
-  for (uint64_t seed = 0; seed < Seeds() / 4; ++seed) {
-    const Case run = CaseOf(seed);
-    World whole = WorldOf(run, seed), reloaded = WorldOf(run, seed);
-    reloaded.ReloadActors();
-    ASSERT_EQ(whole.Run(), "") << Named(run, seed);
-    ASSERT_EQ(reloaded.Run(), "") << Named(run, seed);
-    ASSERT_EQ(reloaded.history(), whole.history()) << Named(run, seed);
-  }
-}
-
-// The first rule that a planted mistake breaks, over the seeds.
-std::string FirstFailure(const std::function<void(World&)>& plant) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    const Case run = CaseOf(seed);
-    World world = WorldOf(run, seed);
-    plant(world);
-    const std::string verdict = world.Run();
-    if (!verdict.empty()) return verdict;
-  }
-  return "";
-}
+TEST(InhadHistories, GoOnAsBeforeFromSavedState) { Checks::GoOnAsBeforeFromSavedState(); }
 
 TEST(InhadPlantedBug, ALostSumIsFound) {
-  const std::string verdict = FirstFailure([](World& world) {
+  const std::string verdict = Checks::FirstFailure([](World& world) {
     world.loses = [lost = 0](ActorId, ActorId, const Message& message) mutable {
       return message.kind == Grad::kKind && ++lost == 3;
     };
@@ -282,7 +245,7 @@ TEST(InhadPlantedBug, ALostSumIsFound) {
 }
 
 TEST(InhadPlantedBug, ALostUpdateIsFound) {
-  const std::string verdict = FirstFailure([](World& world) {
+  const std::string verdict = Checks::FirstFailure([](World& world) {
     world.loses_update = [lost = 0](ActorId, const Update&) mutable { return ++lost == 2; };
   });
   EXPECT_NE(verdict, "");
@@ -295,7 +258,7 @@ TEST(InhadPlantedBug, ABoundOffByOneIsFound) {
     Case run = CaseOf(seed);
     if (run.options.s_max < 2 || run.options.late != Late::kWait) continue;
     --run.options.s_max;
-    verdict = WorldOf(run, seed).Run();
+    verdict = Checks::WorldOf(run, seed).Run();
   }
   EXPECT_NE(verdict.find("staleness"), std::string::npos) << verdict;
 }

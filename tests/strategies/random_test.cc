@@ -4,31 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "tests/strategies/random_world.h"
+#include "tests/strategies/seeds.h"
 
 namespace dtrain {
 namespace {
-
-uint64_t Seeds() {
-  const char* seeds = std::getenv("DTRAIN_SEEDS");
-  return seeds == nullptr ? 1000 : std::strtoull(seeds, nullptr, 10);
-}
-
-// What differs from seed to seed, besides the history: sizes, bound, options.
-class Draws {
- public:
-  explicit Draws(uint64_t seed) : random_(seed, Purpose::kSelfTest) {}
-  int64_t Between(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random_.Below(next_++, high - low + 1));
-  }
-  bool Coin() { return Between(0, 1) == 1; }
-
- private:
-  const Random random_;
-  uint64_t next_ = 0;
-};
 
 // `name`: a protocol, or one with a compressor, "ps_asp+topk".
 Scenario ScenarioOf(const std::string& name, uint64_t seed) {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <numeric>
 
-#include "framework/compress/magnitude.h"
 #include "framework/core/random.h"
 
 namespace dtrain {

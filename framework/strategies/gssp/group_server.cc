@@ -87,21 +87,22 @@ void GroupServer::OnPush(int worker, const Push& push, Effects& effects) {
   SendWeights(admission_.Finish(worker, /*wants_next=*/true), effects);
 }
 
+// The sum of `count` of `all` workers' gradients: their mean at count/all of the rate or, where the
+// gradient is scaled, the sum by `all` at the whole rate.
+Update GroupServer::UpdateOf(VectorId sum, int64_t count, int64_t all, int64_t samples) const {
+  const auto q = static_cast<double>(count), w = static_cast<double>(all);
+  if (options_.scale_gradient) {
+    return {.gradient = sum, .gradient_factor = 1 / w, .samples = samples};
+  }
+  return {.gradient = sum, .gradient_factor = 1 / q, .lr_factor = q / w, .samples = samples};
+}
+
 // A solver step with the sum of `count` gradients of the group.
 void GroupServer::Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects) {
   const bool averaging = options_.between == Between::kAveraging;
-  const auto all = static_cast<double>(averaging ? Members() : workers());
-  const auto q = static_cast<double>(count);
-  Update update{.gradient = gradients, .samples = samples};
-  if (options_.scale_gradient) {
-    update.gradient_factor = 1 / all;
-  } else {
-    update.gradient_factor = 1 / q;
-    update.lr_factor = q / all;
-  }
-  // The others' samples do not come here, but the schedule follows those of all.
-  if (averaging) update.samples = samples * workers() / Members();
-  effects.Apply(update);
+  // When averaging the others' samples do not come here, but the schedule follows those of all.
+  effects.Apply(averaging ? UpdateOf(gradients, count, Members(), samples * workers() / Members())
+                          : UpdateOf(gradients, count, workers(), samples));
   ++version_;
   if (!averaging) effects.Add(kAcc, gradients);
   acc_gradients_ += count;
@@ -146,12 +147,7 @@ void GroupServer::OnExchange(int from, const Exchange& exchange, Effects& effect
     const auto members = std::count(server_of_.begin(), server_of_.end(), from);
     effects.Blend(kMaster, kArrived, static_cast<double>(members) / static_cast<double>(workers()));
   } else {
-    const auto q = static_cast<double>(exchange.gradients), all = static_cast<double>(workers());
-    const bool scaled = options_.scale_gradient;
-    effects.Apply({.gradient = kArrived,
-                   .gradient_factor = scaled ? 1 / all : 1 / q,
-                   .lr_factor = scaled ? 1 : q / all,
-                   .samples = exchange.samples});
+    effects.Apply(UpdateOf(kArrived, exchange.gradients, workers(), exchange.samples));
   }
   ++version_;
 }
@@ -159,10 +155,7 @@ void GroupServer::OnExchange(int from, const Exchange& exchange, Effects& effect
 // What a worker had kept back of gradients that have been counted.  Every server gets it, so that it
 // is no part of acc.
 void GroupServer::OnFlush(Effects& effects) {
-  const double share = 1 / static_cast<double>(workers());
-  effects.Apply({.gradient = kArrived,
-                 .gradient_factor = options_.scale_gradient ? share : 1,
-                 .lr_factor = options_.scale_gradient ? 1 : share});
+  effects.Apply(UpdateOf(kArrived, 1, workers(), /*samples=*/0));
   ++version_;
 }
 

@@ -56,6 +56,7 @@ class GroupServer : public Actor {
   bool IsActive(int server) const;
 
   void OnPush(int worker, const Push& push, Effects& effects);
+  Update UpdateOf(VectorId sum, int64_t count, int64_t all, int64_t samples) const;
   void Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects);
   void OnExchange(int from, const Exchange& exchange, Effects& effects);
   void SendExchange(Effects& effects);

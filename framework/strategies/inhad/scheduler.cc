@@ -124,15 +124,11 @@ std::optional<Close> Scheduler::TakeClose() {
     node.answered = 0;
   }
   if (close.count == 0) return std::nullopt;  // no update, and no version
-  ++rounds_;
   ++version_;
   applied_ = 0;
-  for (size_t j = 0; j < nodes_.size(); ++j) {
-    bool member = options_.broadcast_all;
-    for (size_t i = 0; i < close.members.size(); i += 2) {
-      member |= close.members[i] == static_cast<int64_t>(j);
-    }
-    if (member) nodes_[j].gets = version_;
+  for (size_t i = 0; i < close.members.size(); i += 2) nodes_[close.members[i]].gets = version_;
+  if (options_.broadcast_all) {
+    for (Node& node : nodes_) node.gets = version_;
   }
   return close;
 }
@@ -201,7 +197,6 @@ void Scheduler::Visit(StateVisitor& visitor) {
   visitor.Int("applied", applied_);
   visitor.Int("flushing", flushing_);
   visitor.Int("watched", watched_);
-  visitor.Int("rounds", rounds_);
   visitor.Int("late_dropped", late_dropped_);
   visitor.Ints("staleness_counts", counted_.staleness);
 }
@@ -229,7 +224,7 @@ std::string Scheduler::Describe() const {
 
 void Scheduler::Report(ProtocolReport& report) const {
   report.Add(counted_);
-  report.rounds += rounds_;
+  report.rounds += version_;
   report.dropped += late_dropped_;
 }
 

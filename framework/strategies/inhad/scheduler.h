@@ -50,8 +50,6 @@ class Scheduler {
   // A round is open, and nobody's answer is awaited any more: it can be closed.
   bool IsComplete() const { return open_ != 0 && NodesToAwait() == 0; }
 
-  int64_t version() const { return version_; }
-
   void Visit(StateVisitor& visitor);
   std::string Describe() const;
   void Report(ProtocolReport& report) const;
@@ -85,13 +83,12 @@ class Scheduler {
   const Placement placement_;
   const InhadOptions options_;
   std::vector<Node> nodes_;
-  int64_t version_ = 0;
+  int64_t version_ = 0;  // and rounds that made an update: one each
   int64_t round_ = 0;
   int64_t open_ = 0;     // a round is
   int64_t applied_ = 0;  // other servers that have made the update of `version_`
   int64_t flushing_ = 0;
   int64_t watched_ = 0;  // round in which the timer was set; 0: it is not set
-  int64_t rounds_ = 0;   // that made an update
   int64_t late_dropped_ = 0;
   ProtocolReport counted_;
 };
