@@ -93,6 +93,17 @@ class Runs:
                            check=True, stdout=subprocess.DEVNULL)
         return path
 
+    def link(self):
+        """Settings of a simulated network as fast as messages between two ranks of this machine are."""
+        path = self.folder / "link.json"
+        if not path.exists():
+            done = subprocess.run([self.dtrain, "bench", "link", "--fit-only"], check=True,
+                                  capture_output=True, text=True)
+            path.write_text(done.stdout)
+        fit = json.loads(path.read_text())
+        return [(f"cluster.network.{key}", fit[key])
+                for key in ("bandwidth_gbit_s", "latency_us", "bucket_bytes", "line_gbit_s")]
+
 
 def gradients(summary):
     return sum(worker["steps"] for worker in summary["workers_detail"])
@@ -101,6 +112,13 @@ def gradients(summary):
 def rate(summary):
     """Gradients a second."""
     return gradients(summary) / summary["seconds"]
+
+
+def training_rate(folder):
+    """Samples a second of training up to the last evaluation, pauses for evaluations left out."""
+    with open(folder / "metrics.jsonl") as lines:
+        *_, last = (line for line in map(json.loads, lines) if line["kind"] == "evaluation")
+    return last["samples"] / last["training_seconds"]
 
 
 def wait_share(summary):
