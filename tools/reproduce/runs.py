@@ -1,14 +1,13 @@
 """What the scripts of this folder share: runs that are done once, tables and pictures.
 
-A run is a dtrain command with a folder of its own.  One that is completed there with the same
-arguments is not run again, so that a script that was interrupted goes on where it stopped.
+Runs are those of `dtrain sweep`: what is completed is not run again, so that a script that was
+interrupted goes on where it stopped.
 """
 
 import argparse
 import hashlib
 import json
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -45,36 +44,29 @@ class Runs:
         self.folder = options.output
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def run(self, name, *command, settings=()):
-        """The summary of `dtrain COMMAND --set ... --output FOLDER/NAME`, and the folder."""
-        words = [str(word) for word in command]
-        for key, value in settings:
-            words += ["--set", f"{key}={value}"]
+    def sweep(self, name, config, settings=(), seeds=(1,), cluster=None, simulate=False):
+        """`dtrain sweep` over the seeds, below FOLDER/NAME: (summary, folder) of each.  A sweep that was
+        interrupted goes on, and refuses a folder that holds runs of another config."""
         folder = self.folder / name
-        stamp, summary = folder / "command.txt", folder / "summary.json"
-        text = "\n".join(words) + "\n"
-        if stamp.exists() and summary.exists() and stamp.read_text() == text:
-            found = json.loads(summary.read_text())
-            if found["status"] == "completed":
-                return found, folder
-        if folder.exists():
-            shutil.rmtree(folder)
+        words = [self.dtrain, "sweep", "--config", str(config), "--output", str(folder)]
+        words += ["--cluster", cluster] if cluster else []
+        words += ["--simulate"] if simulate else []
+        words += flags([*settings, ("seed", ",".join(str(seed) for seed in seeds))])
         print(f"  {name} ...", file=sys.stderr, flush=True)
-        log = self.folder / "log" / f"{name.replace('/', '-')}.txt"
-        log.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        log = folder / "log.txt"
         with open(log, "w") as out:
-            status = subprocess.run([self.dtrain, *words, "--output", str(folder)], stdout=out,
-                                    stderr=subprocess.STDOUT).returncode
-        if status != 0 or not summary.exists():
-            sys.exit(f"{name} ended with code {status}; see {log}")
-        stamp.write_text(text)
-        return json.loads(summary.read_text()), folder
+            status = subprocess.run(words, stdout=out, stderr=subprocess.STDOUT).returncode
+        if status != 0:
+            sys.exit(f"{name} ended with code {status}:\n" +
+                     "".join(log.read_text().splitlines(keepends=True)[-5:]))
+        lines = map(json.loads, (folder / "sweep.jsonl").read_text().splitlines())
+        folders = [pathlib.Path(line["folder"]) for line in lines if line["kind"] == "run"]
+        return [(json.loads((run / "summary.json").read_text()), run) for run in folders]
 
     def ghost(self, profile, settings):
         """The summary of a simulation of sizes only; it takes seconds and is kept as JSON."""
-        words = ["simulate", "--profile", str(profile), "--json"]
-        for key, value in settings:
-            words += ["--set", f"{key}={value}"]
+        words = ["simulate", "--profile", str(profile), "--json", *flags(settings)]
         name = hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
         kept = self.folder / "ghost" / f"{name}.json"
         if not kept.exists():
@@ -105,6 +97,10 @@ class Runs:
                 for key in ("bandwidth_gbit_s", "latency_us", "bucket_bytes", "line_gbit_s")]
 
 
+def flags(settings):
+    return [word for key, value in settings for word in ("--set", f"{key}={value}")]
+
+
 def gradients(summary):
     return sum(worker["steps"] for worker in summary["workers_detail"])
 
@@ -121,8 +117,12 @@ def training_rate(folder):
     return last["samples"] / last["training_seconds"]
 
 
+def waiting(summary):
+    return [worker["wait_seconds"] for worker in summary["workers_detail"]]
+
+
 def wait_share(summary):
-    wait = sum(worker["wait_seconds"] for worker in summary["workers_detail"])
+    wait = sum(waiting(summary))
     compute = sum(worker["compute_seconds"] for worker in summary["workers_detail"])
     return wait / (wait + compute)
 
@@ -164,6 +164,12 @@ def table(title, header, rows):
         if index == 0:
             print("  ".join("-" * width for width in widths))
     sys.stdout.flush()
+
+
+def staleness(summary):
+    """Points (staleness, per cent of the gradients that had it)."""
+    counts = summary.get("staleness", {}).get("histogram", [])
+    return [(tau, 100 * count / sum(counts)) for tau, count in enumerate(counts)]
 
 
 def picture(path, title, x_label, y_label, curves):
