@@ -1,0 +1,96 @@
+#include "framework/strategies/sync/merging.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace dtrain {
+
+MergePlan MergeNone(const ReadyGradients& gradients) {
+  MergePlan plan(gradients.size());
+  std::iota(plan.begin(), plan.end(), 1);
+  return plan;
+}
+
+MergePlan MergeAll(const ReadyGradients& gradients) {
+  return gradients.size() == 0 ? MergePlan{} : MergePlan{gradients.size()};
+}
+
+MergePlan MergeUpTo(const ReadyGradients& gradients, int64_t threshold_bytes) {
+  MergePlan plan;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    bytes += gradients.bytes[i];
+    if (bytes < threshold_bytes && i + 1 < gradients.size()) continue;
+    plan.push_back(i + 1);
+    bytes = 0;
+  }
+  return plan;
+}
+
+MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& time) {
+  const double start_up = time(0);
+  MergePlan plan;
+  int64_t bytes = 0;
+  double free = 0;  // when the channel is
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    bytes += gradients.bytes[i];
+    const double start = std::max(free, gradients.ready[i]);
+    if (i + 1 < gradients.size() && gradients.ready[i + 1] < start + start_up) continue;
+    plan.push_back(i + 1);
+    free = start + time(bytes);
+    bytes = 0;
+  }
+  return plan;
+}
+
+// Plans that keep the channel busy end at the same time however they are cut, but for rounding,
+// which must not choose between them: not on another rank, nor in another unit.
+constexpr double kEqual = 1e-12;  // relative
+
+MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& time) {
+  // The best plan for the first j gradients: when it ends, how many groups, where the last begins.
+  struct Best {
+    double end = std::numeric_limits<double>::infinity();
+    size_t groups = 0;
+    size_t begin = 0;
+  };
+  const size_t count = gradients.size();
+  std::vector<Best> best(count + 1);
+  best[0].end = 0;
+  for (size_t j = 1; j <= count; ++j) {
+    // Later groups end no earlier when an earlier one ends later, so the best prefix is enough.
+    int64_t bytes = std::accumulate(gradients.bytes.begin(),
+                                    gradients.bytes.begin() + static_cast<int64_t>(j), int64_t{0});
+    for (size_t i = 0; i < j; bytes -= gradients.bytes[i++]) {
+      const double end = std::max(best[i].end, gradients.ready[j - 1]) + time(bytes);
+      const size_t groups = best[i].groups + 1;
+      const double margin = kEqual * end;
+      if (end < best[j].end - margin || (end <= best[j].end + margin && groups < best[j].groups)) {
+        best[j] = {end, groups, i};
+      }
+    }
+  }
+  MergePlan plan;
+  for (size_t j = count; j > 0; j = best[j].begin) plan.push_back(j);
+  std::reverse(plan.begin(), plan.end());
+  return plan;
+}
+
+double StepEnd(const ReadyGradients& gradients, const ReduceTime& time, const MergePlan& plan,
+               MergeStart start) {
+  double end = 0;
+  size_t begin = 0;
+  for (const size_t stop : plan) {
+    const double ready =
+        start == MergeStart::kReady ? gradients.ready[stop - 1] : gradients.ready.back();
+    const int64_t bytes =
+        std::accumulate(gradients.bytes.begin() + static_cast<int64_t>(begin),
+                        gradients.bytes.begin() + static_cast<int64_t>(stop), int64_t{0});
+    end = std::max(end, ready) + time(bytes);
+    begin = stop;
+  }
+  return end;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,56 @@
+// Merging: which neighbouring gradients one all-reduce carries, and when a step then ends.
+//
+// The model of MG-WFBP (Shi, Chu and Li, "MG-WFBP: Efficient Data Communication for Distributed
+// Synchronous SGD Algorithms", INFOCOM 2019, arXiv 1811.11141; TPDS 32(8), 2021): gradients become
+// ready one after the other in the backward pass; there is one channel, which serves one group at
+// a time, in that order; a group starts when its last gradient is ready and the channel is free.
+// Merging saves start-ups of the network and may cost overlap with the backward pass.  It never
+// changes what is computed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace dtrain {
+
+// Gradients in the order in which the backward pass finishes them.
+struct ReadyGradients {
+  std::vector<int64_t> bytes;  // of each
+  std::vector<double> ready;   // seconds since the step began; not descending
+
+  size_t size() const { return bytes.size(); }
+};
+
+// T(M): seconds that one all-reduce of so many bytes takes; T(0) is what it costs to start one.
+using ReduceTime = std::function<double(int64_t bytes)>;
+
+// Ends of the groups: group i holds the gradients from the end of group i-1 up to ends[i].
+using MergePlan = std::vector<size_t>;
+
+// Every gradient by itself (WFBP).
+MergePlan MergeNone(const ReadyGradients& gradients);
+// All in one, without overlap (SyncEASGD's).
+MergePlan MergeAll(const ReadyGradients& gradients);
+// A group is closed as soon as it holds this many bytes.
+MergePlan MergeUpTo(const ReadyGradients& gradients, int64_t threshold_bytes);
+// The rule of the paper: a gradient waits for the next one if that is ready before this group could
+// start plus one start-up.  It looks at one boundary at a time and is not optimal: a chain of
+// merges can hold the channel back (up to 1.3 times the best step on random instances).
+MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& time);
+// The best of all plans, for any T(M): f[j] = min over i < j of max(f[i], ready[j]) + T(bytes of
+// i..j), by dynamic programming, O(n^2).  Of times that are equal but for rounding it takes, for
+// each j, the one with fewer groups.
+MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& time);
+
+// When groups may start.
+enum class MergeStart {
+  kReady,          // as soon as they are complete
+  kAfterBackward,  // when the last gradient is ready (naive S-SGD)
+};
+
+// When the last group has arrived, in seconds since the step began; 0 without gradients.
+double StepEnd(const ReadyGradients& gradients, const ReduceTime& time, const MergePlan& plan,
+               MergeStart start = MergeStart::kReady);
+
+}  // namespace dtrain

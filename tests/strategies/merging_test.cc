@@ -1,0 +1,242 @@
+// Merge plans against the model's golden values, exhaustive search and its bounds.
+#include "framework/strategies/sync/merging.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace dtrain {
+namespace {
+
+// GoogLeNet on a K80, batch 64, fp32, in backward order: elements and microseconds of the backward
+// pass (the trace of the authors' B-Caffe).
+struct TracedLayer {
+  int64_t elements;
+  double backward_us;
+};
+constexpr TracedLayer kGoogLeNet[] = {
+    {1025024, 475}, {106624, 2665},  {153728, 1283}, {40000, 1456}, {663936, 2387}, {159936, 3442},
+    {319872, 2932}, {106624, 2529},  {102528, 1011}, {26688, 1206}, {461120, 2217}, {133312, 3302},
+    {213248, 4040}, {67712, 3394},   {102528, 2614}, {16960, 1777}, {461120, 5227}, {84672, 4526},
+    {135424, 5738}, {1025024, 513},  {2098176, 716}, {67712, 1536}, {32832, 2258},  {51264, 1520},
+    {16448, 1815},  {373568, 4858},  {73920, 3930},  {57472, 2741}, {32832, 2266},  {38464, 1442},
+    {12352, 1697},  {295168, 3338},  {65664, 3147},  {65664, 3174}, {32832, 2196},  {38464, 1430},
+    {12352, 1637},  {226048, 3089},  {57472, 3208},  {82112, 4263}, {1025024, 473}, {2098176, 712},
+    {65664, 1430},  {30784, 2186},   {19264, 863},   {7744, 1475},  {179968, 2951}, {46208, 2592},
+    {92352, 4273},  {16448, 3532},   {76928, 3039},  {8256, 3315},  {221376, 7481}, {32896, 4340},
+    {32896, 4284},  {6208, 1979},    {12864, 1104},  {3136, 1888},  {110720, 6151}, {18560, 2940},
+    {12352, 2627},  {110784, 20739}, {4160, 3773},   {9472, 15162}};
+
+ReadyGradients GoogLeNet() {
+  ReadyGradients gradients;
+  double backward = 0;
+  for (const TracedLayer& layer : kGoogLeNet) backward += layer.backward_us * 1e-6;
+  double now = backward / 2;  // the forward pass, as in the authors' script
+  for (const TracedLayer& layer : kGoogLeNet) {
+    now += layer.backward_us * 1e-6;
+    gradients.bytes.push_back(4 * layer.elements);
+    gradients.ready.push_back(now);
+  }
+  return gradients;
+}
+
+ReduceTime Line(double a, double b) {
+  return [=](int64_t bytes) { return a + b * static_cast<double>(bytes); };
+}
+
+// The authors' 10 gigabit cluster, seconds and seconds a byte.
+constexpr double kAlpha = 45.25e-6;
+constexpr double kBeta = 1.2 / (9.0 * (1 << 30) / 8);
+constexpr double kGamma = 160 / 64e9;
+
+ReduceTime Ring(int ranks) {
+  return Line(2.0 * (ranks - 1) * kAlpha, (2 * kBeta + kGamma) * (ranks - 1) / ranks);
+}
+
+ReduceTime DoubleTrees(int ranks) { return Line(2 * kAlpha * std::log2(ranks), kBeta + kGamma); }
+
+double Milliseconds(const ReadyGradients& gradients, const ReduceTime& time,
+                    const MergePlan& plan) {
+  return 1e3 * StepEnd(gradients, time, plan);
+}
+
+struct Golden {
+  int ranks;
+  double none, all, upto_4mb, rule;
+  size_t rule_groups;
+  double best;
+  size_t best_groups;
+};
+
+TEST(Merging, GoogLeNetOverARingTakesTheGoldenTimes) {
+  const ReadyGradients gradients = GoogLeNet();
+  ASSERT_EQ(gradients.size(), 64u);
+  const Golden table[] = {{2, 303.63, 423.61, 303.67, 303.63, 33, 303.63, 33},
+                          {4, 303.85, 483.82, 303.91, 303.85, 10, 303.85, 10},
+                          {8, 352.28, 514.19, 320.73, 316.00, 6, 315.53, 6},
+                          {16, 413.62, 529.93, 342.98, 336.41, 6, 334.88, 6},
+                          {32, 513.79, 538.88, 364.96, 360.80, 5, 348.60, 5},
+                          {64, 702.89, 545.52, 397.67, 403.75, 3, 366.50, 5},
+                          {128, 1075.45, 553.19, 457.47, 525.01, 2, 392.23, 4},
+                          {256, 1817.77, 565.71, 574.25, 565.71, 1, 420.55, 3},
+                          {512, 3300.99, 589.35, 806.40, 589.35, 1, 480.01, 3},
+                          {1024, 6266.73, 635.92, 1269.99, 635.92, 1, 568.16, 2},
+                          {2048, 12197.85, 728.71, 2196.83, 728.71, 1, 712.14, 2}};
+  for (const Golden& golden : table) {
+    SCOPED_TRACE(golden.ranks);
+    const ReduceTime time = Ring(golden.ranks);
+    const auto of = [&](const MergePlan& plan) { return Milliseconds(gradients, time, plan); };
+    EXPECT_NEAR(of(MergeNone(gradients)), golden.none, 0.01);
+    EXPECT_NEAR(of(MergeAll(gradients)), golden.all, 0.01);
+    EXPECT_NEAR(of(MergeUpTo(gradients, 64 << 20)), golden.all, 0.01);
+    EXPECT_NEAR(of(MergeUpTo(gradients, 4 << 20)), golden.upto_4mb, 0.01);
+    const MergePlan rule = MergeByRule(gradients, time), best = MergeBest(gradients, time);
+    EXPECT_NEAR(of(rule), golden.rule, 0.01);
+    EXPECT_EQ(rule.size(), golden.rule_groups);
+    EXPECT_NEAR(of(best), golden.best, 0.01);
+    EXPECT_EQ(best.size(), golden.best_groups);
+  }
+}
+
+TEST(Merging, GoogLeNetsGroupsAreTheGoldenOnes) {
+  const ReadyGradients gradients = GoogLeNet();
+  EXPECT_EQ(MergeUpTo(gradients, 4 << 20).size(), 10u);
+  EXPECT_EQ(MergeByRule(gradients, Ring(8)), (MergePlan{1, 8, 17, 26, 52, 64}));
+  EXPECT_EQ(MergeByRule(gradients, Ring(64)), (MergePlan{18, 52, 64}));
+}
+
+TEST(Merging, TheUnitOfTimeDoesNotChooseAmongEqualPlans) {
+  const ReadyGradients seconds = GoogLeNet();
+  ReadyGradients micros = seconds;
+  for (double& ready : micros.ready) ready *= 1e6;
+  for (const int ranks : {2, 4, 8, 16, 32, 64, 128, 256}) {
+    const ReduceTime time = Ring(ranks);
+    EXPECT_EQ(MergeBest(seconds, time),
+              MergeBest(micros, [&](int64_t bytes) { return 1e6 * time(bytes); }))
+        << ranks;
+  }
+}
+
+TEST(Merging, GoogLeNetOverDoubleTreesTakesTheGoldenTimes) {
+  const ReadyGradients gradients = GoogLeNet();
+  const Golden table[] = {{8, 305.96, 490.68, 0, 303.86, 9, 303.86, 9},
+                          {64, 323.33, 490.95, 0, 304.13, 8, 304.13, 8},
+                          {512, 340.71, 491.23, 0, 304.40, 8, 304.40, 8},
+                          {2048, 352.29, 491.41, 0, 304.58, 8, 304.58, 8}};
+  for (const Golden& golden : table) {
+    SCOPED_TRACE(golden.ranks);
+    const ReduceTime time = DoubleTrees(golden.ranks);
+    const auto of = [&](const MergePlan& plan) { return Milliseconds(gradients, time, plan); };
+    EXPECT_NEAR(of(MergeNone(gradients)), golden.none, 0.01);
+    EXPECT_NEAR(of(MergeAll(gradients)), golden.all, 0.01);
+    EXPECT_NEAR(of(MergeByRule(gradients, time)), golden.rule, 0.01);
+    EXPECT_EQ(MergeByRule(gradients, time).size(), golden.rule_groups);
+    EXPECT_NEAR(of(MergeBest(gradients, time)), golden.best, 0.01);
+    EXPECT_EQ(MergeBest(gradients, time).size(), golden.best_groups);
+  }
+}
+
+TEST(Merging, TheRuleIsNotOptimal) {
+  const ReadyGradients gradients{{1, 1, 1}, {1, 4, 7}};
+  const ReduceTime time = Line(4, 1);
+  EXPECT_EQ(MergeByRule(gradients, time), (MergePlan{3}));
+  EXPECT_EQ(StepEnd(gradients, time, {3}), 14);
+  EXPECT_EQ(MergeBest(gradients, time), (MergePlan{1, 3}));
+  EXPECT_EQ(StepEnd(gradients, time, {1, 3}), 13);
+}
+
+// A random instance with up to ten gradients, and a T(M) that is no straight line.
+struct Instance {
+  ReadyGradients gradients;
+  ReduceTime time;
+
+  explicit Instance(uint32_t seed) {
+    std::mt19937 random(seed);
+    const auto upto = [&](double most) {
+      return std::uniform_real_distribution<double>(0, most)(random);
+    };
+    double now = upto(5);
+    for (int count = 1 + static_cast<int>(random() % 10); count > 0; --count) {
+      gradients.bytes.push_back(static_cast<int64_t>(random() % 1000));
+      gradients.ready.push_back(now += random() % 4 == 0 ? 0 : upto(3));
+    }
+    const double a = upto(4), b = upto(0.01), jump = upto(2);
+    const auto from = static_cast<int64_t>(random() % 2000);
+    time = [=](int64_t bytes) {
+      return a + b * static_cast<double>(bytes) + (bytes > from ? jump : 0);
+    };
+  }
+};
+
+// When the best of all 2^(n-1) plans ends.
+double ExhaustiveBest(const Instance& instance) {
+  const size_t count = instance.gradients.size();
+  double best = std::numeric_limits<double>::infinity();
+  for (uint32_t cuts = 0; cuts < 1u << (count - 1); ++cuts) {
+    MergePlan plan;
+    for (size_t i = 1; i < count; ++i) {
+      if (cuts >> (i - 1) & 1) plan.push_back(i);
+    }
+    plan.push_back(count);
+    best = std::min(best, StepEnd(instance.gradients, instance.time, plan));
+  }
+  return best;
+}
+
+TEST(Merging, TheBestPlanIsThatOfExhaustiveSearch) {
+  for (uint32_t seed = 0; seed < 3000; ++seed) {
+    const Instance instance(seed);
+    const MergePlan best = MergeBest(instance.gradients, instance.time);
+    const double exhaustive = ExhaustiveBest(instance);
+    ASSERT_NEAR(StepEnd(instance.gradients, instance.time, best), exhaustive, 1e-11 * exhaustive)
+        << seed;
+  }
+}
+
+TEST(Merging, PlansCoverAllGradientsOnceAndNoneBeatsTheBest) {
+  for (uint32_t seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto [gradients, time] = Instance(seed);
+    const double best = StepEnd(gradients, time, MergeBest(gradients, time)) * (1 - 1e-11);
+    for (const MergePlan& plan :
+         {MergeNone(gradients), MergeAll(gradients), MergeUpTo(gradients, 1200),
+          MergeByRule(gradients, time), MergeBest(gradients, time)}) {
+      ASSERT_EQ(plan.back(), gradients.size());
+      ASSERT_TRUE(std::is_sorted(plan.begin(), plan.end(), std::less_equal<>()));
+      ASSERT_LE(best, StepEnd(gradients, time, plan));
+    }
+    ASSERT_GE(StepEnd(gradients, time, MergeNone(gradients), MergeStart::kAfterBackward),
+              StepEnd(gradients, time, MergeNone(gradients)));
+  }
+}
+
+TEST(Merging, StartUpsDecideBetweenTheExtremes) {
+  const ReadyGradients gradients = GoogLeNet();
+  const ReduceTime free_start = Line(0, 1e-9), dear_start = Line(1e3, 1e-9);
+  EXPECT_DOUBLE_EQ(StepEnd(gradients, free_start, MergeBest(gradients, free_start)),
+                   StepEnd(gradients, free_start, MergeNone(gradients)));
+  EXPECT_EQ(MergeBest(gradients, dear_start), MergeAll(gradients));
+  EXPECT_EQ(MergeByRule(gradients, dear_start), MergeAll(gradients));
+}
+
+TEST(Merging, WithoutOverlapEverythingWaitsForTheLastGradient) {
+  const ReadyGradients gradients{{10, 20}, {1, 5}};
+  EXPECT_EQ(StepEnd(gradients, Line(1, 1), {1, 2}, MergeStart::kAfterBackward), 5 + 11 + 21);
+  EXPECT_EQ(StepEnd(gradients, Line(1, 1), {1, 2}), 12 + 21);
+}
+
+TEST(Merging, NoGradientsNeedNoGroup) {
+  EXPECT_TRUE(MergeNone({}).empty());
+  EXPECT_TRUE(MergeAll({}).empty());
+  EXPECT_TRUE(MergeUpTo({}, 1).empty());
+  EXPECT_TRUE(MergeByRule({}, Line(1, 1)).empty());
+  EXPECT_TRUE(MergeBest({}, Line(1, 1)).empty());
+  EXPECT_EQ(StepEnd({}, Line(1, 1), {}), 0);
+}
+
+}  // namespace
+}  // namespace dtrain
