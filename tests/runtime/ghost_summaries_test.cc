@@ -1,0 +1,83 @@
+// The whole summary.json of a simulation of sizes, for each strategy: every count of messages, bytes,
+// staleness and virtual seconds is as it was written down.  A change that is meant shows in the diff
+// of ghost_summaries.json; one that is not is found here even where no other test looks.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/file.h"
+#include "framework/runtime/simulate/simulated_run.h"
+#include "tests/runtime/run_fixture.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Three layers, of which the last is ready first; no jitter, so that no logarithm of the C library
+// has a say.
+ModelProfile Profile() {
+  const auto layer = [](const char* name, int64_t params, double forward, double backward) {
+    return LayerProfile{name, params, 4 * params, forward, backward, 1e6};
+  };
+  return {"three",
+          "cpu",
+          16,
+          1,
+          {layer("a", 1000, 0.002, 0.004), layer("b", 50000, 0.001, 0.003),
+           layer("c", 2000, 0.001, 0.001)}};
+}
+
+RunConfig Config(const std::string& strategy, const std::vector<std::string>& more) {
+  std::vector<std::string> overrides = {"strategy.name=" + strategy};
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  config::Document document = config::Document::FromText(
+      "batch: 96\nmax_steps: 30\nseed: 1\noutput: unused\n"
+      "cluster: {workers: 6, slowdown: [1, 1.25, 1.5, 1, 2, 3], memory_gbyte_s: 8,\n"
+      "          network: {bandwidth_gbit_s: 0.5, latency_us: 40}}\n",
+      "ghost.yaml", overrides);
+  return ReadRunConfig(document);
+}
+
+TEST(GhostSummaries, AreThoseWrittenDown) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> runs = {
+      {"allreduce", {"strategy.fusion_bytes=100000"}},
+      {"allreduce", {"collective=ring", "cluster.per_node=2"}},
+      {"ps_bsp", {"strategy.servers=2"}},
+      {"ps_asp", {"cluster.network.queue=fifo"}},
+      {"ps_asp", {"compress.name=topk", "compress.ratio=0.01"}},
+      {"ps_ssp", {"strategy.staleness=2", "strategy.servers=2"}},
+      {"ps_dssp", {}},
+      {"gssp", {"strategy.groups=2", "strategy.servers=2"}},
+      {"gssp", {"strategy.servers=3", "compress.name=gdtopk"}},
+      {"gssp", {"strategy.servers=2", "strategy.groups=2", "strategy.inside=bsp"}},
+      {"inhad", {"cluster.per_node=2"}},
+      {"inhad", {"cluster.per_node=3", "strategy.n=3", "strategy.s_max=2", "strategy.late=drop"}},
+      {"inhad", {"cluster.per_node=2", "strategy.pipelined=true", "strategy.in_interval=20"}},
+      {"inhad", {"cluster.per_node=2", "strategy.lockstep=true"}},
+  };
+  ordered_json found = ordered_json::array();
+  for (const auto& [strategy, more] : runs) {
+    SCOPED_TRACE(strategy);
+    ordered_json one = {{"strategy", strategy}, {"settings", more}};
+    const Summary summary = SimulatedRun(Config(strategy, more), Profile(), false).Run();
+    one["summary"] = ordered_json::parse(ToJson(summary));
+    one["summary"].erase("config_sha256");  // it changes with every new key
+    found.push_back(std::move(one));
+  }
+  const std::filesystem::path golden =
+      std::filesystem::path(DTRAIN_SOURCE_DIR) / "tests" / "runtime" / "ghost_summaries.json";
+  const auto written_down =
+      std::filesystem::exists(golden) ? ordered_json::parse(ReadFile(golden)) : ordered_json();
+  if (found == written_down) return;
+  const auto now = std::filesystem::temp_directory_path() / "ghost_summaries.json";
+  std::ofstream(now) << found.dump(1) << '\n';
+  ADD_FAILURE() << "differs from " << golden << ": "
+                << ordered_json::diff(written_down, found).dump(1)
+                << "\nwhat is found now: " << now;
+}
+
+}  // namespace
+}  // namespace dtrain
