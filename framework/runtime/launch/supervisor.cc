@@ -13,7 +13,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/core/time.h"
 #include "framework/runtime/launch/blocked_signals.h"
 #include "framework/runtime/launch/job_end.h"
