@@ -22,7 +22,6 @@
 #include <sstream>
 
 #include "framework/core/isa.h"
-#include "framework/device/cpu/amx.h"
 #include "framework/runtime/launch/mpirun.h"
 
 namespace dtrain {
