@@ -4,7 +4,7 @@
 #include "framework/exchange/inline_exchange.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
 #include "framework/nn/kernel.h"
-#include "framework/runtime/setup/micro_batches.h"
+#include "framework/nn/net.h"
 
 namespace dtrain {
 namespace {

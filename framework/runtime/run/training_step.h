@@ -15,7 +15,7 @@ namespace dtrain {
 // What the net is given of a batch.
 NetInput InputOf(const Batch& batch, uint64_t seed);
 
-// The net's step, in `parts` micro-batches (micro_batches.h), with every gradient announced (no
+// The net's step, in `parts` micro-batches (nn/net.h), with every gradient announced (no
 // earlier than `pacer` allows, where there is one), and the weights let go, so that the update may
 // happen in place.  Exchange::Begin and End are the caller's.
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
