@@ -10,7 +10,7 @@
 #include "framework/comm/gather.h"
 #include "framework/core/log.h"
 #include "framework/core/time.h"
-#include "framework/data/prefetch.h"
+#include "framework/data/batches.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/judge/run_evaluation.h"
 #include "framework/runtime/launch/status_record.h"
