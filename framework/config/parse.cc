@@ -1,4 +1,5 @@
-// YAML text -> Tree, from the events of yaml-cpp: its Node keeps the first of two equal keys silently.
+// YAML text -> Tree, from the events of yaml-cpp: its Node keeps the first of two equal keys
+// silently.
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>

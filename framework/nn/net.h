@@ -135,7 +135,7 @@ class Net {
 // The sum is that of the whole share up to rounding.  Random numbers are keyed by a sample's place
 // in the global batch, so dropout and augmentation do not change.  Batch normalisation sees the
 // parts: each has statistics of its own, and moves the running ones.
-
+//
 // Samples of the largest part; the others have as many or one less.
 int64_t LargestPart(int64_t samples, int64_t parts);
 

@@ -105,11 +105,11 @@ std::vector<Call> CallsOf(const Graph& graph);  // before any pass
 // The third step, for Compile.
 void PlaceMemory(Program& program);
 
-// Places blocks in one arena so that those alive at the same time never overlap: fills every offset,
-// a multiple of 64 bytes, and returns the size of the arena.  Greedy by size: the largest block
-// first, each at the lowest offset where it fits between those already placed that live at the same
-// time (the heuristic of Pisarchyk and Lee, "Efficient memory management for deep neural net
-// inference", 2020, section 5.2).
+// Places blocks in one arena so that those alive at the same time never overlap: fills every
+// offset, a multiple of 64 bytes, and returns the size of the arena.  Greedy by size: the largest
+// block first, each at the lowest offset where it fits between those already placed that live at
+// the same time (the heuristic of Pisarchyk and Lee, "Efficient memory management for deep neural
+// net inference", 2020, section 5.2).
 size_t PlanMemory(std::vector<MemoryBlock>& blocks);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/mpirun.h"
+#include "framework/runtime/launch/child_program.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -18,7 +18,6 @@
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/mean_state.h"
-#include "framework/runtime/run/not_finite.h"
 #include "framework/runtime/run/rank_state.h"
 #include "framework/runtime/run/run_accounts.h"
 #include "framework/runtime/run/run_basis.h"
