@@ -1,4 +1,4 @@
-#include "datasets/digits/glyphs.h"
+#include "datasets/digits/render.h"
 
 #include <array>
 

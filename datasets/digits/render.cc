@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "datasets/digits/glyphs.h"
 #include "framework/core/random.h"
 
 namespace dtrain::digits {

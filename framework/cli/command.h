@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/core/registry.h"
-#include "framework/runtime/judge/beam_search.h"
+#include "framework/runtime/judge/translator.h"
 #include "framework/runtime/setup/run_config.h"
 
 namespace CLI {

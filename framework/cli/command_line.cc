@@ -6,7 +6,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/log.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/locate_model.h"
 

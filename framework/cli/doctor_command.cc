@@ -7,7 +7,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/cli/doctor_report.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/core/text.h"
 #include "framework/device/cuda/module.h"
 

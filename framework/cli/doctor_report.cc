@@ -22,8 +22,7 @@
 #include <sstream>
 
 #include "framework/core/isa.h"
-#include "framework/device/cpu/amx.h"
-#include "framework/runtime/launch/mpirun.h"
+#include "framework/runtime/launch/child_program.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

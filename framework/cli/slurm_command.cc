@@ -10,6 +10,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/process.h"
 #include "framework/runtime/launch/slurm_script.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -35,7 +36,7 @@ SlurmJob JobOf(const SlurmOptions& options) {
   ReadModel(config);
   SlurmJob job = options.job;
   job.name = SlurmJobName(fs::path(options.config.file).stem().string());
-  job.program = fs::read_symlink("/proc/self/exe").string();
+  job.program = ProgramFile().string();
   job.train = options.config.Arguments();
   job.workers = static_cast<int>(config.workers);
   job.servers = PlacementOf(config).ranks() - job.workers;

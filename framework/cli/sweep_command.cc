@@ -14,6 +14,7 @@
 #include "framework/cli/sweep_runs.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/process.h"
 #include "framework/core/text.h"
 #include "framework/core/time.h"
 #include "framework/device/cpu/threads.h"
@@ -53,7 +54,7 @@ class Sweep {
       log::Info("{} of {} are done already", plan_.runs.size() - left_.size(),
                 Counted(static_cast<int64_t>(plan_.runs.size()), "run"));
     }
-    const std::string program = fs::read_symlink("/proc/self/exe").string();
+    const std::string program = ProgramFile().string();
     std::vector<ProgramCommand> commands;
     for (const size_t index : left_) {
       const SweepRun& run = plan_.runs[index];

@@ -13,7 +13,7 @@
 #include "framework/cli/train_report.h"
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/launch/supervisor.h"

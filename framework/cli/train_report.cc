@@ -10,7 +10,7 @@
 
 #include "framework/core/file.h"
 #include "framework/core/log.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
 #include "framework/runtime/results/run_folder.h"

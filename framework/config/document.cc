@@ -1,9 +1,5 @@
 #include <filesystem>
 
-#include "framework/config/dump.h"
-#include "framework/config/overlay.h"
-#include "framework/config/override.h"
-#include "framework/config/parse.h"
 #include "framework/config/reader.h"
 #include "framework/config/schema.h"
 #include "framework/config/tree.h"

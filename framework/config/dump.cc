@@ -1,10 +1,11 @@
-#include "framework/config/dump.h"
-
+// What was declared, as texts: the values in force, and the help table.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "framework/config/convert.h"
+#include "framework/config/reader.h"
+#include "framework/config/schema.h"
 #include "framework/core/text.h"
 
 namespace dtrain::config {

@@ -1,5 +1,5 @@
-#include "framework/config/parse.h"
-
+// YAML text -> Tree, from the events of yaml-cpp: its Node keeps the first of two equal keys
+// silently.
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include <fmt/format.h>
+
+#include "framework/config/tree.h"
 
 namespace dtrain::config {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/config/convert.h"
-#include "framework/config/override.h"
+#include "framework/config/tree.h"
 #include "framework/core/check.h"
 #include "framework/core/text.h"
 

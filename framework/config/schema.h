@@ -1,5 +1,6 @@
 // What has been declared of a document so far: sections and keys in the order of their declaration,
-// with the values in force.  Behind reader.h; the dump and the search for unknown keys walk it.
+// with the values in force.  Behind reader.h; the dump (dump.cc) and the search for unknown keys
+// walk it.
 #pragma once
 
 #include <memory>
@@ -79,5 +80,14 @@ struct SectionNode {
   bool KeysAreUnclear() const;
   std::shared_ptr<SectionNode> MakeChild(const std::string& child_path, const Tree* node) const;
 };
+
+// Every declared key, in block style with one line a key; read again it gives the same values
+// (numbers are printed so that they round-trip).  The key with the path `without` is left out.
+std::string DumpYaml(const SectionNode& root, const std::string& without = "");
+std::string DumpJson(const SectionNode& root);  // the same, indented
+
+// The help table.
+struct KeyHelp;  // reader.h
+std::vector<KeyHelp> DumpKeys(const SectionNode& root);
 
 }  // namespace dtrain::config

@@ -1,9 +1,14 @@
 // What a YAML text says, before anything is known of its meaning: scalars, lists and mappings, each
 // with the place it was written at.  Own types instead of YAML::Node, which forgets repeated keys
 // and the places of keys.
+//
+// A text becomes a Tree (parse.cc), which files of one section and --set arguments change
+// (override.cc) before anybody reads it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,5 +68,33 @@ class Diagnostics {
   std::vector<Mistake> mistakes_;
   bool silent_ = false;
 };
+
+// Turns a position of the parser (both from 1) into a Place.
+using PlaceOf = std::function<Place(int line, int column)>;
+
+// The places of a file: "name:line:column".
+PlaceOf PlacesIn(const std::string& file_name);
+
+// YAML text -> Tree; nullopt when it is not YAML at all (noted).  Refused with a message: repeated
+// and non-scalar keys, merge keys (<<), anchors, aliases, tags, and a second document.
+std::optional<Tree> ParseYaml(const std::string& text, const PlaceOf& place_of,
+                              Diagnostics& diagnostics);
+
+// Lays `text`, which is the file `file_name` and may hold nothing but `section`, over `root`:
+// mappings key by key, everything else as a whole.  Mistakes of the file are noted.  For --cluster
+// NAME.
+void LayOver(const std::string& text, const std::string& file_name, const std::string& section,
+             Tree& root, Diagnostics& diagnostics);
+
+// Overrides keys of `root` by the `arguments` of --set k.ey=value.  Values are YAML ("0.1",
+// "[1, 2]", "{name: sgd}"); nothing after the '=' is the empty string.  Sections that are missing
+// are made; a scalar X where a section is needed becomes {name: X}.  X.name=... first empties
+// section X, and comes before every other X.* whatever their order; of two equal keys the later one
+// counts.
+void ApplyOverrides(const std::vector<std::string>& arguments, Tree& root,
+                    Diagnostics& diagnostics);
+
+// {name: X} for the scalar X; any other node as it is.
+Tree NamedSection(const Tree& node);
 
 }  // namespace dtrain::config

@@ -1,4 +1,4 @@
-// Which instruction set our own hot loops use, chosen at run time.
+// Which instruction set our own hot loops use, chosen at run time, and whether there is AMX.
 //
 // A source whose name ends in _isa.cc is compiled once per set, each time into the namespace
 // DTRAIN_ISA_NS, and DTRAIN_ISA_SELECT calls the one that a device asks for.  There is no
@@ -16,6 +16,15 @@ enum class Isa { kBaseline, kAvx, kAvx2, kAvx512 };  // kAvx2 includes FMA; kAvx
 Isa CpuIsa();
 
 std::string IsaName(Isa isa);  // "baseline", "avx", "avx2", "avx512"
+
+// Whether this process may use AMX, the matrix unit of recent Intel CPUs, for bf16 products: the
+// CPU has these and AVX-512's conversions, the instruction set is not capped below, and the kernel
+// has granted the tiles, for which the first call asks.  Our own kernels need less than oneDNN's
+// (onednn.h): no CPUID leaf that describes the tiles.  Constant during a process.
+bool AmxAvailable();
+
+// Why not: "the CPU has no AMX"; "" where AmxAvailable().
+std::string WhyNoAmx();
 
 }  // namespace dtrain
 

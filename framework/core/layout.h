@@ -43,7 +43,7 @@ struct ArenaEntry {
   std::vector<int64_t> shape;
   Range range;  // elements
   bool weight_decay = true;
-  DTRAIN_FIELDS(name, shape, range)  // as files know it
+  DTRAIN_FIELDS(name, shape, range, weight_decay)
 };
 
 struct ArenaLayout {

@@ -1,5 +1,5 @@
 // Dataset: samples by index.  Shuffling, sharding, batching and prefetch are wrappers (sampler.h,
-// prefetch.h), so a data set is only "how many" and "give me these".
+// batches.h), so a data set is only "how many" and "give me these".
 //
 // A new data set is a new folder datasets/<name>/ with DTRAIN_DATASET(...) in it.
 #pragma once

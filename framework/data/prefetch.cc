@@ -1,4 +1,4 @@
-#include "framework/data/prefetch.h"
+#include "framework/data/batches.h"
 
 #include <algorithm>
 #include <utility>

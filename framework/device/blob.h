@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "framework/device/buffer.h"
-#include "framework/device/dtype.h"
+#include "framework/device/tensor.h"
 
 namespace dtrain {
 

@@ -8,14 +8,27 @@
 //                  computed and ignored; every producer keeps them finite.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "framework/core/text.h"
-#include "framework/device/dtype.h"
 #include "framework/device/shape.h"
 
 namespace dtrain {
+
+// Element types are values, not a template over the whole tree.
+enum class DType : uint8_t { kF32, kBF16, kI32, kU8, kF64 };
+
+constexpr size_t SizeOf(DType dtype) {
+  constexpr size_t kBytes[] = {4, 2, 4, 1, 8};
+  return kBytes[static_cast<size_t>(dtype)];
+}
+
+constexpr std::string_view NameOf(DType dtype) {
+  return NameIn({"fp32", "bf16", "int32", "uint8", "fp64"}, dtype);
+}
 
 enum class Format : uint8_t { kPlain, kChannelsLast, kBatchBlocked };
 

@@ -1,4 +1,4 @@
-#include "framework/nn/fusion.h"
+#include "framework/nn/program.h"
 
 #include <algorithm>
 

@@ -22,7 +22,6 @@
 
 #include "framework/config/reader.h"
 #include "framework/core/layout.h"
-#include "framework/device/dtype.h"
 #include "framework/device/tensor.h"
 #include "framework/nn/layer.h"
 

@@ -76,7 +76,7 @@ struct KernelRequest {
   std::vector<Shape> outputs;
   std::vector<Format> available;  // format each input has now
   std::vector<bool> needs_input_gradient;
-  bool fused_relu = false;  // apply max(0, .) to output 0 (fusion.h)
+  bool fused_relu = false;  // apply max(0, .) to output 0 (program.h)
   Mode mode = Mode::kTrain;
   Device device;
 };

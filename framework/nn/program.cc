@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
-#include "framework/nn/fusion.h"
 #include "framework/nn/kernel.h"
 
 namespace dtrain {

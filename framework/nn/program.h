@@ -2,9 +2,11 @@
 // settled, reorders inserted, memory placed.  Internal to Net.
 //
 // Compile works in three steps, a file each: fusion.cc (which calls), program.cc (which kernels and
-// formats, on slots), program_memory.cc (lifetimes and places of the slots).
+// formats, on slots), program_memory.cc (lifetimes and places of the slots, by memory_plan.cc).
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -13,9 +15,24 @@
 
 #include "framework/nn/graph.h"
 #include "framework/nn/kernel.h"
-#include "framework/nn/memory_plan.h"
 
 namespace dtrain {
+
+// A layer to be run, on graph values.
+struct Call {
+  int layer = 0;  // index into Graph::layers()
+  bool fused_relu = false;
+  std::vector<int> inputs;  // graph values
+  int output = 0;
+};
+
+// Memory that is needed for a while.  Time is the index of the kernel call within a step.
+struct MemoryBlock {
+  size_t bytes = 0;
+  int first_use = 0;  // inclusive
+  int last_use = 0;   // inclusive
+  size_t offset = 0;  // answer
+};
 
 // A value in one format.  Slots with the same `block` share memory; external ones (block -1) are
 // the caller's batch fields.
@@ -76,7 +93,23 @@ struct Program {
 Program Compile(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
                 const std::map<std::string, std::string>& kernels);
 
+// The first step, for Compile: the one place where calls stop being the layers of the graph.  Each
+// pass takes the list of calls and returns a shorter one that computes the same values:
+//   ReluIntoProducer       A -> relu            =>  A with fused_relu, where a kernel of A takes it
+//   ReluBehindCommuting    A -> relu -> maxpool =>  A -> maxpool with fused_relu: max(0, .) and max
+//                          commute, gradients included, and the pooled map is smaller
+using AcceptsRelu = std::function<bool(const Call&)>;  // some kernel of it can take fused_relu
+std::vector<Call> FuseAll(const Graph& graph, const AcceptsRelu& accepts_relu);
+std::vector<Call> CallsOf(const Graph& graph);  // before any pass
+
 // The third step, for Compile.
 void PlaceMemory(Program& program);
+
+// Places blocks in one arena so that those alive at the same time never overlap: fills every
+// offset, a multiple of 64 bytes, and returns the size of the arena.  Greedy by size: the largest
+// block first, each at the lowest offset where it fits between those already placed that live at
+// the same time (the heuristic of Pisarchyk and Lee, "Efficient memory management for deep neural
+// net inference", 2020, section 5.2).
+size_t PlanMemory(std::vector<MemoryBlock>& blocks);
 
 }  // namespace dtrain

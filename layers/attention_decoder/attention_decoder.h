@@ -7,7 +7,7 @@
 //   score_j = v . energy_j                                a number
 //   a = softmax of the scores                             padding of the source left out
 //   c = sum_j a_j h_j                                     [C]
-//   s_t = GRU([e; c], s_{t-1})                            [H]  (framework/kernels/cpu/gru_cell.h)
+//   s_t = GRU([e; c], s_{t-1})                            [H]  (framework/kernels/cpu/loops.h)
 //   y_t = fc_out [s_t; c; e] + b                          [V]
 //
 //   inputs   h [N, S, C] encoder outputs; s_{-1} [N, H]; source [N, S], target [N, T] int32 tokens

@@ -4,8 +4,7 @@
 
 #include "framework/core/check.h"
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/gru_cell.h"
-#include "framework/kernels/cpu/token_loops.h"
+#include "framework/kernels/cpu/loops.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
 namespace dtrain {

@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/gru_cell.h"
 #include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/packed_gemm.h"
-#include "framework/kernels/cpu/token_loops.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
 namespace dtrain {

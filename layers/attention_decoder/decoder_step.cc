@@ -1,6 +1,6 @@
 #include "layers/attention_decoder/decoder_step.h"
 
-#include "framework/kernels/cpu/gru_cell.h"
+#include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/packed_gemm.h"
 
 namespace dtrain {

@@ -2,7 +2,7 @@
 // (bf16_passes.h).
 //
 // Only the factors of products are bf16; sums, and all that is kept, are fp32.
-#include "framework/device/cpu/amx.h"
+#include "framework/core/isa.h"
 #include "layers/convolution/bf16_passes.h"
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/passes_kernel.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
-#include "framework/kernels/cpu/token_loops.h"
+#include "framework/kernels/cpu/loops.h"
 #include "framework/nn/kernel.h"
 #include "layers/final_state/final_state.h"
 

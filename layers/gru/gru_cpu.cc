@@ -1,5 +1,5 @@
 // GRU on the CPU, implementation "packed".
-#include "framework/kernels/cpu/gru_cell.h"
+#include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/recurrent_kernel.h"
 
 namespace dtrain {

@@ -7,7 +7,7 @@
 
 #include "framework/bench/network/bench_allreduce.h"
 #include "framework/bench/network/bench_link.h"
-#include "framework/bench/network/link_stream.h"
+#include "framework/bench/network/link_fit.h"
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
 #include "tests/comm_mpi/mpi_fixture.h"

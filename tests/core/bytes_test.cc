@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "framework/core/layout.h"
+
 namespace dtrain {
 namespace {
 
@@ -21,6 +23,18 @@ TEST(Bytes, WhatIsWrittenIsRead) {
   EXPECT_FALSE(reader.AtEnd());
   EXPECT_TRUE(reader.Value<bool>());
   EXPECT_TRUE(reader.AtEnd());
+}
+
+TEST(Bytes, AnArenasLayoutIsReadAsItWasWritten) {
+  const ArenaLayout layout = {{{"w", {2, 3}, {0, 6}}, {"b", {3}, {6, 9}, false}}};
+  const auto read = FromBytes<ArenaLayout>(ToBytes(layout));
+  ASSERT_EQ(read.entries.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(read.entries[i].name, layout.entries[i].name);
+    EXPECT_EQ(read.entries[i].shape, layout.entries[i].shape);
+    EXPECT_EQ(read.entries[i].range, layout.entries[i].range);
+    EXPECT_EQ(read.entries[i].weight_decay, layout.entries[i].weight_decay);
+  }
 }
 
 TEST(BytesDeathTest, ReadingPastTheEndStops) {

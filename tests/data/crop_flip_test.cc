@@ -1,4 +1,4 @@
-#include "framework/data/images/crop_flip.h"
+#include "framework/data/images/image_set.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,6 @@
 
 #include "framework/core/random.h"
 #include "framework/data/batches.h"
-#include "framework/data/images/image_set.h"
 
 namespace dtrain {
 namespace {

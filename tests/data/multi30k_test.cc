@@ -6,7 +6,6 @@
 #include "framework/core/error.h"
 #include "framework/data/files/catalog.h"
 #include "framework/data/text/parallel_text.h"
-#include "framework/data/text/text_file.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {

@@ -6,7 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/data/text/bleu.h"
-#include "framework/data/text/text_file.h"
+#include "framework/data/text/parallel_text.h"
 #include "framework/data/text/tokenizer.h"
 #include "framework/data/text/utf8.h"
 #include "framework/data/text/vocabulary.h"

@@ -7,8 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "framework/kernels/cpu/gru_cell.h"
-
 namespace dtrain {
 namespace {
 

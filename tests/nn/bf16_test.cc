@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "framework/core/isa.h"
 #include "framework/core/random.h"
-#include "framework/device/cpu/amx.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/nn/net.h"
 #include "tests/nn/layer_harness.h"

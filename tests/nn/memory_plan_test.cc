@@ -1,4 +1,4 @@
-#include "framework/nn/memory_plan.h"
+#include "framework/nn/program.h"
 
 #include <gtest/gtest.h>
 

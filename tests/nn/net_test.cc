@@ -9,7 +9,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
-#include "framework/nn/fusion.h"
+#include "framework/nn/program.h"
 #include "tests/nn/reference_net.h"
 #include "tests/support/lazy_queue.h"
 

@@ -7,8 +7,8 @@
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/nn/fusion.h"
 #include "framework/nn/net.h"
+#include "framework/nn/program.h"
 #include "tests/nn/reference_net.h"
 
 namespace dtrain {

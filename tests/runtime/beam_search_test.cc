@@ -1,4 +1,4 @@
-#include "framework/runtime/judge/beam_search.h"
+#include "framework/runtime/judge/translator.h"
 
 #include <gmock/gmock.h>
 

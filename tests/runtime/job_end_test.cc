@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/job_end.h"
+#include "framework/runtime/launch/supervisor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Gradient accumulation: a share in parts against the share as a whole.
-#include "framework/runtime/setup/micro_batches.h"
+#include "framework/nn/net.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

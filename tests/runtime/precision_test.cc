@@ -8,7 +8,7 @@
 #include <string>
 
 #include "framework/core/error.h"
-#include "framework/device/cpu/amx.h"
+#include "framework/core/isa.h"
 #include "framework/nn/kernel.h"
 #include "framework/runtime/run/start_point.h"
 #include "framework/runtime/setup/run_setup.h"

@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "tests/runtime/checkpoint_sample.h"
 
 namespace dtrain {

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "framework/core/sha256.h"
-#include "framework/runtime/weights/checkpoint_content.h"
 #include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "framework/core/error.h"
-#include "framework/runtime/launch/mpirun.h"
+#include "framework/runtime/launch/child_program.h"
 #include "tests/runtime/checkpoint_sample.h"
 
 namespace dtrain {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "framework/runtime/run/not_finite.h"
 #include "framework/runtime/run/run_accounts.h"
 #include "framework/runtime/run/run_position.h"
 #include "framework/runtime/run/training_step.h"

@@ -5,7 +5,6 @@
 
 #include "framework/bench/network/link_fit.h"
 #include "framework/bench/network/link_shares.h"
-#include "framework/bench/network/link_stream.h"
 #include "framework/comm/backoff.h"
 #include "framework/core/error.h"
 #include "framework/core/time.h"

@@ -1,4 +1,4 @@
-#include "framework/bench/network/link_stream.h"
+#include "framework/bench/network/link_fit.h"
 
 #include <sched.h>
 

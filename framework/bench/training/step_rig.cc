@@ -7,8 +7,8 @@
 #include "framework/core/random.h"
 #include "framework/data/text/vocabulary.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/nn/net.h"
 #include "framework/runtime/run/training_step.h"
-#include "framework/runtime/setup/micro_batches.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 

@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/data/files/progress.h"
 
 namespace dtrain {
 namespace {

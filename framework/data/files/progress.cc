@@ -1,4 +1,4 @@
-#include "framework/data/files/progress.h"
+#include "framework/data/files/download.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
-#include "framework/data/text/text_file.h"
 #include "framework/data/text/utf8.h"
 
 namespace dtrain {

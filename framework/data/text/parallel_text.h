@@ -4,10 +4,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "framework/data/text/sentence_pairs.h"
 
 namespace dtrain {
+
+// All lines of a text file, plain or packed (data/files/archive.h), without their ends (\n or
+// \r\n); the last one may lack it.  Throws DataError with file and line for text that is no UTF-8,
+// holds a zero byte or a line of more than a megabyte, and as MemberReader does.
+std::vector<std::string> ReadLines(const std::filesystem::path& path);  // text_file.cc
 
 // How the words of a file are told.
 struct TextFile {

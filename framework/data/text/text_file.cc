@@ -1,4 +1,4 @@
-#include "framework/data/text/text_file.h"
+#include "framework/data/text/parallel_text.h"
 
 #include <string_view>
 

@@ -1,6 +1,6 @@
 // AMX's tile registers, for sources that end in _amx_isa.cc.  They are compiled with AVX-512 and
 // its bf16 conversions into the namespace isa_amx, and called there only where AmxAvailable()
-// (amx.h).  For the tests they are compiled once more into isa_emulated, without any of these
+// (core/isa.h).  For the tests they are compiled once more into isa_emulated, without any of these
 // instructions: registers are then memory, and what is computed is the same to the bit (on threads
 // that flush denormals, as all of dtrain's do).
 //

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 
 namespace dtrain {
 namespace {

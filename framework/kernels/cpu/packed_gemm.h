@@ -57,8 +57,8 @@ struct PackedProduct {
 DTRAIN_ISA_DECLARE(void, MultiplyPacked,
                    (const PackedProduct& product, int64_t panel_begin, int64_t panel_end))
 
-// C [m, n] = A B, or += if `add`, by dnnl_sgemm with the threads of the OpenMP team: for sums that
-// may be cut up anyway (over the batch).
+// C [m, n] = A B, or += if `add`, by dnnl_sgemm (onednn.cc) with the threads of the OpenMP team:
+// for sums that may be cut up anyway (over the batch).
 struct Gemm {
   ConstMatrix a;  // [m, k]; [k, m] when trans_a
   ConstMatrix b;  // [k, n]; [n, k] when trans_b

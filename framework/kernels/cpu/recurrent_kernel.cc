@@ -6,7 +6,6 @@
 #include "framework/device/cpu/parallel.h"
 #include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/packed_gemm.h"
-#include "framework/kernels/cpu/token_loops.h"
 #include "framework/nn/kernel.h"
 
 namespace dtrain {

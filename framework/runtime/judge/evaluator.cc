@@ -5,7 +5,7 @@
 
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
-#include "framework/data/prefetch.h"
+#include "framework/data/batches.h"
 #include "framework/data/sampler.h"
 
 namespace dtrain {

@@ -14,14 +14,12 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/runtime/launch/blocked_signals.h"
+#include "framework/runtime/launch/stop_signal.h"
 
 extern char** environ;
 
 namespace dtrain {
 namespace {
-
-constexpr int kSignalBase = 128;
 
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,8 +25,10 @@ std::vector<std::string> OwnEnvironment();
 // executed.
 pid_t StartProgram(const ProgramCommand& command, const std::string& hint = "");
 
-// The exit code of an ended child, from waitpid's status: 128+n when it was killed by signal n.
-int CodeOfStatus(int status);
+// The exit code of a program that signal n has killed is this + n, as a shell has it.
+inline constexpr int kSignalBase = 128;
+
+int CodeOfStatus(int status);  // the exit code of an ended child, from waitpid's status
 
 struct ProgramEvents {
   std::function<void(size_t command)> started;
@@ -37,5 +40,23 @@ struct ProgramEvents {
 // number when all have ended, 0 without one.  Call it before other threads start.
 int RunPrograms(const std::vector<ProgramCommand>& commands, int at_once,
                 const ProgramEvents& events);
+
+// mpirun (mpirun.cc), with the flags we want.
+struct MpirunOptions {
+  int ranks = 1;
+  std::string executable;  // empty: this program
+  std::vector<std::string> arguments;
+  std::filesystem::path status_folder;
+  bool progress_terminal = false;
+};
+
+// The first mpirun of PATH; empty when there is none.
+std::string FindMpirun();
+
+// Throws UsageError when PATH has no mpirun.
+ProgramCommand MakeMpirunCommand(const MpirunOptions& options);
+
+// StartProgram, with a hint for those who have no mpirun.
+pid_t StartMpirun(const ProgramCommand& command);
 
 }  // namespace dtrain

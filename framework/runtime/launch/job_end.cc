@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/job_end.h"
+#include "framework/runtime/launch/supervisor.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -7,11 +7,11 @@
 #include <algorithm>
 
 #include "framework/core/error.h"
+#include "framework/runtime/launch/child_program.h"
 
 namespace dtrain {
 namespace {
 
-constexpr int kSignalBase = 128;
 constexpr int kSignalMax = 64;
 constexpr int kStopped = static_cast<int>(ExitCode::kStopped);
 constexpr int kPeerLost = static_cast<int>(ExitCode::kPeerLost);

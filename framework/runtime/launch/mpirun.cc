@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/mpirun.h"
+#include "framework/runtime/launch/child_program.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "framework/core/error.h"
+#include "framework/core/process.h"
 #include "framework/runtime/launch/status_record.h"
 
 namespace dtrain {
@@ -58,7 +59,7 @@ ProgramCommand MakeMpirunCommand(const MpirunOptions& options) {
   command.arguments = {"mpirun", "--oversubscribe", "--bind-to", "none", "--quiet"};
   if (::geteuid() == 0) command.arguments.emplace_back("--allow-run-as-root");
   const std::string executable =
-      options.executable.empty() ? fs::read_symlink("/proc/self/exe").string() : options.executable;
+      options.executable.empty() ? ProgramFile().string() : options.executable;
   for (const std::string& argument :
        {std::string("-x"), std::string(kStatusFolderVariable), std::string("-x"),
         std::string(kProgressVariable), std::string("-n"), std::to_string(options.ranks),

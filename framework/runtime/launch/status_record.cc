@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/core/text.h"
 
 namespace dtrain {

@@ -13,11 +13,10 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/core/time.h"
-#include "framework/runtime/launch/blocked_signals.h"
-#include "framework/runtime/launch/job_end.h"
-#include "framework/runtime/launch/mpirun.h"
+#include "framework/runtime/launch/child_program.h"
+#include "framework/runtime/launch/stop_signal.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

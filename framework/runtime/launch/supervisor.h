@@ -7,8 +7,11 @@
 // end is told in one line, from mpirun's exit status and the ranks' status records.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "framework/runtime/launch/status_record.h"
 
 namespace dtrain {
 
@@ -25,5 +28,26 @@ struct SupervisorOptions {
 // Returns the exit code of the run (README, "Exit codes").  Call it before other threads start.
 // Throws UsageError when mpirun cannot be started.
 int Supervise(const SupervisorOptions& options);
+
+// How the job ended, as the supervisor saw it.
+struct JobEnd {
+  int exit_status = 0;            // mpirun's, as a shell has it (128+n when a signal killed it)
+  std::vector<RankStatus> ranks;  // last records
+  std::optional<int> first_lost;  // the rank whose process vanished first without a last word
+  int stop_signal = 0;            // INT or TERM that the supervisor received
+  bool killed = false;            // by a second one
+};
+
+// One line for the user and our exit code.
+struct Verdict {
+  int exit_code = 0;
+  std::string line;        // empty when all went well
+  bool rank_lost = false;  // a restart may help
+};
+
+Verdict Judge(const JobEnd& end);  // job_end.cc
+
+// `arguments` with any --resume replaced by `--resume auto`.
+std::vector<std::string> WithResumeAuto(const std::vector<std::string>& arguments);
 
 }  // namespace dtrain

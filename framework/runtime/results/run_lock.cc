@@ -19,7 +19,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/runtime/setup/run_config.h"
 
 namespace dtrain {

@@ -8,7 +8,7 @@
 
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {

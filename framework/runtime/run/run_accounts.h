@@ -1,6 +1,7 @@
 // RunAccounts: where the time of a run went on this rank, since its start or resume.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -42,12 +43,26 @@ struct RunAccounts {
   TrainingClock clock;
 
   // One step: `waited` to begin, then computed, then ended, which may have been waiting again.
-  void AddStep(Nanos waited, Nanos started, Nanos computed, Nanos ended);
+  void AddStep(Nanos waited, Nanos started, Nanos computed, Nanos ended) {
+    const Nanos step = waited + ended - started;
+    exposed = waited + ended - computed;
+    compute += computed - started;
+    training += step;
+    ++steps;
+    step_seconds.push_back(ToSeconds(step));
+  }
   double seconds() const { return ToSeconds(WallNow() - begun); }
   // Applied by all workers, of which `samples` in the time accounted for.
-  double SamplesPerSecond(int64_t samples) const;
+  double SamplesPerSecond(int64_t samples) const {
+    return static_cast<double>(samples) / std::max(ToSeconds(training), 1e-9);
+  }
   // Fills `seconds` and, where this rank has trained, speed and step times.
-  void Describe(int64_t samples, Summary& summary) const;
+  void Describe(int64_t samples, Summary& summary) const {
+    summary.seconds = seconds();
+    if (training <= 0) return;
+    summary.samples_per_second = SamplesPerSecond(samples);
+    summary.step_seconds = StepSecondsOf(step_seconds);
+  }
 };
 
 }  // namespace dtrain

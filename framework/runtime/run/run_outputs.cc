@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/log.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/runtime/launch/status_record.h"

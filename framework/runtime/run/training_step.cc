@@ -1,10 +1,13 @@
 #include "framework/runtime/run/training_step.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "framework/device/cpu/threads.h"
 #include "framework/exchange/inline_exchange.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
 #include "framework/nn/kernel.h"
-#include "framework/runtime/setup/micro_batches.h"
+#include "framework/nn/net.h"
 
 namespace dtrain {
 namespace {
@@ -29,6 +32,11 @@ class SumsOfExchange : public WorkerSums {
  private:
   Exchange& exchange_;
 };
+
+bool Finite(const float* arena, const Range& range) {
+  return std::all_of(arena + range.begin, arena + range.end,
+                     [](float x) { return std::isfinite(x); });
+}
 
 }  // namespace
 
@@ -76,6 +84,17 @@ std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, do
     return std::make_unique<InlineExchange>(spec, transport, threads);
   }
   return std::make_unique<ThreadedExchange>(transport, spec, stall_seconds, FlushDenormals);
+}
+
+std::string FirstNotFinite(const ArenaLayout& layout, const float* weights,
+                           const float* gradients) {
+  for (const ArenaEntry& entry : layout.entries) {
+    if (gradients != nullptr && !Finite(gradients, entry.range)) {
+      return "the gradient of " + entry.name;
+    }
+    if (!Finite(weights, entry.range)) return "the weights of " + entry.name;
+  }
+  return "the loss";
 }
 
 }  // namespace dtrain

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "framework/comm/transport.h"
+#include "framework/core/layout.h"
 #include "framework/data/dataset.h"
 #include "framework/exchange/exchange.h"
 #include "framework/exchange/exchange_spec.h"
@@ -15,7 +17,7 @@ namespace dtrain {
 // What the net is given of a batch.
 NetInput InputOf(const Batch& batch, uint64_t seed);
 
-// The net's step, in `parts` micro-batches (micro_batches.h), with every gradient announced (no
+// The net's step, in `parts` micro-batches (nn/net.h), with every gradient announced (no
 // earlier than `pacer` allows, where there is one), and the weights let go, so that the update may
 // happen in place.  Exchange::Begin and End are the caller's.
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
@@ -29,5 +31,10 @@ StepReport ReportOf(const StepResult& result, const Batch& batch);
 // that owns the transport for several.  What the spec borrows outlives it.
 std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, double stall_seconds,
                                        Transport& transport);
+
+// Where the first NaN or infinity of a model is, for the message of a run that has diverged:
+// "the gradient of conv1.weight", "the weights of fc3.bias", or "the loss" where both arenas are
+// finite; in the order of the backward pass.  `gradients` may be null: this rank has none.
+std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, const float* gradients);
 
 }  // namespace dtrain

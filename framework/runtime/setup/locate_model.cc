@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "framework/core/error.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/core/text.h"
 
 namespace dtrain {

@@ -6,15 +6,15 @@
 
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
+#include "framework/core/isa.h"
 #include "framework/core/log.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/data/text/sentence_pairs.h"
-#include "framework/device/cpu/amx.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/nn/net.h"
 #include "framework/nn/tokens.h"
 #include "framework/runtime/launch/agreement.h"
 #include "framework/runtime/setup/locate_model.h"
-#include "framework/runtime/setup/micro_batches.h"
 #include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {

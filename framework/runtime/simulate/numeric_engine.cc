@@ -6,9 +6,9 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/nn/net.h"
 #include "framework/runtime/run/mean_state.h"
 #include "framework/runtime/run/training_step.h"
-#include "framework/runtime/setup/micro_batches.h"
 #include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {

@@ -7,7 +7,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/run_basis.h"

@@ -1,10 +1,11 @@
-#include "framework/runtime/weights/checkpoint_content.h"
+#include "framework/runtime/weights/stored_checkpoint.h"
 
 #include <fmt/format.h>
 
 #include <span>
 
 #include "framework/core/check.h"
+#include "framework/runtime/weights/hdf5_file.h"
 
 namespace dtrain {
 namespace {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "framework/core/bytes.h"
-#include "framework/runtime/weights/checkpoint_content.h"
 #include "framework/runtime/weights/checkpoint_seal.h"
 #include "framework/runtime/weights/child_call.h"
+#include "framework/runtime/weights/hdf5_file.h"
 #include "framework/runtime/weights/memory_file.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 
 #include <unistd.h>
 
@@ -10,9 +10,14 @@ std::string HostName() {
   return name;
 }
 
+std::filesystem::path ProgramFile() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
 std::filesystem::path ProgramFolder() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  try {
+    return ProgramFile().parent_path();
+  } catch (const std::filesystem::filesystem_error&) {
+    return {};
+  }
 }
 
 std::string SourceRevision() { return DTRAIN_REVISION; }
