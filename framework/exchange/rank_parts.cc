@@ -4,6 +4,16 @@
 #include "framework/exchange/transport_mail.h"
 
 namespace dtrain {
+namespace {
+
+// Vectors travel in letters where there are servers, and only there.
+std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& spec) {
+  if (!spec.window || spec.rank_nodes.empty() || spec.placement().servers == 0) return nullptr;
+  return NodeWindow::Make(transport, spec.rank_nodes,
+                          {.elements = spec.size() + Reducer::kTailSize});
+}
+
+}  // namespace
 
 RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
     : seams(std::move(given)),
@@ -37,7 +47,11 @@ RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock&
                     BlobPools& pools, int threads) {
   RankSeams seams{.clock = &clock, .pools = &pools, .threads = threads};
   const Placement& placement = spec.placement();
-  if (placement.ranks() > 1) seams.mail = std::make_unique<TransportMail>(transport, pools);
+  if (placement.ranks() > 1) {
+    seams.window = WindowOf(transport, spec);
+    pools.SendFrom(seams.window.get());
+    seams.mail = std::make_unique<TransportMail>(transport, pools, seams.window.get());
+  }
   if (placement.ranks() > 1 && placement.servers == 0) {
     seams.collective =
         MakeCollective(spec.collective, transport, {.chunk_bytes = spec.chunk_bytes});
