@@ -1,15 +1,32 @@
 #include "framework/exchange/rank_parts.h"
 
+#include <set>
+
 #include "framework/core/check.h"
 #include "framework/exchange/transport_mail.h"
 
 namespace dtrain {
 namespace {
 
-// Vectors travel in letters where there are servers, and only there.
+// Vectors travel to and from servers and, where a strategy has them, the actors of nodes.  Ranks that
+// have neither beside them count as nodes of their own here: they have nothing to lend.
+std::vector<int> NodesWithLetters(const ExchangeSpec& spec) {
+  const Placement& placement = spec.placement();
+  std::vector<int> nodes = spec.rank_nodes;
+  if (placement.nodes() > 0) return nodes;
+  std::set<int> with_server;
+  for (int server = 0; server < placement.servers; ++server) {
+    with_server.insert(nodes[placement.RankOf(placement.ServerId(server))]);
+  }
+  for (size_t rank = 0; rank < nodes.size(); ++rank) {
+    if (!with_server.contains(nodes[rank])) nodes[rank] = -1 - static_cast<int>(rank);
+  }
+  return nodes;
+}
+
 std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& spec) {
   if (!spec.window || spec.rank_nodes.empty() || spec.placement().servers == 0) return nullptr;
-  return NodeWindow::Make(transport, spec.rank_nodes,
+  return NodeWindow::Make(transport, NodesWithLetters(spec),
                           {.elements = spec.size() + Reducer::kTailSize});
 }
 
