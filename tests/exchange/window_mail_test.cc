@@ -7,6 +7,7 @@
 #include "framework/comm/backoff.h"
 #include "framework/comm/local/local_world.h"
 #include "framework/exchange/transport_mail.h"
+#include "tests/exchange/exchange_fixture.h"
 
 namespace dtrain {
 namespace {
@@ -137,6 +138,35 @@ TEST(WindowMail, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
     std::fill_n(third.MutableF32(), kElements, -1.0f);
     transport.Barrier();
   });
+}
+
+// Which ranks of two workers and a server have a window.
+std::vector<bool> WindowsOf(const std::string& name, const std::vector<int>& nodes,
+                            bool window = true) {
+  const auto strategy = MakeStrategy(name, "");
+  Placement placement = strategy->Place(2);
+  if (placement.nodes() > 0) placement.node_of = {0, 0};
+  std::vector<char> has(3);
+  LocalWorld::Run(3, [&](Transport& transport) {
+    RankInputs inputs(*strategy, placement, 0);
+    inputs.spec.rank_nodes = nodes;
+    inputs.spec.window = window;
+    const WallClock clock;
+    BlobPools pools;
+    const RankSeams seams = SeamsOver(transport, inputs.spec, clock, pools);
+    has[transport.rank()] = seams.window != nullptr;
+  });
+  return {has.begin(), has.end()};
+}
+
+TEST(Window, IsWhereVectorsAreSentInsideANode) {
+  using Has = std::vector<bool>;
+  EXPECT_EQ(WindowsOf("ps_asp", {0, 0, 0}), (Has{true, true, true}));
+  EXPECT_EQ(WindowsOf("ps_asp", {0, 1, 0}), (Has{true, false, true}));
+  EXPECT_EQ(WindowsOf("ps_asp", {0, 0, 1}), (Has{false, false, false})) << "only workers share one";
+  EXPECT_EQ(WindowsOf("inhad", {0, 0, 1}), (Has{true, true, false})) << "the node's actor is there";
+  EXPECT_EQ(WindowsOf("inhad", {0, 0, 1}, false), (Has{false, false, false}));
+  EXPECT_EQ(WindowsOf("inhad", {}), (Has{false, false, false})) << "nodes are not known";
 }
 
 }  // namespace
