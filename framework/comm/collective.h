@@ -44,6 +44,7 @@ class Collective {
     int64_t messages = 0;
     // Of those sent, vectors to another rank of the same node; where nodes are known.
     int64_t bytes_inside = 0;
+    int64_t bytes_lent = 0;  // of those, read where they are by the other (node_window.h)
   };
   virtual Traffic traffic() const = 0;
 };

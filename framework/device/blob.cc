@@ -4,10 +4,8 @@
 
 namespace dtrain {
 
-struct Blob::Body {
-  BlobPool* pool;
+struct BlobPool::Body : BlobBody {
   Buffer buffer;
-  std::atomic<int> references{0};
 };
 
 Blob::Blob(const Blob& other) : body_(other.body_) {
@@ -16,18 +14,25 @@ Blob::Blob(const Blob& other) : body_(other.body_) {
 
 Blob::~Blob() {
   if (body_ != nullptr && body_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    body_->pool->Return(body_);
+    body_->owner->Return(body_);
   }
 }
 
-const float* Blob::f32() const { return body_->buffer.f32(); }
-int64_t Blob::size() const { return body_->pool->elements_; }
-DType Blob::dtype() const { return body_->pool->dtype_; }
-bool Blob::shared() const { return body_->references.load(std::memory_order_acquire) > 1; }
+Blob Blob::First(BlobBody& body) {
+  body.references.store(1, std::memory_order_relaxed);
+  return Blob(&body);
+}
+
+const float* Blob::f32() const { return body_->data; }
+int64_t Blob::size() const { return body_->elements; }
+DType Blob::dtype() const { return body_->dtype; }
+bool Blob::shared() const {
+  return body_->foreign || body_->references.load(std::memory_order_acquire) > 1;
+}
 
 float* Blob::MutableF32() {
   DT_CHECK(!shared()) << "a shared Blob is immutable";
-  return body_->buffer.f32();
+  return body_->data;
 }
 
 BlobPool::BlobPool(int64_t elements, DType dtype) : elements_(elements), dtype_(dtype) {}
@@ -40,20 +45,22 @@ BlobPool::~BlobPool() {
 Blob BlobPool::New() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
-    auto body = std::make_unique<Blob::Body>();
-    body->pool = this;
+    auto body = std::make_unique<Body>();
     body->buffer = Buffer(static_cast<size_t>(elements_) * SizeOf(dtype_));
+    body->owner = this;
+    body->data = body->buffer.f32();
+    body->elements = elements_;
+    body->dtype = dtype_;
     free_.reserve(all_.size() + 1);
     free_.push_back(body.get());
     all_.push_back(std::move(body));
   }
-  Blob::Body* body = free_.back();
+  BlobBody* body = free_.back();
   free_.pop_back();
-  body->references.store(1, std::memory_order_relaxed);
-  return Blob(body);
+  return Blob::First(*body);
 }
 
-void BlobPool::Return(Blob::Body* body) {
+void BlobPool::Return(BlobBody* body) {
   const std::lock_guard lock(mutex_);
   free_.push_back(body);
 }

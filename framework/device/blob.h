@@ -23,7 +23,27 @@
 
 namespace dtrain {
 
-class BlobPool;
+class BlobOwner;
+
+// What the references to one Blob share.  Made by the owner of its memory.
+struct BlobBody {
+  BlobOwner* owner = nullptr;
+  float* data = nullptr;
+  int64_t elements = 0;
+  DType dtype = DType::kF32;
+  bool foreign = false;  // another process has written it, and counts who reads it
+  std::atomic<int> references{0};
+};
+
+// Whose memory Blobs are; it outlives them.
+class BlobOwner {
+ public:
+  // The last reference is gone.  On any thread.
+  virtual void Return(BlobBody* body) = 0;
+
+ protected:
+  ~BlobOwner() = default;
+};
 
 class Blob {
  public:
@@ -40,36 +60,48 @@ class Blob {
   const float* f32() const;
   int64_t size() const;  // elements
   DType dtype() const;
-  bool shared() const;  // somebody else holds this version as well
+  bool shared() const;  // somebody else holds this version as well, or it is not ours to write
 
   // For the one updater: the memory to write.  The Blob must not be shared.
   float* MutableF32();
 
+  // For owners: the first reference to a body, and the body of a Blob.
+  static Blob First(BlobBody& body);
+  const BlobBody* body() const { return body_; }
+
  private:
-  friend class BlobPool;
-  struct Body;
-  explicit Blob(Body* body) : body_(body) {}
-  Body* body_ = nullptr;
+  explicit Blob(BlobBody* body) : body_(body) {}
+  BlobBody* body_ = nullptr;
+};
+
+// Where Blobs may come from that other processes shall see.
+class BlobSource {
+ public:
+  // None when there is no room.
+  virtual Blob New(int64_t elements) = 0;
+
+ protected:
+  ~BlobSource() = default;
 };
 
 // Makes Blobs of one size and type.
-class BlobPool {
+class BlobPool : public BlobOwner {
  public:
   BlobPool(int64_t elements, DType dtype);
   ~BlobPool();  // all Blobs must be gone
 
   Blob New();  // content unspecified (zero when fresh)
   int64_t elements() const { return elements_; }
+  void Return(BlobBody* body) override;
 
  private:
-  friend class Blob;
-  void Return(Blob::Body* body);
+  struct Body;
 
   const int64_t elements_;
   const DType dtype_;
   std::mutex mutex_;  // guards free_ and all_
-  std::vector<Blob::Body*> free_;
-  std::vector<std::unique_ptr<Blob::Body>> all_;
+  std::vector<BlobBody*> free_;
+  std::vector<std::unique_ptr<Body>> all_;
 };
 
 // BlobPools: a BlobPool for each size that is asked for.
@@ -90,6 +122,13 @@ class BlobPools {
     if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32);
     return pool->New();
   }
+  // For what will be sent: where the other ranks of the node can read it, if there is room.
+  Blob NewToSend(int64_t elements) {
+    Blob blob = to_send_ == nullptr ? Blob() : to_send_->New(elements);
+    return blob ? blob : New(elements);
+  }
+  // Where NewToSend looks first; outlives the last call of it.
+  void SendFrom(BlobSource* source) { to_send_ = source; }
   // At least so many elements.
   Blob NewRoom(int64_t elements) { return New(CapacityFor(elements)); }
 
@@ -103,6 +142,7 @@ class BlobPools {
 
  private:
   std::map<int64_t, std::unique_ptr<BlobPool>> pools_;
+  BlobSource* to_send_ = nullptr;
 };
 
 }  // namespace dtrain

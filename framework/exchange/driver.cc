@@ -353,6 +353,7 @@ Collective::Traffic Driver::traffic() const {
   total.bytes_received += reduced.bytes_received;
   total.messages += reduced.messages;
   total.bytes_inside += reduced.bytes_inside;
+  total.bytes_lent += reduced.bytes_lent;
   return total;
 }
 

@@ -33,6 +33,7 @@ struct ExchangeSpec {
   int64_t chunk_bytes = 0;  // 0: by the collective's rule
 
   std::vector<int> rank_nodes;  // the node of each rank; empty where it is not known
+  bool window = true;           // real ranks of a node read each other's vectors where they lie
 
   bool ghost = false;     // sizes only: no arithmetic
   bool record = false;    // notes the order of events

@@ -1,9 +1,36 @@
 #include "framework/exchange/rank_parts.h"
 
+#include <set>
+
 #include "framework/core/check.h"
 #include "framework/exchange/transport_mail.h"
 
 namespace dtrain {
+namespace {
+
+// Vectors travel to and from servers and, where a strategy has them, the actors of nodes.  Ranks that
+// have neither beside them count as nodes of their own here: they have nothing to lend.
+std::vector<int> NodesWithLetters(const ExchangeSpec& spec) {
+  const Placement& placement = spec.placement();
+  std::vector<int> nodes = spec.rank_nodes;
+  if (placement.nodes() > 0) return nodes;
+  std::set<int> with_server;
+  for (int server = 0; server < placement.servers; ++server) {
+    with_server.insert(nodes[placement.RankOf(placement.ServerId(server))]);
+  }
+  for (size_t rank = 0; rank < nodes.size(); ++rank) {
+    if (!with_server.contains(nodes[rank])) nodes[rank] = -1 - static_cast<int>(rank);
+  }
+  return nodes;
+}
+
+std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& spec) {
+  if (!spec.window || spec.rank_nodes.empty() || spec.placement().servers == 0) return nullptr;
+  return NodeWindow::Make(transport, NodesWithLetters(spec),
+                          {.elements = spec.size() + Reducer::kTailSize});
+}
+
+}  // namespace
 
 RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
     : seams(std::move(given)),
@@ -37,7 +64,11 @@ RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock&
                     BlobPools& pools, int threads) {
   RankSeams seams{.clock = &clock, .pools = &pools, .threads = threads};
   const Placement& placement = spec.placement();
-  if (placement.ranks() > 1) seams.mail = std::make_unique<TransportMail>(transport, pools);
+  if (placement.ranks() > 1) {
+    seams.window = WindowOf(transport, spec);
+    pools.SendFrom(seams.window.get());
+    seams.mail = std::make_unique<TransportMail>(transport, pools, seams.window.get());
+  }
   if (placement.ranks() > 1 && placement.servers == 0) {
     seams.collective =
         MakeCollective(spec.collective, transport, {.chunk_bytes = spec.chunk_bytes});

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "framework/comm/node_window.h"
 #include "framework/exchange/driver.h"
 #include "framework/exchange/model_at_rest.h"
 #include "framework/exchange/rest.h"
@@ -15,6 +16,7 @@ struct RankSeams {
   const Clock* clock = nullptr;
   EventTimes* event_times = nullptr;                 // DriverSeams
   BlobPools* pools = nullptr;                        // outlives the rank; null in a ghost run
+  std::unique_ptr<NodeWindow> window = nullptr;      // of the mail; null where there is none
   std::unique_ptr<Mail> mail;                        // null with one rank
   std::unique_ptr<Collective> collective = nullptr;  // null with one worker or with servers
   Piece weights = {};  // the model's, to begin with; no blob in a ghost run
@@ -39,7 +41,8 @@ struct RankParts {
 };
 
 // The mail and the collective that a spec's strategy needs over a real transport, with weights of
-// the spec's start.  Clock, transport and pools outlive the rank.
+// the spec's start.  Clock, transport and pools outlive the rank.  Every rank calls it: where the
+// spec wants a window between ranks of a node, they agree on it here.
 RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,
                     BlobPools& pools, int threads = 1);
 

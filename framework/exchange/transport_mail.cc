@@ -16,26 +16,40 @@ Form FormOf(const std::optional<Piece>& piece) {
   return piece->sparse() ? Form::kSparse : Form::kDense;
 }
 
-std::string HeaderOf(const Letter& letter) {
+// Where a piece lies that does not follow as bytes: in the sender's part of the window.
+struct Place {
+  int64_t blob = 0;  // NodeWindow::Lend
+  int64_t offset = 0, stride = 0;
+};
+
+std::string HeaderOf(const Letter& letter, const std::optional<Place>& place) {
   ByteWriter writer;
   const Form form = FormOf(letter.piece);
   writer(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite,
          static_cast<uint8_t>(form));
   if (form != Form::kNothing) writer.Value(letter.piece->range);
   if (form == Form::kSparse) writer.Value(letter.piece->entries);
+  if (place) writer.Value(*place);
   return writer.Take();
 }
 
-Letter LetterOf(const std::string& header, Rank from_rank) {
-  ByteReader reader(header);
+struct Header {
   Letter letter;
+  std::optional<Place> place;
+};
+
+Header Read(const std::string& bytes, Rank from_rank) {
+  ByteReader reader(bytes);
+  Header header;
+  Letter& letter = header.letter;
   letter.from_rank = from_rank;
   uint8_t form = 0;
   reader(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite, form);
-  if (form == static_cast<uint8_t>(Form::kNothing)) return letter;
+  if (form == static_cast<uint8_t>(Form::kNothing)) return header;
   letter.piece = Piece{.range = reader.Value<Range>()};
   if (form == static_cast<uint8_t>(Form::kSparse)) letter.piece->entries = reader.Value<int64_t>();
-  return letter;
+  if (!reader.AtEnd()) header.place = reader.Value<Place>();
+  return header;
 }
 
 // Runs of elements, each a message of its own: a dense piece's, or a sparse one's positions and
@@ -50,29 +64,45 @@ Parts PartsOf(const Piece& piece) {
   return {{piece.offset}, piece.range.size()};
 }
 
+// A dense vector may be handed on, as a node does with new weights.
 Blob RoomFor(const Piece& piece, BlobPools& pools) {
-  return piece.sparse() ? pools.NewRoom(2 * piece.entries) : pools.New(piece.range.size());
+  return piece.sparse() ? pools.NewRoom(2 * piece.entries) : pools.NewToSend(piece.range.size());
 }
 
 }  // namespace
 
-TransportMail::TransportMail(Transport& transport, BlobPools& pools)
-    : transport_(transport), pools_(pools), inbox_(transport.size()) {}
+TransportMail::TransportMail(Transport& transport, BlobPools& pools, NodeWindow* window)
+    : transport_(transport), pools_(pools), window_(window), inbox_(transport.size()) {}
 
 TransportMail::~TransportMail() {
   if (Busy()) transport_.Withdraw();
 }
 
 void TransportMail::Send(Rank to, Letter letter) {
+  std::optional<Place> place;
+  if (window_ != nullptr && letter.piece && letter.piece->bytes() > 0) {
+    const Piece& piece = *letter.piece;
+    const std::optional<int64_t> blob = window_->Lend(piece.blob, to);
+    if (blob) place = {*blob, piece.offset, piece.stride};
+  }
   Outgoing& sending = sends_.emplace_back();
-  sending.header = HeaderOf(letter);
-  sending.piece = std::move(letter.piece);
+  sending.header = HeaderOf(letter, place);
   sending.header_request = transport_.Send(
       to, Tag::kControl,
       {reinterpret_cast<const std::byte*>(sending.header.data()), sending.header.size()});
   traffic_.bytes_sent += static_cast<int64_t>(sending.header.size());
   ++traffic_.messages;
-  if (!sending.piece || sending.piece->bytes() == 0) return;
+  if (!letter.piece || letter.piece->bytes() == 0) return;
+  traffic_.bytes_sent += letter.piece->bytes();
+  if (place) {
+    traffic_.bytes_lent += letter.piece->bytes();
+  } else {
+    sending.piece = std::move(letter.piece);
+    SendVector(to, sending);
+  }
+}
+
+void TransportMail::SendVector(Rank to, Outgoing& sending) {
   const Piece& piece = *sending.piece;
   const Parts parts = PartsOf(piece);
   for (const int64_t begin : parts.begins) {
@@ -80,7 +110,6 @@ void TransportMail::Send(Rank to, Letter letter) {
         to, Tag::kBulk,
         std::as_bytes(std::span(piece.blob.f32() + begin, static_cast<size_t>(parts.elements)))));
   }
-  traffic_.bytes_sent += piece.bytes();
 }
 
 bool TransportMail::AllDone(std::vector<Request>& requests) {
@@ -108,27 +137,40 @@ void TransportMail::ReceiveHeader(const Incoming& incoming) {
       incoming.from, Tag::kControl, {reinterpret_cast<std::byte*>(header.data()), header.size()});
   while (!transport_.Test(request)) {
   }
-  Arriving arriving{LetterOf(header, incoming.from), {}};
+  Header read = Read(header, incoming.from);
+  Arriving arriving{std::move(read.letter), {}};
   traffic_.bytes_received += static_cast<int64_t>(header.size());
   if (arriving.letter.piece && arriving.letter.piece->bytes() > 0) {
     Piece& piece = *arriving.letter.piece;
-    piece.blob = RoomFor(piece, pools_);
-    if (piece.sparse()) piece.stride = piece.entries;
-    float* const memory = piece.blob.MutableF32();
-    const Parts parts = PartsOf(piece);
-    for (const int64_t begin : parts.begins) {
-      arriving.requests.push_back(transport_.Receive(
-          incoming.from, Tag::kBulk,
-          std::as_writable_bytes(std::span(memory + begin, static_cast<size_t>(parts.elements)))));
-    }
     traffic_.bytes_received += piece.bytes();
+    if (read.place) {
+      piece.blob = window_->Borrow(incoming.from, read.place->blob);
+      piece.offset = read.place->offset;
+      piece.stride = read.place->stride;
+    } else {
+      ReceiveVector(incoming.from, arriving);
+    }
   }
   inbox_[incoming.from].push_back(std::move(arriving));
   ++arriving_;
 }
 
+void TransportMail::ReceiveVector(Rank from, Arriving& arriving) {
+  Piece& piece = *arriving.letter.piece;
+  piece.blob = RoomFor(piece, pools_);
+  if (piece.sparse()) piece.stride = piece.entries;
+  float* const memory = piece.blob.MutableF32();
+  const Parts parts = PartsOf(piece);
+  for (const int64_t begin : parts.begins) {
+    arriving.requests.push_back(transport_.Receive(
+        from, Tag::kBulk,
+        std::as_writable_bytes(std::span(memory + begin, static_cast<size_t>(parts.elements)))));
+  }
+}
+
 std::optional<Letter> TransportMail::Next() {
   ForgetSent();
+  if (window_ != nullptr) window_->TakeBack();
   ReceiveHeaders();
   if (arriving_ == 0) return std::nullopt;
   for (size_t tried = 0; tried < inbox_.size(); ++tried) {

@@ -1,6 +1,7 @@
 // TransportMail: letters over a Transport.  A letter is a header (Tag::kControl, any source) and,
 // when a vector rides with it, its bytes (Tag::kBulk) received straight into a Blob: the elements,
-// or of a sparse one its positions and then its values.
+// or of a sparse one its positions and then its values.  Where the ranks have a window to each other
+// (comm/node_window.h) and the vector lies in it, the header says where, and no bytes follow.
 #pragma once
 
 #include <deque>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/comm/node_window.h"
 #include "framework/comm/transport.h"
 #include "framework/device/blob.h"
 #include "framework/exchange/mail.h"
@@ -16,8 +18,8 @@ namespace dtrain {
 
 class TransportMail : public Mail {
  public:
-  // Both outlive the mail.
-  TransportMail(Transport& transport, BlobPools& pools);
+  // All outlive the mail.  `window`: null where there is none.
+  TransportMail(Transport& transport, BlobPools& pools, NodeWindow* window = nullptr);
   ~TransportMail() override;
 
   void Send(Rank to, Letter letter) override;
@@ -38,6 +40,8 @@ class TransportMail : public Mail {
     std::vector<Request> requests;  // of the piece
   };
 
+  void SendVector(Rank to, Outgoing& sending);
+  void ReceiveVector(Rank from, Arriving& arriving);
   bool AllDone(std::vector<Request>& requests);
   void ForgetSent();
   void ReceiveHeaders();
@@ -45,6 +49,7 @@ class TransportMail : public Mail {
 
   Transport& transport_;
   BlobPools& pools_;
+  NodeWindow* const window_;
   std::list<Outgoing> sends_;                // in order; their headers must not move
   std::vector<std::deque<Arriving>> inbox_;  // by sending rank, in order
   int arriving_ = 0;                         // letters in inbox_

@@ -25,10 +25,13 @@ VectorId ActorVectors::Find(VectorRole role) const {
   return it == specs_.end() ? kNoVector : static_cast<VectorId>(it - specs_.begin());
 }
 
+// Gradients and masters are what is sent.
 Blob ActorVectors::NewBlob(VectorId vector) {
   const VectorSpec& spec = specs_[vector];
-  const int64_t tail = spec.role == VectorRole::kGradient ? gradient_tail_ : 0;
-  return pools_->New(spec.range.size() + tail);
+  const bool gradient = spec.role == VectorRole::kGradient;
+  const int64_t elements = spec.range.size() + (gradient ? gradient_tail_ : 0);
+  const bool sent = gradient || spec.role == VectorRole::kMaster || spec.handed_on;
+  return sent ? pools_->NewToSend(elements) : pools_->New(elements);
 }
 
 Piece ActorVectors::Get(VectorId vector, Range range) {

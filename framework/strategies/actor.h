@@ -40,6 +40,9 @@ struct VectorSpec {
   std::string name;  // "weights", "sum", ...
   VectorRole role = VectorRole::kPlain;
   Range range;  // of the arena
+  // It is sent to actors of the same node, who shall read it where it lies; gradients and masters are
+  // in any case.
+  bool handed_on = false;
 };
 
 // A vector that rides with a message: all of it, or the part within `range`.

@@ -50,6 +50,15 @@ Trace TraceByNodes(const Scheme& scheme, const std::vector<int>& node_of) {
   return trace;
 }
 
+// The node of each rank: of workers as said, of a server with a rank of its own none of theirs.
+std::vector<int> RankNodes(const Placement& placement) {
+  std::vector<int> nodes = placement.node_of;
+  while (static_cast<int>(nodes.size()) < placement.ranks()) {
+    nodes.push_back(static_cast<int>(nodes.size() + 100));
+  }
+  return nodes;
+}
+
 struct Cluster {
   const char* keys;
   std::vector<int> node_of;
@@ -58,11 +67,12 @@ void PrintTo(const Cluster& cluster, std::ostream* out) {
   *out << cluster.keys << ", " << cluster.node_of.size() << " workers";
 }
 
-class LockstepTest : public ::testing::TestWithParam<std::tuple<Cluster, plain::Rule>> {};
+// With a window inside nodes, and with letters that are copied.
+class LockstepTest : public ::testing::TestWithParam<std::tuple<Cluster, plain::Rule, bool>> {};
 
 // A mean of 1, 2 or 4 gradients is their sum times a power of two, which no rounding sees.
 TEST_P(LockstepTest, EveryStepHasTheWeightsOfTheSynchronousLoop) {
-  const auto& [cluster, rule] = GetParam();
+  const auto& [cluster, rule, window] = GetParam();
   const auto strategy = MakeStrategy("inhad", std::string("lockstep: true") + cluster.keys);
   const Scheme scheme = SchemeOf(rule);
   const int workers = static_cast<int>(cluster.node_of.size());
@@ -70,7 +80,9 @@ TEST_P(LockstepTest, EveryStepHasTheWeightsOfTheSynchronousLoop) {
   Placement placement = strategy->Place(workers);
   placement.node_of = cluster.node_of;
   LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
-    const LoopRank inputs(scheme, *strategy, placement, trace[0]);
+    LoopRank inputs(scheme, *strategy, placement, trace[0]);
+    inputs.spec.rank_nodes = RankNodes(placement);
+    inputs.spec.window = window;
     const std::unique_ptr<Exchange> exchange = inputs.Make(transport);
     const int64_t own = scheme.batches.batch / workers;
     Turn turn = exchange->Begin(own);
@@ -82,6 +94,8 @@ TEST_P(LockstepTest, EveryStepHasTheWeightsOfTheSynchronousLoop) {
       exchange->End({.samples = own, .loss_sum = 1});
     }
     EXPECT_GE(turn.state.samples_applied, trace[kSteps].samples);
+    const Collective::Traffic traffic = exchange->stats().traffic;
+    EXPECT_EQ(traffic.bytes_lent, window ? traffic.bytes_inside : 0);
     if (turn.state.samples_applied == trace[kSteps].samples) {
       ExpectAtRest(*exchange, transport.rank(), trace[kSteps]);
     }
@@ -96,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
                           Cluster{", pipelined: true", {0, 1, 2, 3}},
                           Cluster{", broadcast: pulled", {0, 1, 2, 3}}, Cluster{"", {0, 0, 1, 1}},
                           Cluster{", servers: 2, placement: colocated", {0, 0, 1, 1}}),
-        ::testing::Values(plain::Steps(), plain::Adam())));
+        ::testing::Values(plain::Steps(), plain::Adam()), ::testing::Bool()));
 
 // ------------------------------------------------------------------ without lockstep
 
@@ -117,7 +131,8 @@ std::vector<float> RunFreely(const std::string& keys, const Write& write, const 
   std::vector<float> weights;
   LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
     const int rank = transport.rank();
-    const LoopRank inputs(scheme, *strategy, placement, zero);
+    LoopRank inputs(scheme, *strategy, placement, zero);
+    inputs.spec.rank_nodes = RankNodes(placement);
     const std::unique_ptr<Exchange> exchange = inputs.Make(transport);
     Turn turn = exchange->Begin(2);
     for (; !turn.rest; turn = exchange->Begin(2)) {

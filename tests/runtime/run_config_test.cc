@@ -72,7 +72,7 @@ TEST(RunConfig, EveryKeyIsRead) {
       "solver: {name: sgd, lr: 0.5, clip_norm: 2, warmup_epochs: 1, lr_scaling: linear}\n"
       "strategy: {name: allreduce, fusion_bytes: 1000}\n"
       "collective: ring\ncluster: {workers: 8, per_node: 2, slowdown: [1, 4], step_seconds: 0.05}\n"
-      "device: cpu\nprecision: fp32\nthreads: 2\nseed: 9\n"
+      "device: cpu\nprecision: fp32\nthreads: 2\nseed: 9\nwindow: false\n"
       "evaluate: {every_epochs: 2, every_steps: 30}\n"
       "stop: {target: 0.98, patience: 4}\n"
       "checkpoint: {every_epochs: 0, every_steps: 50, keep: 5}\n"
@@ -91,6 +91,7 @@ TEST(RunConfig, EveryKeyIsRead) {
   EXPECT_EQ(run.collective, "ring");
   EXPECT_EQ(run.workers, 8);
   EXPECT_EQ(run.cluster.per_node(), 2);
+  EXPECT_FALSE(run.window);
   EXPECT_EQ(run.cluster.step_seconds, 0.05);
   EXPECT_EQ(run.cluster.SlowdownOf(8).back(), 4);
   EXPECT_EQ(run.device, "cpu");

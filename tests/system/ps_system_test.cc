@@ -50,6 +50,27 @@ TEST_F(PsSystemTest, ARecordedRunReplaysToTheBit) {
   }
 }
 
+// The memory that letters name has what they would have carried: a replay, which copies, ends with the
+// bits of the run.
+TEST_F(PsSystemTest, ANodeSharesMemoryUnlessTold) {
+  const std::string run = std::string(kSmall) +
+                          "--workers 4 --set strategy.name=inhad --set strategy.record=true "
+                          "--set cluster.per_node=2 ";
+  for (const std::string window : {"true", "false"}) {
+    const std::string output = "window-" + window;
+    ASSERT_EQ(Run(run + "--output " + output + " --set window=" + window).code, 0);
+    const auto summary = nlohmann::json::parse(Slurp(folder_ / output / "summary.json"));
+    const auto& bytes = summary["communication"];
+    EXPECT_GT(bytes["bytes_inside_nodes"], 0);
+    EXPECT_EQ(bytes.value("bytes_lent", int64_t{0}),
+              window == "true" ? bytes["bytes_inside_nodes"].get<int64_t>() : 0);
+    const Outcome replay = Run("simulate --replay " + output + "/record.bin");
+    EXPECT_EQ(replay.code, 0) << replay.err;
+    EXPECT_THAT(replay.out,
+                AllOf(HasSubstr("replayed " + WeightsOf(output)), HasSubstr("equal to the bit")));
+  }
+}
+
 // kill -9 of one rank while a checkpoint is written, as near as one can hit it: the run goes on, each
 // worker with its own mini-batches, and every one of them is counted once.
 TEST_F(PsSystemTest, AKilledRunGoesOnFromTheFilesOfItsRanks) {

@@ -1,10 +1,14 @@
 #include "framework/bench/training/exchange_run.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
+#include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
 #include "framework/core/error.h"
+#include "framework/core/program.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/pacing.h"
 #include "framework/runtime/run/training_step.h"
@@ -72,6 +76,18 @@ class Sleeper {
   std::vector<double> step_seconds_;
 };
 
+// As a training run has it: strategies without nodes of their own go by hosts.
+std::vector<int> HostsOfRanks(Transport& transport) {
+  const std::string all = Broadcast(transport, ToBytes(Gather(transport, HostName())));
+  std::map<std::string, int> numbers;
+  std::vector<int> hosts;
+  for (const std::string& host : FromBytes<std::vector<std::string>>(all)) {
+    const int next = static_cast<int>(numbers.size());
+    hosts.push_back(numbers.try_emplace(host, next).first->second);
+  }
+  return hosts;
+}
+
 }  // namespace
 
 Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,
@@ -89,6 +105,7 @@ Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& 
   }
   const std::vector<float> zeros(static_cast<size_t>(spec.size()));
   spec.start.weights = zeros;
+  if (spec.rank_nodes.empty()) spec.rank_nodes = HostsOfRanks(transport);
   const std::unique_ptr<Exchange> exchange = MakeExchange(spec, 1, config.stall_seconds, transport);
   Sleeper sleeper(setup, transport.rank(), *exchange);
   exchange->AtRest([](Transport& all) { all.Barrier(); });  // begin together

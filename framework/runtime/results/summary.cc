@@ -60,6 +60,7 @@ ordered_json Json(const CommunicationSummary& c) {
                        {"messages", c.messages},
                        {"exposed_seconds", c.exposed_seconds}};
   Put(json, "bytes_inside_nodes", c.bytes_inside_nodes);
+  Put(json, "bytes_lent", c.bytes_lent);
   Put(json, "compress_seconds", c.compress_seconds);
   Put(json, "density", c.density);
   return json;
@@ -270,7 +271,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
   const std::vector<std::string> all = Gather(transport, ToBytes(mine, HostName()));
   CommunicationSummary communication;
   ProtocolReport protocol;
-  int64_t inside = 0;
+  int64_t inside = 0, lent = 0;
   CompressionReport compression;
   Nanos compress = 0;
   for (size_t rank = 0; rank < all.size(); ++rank) {
@@ -284,6 +285,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     communication.bytes_received += exchange.traffic.bytes_received;
     communication.messages += exchange.traffic.messages;
     inside += exchange.traffic.bytes_inside;
+    lent += exchange.traffic.bytes_lent;
     protocol.Add(exchange.protocol);
     compression.Add(exchange.compression);
     compress = std::max(compress, exchange.compression.time);
@@ -292,6 +294,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     summary.workers_detail.push_back(WorkerSummaryOf(static_cast<int>(rank), node, report));
   }
   if (inside > 0) communication.bytes_inside_nodes = inside;
+  if (lent > 0) communication.bytes_lent = lent;
   DescribeCompression(compression, ToSeconds(compress), communication);
   if (all.size() > 1 || compression.entries > 0) summary.communication = communication;
   DescribeProtocol(protocol, summary);

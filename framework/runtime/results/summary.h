@@ -64,6 +64,7 @@ struct CommunicationSummary {
   std::optional<double> compress_seconds;     // longest of any rank
   std::optional<double> density;              // sent / all entries of what was compressed
   std::optional<int64_t> bytes_inside_nodes;  // of those sent: vectors between ranks of one node
+  std::optional<int64_t> bytes_lent;          // of those: read by the other rank where they lie
 };
 
 struct WorkerSummary {

@@ -132,6 +132,11 @@ void ReadMachine(Reader root, RunConfig& run) {
       static_cast<std::string>(root.String("collective", "ordered")
                                    .OneOf(CollectiveNames())
                                    .Help("algorithm that sums gradients over the workers"));
+  run.window =
+      root.Bool("window", true)
+          .Help(
+              "ranks of one node read each other's gradients and weights in shared memory; "
+              "false: they are copied between them, as messages of MPI");
   Reader cluster = root.Section("cluster", "the workers and their machines");
   run.workers =
       cluster.Int("workers", 1).Min(1).Help("number of worker processes; --workers overrides it");

@@ -118,6 +118,7 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
   spec.rule = rule;
   spec.collective = config.collective;
   spec.rank_nodes = RankNodesOf(config, spec.placement());
+  spec.window = config.window;
   spec.record = config.record;
   spec.timeline = config.timeline;
   return spec;

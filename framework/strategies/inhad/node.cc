@@ -55,7 +55,7 @@ InhadNode::InhadNode(int node, const ActorSetup& setup, const InhadOptions& opti
 
 std::vector<VectorSpec> InhadNode::Vectors() const {
   const Range whole{0, size_};
-  std::vector<VectorSpec> vectors = {{"weights", VectorRole::kPlain, whole},
+  std::vector<VectorSpec> vectors = {{"weights", VectorRole::kPlain, whole, true},
                                      {"out", VectorRole::kPlain, whole}};
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     vectors.push_back({fmt::format("sum.{}", slot), VectorRole::kPlain, whole});

@@ -1,0 +1,238 @@
+#include "framework/comm/node_window.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
+#include "framework/core/check.h"
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/core/time.h"
+
+namespace dtrain {
+
+// In shared memory, in front of a Blob's elements.
+struct NodeWindow::Head {
+  std::atomic<int32_t> borrowers;
+  int64_t elements;
+};
+
+// One of our own.
+struct NodeWindow::Slot : BlobBody {
+  int64_t place = 0;  // of the head, in the segment
+  Head* head = nullptr;
+};
+
+// One of another rank.
+struct NodeWindow::Borrowed : BlobBody {
+  Head* head = nullptr;
+};
+
+namespace {
+
+// Other processes see it, at other addresses: there must be no lock in it.
+static_assert(std::atomic<int32_t>::is_always_lock_free);
+
+constexpr size_t kPage = 4096;
+constexpr size_t kHeadBytes = 64;  // elements begin at a cache line
+
+size_t SlotBytes(int64_t elements) {
+  const size_t bytes = kHeadBytes + static_cast<size_t>(elements) * sizeof(float);
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
+// Ranks of this one's node with which it shares memory, itself among them, ascending.
+std::vector<Rank> RanksInside(const Transport& transport, std::span<const int> nodes) {
+  std::vector<Rank> inside;
+  for (const Rank rank : transport.node_ranks()) {
+    if (nodes[rank] == nodes[transport.rank()]) inside.push_back(rank);
+  }
+  return inside;
+}
+
+void LogTrouble(const std::vector<Rank>& inside, const std::string& trouble) {
+  log::Warning(
+      "ranks {} of one node cannot read each other's memory, and copy what they exchange: {} (more "
+      "room in /dev/shm: docker run --shm-size=1g, or mount -o remount,size=1g /dev/shm)",
+      fmt::join(inside, ", "), trouble);
+}
+
+std::vector<std::string> ToldByAll(Transport& transport, const std::string& mine) {
+  const std::string all = Broadcast(transport, ToBytes(Gather(transport, mine)));
+  return FromBytes<std::vector<std::string>>(all);
+}
+
+}  // namespace
+
+NodeWindow::NodeWindow(SharedSegment segment, size_t reserved)
+    : segment_(std::move(segment)), reserved_(reserved) {}
+
+NodeWindow::~NodeWindow() {
+  lent_.clear();
+  size_t free = 0;
+  for (const auto& [elements, slots] : free_) free += slots.size();
+  DT_CHECK(free == slots_.size()) << slots_.size() - free << " Blobs outlive their window";
+  DT_CHECK(spare_.size() == borrowed_.size())
+      << borrowed_.size() - spare_.size() << " borrowed Blobs outlive the window";
+}
+
+// Two rounds: what each has made, and whether each has found what the others have.
+std::unique_ptr<NodeWindow> NodeWindow::Make(Transport& transport, std::span<const int> nodes,
+                                             const NodeWindowOptions& options) {
+  DT_CHECK(static_cast<int>(nodes.size()) == transport.size()) << nodes.size() << " nodes";
+  const std::vector<Rank> inside = RanksInside(transport, nodes);
+  const bool alone = inside.size() == 1;
+  // The rank is in it for ranks whose process numbers are equal and whose /dev/shm is not the same.
+  const std::string name =
+      fmt::format("/dtrain.{}.{:x}.{}", ::getpid(), WallNow(), transport.rank());
+  std::unique_ptr<NodeWindow> window;
+  std::string trouble;
+  try {
+    if (!alone) window = Create(name, options);
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  const std::vector<std::string> names = ToldByAll(transport, window ? name : "");
+  try {
+    if (window) window->Open(inside, transport.rank(), names);
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  const std::vector<std::string> troubles = ToldByAll(transport, trouble);
+  if (window) window->segment_.RemoveName();
+  for (const Rank rank : inside) {
+    if (troubles[rank].empty()) continue;
+    if (transport.rank() == inside[0]) LogTrouble(inside, troubles[rank]);
+    return nullptr;
+  }
+  return window;
+}
+
+std::unique_ptr<NodeWindow> NodeWindow::Create(const std::string& name,
+                                               const NodeWindowOptions& options) {
+  const size_t blob = SlotBytes(options.elements);
+  SharedSegment segment =
+      SharedSegment::Create(name, static_cast<size_t>(options.blobs_max) * blob);
+  const size_t first = static_cast<size_t>(options.blobs_first) * blob;
+  const std::string trouble = segment.Reserve(0, first);
+  if (!trouble.empty()) {
+    const double megabytes = 1e-6 * static_cast<double>(first);
+    throw Error(ExitCode::kInternal,
+                fmt::format("no {:.1f} MB in /dev/shm for each: {}", megabytes, trouble));
+  }
+  return std::unique_ptr<NodeWindow>(new NodeWindow(std::move(segment), first));
+}
+
+// Who has none says why itself.
+void NodeWindow::Open(const std::vector<Rank>& inside, Rank self,
+                      const std::vector<std::string>& names) {
+  for (const Rank rank : inside) {
+    if (rank != self && !names[rank].empty()) others_[rank] = SharedSegment::Open(names[rank]);
+  }
+}
+
+// ------------------------------------------------------------------ the lender's side
+
+Blob NodeWindow::New(int64_t elements) {
+  if (Blob blob = Free(elements)) return blob;
+  TakeBack();
+  if (Blob blob = Free(elements)) return blob;
+  Slot* const slot = AddSlot(elements);
+  return slot == nullptr ? Blob() : Blob::First(*slot);
+}
+
+Blob NodeWindow::Free(int64_t elements) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Slot*>& free = free_[elements];
+  if (free.empty()) return {};
+  Slot* const slot = free.back();
+  free.pop_back();
+  return Blob::First(*slot);
+}
+
+NodeWindow::Slot* NodeWindow::AddSlot(int64_t elements) {
+  const size_t end = used_ + SlotBytes(elements);
+  if (full_ || end > segment_.bytes()) return nullptr;
+  if (end > reserved_) {
+    const std::string trouble = segment_.Reserve(reserved_, end);
+    full_ = !trouble.empty();
+    if (full_) {
+      log::Warning("no more room in /dev/shm: {}; some vectors are copied between ranks", trouble);
+      return nullptr;
+    }
+    reserved_ = end;
+  }
+  auto slot = std::make_unique<Slot>();
+  slot->place = static_cast<int64_t>(used_);
+  slot->head = new (segment_.data() + used_) Head{.borrowers = 0, .elements = elements};
+  slot->owner = this;
+  slot->data = reinterpret_cast<float*>(segment_.data() + used_ + kHeadBytes);
+  slot->elements = elements;
+  used_ = end;
+  const std::lock_guard lock(mutex_);
+  slots_.push_back(std::move(slot));
+  return slots_.back().get();
+}
+
+std::optional<int64_t> NodeWindow::Lend(const Blob& blob, Rank to) {
+  const BlobBody* const body = blob.body();
+  if (body == nullptr || body->owner != this || body->foreign || !others_.contains(to)) {
+    return std::nullopt;
+  }
+  const Slot& slot = static_cast<const Slot&>(*body);
+  // Release: what this rank has written there is written, for whoever finds the count raised.
+  slot.head->borrowers.fetch_add(1, std::memory_order_release);
+  lent_.push_back(blob);
+  return slot.place;
+}
+
+void NodeWindow::TakeBack() {
+  std::erase_if(lent_, [](const Blob& blob) {
+    const Slot& slot = static_cast<const Slot&>(*blob.body());
+    // Acquire: what borrowers have read is read, before anybody here writes there.
+    return slot.head->borrowers.load(std::memory_order_acquire) == 0;
+  });
+}
+
+// ------------------------------------------------------------------ the borrower's side
+
+Blob NodeWindow::Borrow(Rank from, int64_t place) {
+  Head* const head = reinterpret_cast<Head*>(others_.at(from).data() + place);
+  // Acquire: pairs with the release in Lend, also behind other borrowers' changes of the count.
+  DT_CHECK(head->borrowers.load(std::memory_order_acquire) > 0) << "rank " << from << ", " << place;
+  const std::lock_guard lock(mutex_);
+  if (spare_.empty()) {
+    spare_.reserve(borrowed_.size() + 1);
+    borrowed_.push_back(std::make_unique<Borrowed>());
+    borrowed_.back()->owner = this;
+    borrowed_.back()->foreign = true;
+    spare_.push_back(borrowed_.back().get());
+  }
+  Borrowed* const body = spare_.back();
+  spare_.pop_back();
+  body->head = head;
+  body->data = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(head) + kHeadBytes);
+  body->elements = head->elements;
+  return Blob::First(*body);
+}
+
+void NodeWindow::Return(BlobBody* body) {
+  if (body->foreign) {
+    auto* const borrowed = static_cast<Borrowed*>(body);
+    borrowed->head->borrowers.fetch_sub(1, std::memory_order_release);
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(borrowed);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  free_[body->elements].push_back(static_cast<Slot*>(body));
+}
+
+}  // namespace dtrain

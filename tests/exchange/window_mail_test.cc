@@ -1,0 +1,173 @@
+// Letters between ranks of a node that have a window to each other: the same letters, in the same
+// order, as without one.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "framework/comm/backoff.h"
+#include "framework/comm/local/local_world.h"
+#include "framework/exchange/transport_mail.h"
+#include "tests/exchange/exchange_fixture.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kElements = 3000;
+
+Letter NextLetter(Mail& mail) {
+  Backoff backoff;
+  for (;;) {
+    if (auto letter = mail.Next()) return std::move(*letter);
+    backoff.Pause();
+  }
+}
+
+void FinishSending(Transport& transport, Mail& mail) {
+  while (mail.Sending()) EXPECT_FALSE(mail.Next());
+  transport.Barrier();
+}
+
+Blob Counting(Blob blob) {
+  std::iota(blob.MutableF32(), blob.MutableF32() + blob.size(), 0.0f);
+  return blob;
+}
+
+// `body(transport, mail, pools)` on each of so many ranks of one node.
+template <class Body>
+void WithWindows(int ranks, Body body) {
+  LocalWorld::Run(ranks, [&](Transport& transport) {
+    const std::vector<int> one_node(static_cast<size_t>(ranks), 0);
+    const auto window = NodeWindow::Make(transport, one_node, {.elements = kElements});
+    BlobPools pools;
+    pools.SendFrom(window.get());
+    TransportMail mail(transport, pools, window.get());
+    body(transport, mail, pools);
+  });
+}
+
+// Dense, a part of it, sparse, none at all, and one that lies in ordinary memory.
+std::vector<Piece> PiecesOf(BlobPools& pools) {
+  const Piece whole{Counting(pools.NewToSend(kElements)), 0, {0, kElements}};
+  Piece sparse{pools.NewToSend(kElements), 0, {0, kElements}, 40, 50};
+  float* const memory = sparse.blob.MutableF32();
+  for (int i = 0; i < 40; ++i) {
+    reinterpret_cast<int32_t*>(memory)[i] = 70 * i;
+    memory[50 + i] = static_cast<float>(i);
+  }
+  return {whole,
+          whole.Part({1000, 1200}),
+          sparse,
+          sparse.Part({140, 700}),
+          {Counting(pools.New(200)), 0, {0, 200}}};
+}
+
+void ExpectSame(const Piece& got, const Piece& sent) {
+  EXPECT_EQ(got.range, sent.range);
+  ASSERT_EQ(got.entries, sent.entries);
+  if (!sent.sparse()) {
+    for (int64_t i = sent.range.begin; i < sent.range.end; ++i) EXPECT_EQ(*got.At(i), *sent.At(i));
+    return;
+  }
+  for (int64_t i = 0; i < sent.entries; ++i) {
+    EXPECT_EQ(got.positions()[i], sent.positions()[i]);
+    EXPECT_EQ(got.values()[i], sent.values()[i]);
+  }
+}
+
+TEST(WindowMail, LettersComeAsWithoutOneAndInOrder) {
+  constexpr int kRounds = 20;
+  WithWindows(3, [](Transport& transport, TransportMail& mail, BlobPools& pools) {
+    const std::vector<Piece> pieces = PiecesOf(pools);  // equal on every rank
+    if (transport.rank() > 0) {
+      for (int i = 0; i < kRounds * static_cast<int>(pieces.size() + 1); ++i) {
+        const size_t piece = static_cast<size_t>(i) % (pieces.size() + 1);
+        Letter letter{.message = {.kind = i}};
+        if (piece < pieces.size()) letter.piece = pieces[piece];
+        mail.Send(0, std::move(letter));
+      }
+      FinishSending(transport, mail);
+      int64_t lent = 0;
+      for (size_t i = 0; i + 1 < pieces.size(); ++i) lent += pieces[i].bytes();
+      EXPECT_EQ(mail.traffic().bytes_lent, kRounds * lent) << "not the one in ordinary memory";
+      return;
+    }
+    std::vector<int> next(3, 0);
+    for (int i = 0; i < 2 * kRounds * static_cast<int>(pieces.size() + 1); ++i) {
+      const Letter letter = NextLetter(mail);
+      EXPECT_EQ(letter.message.kind, next[letter.from_rank]);
+      const size_t piece = static_cast<size_t>(next[letter.from_rank]++) % (pieces.size() + 1);
+      ASSERT_EQ(letter.piece.has_value(), piece < pieces.size());
+      if (!letter.piece) continue;
+      ExpectSame(*letter.piece, pieces[piece]);
+      EXPECT_EQ(letter.piece->blob.shared(), piece + 1 < pieces.size()) << "read where it lies";
+    }
+    FinishSending(transport, mail);
+  });
+}
+
+// A worker with two gradients, as InHAD has: a third is ordinary memory while the reader has both.
+TEST(WindowMail, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
+  WithWindows(2, [](Transport& transport, TransportMail& mail, BlobPools& pools) {
+    if (transport.rank() == 0) {
+      std::vector<Letter> kept;
+      for (int i = 0; i < 2; ++i) kept.push_back(NextLetter(mail));
+      transport.Barrier();  // both are being read
+      transport.Barrier();  // the other has looked
+      kept.erase(kept.begin());
+      transport.Barrier();  // one is given back
+      EXPECT_EQ(*kept[0].piece->At(7), 7);
+      transport.Barrier();
+      EXPECT_EQ(*kept[0].piece->At(7), 7);
+      return;
+    }
+    std::vector<const float*> memory;
+    for (int i = 0; i < 2; ++i) {
+      const Piece piece{Counting(pools.NewToSend(kElements)), 0, {0, kElements}};
+      memory.push_back(piece.blob.f32());
+      mail.Send(0, {.piece = piece});
+    }
+    transport.Barrier();
+    Blob third = pools.NewToSend(kElements);
+    EXPECT_NE(third.f32(), memory[0]);
+    EXPECT_NE(third.f32(), memory[1]);
+    transport.Barrier();
+    transport.Barrier();
+    Blob fourth = pools.NewToSend(kElements);
+    EXPECT_EQ(fourth.f32(), memory[0]) << "given back";
+    std::fill_n(fourth.MutableF32(), kElements, -1.0f);
+    std::fill_n(third.MutableF32(), kElements, -1.0f);
+    transport.Barrier();
+  });
+}
+
+// Which ranks of two workers and a server have a window.
+std::vector<bool> WindowsOf(const std::string& name, const std::vector<int>& nodes,
+                            bool window = true) {
+  const auto strategy = MakeStrategy(name, "");
+  Placement placement = strategy->Place(2);
+  if (placement.nodes() > 0) placement.node_of = {0, 0};
+  std::vector<char> has(3);
+  LocalWorld::Run(3, [&](Transport& transport) {
+    RankInputs inputs(*strategy, placement, 0);
+    inputs.spec.rank_nodes = nodes;
+    inputs.spec.window = window;
+    const WallClock clock;
+    BlobPools pools;
+    const RankSeams seams = SeamsOver(transport, inputs.spec, clock, pools);
+    has[transport.rank()] = seams.window != nullptr;
+  });
+  return {has.begin(), has.end()};
+}
+
+TEST(Window, IsWhereVectorsAreSentInsideANode) {
+  using Has = std::vector<bool>;
+  EXPECT_EQ(WindowsOf("ps_asp", {0, 0, 0}), (Has{true, true, true}));
+  EXPECT_EQ(WindowsOf("ps_asp", {0, 1, 0}), (Has{true, false, true}));
+  EXPECT_EQ(WindowsOf("ps_asp", {0, 0, 1}), (Has{false, false, false})) << "only workers share one";
+  EXPECT_EQ(WindowsOf("inhad", {0, 0, 1}), (Has{true, true, false})) << "the node's actor is there";
+  EXPECT_EQ(WindowsOf("inhad", {0, 0, 1}, false), (Has{false, false, false}));
+  EXPECT_EQ(WindowsOf("inhad", {}), (Has{false, false, false})) << "nodes are not known";
+}
+
+}  // namespace
+}  // namespace dtrain
