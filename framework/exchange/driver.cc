@@ -208,7 +208,9 @@ void Driver::Withhold(bool withheld) {
 
 // ------------------------------------------------------------------ effects
 
-void Driver::StartStep() { stage_ = withheld_ ? StepStage::kAdmitted : StepStage::kStarted; }
+void Driver::StartStep() {
+  if (!died_) stage_ = withheld_ ? StepStage::kAdmitted : StepStage::kStarted;
+}
 
 void Driver::EndStep(HostedActor& host, const StepOutcome& outcome) {
   outcome_ = outcome;
@@ -254,10 +256,15 @@ bool Driver::Progress() {
 }
 
 bool Driver::DeliverLetter() {
+  if (died_ && !effects_.empty()) return false;
   const std::optional<Letter> letter = post_.Next();
   if (!letter) return false;
   if (letter->to == kService) {
     service_.Deliver(*letter);
+    return true;
+  }
+  if (died_) {
+    HostOf(letter->to).actor->OnLostLetter(letter->from, letter->message);
     return true;
   }
   if (seams_.timeline != nullptr) {
@@ -300,8 +307,29 @@ void Driver::Fire(const TimerTable::Timer& timer) {
   host.actor->OnTimer(timer.number, host.port);
 }
 
+void Driver::Die() {
+  died_ = true;
+  timers_.SetAll({}, 0);
+  if (stage_ < StepStage::kClosing) stage_ = StepStage::kNone;
+  for (const auto& host : hosts_) host->actor->OnDeath();
+}
+
+void Driver::TellGone(ActorId worker) {
+  if (died_) return;
+  gone_.push_back(worker);
+  const Placement& placement = spec_.placement();
+  for (const auto& host : hosts_) {
+    host->told_of_end = 0;  // it may have waited for the worker since
+    if (placement.KindOf(host->id) != ActorKind::kNode) continue;
+    if (placement.NumberOf(host->id) != placement.node_of[worker]) continue;
+    host->actor->OnGone(worker, host->port);
+  }
+}
+
 void Driver::TellQuiet(const Quiet& quiet) {
+  if (died_) return;
   Quiet in_epochs = quiet;
+  in_epochs.gone = gone_;
   in_epochs.epochs = quiet.samples_applied / spec_.rule.epoch_samples;
   for (const auto& host : hosts_) {
     // A run that is resumed at its end has flushed what there was.

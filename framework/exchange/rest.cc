@@ -55,6 +55,11 @@ void Rest::HandleLetters() {
       [this](const letter::Started& started, Rank) { KeepStarted(started); });
   service.On<letter::Withheld>(
       [this](const letter::Withheld& withheld, Rank) { KeepWithheld(withheld); });
+  // All may be told again that it is quiet: somebody may have waited for this worker.
+  service.On<letter::Gone>([this](const letter::Gone& gone, Rank) {
+    driver_.TellGone(static_cast<ActorId>(gone.worker));
+    keeper_.told_quiet = false;
+  });
   service.On<letter::Counted>(
       [this](const letter::Counted& counted, Rank) { KeepCounted(counted); });
 }
@@ -82,6 +87,10 @@ void Rest::StepEnded() {
   } else {
     Withdraw();
   }
+}
+
+void Rest::Died() {
+  if (driver_.withheld()) SayWithheld();
 }
 
 // A step that was admitted during the previous rest starts when that rest is left.  The next
