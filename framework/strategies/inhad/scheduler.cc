@@ -114,9 +114,15 @@ void Scheduler::OnTimer(int timer, Effects& effects) {
 
 void Scheduler::Hear(Node& node) { node.silent = node.doubted = 0; }
 
-// Where nobody is counted on any more, nothing is looked after, and a run that waits is stalled.
+int64_t Scheduler::NodesLeft() const {
+  return std::count_if(nodes_.begin(), nodes_.end(),
+                       [](const Node& node) { return node.given_up == 0; });
+}
+
+// The last one is not given up, so nobody need look after it: a run in which it says nothing any more
+// is stalled.
 void Scheduler::WatchNodes(Effects& effects) {
-  if (!options_.mortal || options_.pull_timeout == 0 || looks_ != 0) return;
+  if (!options_.mortal || options_.pull_timeout == 0 || looks_ != 0 || NodesLeft() < 2) return;
   looks_ = 1;
   effects.SetTimer(kLookTimer, options_.pull_timeout);
 }
@@ -127,15 +133,13 @@ void Scheduler::LookAfterNodes(Effects& effects) {
     Node& node = nodes_[j];
     if (node.given_up != 0 || std::exchange(node.silent, 1) == 0) continue;
     if (node.doubted != 0) {
-      GiveUp(static_cast<int>(j), effects);
+      if (NodesLeft() > 1) GiveUp(static_cast<int>(j), effects);
       continue;
     }
     node.doubted = 1;
     if (node.asked == 0) effects.Send(placement_.NodeId(static_cast<int>(j)), Pack(Ask{}));
   }
-  const bool all = std::all_of(nodes_.begin(), nodes_.end(),
-                               [](const Node& node) { return node.given_up != 0; });
-  if (!all) WatchNodes(effects);
+  WatchNodes(effects);
 }
 
 // What it has sent before, and is in no update yet, is part of the next one.

@@ -97,6 +97,7 @@ class Scheduler {
   bool Due() const;
   void WatchRound(Effects& effects);
   static void Hear(Node& node);
+  int64_t NodesLeft() const;
   void WatchNodes(Effects& effects);
   void LookAfterNodes(Effects& effects);
   void GiveUp(int node, Effects& effects);
