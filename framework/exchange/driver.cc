@@ -274,6 +274,10 @@ bool Driver::DeliverLetter() {
   Host& host = HostOf(letter->to);
   Note({EventKind::kMessage, letter->to, letter->from});
   if (&host != worker_) host.told_of_end = 0;
+  if (letter->message.kind == kGoneLetter) {
+    host.actor->OnGone(letter->from, host.port);
+    return true;
+  }
   host.port.set_arrived(letter->piece);
   host.actor->OnMessage(letter->from, letter->message, host.port);
   host.port.set_arrived(std::nullopt);
@@ -314,16 +318,14 @@ void Driver::Die() {
   for (const auto& host : hosts_) host->actor->OnDeath();
 }
 
-void Driver::TellGone(ActorId worker) {
-  if (died_) return;
-  gone_.push_back(worker);
+void Driver::TellNode() {
   const Placement& placement = spec_.placement();
-  for (const auto& host : hosts_) {
-    host->told_of_end = 0;  // it may have waited for the worker since
-    if (placement.KindOf(host->id) != ActorKind::kNode) continue;
-    if (placement.NumberOf(host->id) != placement.node_of[worker]) continue;
-    host->actor->OnGone(worker, host->port);
-  }
+  if (placement.nodes() == 0) return;
+  const ActorId node = placement.NodeId(placement.node_of[worker_->id]);
+  post_.Send(placement.RankOf(node), {.from = worker_->id,
+                                      .to = node,
+                                      .message = Pack(letter::Gone{worker_->id}),
+                                      .finite = finite()});
 }
 
 void Driver::TellQuiet(const Quiet& quiet) {

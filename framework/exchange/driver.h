@@ -110,8 +110,10 @@ class Driver : private EffectTarget {
   void Die();
   bool died() const { return died_; }
   bool dead() const { return died_ && effects_.empty() && stage_ == StepStage::kNone; }
-  // A worker has died, as its rank's last letter says.
-  void TellGone(ActorId worker);
+  // The last letter of a rank that is dead, to the actor of its worker's node, if there is one.
+  void TellNode();
+  // A worker has died.
+  void NoteGone(ActorId worker) { gone_.push_back(worker); }
 
   // Moves everything along a little; true when something moved.
   bool Progress();

@@ -55,10 +55,8 @@ void Rest::HandleLetters() {
       [this](const letter::Started& started, Rank) { KeepStarted(started); });
   service.On<letter::Withheld>(
       [this](const letter::Withheld& withheld, Rank) { KeepWithheld(withheld); });
-  // All may be told again that it is quiet: somebody may have waited for this worker.
   service.On<letter::Gone>([this](const letter::Gone& gone, Rank) {
-    driver_.TellGone(static_cast<ActorId>(gone.worker));
-    keeper_.told_quiet = false;
+    driver_.NoteGone(static_cast<ActorId>(gone.worker));
   });
   service.On<letter::Counted>(
       [this](const letter::Counted& counted, Rank) { KeepCounted(counted); });
@@ -89,7 +87,10 @@ void Rest::StepEnded() {
   }
 }
 
+// The keeper hears of it before it counts: letters of a pair stay in order.
 void Rest::Died() {
+  driver_.TellNode();
+  driver_.service().Send(keeper_rank_, letter::Gone{driver_.worker()});
   if (driver_.withheld()) SayWithheld();
 }
 

@@ -44,7 +44,7 @@ class Rest {
   // --- this rank's worker
   void StepStarts(int64_t samples);
   void StepEnded();
-  // The rank has died: where steps are withheld, its worker's will not end any more.
+  // The rank is dead: says so, and that its worker's step will not end any more.
   void Died();
 
   bool reached() const { return reached_; }

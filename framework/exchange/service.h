@@ -100,7 +100,8 @@ struct TellRoot {
 
 // --- death of a worker's rank, in the simulator: the last that is heard of it, behind all else
 
-// To the keeper of rest, and to the rank of the worker's node.
+// To the keeper of rest, and to the actor of the worker's node: that one counts as an actor's letter,
+// since the actor may answer to it.
 struct Gone {
   static constexpr int kKind = kGoneLetter;
   int64_t worker = 0;

@@ -134,6 +134,10 @@ void SimRank::DieBehind(int64_t steps, std::function<void()> kill) {
 void SimRank::Die() {
   Driver& driver = parts_.driver;
   if (driver.died()) return;
+  if (driver.timers().held()) {
+    dies_later_ = true;
+    return;
+  }
   if (driver.stage() == StepStage::kRunning) {
     worker_.compute -= report_.compute - (events_.now() - started_);
   }
@@ -145,18 +149,8 @@ void SimRank::Die() {
 
 // Behind its last letters.
 bool SimRank::Bury() {
-  Driver& driver = parts_.driver;
-  if (buried_ || !driver.dead()) return false;
+  if (buried_ || !parts_.driver.dead()) return false;
   buried_ = true;
-  const Placement& placement = setup_.exchange.placement();
-  const Rank keeper = placement.RankOf(placement.ServerId(0));
-  const letter::Gone gone{driver.worker()};
-  driver.service().Send(keeper, gone);
-  if (placement.nodes() > 0) {
-    const ActorId node = placement.NodeId(placement.node_of[driver.worker()]);
-    const Rank aggregator = placement.RankOf(node);
-    if (aggregator != driver.post().rank()) driver.service().Send(aggregator, gone);
-  }
   parts_.rest.Died();
   return true;
 }
@@ -178,6 +172,7 @@ void SimRank::Leave() {
   told_rest_ = look_scheduled_ = false;
   timer_scheduled_ = -1;
   parts_.rest.Leave();
+  if (std::exchange(dies_later_, false)) Die();
   const Driver& driver = parts_.driver;
   if (driver.HasWorker() && driver.stage() == StepStage::kNone && !driver.died()) BeginStep();
   Wake();

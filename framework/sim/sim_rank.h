@@ -33,7 +33,7 @@ class SimRank {
   void Wake();
   void Leave();
   // Its actors see nothing any more.  What they have asked for goes out; then their neighbours hear of
-  // it.
+  // it.  While a rest is being counted nobody dies, but when it is left.
   void Die();
   // Calls `kill` when its worker has ended so many steps, before the next one.
   void DieBehind(int64_t steps, std::function<void()> kill);
@@ -68,6 +68,7 @@ class SimRank {
   int64_t last_step_ = -1;  // behind which kill_ is called
   std::function<void()> kill_;
   bool buried_ = false;
+  bool dies_later_ = false;  // when the rest that is being counted is left
   bool look_scheduled_ = false;
   bool told_rest_ = false;
   Nanos timer_scheduled_ = -1;

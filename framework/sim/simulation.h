@@ -91,7 +91,7 @@ class Simulation {
   // Throws StalledError, with every actor's state, when nothing is left to happen before the end.
   SimulationResult Run();
 
-  // --- within at_rest, where nobody dies in the run
+  // --- within at_rest, in a run without deaths
   // What a rank keeps of its own: its actors (ExchangeSpec::Start::ranks), what these hold for others
   // (Actor::Holds), and its host - the worker's steps; of rank 0 also the time and the network's state.
   struct SavedRank {

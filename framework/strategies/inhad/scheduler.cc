@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kRoundTimer = 1;
 constexpr int kLookTimer = 2;
+constexpr int64_t kVainLooks = 100;
 
 }  // namespace
 
@@ -25,6 +26,7 @@ Scheduler::Scheduler(const Placement& placement, const InhadOptions& options)
 
 void Scheduler::OnIn(int node, const In& in, Effects& effects) {
   Node& of = nodes_[node];
+  if (in.submitted > of.known) vain_ = 0;
   of.known = std::max(of.known, in.submitted);
   of.low_computing = in.low_computing;
   of.low_pending = in.low_pending;
@@ -119,16 +121,18 @@ int64_t Scheduler::NodesLeft() const {
                        [](const Node& node) { return node.given_up == 0; });
 }
 
-// The last one is not given up, so nobody need look after it: a run in which it says nothing any more
-// is stalled.
+// The last one is not given up, so nobody need look after it.  Looks end where there are only
+// answers to them: otherwise a run that is stalled would never be found to be.
 void Scheduler::WatchNodes(Effects& effects) {
-  if (!options_.mortal || options_.pull_timeout == 0 || looks_ != 0 || NodesLeft() < 2) return;
+  if (!options_.mortal || options_.pull_timeout == 0 || looks_ != 0) return;
+  if (NodesLeft() < 2 || vain_ > kVainLooks) return;
   looks_ = 1;
   effects.SetTimer(kLookTimer, options_.pull_timeout);
 }
 
 void Scheduler::LookAfterNodes(Effects& effects) {
   looks_ = 0;
+  ++vain_;
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
     if (node.given_up != 0 || std::exchange(node.silent, 1) == 0) continue;
@@ -281,6 +285,7 @@ void Scheduler::Visit(StateVisitor& visitor) {
     visitor.Int("given_up", node.given_up);
   }
   visitor.Int("looks", looks_);
+  visitor.Int("vain", vain_);
   visitor.Int("lost", lost_);
   visitor.Int("ignored", ignored_);
 }

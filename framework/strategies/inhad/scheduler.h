@@ -113,6 +113,7 @@ class Scheduler {
   int64_t watched_ = 0;  // round in which the timer was set; 0: it is not set
   int64_t late_dropped_ = 0;
   int64_t looks_ = 0;    // the timer by which nodes are looked after is set
+  int64_t vain_ = 0;     // looks since the last gradient was heard of
   int64_t lost_ = 0;     // gradients of given up nodes that came too late
   int64_t ignored_ = 0;  // letters of theirs
   ProtocolReport counted_;
