@@ -112,6 +112,7 @@ void Print(const Summary& summary) {
   std::cout << fmt::format("sent {:.1f} MB in {} messages\n",
                            static_cast<double>(summary.communication->bytes_sent) * 1e-6,
                            summary.communication->messages);
+  std::cout << DeathsText(summary);
   if (summary.test) {
     std::cout << TestText(*summary.test) << fmt::format("\nweights {}\n", summary.weights_sha256);
   }

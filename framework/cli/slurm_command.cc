@@ -33,6 +33,7 @@ SlurmJob JobOf(const SlurmOptions& options) {
     effective.overrides.push_back(fmt::format("cluster.workers={}", options.workers));
   }
   const RunConfig config = LoadConfig(effective);
+  RefuseDeaths(config.cluster.deaths);
   ReadModel(config);
   SlurmJob job = options.job;
   job.name = SlurmJobName(fs::path(options.config.file).stem().string());

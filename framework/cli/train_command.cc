@@ -63,6 +63,7 @@ class OwnFolder {
 RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
   ConfigOptions effective = options.Effective();
   RunConfig config = LoadConfig(effective);
+  RefuseDeaths(config.cluster.deaths);
   const Placement placement = PlacementOf(config);
   if (placement.ranks() == ranks) return config;
   const int apart = placement.ranks() - placement.workers;  // ranks of servers alone
@@ -162,6 +163,7 @@ int RunTrain(const TrainOptions& options, const Invocation& invocation) {
     return TrainAsRank(options, invocation);
   }
   RunConfig config = LoadConfig(options.Effective());
+  RefuseDeaths(config.cluster.deaths);
   if (options.dry_run) {
     std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
     return 0;

@@ -208,7 +208,9 @@ void Driver::Withhold(bool withheld) {
 
 // ------------------------------------------------------------------ effects
 
-void Driver::StartStep() { stage_ = withheld_ ? StepStage::kAdmitted : StepStage::kStarted; }
+void Driver::StartStep() {
+  if (!died_) stage_ = withheld_ ? StepStage::kAdmitted : StepStage::kStarted;
+}
 
 void Driver::EndStep(HostedActor& host, const StepOutcome& outcome) {
   outcome_ = outcome;
@@ -254,10 +256,15 @@ bool Driver::Progress() {
 }
 
 bool Driver::DeliverLetter() {
+  if (died_ && !effects_.empty()) return false;
   const std::optional<Letter> letter = post_.Next();
   if (!letter) return false;
   if (letter->to == kService) {
     service_.Deliver(*letter);
+    return true;
+  }
+  if (died_) {
+    HostOf(letter->to).actor->OnLostLetter(letter->from, letter->message);
     return true;
   }
   if (seams_.timeline != nullptr) {
@@ -267,6 +274,10 @@ bool Driver::DeliverLetter() {
   Host& host = HostOf(letter->to);
   Note({EventKind::kMessage, letter->to, letter->from});
   if (&host != worker_) host.told_of_end = 0;
+  if (letter->message.kind == kGoneLetter) {
+    host.actor->OnGone(letter->from, host.port);
+    return true;
+  }
   host.port.set_arrived(letter->piece);
   host.actor->OnMessage(letter->from, letter->message, host.port);
   host.port.set_arrived(std::nullopt);
@@ -300,8 +311,27 @@ void Driver::Fire(const TimerTable::Timer& timer) {
   host.actor->OnTimer(timer.number, host.port);
 }
 
+void Driver::Die() {
+  died_ = true;
+  timers_.SetAll({}, 0);
+  if (stage_ < StepStage::kClosing) stage_ = StepStage::kNone;
+  for (const auto& host : hosts_) host->actor->OnDeath();
+}
+
+void Driver::TellNode() {
+  const Placement& placement = spec_.placement();
+  if (placement.nodes() == 0) return;
+  const ActorId node = placement.NodeId(placement.node_of[worker_->id]);
+  post_.Send(placement.RankOf(node), {.from = worker_->id,
+                                      .to = node,
+                                      .message = Pack(letter::Gone{worker_->id}),
+                                      .finite = finite()});
+}
+
 void Driver::TellQuiet(const Quiet& quiet) {
+  if (died_) return;
   Quiet in_epochs = quiet;
+  in_epochs.gone = gone_;
   in_epochs.epochs = quiet.samples_applied / spec_.rule.epoch_samples;
   for (const auto& host : hosts_) {
     // A run that is resumed at its end has flushed what there was.

@@ -103,6 +103,18 @@ class Driver : private EffectTarget {
   // False once an update here, or one that a letter comes behind, has written a NaN or an infinity.
   bool finite() const { return finite_ && effects_.finite(); }
 
+  // --- death (the simulator's; over MPI a lost rank ends the run)
+  // This rank dies: its actors see no event any more, and a step that is computed comes to nothing.
+  // What they have asked for by now is carried out, so that no letter goes out to some of its receivers
+  // only; then it is dead.  The machinery of rest goes on: somebody has to answer in its place.
+  void Die();
+  bool died() const { return died_; }
+  bool dead() const { return died_ && effects_.empty() && stage_ == StepStage::kNone; }
+  // The last letter of a rank that is dead, to the actor of its worker's node, if there is one.
+  void TellNode();
+  // A worker has died.
+  void NoteGone(ActorId worker) { gone_.push_back(worker); }
+
   // Moves everything along a little; true when something moved.
   bool Progress();
   // There is something to move along, now or when others have done their part.
@@ -172,9 +184,11 @@ class Driver : private EffectTarget {
 
   StepStage stage_ = StepStage::kNone;
   bool withheld_ = false;
-  bool finite_ = true;    // as far as letters say
-  StepOutcome outcome_;   // of the last step
-  Nanos time_ahead_ = 0;  // of the actors' time before the clock's, after a resume
+  bool finite_ = true;   // as far as letters say
+  StepOutcome outcome_;  // of the last step
+  bool died_ = false;
+  std::vector<ActorId> gone_;  // workers of whose death this rank knows
+  Nanos time_ahead_ = 0;       // of the actors' time before the clock's, after a resume
 };
 
 // mean += share * replica.  In order of the servers it makes the model of replicated masters, the

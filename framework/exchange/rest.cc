@@ -55,6 +55,9 @@ void Rest::HandleLetters() {
       [this](const letter::Started& started, Rank) { KeepStarted(started); });
   service.On<letter::Withheld>(
       [this](const letter::Withheld& withheld, Rank) { KeepWithheld(withheld); });
+  service.On<letter::Gone>([this](const letter::Gone& gone, Rank) {
+    driver_.NoteGone(static_cast<ActorId>(gone.worker));
+  });
   service.On<letter::Counted>(
       [this](const letter::Counted& counted, Rank) { KeepCounted(counted); });
 }
@@ -82,6 +85,13 @@ void Rest::StepEnded() {
   } else {
     Withdraw();
   }
+}
+
+// The keeper hears of it before it counts: letters of a pair stay in order.
+void Rest::Died() {
+  driver_.TellNode();
+  driver_.service().Send(keeper_rank_, letter::Gone{driver_.worker()});
+  if (driver_.withheld()) SayWithheld();
 }
 
 // A step that was admitted during the previous rest starts when that rest is left.  The next

@@ -17,6 +17,9 @@
 //   keeper -> ranks   AtRest     here we are, at so many samples
 //   keeper -> rank 0  TellRoot   what all workers have computed since the last one
 //
+// Where ranks die (the simulator), what has died goes on to answer here: of its worker's last step it
+// tells the truth, and letters to its actors count as received.
+//
 // An asynchronous run pauses when the steps *started* reach the boundary; those that start while
 // word of it travels are applied as well.
 #pragma once
@@ -41,6 +44,8 @@ class Rest {
   // --- this rank's worker
   void StepStarts(int64_t samples);
   void StepEnded();
+  // The rank is dead: says so, and that its worker's step will not end any more.
+  void Died();
 
   bool reached() const { return reached_; }
   const RestState& state() const { return state_; }

@@ -29,6 +29,7 @@ enum ServiceKind : int {
   kAtRestLetter,
   kAllQuietLetter,
   kToldLetter,
+  kGoneLetter,
   kAskLetter = 201,
   kAnswerLetter,
   kPartOfSumLetter,
@@ -95,6 +96,16 @@ struct TellRoot {
   int64_t samples_applied = 0, samples = 0;
   double loss_sum = 0;
   DTRAIN_FIELDS(samples_applied, samples, loss_sum)
+};
+
+// --- death of a worker's rank, in the simulator: the last that is heard of it, behind all else
+
+// To the keeper of rest, and to the actor of the worker's node: that one counts as an actor's letter,
+// since the actor may answer to it.
+struct Gone {
+  static constexpr int kKind = kGoneLetter;
+  int64_t worker = 0;
+  DTRAIN_FIELDS(worker)
 };
 
 // --- stall_watch.h

@@ -34,6 +34,7 @@ class TimerTable {
   }
   // While held, none is due.
   void Hold(bool held) { held_ = held; }
+  bool held() const { return held_; }
   // When the next one is due; negative when none is.
   Nanos Next() const { return held_ || timers_.empty() ? -1 : timers_.begin()->first; }
 

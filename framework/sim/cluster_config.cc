@@ -127,6 +127,7 @@ ClusterConfig ReadCluster(Reader& reader, int workers) {
           .Help("speed of a simulated rank's vector arithmetic, in bytes written");
   cluster.network =
       ReadNetwork(reader.Section("network", "the network that dtrain simulate models"));
+  cluster.deaths = ReadDeaths(reader);
   cluster.network.per_node = static_cast<int>(std::max<int64_t>(per_node, 1));
   cluster.per_node_given = per_node > 0;
   return cluster;

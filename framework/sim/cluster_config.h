@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/config/reader.h"
+#include "framework/sim/deaths.h"
 #include "framework/sim/network_model.h"
 
 namespace dtrain {
@@ -26,6 +27,7 @@ struct ClusterConfig {
 
   int per_node() const { return network.per_node; }
   bool per_node_given = false;  // not auto
+  std::vector<Death> deaths;    // in a simulation
 
   // The factor of each worker.  Throws ConfigError when `workers` are not blocks of equal size.
   std::vector<double> SlowdownOf(int workers) const;

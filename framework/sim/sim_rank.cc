@@ -41,7 +41,7 @@ void SimRank::Look() {
   while (!rest().reached()) {
     const int64_t written = driver.effects().bytes_written();
     const bool progressed = driver.Progress();
-    if (!StepMoved() && !progressed) break;
+    if (!StepMoved() && !Bury() && !progressed) break;
     const int64_t bytes = driver.effects().bytes_written() - written;
     const Nanos cost = compute_.VectorTime(bytes);
     if (cost == 0) continue;
@@ -101,6 +101,7 @@ void SimRank::ComputeStep() {
 }
 
 void SimRank::Announce(size_t piece) {
+  if (parts_.driver.died()) return;
   const Range range = setup_.exchange.pieces.ranges[piece];
   if (parts_.driver.IsLast(range)) {
     computed_ = events_.now();
@@ -121,7 +122,37 @@ void SimRank::FinishStep() {
   }
   if (parts_.driver.worker() == 0) step_seconds_.push_back(ToSeconds(events_.now() - asked_));
   parts_.rest.StepEnded();
-  if (!rest().reached()) BeginStep();
+  if (worker_.steps == last_step_) kill_();
+  if (!rest().reached() && !parts_.driver.died()) BeginStep();
+}
+
+void SimRank::DieBehind(int64_t steps, std::function<void()> kill) {
+  last_step_ = steps;
+  kill_ = std::move(kill);
+}
+
+void SimRank::Die() {
+  Driver& driver = parts_.driver;
+  if (driver.died()) return;
+  if (driver.timers().held()) {
+    dies_later_ = true;
+    return;
+  }
+  if (driver.stage() == StepStage::kRunning) {
+    worker_.compute -= report_.compute - (events_.now() - started_);
+  }
+  driver.Die();
+  worker_.died = events_.now();
+  if (driver.HasWorker() && setup_.source != nullptr) setup_.source->Died(driver.worker());
+  Wake();
+}
+
+// Behind its last letters.
+bool SimRank::Bury() {
+  if (buried_ || !parts_.driver.dead()) return false;
+  buried_ = true;
+  parts_.rest.Died();
+  return true;
 }
 
 // A step that waits has been waiting from before the rest.
@@ -141,7 +172,9 @@ void SimRank::Leave() {
   told_rest_ = look_scheduled_ = false;
   timer_scheduled_ = -1;
   parts_.rest.Leave();
-  if (parts_.driver.HasWorker() && parts_.driver.stage() == StepStage::kNone) BeginStep();
+  if (std::exchange(dies_later_, false)) Die();
+  const Driver& driver = parts_.driver;
+  if (driver.HasWorker() && driver.stage() == StepStage::kNone && !driver.died()) BeginStep();
   Wake();
 }
 

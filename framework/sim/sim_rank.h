@@ -32,6 +32,11 @@ class SimRank {
   // Something may have come for this rank: looks now, or when its processor is free.
   void Wake();
   void Leave();
+  // Its actors see nothing any more.  What they have asked for goes out; then their neighbours hear of
+  // it.  While a rest is being counted nobody dies, but when it is left.
+  void Die();
+  // Calls `kill` when its worker has ended so many steps, before the next one.
+  void DieBehind(int64_t steps, std::function<void()> kill);
   // At rest: what this rank has beside its actors.
   StateRecord SaveActors() { return parts_.Save(); }
   void Visit(StateVisitor& visitor);
@@ -47,6 +52,7 @@ class SimRank {
   void Look();
   void TellRest();
   bool StepMoved();
+  bool Bury();
   void BeginStep();
   void ComputeStep();
   void Announce(size_t piece);
@@ -59,6 +65,10 @@ class SimRank {
 
   SimulatedWorker worker_;
   std::vector<double> step_seconds_;
+  int64_t last_step_ = -1;  // behind which kill_ is called
+  std::function<void()> kill_;
+  bool buried_ = false;
+  bool dies_later_ = false;  // when the rest that is being counted is left
   bool look_scheduled_ = false;
   bool told_rest_ = false;
   Nanos timer_scheduled_ = -1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/comm/collective.h"
+#include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
 #include "framework/sim/event_queue.h"
@@ -37,6 +38,8 @@ struct Simulation::World {
   void AddRank(Rank rank, const Piece& initial);
   void Visit(StateVisitor& visitor);
   void RankRests();
+  void ExpectDeaths();
+  void Kill(const Death& death);
   bool CallAtRest();
   [[noreturn]] void ThrowStalled();
   std::vector<float> Weights();
@@ -72,6 +75,26 @@ Simulation::World::World(const SimulationSetup& given)
   Piece initial;
   if (!spec.ghost) initial = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
   for (Rank rank = 0; rank < size; ++rank) AddRank(rank, initial);
+  for (const Death& death : setup.cluster.deaths) {
+    if (death.at_step == Death::kNone) continue;
+    ranks[death.worker]->DieBehind(death.at_step, [this, &death] { Kill(death); });
+  }
+  ExpectDeaths();
+}
+
+// Those that come at a time of their own.
+void Simulation::World::ExpectDeaths() {
+  for (const Death& death : setup.cluster.deaths) {
+    const Nanos at = FromSeconds(death.at_seconds);
+    if (death.at_step != Death::kNone || at < events.now()) continue;
+    events.At(at, [this, &death] { Kill(death); });
+  }
+}
+
+void Simulation::World::Kill(const Death& death) {
+  for (const Rank rank : RanksOf(death, setup.exchange.placement(), setup.cluster.per_node())) {
+    ranks[rank]->Die();
+  }
 }
 
 // Where it goes on: the time before the rank is made, the rank's own when its step has begun.
@@ -115,6 +138,7 @@ void Simulation::World::RankRests() {
   // Looks that nobody needs any more: what is left is what a checkpoint has.
   events.Clear();
   for (const auto& rank : ranks) rank->Leave();
+  ExpectDeaths();
 }
 
 bool Simulation::World::CallAtRest() {
@@ -188,6 +212,7 @@ Simulation::Simulation(const SimulationSetup& setup) : world_(std::make_unique<W
 Simulation::~Simulation() = default;
 
 Simulation::SavedRank Simulation::Save(Rank rank) {
+  DT_CHECK(world_->setup.cluster.deaths.empty()) << "who has died is not saved";
   SimRank& of = *world_->ranks[rank];
   SavedRank saved{of.SaveActors(), of.driver().Holds(), {}};
   saved.host = RecordState([&](StateVisitor& visitor) {

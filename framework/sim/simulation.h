@@ -31,6 +31,8 @@ class GradientSource {
   virtual ~GradientSource() = default;
   // Worker `worker`'s `step`-th mini-batch (counted from 0) at these weights.
   virtual StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) = 0;
+  // It computes no more.
+  virtual void Died(int /*worker*/) {}
 };
 
 struct SimulationSetup {
@@ -57,6 +59,7 @@ struct SimulatedWorker {
   int64_t steps = 0;
   Nanos compute = 0;
   Nanos wait = 0;           // for admission, answers and sums
+  Nanos died = -1;          // when it did
   ProtocolReport protocol;  // what it has counted itself
 };
 
@@ -88,7 +91,7 @@ class Simulation {
   // Throws StalledError, with every actor's state, when nothing is left to happen before the end.
   SimulationResult Run();
 
-  // --- within at_rest
+  // --- within at_rest, in a run without deaths
   // What a rank keeps of its own: its actors (ExchangeSpec::Start::ranks), what these hold for others
   // (Actor::Holds), and its host - the worker's steps; of rank 0 also the time and the network's state.
   struct SavedRank {

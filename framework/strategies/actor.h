@@ -65,6 +65,8 @@ struct Quiet {
   int64_t samples_applied = 0;
   bool last = false;   // the end of the run: accumulators are flushed
   int64_t epochs = 0;  // whole ones, of all workers together
+  // Workers that have died so far, as far as this actor's rank knows: that of server 0 does.
+  std::vector<ActorId> gone = {};
 };
 
 // What an actor may ask for.  Ranges are pieces of the arena.  Effects on vectors and Sends happen
@@ -128,6 +130,13 @@ class Actor {
   virtual void OnQuiet(const Quiet&, Effects&) {}
   virtual void OnMessage(ActorId, const Message&, Effects&) {}
   virtual void OnTimer(int, Effects&) {}
+
+  // --- death, which the simulator alone knows (over MPI a lost rank ends the run)
+  // To a node: one of its workers has died.  Comes behind the last letter of that worker.
+  virtual void OnGone(ActorId /*worker*/, Effects&) {}
+  // It has died itself, and only counts from here on: what it has is lost, and so is what comes.
+  virtual void OnDeath() {}
+  virtual void OnLostLetter(ActorId /*from*/, const Message&) {}
 
   // Of a master that is one of several replicas: its weight in their mean, which is the model at
   // rest.  They add up to 1.

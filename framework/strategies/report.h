@@ -62,13 +62,15 @@ struct ProtocolReport {
   int64_t up_transfers = 0, down_transfers = 0;
   int64_t rounds = 0;      // of pulls that made an update
   int64_t dropped = 0;     // gradients thrown away
+  int64_t lost = 0;        // gradients that were handed in, and went with those who died
+  int64_t ignored = 0;     // letters of nodes that had been given up
   int64_t merged = 0;      // gradients that count as older or younger than they are
   int64_t slot_waits = 0;  // steps that had to wait until a gradient of before was taken
   int64_t exchanges = 0;   // between groups
   int64_t regroups = 0;
   int64_t group = -1;  // a worker's own
-  DTRAIN_FIELDS(staleness, clock_lead_max, up_transfers, down_transfers, rounds, dropped, merged,
-                slot_waits, exchanges, regroups, group)
+  DTRAIN_FIELDS(staleness, clock_lead_max, up_transfers, down_transfers, rounds, dropped, lost,
+                ignored, merged, slot_waits, exchanges, regroups, group)
 
   void AddStaleness(int64_t value, int64_t count = 1) {
     if (static_cast<int64_t>(staleness.size()) <= value) staleness.resize(value + 1);
@@ -93,6 +95,8 @@ struct ProtocolReport {
     down_transfers += other.down_transfers;
     rounds += other.rounds;
     dropped += other.dropped;
+    lost += other.lost;
+    ignored += other.ignored;
     merged += other.merged;
     slot_waits += other.slot_waits;
     exchanges += other.exchanges;

@@ -19,4 +19,16 @@ std::vector<std::string> StrategiesOf(const std::string& compressor) {
   return names;
 }
 
+std::vector<std::string> StrategiesThatOutliveWorkers() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : StrategyRegistry::All()) {
+    const std::unique_ptr<Strategy> strategy = entry.make();
+    config::Document defaults = config::Document::Empty();
+    config::Reader reader = defaults.root().Section("strategy");
+    strategy->Configure(reader);
+    if (strategy->StopsAtDeath().empty()) names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace dtrain

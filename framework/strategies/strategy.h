@@ -31,6 +31,7 @@ struct ActorSetup {
   std::vector<Range> buckets;  // of the plan
   bool whole_update = false;   // the solver needs the whole gradient at once (clipping)
   CompressConfig compress = {};
+  bool mortal = false;  // workers may die: who waits for others looks after them
 };
 
 class Strategy {
@@ -54,6 +55,9 @@ class Strategy {
   };
   virtual Rests rests() const { return {}; }
 
+  // Why a run cannot go on when a worker or a node dies: "it waits for every worker"; "" where it can.
+  virtual std::string StopsAtDeath() const { return "it waits for every worker"; }
+
   // What is wrong with its keys for so many workers.
   struct Mistake {
     std::string key, what, hint;
@@ -76,6 +80,8 @@ using StrategyRegistry = Registry<StrategyEntry>;
 // The table of which strategy takes which compressor: by names of the registries.
 std::vector<std::string> CompressorsOf(const Strategy& strategy);
 std::vector<std::string> StrategiesOf(const std::string& compressor);
+// Those that go on when a worker dies, at their default keys.
+std::vector<std::string> StrategiesThatOutliveWorkers();
 
 }  // namespace dtrain
 

@@ -33,6 +33,31 @@ std::string ErrorOf(const std::string& text, const std::vector<std::string>& ove
   return WhatOf<ConfigError>([&] { Read(text, overrides); });
 }
 
+// Who goes on without a dead worker is for the strategy to say.
+TEST(RunConfig, DeathsThatWouldStopTheRunAreRefused) {
+  const auto error = [](const std::string& strategy, const std::string& deaths) {
+    return ErrorOf(std::string(kSmall) + "strategy: {" + strategy +
+                   "}\ncluster: {workers: 4, per_node: 2, deaths: [" + deaths + "]}\n");
+  };
+  for (const char* name : {"allreduce", "ps_bsp", "ps_ssp", "ps_dssp", "gssp"}) {
+    EXPECT_THAT(error(std::string("name: ") + name, "{worker: 1, at_step: 5}"),
+                AllOf(HasSubstr("small.yaml:4:35: a death would stop strategy '" +
+                                std::string(name) + "': it waits for every worker"),
+                      HasSubstr("inhad and ps_asp go on without a dead worker")));
+  }
+  EXPECT_THAT(error("name: inhad, pull_timeout: 0", "{node: 1, at_seconds: 5}"),
+              HasSubstr("since strategy.pull_timeout is 0"));
+  EXPECT_THAT(error("name: inhad", "{worker: 4, at_step: 5}"), HasSubstr("there is no worker 4"));
+  EXPECT_THAT(error("name: inhad", "{node: 3, at_seconds: 5}"), HasSubstr("there is no node 3"));
+  EXPECT_THAT(error("name: inhad, placement: colocated",
+                    "{worker: 1, at_step: 5}, {node: 0, at_seconds: 1}"),
+              HasSubstr("node 0 cannot die: rank 0 is worker 0, server 0, node 0"));
+  EXPECT_THAT(error("name: inhad", "{node: 0, at_seconds: 5}, {worker: 2, at_step: 5}"),
+              HasSubstr("no worker is left to go on"));
+  Read(std::string(kSmall) +
+       "strategy: ps_asp\ncluster: {workers: 4, deaths: [{worker: 0, at_step: 5}]}\n");
+}
+
 TEST(RunConfig, ModelAndDataAreEnough) {
   const RunConfig run = Read(kSmall);
   EXPECT_EQ(run.model, "lenet5");

@@ -117,6 +117,42 @@ TEST_F(SimulatedRunTest, AResumedRunCannotBeReplayed) {
   EXPECT_THROW(ReplayRecord(Config("ps_asp"), record), UsageError);
 }
 
+// Two nodes of two workers and one that dies.  Real gradients: the run goes on, learns, repeats, and
+// its summary says who died and what went with them.
+TEST_F(SimulatedRunTest, ARunGoesOnWithoutItsDeadAndSaysWhatWasLost) {
+  const RunConfig config =
+      Config("inhad", {"cluster.workers=6", "cluster.per_node=2", "strategy.pull_timeout=0.05",
+                       "cluster.deaths=[{node: 1, at_seconds: 0.031}, {worker: 5, at_step: 3}]"});
+  const Summary summary = Simulate(config);
+  EXPECT_EQ(summary.status, "completed");
+  EXPECT_GE(summary.epochs, 2);
+  ASSERT_EQ(summary.deaths.size(), 3u);
+  int64_t steps = 0;
+  for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
+  for (const DeathSummary& death : summary.deaths) {
+    EXPECT_EQ(death.node, death.worker / 2);
+    EXPECT_EQ(death.steps, summary.workers_detail[static_cast<size_t>(death.worker)].steps);
+    if (death.worker == 5) EXPECT_EQ(death.steps, 3);
+    if (death.worker != 5) EXPECT_DOUBLE_EQ(death.seconds, 0.031);
+  }
+  int64_t applied = 0;
+  for (const int64_t count : summary.staleness->histogram) applied += count;
+  ASSERT_TRUE(summary.protocol.has_value());
+  EXPECT_EQ(applied + summary.protocol->dropped + summary.protocol->lost, steps);
+  EXPECT_GT(*summary.test->accuracy, 0.3);
+  EXPECT_EQ(Simulate(config).weights_sha256, summary.weights_sha256);
+  EXPECT_THAT(DeathsText(summary), HasSubstr("worker 2 of node 1 died at 0.031 s, behind "));
+  EXPECT_THAT(ToJson(summary), HasSubstr("\"deaths\": ["));
+}
+
+TEST_F(SimulatedRunTest, WhereSomebodyDiesNothingIsSaved) {
+  const RunConfig config =
+      Config("ps_asp", {"cluster.deaths=[{worker: 1, at_step: 3}]", "max_steps=8"});
+  EXPECT_EQ(Simulate(config).deaths.size(), 1u);
+  SimulatedRun run(config, std::nullopt, true);
+  EXPECT_THROW(run.KeepCheckpoints(folder_ / "kept", "none"), UsageError);
+}
+
 TEST_F(SimulatedRunTest, AnAsynchronousRunEndsAtItsSamples) {
   const Summary summary = Simulate(Config("ps_asp"));
   EXPECT_GE(summary.epochs, 2);

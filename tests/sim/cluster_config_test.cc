@@ -52,6 +52,38 @@ TEST(ClusterConfig, HasDefaults) {
   EXPECT_EQ(cluster.network.queue, NetworkModel::Queue::kFair);
 }
 
+TEST(ClusterConfig, DeathsAreOfAWorkerOrANodeAtATimeOrAStep) {
+  const ClusterConfig cluster = Read(
+      "{deaths: [{worker: 5, at_step: 100}, {node: 2, at_seconds: 1.5}, {worker: 0, at_seconds: "
+      "0}]}");
+  ASSERT_EQ(cluster.deaths.size(), 3u);
+  EXPECT_EQ(cluster.deaths[0].worker, 5);
+  EXPECT_EQ(cluster.deaths[0].at_step, 100);
+  EXPECT_EQ(cluster.deaths[1].Who(), "node 2");
+  EXPECT_EQ(cluster.deaths[1].at_seconds, 1.5);
+  EXPECT_EQ(cluster.deaths[1].at_step, Death::kNone);
+  EXPECT_EQ(cluster.deaths[2].Who(), "worker 0");
+}
+
+TEST(ClusterConfig, DeathsThatSayTooMuchOrTooLittleAreNamed) {
+  EXPECT_THAT(ErrorOf("{deaths: [{worker: 1}]}"), HasSubstr("at_seconds"));
+  EXPECT_THAT(ErrorOf("{deaths: [{at_step: 1}]}"), HasSubstr("worker"));
+  EXPECT_THAT(ErrorOf("{deaths: [{worker: 1, node: 1, at_step: 1}]}"),
+              HasSubstr("run.yaml:1:32: either a worker dies or a node"));
+  EXPECT_THAT(ErrorOf("{deaths: [{worker: 1, at_seconds: 1, at_step: 1}]}"),
+              HasSubstr("a death has one time"));
+  EXPECT_THAT(ErrorOf("{deaths: [{node: 1, at_step: 1}]}"),
+              HasSubstr("a node has no steps of its own"));
+  EXPECT_THAT(ErrorOf("{deaths: [{workr: 1, at_step: 1}]}"), HasSubstr("unknown key 'workr'"));
+}
+
+TEST(ClusterConfig, ATrainingRunRefusesDeathsWithTheirPlace) {
+  const std::vector<Death> deaths = Read("{deaths: [{node: 2, at_seconds: 12}]}").deaths;
+  EXPECT_EQ(WhatOf<ConfigError>([&] { RefuseDeaths(deaths); }),
+            "run.yaml:1:20: node 2 dies in a simulation only: over MPI a lost rank ends the run");
+  RefuseDeaths({});
+}
+
 TEST(ClusterConfig, EveryKeyIsRead) {
   const ClusterConfig cluster = Read(
       "{workers: 8, per_node: 4, step_seconds: 0.2, slowdown: [1, 1.3, 1.6, 2], jitter: 0.1, "

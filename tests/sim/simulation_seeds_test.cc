@@ -193,6 +193,76 @@ TEST(SimulationSeeds, GsspAppliesEveryGradientOnceAndKeepsTheBoundInAGroup) {
   }
 }
 
+// ------------------------------------------------------------------ death
+
+// Up to three deaths, at any time of a run that would take about so long; somebody lives.
+void ChooseDeaths(Choices& choices, double seconds, SimulationSetup& setup) {
+  const Placement& placement = setup.exchange.placement();
+  const int per_node = setup.cluster.per_node();
+  for (int64_t i = choices.Whole(1, 3); i > 0; --i) {
+    Death death;
+    death.worker = choices.Whole(0, placement.workers - 1);
+    if (choices.Whole(0, 1) == 1) {
+      death.at_step = choices.Whole(1, 12);
+    } else {
+      death.at_seconds = choices.Real(0, seconds);
+    }
+    setup.cluster.deaths.push_back(death);
+    if (!CheckDeaths(setup.cluster.deaths, placement, per_node).empty()) {
+      setup.cluster.deaths.pop_back();
+    }
+  }
+  setup.exchange.actors.mortal = !setup.cluster.deaths.empty();
+}
+
+// What was handed in is applied, dropped or lost, each once, and the living do the work of the dead.
+void CheckAccounts(const Scenario& scenario, int64_t& died) {
+  const SimulationResult result = scenario.Run();  // throws where anybody waits for ever
+  int64_t steps = 0;
+  for (const SimulatedWorker& worker : result.workers) {
+    steps += worker.steps;
+    died += worker.died >= 0 ? 1 : 0;
+  }
+  ASSERT_EQ(result.protocol.gradients() + result.protocol.dropped + result.protocol.lost, steps);
+  ASSERT_EQ(result.end.samples_applied, 8 * steps);
+  ASSERT_GE(result.end.samples_applied, scenario.setup.exchange.rule.last_samples);
+}
+
+TEST(SimulationSeeds, InhadAccountsForEveryGradientWhenWorkersAndNodesDie) {
+  int64_t died = 0;
+  for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
+    Choices choices(static_cast<uint64_t>(seed) + 3'000'000);
+    const std::string keys = fmt::format(
+        "servers: {}, n: {}, s_max: {}, late: {}, modulate: {}, broadcast: {}, lockstep: {}, "
+        "pipelined: {}, in_interval: {}, pull_timeout: 10000",
+        choices.Whole(1, 3), choices.Whole(1, 4), choices.Whole(1, 9),
+        AnyOf(choices, {"wait", "drop", "keep"}), AnyOf(choices, {"exact", "mean", "off"}),
+        AnyOf(choices, {"all", "pulled"}), choices.Whole(0, 3) == 0, choices.Whole(0, 1) == 1,
+        choices.Whole(0, 1) * 20);
+    SCOPED_TRACE(fmt::format("seed {}: {}", seed, keys));
+    Scenario scenario = InSameCluster("inhad", keys, static_cast<uint64_t>(seed));
+    std::vector<int>& node_of = scenario.setup.exchange.actors.placement.node_of;
+    for (size_t w = 0; w < node_of.size(); ++w) node_of[w] = static_cast<int>(w / 2);
+    ChooseDeaths(choices, ToSeconds(scenario.Run().time), scenario.setup);
+    CheckAccounts(scenario, died);
+  }
+  EXPECT_GT(died, Seeds() / 2);
+}
+
+TEST(SimulationSeeds, AspAppliesEveryGradientThatADeadWorkerHasSent) {
+  int64_t died = 0;
+  for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Choices choices(static_cast<uint64_t>(seed) + 4'000'000);
+    const std::string keys =
+        fmt::format("servers: {}, prefetch: {}", choices.Whole(1, 3), choices.Whole(0, 1) == 1);
+    Scenario scenario = InSameCluster("ps_asp", keys, static_cast<uint64_t>(seed));
+    ChooseDeaths(choices, ToSeconds(scenario.Run().time), scenario.setup);
+    CheckAccounts(scenario, died);
+  }
+  EXPECT_GT(died, Seeds() / 2);
+}
+
 TEST(SimulationSeeds, ASeedRepeatsItsRun) {
   for (const char* name : {"ps_bsp", "ps_ssp", "ps_dssp", "ps_asp"}) {
     EXPECT_EQ(Choose(name, 7).scenario.Run().state_sha256,

@@ -71,6 +71,12 @@ std::string InhadText(const Message& message) {
       return fmt::format("weights: version {}", Unpack<Weights>(message).version);
     case Have::kKind:
       return fmt::format("have: version {}", Unpack<Have>(message).version);
+    case Fewer::kKind:
+      return fmt::format("fewer: {} workers", Unpack<Fewer>(message).workers);
+    case Ask::kKind:
+      return "ask";
+    case GiveUp::kKind:
+      return fmt::format("give up: node {}", Unpack<GiveUp>(message).node);
     default:
       return fmt::format("refresh: node {}", Unpack<Refresh>(message).node);
   }

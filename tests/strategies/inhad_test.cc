@@ -25,6 +25,8 @@ struct Case {
   int servers = 1;
 };
 
+constexpr Nanos kLong = 100'000;  // longer than any answer takes
+
 using GradientId = std::pair<int, int64_t>;  // worker and clock
 
 class InhadRules : public world::Rules {
@@ -33,6 +35,7 @@ class InhadRules : public world::Rules {
       : run_(run),
         placement_(placement),
         bound_(run.options.staleness_bound()),
+        times_out_(run.options.pull_timeout > 0 && !run.scenario.mortal),
         versions_(placement.servers, 0),
         known_(placement.nodes(), 0),
         untaken_(placement.workers, 0),
@@ -62,9 +65,13 @@ class InhadRules : public world::Rules {
   void Sent(ActorId from, ActorId to, const Message& message, const Parts& parts) override {
     if (message.kind == Submit::kKind) {
       ++untaken_[from];
-      ++submitted_;
+      for (const Term& term : parts.begin()->second.terms) {
+        Expect(submitted_.insert({term.worker, term.clock}).second, "submitted twice");
+      }
     } else if (message.kind == Pull::kKind) {
       asked_[placement_.NumberOf(to)].insert(Unpack<Pull>(message).round);
+    } else if (message.kind == GiveUp::kKind) {
+      given_up_.insert(static_cast<int>(Unpack<GiveUp>(message).node));
     } else if (message.kind == Grad::kKind) {
       CheckGrad(placement_.NumberOf(from), Unpack<Grad>(message), parts);
     } else {
@@ -110,20 +117,25 @@ class InhadRules : public world::Rules {
       Expect(applied_.insert(gradient).second, "a gradient is applied twice");
     }
     const bool together = run_.options.lockstep && run_.options.n == 1;
-    if (together && run_.options.pull_timeout == 0) CheckLockstep(sum, version);
+    if (together && !times_out_ && !run_.scenario.mortal) CheckLockstep(sum, version);
   }
+
+  void Died(ActorId actor) override { dead_.insert(actor); }
 
   void Finished(const ProtocolReport& report) override {
     Expect(*std::min_element(versions_.begin(), versions_.end()) == updates(),
            "a server is behind at the end");
     const auto applied = static_cast<int64_t>(applied_.size());
-    Expect(applied + report.dropped == submitted_,
-           fmt::format("{} applied and {} dropped of {}", applied, report.dropped, submitted_));
-    Expect(run_.options.late == Late::kDrop || run_.options.pull_timeout > 0 || report.dropped == 0,
+    const auto submitted = static_cast<int64_t>(submitted_.size());
+    Expect(applied + report.dropped + report.lost == submitted,
+           fmt::format("{} applied, {} dropped and {} lost of {}", applied, report.dropped,
+                       report.lost, submitted));
+    CheckLost(report);
+    Expect(run_.options.late == Late::kDrop || times_out_ || report.dropped == 0,
            "a gradient is dropped");
     Expect(report.gradients() == applied, "a gradient has no staleness");
-    const bool bound = run_.options.late != Late::kKeep && run_.options.pull_timeout == 0;
-    Expect(!bound || report.merged == 0, "bases are mixed");
+    const bool bound = run_.options.late != Late::kKeep && !times_out_;
+    Expect(!bound || MayMix() || report.merged == 0, "bases are mixed");
     int64_t sum = 0;
     for (const auto& [version, gradients] : by_version_) {
       for (const GradientId& gradient : gradients) sum += version - base_[gradient];
@@ -135,6 +147,27 @@ class InhadRules : public world::Rules {
 
  private:
   int64_t updates() const { return versions_[0]; }
+
+  // A node that lives and is given up sums on until it hears of it.  In lockstep a dead worker's last
+  // gradient may stand for that of one who is late, and who then hands in two.
+  bool MayMix() const {
+    if (!run_.scenario.mortal) return false;
+    return run_.options.pull_timeout < kLong || (run_.options.lockstep && run_.options.n == 1);
+  }
+
+  // Gradients are lost with their node only, and a node that answers in time is not given up.
+  void CheckLost(const ProtocolReport& report) {
+    Expect(run_.scenario.mortal || report.lost + report.ignored == 0, "somebody is given up");
+    for (const int node : given_up_) {
+      Expect(run_.options.pull_timeout < kLong || dead_.contains(placement_.NodeId(node)),
+             fmt::format("node {} lives, and is given up", node));
+    }
+    if (report.dropped > 0) return;
+    for (const GradientId& gradient : submitted_) {
+      Expect(applied_.contains(gradient) || given_up_.contains(placement_.node_of[gradient.first]),
+             fmt::format("gradient {} of worker {} is lost", gradient.second, gradient.first));
+    }
+  }
 
   // What a node sends is what was asked for, and says what it is.
   void CheckGrad(int node, const Grad& grad, const Parts& parts) {
@@ -150,11 +183,11 @@ class InhadRules : public world::Rules {
   void CheckTerm(const Term& term, int64_t version) {
     const int64_t staleness = version - base_[{term.worker, term.clock}];
     Expect(staleness >= 0, "a gradient is younger than its weights");
-    const bool bound = run_.options.late != Late::kKeep && run_.options.pull_timeout == 0;
+    const bool bound = run_.options.late != Late::kKeep && !times_out_;
     Expect(!bound || staleness <= bound_,
            fmt::format("staleness {} with bound {}", staleness, bound_));
     const double expected = 1 / std::max(1.0, static_cast<double>(staleness));
-    const bool exact = run_.options.modulate == Modulate::kExact && bound;
+    const bool exact = run_.options.modulate == Modulate::kExact && bound && !MayMix();
     Expect(!exact || term.factor == expected,
            fmt::format("staleness {}, and factor {}", staleness, term.factor));
     Expect(run_.options.modulate != Modulate::kOff || term.factor == 1, "a factor, though off");
@@ -170,7 +203,8 @@ class InhadRules : public world::Rules {
     }
     const bool all = static_cast<int>(workers.size()) == placement_.workers;
     // The run ends between two steps of all: what is left is less.
-    Expect(all || submitted_ == run_.scenario.steps, "a lockstep update without some worker");
+    Expect(all || static_cast<int64_t>(submitted_.size()) == run_.scenario.steps,
+           "a lockstep update without some worker");
     std::vector<int> in_order = workers;
     std::stable_sort(in_order.begin(), in_order.end(), [this](int a, int b) {
       return std::pair(placement_.node_of[a], a) < std::pair(placement_.node_of[b], b);
@@ -181,6 +215,7 @@ class InhadRules : public world::Rules {
   const Case run_;
   const Placement placement_;
   const int64_t bound_;
+  const bool times_out_;           // a round may go on without a node that lives
   std::vector<int64_t> versions_;  // by server
   std::vector<int64_t> known_;     // by node
   std::vector<int> untaken_;       // by worker
@@ -190,12 +225,28 @@ class InhadRules : public world::Rules {
   std::map<GradientId, int64_t> base_;
   std::map<int64_t, std::set<GradientId>> by_version_;
   std::set<GradientId> applied_;
-  int64_t submitted_ = 0;
+  std::set<GradientId> submitted_;
+  std::set<int> given_up_;  // nodes
+  std::set<ActorId> dead_;
 };
 
-Case CaseOf(uint64_t seed) {
+// Sets the config section that says what is in `run`, with `n` as a config may give it.
+void Name(int64_t n, Case& run) {
   static constexpr const char* kModulate[] = {"exact", "mean", "off"};
   static constexpr const char* kLate[] = {"wait", "drop", "keep"};
+  InhadOptions& options = run.options;
+  options.n = std::min<int64_t>(n, run.scenario.workers);
+  run.scenario.strategy = fmt::format(
+      "{{name: inhad, servers: {}, n: {}, modulate: {}, late: {}, s_max: {}, lockstep: {}, "
+      "broadcast: {}, pipelined: {}, in_interval: {}, pull_timeout: {}}}",
+      run.servers, n, kModulate[static_cast<int>(options.modulate)],
+      kLate[static_cast<int>(options.late)], options.s_max, options.lockstep,
+      options.broadcast_all ? "all" : "pulled", options.pipelined,
+      static_cast<double>(options.in_interval) * 1e-6,
+      static_cast<double>(options.pull_timeout) * 1e-9);
+}
+
+Case CaseOf(uint64_t seed) {
   Draws draws(seed);
   Case run;
   world::Scenario& scenario = run.scenario;
@@ -209,7 +260,6 @@ Case CaseOf(uint64_t seed) {
   scenario.rest_every = draws.Coin() ? 0 : draws.Between(scenario.workers, scenario.steps);
   run.servers = static_cast<int>(draws.Between(1, 3));
   const int64_t n = draws.Between(1, scenario.workers + 1);
-  options.n = std::min<int64_t>(n, scenario.workers);
   options.modulate = static_cast<Modulate>(draws.Between(0, 2));
   options.late = static_cast<Late>(draws.Between(0, 2));
   options.s_max = draws.Coin() ? 0 : draws.Between(1, 4);
@@ -218,14 +268,42 @@ Case CaseOf(uint64_t seed) {
   options.pipelined = draws.Coin();
   options.in_interval = draws.Coin() ? 0 : draws.Between(1, 3) * 1000;
   options.pull_timeout = draws.Between(0, 3) == 0 ? 4000 : 0;
-  scenario.strategy = fmt::format(
-      "{{name: inhad, servers: {}, n: {}, modulate: {}, late: {}, s_max: {}, lockstep: {}, "
-      "broadcast: {}, pipelined: {}, in_interval: {}, pull_timeout: {}}}",
-      run.servers, n, kModulate[static_cast<int>(options.modulate)],
-      kLate[static_cast<int>(options.late)], options.s_max, options.lockstep,
-      options.broadcast_all ? "all" : "pulled", options.pipelined,
-      static_cast<double>(options.in_interval) * 1e-6,
-      static_cast<double>(options.pull_timeout) * 1e-9);
+  Name(n, run);
+  return run;
+}
+
+// Nodes and workers that die at any time; a node that lives is given up now and then.
+Case MortalCaseOf(uint64_t seed) {
+  Case run = CaseOf(seed);
+  world::Scenario& scenario = run.scenario;
+  Draws draws(seed + 1'000'000);
+  scenario.mortal = true;
+  const ActorId first_node = scenario.workers + run.servers;
+  const int nodes = scenario.node_of.back() + 1;
+  std::set<int> left;
+  for (int node = 0; node < nodes; ++node) left.insert(node);
+  for (int64_t deaths = draws.Between(0, 3); deaths > 0; --deaths) {
+    world::Death death{.at = draws.Between(0, 400 * scenario.steps)};
+    const auto worker = static_cast<ActorId>(draws.Between(0, scenario.workers - 1));
+    const int node = scenario.node_of[worker];
+    const bool carries = worker == 0 || scenario.node_of[worker - 1] != node;
+    if (carries && left.size() == 1) continue;  // somebody goes on
+    death.actors = {worker};
+    if (carries) {
+      left.erase(node);
+      death.actors.push_back(first_node + node);
+      for (ActorId other = worker + 1; other < scenario.workers; ++other) {
+        if (scenario.node_of[other] == node) death.actors.push_back(other);
+      }
+    }
+    scenario.deaths.push_back(death);
+  }
+  std::sort(scenario.deaths.begin(), scenario.deaths.end(),
+            [](const auto& a, const auto& b) { return a.at < b.at; });
+  // In lockstep the workers of a node that is given up would wait for ever, and might be the last ones.
+  const bool hasty = !run.options.lockstep && draws.Between(0, 2) == 0;
+  run.options.pull_timeout = hasty ? 4000 : kLong;
+  Name(draws.Between(1, scenario.workers + 1), run);
   return run;
 }
 
@@ -234,6 +312,42 @@ using Checks = world::Histories<Case, InhadRules, CaseOf>;
 TEST(InhadHistories, KeepTheRules) { Checks::KeepTheRules(); }
 
 TEST(InhadHistories, GoOnAsBeforeFromSavedState) { Checks::GoOnAsBeforeFromSavedState(); }
+
+using MortalChecks = world::Histories<Case, InhadRules, MortalCaseOf>;
+
+TEST(InhadDeaths, KeepTheRules) { MortalChecks::KeepTheRules(); }
+
+TEST(InhadDeaths, GoOnAsBeforeFromSavedState) { MortalChecks::GoOnAsBeforeFromSavedState(); }
+
+// Gradients are lost in many histories, and letters of nodes that were given up come late in some.
+TEST(InhadDeaths, LoseGradientsNowAndThen) {
+  int losses = 0, given_up = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    World world = MortalChecks::WorldOf(MortalCaseOf(seed), seed);
+    ASSERT_EQ(world.Run(), "");
+    losses += world.report().lost > 0 ? 1 : 0;
+    given_up += world.report().ignored > 0 ? 1 : 0;
+  }
+  EXPECT_GT(losses, 50);
+  EXPECT_GT(given_up, 5);
+}
+
+// Verdict of the first history of the dead that breaks a rule.
+TEST(InhadPlantedBug, ADeadNodeThatCountsNothingIsFound) {
+  const std::string verdict =
+      MortalChecks::FirstFailure([](World& world) { world.the_dead_count = false; });
+  EXPECT_NE(verdict.find("lost of"), std::string::npos) << verdict;
+}
+
+// Nobody gives up a node that was not told so: its letters would count again.
+TEST(InhadPlantedBug, ALivingNodeThatDoesNotHearItIsGivenUpIsFound) {
+  const std::string verdict = MortalChecks::FirstFailure([](World& world) {
+    world.loses = [](ActorId, ActorId, const Message& message) {
+      return message.kind == GiveUp::kKind;
+    };
+  });
+  EXPECT_NE(verdict.find("lost of"), std::string::npos) << verdict;
+}
 
 TEST(InhadPlantedBug, ALostSumIsFound) {
   const std::string verdict = Checks::FirstFailure([](World& world) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -37,6 +38,7 @@ class Replayer {
   ActorSetup setup_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::map<std::pair<ActorId, ActorId>, std::deque<Message>> queues_;
+  std::set<ActorId> dead_;
   std::string text_;
   Nanos now_ = 0;
 };
@@ -66,6 +68,12 @@ std::string Replayer::Line(const std::string& line) {
   } else if (what == "timer") {
     EffectWriter effects = Effects(Id(words.at(1)));
     actors_[Id(words[1])]->OnTimer(std::stoi(words.at(2)), effects);
+  } else if (what == "die") {
+    dead_.insert(Id(words.at(1)));
+    actors_[Id(words[1])]->OnDeath();
+  } else if (what == "gone") {
+    EffectWriter effects = Effects(Id(words.at(2)));
+    actors_[Id(words[2])]->OnGone(Id(words[1]), effects);
   } else if (what == "describe") {
     text_ = "  " + actors_[Id(words.at(1))]->Describe() + "\n";
   } else if (what == "report") {
@@ -80,7 +88,7 @@ std::string Replayer::Line(const std::string& line) {
 
 void Replayer::Run(const std::string& line) {
   static const std::regex pattern(
-      R"(run (\d+) workers?(?: in nodes of (\d+))?, (\d+) parameters, strategy (.*?)(, compress (.*))?)");
+      R"(run (\d+) workers?(?: in nodes of (\d+))?, (\d+) parameters, strategy (.*?)(, compress (.*?))?(, mortal)?)");
   std::smatch match;
   if (!std::regex_match(line, match, pattern)) throw std::runtime_error("cannot read: " + line);
   strategy_ = MakeStrategy(match[4]);
@@ -88,7 +96,9 @@ void Replayer::Run(const std::string& line) {
   if (match[2].matched) {
     for (int& node : setup_.placement.node_of) node /= std::stoi(match[2]);
   }
+  setup_.mortal = match[7].matched;
   actors_ = MakeActors(*strategy_, setup_);
+  dead_.clear();
   queues_.clear();
 }
 
@@ -126,6 +136,7 @@ void Replayer::Deliver(const Words& words) {
   if (queue.empty()) throw std::runtime_error("nothing from " + words[1] + " to " + words[2]);
   const Message message = queue.front();
   queue.pop_front();
+  if (dead_.contains(to)) return actors_[to]->OnLostLetter(from, message);
   EffectWriter effects = Effects(to);
   actors_[to]->OnMessage(from, message, effects);
 }
@@ -157,6 +168,7 @@ void Replayer::TellQuiet(const Words& words) {
   Quiet quiet;
   for (const std::string& word : words) {
     if (word == "last") quiet.last = true;
+    if (word.starts_with("gone=")) quiet.gone.push_back(Id(word.substr(5)));
     if (word.starts_with("epochs=")) quiet.epochs = std::stoll(word.substr(7));
   }
   EffectWriter effects = Effects(Id(words.at(1)));
@@ -176,7 +188,9 @@ void Replayer::Report() {
   for (size_t s = 0; s < report.staleness.size(); ++s) {
     text_ += fmt::format(" {}: {}", s, report.staleness[s]);
   }
-  text_ += fmt::format(", largest lead {}\n", report.clock_lead_max);
+  text_ += fmt::format(", largest lead {}", report.clock_lead_max);
+  if (setup_.mortal) text_ += fmt::format(", lost {}, ignored {}", report.lost, report.ignored);
+  text_ += "\n";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace dtrain::world {
 namespace {
 
 constexpr int64_t kElements = 100;
+constexpr int64_t kEventsMax = 500'000;  // timers alone can go on for ever
 
 }  // namespace
 
@@ -132,6 +133,8 @@ World::World(const Scenario& scenario, const MakeRules& make_rules, uint64_t see
       held_(scenario.workers, Held::kNo),
       next_rest_(scenario.rest_every) {
   if (!scenario.node_of.empty()) setup_.placement.node_of = scenario.node_of;
+  setup_.mortal = scenario.mortal;
+  dead_.resize(setup_.placement.actors(), false);
   actors_ = MakeActors(*strategy_, setup_);
   const Placement& placement = setup_.placement;
   std::vector<Range> shards;
@@ -156,9 +159,8 @@ std::string World::Run() {
     if (!last) GoOn();
   }
   if (!rules_->verdict().empty()) return rules_->verdict();
-  ProtocolReport report;
-  for (const auto& actor : actors_) actor->Report(report);
-  rules_->Finished(report);
+  for (const auto& actor : actors_) actor->Report(report_);
+  rules_->Finished(report_);
   return rules_->verdict();
 }
 
@@ -172,6 +174,7 @@ void World::GoOn() {
   next_rest_ = started_ + scenario_.rest_every;
   for (ActorId worker = 0; worker < scenario_.workers; ++worker) {
     const Held held = std::exchange(held_[worker], Held::kNo);
+    if (dead_[worker]) continue;
     if (held == Held::kBegin) BeginLater(worker);
     if (held == Held::kStart) Start(worker);
   }
@@ -192,17 +195,43 @@ void World::Drain() {
   while (rules_->verdict().empty()) {
     std::optional<Event> event = Next();
     if (!event) return;
+    const auto& deaths = scenario_.deaths;
+    while (next_death_ < deaths.size() && deaths[next_death_].at <= event->time) {
+      Kill(deaths[next_death_++]);
+    }
+    if (++handled_ > kEventsMax) DT_CHECK(false) << "no end is in sight" << LastOfHistory();
     now_ = std::max(now_, event->time);
     if (reload_ && reloads_.Below(event->sequence, 8) == 0) Reload(event->actor);
     Handle(*event);
   }
 }
 
+// Between two events of any actor.  The end of a worker's letters is read behind the last of them.
+void World::Kill(const Death& death) {
+  const Placement& placement = setup_.placement;
+  for (const ActorId actor : death.actors) {
+    if (dead_[actor]) continue;
+    dead_[actor] = true;
+    rules_->Died(actor);
+    history_ += fmt::format("{} {} dies\n", death.at, ActorName(placement, actor));
+    if (the_dead_count) actors_[actor]->OnDeath();
+    if (!placement.IsWorker(actor) || placement.nodes() == 0) continue;
+    const ActorId node = placement.NodeId(placement.node_of[actor]);
+    Nanos& arrival = last_arrival_[{actor, node}];
+    arrival = std::max(arrival, now_ + Latency());
+    Post({.time = arrival, .what = What::kGone, .actor = node, .from = actor});
+  }
+}
+
 void World::TellQuiet(bool last) {
   quiet_ = true;
+  Quiet quiet{.samples_applied = ended_, .last = last};
+  for (ActorId worker = 0; worker < scenario_.workers; ++worker) {
+    if (dead_[worker]) quiet.gone.push_back(worker);
+  }
   for (ActorId actor = 0; actor < setup_.placement.actors(); ++actor) {
     ActorEffects effects(*this, actor);
-    actors_[actor]->OnQuiet({.samples_applied = ended_, .last = last}, effects);
+    if (!dead_[actor]) actors_[actor]->OnQuiet(quiet, effects);
   }
   Drain();
   quiet_ = false;
@@ -212,6 +241,10 @@ void World::Handle(Event& event) {
   Actor& actor = *actors_[event.actor];
   ActorEffects effects(*this, event.actor);
   Vectors& vectors = *vectors_[event.actor];
+  if (dead_[event.actor]) {
+    if (event.what == What::kMessage) actor.OnLostLetter(event.from, event.message);
+    return;
+  }
   switch (event.what) {
     case What::kBegin:
       actor.OnBegin(effects);
@@ -235,6 +268,9 @@ void World::Handle(Event& event) {
       return;
     case What::kTimer:
       actor.OnTimer(event.timer, effects);
+      return;
+    case What::kGone:
+      actor.OnGone(event.from, effects);
       return;
   }
 }

@@ -35,6 +35,12 @@ struct Content {
 
 using Parts = std::map<int, Content>;  // by shard
 
+// Actors that die together: a worker, or a node with all its workers.
+struct Death {
+  Nanos at = 0;
+  std::vector<ActorId> actors;
+};
+
 struct Scenario {
   std::string strategy;  // config section
   std::string compress;  // the same; "": none
@@ -42,6 +48,8 @@ struct Scenario {
   std::vector<int> node_of;  // empty: as the strategy places them
   int64_t steps = 1;         // started by all workers together, in all
   int64_t rest_every = 0;    // steps of all workers between two rests; 0: at the end only
+  bool mortal = false;
+  std::vector<Death> deaths;  // in the order of their times
 };
 
 // What is seen of a history.  The first broken rule ends it.
@@ -55,6 +63,7 @@ class Rules {
   virtual void Reached(ActorId /*to*/, ActorId /*from*/, const Message&, const Parts&) {}
   virtual void Applied(ActorId /*server*/, int /*shard*/, const Content& /*gradient*/,
                        const Update&) {}
+  virtual void Died(ActorId) {}
   // Worker `worker` wants to start a step, and does not.
   virtual void Waits(ActorId /*worker*/) {}
   virtual void Finished(const ProtocolReport&) {}
@@ -81,18 +90,21 @@ class World {
   std::string Run();
 
   const std::string& history() const { return history_; }
-  std::string LastOfHistory() const;  // some lines, for a message
+  const ProtocolReport& report() const { return report_; }  // at the end
+  std::string LastOfHistory() const;                        // some lines, for a message
   const Placement& placement() const { return setup_.placement; }
   // Now and then an actor is saved, made anew and loaded, which must not change the history.
   void ReloadActors() { reload_ = true; }
-  // Where a test plants a mistake: true for a message, or an update, that is to be lost.
+  // Where a test plants a mistake: true for a message, or an update, that is to be lost; for a dead
+  // node that counts nothing.
   std::function<bool(ActorId from, ActorId to, const Message&)> loses;
   std::function<bool(ActorId server, const Update&)> loses_update;
+  bool the_dead_count = true;
 
  private:
   class ActorEffects;
   class Vectors;
-  enum class What { kBegin, kEnd, kMessage, kTimer };
+  enum class What { kBegin, kEnd, kMessage, kTimer, kGone };
   struct Event {
     Nanos time = 0;
     int64_t sequence = 0;
@@ -111,6 +123,7 @@ class World {
   std::optional<Event> Next();
   void Drain();
   void TellQuiet(bool last);
+  void Kill(const Death& death);
   void Post(Event event);
   void Send(ActorId from, ActorId to, Message message, Parts parts);
   void BeginLater(ActorId worker);
@@ -146,7 +159,11 @@ class World {
   int64_t ended_ = 0;
   int64_t next_rest_ = 0;
   bool quiet_ = false;  // timers are silent
+  int64_t handled_ = 0;
+  std::vector<bool> dead_;  // by actor
+  size_t next_death_ = 0;
   std::string history_;
+  ProtocolReport report_;
   bool reload_ = false;
 };
 

@@ -194,6 +194,39 @@ TEST_F(PsSystemTest, AServerThatNeverAnswersEndsTheRunNamed) {
                              HasSubstr("rank 2: server 0, no answer")));
 }
 
+// Over MPI nobody goes on without a rank: the run ends, and says which one it was.
+TEST_F(PsSystemTest, AWorkerThatVanishesInARoundEndsTheRunNamed) {
+  const std::string output = "vanished-" + std::to_string(::getpid());
+  std::thread killer([&] {
+    const std::string worker =
+        "cd '" + folder_.string() + "'; for i in $(seq 600); do grep -qs '\"kind\":\"step\"' " +
+        output + "/metrics.jsonl && for p in $(pgrep -f -- '--output " + output +
+        "'); do grep -qz '^OMPI_COMM_WORLD_RANK=3$' /proc/$p/environ 2>/dev/null && "
+        "kill -KILL $p && exit; done; sleep 0.1; done; exit 1";
+    EXPECT_EQ(std::system(worker.c_str()), 0);
+  });
+  const Outcome run = Run(std::string(kSmall) + "--workers 4 --output " + output +
+                          " --set strategy.name=inhad --set cluster.per_node=2 "
+                          "--set strategy.pull_timeout=1 --set epochs=1000 "
+                          "--set checkpoint.every_epochs=0 --set evaluate.every_epochs=0");
+  killer.join();
+  EXPECT_EQ(run.code, 137) << run.err;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("rank 3 ("), HasSubstr("was killed by signal 9")));
+}
+
+TEST_F(PsSystemTest, DeathsAreForSimulations) {
+  std::ofstream(folder_ / "deaths.yaml")
+      << "model: lenet5\ndata: {name: digits, train_samples: 320, test_samples: 64}\nbatch: 32\n"
+         "epochs: 2\nstrategy: {name: inhad, pull_timeout: 1}\n"
+         "cluster:\n  workers: 4\n  per_node: 2\n  deaths: [{node: 1, at_seconds: 0.1}]\n";
+  const Outcome train = Run("train --config deaths.yaml --output trained");
+  EXPECT_EQ(train.code, 2);
+  EXPECT_THAT(train.err, HasSubstr("deaths.yaml:9:12: node 1 dies in a simulation only"));
+  const Outcome simulated = Run("simulate --config deaths.yaml");
+  EXPECT_EQ(simulated.code, 0) << simulated.err;
+  EXPECT_THAT(simulated.out, HasSubstr("worker 2 of node 1 died at 0.100 s"));
+}
+
 TEST_F(PsSystemTest, MistakesInTheStrategyAreNamed) {
   const Outcome staleness = Run(
       std::string(kSmall) + "--output x --set strategy.name=ps_ssp --set strategy.staleness=-1");

@@ -9,6 +9,7 @@
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
 #include "framework/core/process.h"
+#include "framework/core/text.h"
 #include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {
@@ -76,6 +77,13 @@ ordered_json Json(const WorkerSummary& worker) {
   return json;
 }
 
+ordered_json Json(const DeathSummary& death) {
+  return {{"worker", death.worker},
+          {"node", death.node},
+          {"seconds", death.seconds},
+          {"steps", death.steps}};
+}
+
 ordered_json Json(const StalenessSummary& s) {
   return {{"max", s.max},
           {"mean", s.mean},
@@ -88,8 +96,10 @@ ordered_json Json(const ProtocolSummary& p) {
                        {"down_transfers", p.down_transfers},
                        {"up_transfers_per_gradient", p.up_transfers_per_gradient}};
   const std::pair<const char*, int64_t> counts[] = {
-      {"rounds", p.rounds},         {"dropped", p.dropped},     {"merged", p.merged},
-      {"slot_waits", p.slot_waits}, {"exchanges", p.exchanges}, {"regroups", p.regroups}};
+      {"rounds", p.rounds},       {"dropped", p.dropped},
+      {"merged", p.merged},       {"slot_waits", p.slot_waits},
+      {"exchanges", p.exchanges}, {"regroups", p.regroups},
+      {"lost", p.lost},           {"ignored", p.ignored}};
   for (const auto& [name, count] : counts) {
     if (count > 0) json[name] = count;
   }
@@ -180,6 +190,18 @@ std::string TargetText(const Summary& summary) {
   return fmt::format("{}{} (best: {})", not_reached, what, shown(best.value_or(0)));
 }
 
+std::string DeathsText(const Summary& summary) {
+  std::string text;
+  for (const DeathSummary& death : summary.deaths) {
+    text += fmt::format("worker {} of node {} died at {:.3f} s, behind {}\n", death.worker,
+                        death.node, death.seconds, Counted(death.steps, "step"));
+  }
+  if (summary.deaths.empty()) return text;
+  const int64_t lost = summary.protocol ? summary.protocol->lost : 0;
+  return text + fmt::format("{} lost, that had been handed in and not applied\n",
+                            lost == 1 ? "1 gradient is" : fmt::format("{} gradients are", lost));
+}
+
 std::string ToJson(const Summary& summary) {
   ordered_json json = Identity(summary);
   WholeNumber(json, "epochs");
@@ -195,6 +217,7 @@ std::string ToJson(const Summary& summary) {
   for (const WorkerSummary& worker : summary.workers_detail) {
     json["workers_detail"].push_back(Json(worker));
   }
+  for (const DeathSummary& death : summary.deaths) json["deaths"].push_back(Json(death));
   PutJson(json, "staleness", summary.staleness);
   PutJson(json, "protocol", summary.protocol);
   PutJson(json, "plan", summary.plan);
@@ -242,6 +265,8 @@ void DescribeProtocol(const ProtocolReport& report, Summary& summary) {
       .rounds = report.rounds,
       .dropped = report.dropped,
       .merged = report.merged,
+      .lost = report.lost,
+      .ignored = report.ignored,
       .slot_waits = report.slot_waits,
       .exchanges = report.exchanges,
       .regroups = report.regroups};

@@ -84,12 +84,22 @@ struct StalenessSummary {
   int64_t clock_lead_max = 0;
 };
 
+// A worker that died in a simulated run.
+struct DeathSummary {
+  int worker = 0;
+  int node = 0;
+  double seconds = 0;
+  int64_t steps = 0;  // that it had ended
+};
+
 // What strategies count besides; what none has counted is left out.
 struct ProtocolSummary {
   int64_t up_transfers = 0, down_transfers = 0;  // vectors of the model's size
   double up_transfers_per_gradient = 0;
   int64_t rounds = 0;
   int64_t dropped = 0, merged = 0;            // gradients
+  int64_t lost = 0;                           // gradients, with those who died
+  int64_t ignored = 0;                        // letters of nodes that had been given up
   int64_t slot_waits = 0;                     // steps
   int64_t exchanges = 0;                      // between groups
   std::optional<double> replica_spread = {};  // ModelAtRest::spread, in real runs
@@ -127,6 +137,7 @@ struct Summary {
   std::optional<TargetResult> target;  // where the config names one
   std::optional<CommunicationSummary> communication;
   std::vector<WorkerSummary> workers_detail;
+  std::vector<DeathSummary> deaths;
   std::optional<StalenessSummary> staleness;
   std::optional<ProtocolSummary> protocol;
   std::optional<PlanSummary> plan;
@@ -140,6 +151,10 @@ std::string TestText(const TestResult& test);
 // "reached the target accuracy of 98.00 % after 12.3 s (3.20 epochs, 3001 steps)", or that it was
 // not reached and what the best was.  Empty without a target.
 std::string TargetText(const Summary& summary);
+
+// "worker 2 of node 1 died at 1.250 s, behind 20 steps", a line each, and how many gradients were lost;
+// empty where nobody died.
+std::string DeathsText(const Summary& summary);
 
 // Indented JSON that ends with a newline; NaN and infinity are null.
 std::string ToJson(const Summary& summary);

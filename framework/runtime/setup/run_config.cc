@@ -235,6 +235,30 @@ void CheckDevice(Reader root, const RunConfig& run) {
   root.Mistake("device", "device 'cuda' cannot be had: " + lack.why, lack.hint);
 }
 
+// Who may die is a matter of the strategy, and of where its servers are.
+void CheckDeaths(Reader cluster, const RunConfig& run) {
+  const std::vector<Death>& deaths = run.cluster.deaths;
+  if (deaths.empty()) return;
+  const std::string why = run.strategy->StopsAtDeath();
+  if (!why.empty()) {
+    cluster.Mistake("deaths",
+                    fmt::format("a death would stop strategy '{}': {}", run.strategy_name, why),
+                    fmt::format("{} go on without a dead worker",
+                                Join(StrategiesThatOutliveWorkers(), " and ")));
+    return;
+  }
+  const int per_node = run.cluster.per_node();
+  Placement placement = run.strategy->Place(static_cast<int>(run.workers));
+  if (placement.nodes() > 0) {
+    if (run.workers % per_node != 0) return;  // is a mistake itself
+    placement.node_of = NodesInOrder(static_cast<int>(run.workers), per_node);
+  }
+  std::vector<Reader> places = cluster.List("deaths");
+  for (const DeathMistake& mistake : CheckDeaths(deaths, placement, per_node)) {
+    places[mistake.index].Mistake("", mistake.what, mistake.hint);
+  }
+}
+
 // What no single key can know.
 void CheckTogether(Reader root, const RunConfig& run) {
   Reader cluster = root.Section("cluster");
@@ -258,6 +282,7 @@ void CheckTogether(Reader root, const RunConfig& run) {
                                             Counted(run.workers, "worker"), run.cluster.per_node(),
                                             run.strategy_name));
   }
+  CheckDeaths(cluster, run);
   const int64_t samples = run.data.source ? run.data.source->size(Split::kTrain) : run.batch;
   if (run.batch > samples) {
     root.Mistake("batch", fmt::format("batch {} is more than the {} training samples of {}",

@@ -109,8 +109,8 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
   ExchangeSpec spec;
   spec.layout = &layout;
   spec.strategy = config.strategy.get();
-  spec.actors = {PlacementOf(config), layout.size(), config.strategy->Buckets(pieces),
-                 config.solver.clip_norm > 0, config.compress};
+  spec.actors = {PlacementOf(config),         layout.size(),   config.strategy->Buckets(pieces),
+                 config.solver.clip_norm > 0, config.compress, !config.cluster.deaths.empty()};
   spec.seed = config.seed;
   spec.pieces = std::move(pieces);
   spec.solver = config.solver;

@@ -56,9 +56,13 @@ Evaluation NumericEngine::Evaluate(Split split, const float* weights) {
 
 std::vector<float> NumericEngine::MeanState() const {
   std::vector<const float*> states;
-  for (const Worker& worker : workers_) states.push_back(worker.state.f32());
+  std::vector<int64_t> weights = StateWeights(*sampler_, static_cast<int>(workers_.size()));
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    states.push_back(workers_[w].state.f32());
+    if (!workers_[w].lives) weights[w] = 0;  // its statistics went with it
+  }
   std::vector<float> mean(workers_[0].state.bytes() / sizeof(float));
-  MeanOfStates(states, StateWeights(*sampler_, static_cast<int>(workers_.size())), mean);
+  MeanOfStates(states, weights, mean);
   return mean;
 }
 

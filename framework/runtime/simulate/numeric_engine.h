@@ -23,10 +23,11 @@ class NumericEngine : public GradientSource {
                 std::shared_ptr<const Dataset> dataset);
 
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override;
+  void Died(int worker) override { workers_[worker].lives = false; }
   Evaluation Evaluate(Split split, const float* weights);
 
   const std::vector<float>& initial_weights() const { return initial_weights_; }
-  std::vector<float> MeanState() const;  // of all workers (mean_state.h)
+  std::vector<float> MeanState() const;  // of all living workers (mean_state.h)
   // A worker's batch-norm statistics.
   std::span<float> State(int worker) {
     Buffer& state = workers_[worker].state;
@@ -37,6 +38,7 @@ class NumericEngine : public GradientSource {
   struct Worker {
     BatchFiller batches;
     Buffer state;  // batch-norm statistics
+    bool lives = true;
   };
 
   const uint64_t seed_;

@@ -36,6 +36,20 @@ void CheckProfileFits(const ModelProfile& profile, const GradientPieces& pieces)
                     "measure it again: dtrain time --config F --profile FILE");
 }
 
+// In the order in which they died.
+std::vector<DeathSummary> DeathsOf(const SimulationResult& result, int per_node) {
+  std::vector<DeathSummary> deaths;
+  for (size_t w = 0; w < result.workers.size(); ++w) {
+    const SimulatedWorker& worker = result.workers[w];
+    if (worker.died < 0) continue;
+    const int rank = static_cast<int>(w);
+    deaths.push_back({rank, rank / per_node, ToSeconds(worker.died), worker.steps});
+  }
+  std::stable_sort(deaths.begin(), deaths.end(),
+                   [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  return deaths;
+}
+
 }  // namespace
 
 ModelProfile ProfileByFlops(const Graph& graph) {
@@ -100,6 +114,10 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   if (!engine_) {
     throw UsageError("a simulation of sizes alone has no weights to save",
                      "--numeric computes real gradients");
+  }
+  if (!config_.cluster.deaths.empty()) {
+    throw UsageError("a simulation in which somebody dies writes no checkpoints",
+                     "leave out --resume, or cluster.deaths");
   }
   folder_.emplace(output);
   RestRule& rule = setup_.exchange.rule;
@@ -272,6 +290,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
     communication.exposed_seconds = std::max(communication.exposed_seconds, detail.wait_seconds);
     summary.workers_detail.push_back(detail);
   }
+  summary.deaths = DeathsOf(result, config_.cluster.per_node());
   DescribeCompression(result.compression, ToSeconds(result.compress_longest), communication);
   summary.communication = communication;
   DescribeProtocol(result.protocol, summary);

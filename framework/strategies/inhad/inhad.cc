@@ -18,6 +18,10 @@ class Inhad : public Strategy {
  public:
   void Configure(config::Reader& reader) override;
   bool synchronous() const override { return false; }
+  std::string StopsAtDeath() const override {
+    if (options_.pull_timeout > 0) return "";
+    return "its servers wait for every node, since strategy.pull_timeout is 0";
+  }
 
   // Each worker is a node of its own, until the run says which workers share one.
   Placement Place(int workers) const override {
@@ -37,6 +41,7 @@ class Inhad : public Strategy {
     const Placement& placement = setup.placement;
     InhadOptions options = options_;
     options.n = std::min<int64_t>(options.n, placement.workers);
+    options.mortal = setup.mortal;
     switch (placement.KindOf(id)) {
       case ActorKind::kWorker:
         return std::make_unique<InhadWorker>(id, setup, options);

@@ -102,4 +102,27 @@ struct Refresh {
   DTRAIN_FIELDS(node)
 };
 
+// --- where workers may die (ActorSetup::mortal)
+
+// Node to Scheduler: one of its workers has died, so many are left.
+struct Fewer {
+  static constexpr int kKind = 12;
+  int64_t workers = 0;
+  DTRAIN_FIELDS(workers)
+};
+
+// Scheduler to a node that it has heard nothing of for long: say IN, whatever is new.
+struct Ask {
+  static constexpr int kKind = 13;
+  DTRAIN_FIELDS()
+};
+
+// Scheduler to the other servers, and to the node itself, should it live: it is given up.  No update
+// takes gradients of it any more, and it gets no weights.
+struct GiveUp {
+  static constexpr int kKind = 14;
+  int64_t node = 0;
+  DTRAIN_FIELDS(node)
+};
+
 }  // namespace dtrain::inhad

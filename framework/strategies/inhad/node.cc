@@ -72,6 +72,10 @@ void InhadNode::OnMessage(ActorId from, const Message& message, Effects& effects
       return SayIn(effects);
     case Pull::kKind:
       return OnPull(Unpack<Pull>(message), effects);
+    case Ask::kKind:
+      return OnAsk(effects);
+    case GiveUp::kKind:
+      return OnGiveUp(effects);
     default:
       return OnWeights(from, Unpack<Weights>(message).version, effects);
   }
@@ -88,6 +92,10 @@ int InhadNode::SlotOf(ActorId worker, int64_t base) const {
 
 void InhadNode::OnSubmit(ActorId worker, const Submit& submit, Effects& effects) {
   ++submitted_;
+  if (over_ != 0) {
+    ++lost_;
+    return effects.Send(worker, Pack(Taken{}));
+  }
   const auto local = std::find(workers_.begin(), workers_.end(), worker) - workers_.begin();
   DT_CHECK(submit.next >= next_[local]) << "worker " << worker << " goes back; " << Describe();
   next_[local] = submit.next;
@@ -209,7 +217,7 @@ void InhadNode::SayIn(Effects& effects) {
   if (in_changed_ == 0 || in_under_way_ != 0 || in_too_early_ != 0) return;
   in_changed_ = 0;
   in_under_way_ = 1;
-  const int64_t low_computing = *std::min_element(next_.begin(), next_.end());
+  const int64_t low_computing = *std::min_element(next_.begin(), next_.end());  // of the living
   effects.Send(placement_.ServerId(0), Pack(In{submitted_, low_computing, LowPending()}));
   if (options_.in_interval == 0) return;
   in_too_early_ = 1;
@@ -232,10 +240,50 @@ void InhadNode::OnWeights(ActorId from, int64_t version, Effects& effects) {
   const bool complete = std::all_of(versions_.begin(), versions_.end(),
                                     [version](int64_t other) { return other == version; });
   if (!complete) return;
-  for (const ActorId worker : workers_) {
-    effects.Send(worker, Pack(Weights{version}), {alone ? kArrived : kWeights});
+  for (size_t local = 0; local < workers_.size(); ++local) {
+    if (!Lives(local)) continue;
+    effects.Send(workers_[local], Pack(Weights{version}), {alone ? kArrived : kWeights});
   }
   effects.Send(placement_.ServerId(0), Pack(Have{version}));
+}
+
+// ------------------------------------------------------------------ death
+
+void InhadNode::OnGone(ActorId worker, Effects& effects) {
+  const auto local = std::find(workers_.begin(), workers_.end(), worker) - workers_.begin();
+  next_[local] = kNever;
+  if (over_ != 0) return;
+  const auto left =
+      static_cast<int64_t>(next_.size()) - std::count(next_.begin(), next_.end(), kNever);
+  effects.Send(placement_.ServerId(0), Pack(Fewer{left}));
+  in_changed_ = 1;
+  SayIn(effects);
+}
+
+// An IN that is on its way is an answer, too.
+void InhadNode::OnAsk(Effects& effects) {
+  in_changed_ = 1;
+  in_too_early_ = 0;
+  SayIn(effects);
+}
+
+// It was slow, and lives: its workers go on, in vain.
+void InhadNode::OnGiveUp(Effects& effects) {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i].empty()) effects.Clear(kFirstSlot + static_cast<VectorId>(i));
+  }
+  LoseAll();
+}
+
+void InhadNode::LoseAll() {
+  over_ = 1;
+  lost_ += Pending();
+  slots_.assign(slots_.size(), {});
+  in_changed_ = 0;
+}
+
+void InhadNode::OnLostLetter(ActorId, const Message& message) {
+  if (message.kind == Submit::kKind) ++lost_;
 }
 
 std::string InhadNode::Holds() const {
@@ -261,15 +309,19 @@ void InhadNode::Visit(StateVisitor& visitor) {
   visitor.Int("dropped", dropped_);
   visitor.Int("merged", merged_);
   visitor.Int("pulls", pulls_);
+  if (!options_.mortal) return;
+  visitor.Int("over", over_);
+  visitor.Int("lost", lost_);
 }
 
 std::string InhadNode::Describe() const {
-  return fmt::format("inhad node {} of {} workers: {} gradients submitted, {} not pulled yet",
-                     node_, workers_.size(), submitted_, Pending());
+  return fmt::format("inhad node {} of {} workers{}: {} gradients submitted, {} not pulled yet",
+                     node_, workers_.size(), over_ != 0 ? ", given up" : "", submitted_, Pending());
 }
 
 void InhadNode::Report(ProtocolReport& report) const {
   report.dropped += dropped_;
+  report.lost += lost_;
   report.merged += merged_;
   report.up_transfers += pulls_;
 }

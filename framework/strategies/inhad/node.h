@@ -12,6 +12,10 @@
 // exact, and counted.  Where factors do not depend on the base (and nothing is dropped by it) there
 // is one slot.  In lockstep with n = 1 each worker has a slot instead: the sum is then made in worker
 // order, whatever the order of arrival, and so equal to the bit from run to run.
+//
+// It waits for no worker in particular: when one dies, the others' gradients are summed as before, and
+// no staleness depends on the dead one any more.  A node that dies itself, or that the Scheduler has
+// given up, counts what it has and what still comes as lost.
 #pragma once
 
 #include <map>
@@ -32,6 +36,9 @@ class InhadNode : public Actor {
   std::vector<VectorSpec> Vectors() const override;
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
   void OnTimer(int timer, Effects& effects) override;
+  void OnGone(ActorId worker, Effects& effects) override;
+  void OnDeath() override { LoseAll(); }
+  void OnLostLetter(ActorId from, const Message& message) override;
 
   std::string Holds() const override;
   void Visit(StateVisitor& visitor) override;
@@ -52,6 +59,10 @@ class InhadNode : public Actor {
     int64_t base() const;
   };
 
+  bool Lives(size_t local) const { return next_[local] != kNever; }
+  void OnAsk(Effects& effects);
+  void OnGiveUp(Effects& effects);
+  void LoseAll();
   int SlotOf(ActorId worker, int64_t base) const;
   void OnSubmit(ActorId worker, const Submit& submit, Effects& effects);
   void AddTo(int slot, const Submit& submit, Effects& effects);
@@ -74,7 +85,8 @@ class InhadNode : public Actor {
 
   std::vector<Slot> slots_;
   int64_t submitted_ = 0;
-  std::vector<int64_t> next_;      // by worker of the node: its next step's version or an older one
+  // By worker of the node: its next step's version or an older one; kNever when it has died.
+  std::vector<int64_t> next_;
   int64_t in_under_way_ = 0;       // an IN was sent and not noted yet
   int64_t in_changed_ = 0;         // since the last one
   int64_t in_too_early_ = 0;       // in_interval has not passed since the last one
@@ -83,6 +95,8 @@ class InhadNode : public Actor {
   int64_t dropped_ = 0;
   int64_t merged_ = 0;  // gradients summed with others of another base
   int64_t pulls_ = 0;   // that gradients answered
+  int64_t over_ = 0;    // it has died, or was given up: what it had and what comes is lost
+  int64_t lost_ = 0;    // gradients
 };
 
 }  // namespace dtrain::inhad

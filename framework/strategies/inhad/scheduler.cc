@@ -12,6 +12,8 @@ namespace dtrain::inhad {
 namespace {
 
 constexpr int kRoundTimer = 1;
+constexpr int kLookTimer = 2;
+constexpr int64_t kVainLooks = 100;
 
 }  // namespace
 
@@ -24,10 +26,13 @@ Scheduler::Scheduler(const Placement& placement, const InhadOptions& options)
 
 void Scheduler::OnIn(int node, const In& in, Effects& effects) {
   Node& of = nodes_[node];
+  if (in.submitted > of.known) vain_ = 0;
   of.known = std::max(of.known, in.submitted);
   of.low_computing = in.low_computing;
   of.low_pending = in.low_pending;
   of.heard = 1;
+  Hear(of);
+  WatchNodes(effects);
   effects.Send(placement_.NodeId(node), Pack(Noted{}));
 }
 
@@ -36,6 +41,7 @@ std::vector<int> Scheduler::TakeRefreshes() {
   if (options_.broadcast_all || open_ != 0) return refreshed;
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
+    if (node.given_up != 0) continue;
     if (std::exchange(node.heard, 0) == 0 || node.gets == version_) continue;
     node.gets = version_;
     refreshed.push_back(static_cast<int>(j));
@@ -50,6 +56,7 @@ void Scheduler::OnGrad(int node, const Grad& grad) {
       << "node " << node << " answers round " << grad.round << "; " << Describe();
   of.asked = 0;
   of.suspected = 0;
+  Hear(of);
   of.pulled += grad.count + grad.dropped;
   of.known = std::max(of.known, of.pulled);
   of.low_pending = kNever;
@@ -73,7 +80,15 @@ bool Scheduler::TooLate(const Grad& grad) const {
   return version_ - grad.bases.front() > options_.staleness_bound();
 }
 
-void Scheduler::OnHave(int node, const Have& have) { nodes_[node].has = have.version; }
+void Scheduler::OnHave(int node, const Have& have) {
+  nodes_[node].has = have.version;
+  Hear(nodes_[node]);
+}
+
+void Scheduler::OnFewer(int node, const Fewer& fewer) {
+  nodes_[node].workers = fewer.workers;
+  Hear(nodes_[node]);
+}
 
 void Scheduler::OnApplied(const Applied& applied) {
   if (applied.version == version_) ++applied_;
@@ -82,12 +97,13 @@ void Scheduler::OnApplied(const Applied& applied) {
 // One timer at a time watches the round in which it was set; where another is open by then, that
 // one is watched from here on: a node has between one and two pull_timeouts.
 void Scheduler::WatchRound(Effects& effects) {
-  if (options_.pull_timeout == 0 || watched_ != 0) return;
+  if (options_.pull_timeout == 0 || options_.mortal || watched_ != 0) return;
   watched_ = round_;
   effects.SetTimer(kRoundTimer, options_.pull_timeout);
 }
 
-void Scheduler::OnTimer(Effects& effects) {
+void Scheduler::OnTimer(int timer, Effects& effects) {
+  if (timer == kLookTimer) return LookAfterNodes(effects);
   const int64_t watched = std::exchange(watched_, 0);
   if (open_ == 0) return;
   if (watched != round_) return WatchRound(effects);
@@ -96,19 +112,80 @@ void Scheduler::OnTimer(Effects& effects) {
   }
 }
 
+// ------------------------------------------------------------------ death
+
+void Scheduler::Hear(Node& node) { node.silent = node.doubted = 0; }
+
+int64_t Scheduler::NodesLeft() const {
+  return std::count_if(nodes_.begin(), nodes_.end(),
+                       [](const Node& node) { return node.given_up == 0; });
+}
+
+// The last one is not given up, so nobody need look after it.  Looks end where there are only
+// answers to them: otherwise a run that is stalled would never be found to be.
+void Scheduler::WatchNodes(Effects& effects) {
+  if (!options_.mortal || options_.pull_timeout == 0 || looks_ != 0) return;
+  if (NodesLeft() < 2 || vain_ > kVainLooks) return;
+  looks_ = 1;
+  effects.SetTimer(kLookTimer, options_.pull_timeout);
+}
+
+void Scheduler::LookAfterNodes(Effects& effects) {
+  looks_ = 0;
+  ++vain_;
+  for (size_t j = 0; j < nodes_.size(); ++j) {
+    Node& node = nodes_[j];
+    if (node.given_up != 0 || std::exchange(node.silent, 1) == 0) continue;
+    if (node.doubted != 0) {
+      if (NodesLeft() > 1) GiveUp(static_cast<int>(j), effects);
+      continue;
+    }
+    node.doubted = 1;
+    if (node.asked == 0) effects.Send(placement_.NodeId(static_cast<int>(j)), Pack(Ask{}));
+  }
+  WatchNodes(effects);
+}
+
+// What it has sent before, and is in no update yet, is part of the next one.
+void Scheduler::GiveUp(int node, Effects& effects) {
+  nodes_[node].given_up = 1;
+  nodes_[node].asked = 0;
+  for (int other = 1; other < placement_.servers; ++other) {
+    effects.Send(placement_.ServerId(other), Pack(inhad::GiveUp{node}));
+  }
+  effects.Send(placement_.NodeId(node), Pack(inhad::GiveUp{node}));
+}
+
+void Scheduler::Ignore(const Message& message) {
+  ++ignored_;
+  if (message.kind == Grad::kKind) lost_ += Unpack<Grad>(message).count;
+}
+
+void Scheduler::GiveUpNodesOf(const std::vector<ActorId>& workers, Effects& effects) {
+  std::vector<int64_t> living(nodes_.size(), 0);
+  for (ActorId worker = 0; worker < placement_.workers; ++worker) {
+    const bool gone = std::find(workers.begin(), workers.end(), worker) != workers.end();
+    if (!gone) ++living[placement_.node_of[worker]];
+  }
+  for (size_t j = 0; j < nodes_.size(); ++j) {
+    if (living[j] == 0 && nodes_[j].given_up == 0) GiveUp(static_cast<int>(j), effects);
+  }
+}
+
 // ------------------------------------------------------------------ rounds
 
 int64_t Scheduler::PendingOfAll() const {
   int64_t pending = 0;
   for (const Node& node : nodes_) {
-    if (node.suspected == 0) pending += node.pending() + (node.answered != 0 ? node.count : 0);
+    if (node.counts()) pending += node.pending();
+    if (node.suspected == 0 && node.answered != 0) pending += node.count;
   }
   return pending;
 }
 
 int64_t Scheduler::NodesToAwait() const {
   return std::count_if(nodes_.begin(), nodes_.end(),
-                       [](const Node& node) { return node.asked != 0 && node.suspected == 0; });
+                       [](const Node& node) { return node.asked != 0 && node.counts(); });
 }
 
 std::optional<Close> Scheduler::TakeClose() {
@@ -137,13 +214,13 @@ std::optional<Close> Scheduler::TakeClose() {
 bool Scheduler::Settled() const {
   if (options_.pipelined) return version_ == 0 || applied_ == placement_.servers - 1;
   return std::all_of(nodes_.begin(), nodes_.end(),
-                     [](const Node& node) { return node.suspected != 0 || node.has == node.gets; });
+                     [](const Node& node) { return !node.counts() || node.has == node.gets; });
 }
 
 // Whether a round at `version` would leave a gradient out that is too old at the round after.
 bool Scheduler::TooOldAfter(int64_t version) const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
-    if (node.suspected != 0) return false;
+    if (!node.counts()) return false;
     const int64_t low =
         node.pending() > 0 ? node.low_computing : std::min(node.low_computing, node.low_pending);
     return version + 1 - low > options_.staleness_bound();
@@ -152,7 +229,7 @@ bool Scheduler::TooOldAfter(int64_t version) const {
 
 bool Scheduler::Due() const {
   int64_t workers = 0;
-  for (const Node& node : nodes_) workers += node.suspected == 0 ? node.workers : 0;
+  for (const Node& node : nodes_) workers += node.counts() ? node.workers : 0;
   if (PendingOfAll() < options_.GradientsOfUpdate(static_cast<int>(workers))) return false;
   return options_.late != Late::kWait || !TooOldAfter(version_);
 }
@@ -164,6 +241,7 @@ void Scheduler::OpenIfDue(Effects& effects) {
   bool left_out = false;
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
+    if (node.given_up != 0) continue;
     // The last pull asks everybody: what an IN has not told yet must not be left behind.
     const bool wanted = node.pending() > 0 || flushing_ != 0;
     // Its answer of before has no update yet, and has the place of the next one.
@@ -199,14 +277,26 @@ void Scheduler::Visit(StateVisitor& visitor) {
   visitor.Int("watched", watched_);
   visitor.Int("late_dropped", late_dropped_);
   visitor.Ints("staleness_counts", counted_.staleness);
+  if (!options_.mortal) return;
+  for (Node& node : nodes_) {
+    visitor.Int("workers", node.workers);
+    visitor.Int("silent", node.silent);
+    visitor.Int("doubted", node.doubted);
+    visitor.Int("given_up", node.given_up);
+  }
+  visitor.Int("looks", looks_);
+  visitor.Int("vain", vain_);
+  visitor.Int("lost", lost_);
+  visitor.Int("ignored", ignored_);
 }
 
 std::string Scheduler::Describe() const {
-  std::vector<int64_t> awaited, suspected, behind;
+  std::vector<int64_t> awaited, suspected, behind, given_up;
   for (const Node& node : nodes_) {
-    awaited.push_back(node.asked != 0 && node.suspected == 0 ? 1 : 0);
+    awaited.push_back(node.asked != 0 && node.counts() ? 1 : 0);
     suspected.push_back(node.suspected);
-    behind.push_back(node.suspected == 0 && node.has != node.gets ? 1 : 0);
+    given_up.push_back(node.given_up);
+    behind.push_back(node.counts() && node.has != node.gets ? 1 : 0);
   }
   std::string state =
       open_ != 0 ? fmt::format("round {} waits for nodes {}", round_, DescribeMembers(awaited))
@@ -219,6 +309,9 @@ std::string Scheduler::Describe() const {
   if (std::count(suspected.begin(), suspected.end(), 1) > 0) {
     state += fmt::format(", nodes {} do not answer", DescribeMembers(suspected));
   }
+  if (std::count(given_up.begin(), given_up.end(), 1) > 0) {
+    state += fmt::format(", nodes {} are given up", DescribeMembers(given_up));
+  }
   return fmt::format("version {}, {}", version_, state);
 }
 
@@ -226,6 +319,8 @@ void Scheduler::Report(ProtocolReport& report) const {
   report.Add(counted_);
   report.rounds += version_;
   report.dropped += late_dropped_;
+  report.lost += lost_;
+  report.ignored += ignored_;
 }
 
 }  // namespace dtrain::inhad

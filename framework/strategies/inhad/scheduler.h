@@ -15,6 +15,11 @@
 // A node that does not answer within pull_timeout is suspected: the round goes on without it, it is
 // not asked again before its answer, and what it sends then is part of the round after.  So the
 // Scheduler alone says whose sums belong to an update, and all servers make the same one.
+//
+// Where workers may die (InhadOptions::mortal) it looks after the nodes, every pull_timeout: one that
+// has said nothing since the last look is asked to, and given up when it has said nothing by the next
+// one, as is one that a PULL waits for.  That is for good: what a given up node sends is ignored and
+// counted, and n-softsync goes on with the workers that are left.
 #pragma once
 
 #include <optional>
@@ -35,8 +40,14 @@ class Scheduler {
   void OnIn(int node, const In& in, Effects& effects);
   void OnGrad(int node, const Grad& grad);
   void OnHave(int node, const Have& have);
+  void OnFewer(int node, const Fewer& fewer);
   void OnApplied(const Applied& applied);
-  void OnTimer(Effects& effects);
+  void OnTimer(int timer, Effects& effects);
+  bool GaveUp(int node) const { return nodes_[node].given_up != 0; }
+  // A letter of such a node.
+  void Ignore(const Message& message);
+  // At rest: these workers have died.
+  void GiveUpNodesOf(const std::vector<ActorId>& workers, Effects& effects);
   // The end of the run: whatever is pending is pulled.
   void Flush() { flushing_ = 1; }
 
@@ -68,7 +79,13 @@ class Scheduler {
     int64_t heard = 0;               // it has said IN since the last look (broadcast: pulled)
     int64_t has = 0;                 // newest version that it has
     int64_t gets = 0;                // newest version that it was sent
+    // Where workers may die:
+    int64_t silent = 1;    // nothing was heard of it since the last look
+    int64_t doubted = 0;   // it had to answer at the last look
+    int64_t given_up = 0;  // as dead
 
+    // The Scheduler counts on it.
+    bool counts() const { return suspected == 0 && given_up == 0; }
     int64_t pending() const { return known - pulled; }
   };
 
@@ -79,6 +96,11 @@ class Scheduler {
   bool TooLate(const Grad& grad) const;
   bool Due() const;
   void WatchRound(Effects& effects);
+  static void Hear(Node& node);
+  int64_t NodesLeft() const;
+  void WatchNodes(Effects& effects);
+  void LookAfterNodes(Effects& effects);
+  void GiveUp(int node, Effects& effects);
 
   const Placement placement_;
   const InhadOptions options_;
@@ -90,6 +112,10 @@ class Scheduler {
   int64_t flushing_ = 0;
   int64_t watched_ = 0;  // round in which the timer was set; 0: it is not set
   int64_t late_dropped_ = 0;
+  int64_t looks_ = 0;    // the timer by which nodes are looked after is set
+  int64_t vain_ = 0;     // looks since the last gradient was heard of
+  int64_t lost_ = 0;     // gradients of given up nodes that came too late
+  int64_t ignored_ = 0;  // letters of theirs
   ProtocolReport counted_;
 };
 

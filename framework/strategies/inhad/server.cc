@@ -18,7 +18,8 @@ InhadServer::InhadServer(int server, const ActorSetup& setup, const InhadOptions
       options_(options),
       scheduler_(server == 0 ? std::make_unique<Scheduler>(setup.placement, options) : nullptr),
       held_(setup.placement.nodes(), 0),
-      refresh_(setup.placement.nodes(), 0) {}
+      refresh_(setup.placement.nodes(), 0),
+      given_up_(setup.placement.nodes(), 0) {}
 
 std::vector<VectorSpec> InhadServer::Vectors() const {
   std::vector<VectorSpec> vectors = {{"master", VectorRole::kMaster, shard_},
@@ -38,6 +39,8 @@ void InhadServer::OnMessage(ActorId from, const Message& message, Effects& effec
     const int node = static_cast<int>(Unpack<Refresh>(message).node);
     if (close_.members.empty()) return SendWeights(node, effects);
     refresh_[node] = 1;
+  } else if (message.kind == GiveUp::kKind) {
+    given_up_[Unpack<GiveUp>(message).node] = 1;
   } else if (message.kind == Applied::kKind) {
     scheduler_->OnApplied(Unpack<Applied>(message));
     Schedule(effects);
@@ -48,6 +51,7 @@ void InhadServer::OnMessage(ActorId from, const Message& message, Effects& effec
 
 // A node's word.
 void InhadServer::Hear(int node, const Message& message, Effects& effects) {
+  if (scheduler_ && scheduler_->GaveUp(node)) return scheduler_->Ignore(message);
   if (message.kind == Grad::kKind) {
     const auto grad = Unpack<Grad>(message);
     if (grad.count > 0) {
@@ -58,20 +62,23 @@ void InhadServer::Hear(int node, const Message& message, Effects& effects) {
     scheduler_->OnGrad(node, grad);
   } else if (message.kind == In::kKind) {
     scheduler_->OnIn(node, Unpack<In>(message), effects);
+  } else if (message.kind == Fewer::kKind) {
+    scheduler_->OnFewer(node, Unpack<Fewer>(message));
   } else {
     scheduler_->OnHave(node, Unpack<Have>(message));
   }
   Schedule(effects);
 }
 
-void InhadServer::OnTimer(int, Effects& effects) {
-  scheduler_->OnTimer(effects);
+void InhadServer::OnTimer(int timer, Effects& effects) {
+  scheduler_->OnTimer(timer, effects);
   Schedule(effects);
 }
 
 void InhadServer::OnQuiet(const Quiet& quiet, Effects& effects) {
-  if (!scheduler_ || !quiet.last) return;
-  scheduler_->Flush();
+  if (!scheduler_ || (!quiet.last && quiet.gone.empty())) return;
+  scheduler_->GiveUpNodesOf(quiet.gone, effects);
+  if (quiet.last) scheduler_->Flush();
   Schedule(effects);
 }
 
@@ -133,7 +140,12 @@ void InhadServer::UpdateIfWhole(Effects& effects) {
   if (server_ != 0) effects.Send(placement_.ServerId(0), Pack(Applied{version_}));
 }
 
+bool InhadServer::GaveUp(int node) const {
+  return scheduler_ ? scheduler_->GaveUp(node) : given_up_[node] != 0;
+}
+
 void InhadServer::SendWeights(int node, Effects& effects) {
+  if (GaveUp(node)) return;
   ++broadcasts_;
   effects.Send(placement_.NodeId(node), Pack(Weights{version_}), {kMaster});
 }
@@ -152,6 +164,7 @@ void InhadServer::Visit(StateVisitor& visitor) {
   visitor.Ints("close_members", close_.members);
   VisitFixed(visitor, "refresh", refresh_);
   visitor.Int("broadcasts", broadcasts_);
+  if (options_.mortal) VisitFixed(visitor, "given_up", given_up_);
   if (scheduler_) scheduler_->Visit(visitor);
 }
 

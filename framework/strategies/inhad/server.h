@@ -40,6 +40,7 @@ class InhadServer : public Actor {
   enum : VectorId { kMaster, kSum, kHeld };  // kHeld + j: node j's sum
 
   void Hear(int node, const Message& message, Effects& effects);
+  bool GaveUp(int node) const;
   void Schedule(Effects& effects);
   void CloseAndRefresh(Effects& effects);
   bool AllHeld() const;
@@ -56,8 +57,9 @@ class InhadServer : public Actor {
   std::vector<int64_t> held_;  // by node: the round of its sum, 0 when it is used
   // The update to be made; no members: none.
   Close close_;
-  std::vector<int64_t> refresh_;  // by node: 1 where it gets the weights behind that update
-  int64_t broadcasts_ = 0;        // weights sent to nodes
+  std::vector<int64_t> refresh_;   // by node: 1 where it gets the weights behind that update
+  std::vector<int64_t> given_up_;  // by node: 1 where the Scheduler has said so (not of server 0)
+  int64_t broadcasts_ = 0;         // weights sent to nodes
 };
 
 }  // namespace dtrain::inhad

@@ -15,6 +15,7 @@ class PsAsp : public PsStrategy {
                         "staleness");
   }
   bool synchronous() const override { return false; }
+  std::string StopsAtDeath() const override { return ""; }  // the servers hear no more of it
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
 
  protected:

@@ -74,18 +74,29 @@ void PsWorker::OnEnd(const StepReport& report, Effects& effects) {
 
 void PsWorker::OnMessage(ActorId from, const Message& message, Effects& effects) {
   const auto answer = Unpack<Weights>(message);
+  Note(from, answer);
+  effects.Take(kArriving);
+  if (!AllAnswered()) return;
+  Advance(effects);
+  if (options_.synchronous) {
+    effects.EndStep({answer.samples, answer.loss_sum, answer.stop != 0});
+  }
+}
+
+// The server has told how stale the last gradient was, and counts it no more: here it is counted,
+// alive or not.
+void PsWorker::OnLostLetter(ActorId from, const Message& message) {
+  Note(from, Unpack<Weights>(message));
+}
+
+void PsWorker::Note(ActorId from, const Weights& answer) {
   const int server = placement_.ServerOf(from);
   DT_CHECK(arriving_[server] == kAwaited)
       << "server " << server << " answers unasked; " << Describe();
   arriving_[server] = answer.version;
   staleness_ = std::max(staleness_, answer.staleness);
-  effects.Take(kArriving);
-  if (!AllAnswered()) return;
-  if (staleness_ != kNoStaleness) counted_.AddStaleness(std::exchange(staleness_, kNoStaleness));
-  Advance(effects);
-  if (options_.synchronous) {
-    effects.EndStep({answer.samples, answer.loss_sum, answer.stop != 0});
-  }
+  if (!AllAnswered() || staleness_ == kNoStaleness) return;
+  counted_.AddStaleness(std::exchange(staleness_, kNoStaleness));
 }
 
 bool PsWorker::AllAnswered() const {

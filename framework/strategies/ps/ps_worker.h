@@ -43,6 +43,7 @@ class PsWorker : public Actor {
   void OnBegin(Effects& effects) override;
   void OnEnd(const StepReport& report, Effects& effects) override;
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
+  void OnLostLetter(ActorId from, const Message& message) override;
 
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
@@ -52,6 +53,7 @@ class PsWorker : public Actor {
   enum : VectorId { kGradient, kWeights, kArriving, kResidual, kOut };
   enum Phase : int64_t { kIdle, kWaiting, kComputing };  // kWaiting: the trainer wants to start
 
+  void Note(ActorId from, const Weights& answer);
   bool AllAnswered() const;
   void Advance(Effects& effects);
   void Start(Effects& effects);
