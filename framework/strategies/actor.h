@@ -61,7 +61,8 @@ struct Update {
 struct Quiet {
   int64_t samples_applied = 0;
   bool last = false;   // the end of the run: accumulators are flushed
-  int64_t epochs = 0;  // whole ones, of all workers together
+  int64_t steps = 0;   // whole global batches, of all workers together
+  int64_t epochs = 0;  // whole ones, the same
 };
 
 // What an actor may ask for.  Ranges are pieces of the arena.  Effects on vectors and Sends happen

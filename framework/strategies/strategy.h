@@ -47,12 +47,12 @@ class Strategy {
   // Who takes part beside so many workers, and where.
   virtual Placement Place(int workers) const { return {.workers = workers}; }
 
-  // Rests that the protocol needs (Actor::OnQuiet), besides those of the run; 0: none.
+  // Rests at which the protocol does something (Actor::OnQuiet), besides those of the run; 0: none.
   struct Rests {
     int64_t every_epochs = 0;
     int64_t after_steps = 0;  // once: global batches from the start of the run
   };
-  virtual Rests rests() const { return {}; }
+  virtual Rests rests(const CompressConfig&) const { return {}; }
 
   // What is wrong with its keys for so many workers.
   struct Mistake {
