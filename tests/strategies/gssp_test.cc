@@ -132,5 +132,34 @@ TEST(GsspDensity, OfOneSendsAllThatWasGathered) {
             "  w0: end step: samples 4, loss 0\n");
 }
 
+// How long its transfers take is known at the density that they have.
+TEST(GsspDensity, ThatIsNewIsMeasuredAnew) {
+  const auto strategy = MakeStrategy("{name: gssp, servers: 1}");
+  const ActorSetup setup = SetupFor(*strategy, 1, 10, "{name: gdtopk}");
+  const auto worker = std::move(MakeActors(*strategy, setup)[0]);
+  std::string text;
+  const auto at = [&](Nanos now) {
+    return EffectWriter(
+        setup.placement, 0, *worker, text, [](ActorId, const Message&) {}, now);
+  };
+  for (Nanos now = 1000; now < 8000; now += 1000) {
+    EffectWriter begins = at(now), arrives = at(now + 5);
+    worker->OnBegin(begins);
+    worker->OnEnd({.samples = 4, .compute = 100}, begins);
+    worker->OnMessage(setup.placement.ServerId(0), Pack(Weights{.held = 2}), arrives);
+  }
+  const auto stats_at_density = [&](double density) {
+    EffectWriter effects = at(9000);
+    worker->OnMessage(setup.placement.CoordinatorId(), Pack(Density{density}), effects);
+    text.clear();
+    worker->OnQuiet({.steps = 7}, effects);
+    return text;
+  };
+  EXPECT_EQ(stats_at_density(0.35),
+            "  w0 > c0 stats: compute 100 ns, transfers 3 ns, steps 7, epochs 0\n");
+  EXPECT_EQ(stats_at_density(0.25),
+            "  w0 > c0 stats: compute 100 ns, transfers unknown, steps 7, epochs 0\n");
+}
+
 }  // namespace
 }  // namespace dtrain::gssp

@@ -143,8 +143,8 @@ std::vector<int64_t> KeepServers(const std::vector<int>& group_of,
 
 namespace {
 
-using Groups =
-    std::map<int64_t, std::vector<double>>;  // log(time) of each one's workers, by server
+// By server: log(time) of each of its workers.
+using Groups = std::map<int64_t, std::vector<double>>;
 
 double MeanOf(const std::vector<double>& logs) {
   return std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
