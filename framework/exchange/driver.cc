@@ -330,14 +330,15 @@ void Driver::TellNode() {
 
 void Driver::TellQuiet(const Quiet& quiet) {
   if (died_) return;
-  Quiet in_epochs = quiet;
-  in_epochs.gone = gone_;
-  in_epochs.epochs = quiet.samples_applied / spec_.rule.epoch_samples;
+  Quiet in_steps = quiet;
+  in_steps.gone = gone_;
+  in_steps.steps = spec_.rule.StepsOf(quiet.samples_applied);
+  in_steps.epochs = quiet.samples_applied / spec_.rule.epoch_samples;
   for (const auto& host : hosts_) {
     // A run that is resumed at its end has flushed what there was.
     if (quiet.last && std::exchange(host->told_of_end, 1) != 0) continue;
     Note({EventKind::kQuiet, host->id, quiet.samples_applied, quiet.last});
-    host->actor->OnQuiet(in_epochs, host->port);
+    host->actor->OnQuiet(in_steps, host->port);
   }
 }
 

@@ -64,7 +64,8 @@ struct Update {
 struct Quiet {
   int64_t samples_applied = 0;
   bool last = false;   // the end of the run: accumulators are flushed
-  int64_t epochs = 0;  // whole ones, of all workers together
+  int64_t steps = 0;   // whole global batches, of all workers together
+  int64_t epochs = 0;  // whole ones, the same
   // Workers that have died so far, as far as this actor's rank knows: that of server 0 does.
   std::vector<ActorId> gone = {};
 };

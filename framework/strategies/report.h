@@ -68,9 +68,10 @@ struct ProtocolReport {
   int64_t slot_waits = 0;  // steps that had to wait until a gradient of before was taken
   int64_t exchanges = 0;   // between groups
   int64_t regroups = 0;
-  int64_t group = -1;  // a worker's own
+  int64_t group = -1;                 // a worker's own
+  std::vector<int64_t> idle_servers;  // of groups: those without workers
   DTRAIN_FIELDS(staleness, clock_lead_max, up_transfers, down_transfers, rounds, dropped, lost,
-                ignored, merged, slot_waits, exchanges, regroups, group)
+                ignored, merged, slot_waits, exchanges, regroups, group, idle_servers)
 
   void AddStaleness(int64_t value, int64_t count = 1) {
     if (static_cast<int64_t>(staleness.size()) <= value) staleness.resize(value + 1);
@@ -101,6 +102,7 @@ struct ProtocolReport {
     slot_waits += other.slot_waits;
     exchanges += other.exchanges;
     regroups += other.regroups;
+    idle_servers.insert(idle_servers.end(), other.idle_servers.begin(), other.idle_servers.end());
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "framework/core/error.h"
 #include "framework/core/text.h"
 
@@ -14,6 +16,13 @@ void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<int64_
   throw CheckpointError(
       fmt::format("saved '{}' has {} values instead of {}", name, values.size(), expected),
       "it was saved with another number of workers or servers");
+}
+
+void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<double>& values) {
+  std::vector<int64_t> bits;
+  for (const double value : values) bits.push_back(std::bit_cast<int64_t>(value));
+  VisitFixed(visitor, name, bits);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::bit_cast<double>(bits[i]);
 }
 
 std::string DescribeMembers(const std::vector<int64_t>& member) {

@@ -15,6 +15,7 @@ namespace dtrain {
 // One number for each worker or server.  Throws CheckpointError when the loaded state has another
 // number of them.
 void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<int64_t>& values);
+void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<double>& values);
 
 // A message, as its words.
 template <class M>

@@ -10,6 +10,7 @@ namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::StartsWith;
 
 Summary Full() {
@@ -65,6 +66,25 @@ TEST(Summary, HasTheKeysThatOthersRelyOn) {
     "staleness": {"max": 3, "mean": 1.5, "histogram": [1, 2, 3], "clock_lead_max": 4},
     "plan": {"buckets": 2, "predicted_seconds": 0.011},
     "weights_sha256": "aa", "config_sha256": "bb"})"));
+}
+
+TEST(Summary, ServersOfGroupsThatAreIdleAreNamed) {
+  ProtocolReport report;
+  report.up_transfers = 1;
+  Summary s = Full();
+  DescribeProtocol(report, s);
+  EXPECT_FALSE(json::parse(ToJson(s))["protocol"].contains("idle_servers"));
+  for (const int64_t server : {1, 3}) {
+    ProtocolReport of_server;
+    of_server.idle_servers = {server};
+    report.Add(of_server);
+  }
+  DescribeProtocol(report, s);
+  EXPECT_EQ(json::parse(ToJson(s))["protocol"]["idle_servers"], json::parse("[1, 3]"));
+  testing::internal::CaptureStderr();
+  NameIdleServers(s);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("idle, since no group is left for them: servers 1, 3"));
 }
 
 TEST(Summary, ATargetSaysWhetherAndWhenItWasReached) {

@@ -60,7 +60,7 @@ struct Recorded {
     spec.actors.compress = MakeCompress(shape.compress);
     spec.record = true;
     const int64_t batch = 8 * workers;
-    spec.rule = {.epoch_samples = shape.epoch_samples, .batch = batch, .last_samples = batch * 25};
+    spec.rule = {.epoch_samples = shape.epoch_samples, .batch = batch, .last_samples = batch * 30};
     spec.rule.strategy_every_epochs = 1;
     setup.source = &gradients;
     initial.assign(kSize, 0.5f);

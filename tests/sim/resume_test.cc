@@ -120,7 +120,7 @@ Scenario Choose(const Case& name, uint64_t seed) {
   spec.rule.epoch_samples = spec.rule.batch * choices.Whole(5, 20) + choices.Whole(0, 5);
   spec.rule.last_samples = spec.rule.SamplesOf(steps);
   spec.rule.checkpoint_every_steps = choices.Whole(2, 9);
-  const Strategy::Rests rests = scenario.strategy->rests();
+  const Strategy::Rests rests = scenario.strategy->rests(spec.actors.compress);
   spec.rule.strategy_every_epochs = rests.every_epochs;
   spec.rule.strategy_after_steps = rests.after_steps;
   ChooseCluster(workers, choices, setup.cluster);

@@ -123,6 +123,14 @@ TEST(GsspConfig, AGroupHasAServerAndAWorker) {
             "groups: 3 groups, but 2 group servers and 8 workers\n");
 }
 
+TEST(GsspConfig, ASynchronousGroupHasNoBound) {
+  EXPECT_EQ(MistakesOf("{name: gssp, inside: bsp}", 4), "");
+  EXPECT_EQ(MistakesOf("{name: gssp, inside: bsp, exchange_every: 8}", 4), "");
+  EXPECT_EQ(MistakesOf("{name: gssp, staleness: 5}", 4), "");
+  EXPECT_EQ(MistakesOf("{name: gssp, inside: bsp, staleness: 5}", 4),
+            "staleness: strategy.staleness is 5, but inside: bsp has no bound\n");
+}
+
 TEST(GsspConfig, GroupsOfTheStartAreWhole) {
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, group_of: [0, 1, 1]}", 3), "");
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, group_of: [0, 1, 1]}", 4),

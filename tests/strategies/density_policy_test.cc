@@ -86,6 +86,15 @@ TEST(SpeedGap, BringsTheStepsOfAllGroupsTogether) {
   EXPECT_GT(before, 1.1);
 }
 
+// Group 1 computes fast and transfers long.  If group 0, which computes longest, were what all aim at, it
+// would send little and wait for the other one.
+TEST(SpeedGap, AimsAtTheLongestStepWhereLinksDiffer) {
+  const Densities densities =
+      DensitiesOf(DensityPolicy::kSpeedGap, {Group(4, 0.1), Group(1, 10)}, 2);
+  EXPECT_EQ(densities[0], 0.35);
+  EXPECT_NEAR(densities[1], 0.5 * 0.35 + 0.5 * 0.004, 1e-9);
+}
+
 // Half-way: 0.1 now, 0.004 wanted.
 TEST(SpeedGap, GoesHalfWay) {
   const std::vector<GroupSpeed> groups = {Group(5, 1, 0.1), Group(1, 1, 0.1)};

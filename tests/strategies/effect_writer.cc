@@ -94,9 +94,8 @@ std::string GsspText(const Message& message) {
       return fmt::format("push: samples {}", Unpack<Push>(message).samples);
     case Weights::kKind: {
       const auto weights = Unpack<Weights>(message);
-      const std::string held =
-          weights.held == kUnknown ? "" : fmt::format(", held for {} ns", weights.held);
-      return fmt::format("weights: version {}{}", weights.version, held);
+      return weights.held == kUnknown ? "weights"
+                                      : fmt::format("weights: held for {} ns", weights.held);
     }
     case Exchange::kKind: {
       const auto exchange = Unpack<Exchange>(message);
@@ -105,8 +104,11 @@ std::string GsspText(const Message& message) {
     }
     case Stats::kKind: {
       const auto stats = Unpack<Stats>(message);
-      return fmt::format("stats: compute {} ns, transfers {} ns, epochs {}", stats.compute,
-                         stats.transfers, stats.epochs);
+      const auto time = [](int64_t ns) {
+        return ns == kUnknown ? "unknown" : fmt::format("{} ns", ns);
+      };
+      return fmt::format("stats: compute {}, transfers {}, steps {}, epochs {}",
+                         time(stats.compute), time(stats.transfers), stats.steps, stats.epochs);
     }
     case Regroup::kKind: {
       const auto regroup = Unpack<Regroup>(message);
@@ -117,6 +119,8 @@ std::string GsspText(const Message& message) {
       return HandoverText(Unpack<Handover>(message));
     case Density::kKind:
       return fmt::format("density: {}", Unpack<Density>(message).density);
+    case Replica::kKind:
+      return "replica";
     default:
       return "flush";
   }

@@ -18,7 +18,7 @@ class TwoWorkers {
   // Steps that it may start without waiting.
   int Given(int64_t most) {
     int given = 0;
-    while (given < most && extra_.Take(0, clocks_, given == 0 ? most : 0)) ++given;
+    while (given < most && extra_.Take(0, clocks_, most)) ++given;
     return given;
   }
 
@@ -59,8 +59,25 @@ TEST(ExtraSteps, WaitForTheLastOfSeveralSlowest) {
   extra.OnPush(1, 41), extra.OnPush(1, 71);  // next at 101
   extra.OnPush(2, 50), extra.OnPush(2, 85);  // next at 120
   EXPECT_TRUE(extra.Take(0, clocks, 8));
-  EXPECT_TRUE(extra.Take(0, clocks, 0));
-  EXPECT_FALSE(extra.Take(0, clocks, 0));
+  EXPECT_TRUE(extra.Take(0, clocks, 8));
+  EXPECT_FALSE(extra.Take(0, clocks, 8));
+}
+
+TEST(ExtraSteps, AreGivenAnewOnlyToAWorkerThatWasWithinTheBound) {
+  ClockTable clocks(2);
+  ExtraSteps extra(2);
+  for (int step = 0; step < 5; ++step) clocks.Finish(0);
+  extra.OnPush(0, 90), extra.OnPush(0, 100);
+  extra.OnPush(1, 62), extra.OnPush(1, 87);  // next at 112: one step more ends at 110
+  EXPECT_TRUE(extra.Take(0, clocks, 8));
+  extra.OnPush(0, 110);
+  EXPECT_FALSE(extra.Take(0, clocks, 8));
+  // By the times alone it would get steps again: the slowest's next push is far away now.
+  extra.OnPush(1, 112);
+  extra.OnPush(0, 120);
+  EXPECT_FALSE(extra.Take(0, clocks, 8));
+  extra.Forget(0);
+  EXPECT_TRUE(extra.Take(0, clocks, 8));
 }
 
 }  // namespace

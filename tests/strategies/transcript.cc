@@ -169,6 +169,7 @@ void Replayer::TellQuiet(const Words& words) {
   for (const std::string& word : words) {
     if (word == "last") quiet.last = true;
     if (word.starts_with("gone=")) quiet.gone.push_back(Id(word.substr(5)));
+    if (word.starts_with("steps=")) quiet.steps = std::stoll(word.substr(6));
     if (word.starts_with("epochs=")) quiet.epochs = std::stoll(word.substr(7));
   }
   EffectWriter effects = Effects(Id(words.at(1)));

@@ -8,7 +8,7 @@
 //   end w0 samples=4 loss=1.5
 //     w0 > s0 push: clock 1, ...
 //   deliver w0 s0                the oldest message from w0 to s0
-//   quiet w0 epochs=1            or "last": the end of the run
+//   quiet w0 steps=20 epochs=1   or "last": the end of the run
 //   steps w0 6 samples=4 compute=100    whole steps, each with all letters; effects are not shown
 //   describe w0    report    reload    (reload: every actor saved, made anew and loaded)
 //

@@ -108,12 +108,23 @@ class World::ActorEffects : public Effects {
   void Apply(const Update& update) override {
     if (world_.loses_update && world_.loses_update(id_, update)) return;
     for (auto& [shard, master] : vectors()[vectors().Find(VectorRole::kMaster)]) {
-      world_.rules_->Applied(id_, shard, vectors()[update.gradient][shard], update);
+      const Content& gradient = vectors()[update.gradient][shard];
+      world_.rules_->Applied(id_, shard, gradient, update);
       ++master.version;
+      for (const Term& term : gradient.terms) {
+        master.mass += term.factor * update.gradient_factor * update.lr_factor;
+      }
     }
   }
   void Reduce(Range) override { DT_CHECK(false) << "a server protocol reduces"; }
-  void Blend(VectorId, VectorId, double) override {}
+  void Blend(VectorId to, VectorId from, double share) override {
+    for (auto& [shard, content] : vectors()[to]) {
+      const Content& other = vectors()[from][shard];
+      world_.rules_->Blended(id_, other, share);
+      ++content.version;
+      content.mass = (1 - share) * content.mass + share * other.mass;
+    }
+  }
 
   bool started = false;
 
@@ -129,9 +140,11 @@ World::World(const Scenario& scenario, const MakeRules& make_rules, uint64_t see
       reloads_(seed, Purpose::kSelfTest, 2),
       strategy_(MakeStrategy(scenario.strategy)),
       setup_(SetupFor(*strategy_, scenario.workers, kElements, scenario.compress)),
+      rests_(strategy_->rests(setup_.compress)),
       begun_(scenario.workers, 0),
+      step_time_(scenario.workers, 0),
       held_(scenario.workers, Held::kNo),
-      next_rest_(scenario.rest_every) {
+      next_rest_(NextRest()) {
   if (!scenario.node_of.empty()) setup_.placement.node_of = scenario.node_of;
   setup_.mortal = scenario.mortal;
   dead_.resize(setup_.placement.actors(), false);
@@ -171,7 +184,7 @@ std::string World::LastOfHistory() const {
 }
 
 void World::GoOn() {
-  next_rest_ = started_ + scenario_.rest_every;
+  next_rest_ = NextRest();
   for (ActorId worker = 0; worker < scenario_.workers; ++worker) {
     const Held held = std::exchange(held_[worker], Held::kNo);
     if (dead_[worker]) continue;
@@ -203,6 +216,7 @@ void World::Drain() {
     now_ = std::max(now_, event->time);
     if (reload_ && reloads_.Below(event->sequence, 8) == 0) Reload(event->actor);
     Handle(*event);
+    rules_->Settled(event->actor);
   }
 }
 
@@ -225,15 +239,20 @@ void World::Kill(const Death& death) {
 
 void World::TellQuiet(bool last) {
   quiet_ = true;
-  Quiet quiet{.samples_applied = ended_, .last = last};
+  Quiet quiet{.samples_applied = ended_,
+              .last = last,
+              .steps = ended_ / scenario_.workers,
+              .epochs = scenario_.epoch_steps > 0 ? ended_ / scenario_.epoch_steps : 0};
   for (ActorId worker = 0; worker < scenario_.workers; ++worker) {
     if (dead_[worker]) quiet.gone.push_back(worker);
   }
+  rules_->Quieted(quiet);
   for (ActorId actor = 0; actor < setup_.placement.actors(); ++actor) {
     ActorEffects effects(*this, actor);
     if (!dead_[actor]) actors_[actor]->OnQuiet(quiet, effects);
   }
   Drain();
+  rules_->Rested(quiet);
   quiet_ = false;
 }
 
@@ -255,7 +274,7 @@ void World::Handle(Event& event) {
       for (int shard = 0; shard < vectors.shards(); ++shard) {
         gradient[shard].terms = {{event.actor, begun_[event.actor]}};
       }
-      actor.OnEnd({.samples = 1 + event.actor, .compute = 100 * (1 + event.actor)}, effects);
+      actor.OnEnd({.samples = 1 + event.actor, .compute = step_time_[event.actor]}, effects);
       return;
     }
     case What::kMessage:
@@ -296,9 +315,16 @@ void World::Send(ActorId from, ActorId to, Message message, Parts parts) {
         .parts = std::move(parts)});
 }
 
-bool World::MayStart() const {
-  return started_ < scenario_.steps && (next_rest_ == 0 || started_ < next_rest_);
+int64_t World::NextRest() const {
+  int64_t next = scenario_.steps;
+  for (const int64_t every : {scenario_.rest_every, rests_.every_epochs * scenario_.epoch_steps}) {
+    if (every > 0) next = std::min(next, (started_ / every + 1) * every);
+  }
+  const int64_t once = rests_.after_steps * scenario_.workers;
+  return once > started_ ? std::min(next, once) : next;
 }
+
+bool World::MayStart() const { return started_ < scenario_.steps && started_ < next_rest_; }
 
 // The trainer wants to start a step; one that is begun before a rest and not admitted waits on.
 void World::BeginLater(ActorId worker) {
@@ -318,13 +344,15 @@ void World::Start(ActorId worker) {
   ++started_;
   Vectors& vectors = *vectors_[worker];
   rules_->Started(worker, {worker, begun_[worker]}, vectors[vectors.Find(VectorRole::kWeights)]);
-  Post({.time = now_ + StepTime(worker), .what = What::kEnd, .actor = worker});
+  step_time_[worker] = StepTime(worker);
+  Post({.time = now_ + step_time_[worker], .what = What::kEnd, .actor = worker});
 }
 
-// Each worker has a speed of its own; now and then a step takes ten times as long, or there is a
+// Each worker has a speed of its own, for some time at least; now and then a step takes ten times as long, or there is a
 // pause.
 Nanos World::StepTime(ActorId worker) {
-  const Nanos mean = 500 * (1 + random_.Below(1'000'000 + worker, 4));
+  const int64_t drifts = scenario_.drift_every > 0 ? started_ / scenario_.drift_every : 0;
+  const Nanos mean = 500 * (1 + random_.Below(1'000'000 + 1000 * drifts + worker, 4));
   Nanos time = mean / 2 + static_cast<Nanos>(Draw(mean));
   if (Draw(20) == 0) time *= 10;
   if (Draw(50) == 0) time += 20 * mean;

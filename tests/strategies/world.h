@@ -26,10 +26,11 @@ struct Term {
   double factor = 1;
 };
 
-// Of weights: how many updates they have had.  Of gradients and sums: their terms, in the order in
-// which they were added.
+// Of weights: how many updates they have had, and how many gradients that makes, each counted by what
+// it was multiplied with.  Of gradients and sums: their terms, in the order in which they were added.
 struct Content {
   int64_t version = 0;
+  double mass = 0;
   std::vector<Term> terms;
 };
 
@@ -47,7 +48,10 @@ struct Scenario {
   int workers = 1;
   std::vector<int> node_of;  // empty: as the strategy places them
   int64_t steps = 1;         // started by all workers together, in all
-  int64_t rest_every = 0;    // steps of all workers between two rests; 0: at the end only
+  // Steps of all workers between two rests, besides those of the strategy.
+  int64_t rest_every = 0;
+  int64_t epoch_steps = 0;  // of all workers; 0: no epochs
+  int64_t drift_every = 0;  // steps of all workers until their speeds are others; 0: never
   bool mortal = false;
   std::vector<Death> deaths;  // in the order of their times
 };
@@ -64,6 +68,12 @@ class Rules {
   virtual void Applied(ActorId /*server*/, int /*shard*/, const Content& /*gradient*/,
                        const Update&) {}
   virtual void Died(ActorId) {}
+  virtual void Blended(ActorId /*server*/, const Content& /*arrived*/, double /*share*/) {}
+  // An event has been handled by this actor.
+  virtual void Settled(ActorId) {}
+  // All is quiet; and it is again, behind what the actors did about it.
+  virtual void Quieted(const Quiet&) {}
+  virtual void Rested(const Quiet&) {}
   // Worker `worker` wants to start a step, and does not.
   virtual void Waits(ActorId /*worker*/) {}
   virtual void Finished(const ProtocolReport&) {}
@@ -129,6 +139,7 @@ class World {
   void BeginLater(ActorId worker);
   void Start(ActorId worker);
   bool MayStart() const;
+  int64_t NextRest() const;
   void GoOn();
   Nanos StepTime(ActorId worker);
   Nanos Latency();
@@ -141,6 +152,7 @@ class World {
   const Random reloads_;
   std::unique_ptr<Strategy> strategy_;
   ActorSetup setup_;
+  Strategy::Rests rests_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<std::unique_ptr<Vectors>> vectors_;
   std::unique_ptr<Rules> rules_;
@@ -151,7 +163,8 @@ class World {
   std::map<std::pair<ActorId, ActorId>, Nanos> last_arrival_;
   Nanos now_ = 0;
   int64_t sequence_ = 0;
-  std::vector<int64_t> begun_;  // by worker: steps
+  std::vector<int64_t> begun_;    // by worker: steps
+  std::vector<Nanos> step_time_;  // by worker: of its last one
   // By worker: where it stands when the run comes to rest.
   enum class Held { kNo, kBegin, kStart };
   std::vector<Held> held_;

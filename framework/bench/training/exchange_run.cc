@@ -8,7 +8,7 @@
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
 #include "framework/core/error.h"
-#include "framework/core/program.h"
+#include "framework/core/process.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/pacing.h"
 #include "framework/runtime/run/training_step.h"

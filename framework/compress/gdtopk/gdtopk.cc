@@ -140,8 +140,8 @@ class GdTopK : public Compressor {
 
 DTRAIN_COMPRESSOR(
     "gdtopk", GdTopK,
-    "about the largest entries of each layer, by a sampled threshold; as dense as the "
-    "group's speed and the epoch say");
+    "about the largest entries of each layer, by a sampled threshold; density set per group and "
+    "epoch");
 
 }  // namespace
 }  // namespace dtrain

@@ -1,6 +1,7 @@
 #include "framework/runtime/results/summary.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
+#include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/core/text.h"
 #include "framework/runtime/setup/run_exchange.h"
@@ -104,6 +106,7 @@ ordered_json Json(const ProtocolSummary& p) {
     if (count > 0) json[name] = count;
   }
   Put(json, "replica_spread", p.replica_spread);
+  if (!p.idle_servers.empty()) json["idle_servers"] = p.idle_servers;
   return json;
 }
 
@@ -269,7 +272,15 @@ void DescribeProtocol(const ProtocolReport& report, Summary& summary) {
       .ignored = report.ignored,
       .slot_waits = report.slot_waits,
       .exchanges = report.exchanges,
-      .regroups = report.regroups};
+      .regroups = report.regroups,
+      .idle_servers = report.idle_servers};
+}
+
+void NameIdleServers(const Summary& summary) {
+  if (!summary.protocol || summary.protocol->idle_servers.empty()) return;
+  const std::vector<int64_t>& idle = summary.protocol->idle_servers;
+  log::Info("idle, since no group is left for {}: server{} {}", idle.size() == 1 ? "it" : "them",
+            idle.size() == 1 ? "" : "s", fmt::join(idle, ", "));
 }
 
 WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report) {

@@ -104,6 +104,7 @@ struct ProtocolSummary {
   int64_t exchanges = 0;                      // between groups
   std::optional<double> replica_spread = {};  // ModelAtRest::spread, in real runs
   int64_t regroups = 0;
+  std::vector<int64_t> idle_servers = {};  // of groups: those without workers
 };
 
 struct PlanSummary {
@@ -178,6 +179,8 @@ struct RankReport {
 WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report);
 // Fills `staleness` and `protocol`, where the strategy has counted any.
 void DescribeProtocol(const ProtocolReport& report, Summary& summary);
+// Says which servers of groups have had nobody to serve at the end, where there are any.
+void NameIdleServers(const Summary& summary);
 // Nothing where nothing was compressed.
 void DescribeCompression(const CompressionReport& report, double seconds,
                          CommunicationSummary& communication);

@@ -444,6 +444,7 @@ Summary Trainer::Summarize(ExitCode code) {
   if (placement_.replicated && summary.protocol) {
     summary.protocol->replica_spread = exchange_->spread();
   }
+  NameIdleServers(summary);
   DescribeRun(config_, *graph_, plan_, summary);
   summary.status = StatusOf(code);
   summary.exit_code = static_cast<int>(code);

@@ -89,14 +89,15 @@ void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config) {
 }
 
 RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
+  const Strategy::Rests rests = config.strategy->rests(config.compress);
   RestRule rule{.epoch_samples = epoch_samples,
                 .batch = config.batch,
                 .evaluate_every_epochs = config.evaluate_every_epochs,
                 .evaluate_every_steps = config.evaluate_every_steps,
                 .checkpoint_every_epochs = config.checkpoint.every_epochs,
                 .checkpoint_every_steps = config.checkpoint.every_steps,
-                .strategy_every_epochs = config.strategy->rests().every_epochs,
-                .strategy_after_steps = config.strategy->rests().after_steps,
+                .strategy_every_epochs = rests.every_epochs,
+                .strategy_after_steps = rests.after_steps,
                 .last_samples = config.epochs * epoch_samples};
   if (config.max_steps > 0) {
     rule.last_samples = std::min(rule.last_samples, rule.SamplesOf(config.max_steps));

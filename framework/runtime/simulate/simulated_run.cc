@@ -294,6 +294,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   DescribeCompression(result.compression, ToSeconds(result.compress_longest), communication);
   summary.communication = communication;
   DescribeProtocol(result.protocol, summary);
+  NameIdleServers(summary);
   if (engine_) {
     summary.train_loss = result.loss;
     summary.test = results_.test();

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
 
-#include "framework/strategies/gssp/grouping.h"
 #include "framework/strategies/visit.h"
 
 namespace dtrain::gssp {
@@ -14,8 +16,13 @@ constexpr double kOldShare = 0.3;  // of the average that an epoch's time is mix
 constexpr int64_t kEpochsMisplaced = 2;
 
 int64_t Mixed(int64_t old, int64_t now) {
+  if (old == kUnknown || now == kUnknown) return std::max(old, now);
   return static_cast<int64_t>(kOldShare * static_cast<double>(old) +
                               (1 - kOldShare) * static_cast<double>(now));
+}
+
+bool Contains(const std::vector<int64_t>& values, int64_t value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 }  // namespace
@@ -26,23 +33,22 @@ Coordinator::Coordinator(const ActorSetup& setup, const GsspOptions& options,
       options_(options),
       policy_(DensityPolicyOf(setup.compress)),
       server_of_(std::move(server_of)),
-      compute_(placement_.workers, 0),
-      transfers_(placement_.workers, 0),
-      densities_(placement_.servers, ToMillionths(kDensityAtStart)),
+      compute_(placement_.workers, kUnknown),
+      transfers_(placement_.workers, kUnknown),
+      densities_(placement_.workers, kDensityAtStart),
       heard_(placement_.workers, 0),
       misplaced_(placement_.workers, 0) {}
 
 // Decides when all have been heard at this rest and, at the run's first ones, have been measured.
 void Coordinator::OnMessage(ActorId worker, const Message& message, Effects& effects) {
   const auto stats = Unpack<Stats>(message);
-  const bool first = compute_[worker] == 0;
-  compute_[worker] = first ? stats.compute : Mixed(compute_[worker], stats.compute);
-  transfers_[worker] = first ? stats.transfers : Mixed(transfers_[worker], stats.transfers);
+  compute_[worker] = Mixed(compute_[worker], stats.compute);
+  transfers_[worker] = Mixed(transfers_[worker], stats.transfers);
   heard_[worker] = 1;
-  if (std::find(heard_.begin(), heard_.end(), 0) != heard_.end()) return;
+  if (Contains(heard_, 0)) return;
   heard_.assign(heard_.size(), 0);
-  if (std::find(compute_.begin(), compute_.end(), 0) != compute_.end()) return;
-  if (options_.measured && ShouldRegroup(stats.epochs)) Decide(effects);
+  if (Contains(compute_, kUnknown)) return;
+  if (options_.measured && ShouldRegroup(stats)) Decide(effects);
   DecideDensities(stats.epochs, effects);
   epochs_ = stats.epochs;
 }
@@ -50,42 +56,26 @@ void Coordinator::OnMessage(ActorId worker, const Message& message, Effects& eff
 std::vector<double> Coordinator::OwnTimes() const {
   std::vector<double> times;
   for (size_t worker = 0; worker < compute_.size(); ++worker) {
-    times.push_back(static_cast<double>(compute_[worker] + transfers_[worker]));
+    times.push_back(
+        static_cast<double>(compute_[worker] + std::max<int64_t>(transfers_[worker], 0)));
   }
   return times;
 }
 
-// Once an epoch, by the groups that there are now.
-void Coordinator::DecideDensities(int64_t epochs, Effects& effects) {
-  if (policy_ == DensityPolicy::kNone || epochs <= epochs_) return;
-  std::vector<GroupSpeed> groups(placement_.servers);
-  for (size_t group = 0; group < groups.size(); ++group) {
-    groups[group].density = FromMillionths(densities_[group]);
-  }
-  for (ActorId worker = 0; worker < placement_.workers; ++worker) {
-    GroupSpeed& group = groups[server_of_[worker]];
-    ++group.workers;
-    group.compute += static_cast<double>(compute_[worker]);
-    group.transfers += static_cast<double>(transfers_[worker]);
-  }
-  for (GroupSpeed& group : groups) {
-    group.compute /= std::max(group.workers, 1);
-    group.transfers /= std::max(group.workers, 1);
-  }
-  const std::vector<double> densities = DensitiesOf(policy_, groups, epochs + 1);
-  for (size_t group = 0; group < groups.size(); ++group) {
-    densities_[group] = ToMillionths(densities[group]);
-  }
-  for (ActorId worker = 0; worker < placement_.workers; ++worker) {
-    effects.Send(worker, Pack(Density{densities[server_of_[worker]]}));
-  }
+// ------------------------------------------------------------------ groups
+
+// There are never more groups than before, since a server that has none hears of no gradient; once
+// their number is decided it stays.
+GroupingRule Coordinator::Rule() const {
+  const auto now = static_cast<int>(std::set(server_of_.begin(), server_of_.end()).size());
+  const bool decided = options_.groups > 0 || grouped_ != 0;
+  return {.groups = decided ? now : 0, .groups_max = now, .equal_size = options_.equal_size};
 }
 
-bool Coordinator::ShouldRegroup(int64_t epochs) {
-  if (regroups_ == 0) return true;
-  if (epochs <= epochs_) return false;
-  const std::vector<bool> misplaced =
-      Misplaced(OwnTimes(), std::vector<int>(server_of_.begin(), server_of_.end()));
+bool Coordinator::ShouldRegroup(const Stats& stats) {
+  if (grouped_ == 0) return stats.steps >= kStepsBeforeGrouping;
+  if (stats.epochs <= epochs_) return false;
+  const std::vector<bool> misplaced = Misplaced(OwnTimes(), server_of_, Rule());
   bool due = false;
   for (size_t worker = 0; worker < misplaced.size(); ++worker) {
     misplaced_[worker] = misplaced[worker] ? misplaced_[worker] + 1 : 0;
@@ -94,16 +84,12 @@ bool Coordinator::ShouldRegroup(int64_t epochs) {
   return due;
 }
 
-// There are never more groups than before, since a server that has none hears of no gradient; once
-// their number is decided it stays.
 void Coordinator::Decide(Effects& effects) {
   misplaced_.assign(misplaced_.size(), 0);
-  const int now = static_cast<int>(*std::max_element(server_of_.begin(), server_of_.end())) + 1;
-  const bool decided = options_.groups > 0 || regroups_ > 0;
-  const std::vector<int> group_of = GroupBySpeed(
-      OwnTimes(),
-      {.groups = decided ? now : 0, .groups_max = now, .equal_size = options_.equal_size});
-  server_of_.assign(group_of.begin(), group_of.end());
+  const std::vector<int64_t> server_of = KeepServers(GroupBySpeed(OwnTimes(), Rule()), server_of_);
+  grouped_ = 1;
+  if (server_of == server_of_) return;
+  server_of_ = server_of;
   const Regroup regroup{++regroups_, server_of_};
   for (int server = 0; server < placement_.servers; ++server) {
     effects.Send(placement_.ServerId(server), Pack(regroup));
@@ -113,8 +99,49 @@ void Coordinator::Decide(Effects& effects) {
   }
 }
 
+// ------------------------------------------------------------------ densities
+
+// By server.  Transfers are those at the mean of the workers' densities, which differ where some
+// have come from another group.
+std::vector<GroupSpeed> Coordinator::Speeds() const {
+  std::vector<GroupSpeed> groups(placement_.servers);
+  for (ActorId worker = 0; worker < placement_.workers; ++worker) {
+    GroupSpeed& group = groups[server_of_[worker]];
+    if (group.workers == 0) group.density = densities_[worker];
+    ++group.workers;
+    group.density += (densities_[worker] - group.density) / group.workers;
+    group.compute += static_cast<double>(compute_[worker]);
+  }
+  for (ActorId worker = 0; worker < placement_.workers; ++worker) {
+    GroupSpeed& group = groups[server_of_[worker]];
+    const auto measured = static_cast<double>(std::max<int64_t>(transfers_[worker], 0));
+    group.transfers += TransfersAt(measured, densities_[worker], group.density);
+  }
+  for (GroupSpeed& group : groups) {
+    group.compute /= std::max(group.workers, 1);
+    group.transfers /= std::max(group.workers, 1);
+  }
+  return groups;
+}
+
+// Once an epoch, by the groups that there are now.
+void Coordinator::DecideDensities(int64_t epochs, Effects& effects) {
+  if (policy_ == DensityPolicy::kNone || epochs <= epochs_) return;
+  const std::vector<double> densities = DensitiesOf(policy_, Speeds(), epochs + 1);
+  for (ActorId worker = 0; worker < placement_.workers; ++worker) {
+    const double now = densities[server_of_[worker]];
+    const double before = std::exchange(densities_[worker], now);
+    effects.Send(worker, Pack(Density{now}));
+    // Until it has been measured: what comes is mixed with times at this density.
+    if (transfers_[worker] == kUnknown) continue;
+    transfers_[worker] =
+        std::llround(TransfersAt(static_cast<double>(transfers_[worker]), before, now));
+  }
+}
+
 void Coordinator::Visit(StateVisitor& visitor) {
   VisitFixed(visitor, "server_of", server_of_);
+  visitor.Int("grouped", grouped_);
   visitor.Int("regroups", regroups_);
   visitor.Int("epochs", epochs_);
   VisitFixed(visitor, "compute", compute_);

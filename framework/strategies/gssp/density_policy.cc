@@ -31,17 +31,12 @@ std::vector<double> ByContribution(const std::vector<GroupSpeed>& groups, int64_
   return densities;
 }
 
-// A gradient of density r takes 8 bytes an entry on its way up, the weights 4 bytes an element on
-// their way down: transfers are taken to grow as 1 + 2 r.
-double TransfersAt(const GroupSpeed& group, double density) {
-  return group.transfers * (1 + 2 * density) / (1 + 2 * group.density);
-}
-
 std::vector<double> BySpeedGap(const std::vector<GroupSpeed>& groups, int64_t epoch) {
   double target = 0;
   for (const GroupSpeed& group : groups) {
     if (group.workers > 0)
-      target = std::max(target, group.compute + TransfersAt(group, kDensityMin));
+      target = std::max(target,
+                        group.compute + TransfersAt(group.transfers, group.density, kDensityMin));
   }
   std::vector<double> densities;
   for (const GroupSpeed& group : groups) {
@@ -65,6 +60,12 @@ std::vector<double> BySpeedGap(const std::vector<GroupSpeed>& groups, int64_t ep
 DensityPolicy DensityPolicyOf(const CompressConfig& config) {
   if (!config.on()) return DensityPolicy::kNone;
   return config.policy == "speed_gap" ? DensityPolicy::kSpeedGap : DensityPolicy::kContribution;
+}
+
+// A gradient of density r takes 8 bytes an entry on its way up, the weights 4 bytes an element on
+// their way down: transfers are taken to grow as 1 + 2 r.
+double TransfersAt(double transfers, double from, double to) {
+  return from == to ? transfers : transfers * (1 + 2 * to) / (1 + 2 * from);
 }
 
 std::vector<double> DensitiesOf(DensityPolicy policy, const std::vector<GroupSpeed>& groups,

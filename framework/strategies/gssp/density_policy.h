@@ -2,7 +2,6 @@
 // 5.3).  The selection itself is framework/compress/gdtopk.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -15,6 +14,11 @@ enum class DensityPolicy {
   // As published: a slow group's gradients are rare, so each says more.
   kContribution,
   // Each group's steps take as long as the slowest group's would with the least density.
+  //
+  // gssp.md 5.3 says: as long as t_comp,max + t_comm(r_min).  That is the same where all links are
+  // alike.  Where they are not, the group that computes longest need not be the one whose steps take
+  // longest whatever it sends; a target below what that one can reach would leave the others
+  // waiting for it with little sent.
   kSpeedGap,
 };
 
@@ -34,9 +38,7 @@ struct GroupSpeed {
 std::vector<double> DensitiesOf(DensityPolicy policy, const std::vector<GroupSpeed>& groups,
                                 int64_t epoch);
 
-// An actor keeps whole numbers only.
-constexpr double kMillion = 1e6;
-inline int64_t ToMillionths(double density) { return std::llround(density * kMillion); }
-inline double FromMillionths(int64_t density) { return static_cast<double>(density) / kMillion; }
+// What transfers that took so long at density `from` take at density `to`.
+double TransfersAt(double transfers, double from, double to);
 
 }  // namespace dtrain::gssp

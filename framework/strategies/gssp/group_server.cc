@@ -30,8 +30,8 @@ GroupServer::GroupServer(int server, const ActorSetup& setup, const GsspOptions&
 
 std::vector<VectorSpec> GroupServer::Vectors() const {
   const Range whole{0, size_};
-  std::vector<VectorSpec> vectors = {{"master", VectorRole::kMaster, whole},
-                                     {"acc", VectorRole::kPlain, whole}};
+  std::vector<VectorSpec> vectors = {{"master", VectorRole::kMaster, whole}};
+  if (!Averages()) vectors.push_back({"acc", VectorRole::kPlain, whole});
   if (options_.inside == Inside::kSsp) return vectors;
   for (int worker = 0; worker < workers(); ++worker) {
     vectors.push_back({fmt::format("held.{}", worker), VectorRole::kPlain, whole});
@@ -56,7 +56,9 @@ void GroupServer::OnMessage(ActorId from, const Message& message, Effects& effec
     case Push::kKind:
       return OnPush(from, Unpack<Push>(message), effects);
     case Exchange::kKind:
-      return OnExchange(placement_.ServerOf(from), Unpack<Exchange>(message), effects);
+      return OnExchange(Unpack<Exchange>(message), effects);
+    case Replica::kKind:
+      return OnReplica(placement_.ServerOf(from), effects);
     case Flush::kKind:
       return OnFlush(effects);
     case Regroup::kKind:
@@ -75,15 +77,14 @@ void GroupServer::OnPush(int worker, const Push& push, Effects& effects) {
   counted_.AddStaleness(version_ - has_[worker]);
   pushed_at_[worker] = effects.Time();
   if (options_.inside == Inside::kBsp) {
-    effects.Take(kHeld + worker);
+    effects.Take(Held(worker));
     held_[worker] = push.samples;
     const auto in = workers() - std::count(held_.begin(), held_.end(), 0);
     if (in == Members()) EndRound(effects);
     return;
   }
   Step(kArrived, 1, push.samples, effects);
-  const int64_t every = options_.exchange_every > 0 ? options_.exchange_every : Members();
-  if (++pushes_ >= every) SendExchange(effects);
+  SendExchangeIfDue(effects);
   SendWeights(admission_.Finish(worker, /*wants_next=*/true), effects);
 }
 
@@ -99,12 +100,11 @@ Update GroupServer::UpdateOf(VectorId sum, int64_t count, int64_t all, int64_t s
 
 // A solver step with the sum of `count` gradients of the group.
 void GroupServer::Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects) {
-  const bool averaging = options_.between == Between::kAveraging;
   // When averaging the others' samples do not come here, but the schedule follows those of all.
-  effects.Apply(averaging ? UpdateOf(gradients, count, Members(), samples * workers() / Members())
-                          : UpdateOf(gradients, count, workers(), samples));
+  effects.Apply(Averages() ? UpdateOf(gradients, count, Members(), samples * workers() / Members())
+                           : UpdateOf(gradients, count, workers(), samples));
   ++version_;
-  if (!averaging) effects.Add(kAcc, gradients);
+  if (!Averages()) effects.Add(kAcc, gradients);
   acc_gradients_ += count;
   acc_samples_ += samples;
 }
@@ -116,39 +116,44 @@ void GroupServer::EndRound(Effects& effects) {
   for (int worker = 0; worker < workers(); ++worker) {
     if (held_[worker] == 0) continue;
     if (!in.empty()) {  // the sum is made in worker order, in the first one's place
-      effects.Add(kHeld + in.front(), kHeld + worker);
-      effects.Clear(kHeld + worker);
+      effects.Add(Held(in.front()), Held(worker));
+      effects.Clear(Held(worker));
     }
     in.push_back(worker);
     samples += std::exchange(held_[worker], 0);
   }
   if (in.empty()) return;
-  Step(kHeld + in.front(), static_cast<int64_t>(in.size()), samples, effects);
-  effects.Clear(kHeld + in.front());
-  SendExchange(effects);
+  Step(Held(in.front()), static_cast<int64_t>(in.size()), samples, effects);
+  effects.Clear(Held(in.front()));
+  SendExchangeIfDue(effects);
   for (const int worker : in) SendWeights(admission_.Finish(worker, true), effects);
 }
 
-void GroupServer::SendExchange(Effects& effects) {
-  pushes_ = 0;
-  if (acc_gradients_ == 0) return;
-  ++exchanges_;
-  const bool averaging = options_.between == Between::kAveraging;
-  const Exchange exchange{std::exchange(acc_gradients_, 0), std::exchange(acc_samples_, 0)};
-  for (int other = 0; other < placement_.servers; ++other) {
-    if (other == server_ || !IsActive(other)) continue;
-    effects.Send(placement_.ServerId(other), Pack(exchange), {averaging ? kMaster : kAcc});
-  }
-  if (!averaging) effects.Clear(kAcc);
+void GroupServer::SendExchangeIfDue(Effects& effects) {
+  const int64_t every = options_.exchange_every > 0 ? options_.exchange_every : Members();
+  if (acc_gradients_ >= every) SendExchange(effects);
 }
 
-void GroupServer::OnExchange(int from, const Exchange& exchange, Effects& effects) {
-  if (options_.between == Between::kAveraging) {
-    const auto members = std::count(server_of_.begin(), server_of_.end(), from);
-    effects.Blend(kMaster, kArrived, static_cast<double>(members) / static_cast<double>(workers()));
-  } else {
-    effects.Apply(UpdateOf(kArrived, exchange.gradients, workers(), exchange.samples));
+void GroupServer::SendExchange(Effects& effects) {
+  if (acc_gradients_ == 0) return;
+  ++exchanges_;
+  const Exchange exchange{std::exchange(acc_gradients_, 0), std::exchange(acc_samples_, 0)};
+  const Message letter = Averages() ? Pack(Replica{}) : Pack(exchange);
+  for (int other = 0; other < placement_.servers; ++other) {
+    if (other == server_ || !IsActive(other)) continue;
+    effects.Send(placement_.ServerId(other), letter, {Averages() ? kMaster : kAcc});
   }
+  if (!Averages()) effects.Clear(kAcc);
+}
+
+void GroupServer::OnExchange(const Exchange& exchange, Effects& effects) {
+  effects.Apply(UpdateOf(kArrived, exchange.gradients, workers(), exchange.samples));
+  ++version_;
+}
+
+void GroupServer::OnReplica(int from, Effects& effects) {
+  const auto members = std::count(server_of_.begin(), server_of_.end(), from);
+  effects.Blend(kMaster, kArrived, static_cast<double>(members) / static_cast<double>(workers()));
   ++version_;
 }
 
@@ -165,7 +170,7 @@ void GroupServer::SendWeights(const std::vector<int>& admitted, Effects& effects
     has_[worker] = version_;
     const int64_t pushed_at = std::exchange(pushed_at_[worker], 0);
     const int64_t held = pushed_at > 0 ? effects.Time() - pushed_at : kUnknown;
-    effects.Send(worker, Pack(Weights{version_, held}), {kMaster});
+    effects.Send(worker, Pack(Weights{held}), {kMaster});
   }
 }
 
@@ -228,7 +233,7 @@ std::string GroupServer::Holds() const {
   if (waiting > 0) {
     return fmt::format("{} of a step that is not whole", Counted(waiting, "gradient"));
   }
-  if (acc_gradients_ == 0 || options_.between == Between::kAveraging) return "";
+  if (acc_gradients_ == 0 || Averages()) return "";
   return fmt::format("{} that the other groups have not had", Counted(acc_gradients_, "gradient"));
 }
 
@@ -240,7 +245,6 @@ void GroupServer::Visit(StateVisitor& visitor) {
   VisitFixed(visitor, "has", has_);
   VisitFixed(visitor, "pushed_at", pushed_at_);
   visitor.Ints("early", early_);
-  visitor.Int("pushes", pushes_);
   visitor.Int("acc_gradients", acc_gradients_);
   visitor.Int("acc_samples", acc_samples_);
   VisitFixed(visitor, "held", held_);
@@ -259,6 +263,7 @@ void GroupServer::Report(ProtocolReport& report) const {
   report.clock_lead_max = std::max(report.clock_lead_max, admission_.lead_max());
   report.exchanges += exchanges_;
   report.down_transfers += answers_;
+  if (!IsActive(server_)) report.idle_servers.push_back(server_);
 }
 
 }  // namespace dtrain::gssp

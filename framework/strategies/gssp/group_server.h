@@ -2,7 +2,7 @@
 // of its own, and so do the others: they exchange what their groups have learned without waiting.
 //
 //   on Push(w):      weights <- solver step with w's gradient;  acc += it
-//                    after K pushes: acc to every other group's server;  acc = 0
+//                    after K gradients: acc to every other group's server;  acc = 0
 //                    then as SspServer, among the workers of the group            (ps::Admission)
 //   on Exchange(h):  weights <- solver step with the sum of h's gradients
 //
@@ -11,9 +11,10 @@
 // in flight and acc is flushed; with momentum they are not, since a sum passes through it as one
 // gradient (gssp.md 3.3).
 //
-// `inside: bsp` waits for all workers of the group and takes one step with their mean.  `exchange:
-// averaging` sends the weights instead, and a server moves towards what arrives by that group's
-// share of the workers; its own gradients then count among its group only.
+// `inside: bsp` waits for all workers of the group and takes one step with their mean; a sum goes
+// out at the end of a round, when there are K gradients or more.  `exchange: averaging` sends the
+// weights instead (Replica), and a server moves towards what arrives by that group's share of the
+// workers; its own gradients then count among its group only, and there is no acc.
 //
 // Staleness of a gradient = updates between the weights it was computed from and itself, an exchange
 // counting as one.
@@ -48,7 +49,11 @@ class GroupServer : public Actor {
   void Report(ProtocolReport& report) const override;
 
  private:
-  enum : VectorId { kMaster, kAcc, kHeld };  // kHeld + w: worker w's gradient (inside: bsp)
+  enum : VectorId { kMaster, kAcc };  // no acc where weights are averaged
+  // Behind them: worker w's gradient (inside: bsp).
+  VectorId Held(int worker) const { return (Averages() ? kMaster : kAcc) + 1 + worker; }
+
+  bool Averages() const { return options_.between == Between::kAveraging; }
 
   int workers() const { return static_cast<int>(server_of_.size()); }
   int64_t Members() const;
@@ -58,7 +63,9 @@ class GroupServer : public Actor {
   void OnPush(int worker, const Push& push, Effects& effects);
   Update UpdateOf(VectorId sum, int64_t count, int64_t all, int64_t samples) const;
   void Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects);
-  void OnExchange(int from, const Exchange& exchange, Effects& effects);
+  void OnExchange(const Exchange& exchange, Effects& effects);
+  void OnReplica(int from, Effects& effects);
+  void SendExchangeIfDue(Effects& effects);
   void SendExchange(Effects& effects);
   void OnFlush(Effects& effects);
   void EndRound(Effects& effects);
@@ -79,9 +86,9 @@ class GroupServer : public Actor {
   std::vector<int64_t> has_;        // by worker: version of the weights that it was sent
   std::vector<int64_t> pushed_at_;  // by worker: time of its last push; 0: answered, or unknown
   std::vector<int64_t> early_;      // Handovers that came before their Regroup, as words
-  int64_t pushes_ = 0;              // since the last exchange
-  int64_t acc_gradients_ = 0, acc_samples_ = 0;
-  std::vector<int64_t> held_;  // by worker: samples of its gradient in this round; 0: none
+  int64_t acc_gradients_ = 0;       // since the last exchange
+  int64_t acc_samples_ = 0;         // of them
+  std::vector<int64_t> held_;       // by worker: samples of its gradient in this round; 0: none
   int64_t exchanges_ = 0;
   int64_t answers_ = 0;  // weights sent to workers
   ProtocolReport counted_;

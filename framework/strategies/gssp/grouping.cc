@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "framework/core/check.h"
 
 namespace dtrain::gssp {
 namespace {
+
+constexpr int64_t kNoServer = -1;
 
 // Sums over the workers sorted by time, so that any group's cost takes O(1).
 class SortedTimes {
@@ -39,6 +45,9 @@ class SortedTimes {
   std::vector<double> logs_;
   std::vector<double> sums_ = {0}, squares_ = {0};
 };
+
+// Workers of a group.
+int LeastSize(int workers, int groups) { return workers >= 2 * groups ? 2 : 1; }
 
 // Where each of `groups` ends; dynamic programming over (groups, workers), O(G W^2).
 std::vector<int> BestEnds(const SortedTimes& times, int groups, int least) {
@@ -73,7 +82,7 @@ std::vector<int> EqualEnds(int workers, int groups) {
 
 std::vector<int> Ends(const SortedTimes& times, int groups, bool equal_size) {
   if (equal_size) return EqualEnds(times.size(), groups);
-  return BestEnds(times, groups, times.size() >= 2 * groups ? 2 : 1);
+  return BestEnds(times, groups, LeastSize(times.size(), groups));
 }
 
 double WidestSpread(const SortedTimes& times, const std::vector<int>& ends) {
@@ -106,22 +115,80 @@ std::vector<int> GroupBySpeed(const std::vector<double>& times, const GroupingRu
   return group_of;
 }
 
-std::vector<bool> Misplaced(const std::vector<double>& times, const std::vector<int>& group_of) {
-  const int groups = *std::max_element(group_of.begin(), group_of.end()) + 1;
-  std::vector<double> mean(groups, 0), count(groups, 0);
-  for (size_t worker = 0; worker < times.size(); ++worker) {
-    mean[group_of[worker]] += std::log(times[worker]);
-    ++count[group_of[worker]];
+std::vector<int64_t> KeepServers(const std::vector<int>& group_of,
+                                 const std::vector<int64_t>& server_of) {
+  std::map<std::pair<int, int64_t>, int> shared;  // workers, by group and server
+  std::set<int64_t> free;
+  for (size_t worker = 0; worker < group_of.size(); ++worker) {
+    ++shared[{group_of[worker], server_of[worker]}];
+    free.insert(server_of[worker]);
   }
-  for (int group = 0; group < groups; ++group) mean[group] /= std::max(count[group], 1.0);
-  std::vector<bool> misplaced;
-  for (size_t worker = 0; worker < times.size(); ++worker) {
-    const double own = std::abs(std::log(times[worker]) - mean[group_of[worker]]);
-    bool nearer = false;
-    for (int group = 0; group < groups; ++group) {
-      nearer |= count[group] > 0 && std::abs(std::log(times[worker]) - mean[group]) < own;
+  std::vector<std::tuple<int, int, int64_t>> most_first;
+  for (const auto& [pair, count] : shared) most_first.push_back({-count, pair.first, pair.second});
+  std::sort(most_first.begin(), most_first.end());
+  const int groups = *std::max_element(group_of.begin(), group_of.end()) + 1;
+  DT_CHECK(groups <= static_cast<int>(free.size())) << groups << " of " << free.size();
+  std::vector<int64_t> server_of_group(groups, kNoServer);
+  for (const auto& [count, group, server] : most_first) {
+    if (server_of_group[group] != kNoServer || free.erase(server) == 0) continue;
+    server_of_group[group] = server;
+  }
+  for (int64_t& server : server_of_group) {
+    if (server == kNoServer) server = free.extract(free.begin()).value();
+  }
+  std::vector<int64_t> kept;
+  for (const int group : group_of) kept.push_back(server_of_group[group]);
+  return kept;
+}
+
+namespace {
+
+// By server: log(time) of each of its workers.
+using Groups = std::map<int64_t, std::vector<double>>;
+
+double MeanOf(const std::vector<double>& logs) {
+  return std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+}
+
+bool LiesNearerToAnother(double log, int64_t server, const std::map<int64_t, double>& means) {
+  const double own = std::abs(log - means.at(server));
+  return std::any_of(means.begin(), means.end(),
+                     [&](const auto& mean) { return std::abs(log - mean.second) < own; });
+}
+
+// Whether a worker of another group lies nearer to the rest of `server`'s, by more than `spread`.
+bool CouldBeReplaced(double log, int64_t server, const Groups& groups, double spread) {
+  const std::vector<double>& own = groups.at(server);
+  const auto size = static_cast<double>(own.size());
+  const double rest = (MeanOf(own) * size - log) / (size - 1);
+  const double allowed = std::abs(log - rest) - std::log1p(spread);
+  for (const auto& [other, logs] : groups) {
+    if (other == server) continue;
+    for (const double theirs : logs) {
+      if (std::abs(theirs - rest) < allowed) return true;
     }
-    misplaced.push_back(nearer);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<bool> Misplaced(const std::vector<double>& times, const std::vector<int64_t>& server_of,
+                            const GroupingRule& rule) {
+  Groups groups;
+  for (size_t w = 0; w < times.size(); ++w) groups[server_of[w]].push_back(std::log(times[w]));
+  std::map<int64_t, double> means;
+  for (const auto& [server, logs] : groups) means[server] = MeanOf(logs);
+  const auto workers = static_cast<int>(times.size()), count = static_cast<int>(groups.size());
+  // Of equal size, no group can spare anybody.
+  const size_t least = rule.equal_size ? times.size() : LeastSize(workers, count);
+  std::vector<bool> misplaced;
+  for (size_t w = 0; w < times.size(); ++w) {
+    const double log = std::log(times[w]);
+    const int64_t server = server_of[w];
+    misplaced.push_back(
+        LiesNearerToAnother(log, server, means) &&
+        (groups[server].size() > least || CouldBeReplaced(log, server, groups, rule.spread)));
   }
   return misplaced;
 }

@@ -2,6 +2,7 @@
 // one was not found).
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 namespace dtrain::gssp {
@@ -19,7 +20,16 @@ struct GroupingRule {
 // workers as groups, never none.
 std::vector<int> GroupBySpeed(const std::vector<double>& times, const GroupingRule& rule);
 
+// The server of each worker, by the groups' new numbers and the workers' servers of before: groups
+// keep the servers of most of their workers, the ones that have most first, so that no more workers
+// than necessary change theirs.  There are no more groups than servers had workers before.
+std::vector<int64_t> KeepServers(const std::vector<int>& group_of,
+                                 const std::vector<int64_t>& server_of);
+
 // The workers whose time lies nearer to the mean of another group (in log) than to their own's.
-std::vector<bool> Misplaced(const std::vector<double>& times, const std::vector<int>& group_of);
+// Not those without whom their group would be too small, unless a worker of another group would be
+// better company for the rest of it, by more than `rule.spread`: somebody has to be there.
+std::vector<bool> Misplaced(const std::vector<double>& times, const std::vector<int64_t>& server_of,
+                            const GroupingRule& rule);
 
 }  // namespace dtrain::gssp

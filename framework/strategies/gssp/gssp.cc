@@ -17,7 +17,6 @@ namespace dtrain::gssp {
 namespace {
 
 constexpr int kServers = 4;  // servers: auto
-constexpr int64_t kStepsBeforeGrouping = 20;
 
 class Gssp : public Strategy {
  public:
@@ -32,8 +31,11 @@ class Gssp : public Strategy {
             .replicated = true,
             .coordinator = true};
   }
-  Rests rests() const override {
-    return {.every_epochs = 1, .after_steps = options_.measured ? kStepsBeforeGrouping : 0};
+  // Groups follow speeds, and the epoch's residuals and densities go out.
+  Rests rests(const CompressConfig& compress) const override {
+    const bool regroups = options_.measured && options_.groups != 1 && servers_.servers != 1;
+    return {.every_epochs = regroups || compress.on() ? 1 : 0,
+            .after_steps = regroups ? kStepsBeforeGrouping : 0};
   }
   bool Takes(const Compressor& compressor) const override {
     return compressor.density_by_strategy();
@@ -60,9 +62,11 @@ void Gssp::Configure(config::Reader& reader) {
                               "number of group servers, each with the whole model; auto: 4, or as "
                               "many as workers where these are fewer");
   options_.bound =
-      reader.Int("staleness", 3)
+      reader.Int("staleness", kBound)
           .Min(0)
-          .Help("staleness bound: steps that a worker may be ahead of the slowest of its group");
+          .Help(
+              "staleness bound: steps that a worker may be ahead of the slowest of its group; not "
+              "with inside: bsp");
   const std::string inside =
       reader.String("inside", "ssp")
           .OneOf({"ssp", "bsp"})
@@ -76,7 +80,9 @@ void Gssp::Configure(config::Reader& reader) {
   options_.exchange_every =
       reader.Int("exchange_every", 0)
           .Min(0)
-          .Help("gradients of a group between two exchanges; 0: as many as it has workers");
+          .Help(
+              "gradients of a group between two exchanges; 0: as many as it has workers; with "
+              "inside: bsp an exchange waits for the end of a round");
   const std::string scale =
       reader.String("scale", "share")
           .OneOf({"share", "gradient"})
@@ -122,6 +128,12 @@ std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
                         fmt::format("{} groups, but {} and {}", options_.groups,
                                     Counted(servers, "group server"), Counted(workers, "worker")),
                         "each group has a server of its own and at least one worker"});
+  }
+  if (options_.inside == Inside::kBsp && options_.bound != kBound) {
+    mistakes.push_back(
+        {"staleness",
+         fmt::format("strategy.staleness is {}, but inside: bsp has no bound", options_.bound),
+         "workers of a group wait for each other after every step; leave it out"});
   }
   if (!options_.group_of.empty()) CheckGroupOf(workers, servers, mistakes);
   return mistakes;

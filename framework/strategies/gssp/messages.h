@@ -21,13 +21,11 @@ constexpr int64_t kUnknown = -1;
 // Server to worker, with the weights: "you may start".
 struct Weights {
   static constexpr int kKind = 2;
-  int64_t version = 0;
   int64_t held = kUnknown;  // ns that the request was kept, by the server's clock
-  DTRAIN_FIELDS(version, held)
+  DTRAIN_FIELDS(held)
 };
 
-// Server to server, with the sum of the gradients that it got since the last one or, where the
-// weights are averaged, its weights.
+// Server to server, with the sum of the gradients that it got since the last one.
 struct Exchange {
   static constexpr int kKind = 3;
   int64_t gradients = 0;
@@ -38,10 +36,12 @@ struct Exchange {
 // Worker to coordinator, at rest: how long its steps take by themselves, ns, without waiting.
 struct Stats {
   static constexpr int kKind = 4;
-  int64_t compute = 0;    // 0: not measured yet
-  int64_t transfers = 0;  // of its gradient there, and of the weights back
-  int64_t epochs = 0;     // whole ones, of all workers together
-  DTRAIN_FIELDS(compute, transfers, epochs)
+  int64_t compute = kUnknown;    // kUnknown: not measured yet
+  int64_t transfers = kUnknown;  // of its gradient there, and of the weights back; kUnknown: not
+                                 // measured since its density changed
+  int64_t steps = 0;             // global batches of the run so far, of all workers together
+  int64_t epochs = 0;            // whole ones, the same
+  DTRAIN_FIELDS(compute, transfers, steps, epochs)
 };
 
 // Coordinator to all servers and workers: the groups from here on.
@@ -72,6 +72,12 @@ struct Density {
 // Worker to every group's server, at rest, with its residual.
 struct Flush {
   static constexpr int kKind = 8;
+  DTRAIN_FIELDS()
+};
+
+// Server to server, with its weights (exchange: averaging).
+struct Replica {
+  static constexpr int kKind = 9;
   DTRAIN_FIELDS()
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/core/check.h"
+#include "framework/core/state_record.h"
 #include "framework/strategies/gssp/density_policy.h"
 #include "framework/strategies/gssp/messages.h"
 
@@ -21,7 +22,7 @@ void Keep(int64_t value, std::vector<int64_t>& last_ones) {
 }
 
 int64_t MedianOf(std::vector<int64_t> values) {
-  if (values.empty()) return 0;
+  if (values.empty()) return kUnknown;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -36,7 +37,7 @@ GsspWorker::GsspWorker(ActorId id, const ActorSetup& setup, int server)
       compresses_(setup.compress.on()),
       flushes_(setup.compress.flush_epochs),
       server_(server),
-      density_(ToMillionths(kDensityAtStart)) {}
+      density_(kDensityAtStart) {}
 
 std::vector<VectorSpec> GsspWorker::Vectors() const {
   const Range whole{0, size_};
@@ -72,7 +73,7 @@ void GsspWorker::SendGradient(int64_t samples, Effects& effects) {
   const ActorId server = placement_.ServerId(static_cast<int>(server_));
   if (!compresses_) return effects.Send(server, Pack(Push{samples}), {kGradient});
   effects.Add(kResidual, kGradient);
-  effects.Compress(kOut, kResidual, FromMillionths(density_));
+  effects.Compress(kOut, kResidual, density_);
   effects.Send(server, Pack(Push{samples}), {kOut});
   effects.Clear(kOut);
 }
@@ -83,7 +84,9 @@ void GsspWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
     return;
   }
   if (message.kind == Density::kKind) {
-    density_ = ToMillionths(Unpack<Density>(message).density);
+    const double density = Unpack<Density>(message).density;
+    // What was measured is how long other amounts took.
+    if (std::exchange(density_, density) != density) transfers_.clear();
     return;
   }
   const auto weights = Unpack<Weights>(message);
@@ -108,9 +111,9 @@ void GsspWorker::OnQuiet(const Quiet& quiet, Effects& effects) {
     effects.Clear(kResidual);
   }
   if (quiet.last) return;
-  const int64_t compute = compute_.empty() ? 0 : std::max<int64_t>(MedianOf(compute_), 1);
+  const int64_t compute = compute_.empty() ? kUnknown : std::max<int64_t>(MedianOf(compute_), 1);
   effects.Send(placement_.CoordinatorId(),
-               Pack(Stats{compute, MedianOf(transfers_), quiet.epochs}));
+               Pack(Stats{compute, MedianOf(transfers_), quiet.steps, quiet.epochs}));
 }
 
 void GsspWorker::Advance(Effects& effects) {
@@ -129,7 +132,7 @@ void GsspWorker::Visit(StateVisitor& visitor) {
   visitor.Int("arrived", arrived_);
   visitor.Int("pushed_at", pushed_at_);
   visitor.Int("epochs", epochs_);
-  visitor.Int("density", density_);
+  VisitDouble(visitor, "density", density_);
   visitor.Ints("compute", compute_);
   visitor.Ints("transfers", transfers_);
 }

@@ -49,10 +49,11 @@ std::vector<int> SspServer::Admit(int worker, const Push& push, Effects& effects
   std::vector<int> admitted = admission_.Finish(worker, push.wants_weights != 0);
   if (!dynamic()) return admitted;
   extra_.OnPush(worker, effects.Time());
+  // Whoever may go on by the bound has waited long enough, or never had to.
+  for (const int within : admitted) extra_.Forget(within);
   const ClockTable& clocks = admission_.clocks();
-  if (!admission_.Waits(worker)) {
-    extra_.Forget(worker);
-  } else if (extra_.Take(worker, clocks, options_.bound_max - clocks.Lead(worker) + 1)) {
+  if (admission_.Waits(worker) &&
+      extra_.Take(worker, clocks, options_.bound_max - clocks.Lead(worker) + 1)) {
     admission_.LetGo(worker);
     admitted.insert(std::lower_bound(admitted.begin(), admitted.end(), worker), worker);
   }

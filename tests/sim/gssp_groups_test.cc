@@ -1,0 +1,42 @@
+// GSSP's groups in virtual time: who waits for whom (gssp.md 8.3).
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/sim/scenario.h"
+
+namespace dtrain {
+namespace {
+
+// Steps a second of the first two of four workers.
+double RateOfTheFirstTwo(const std::string& strategy, const std::string& keys,
+                         std::vector<double> slowdown) {
+  Scenario scenario(strategy, 4, keys);
+  const SimulationResult result = scenario.FreeLink().Slowdown(std::move(slowdown)).Run();
+  const int64_t steps = result.workers[0].steps + result.workers[1].steps;
+  return static_cast<double>(steps) / ToSeconds(result.time);
+}
+
+// The run ends with a step of the slowest one, which may take a second of its 50.
+TEST(GsspGroups, AGroupIsAsFastWhateverAnotherOneWaitsFor) {
+  for (const char* keys : {"servers: 2, staleness: 1, grouping: static",
+                           "servers: 2, inside: bsp, grouping: static"}) {
+    SCOPED_TRACE(keys);
+    const double alone = RateOfTheFirstTwo("gssp", keys, {1, 1, 1, 1});
+    EXPECT_NEAR(alone, 2 / 0.05, 0.5);
+    for (const double slowest : {2.0, 5.0, 20.0}) {
+      EXPECT_NEAR(RateOfTheFirstTwo("gssp", keys, {1, 1, 1, slowest}) / alone, 1, 0.03) << slowest;
+    }
+  }
+}
+
+TEST(GsspGroups, WithoutGroupsAllWaitForTheSlowest) {
+  const double alone = RateOfTheFirstTwo("ps_ssp", "staleness: 1", {1, 1, 1, 1});
+  EXPECT_NEAR(RateOfTheFirstTwo("ps_ssp", "staleness: 1", {1, 1, 1, 5}) / alone, 0.2, 0.03);
+  const char* one_group = "servers: 1, staleness: 1";
+  EXPECT_NEAR(RateOfTheFirstTwo("gssp", one_group, {1, 1, 1, 5}) / alone, 0.2, 0.03);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,209 @@
+// GSSP's coordinator by itself: when it makes groups, which servers they get, and the densities that it
+// says.
+#include "framework/strategies/gssp/coordinator.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/strategies/effect_writer.h"
+#include "tests/strategies/strategies.h"
+
+namespace dtrain::gssp {
+namespace {
+
+using Servers = std::vector<int64_t>;
+using Times = std::vector<int64_t>;
+using Densities = std::vector<double>;
+
+// All workers tell the coordinator how fast they are, rest by rest.
+class Rests {
+ public:
+  explicit Rests(const std::string& keys, int workers, const std::string& compress = "")
+      : strategy_(MakeStrategy("{name: gssp, " + keys + "}")),
+        setup_(SetupFor(*strategy_, workers, 10, compress)),
+        coordinator_(strategy_->MakeActor(setup_.placement.CoordinatorId(), setup_)) {}
+
+  // The servers of all workers, if it has said any.
+  Servers At(int64_t steps, int64_t epochs, const Times& compute, const Times& transfers = {}) {
+    Servers servers;
+    densities_.clear();
+    EffectWriter effects(setup_.placement, setup_.placement.CoordinatorId(), *coordinator_, text_,
+                         [&](ActorId to, const Message& message) {
+                           if (message.kind == Regroup::kKind)
+                             servers = Unpack<Regroup>(message).server_of;
+                           if (message.kind != Density::kKind) return;
+                           EXPECT_EQ(to, static_cast<ActorId>(densities_.size()));
+                           densities_.push_back(Unpack<Density>(message).density);
+                         });
+    for (ActorId worker = 0; worker < setup_.placement.workers; ++worker) {
+      const Stats stats{.compute = compute[worker],
+                        .transfers = transfers.empty() ? 0 : transfers[worker],
+                        .steps = steps,
+                        .epochs = epochs};
+      coordinator_->OnMessage(worker, Pack(stats), effects);
+    }
+    return servers;
+  }
+  const Densities& densities() const { return densities_; }  // by worker, as said at the last rest
+  int64_t regroups() const {
+    ProtocolReport report;
+    coordinator_->Report(report);
+    return report.regroups;
+  }
+  void Reload() {
+    auto fresh = strategy_->MakeActor(setup_.placement.CoordinatorId(), setup_);
+    LoadState(*fresh, SaveState(*coordinator_));
+    coordinator_ = std::move(fresh);
+  }
+
+ private:
+  std::unique_ptr<Strategy> strategy_;
+  ActorSetup setup_;
+  std::unique_ptr<Actor> coordinator_;
+  std::string text_;
+  Densities densities_;
+};
+
+// ------------------------------------------------------------------ when
+
+TEST(FirstGrouping, IsBehindTwentyStepsWhateverRestsThereWere) {
+  const Times times = {100, 300, 100, 300};
+  Rests rests("servers: 2", 4);
+  EXPECT_EQ(rests.At(8, 0, times), Servers{});
+  EXPECT_EQ(rests.At(14, 2, times), Servers{});
+  EXPECT_EQ(rests.At(19, 2, times), Servers{});
+  EXPECT_EQ(rests.At(20, 2, times), (Servers{0, 1, 0, 1}));
+  EXPECT_EQ(rests.regroups(), 1);
+}
+
+TEST(FirstGrouping, WaitsUntilAllAreMeasured) {
+  Rests rests("servers: 2", 4);
+  EXPECT_EQ(rests.At(20, 1, {100, 300, 100, kUnknown}), Servers{});
+  EXPECT_EQ(rests.At(24, 1, {100, 300, 100, 300}), (Servers{0, 1, 0, 1}));
+}
+
+TEST(FirstGrouping, ThatMovesNobodyIsNotSaidAndNotCounted) {
+  Rests rests("servers: 4", 8);  // two workers a block, the slowest block first
+  EXPECT_EQ(rests.At(20, 0, {400, 400, 300, 300, 200, 200, 100, 100}), Servers{});
+  EXPECT_EQ(rests.regroups(), 0);
+  // It was one all the same: from here on a worker must lie elsewhere for two epochs.
+  const Times swapped = {400, 100, 300, 300, 200, 200, 100, 100};
+  EXPECT_EQ(rests.At(24, 1, swapped), Servers{});
+}
+
+TEST(Drift, MovesAWorkerThatLiesElsewhereForTwoEpochs) {
+  Rests rests("servers: 2", 6);
+  EXPECT_EQ(rests.At(20, 0, {100, 100, 100, 300, 300, 300}), Servers{});
+  const Times drifted = {100, 100, 300, 300, 300, 300};
+  EXPECT_EQ(rests.At(25, 1, drifted), Servers{});
+  EXPECT_EQ(rests.At(28, 1, drifted), Servers{});  // no new epoch
+  rests.Reload();
+  EXPECT_EQ(rests.At(30, 2, drifted), (Servers{0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(rests.regroups(), 1);
+}
+
+TEST(Drift, OfOneEpochMovesNobody) {
+  Rests rests("servers: 2", 6);
+  const Times steady = {100, 100, 100, 300, 300, 300};
+  rests.At(20, 0, steady);
+  EXPECT_EQ(rests.At(25, 1, {100, 100, 300, 300, 300, 300}), Servers{});
+  EXPECT_EQ(rests.At(30, 2, {100, 100, 20, 300, 300, 300}), Servers{});  // the average is back
+  EXPECT_EQ(rests.At(35, 3, {100, 100, 300, 300, 300, 300}), Servers{});
+  EXPECT_EQ(rests.regroups(), 0);
+}
+
+// ------------------------------------------------------------------ which servers
+
+TEST(Regrouping, OfGroupsThatChangePlacesMovesNobody) {
+  Rests rests("servers: 2", 6);
+  rests.At(20, 0, {100, 100, 100, 300, 300, 300});
+  for (int64_t epoch = 1; epoch < 9; ++epoch) {
+    EXPECT_EQ(rests.At(20 + 5 * epoch, epoch, {900, 900, 900, 300, 300, 300}), Servers{});
+  }
+  EXPECT_EQ(rests.regroups(), 0);
+}
+
+TEST(Regrouping, LeavesCompanyWhereItIsNeeded) {
+  Rests rests("servers: 2, groups: 2", 4);
+  rests.At(20, 0, {100, 100, 101, 400});
+  for (int64_t epoch = 1; epoch < 20; ++epoch) {  // the three that are alike change places
+    Times times = {100, 100, 100, 400};
+    times[epoch % 3] += 5;
+    EXPECT_EQ(rests.At(20 + 5 * epoch, epoch, times), Servers{}) << epoch;
+  }
+  EXPECT_EQ(rests.regroups(), 0);
+}
+
+TEST(Regrouping, MergesGroupsIntoTheServersThatTheyHave) {
+  Rests rests("servers: 4", 8);
+  EXPECT_EQ(rests.At(20, 0, {300, 300, 100, 100, 100, 100, 300, 300}),
+            (Servers{0, 0, 1, 1, 1, 1, 0, 0}));
+  // Two groups there are, and two there will be.
+  const Times three = {300, 300, 100, 100, 900, 900, 300, 300};
+  EXPECT_EQ(rests.At(25, 1, three), Servers{});
+  const Servers then = rests.At(30, 2, three);
+  EXPECT_EQ(then, (Servers{0, 0, 1, 1, 0, 0, 0, 0}));
+}
+
+// ------------------------------------------------------------------ densities
+
+TEST(Densities, GoWithTheWorkersWhenGroupsChange) {
+  // Compute is the same, transfers are not: by speed_gap whoever transfers longer sends less.
+  Rests rests("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
+  const Times compute(6, 1000);
+  rests.At(20, 0, compute, {100, 100, 100, 3000, 3000, 3000});
+  rests.At(25, 1, compute, {100, 100, 100, 3000, 3000, 3000});
+  EXPECT_EQ(rests.densities()[2], 0.35);
+  EXPECT_NEAR(rests.densities()[3], 0.177, 1e-9);
+  // Worker 2 becomes one of the slow ones; it has sent at 0.35 until now.
+  rests.At(30, 2, compute, {100, 100, 3000, 2400, 2400, 2400});
+  const double slow = rests.densities()[3];
+  EXPECT_EQ(rests.densities()[2], 0.35);
+  EXPECT_LT(slow, 0.177);
+  EXPECT_EQ(rests.At(35, 3, compute, {100, 100, 3000, 2100, 2100, 2100}),
+            (Servers{0, 0, 1, 1, 1, 1}));
+  // Half-way from what the four have sent at, on average, to the least density.
+  const double mean = (0.35 + 3 * slow) / 4;
+  EXPECT_EQ(rests.densities()[2], rests.densities()[3]);
+  EXPECT_NEAR(rests.densities()[3], 0.5 * mean + 0.5 * 0.004, 1e-9);
+  EXPECT_EQ(rests.densities()[0], 0.35);
+}
+
+TEST(Densities, TransfersThatAreNotMeasuredYetAreThoseThatTheDensityLetsExpect) {
+  Rests rests("servers: 2, grouping: static", 4, "{name: gdtopk, policy: speed_gap}");
+  const Times compute = {100, 100, 400, 400};
+  rests.At(25, 1, compute, {340, 340, 340, 340});
+  const Densities first = rests.densities();
+  rests.At(50, 2, compute, Times(4, kUnknown));
+  const Densities expected =
+      DensitiesOf(DensityPolicy::kSpeedGap,
+                  {{2, 100, std::round(TransfersAt(340, 0.35, first[0])), first[0]},
+                   {2, 400, std::round(TransfersAt(340, 0.35, first[2])), first[2]}},
+                  3);
+  EXPECT_EQ(rests.densities(), (Densities{expected[0], expected[0], expected[1], expected[1]}));
+}
+
+// ------------------------------------------------------------------ rests
+
+TEST(Rests, AreAskedForWhereSomethingIsDone) {
+  const auto rests = [](const std::string& keys, const std::string& compress) {
+    const Strategy::Rests asked =
+        MakeStrategy("{name: gssp, " + keys + "}")->rests(MakeCompress(compress));
+    return std::pair(asked.every_epochs, asked.after_steps);
+  };
+  using Asked = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(rests("servers: 4", ""), Asked(1, 20));
+  EXPECT_EQ(rests("servers: 4, grouping: static", ""), Asked(0, 0));
+  EXPECT_EQ(rests("servers: 4, groups: 1", ""), Asked(0, 0));
+  EXPECT_EQ(rests("servers: 1", ""), Asked(0, 0));
+  EXPECT_EQ(rests("servers: 4, grouping: static", "{name: gdtopk}"), Asked(1, 0));
+  EXPECT_EQ(rests("servers: 4, grouping: static", "{name: gdtopk, flush: none}"), Asked(1, 0));
+}
+
+}  // namespace
+}  // namespace dtrain::gssp
