@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/compress/compressor.h"
@@ -61,8 +62,16 @@ class Strategy {
   // What is wrong with its keys for so many workers.
   struct Mistake {
     std::string key, what, hint;
+    bool warning = false;  // it goes on all the same
   };
   virtual std::vector<Mistake> Check(int /*workers*/) const { return {}; }
+
+  // Whether a run may be resumed with another value of this key: what actors have saved means the
+  // same then.
+  virtual bool MayChange(std::string_view /*key*/) const { return false; }
+  // What part of the schedule's rate one worker's gradient takes, of so many workers.  What a
+  // compressor keeps back is due at it, also when the number of workers changes.
+  virtual double RateOfGradient(int /*workers*/) const { return 1; }
 
   // The ranges that are sent together, by declaration order and bytes, never by arrival time.
   virtual std::vector<Range> Buckets(const GradientPieces& pieces) const = 0;

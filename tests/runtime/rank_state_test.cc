@@ -1,5 +1,5 @@
 // What becomes of rank files in a run that is not the one that wrote them: with other workers, with
-// another strategy, and where one is damaged.
+// other keys or another strategy, and where one is damaged.
 #include "framework/runtime/run/rank_state.h"
 
 #include <gmock/gmock.h>
@@ -35,12 +35,46 @@ class RankStateTest : public RunFixture {
   }
 
   // The newest checkpoint, in a run of this config.
-  RankStart StartIn(const RunConfig& config) const {
+  RankStart StartIn(const RunConfig& config, const std::string& more_facts = "") const {
     const std::unique_ptr<Dataset> data = LoadData(config);
     const Graph graph = ReadModel(config, data->fields());
     const std::optional<Checkpoint> checkpoint =
         ResumeFrom(folder_ / "run/checkpoints", "auto", ModelLayoutOf(graph));
-    return StartOfRanks(*checkpoint, WorldOf(config, graph, *data, RunTime::kReal), true);
+    RankCheckpoint here = WorldOf(config, graph, *data, RunTime::kReal);
+    here.actors += more_facts;
+    return StartOfRanks(*checkpoint, config, here, true);
+  }
+
+  // Runs it for so many steps, one more each time, until a checkpoint, now the newest, holds gradients for
+  // somebody.
+  void RunUntilItHolds(int workers, const std::vector<std::string>& keys) const {
+    for (int steps = 3; steps < 60; ++steps) {
+      fs::remove_all(folder_ / "run");
+      std::vector<std::string> more = keys;
+      more.push_back(fmt::format("max_steps={}", steps));
+      Run(Config(workers, more));
+      for (const fs::path& path : CheckpointFolder(folder_ / "run/checkpoints", 1).List()) {
+        const std::vector<std::string> hashes = ReadStoredInfo(path).rank_files;
+        for (size_t rank = 0; rank < hashes.size(); ++rank) {
+          const auto file = ReadRankCheckpoint(path, static_cast<int64_t>(rank), hashes[rank]);
+          if (!file.holds.empty()) return;
+        }
+        fs::remove(path);  // the next one is the newest
+      }
+    }
+    FAIL() << "every rest came when all was exchanged";
+  }
+
+  // Of the newest checkpoint, in worker order.
+  std::vector<float> SumOfResiduals(int workers) const {
+    std::vector<float> sum(61706);
+    for (int rank = 0; rank < workers; ++rank) {
+      const RankCheckpoint file = FileOf(rank);
+      const StateField* residual = file.exchange.Find(fmt::format("worker {}", rank), "residual");
+      if (residual == nullptr || residual->floats.size() != sum.size()) return {};
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += residual->floats[i];
+    }
+    return sum;
   }
 
   fs::path Latest() const { return FindCheckpoint(folder_ / "run"); }
@@ -64,25 +98,42 @@ std::vector<std::string> With(std::vector<std::string> keys, const std::string& 
   return keys;
 }
 
-TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllResiduals) {
+// Each worker's was due at lr / 3, and worker 0 sends them at lr / 2.
+TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllResidualsAtTheRateThatItIsDueAt) {
   Run(Config(3, With(kTopk, "max_steps=7")));
-  std::vector<float> sum(61706);
-  for (int rank = 0; rank < 3; ++rank) {
-    const RankCheckpoint file = FileOf(rank);
-    const StateField* residual = file.exchange.Find(fmt::format("worker {}", rank), "residual");
-    ASSERT_NE(residual, nullptr);
-    ASSERT_EQ(residual->floats.size(), sum.size());
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += residual->floats[i];
-  }
+  std::vector<float> due = SumOfResiduals(3);
+  ASSERT_FALSE(due.empty());
+  for (float& value : due) value *= static_cast<float>((1.0 / 3) / (1.0 / 2));
   RankStart start;
   const std::string said = Said([&] { start = StartIn(Config(2, kTopk)); });
   EXPECT_THAT(said, AllOf(HasSubstr("- workers: 3"), HasSubstr("+ workers: 2"),
-                          HasSubstr("worker 0 goes on with the sum of all residuals")));
+                          HasSubstr("worker 0 goes on with the sum of all residuals"),
+                          HasSubstr("each worker's position in its data becomes the average")));
   EXPECT_FALSE(start.exact());
-  EXPECT_EQ(start.residual, sum);
+  EXPECT_EQ(start.residual, due);
   // And it is what a run does.
   EXPECT_EQ(Run(Config(2, With(kTopk, "max_steps=14")), {.resume = "auto"}).code, ExitCode::kDone);
   EXPECT_EQ(ReadStoredInfo(Latest()).rank_files.size(), 2u);
+}
+
+TEST_F(RankStateTest, WhereEveryGradientTakesTheWholeRateTheSumIsAsItIs) {
+  const std::vector<std::string> one = With(kTopk, "strategy.scale=one");
+  Run(Config(3, With(one, "max_steps=7")));
+  Said([&] { EXPECT_EQ(StartIn(Config(2, one)).residual, SumOfResiduals(3)); });
+  // The same workers, but each gradient takes half the rate from now on.
+  Said([&] {
+    std::vector<float> due = SumOfResiduals(3);
+    for (float& value : due) value *= static_cast<float>(1 / (1.0 / 3));
+    EXPECT_EQ(StartIn(Config(3, With(kTopk, "strategy.scale=share"))).residual, due);
+  });
+}
+
+TEST_F(RankStateTest, ResidualsThatHaveNoPlaceAreNotLeftToNobody) {
+  Run(Config(2, With(kTopk, "max_steps=7")));
+  EXPECT_THAT(
+      MessageOf([&] { StartIn(Config(2, {"strategy={name: ps_asp, placement: colocated}"})); }),
+      AllOf(HasSubstr("6: "), HasSubstr("-   name: topk"), HasSubstr("+   name: none"),
+            HasSubstr("gradients would be lost: residuals"), HasSubstr("--weights")));
 }
 
 TEST_F(RankStateTest, TheSameRunGoesOnWithItsOwn) {
@@ -97,29 +148,45 @@ TEST_F(RankStateTest, TheSameRunGoesOnWithItsOwn) {
 // Four workers on two nodes, whose sums are rarely whole when a rest comes.
 TEST_F(RankStateTest, PartialSumsAreNotLeftToNobody) {
   const std::vector<std::string> inhad = {"strategy={name: inhad}", "cluster.per_node=2"};
-  std::string holds;
-  for (int steps = 3; holds.empty() && steps < 60; ++steps) {
-    fs::remove_all(folder_ / "run");
-    Run(Config(4, With(inhad, fmt::format("max_steps={}", steps))));
-    for (const fs::path& path : CheckpointFolder(folder_ / "run/checkpoints", 1).List()) {
-      holds.clear();
-      const std::vector<std::string> hashes = ReadStoredInfo(path).rank_files;
-      for (size_t rank = 0; rank < hashes.size(); ++rank) {
-        holds += ReadRankCheckpoint(path, static_cast<int64_t>(rank), hashes[rank]).holds;
-      }
-      if (!holds.empty()) break;
-      fs::remove(path);  // the next one is the newest
-    }
-  }
-  ASSERT_THAT(holds, HasSubstr("not pulled yet"));
+  RunUntilItHolds(4, inhad);
   EXPECT_THAT(MessageOf([&] { StartIn(Config(2, inhad)); }),
-              AllOf(HasSubstr("6: "), HasSubstr("cannot be resumed with other workers or servers"),
-                    HasSubstr("- workers: 4"), HasSubstr("gradients would be lost: node "),
-                    HasSubstr("not pulled yet"), HasSubstr("--weights")));
+              AllOf(HasSubstr("6: "), HasSubstr("cannot be resumed"), HasSubstr("- workers: 4"),
+                    HasSubstr("gradients would be lost: node "), HasSubstr("not pulled yet"),
+                    HasSubstr("--weights")));
   EXPECT_EQ(Said([&] { StartIn(Config(4, inhad)); }), "");
 }
 
-TEST_F(RankStateTest, AnotherStrategyBeginsWithTheModelAndSaysWhatIsLost) {
+// What is exchanged in it is known by the groups' servers alone.
+TEST_F(RankStateTest, AChangedKeyIsRefusedWhileGradientsAreHeld) {
+  const std::vector<std::string> gssp = {
+      "strategy={name: gssp, servers: 2, exchange_every: 5, placement: colocated}"};
+  RunUntilItHolds(4, gssp);
+  EXPECT_THAT(
+      MessageOf([&] { StartIn(Config(4, With(gssp, "strategy.exchange=averaging"))); }),
+      AllOf(HasSubstr("6: "), HasSubstr("-   exchange: gradients"),
+            HasSubstr("+   exchange: averaging"), HasSubstr("that the other groups have not had"),
+            HasSubstr("resume with the values of the run that wrote it")));
+  // A key that changes no state, and one that another version does not know.
+  for (const char* key : {"strategy.staleness=4", "strategy.exchange_every=9"}) {
+    EXPECT_EQ(Said([&] { EXPECT_TRUE(StartIn(Config(4, With(gssp, key))).exact()) << key; }), "");
+  }
+  EXPECT_TRUE(StartIn(Config(4, gssp), "later: 1\n").exact());
+  EXPECT_EQ(Run(Config(4, With(gssp, "strategy.staleness=4")), {.resume = "auto"}).code,
+            ExitCode::kDone);
+}
+
+TEST_F(RankStateTest, AChangedKeyIsAWarningWhereNothingIsHeld) {
+  Run(Config(2, {"strategy={name: ps_ssp, placement: colocated}", "max_steps=7"}));
+  RankStart start;
+  const std::string said = Said([&] {
+    start = StartIn(Config(2, {"strategy={name: ps_ssp, placement: colocated, scale: one}"}));
+  });
+  EXPECT_THAT(said, AllOf(HasSubstr("-   scale: share"), HasSubstr("+   scale: one"),
+                          HasSubstr("each worker's position in its data becomes the average")));
+  EXPECT_FALSE(start.exact());
+}
+
+TEST_F(RankStateTest, AnotherStrategyTakesTheResiduals) {
   Run(Config(2, With(kTopk, "max_steps=7")));
   RankStart start;
   const std::string said = Said([&] {
@@ -127,9 +194,9 @@ TEST_F(RankStateTest, AnotherStrategyBeginsWithTheModelAndSaysWhatIsLost) {
                                "compress={name: topk, density: 0.02}"}));
   });
   EXPECT_THAT(said, AllOf(HasSubstr("-   name: ps_asp"), HasSubstr("+   name: ps_ssp"),
-                          HasSubstr("residuals and accumulators begin empty")));
+                          HasSubstr("worker 0 goes on with the sum of all residuals")));
   EXPECT_FALSE(start.exact());
-  EXPECT_TRUE(start.residual.empty());
+  EXPECT_EQ(start.residual, SumOfResiduals(2));
 }
 
 TEST_F(RankStateTest, ASynchronousRunHasNoRankFiles) {

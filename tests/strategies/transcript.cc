@@ -189,7 +189,7 @@ void Replayer::Report() {
   for (size_t s = 0; s < report.staleness.size(); ++s) {
     text_ += fmt::format(" {}: {}", s, report.staleness[s]);
   }
-  text_ += fmt::format(", largest lead {}", report.clock_lead_max);
+  text_ += fmt::format(", largest lead {}", std::max<int64_t>(report.clock_lead_max, 0));
   if (setup_.mortal) text_ += fmt::format(", lost {}, ignored {}", report.lost, report.ignored);
   text_ += "\n";
 }

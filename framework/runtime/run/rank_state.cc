@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <sstream>
+#include <string_view>
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
@@ -48,45 +50,123 @@ std::string OrderOf(const ArenaLayout& layout) {
                      Sha256::Of(names).substr(0, 12));
 }
 
-constexpr char kLost[] =
-    "residuals and accumulators begin empty, and the workers go on as if they had been equally "
-    "fast";
+constexpr char kFromTheMean[] =
+    "each worker's position in its data becomes the average of all workers'";
 
-// Of all workers' residuals, in worker order.
-std::vector<float> SumOfResiduals(const Checkpoint& checkpoint, std::string& holds) {
-  std::vector<float> sum;
+// A fact a line, "key: value"; those of a section are indented, and their keys begin with its name.
+struct Fact {
+  std::string key, line;
+};
+
+std::vector<Fact> FactsOf(const std::string& text) {
+  std::istringstream lines(text);
+  std::vector<Fact> facts;
+  std::string section;
+  for (std::string line; std::getline(lines, line);) {
+    std::string key = line.substr(0, line.find(':'));
+    key.erase(0, key.find_first_not_of(' '));
+    if (!line.starts_with(' ')) section = key;
+    facts.push_back({line.starts_with(' ') ? section + "." + key : key, line});
+  }
+  return facts;
+}
+
+const Fact* Find(const std::vector<Fact>& facts, const std::string& key) {
+  const auto it =
+      std::find_if(facts.begin(), facts.end(), [&](const Fact& fact) { return fact.key == key; });
+  return it == facts.end() ? nullptr : &*it;
+}
+
+// A compressor has no state but the residual, whatever its keys.
+bool MayChange(const Strategy& strategy, const std::string& key) {
+  if (key.starts_with("compress.")) return key != "compress.name";
+  constexpr std::string_view kSection = "strategy.";
+  return key.starts_with(kSection) && strategy.MayChange(key.substr(kSection.size()));
+}
+
+// Those of `facts` that `others` have too and that may not change.
+std::string Essential(const std::vector<Fact>& facts, const std::vector<Fact>& others,
+                      const Strategy& strategy) {
+  std::string text;
+  for (const Fact& fact : facts) {
+    if (!MayChange(strategy, fact.key) && Find(others, fact.key)) text += fact.line + '\n';
+  }
+  return text;
+}
+
+std::string DifferenceOf(const std::string& there, const std::string& here,
+                         const Strategy& strategy) {
+  const std::vector<Fact> before = FactsOf(there), now = FactsOf(here);
+  return LineDiff(Essential(before, now, strategy), Essential(now, before, strategy));
+}
+
+// Of all ranks of a checkpoint.
+struct Kept {
+  std::vector<float> residual;  // the sum, in worker order
+  std::string holds;
+};
+
+Kept ReadKept(const Checkpoint& checkpoint) {
+  Kept kept;
   for (size_t rank = 0; rank < checkpoint.info.rank_files.size(); ++rank) {
     const RankCheckpoint file = ReadRankCheckpoint(checkpoint.path, static_cast<int64_t>(rank),
                                                    checkpoint.info.rank_files[rank]);
-    if (!file.holds.empty()) holds += (holds.empty() ? "" : "; ") + file.holds;
+    if (!file.holds.empty()) kept.holds += (kept.holds.empty() ? "" : "; ") + file.holds;
     for (const StateField& field : file.exchange.fields) {
       if (field.name != kResidualName || field.kind != StateField::Kind::kFloats) continue;
-      sum.resize(field.floats.size());
-      for (size_t i = 0; i < sum.size(); ++i) sum[i] += field.floats[i];
+      kept.residual.resize(field.floats.size());
+      for (size_t i = 0; i < kept.residual.size(); ++i) kept.residual[i] += field.floats[i];
     }
   }
-  return sum;
+  const auto none = [](float value) { return value == 0; };
+  if (std::all_of(kept.residual.begin(), kept.residual.end(), none)) kept.residual.clear();
+  return kept;
 }
 
-RankStart AmongOthers(const Checkpoint& checkpoint, const std::string& difference) {
-  const std::string name = checkpoint.path.filename().string();
-  std::string holds;
-  RankStart start;
-  start.residual = SumOfResiduals(checkpoint, holds);
-  if (!holds.empty()) {
-    throw CheckpointError(
-        fmt::format("{} cannot be resumed with other workers or servers (- checkpoint, + now):\n"
-                    "{}gradients would be lost: {}",
-                    checkpoint.path.string(), difference, holds),
-        "resume with those of the run that wrote it, or start a new run from its weights with "
-        "--weights");
+std::string OrderIn(const std::string& actors) {
+  const std::vector<Fact> facts = FactsOf(actors);
+  const Fact* const order = Find(facts, "parameters");
+  return order == nullptr ? "" : order->line;
+}
+
+constexpr char kRateKey[] = "rate of a gradient";
+
+double RateIn(const std::string& placement) {
+  const std::vector<Fact> facts = FactsOf(placement);
+  const Fact* const rate = Find(facts, kRateKey);
+  return rate == nullptr ? 0 : std::stod(rate->line.substr(rate->line.find(':') + 1));
+}
+
+// What was due at one rate and is sent at another.
+void Rescale(const std::string& there, const std::string& here, std::vector<float>& residual) {
+  const double before = RateIn(there), now = RateIn(here);
+  if (before == now || before == 0) return;
+  const auto factor = static_cast<float>(before / now);
+  for (float& value : residual) value *= factor;
+}
+
+RankStart AmongOthers(const Checkpoint& checkpoint, const RankCheckpoint& there,
+                      const RankCheckpoint& here, bool has_residuals,
+                      const std::string& difference) {
+  Kept kept = ReadKept(checkpoint);
+  if (!kept.residual.empty() && !has_residuals) {
+    kept.holds += (kept.holds.empty() ? "" : "; ") +
+                  std::string("residuals, for which this run's workers have no place");
   }
-  log::Warning(
-      "{} was written by other workers or servers (- checkpoint, + now):\n{}{}", name, difference,
-      start.residual.empty()
-          ? "the workers go on as if they had been equally fast"
-          : "worker 0 goes on with the sum of all residuals, and the workers as if they had "
-            "been equally fast");
+  if (!kept.holds.empty()) {
+    throw CheckpointError(
+        fmt::format("{} is of a run with other keys, workers or servers (- checkpoint, + now), and "
+                    "cannot be resumed:\n{}gradients would be lost: {}",
+                    checkpoint.path.string(), difference, kept.holds),
+        "resume with the values of the run that wrote it, or start a new run from its weights "
+        "with --weights");
+  }
+  RankStart start{.residual = std::move(kept.residual)};
+  Rescale(there.placement, here.placement, start.residual);
+  log::Warning("{} is of a run with other keys, workers or servers (- checkpoint, + now):\n{}{}{}",
+               checkpoint.path.filename().string(), difference,
+               start.residual.empty() ? "" : "worker 0 goes on with the sum of all residuals; ",
+               kFromTheMean);
   return start;
 }
 
@@ -103,9 +183,10 @@ RankCheckpoint WorldOf(const RunConfig& config, const Graph& graph, const Datase
                   fmt::join(config.solver.solver->StateNames(), ", "), OrderOf(graph.weights()),
                   OrderOf(graph.state()), time == RunTime::kReal ? "real" : "virtual");
   world.placement = fmt::format(
-      "workers: {}\nservers: {}, {}\nnodes: [{}]\nbatch: {} of {} samples\n", placement.workers,
-      placement.servers, placement.colocated ? "colocated" : "dedicated",
-      fmt::join(placement.node_of, ", "), config.batch, dataset.size(Split::kTrain));
+      "workers: {}\nservers: {}, {}\nnodes: [{}]\nbatch: {} of {} samples\n{}: {}\n",
+      placement.workers, placement.servers, placement.colocated ? "colocated" : "dedicated",
+      fmt::join(placement.node_of, ", "), config.batch, dataset.size(Split::kTrain), kRateKey,
+      config.strategy->RateOfGradient(placement.workers));
   return world;
 }
 
@@ -114,25 +195,21 @@ void WorkerState::Visit(StateVisitor& visitor) {
   visitor.Floats("statistics", statistics);
 }
 
-RankStart StartOfRanks(const Checkpoint& checkpoint, const RankCheckpoint& here, bool expected) {
+RankStart StartOfRanks(const Checkpoint& checkpoint, const RunConfig& config,
+                       const RankCheckpoint& here, bool expected) {
   const std::vector<std::string>& hashes = checkpoint.info.rank_files;
-  const std::string name = checkpoint.path.filename().string();
   if (hashes.empty()) {
-    if (expected) log::Warning("{} has no rank files: {}", name, kLost);
+    if (!expected) return {};
+    log::Warning("{} has no rank files: residuals and accumulators begin empty, and {}",
+                 checkpoint.path.filename().string(), kFromTheMean);
     return {};
   }
   const RankCheckpoint there = ReadRankCheckpoint(checkpoint.path, 0, hashes[0]);
-  if (there.actors != here.actors) {
-    log::Warning(
-        "what the ranks of {} had of their own is of another run (- checkpoint, + now):\n"
-        "{}{}",
-        name, LineDiff(there.actors, here.actors), expected ? kLost : "it is not taken over");
-    return {};
-  }
-  if (there.placement != here.placement) {
-    return AmongOthers(checkpoint, LineDiff(there.placement, here.placement));
-  }
-  return {checkpoint.path.string(), hashes, {}};
+  const std::string difference = DifferenceOf(there.actors, here.actors, *config.strategy) +
+                                 DifferenceOf(there.placement, here.placement, *config.strategy);
+  if (difference.empty()) return {checkpoint.path.string(), hashes, {}};
+  const bool same_model = OrderIn(there.actors) == OrderIn(here.actors);
+  return AmongOthers(checkpoint, there, here, config.compress.on() && same_model, difference);
 }
 
 }  // namespace dtrain

@@ -2,9 +2,14 @@
 // (runtime/weights/rank_checkpoint.h): which run it belongs to, and what a resumed run does with it.
 //
 //   same strategy, compressor and placement  each rank goes on with what it had
-//   other workers or servers                 residuals are summed; refused while an actor holds
-//                                            gradients for others that are no longer there
-//   anything else, or no rank files          every rank begins anew, with a warning
+//   other ones                               residuals are summed, times the ratio of the rates that
+//                                            they are due at and are sent at; the rest begins anew,
+//                                            with a warning.  Refused while an actor holds gradients
+//                                            for others, or residuals would have no place
+//   no rank files                            every rank begins anew, with a warning
+//
+// Keys that change no state (Strategy::MayChange), and those that one of the two programs does not
+// know, make no other run.
 #pragma once
 
 #include <map>
@@ -43,8 +48,10 @@ struct RankStart {
   DTRAIN_FIELDS(main, hashes)
 };
 
-// Decides what becomes of a checkpoint's rank files in the run that is `here` and says what is lost.
-// Throws CheckpointError where gradients would be.  `expected`: this run writes rank files itself.
-RankStart StartOfRanks(const Checkpoint& checkpoint, const RankCheckpoint& here, bool expected);
+// Decides what becomes of a checkpoint's rank files in the run that is `here`, of `config`, and says
+// what is not taken over.  Throws CheckpointError where gradients would be lost.  `expected`: this run
+// writes rank files itself.
+RankStart StartOfRanks(const Checkpoint& checkpoint, const RunConfig& config,
+                       const RankCheckpoint& here, bool expected);
 
 }  // namespace dtrain

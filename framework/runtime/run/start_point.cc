@@ -44,7 +44,7 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
     if (!diff.empty()) {
       log::Warning("the config is not the checkpoint's (- checkpoint, + now):\n{}", diff);
     }
-    RankStart ranks = StartOfRanks(*checkpoint, here, own_state);
+    RankStart ranks = StartOfRanks(*checkpoint, config, here, own_state);
     StartPoint start = FromCheckpoint(std::move(*checkpoint));
     start.ranks = std::move(ranks);
     return start;

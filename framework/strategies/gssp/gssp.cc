@@ -40,6 +40,10 @@ class Gssp : public Strategy {
   bool Takes(const Compressor& compressor) const override {
     return compressor.density_by_strategy();
   }
+  bool MayChange(std::string_view key) const override {
+    return key == "staleness" || key == "exchange_every";
+  }
+  double RateOfGradient(int workers) const override { return 1.0 / workers; }  // by any `scale`
   std::vector<Mistake> Check(int workers) const override;
 
   std::vector<Range> Buckets(const GradientPieces& pieces) const override {

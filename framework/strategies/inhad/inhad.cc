@@ -1,9 +1,12 @@
 // inhad: gradients are summed inside each compute node and pulled by the server when enough of them
 // are pending anywhere.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>
 
+#include "framework/core/text.h"
 #include "framework/strategies/inhad/node.h"
 #include "framework/strategies/inhad/options.h"
 #include "framework/strategies/inhad/server.h"
@@ -13,6 +16,8 @@
 
 namespace dtrain::inhad {
 namespace {
+
+constexpr int64_t kBoundMax = 10000;  // a node has a sum for each version up to it
 
 class Inhad : public Strategy {
  public:
@@ -31,6 +36,17 @@ class Inhad : public Strategy {
             .servers = servers_.servers,
             .colocated = servers_.colocated,
             .node_of = node_of};
+  }
+
+  bool MayChange(std::string_view key) const override {
+    return key == "in_interval" || key == "pull_timeout";
+  }
+  std::vector<Mistake> Check(int workers) const override {
+    if (options_.n <= workers) return {};
+    return {{"n",
+             fmt::format("n is {}, but there are {}: it counts as {}", options_.n,
+                         Counted(workers, "worker"), workers),
+             "", /*warning=*/true}};
   }
 
   std::vector<Range> Buckets(const GradientPieces& pieces) const override {
@@ -62,7 +78,8 @@ void Inhad::Configure(config::Reader& reader) {
                               "number of servers; each holds a shard of the weights, the first one "
                               "also decides when gradients are pulled");
   options_.n = reader.Int("n", 1).Min(1).Help(
-      "splitting parameter: an update needs workers / n gradients; n >= workers: one is enough");
+      "splitting parameter: an update needs workers / n gradients; n = workers, or more: one is "
+      "enough");
   const std::string modulate =
       reader.String("modulate", "exact")
           .OneOf({"exact", "mean", "off"})
@@ -72,7 +89,10 @@ void Inhad::Configure(config::Reader& reader) {
   options_.modulate = modulate == "exact"  ? Modulate::kExact
                       : modulate == "mean" ? Modulate::kMean
                                            : Modulate::kOff;
-  options_.s_max = reader.Int("s_max", 0).Min(0).Help("staleness bound of a gradient; 0: 2 n + 1");
+  options_.s_max = reader.Int("s_max", 0)
+                       .Min(0)
+                       .Max(kBoundMax)
+                       .Help("staleness bound of a gradient; 0: 2 n + 1");
   const std::string late =
       reader.String("late", "wait")
           .OneOf({"wait", "drop", "keep"})
@@ -92,9 +112,12 @@ void Inhad::Configure(config::Reader& reader) {
       reader.Bool("pipelined", false)
           .Help("pull the next gradients while new weights are still on their way");
   options_.in_interval = FromSeconds(
-      1e-3 * reader.Number("in_interval", 0)
-                 .Min(0)
-                 .Help("least time between two iteration numbers that a node sends, milliseconds"));
+      1e-3 *
+      reader.Number("in_interval", 0)
+          .Min(0)
+          .Help(
+              "milliseconds, at least, between two messages in which a node tells the servers how "
+              "many gradients it has"));
   options_.pull_timeout = FromSeconds(
       reader.Number("pull_timeout", 30)
           .Min(0)

@@ -17,6 +17,8 @@ class PsAsp : public PsStrategy {
   bool synchronous() const override { return false; }
   std::string StopsAtDeath() const override { return ""; }  // the servers hear no more of it
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
+  bool MayChange(std::string_view key) const override { return key == "damping"; }
+  double RateOfGradient(int workers) const override { return options_.RateOfGradient(workers); }
 
  protected:
   std::unique_ptr<Actor> MakeWorker(ActorId id, const ActorSetup& setup) const override {

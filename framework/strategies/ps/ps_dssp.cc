@@ -24,6 +24,8 @@ class PsDssp : public PsStrategy {
   }
   bool synchronous() const override { return false; }
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
+  bool MayChange(std::string_view key) const override { return key == "damping"; }
+  double RateOfGradient(int workers) const override { return options_.RateOfGradient(workers); }
   std::vector<Mistake> Check(int) const override {
     if (options_.bound_max >= options_.bound) return {};
     return {{"staleness_max",

@@ -17,6 +17,10 @@ class PsSsp : public PsStrategy {
   }
   bool synchronous() const override { return false; }
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
+  bool MayChange(std::string_view key) const override {
+    return key == "staleness" || key == "damping";
+  }
+  double RateOfGradient(int workers) const override { return options_.RateOfGradient(workers); }
 
  protected:
   std::unique_ptr<Actor> MakeWorker(ActorId id, const ActorSetup& setup) const override {

@@ -69,7 +69,7 @@ void SspServer::SendWeights(const std::vector<int>& workers, Effects& effects) {
 }
 
 double SspServer::LearningRateFactor(int64_t staleness) const {
-  const double share = options_.share ? 1.0 / admission_.clocks().workers() : 1.0;
+  const double share = options_.RateOfGradient(admission_.clocks().workers());
   return options_.damping ? share / static_cast<double>(std::max<int64_t>(staleness, 1)) : share;
 }
 

@@ -36,6 +36,8 @@ struct SspOptions {
   int64_t bound_max = 0;     // more than `bound`: DSSP
   bool share = true;         // lr / workers, since this is one of so many gradients
   bool damping = false;      // lr / staleness
+
+  double RateOfGradient(int workers) const { return share ? 1.0 / workers : 1.0; }
 };
 
 class SspServer : public Actor {
