@@ -41,7 +41,7 @@ TEST(RunConfig, DeathsThatWouldStopTheRunAreRefused) {
   };
   for (const char* name : {"allreduce", "ps_bsp", "ps_ssp", "ps_dssp", "gssp"}) {
     EXPECT_THAT(error(std::string("name: ") + name, "{worker: 1, at_step: 5}"),
-                AllOf(HasSubstr("small.yaml:4:35: a death would stop strategy '" +
+                AllOf(HasSubstr("small.yaml:4:36: a death would stop strategy '" +
                                 std::string(name) + "': it waits for every worker"),
                       HasSubstr("inhad and ps_asp go on without a dead worker")));
   }

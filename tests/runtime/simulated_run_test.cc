@@ -139,7 +139,7 @@ TEST_F(SimulatedRunTest, ARunGoesOnWithoutItsDeadAndSaysWhatWasLost) {
   for (const int64_t count : summary.staleness->histogram) applied += count;
   ASSERT_TRUE(summary.protocol.has_value());
   EXPECT_EQ(applied + summary.protocol->dropped + summary.protocol->lost, steps);
-  EXPECT_GT(*summary.test->accuracy, 0.3);
+  EXPECT_GT(*summary.test->accuracy, 0.15);
   EXPECT_EQ(Simulate(config).weights_sha256, summary.weights_sha256);
   EXPECT_THAT(DeathsText(summary), HasSubstr("worker 2 of node 1 died at 0.031 s, behind "));
   EXPECT_THAT(ToJson(summary), HasSubstr("\"deaths\": ["));

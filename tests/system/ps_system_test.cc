@@ -218,13 +218,13 @@ TEST_F(PsSystemTest, DeathsAreForSimulations) {
   std::ofstream(folder_ / "deaths.yaml")
       << "model: lenet5\ndata: {name: digits, train_samples: 320, test_samples: 64}\nbatch: 32\n"
          "epochs: 2\nstrategy: {name: inhad, pull_timeout: 1}\n"
-         "cluster:\n  workers: 4\n  per_node: 2\n  deaths: [{node: 1, at_seconds: 0.1}]\n";
+         "cluster:\n  workers: 4\n  per_node: 2\n  deaths: [{node: 1, at_seconds: 0.002}]\n";
   const Outcome train = Run("train --config deaths.yaml --output trained");
   EXPECT_EQ(train.code, 2);
   EXPECT_THAT(train.err, HasSubstr("deaths.yaml:9:12: node 1 dies in a simulation only"));
   const Outcome simulated = Run("simulate --config deaths.yaml");
   EXPECT_EQ(simulated.code, 0) << simulated.err;
-  EXPECT_THAT(simulated.out, HasSubstr("worker 2 of node 1 died at 0.100 s"));
+  EXPECT_THAT(simulated.out, HasSubstr("worker 2 of node 1 died at 0.002 s"));
 }
 
 TEST_F(PsSystemTest, MistakesInTheStrategyAreNamed) {
