@@ -174,6 +174,34 @@ TEST(Densities, GoWithTheWorkersWhenGroupsChange) {
   EXPECT_EQ(rests.densities()[0], 0.35);
 }
 
+// Worker 3, whose link is slower, computes faster from the first epoch on and comes to group 0.  What all
+// have measured is the time at their own densities; the group's is that at the mean of them.
+TEST(Densities, OfAGroupAreSolvedFromWhatItsWorkersWouldTakeAtOneOfThem) {
+  Rests rests("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
+  const Densities whole = {500, 500, 500, 800, 500, 500};  // transfers, were nothing sent up
+  Densities density(6, 0.35);
+  const auto rest = [&](int64_t epochs, int64_t compute) {
+    Times transfers;
+    for (int w = 0; w < 6; ++w) transfers.push_back(std::llround(whole[w] * (1 + 2 * density[w])));
+    return rests.At(20 + 5 * epochs, epochs, {700, 700, 700, compute, 1000, 1000}, transfers);
+  };
+  rest(0, 1000);
+  double average = 1000;  // of worker 3's compute
+  for (int64_t epoch = 1; epoch < 20; ++epoch, density = rests.densities()) {
+    average = 0.3 * average + 0.7 * 300;
+    if (rest(epoch, 300).empty()) continue;
+    const double mean = (3 * density[0] + density[3]) / 4;
+    const std::vector<GroupSpeed> groups = {{4, (2100 + average) / 4, 575 * (1 + 2 * mean), mean},
+                                            {2, 1000, 500 * (1 + 2 * density[4]), density[4]}};
+    const double expected = DensitiesOf(DensityPolicy::kSpeedGap, groups, epoch + 1)[0];
+    EXPECT_NEAR(rests.densities()[0], expected, 2e-3);
+    EXPECT_EQ(rests.densities()[3], rests.densities()[0]);
+    EXPECT_GT(density[0] - density[3], 0.1);
+    return;
+  }
+  FAIL() << "worker 3 stays where it is";
+}
+
 TEST(Densities, TransfersThatAreNotMeasuredYetAreThoseThatTheDensityLetsExpect) {
   Rests rests("servers: 2, grouping: static", 4, "{name: gdtopk, policy: speed_gap}");
   const Times compute = {100, 100, 400, 400};
