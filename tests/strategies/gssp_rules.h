@@ -101,6 +101,7 @@ class GsspRules : public world::Rules {
   int64_t epochs_ = 0;
   std::set<GradientId> applied_;  // by any server
   int64_t submitted_ = 0, submitted_samples_ = 0;
+  int64_t flushed_ = 0;  // letters with residuals
   int64_t answered_ = 0;
 };
 
