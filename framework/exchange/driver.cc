@@ -256,7 +256,6 @@ bool Driver::Progress() {
 }
 
 bool Driver::DeliverLetter() {
-  if (died_ && !effects_.empty()) return false;
   const std::optional<Letter> letter = post_.Next();
   if (!letter) return false;
   if (letter->to == kService) {
