@@ -284,6 +284,8 @@ void GsspRules::Settled(ActorId actor) {
     }
   }
   if (std::exchange(server.exchanged, false)) server.acc = server.acc_samples = 0;
+  Expect(Members(number) > 0 || server.acc == 0,
+         fmt::format("server {} has no group and owes the others {}", number, server.acc));
   const int64_t every =
       run_.options.exchange_every > 0 ? run_.options.exchange_every : Members(number);
   const bool due = std::exchange(server.stepped, false) && server.handles == Push::kKind;
