@@ -35,7 +35,6 @@ class InhadRules : public world::Rules {
       : run_(run),
         placement_(placement),
         bound_(run.options.staleness_bound()),
-        times_out_(run.options.pull_timeout > 0 && !run.scenario.mortal),
         versions_(placement.servers, 0),
         known_(placement.nodes(), 0),
         untaken_(placement.workers, 0),
@@ -117,7 +116,7 @@ class InhadRules : public world::Rules {
       Expect(applied_.insert(gradient).second, "a gradient is applied twice");
     }
     const bool together = run_.options.lockstep && run_.options.n == 1;
-    if (together && !times_out_ && !run_.scenario.mortal) CheckLockstep(sum, version);
+    if (together && !run_.scenario.mortal) CheckLockstep(sum, version);
   }
 
   void Died(ActorId actor) override { dead_.insert(actor); }
@@ -131,10 +130,9 @@ class InhadRules : public world::Rules {
            fmt::format("{} applied, {} dropped and {} lost of {}", applied, report.dropped,
                        report.lost, submitted));
     CheckLost(report);
-    Expect(run_.options.late == Late::kDrop || times_out_ || report.dropped == 0,
-           "a gradient is dropped");
+    Expect(run_.options.late == Late::kDrop || report.dropped == 0, "a gradient is dropped");
     Expect(report.gradients() == applied, "a gradient has no staleness");
-    const bool bound = run_.options.late != Late::kKeep && !times_out_;
+    const bool bound = run_.options.late != Late::kKeep;
     Expect(!bound || MayMix() || report.merged == 0, "bases are mixed");
     int64_t sum = 0;
     for (const auto& [version, gradients] : by_version_) {
@@ -183,7 +181,7 @@ class InhadRules : public world::Rules {
   void CheckTerm(const Term& term, int64_t version) {
     const int64_t staleness = version - base_[{term.worker, term.clock}];
     Expect(staleness >= 0, "a gradient is younger than its weights");
-    const bool bound = run_.options.late != Late::kKeep && !times_out_;
+    const bool bound = run_.options.late != Late::kKeep;
     Expect(!bound || staleness <= bound_,
            fmt::format("staleness {} with bound {}", staleness, bound_));
     const double expected = 1 / std::max(1.0, static_cast<double>(staleness));
@@ -215,7 +213,6 @@ class InhadRules : public world::Rules {
   const Case run_;
   const Placement placement_;
   const int64_t bound_;
-  const bool times_out_;           // a round may go on without a node that lives
   std::vector<int64_t> versions_;  // by server
   std::vector<int64_t> known_;     // by node
   std::vector<int> untaken_;       // by worker
@@ -267,7 +264,6 @@ Case CaseOf(uint64_t seed) {
   options.broadcast_all = draws.Coin();
   options.pipelined = draws.Coin();
   options.in_interval = draws.Coin() ? 0 : draws.Between(1, 3) * 1000;
-  options.pull_timeout = draws.Between(0, 3) == 0 ? 4000 : 0;
   Name(n, run);
   return run;
 }

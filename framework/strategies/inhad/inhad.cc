@@ -121,8 +121,9 @@ void Inhad::Configure(config::Reader& reader) {
   options_.pull_timeout = FromSeconds(
       reader.Number("pull_timeout", 30)
           .Min(0)
-          .Help("seconds after which an update goes on without a node that does not answer; 0: "
-                "never"));
+          .Help(
+              "seconds of silence after which a node is asked to answer, and after as many more given "
+              "up, where workers may die (cluster.deaths); 0: never");
 }
 
 DTRAIN_STRATEGY("inhad", Inhad,

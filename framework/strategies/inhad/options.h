@@ -29,7 +29,7 @@ struct InhadOptions {
   bool broadcast_all = true;  // else: new weights go to the nodes of the round
   bool pipelined = false;     // a round may open while weights are still on their way
   Nanos in_interval = 0;      // between two INs of a node, at least
-  Nanos pull_timeout = 0;     // after which a round goes on without a node; 0: never
+  Nanos pull_timeout = 0;     // of a node's silence, where workers may die; 0: never
   bool mortal = false;        // workers may die: such a node is given up (ActorSetup)
 
   // Gradients that an update takes at least, of so many workers.

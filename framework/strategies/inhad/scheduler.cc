@@ -11,8 +11,7 @@
 namespace dtrain::inhad {
 namespace {
 
-constexpr int kRoundTimer = 1;
-constexpr int kLookTimer = 2;
+constexpr int kLookTimer = 1;
 constexpr int64_t kVainLooks = 100;
 
 }  // namespace
@@ -55,29 +54,17 @@ void Scheduler::OnGrad(int node, const Grad& grad) {
   DT_CHECK(of.asked == grad.round)
       << "node " << node << " answers round " << grad.round << "; " << Describe();
   of.asked = 0;
-  of.suspected = 0;
   Hear(of);
   of.pulled += grad.count + grad.dropped;
   of.known = std::max(of.known, of.pulled);
   of.low_pending = kNever;
   if (grad.count == 0) return;
-  if (TooLate(grad)) {
-    late_dropped_ += grad.count;
-    of.heard = 1;  // it is part of no update, and needs weights to go on with
-    return;
-  }
   of.answered = grad.round;
   of.count = grad.count;
   of.samples = grad.samples;
   for (size_t i = 0; i + 1 < grad.bases.size(); i += 2) {
     counted_.AddStaleness(version_ - grad.bases[i], grad.bases[i + 1]);
   }
-}
-
-// A suspected node's answer may have missed its turn.
-bool Scheduler::TooLate(const Grad& grad) const {
-  if (options_.late == Late::kKeep) return false;
-  return version_ - grad.bases.front() > options_.staleness_bound();
 }
 
 void Scheduler::OnHave(int node, const Have& have) {
@@ -94,22 +81,9 @@ void Scheduler::OnApplied(const Applied& applied) {
   if (applied.version == version_) ++applied_;
 }
 
-// One timer at a time watches the round in which it was set; where another is open by then, that
-// one is watched from here on: a node has between one and two pull_timeouts.
-void Scheduler::WatchRound(Effects& effects) {
-  if (options_.pull_timeout == 0 || options_.mortal || watched_ != 0) return;
-  watched_ = round_;
-  effects.SetTimer(kRoundTimer, options_.pull_timeout);
-}
-
 void Scheduler::OnTimer(int timer, Effects& effects) {
-  if (timer == kLookTimer) return LookAfterNodes(effects);
-  const int64_t watched = std::exchange(watched_, 0);
-  if (open_ == 0) return;
-  if (watched != round_) return WatchRound(effects);
-  for (Node& node : nodes_) {
-    if (node.asked == round_) node.suspected = 1;
-  }
+  DT_CHECK(timer == kLookTimer) << timer;
+  LookAfterNodes(effects);
 }
 
 // ------------------------------------------------------------------ death
@@ -177,15 +151,15 @@ void Scheduler::GiveUpNodesOf(const std::vector<ActorId>& workers, Effects& effe
 int64_t Scheduler::PendingOfAll() const {
   int64_t pending = 0;
   for (const Node& node : nodes_) {
-    if (node.counts()) pending += node.pending();
-    if (node.suspected == 0 && node.answered != 0) pending += node.count;
+    if (node.given_up == 0) pending += node.pending();
+    if (node.answered != 0) pending += node.count;
   }
   return pending;
 }
 
 int64_t Scheduler::NodesToAwait() const {
   return std::count_if(nodes_.begin(), nodes_.end(),
-                       [](const Node& node) { return node.asked != 0 && node.counts(); });
+                       [](const Node& node) { return node.asked != 0; });
 }
 
 std::optional<Close> Scheduler::TakeClose() {
@@ -214,13 +188,13 @@ std::optional<Close> Scheduler::TakeClose() {
 bool Scheduler::Settled() const {
   if (options_.pipelined) return version_ == 0 || applied_ == placement_.servers - 1;
   return std::all_of(nodes_.begin(), nodes_.end(),
-                     [](const Node& node) { return !node.counts() || node.has == node.gets; });
+                     [](const Node& node) { return node.given_up != 0 || node.has == node.gets; });
 }
 
 // Whether a round at `version` would leave a gradient out that is too old at the round after.
 bool Scheduler::TooOldAfter(int64_t version) const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
-    if (!node.counts()) return false;
+    if (node.given_up != 0) return false;
     const int64_t low =
         node.pending() > 0 ? node.low_computing : std::min(node.low_computing, node.low_pending);
     return version + 1 - low > options_.staleness_bound();
@@ -229,7 +203,7 @@ bool Scheduler::TooOldAfter(int64_t version) const {
 
 bool Scheduler::Due() const {
   int64_t workers = 0;
-  for (const Node& node : nodes_) workers += node.counts() ? node.workers : 0;
+  for (const Node& node : nodes_) workers += node.given_up != 0 ? 0 : node.workers;
   if (PendingOfAll() < options_.GradientsOfUpdate(static_cast<int>(workers))) return false;
   return options_.late != Late::kWait || !TooOldAfter(version_);
 }
@@ -238,20 +212,15 @@ void Scheduler::OpenIfDue(Effects& effects) {
   if (open_ != 0 || !Settled() || (flushing_ == 0 && !Due())) return;
   open_ = 1;
   ++round_;
-  bool left_out = false;
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
     if (node.given_up != 0) continue;
     // The last pull asks everybody: what an IN has not told yet must not be left behind.
-    const bool wanted = node.pending() > 0 || flushing_ != 0;
-    // Its answer of before has no update yet, and has the place of the next one.
-    left_out |= wanted && node.answered != 0;
-    if (!wanted || node.asked != 0 || node.answered != 0) continue;
+    if (node.pending() == 0 && flushing_ == 0) continue;
     node.asked = round_;
     effects.Send(placement_.NodeId(static_cast<int>(j)), Pack(Pull{round_, version_}));
   }
-  if (!left_out) flushing_ = 0;
-  WatchRound(effects);
+  flushing_ = 0;
 }
 
 void Scheduler::Visit(StateVisitor& visitor) {
@@ -261,7 +230,6 @@ void Scheduler::Visit(StateVisitor& visitor) {
     visitor.Int("low_computing", node.low_computing);
     visitor.Int("low_pending", node.low_pending);
     visitor.Int("asked", node.asked);
-    visitor.Int("suspected", node.suspected);
     visitor.Int("answered", node.answered);
     visitor.Int("count", node.count);
     visitor.Int("samples", node.samples);
@@ -274,8 +242,6 @@ void Scheduler::Visit(StateVisitor& visitor) {
   visitor.Int("open", open_);
   visitor.Int("applied", applied_);
   visitor.Int("flushing", flushing_);
-  visitor.Int("watched", watched_);
-  visitor.Int("late_dropped", late_dropped_);
   visitor.Ints("staleness_counts", counted_.staleness);
   if (!options_.mortal) return;
   for (Node& node : nodes_) {
@@ -291,12 +257,11 @@ void Scheduler::Visit(StateVisitor& visitor) {
 }
 
 std::string Scheduler::Describe() const {
-  std::vector<int64_t> awaited, suspected, behind, given_up;
+  std::vector<int64_t> awaited, behind, given_up;
   for (const Node& node : nodes_) {
-    awaited.push_back(node.asked != 0 && node.counts() ? 1 : 0);
-    suspected.push_back(node.suspected);
+    awaited.push_back(node.asked != 0 ? 1 : 0);
     given_up.push_back(node.given_up);
-    behind.push_back(node.counts() && node.has != node.gets ? 1 : 0);
+    behind.push_back(node.given_up == 0 && node.has != node.gets ? 1 : 0);
   }
   std::string state =
       open_ != 0 ? fmt::format("round {} waits for nodes {}", round_, DescribeMembers(awaited))
@@ -305,9 +270,6 @@ std::string Scheduler::Describe() const {
     state += fmt::format(", nodes {} have no new weights yet", DescribeMembers(behind));
   } else if (open_ == 0 && options_.late == Late::kWait && TooOldAfter(version_)) {
     state += ", a round would make the slowest gradient too old";
-  }
-  if (std::count(suspected.begin(), suspected.end(), 1) > 0) {
-    state += fmt::format(", nodes {} do not answer", DescribeMembers(suspected));
   }
   if (std::count(given_up.begin(), given_up.end(), 1) > 0) {
     state += fmt::format(", nodes {} are given up", DescribeMembers(given_up));
@@ -318,7 +280,6 @@ std::string Scheduler::Describe() const {
 void Scheduler::Report(ProtocolReport& report) const {
   report.Add(counted_);
   report.rounds += version_;
-  report.dropped += late_dropped_;
   report.lost += lost_;
   report.ignored += ignored_;
 }

@@ -12,9 +12,8 @@
 // The next round opens when all who get the new weights have them, or, pipelined, when all servers
 // have made the update.
 //
-// A node that does not answer within pull_timeout is suspected: the round goes on without it, it is
-// not asked again before its answer, and what it sends then is part of the round after.  So the
-// Scheduler alone says whose sums belong to an update, and all servers make the same one.
+// A round waits for all of its nodes: the Scheduler alone says whose sums belong to an update, and all
+// servers make the same one.
 //
 // Where workers may die (InhadOptions::mortal) it looks after the nodes, every pull_timeout: one that
 // has said nothing since the last look is asked to, and given up when it has said nothing by the next
@@ -73,7 +72,6 @@ class Scheduler {
     int64_t pulled = 0;
     int64_t low_computing = 0, low_pending = kNever;
     int64_t asked = 0;               // round whose GRAD is awaited; 0: none
-    int64_t suspected = 0;           // it has not answered in time
     int64_t answered = 0;            // round of a GRAD that is in no update yet; 0: none
     int64_t count = 0, samples = 0;  // of that GRAD
     int64_t heard = 0;               // it has said IN since the last look (broadcast: pulled)
@@ -84,8 +82,6 @@ class Scheduler {
     int64_t doubted = 0;   // it had to answer at the last look
     int64_t given_up = 0;  // as dead
 
-    // The Scheduler counts on it.
-    bool counts() const { return suspected == 0 && given_up == 0; }
     int64_t pending() const { return known - pulled; }
   };
 
@@ -93,9 +89,7 @@ class Scheduler {
   int64_t NodesToAwait() const;
   bool Settled() const;
   bool TooOldAfter(int64_t version) const;
-  bool TooLate(const Grad& grad) const;
   bool Due() const;
-  void WatchRound(Effects& effects);
   static void Hear(Node& node);
   int64_t NodesLeft() const;
   void WatchNodes(Effects& effects);
@@ -110,8 +104,6 @@ class Scheduler {
   int64_t open_ = 0;     // a round is
   int64_t applied_ = 0;  // other servers that have made the update of `version_`
   int64_t flushing_ = 0;
-  int64_t watched_ = 0;  // round in which the timer was set; 0: it is not set
-  int64_t late_dropped_ = 0;
   int64_t looks_ = 0;    // the timer by which nodes are looked after is set
   int64_t vain_ = 0;     // looks since the last gradient was heard of
   int64_t lost_ = 0;     // gradients of given up nodes that came too late
