@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "framework/cli/command.h"
+#include "framework/core/log.h"
 #include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
@@ -15,6 +16,7 @@ static void AddCheckCommand(CLI::App& app, Invocation& invocation) {
       [options, &invocation] {
         const RunConfig config = LoadConfig(*options);
         ReadModel(config);
+        for (const std::string& warning : config.warnings) log::Warning("{}", warning);
         std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
         return 0;
       });

@@ -14,6 +14,7 @@
 #include "framework/cli/result_table.h"
 #include "framework/cli/scenario.h"
 #include "framework/cli/setting_values.h"
+#include "framework/cli/train_report.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
@@ -63,8 +64,9 @@ void Save(const RunFolder& folder, const RunConfig& config, const Summary& summa
   file.Finish();
 }
 
-Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
-                     const std::string& output, bool quiet) {
+// Nothing where the run in `output` is resumed and was completed before.
+std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunConfig& config,
+                                    const std::string& output, bool quiet) {
   std::optional<RunLock> lock;
   const bool resuming = !options.resume.empty() && options.resume != "none";
   if (!output.empty()) lock.emplace(RunFolder(output).Create(resuming));
@@ -74,6 +76,10 @@ Summary SimulateOnce(const SimulateOptions& options, const RunConfig& config,
   std::optional<MetricsWriter> metrics;  // of a run that is evaluated
   if (lock && !options.resume.empty()) {
     const std::optional<int64_t> step = run.KeepCheckpoints(output, options.resume);
+    if (step && run.IsFinished()) {
+      log::Info("nothing to do: the run in {} was completed at step {}", output, *step);
+      return std::nullopt;
+    }
     if (step) metrics.emplace(RunFolder(output).metrics(), *step);
     if (step && !quiet) log::Info("resumed after step {}", *step);
   }
@@ -105,13 +111,15 @@ void Print(const Summary& summary) {
       "step {:.4f} s (p50), {:.4f} s (p90); workers wait {:.1f} % of their time\n",
       summary.step_seconds->p50, summary.step_seconds->p90, 100 * WaitOf(summary));
   if (summary.staleness) {
-    std::cout << fmt::format("staleness mean {:.2f}, max {}; clock lead at most {}\n",
-                             summary.staleness->mean, summary.staleness->max,
-                             summary.staleness->clock_lead_max);
+    const std::optional<int64_t>& lead = summary.staleness->clock_lead_max;
+    std::cout << fmt::format("staleness mean {:.2f}, max {}{}\n", summary.staleness->mean,
+                             summary.staleness->max,
+                             lead ? fmt::format("; clock lead at most {}", *lead) : "");
   }
-  std::cout << fmt::format("sent {:.1f} MB in {} messages\n",
+  std::cout << fmt::format("sent {:.1f} MB in {} messages, {} a gradient\n",
                            static_cast<double>(summary.communication->bytes_sent) * 1e-6,
-                           summary.communication->messages);
+                           summary.communication->messages,
+                           HumanBytes(summary.communication->bytes_per_gradient.value_or(0)));
   if (summary.test) {
     std::cout << TestText(*summary.test) << fmt::format("\nweights {}\n", summary.weights_sha256);
   }
@@ -136,7 +144,8 @@ const Column kColumns[] = {
      [](const Summary& s) { return Value(s.staleness ? s.staleness->mean : 0.0); }},
     {{"clock_lead_max", "lead max", 0, true},
      [](const Summary& s) {
-       return Value(s.staleness ? static_cast<double>(s.staleness->clock_lead_max) : 0.0);
+       if (!s.staleness) return Value(0.0);  // all step together
+       return s.staleness->clock_lead_max ? Value(*s.staleness->clock_lead_max) : Value();
      }},
     {{"mbytes_sent", "MB sent", 1, true},
      [](const Summary& s) {
@@ -186,7 +195,7 @@ int Compare(const SimulateOptions& options, bool json) {
       std::vector<std::string> overrides = ComparedOverrides(
           name, own.strategy_name, own.compress.on() ? own.compress.name : "none");
       overrides.push_back(fmt::format("seed={}", seed));
-      runs.push_back(SimulateOnce(options, options.scenario.Load(overrides), "", true));
+      runs.push_back(*SimulateOnce(options, options.scenario.Load(overrides), "", true));
     }
     for (const Summary& run : runs) code = std::max(code, run.exit_code);
     table.Add(RowOf(name.empty() ? runs[0].strategy : name, runs));
@@ -224,13 +233,18 @@ int RunSimulate(const SimulateOptions& options, const Invocation& invocation) {
   if (!options.replay.empty()) return ReplayFile(options, invocation.json);
   if (!options.compare.empty() || !options.seeds.empty()) return Compare(options, invocation.json);
   const RunConfig config = options.scenario.Load({});
-  const Summary summary = SimulateOnce(options, config, options.output, invocation.json);
-  if (invocation.json) {
-    std::cout << ToJson(summary);
-  } else {
-    Print(summary);
+  const std::optional<Summary> summary =
+      SimulateOnce(options, config, options.output, invocation.json);
+  if (!summary) {
+    PrintFinishedRun(std::cout, options.output, invocation.json);
+    return 0;
   }
-  return summary.exit_code;
+  if (invocation.json) {
+    std::cout << ToJson(*summary);
+  } else {
+    Print(*summary);
+  }
+  return summary->exit_code;
 }
 
 }  // namespace

@@ -27,6 +27,7 @@
 
 namespace dtrain {
 
+// Since the start or the resume.
 struct ExchangeStats {
   Collective::Traffic traffic;
   Nanos exposed = 0;        // time that Begin and End waited, without rest

@@ -27,7 +27,11 @@ class InlineExchange : public Exchange {
   Rest::Told told() const override { return parts_.rest.told(); }
   ExchangeStats stats() const override {
     const Driver& driver = parts_.driver;
-    return {{}, 0, driver.Report(), driver.WorkerReport(), driver.compression()};
+    return {{},
+            0,
+            driver.Report().Since(parts_.protocol_before),
+            driver.WorkerReport().Since(parts_.worker_before),
+            driver.compression()};
   }
   const EventLog& record() const override { return parts_.log; }
   RankTimeline* timeline() override { return parts_.timeline.get(); }

@@ -36,6 +36,8 @@ struct RankParts {
   Driver driver;
   Rest rest;
   ModelAtRest model;
+  // What its actors, and its worker alone, had counted when it was made: before a resume.
+  const ProtocolReport protocol_before, worker_before;
 };
 
 // The mail and the collective that a spec's strategy needs over a real transport, with weights of

@@ -57,13 +57,13 @@ struct CompressionReport {
 // Counted by actors, for summary.json.
 struct ProtocolReport {
   std::vector<int64_t> staleness;  // [s]: gradients of staleness s
-  int64_t clock_lead_max = 0;
+  int64_t clock_lead_max = -1;     // -1: nobody is admitted by clocks
   // Whole vectors of the model's size: gradients, or sums of them, up; weights down.
   int64_t up_transfers = 0, down_transfers = 0;
   int64_t rounds = 0;      // of pulls that made an update
   int64_t dropped = 0;     // gradients thrown away
-  int64_t merged = 0;      // gradients that count as older or younger than they are
-  int64_t slot_waits = 0;  // steps that had to wait until a gradient of before was taken
+  int64_t merged = 0;      // gradients summed at the mean version of several, not at their own
+  int64_t slot_waits = 0;  // steps that began late, when a gradient of before was taken at last
   int64_t exchanges = 0;   // between groups
   int64_t regroups = 0;
   int64_t group = -1;  // a worker's own
@@ -86,17 +86,35 @@ struct ProtocolReport {
   }
   void Add(const ProtocolReport& other) {
     for (size_t s = 0; s < other.staleness.size(); ++s) {
-      if (other.staleness[s] > 0) AddStaleness(static_cast<int64_t>(s), other.staleness[s]);
+      if (other.staleness[s] != 0) AddStaleness(static_cast<int64_t>(s), other.staleness[s]);
     }
     clock_lead_max = std::max(clock_lead_max, other.clock_lead_max);
-    up_transfers += other.up_transfers;
-    down_transfers += other.down_transfers;
-    rounds += other.rounds;
-    dropped += other.dropped;
-    merged += other.merged;
-    slot_waits += other.slot_waits;
-    exchanges += other.exchanges;
-    regroups += other.regroups;
+    AddCounts(other, 1);
+  }
+  // What has been counted since `before`; of clocks the largest lead of all.  Some that one rank had
+  // counted then may be another's by now, and less than nothing here.
+  ProtocolReport Since(const ProtocolReport& before) const {
+    ProtocolReport since = *this;
+    for (size_t s = 0; s < before.staleness.size(); ++s) {
+      if (before.staleness[s] != 0) {
+        since.AddStaleness(static_cast<int64_t>(s), -before.staleness[s]);
+      }
+    }
+    since.AddCounts(before, -1);
+    while (!since.staleness.empty() && since.staleness.back() == 0) since.staleness.pop_back();
+    return since;
+  }
+
+ private:
+  void AddCounts(const ProtocolReport& other, int64_t times) {
+    up_transfers += times * other.up_transfers;
+    down_transfers += times * other.down_transfers;
+    rounds += times * other.rounds;
+    dropped += times * other.dropped;
+    merged += times * other.merged;
+    slot_waits += times * other.slot_waits;
+    exchanges += times * other.exchanges;
+    regroups += times * other.regroups;
   }
 };
 

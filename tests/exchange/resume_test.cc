@@ -37,7 +37,7 @@ struct Left {
   std::vector<float> weights;
   std::map<Rank, StateRecord> ranks;
   std::map<Rank, int64_t> steps;  // of workers
-  ProtocolReport report;
+  ProtocolReport report;          // of all parts of the run
 };
 
 class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
@@ -94,7 +94,7 @@ class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
   }
 
   Left Run(const Left& from, bool to_the_end) {
-    Left left;
+    Left left{.report = from.report};  // a part counts from its own beginning
     LocalWorld::Run(MakeStrategy(GetParam().strategy)->Place(kWorkers).ranks(),
                     [&](Transport& transport) { RunRank(transport, from, to_the_end, left); });
     return left;

@@ -175,6 +175,58 @@ TEST_F(ReportTest, BytesAndMessagesAreThoseThatTheTransportsCarried) {
   }
 }
 
+TEST_F(ReportTest, BytesOfAGradientAndTransfersOfParameterServersAreTold) {
+  for (const std::string strategy :
+       {"{name: ps_bsp, servers: 2}", "{name: ps_ssp}", "{name: ps_asp, prefetch: true}"}) {
+    SCOPED_TRACE(strategy);
+    const RunConfig config = Config("run", 2, {"strategy=" + strategy});
+    const Summary real = Run(config).summary;
+    std::filesystem::remove_all(folder_ / "run");
+    const Summary simulated = SimulatedRun(config, std::nullopt, false).Run();
+    for (const Summary& summary : {real, simulated}) {
+      int64_t steps = 0;
+      for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
+      ASSERT_TRUE(summary.protocol.has_value());
+      EXPECT_EQ(summary.protocol->up_transfers, steps);
+      EXPECT_EQ(summary.protocol->up_transfers_per_gradient, 1);
+      // A step that the end of the run does not let start may have its weights, or lack them.
+      EXPECT_NEAR(summary.protocol->down_transfers, steps, 2);
+      // A gradient, and the weights that it is answered with; some headers.
+      EXPECT_NEAR(*summary.communication->bytes_per_gradient, 2 * 4 * kParameters,
+                  0.03 * 8 * kParameters);
+    }
+  }
+  const Summary sync = Run(Config("sync", 2, {"epochs=2"})).summary;
+  EXPECT_EQ(*sync.communication->bytes_per_gradient, 4 * (kParameters + 3));
+}
+
+// Whoever divides one by the other gets what this part of the run did.
+TEST_F(ReportTest, AResumedRunCountsFromItsResume) {
+  for (const std::string strategy :
+       {"{name: ps_ssp, servers: 2}", "{name: gssp, servers: 2}", "{name: inhad}"}) {
+    SCOPED_TRACE(strategy);
+    const auto part = [&](int steps, const std::string& resume) {
+      return Run(Config("run", 3, {"strategy=" + strategy, fmt::format("max_steps={}", steps)}),
+                 {.resume = resume})
+          .summary;
+    };
+    const Summary first = part(10, "none"), second = part(14, "auto");
+    std::filesystem::remove_all(folder_ / "run");
+    for (const Summary& summary : {first, second}) {
+      int64_t steps = 0, gradients = 0;
+      for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
+      for (const int64_t count : summary.staleness->histogram) gradients += count;
+      EXPECT_EQ(gradients, steps);
+      if (strategy != "{name: inhad}") {
+        EXPECT_EQ(summary.protocol->up_transfers, steps);
+        EXPECT_NEAR(summary.protocol->down_transfers, steps, 3) << "one of each worker is late";
+      }
+      EXPECT_GT(summary.staleness->histogram.back(), 0);
+    }
+    EXPECT_EQ(second.staleness->clock_lead_max.has_value(), strategy != "{name: inhad}");
+  }
+}
+
 // The sums of batch statistics within a step are letters as well.
 TEST_F(ReportTest, LettersOfBatchStatisticsCount) {
   std::ofstream(folder_ / "normed.yaml") << R"(

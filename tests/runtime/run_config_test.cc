@@ -339,5 +339,14 @@ TEST_F(LocateModelTest, FoldersInTheirOrder) {
   EXPECT_EQ(once.size(), folders.size() - 1) << "they are the same folder";
 }
 
+TEST(RunConfig, AnUpdateOfLessThanOneGradientIsAWarningWithItsLine) {
+  const std::string text = std::string(kSmall) + "strategy: {name: inhad, n: 5}\n";
+  EXPECT_THAT(Read(text, {"cluster.workers=3"}).warnings,
+              testing::ElementsAre(AllOf(HasSubstr("small.yaml:3:"),
+                                         HasSubstr("n is 5, but there are 3 workers: it counts "
+                                                   "as 3"))));
+  EXPECT_THAT(Read(text, {"cluster.workers=5"}).warnings, testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace dtrain

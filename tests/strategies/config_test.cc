@@ -141,6 +141,7 @@ TEST(InhadConfig, WordsAndRanges) {
   EXPECT_THAT(ErrorOf("{name: inhad, n: 0}"), HasSubstr("strategy.n must be >= 1, found 0"));
   EXPECT_THAT(ErrorOf("{name: inhad, late: never}"), HasSubstr("allowed: wait, drop, keep"));
   EXPECT_THAT(ErrorOf("{name: inhad, pull_timeout: -1}"), HasSubstr("must be >= 0"));
+  EXPECT_THAT(ErrorOf("{name: inhad, s_max: 1000000000}"), HasSubstr("10000"));
 }
 
 // Three workers, n = 5: one gradient is enough, and the bound is 2 * 3 + 1, so that a node has eight

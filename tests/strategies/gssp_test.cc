@@ -64,6 +64,8 @@ class GsspRules : public world::Rules {
       Expect(
           run_.compresses || static_cast<int64_t>(parts.at(0).terms.size()) == exchange.gradients,
           "an exchange is miscounted");
+    } else if (message.kind == Flush::kKind) {
+      ++flushed_;
     } else if (message.kind == Regroup::kKind) {
       CheckGroups(Unpack<Regroup>(message).server_of);
       regrouped_ = true;
@@ -93,7 +95,8 @@ class GsspRules : public world::Rules {
 
   void Finished(const ProtocolReport& report) override {
     Expect(report.gradients() == submitted_, "a gradient has no staleness");
-    Expect(report.up_transfers == submitted_, "pushes are miscounted");
+    // A residual goes to every server.
+    Expect(report.up_transfers == submitted_ + flushed_, "pushes are miscounted");
     Expect(report.down_transfers == answered_, "answers are miscounted");
     if (!Gradients()) return;
     std::set<int> active(last_groups_.begin(), last_groups_.end());
@@ -149,6 +152,7 @@ class GsspRules : public world::Rules {
   std::vector<int> last_groups_;
   bool regrouped_ = false;
   int64_t submitted_ = 0;
+  int64_t flushed_ = 0;
   int64_t answered_ = 0;
 };
 

@@ -176,7 +176,7 @@ void Replayer::Report() {
   for (size_t s = 0; s < report.staleness.size(); ++s) {
     text_ += fmt::format(" {}: {}", s, report.staleness[s]);
   }
-  text_ += fmt::format(", largest lead {}\n", report.clock_lead_max);
+  text_ += fmt::format(", largest lead {}\n", std::max<int64_t>(report.clock_lead_max, 0));
 }
 
 }  // namespace

@@ -117,8 +117,8 @@ void ThreadedExchange::Publish() {
   stats_.traffic = parts_->driver.traffic();
   stats_.compression = parts_->driver.compression();
   if (parts_->rest.reached()) {
-    stats_.protocol = parts_->driver.Report();
-    stats_.worker = parts_->driver.WorkerReport();
+    stats_.protocol = parts_->driver.Report().Since(parts_->protocol_before);
+    stats_.worker = parts_->driver.WorkerReport().Since(parts_->worker_before);
   }
   // What is still posted comes after all that the driver can answer.
   if (posted_.any() || !Answered(wanted_)) return;

@@ -60,6 +60,7 @@ ordered_json Json(const CommunicationSummary& c) {
                        {"messages", c.messages},
                        {"exposed_seconds", c.exposed_seconds}};
   Put(json, "bytes_inside_nodes", c.bytes_inside_nodes);
+  Put(json, "bytes_per_gradient", c.bytes_per_gradient);
   Put(json, "compress_seconds", c.compress_seconds);
   Put(json, "density", c.density);
   return json;
@@ -76,10 +77,9 @@ ordered_json Json(const WorkerSummary& worker) {
 }
 
 ordered_json Json(const StalenessSummary& s) {
-  return {{"max", s.max},
-          {"mean", s.mean},
-          {"histogram", s.histogram},
-          {"clock_lead_max", s.clock_lead_max}};
+  ordered_json json = {{"max", s.max}, {"mean", s.mean}, {"histogram", s.histogram}};
+  Put(json, "clock_lead_max", s.clock_lead_max);
+  return json;
 }
 
 ordered_json Json(const ProtocolSummary& p) {
@@ -226,11 +226,13 @@ void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPla
 }
 
 void DescribeProtocol(const ProtocolReport& report, Summary& summary) {
-  if (!report.staleness.empty()) {
-    summary.staleness = StalenessSummary{.max = static_cast<int64_t>(report.staleness.size()) - 1,
+  std::vector<int64_t> histogram = report.staleness;
+  while (!histogram.empty() && histogram.back() == 0) histogram.pop_back();
+  if (!histogram.empty()) {
+    summary.staleness = StalenessSummary{.max = static_cast<int64_t>(histogram.size()) - 1,
                                          .mean = report.staleness_mean(),
-                                         .histogram = report.staleness,
-                                         .clock_lead_max = report.clock_lead_max};
+                                         .histogram = std::move(histogram)};
+    if (report.clock_lead_max >= 0) summary.staleness->clock_lead_max = report.clock_lead_max;
   }
   if (report.up_transfers == 0) return;
   const auto gradients = static_cast<double>(std::max<int64_t>(report.gradients(), 1));
@@ -257,6 +259,14 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
   if (!protocol.staleness.empty()) worker.staleness_mean = protocol.staleness_mean();
   if (protocol.group >= 0) worker.group = static_cast<int>(protocol.group);
   return worker;
+}
+
+void DescribeBytesPerGradient(Summary& summary) {
+  int64_t steps = 0;
+  for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
+  if (steps == 0 || !summary.communication) return;
+  summary.communication->bytes_per_gradient =
+      static_cast<double>(summary.communication->bytes_sent) / static_cast<double>(steps);
 }
 
 void DescribeCompression(const CompressionReport& report, double seconds,
@@ -294,6 +304,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
   if (inside > 0) communication.bytes_inside_nodes = inside;
   DescribeCompression(compression, ToSeconds(compress), communication);
   if (all.size() > 1 || compression.entries > 0) summary.communication = communication;
+  DescribeBytesPerGradient(summary);
   DescribeProtocol(protocol, summary);
 }
 

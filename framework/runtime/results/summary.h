@@ -64,6 +64,7 @@ struct CommunicationSummary {
   std::optional<double> compress_seconds;     // longest of any rank
   std::optional<double> density;              // sent / all entries of what was compressed
   std::optional<int64_t> bytes_inside_nodes;  // of those sent: vectors between ranks of one node
+  std::optional<double> bytes_per_gradient;   // sent in all, by the workers' steps
 };
 
 struct WorkerSummary {
@@ -79,17 +80,19 @@ struct WorkerSummary {
 struct StalenessSummary {
   int64_t max = 0;
   double mean = 0;
-  std::vector<int64_t> histogram;  // [s]: gradients of staleness s
-  int64_t clock_lead_max = 0;
+  std::vector<int64_t> histogram;         // [s]: gradients of staleness s
+  std::optional<int64_t> clock_lead_max;  // where workers are admitted by clocks
 };
 
 // What strategies count besides; what none has counted is left out.
 struct ProtocolSummary {
-  int64_t up_transfers = 0, down_transfers = 0;  // vectors of the model's size
+  // Vectors of the model's size, whole or what a compressor picked of them: gradients, their sums
+  // and flushed residuals up, weights down.
+  int64_t up_transfers = 0, down_transfers = 0;
   double up_transfers_per_gradient = 0;
   int64_t rounds = 0;
-  int64_t dropped = 0, merged = 0;            // gradients
-  int64_t slot_waits = 0;                     // steps
+  int64_t dropped = 0, merged = 0;            // gradients (ProtocolReport)
+  int64_t slot_waits = 0;                     // steps (ProtocolReport)
   int64_t exchanges = 0;                      // between groups
   std::optional<double> replica_spread = {};  // ModelAtRest::spread, in real runs
   int64_t regroups = 0;
@@ -162,6 +165,8 @@ struct RankReport {
 WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report);
 // Fills `staleness` and `protocol`, where the strategy has counted any.
 void DescribeProtocol(const ProtocolReport& report, Summary& summary);
+// By `workers_detail`.
+void DescribeBytesPerGradient(Summary& summary);
 // Nothing where nothing was compressed.
 void DescribeCompression(const CompressionReport& report, double seconds,
                          CommunicationSummary& communication);

@@ -231,7 +231,7 @@ void CheckDevice(Reader root, const RunConfig& run) {
 }
 
 // What no single key can know.
-void CheckTogether(Reader root, const RunConfig& run) {
+void CheckTogether(Reader root, RunConfig& run) {
   Reader cluster = root.Section("cluster");
   if (run.batch < run.workers) {
     root.Mistake("batch", fmt::format("batch {} gives some of the {} workers ({}) no sample",
@@ -245,7 +245,12 @@ void CheckTogether(Reader root, const RunConfig& run) {
                              run.workers));
   }
   for (const Strategy::Mistake& mistake : run.strategy->Check(static_cast<int>(run.workers))) {
-    root.Section("strategy").Mistake(mistake.key, mistake.what, mistake.hint);
+    Reader strategy = root.Section("strategy");
+    if (mistake.warning) {
+      run.warnings.push_back(fmt::format("{}: {}", strategy.Where(mistake.key), mistake.what));
+    } else {
+      strategy.Mistake(mistake.key, mistake.what, mistake.hint);
+    }
   }
   const bool nodes = run.strategy && run.strategy->Place(1).nodes() > 0;
   if (nodes && run.cluster.per_node_given && run.workers % run.cluster.per_node() != 0) {

@@ -73,6 +73,8 @@ struct RunConfig {
                                  // ranks that were not given a folder must take rank 0's)
   bool output_has_time = false;  // runs that start together would share the name (MakeOwnFolder)
 
+  std::vector<std::string> warnings;  // of what is valid and not what it seems, with its line
+
   std::string effective_yaml;  // every key with its value; run again, it does the same
   std::string effective_json;  // the same as JSON
   std::string config_sha256;   // of effective_yaml without `output`

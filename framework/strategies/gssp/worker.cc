@@ -106,6 +106,7 @@ void GsspWorker::OnQuiet(const Quiet& quiet, Effects& effects) {
       effects.Send(placement_.ServerId(server), Pack(Flush{}), {kResidual});
     }
     effects.Clear(kResidual);
+    flushed_ += placement_.servers;
   }
   if (quiet.last) return;
   const int64_t compute = compute_.empty() ? 0 : std::max<int64_t>(MedianOf(compute_), 1);
@@ -129,6 +130,7 @@ void GsspWorker::Visit(StateVisitor& visitor) {
   visitor.Int("arrived", arrived_);
   visitor.Int("pushed_at", pushed_at_);
   visitor.Int("epochs", epochs_);
+  visitor.Int("flushed", flushed_);
   visitor.Int("density", density_);
   visitor.Ints("compute", compute_);
   visitor.Ints("transfers", transfers_);
@@ -141,7 +143,7 @@ std::string GsspWorker::Describe() const {
 }
 
 void GsspWorker::Report(ProtocolReport& report) const {
-  report.up_transfers += clock_;
+  report.up_transfers += clock_ + flushed_;
   report.group = server_;
 }
 

@@ -53,6 +53,7 @@ class GsspWorker : public Actor {
   int64_t arrived_ = 0;  // `arriving` is newer than `weights`
   int64_t pushed_at_ = 0;
   int64_t epochs_ = 0;                        // whole ones when the residual was flushed last
+  int64_t flushed_ = 0;                       // residuals sent, each to every server
   int64_t density_;                           // of its gradients, in millionths
   std::vector<int64_t> compute_, transfers_;  // of the last steps, ns, the oldest first
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "framework/core/check.h"
 #include "framework/strategies/visit.h"
 
@@ -73,6 +75,11 @@ std::string BspServer::Describe() const {
   for (int worker = 0; worker < workers(); ++worker) missing.push_back(IsIn(worker) ? 0 : 1);
   return fmt::format("ps_bsp server {}: round {}, no gradient yet from workers {}", server_,
                      version_ + 1, DescribeMembers(missing));
+}
+
+// Nobody starts before all have finished.
+void BspServer::Report(ProtocolReport& report) const {
+  report.clock_lead_max = std::max<int64_t>(report.clock_lead_max, 0);
 }
 
 }  // namespace dtrain::ps

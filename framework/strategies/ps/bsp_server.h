@@ -27,6 +27,7 @@ class BspServer : public Actor {
 
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
+  void Report(ProtocolReport& report) const override;
 
  private:
   enum : VectorId { kMaster, kSum, kHeld };  // kHeld + w: worker w's gradient

@@ -135,6 +135,10 @@ std::string PsWorker::Describe() const {
 // go on, another one may not have answered yet.
 void PsWorker::Report(ProtocolReport& report) const {
   report.Add(counted_);
+  report.up_transfers += clock_;
+  // Each step asks for weights once: with its gradient or, with prefetch, when it starts.
+  const int64_t asked = clock_ + (options_.prefetch && phase_ == kComputing ? 1 : 0);
+  report.down_transfers += asked - (AllAnswered() ? 0 : 1);
   const bool told = arriving_[0] != kAwaited && staleness_ != kNoStaleness;
   if (told && !AllAnswered()) report.AddStaleness(staleness_);
 }
