@@ -17,7 +17,8 @@ std::unique_ptr<Collective> MakeOrdered(Transport& transport, const CollectiveOp
       PlanRules{.planner = OrderedPlan,
                 .chunk_bytes = options.chunk_bytes > 0 ? options.chunk_bytes : kChunkBytes,
                 .small_planner = ExchangePlan,
-                .small_bytes = kExchangeBytes},
+                .small_bytes = kExchangeBytes,
+                .node_of = options.node_of},
       transport);
 }
 
@@ -25,7 +26,8 @@ std::unique_ptr<Collective> MakeRing(Transport& transport, const CollectiveOptio
   return std::make_unique<PlanCollective>(
       "ring",
       PlanRules{.planner = RingPlan,
-                .chunk_bytes = options.chunk_bytes > 0 ? options.chunk_bytes : kChunkBytes},
+                .chunk_bytes = options.chunk_bytes > 0 ? options.chunk_bytes : kChunkBytes,
+                .node_of = options.node_of},
       transport);
 }
 

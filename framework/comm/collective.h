@@ -42,7 +42,8 @@ class Collective {
     int64_t bytes_sent = 0;
     int64_t bytes_received = 0;
     int64_t messages = 0;
-    // Of those sent, vectors to another rank of the same node; where nodes are known.
+    // Of those sent, vectors to another rank of the same node; where nodes are known.  `mpi` cannot
+    // tell.
     int64_t bytes_inside = 0;
   };
   virtual Traffic traffic() const = 0;
@@ -50,6 +51,7 @@ class Collective {
 
 struct CollectiveOptions {
   int64_t chunk_bytes = 0;  // pipelining unit; 0: by rule (collective's own, from size and world)
+  std::vector<int> node_of = {};  // of each rank; empty where nodes are not known
 };
 
 // name: "ordered", "ring" (comm/), "mpi" (comm/mpi/, needs an MPI transport).

@@ -73,6 +73,15 @@ Plan RingPlan(int world, Rank rank) {
   return plan;
 }
 
+int64_t BytesInside(const Plan& plan, Rank rank, const std::vector<int>& node_of, int64_t n) {
+  int64_t bytes = 0;
+  for (const Move& move : plan.moves) {
+    if (move.kind != MoveKind::kSend || node_of[move.peer] != node_of[rank]) continue;
+    bytes += PieceOf(n, plan.pieces, move.piece).size() * static_cast<int64_t>(sizeof(float));
+  }
+  return bytes;
+}
+
 Range PieceOf(int64_t n, int pieces, int piece) {
   const Range cuts = SplitEvenly({0, (n + kCut - 1) / kCut}, pieces, piece);
   return {std::min(n, cuts.begin * kCut), std::min(n, cuts.end * kCut)};

@@ -53,6 +53,10 @@ Plan ExchangePlan(int world, Rank rank);
 // optimal all-reduce algorithms for clusters of workstations", JPDC 2009, section 4.)
 Plan RingPlan(int world, Rank rank);
 
+// Of what `rank` sends by its plan, how many bytes of an n-float vector go to other ranks of its node.
+// `node_of`: of each rank.
+int64_t BytesInside(const Plan& plan, Rank rank, const std::vector<int>& node_of, int64_t n);
+
 // Where piece `piece` of `pieces` lies in a vector of n floats.  The cuts are multiples of 16
 // floats (a cache line) from its start, so a short vector has empty pieces, which nobody sends.
 Range PieceOf(int64_t n, int pieces, int piece);

@@ -94,6 +94,8 @@ void PlanCollective::BeginChunk(int64_t ticket) {
   lane.run.Begin(*reduction.plan, CollectiveTag(sequence_++),
                  reduction.data.subspan(range.begin, range.size()), lane.scratch.f32());
   lane.run.Advance();
+  if (rules_.node_of.empty()) return;
+  bytes_inside_ += BytesInside(*reduction.plan, transport_->rank(), rules_.node_of, range.size());
 }
 
 bool PlanCollective::Progress() {
@@ -133,7 +135,7 @@ bool PlanCollective::Idle() const {
 }
 
 Collective::Traffic PlanCollective::traffic() const {
-  Traffic total;
+  Traffic total{.bytes_inside = bytes_inside_};
   for (const Lane& lane : lanes_) {
     total.bytes_sent += lane.run.bytes_sent();
     total.bytes_received += lane.run.bytes_received();

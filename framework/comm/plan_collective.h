@@ -20,6 +20,7 @@ struct PlanRules {
   int64_t chunk_bytes = 0;
   Planner small_planner = nullptr;  // for whole vectors of at most small_bytes
   int64_t small_bytes = 0;
+  std::vector<int> node_of = {};  // of each rank; empty where nodes are not known
 };
 
 class PlanCollective : public Collective {
@@ -67,6 +68,7 @@ class PlanCollective : public Collective {
   int64_t first_ticket_ = 0;
   int64_t begin_ticket_ = 0;  // the reduction whose chunks begin next
   int64_t sequence_ = 0;      // chunks begun so far
+  int64_t bytes_inside_ = 0;
 };
 
 }  // namespace dtrain

@@ -21,7 +21,9 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
               .threads = seams.threads},
              seams.weights),
       rest(driver, spec, rank),
-      model(driver, spec, seams.pools) {
+      model(driver, spec, seams.pools),
+      protocol_before(driver.Report()),
+      worker_before(driver.WorkerReport()) {
   seams.weights = {};  // the driver's from here on
 }
 
@@ -39,8 +41,8 @@ RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock&
   const Placement& placement = spec.placement();
   if (placement.ranks() > 1) seams.mail = std::make_unique<TransportMail>(transport, pools);
   if (placement.ranks() > 1 && placement.servers == 0) {
-    seams.collective =
-        MakeCollective(spec.collective, transport, {.chunk_bytes = spec.chunk_bytes});
+    seams.collective = MakeCollective(
+        spec.collective, transport, {.chunk_bytes = spec.chunk_bytes, .node_of = spec.rank_nodes});
   }
   seams.weights = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
   return seams;

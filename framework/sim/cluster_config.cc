@@ -110,7 +110,9 @@ ClusterConfig ReadCluster(Reader& reader, int workers) {
           .Min(0)
           .Max(1 << 20)
           .Help(
-              "ranks per simulated node, and with strategy inhad workers per node of a real run; "
+              "workers per simulated node (a server with a rank of its own has one of its own), "
+              "and "
+              "with strategy inhad per node of a real run; "
               "auto or 0: 1 in a simulation, all workers of a host in a real run");
   cluster.step_seconds =
       reader.Number("step_seconds", 0).Min(0).Help("minimum time of a worker's step");

@@ -168,12 +168,6 @@ void Network::Visit(StateVisitor& visitor) {
   for (size_t i = 0; i + 1 < copies.size(); i += 2) {
     copies_free_[static_cast<Card::Flow>(copies[i])] = std::bit_cast<double>(copies[i + 1]);
   }
-  for (Traffic& traffic : traffic_) {
-    visitor.Int("bytes_sent", traffic.bytes_sent);
-    visitor.Int("bytes_received", traffic.bytes_received);
-    visitor.Int("messages_sent", traffic.messages_sent);
-    visitor.Int("messages_received", traffic.messages_received);
-  }
 }
 
 void Network::Deliver(Id id) {

@@ -46,7 +46,7 @@ class Network {
   const Traffic& traffic(Rank rank) const { return traffic_[rank]; }
   int64_t in_flight() const { return in_flight_; }  // messages sent and not yet delivered
 
-  // When nothing is in flight.
+  // When nothing is in flight.  Traffic counts from 0 again.
   void Visit(StateVisitor& visitor);
 
   int ranks() const { return static_cast<int>(node_of_.size()); }

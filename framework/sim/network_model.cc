@@ -13,6 +13,14 @@ std::vector<int> NodesInOrder(int ranks, int per_node) {
   return node_of;
 }
 
+std::vector<int> NodesOfRanks(const Placement& placement, int per_node) {
+  std::vector<int> nodes =
+      placement.nodes() > 0 ? placement.node_of : NodesInOrder(placement.workers, per_node);
+  int next = nodes.empty() ? 0 : *std::max_element(nodes.begin(), nodes.end()) + 1;
+  while (static_cast<int>(nodes.size()) < placement.ranks()) nodes.push_back(next++);
+  return nodes;
+}
+
 TokenBucket::TokenBucket(const LinkModel& link)
     : rate_(link.bytes_per_ns()),
       line_(link.line_gbit_s > 0 ? link.line_bytes_per_ns()

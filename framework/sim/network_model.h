@@ -7,6 +7,7 @@
 
 #include "framework/core/state_record.h"
 #include "framework/core/time.h"
+#include "framework/strategies/placement.h"
 
 namespace dtrain {
 
@@ -32,7 +33,7 @@ struct NetworkModel {
 
   LinkModel between_nodes;
   LinkModel inside_node{.bandwidth_gbit_s = 80, .latency_us = 1};  // bucket and line do not count
-  int per_node = 1;                                                // ranks
+  int per_node = 1;  // workers; dedicated servers have nodes of their own (NodesOfRanks)
   Queue queue = Queue::kFair;
   double share_deviation = 0;      // relative, of shares at the receiver (noise.h); kFair only
   double message_overhead_us = 0;  // processor time of a rank for each message, at both ends
@@ -42,6 +43,10 @@ struct NetworkModel {
 
 // The node of each rank when nodes are filled one after the other.
 std::vector<int> NodesInOrder(int ranks, int per_node);
+
+// The one map of a cluster that is described and not found: the workers as `placement` has them or, where
+// it names no nodes, in blocks of `per_node`; each dedicated server on a node of its own behind them.
+std::vector<int> NodesOfRanks(const Placement& placement, int per_node);
 
 // The whole nanosecond at which something computed in fractions has happened.  What lies closer
 // than this past one is taken as being there: rounding errors of sums.

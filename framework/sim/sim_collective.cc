@@ -1,6 +1,7 @@
 #include "framework/sim/sim_collective.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "framework/comm/sum.h"
 #include "framework/core/check.h"
@@ -9,7 +10,7 @@ namespace dtrain {
 
 class SimReductions::End : public Collective {
  public:
-  End(SimReductions& all, Rank rank) : all_(all), rank_(rank) {}
+  End(SimReductions& all, Rank rank, double inside) : all_(all), rank_(rank), inside_(inside) {}
 
   std::string name() const override { return "sim"; }
   int64_t Start(std::span<float> data) override {
@@ -19,6 +20,7 @@ class SimReductions::End : public Collective {
     traffic_.bytes_sent += moved;
     traffic_.bytes_received += moved;
     traffic_.messages += 2 * (all_.ranks_ - 1);
+    traffic_.bytes_inside += std::llround(inside_ * static_cast<double>(bytes));
     return all_.Start(rank_, next_++, data);
   }
   bool Progress() override { return false; }
@@ -29,6 +31,7 @@ class SimReductions::End : public Collective {
  private:
   SimReductions& all_;
   const Rank rank_;
+  const double inside_;
   int64_t next_ = 0;  // ticket
   Traffic traffic_;
 };
@@ -37,8 +40,8 @@ SimReductions::SimReductions(EventQueue& events, PlanPrice price, int ranks,
                              std::function<void(Rank)> wake)
     : events_(events), price_(std::move(price)), ranks_(ranks), wake_(std::move(wake)) {}
 
-std::unique_ptr<Collective> SimReductions::Connect(Rank rank) {
-  return std::make_unique<End>(*this, rank);
+std::unique_ptr<Collective> SimReductions::Connect(Rank rank, double inside) {
+  return std::make_unique<End>(*this, rank, inside);
 }
 
 int64_t SimReductions::Start(Rank rank, int64_t ticket, std::span<float> data) {

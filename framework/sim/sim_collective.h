@@ -20,8 +20,9 @@ class SimReductions {
   // `wake(rank)`: a reduction of that rank is done.
   SimReductions(EventQueue& events, PlanPrice price, int ranks, std::function<void(Rank)> wake);
 
-  // The end of rank `rank`; all live as long as this.
-  std::unique_ptr<Collective> Connect(Rank rank);
+  // The end of rank `rank`; all live as long as this.  `inside`: the part of a vector that the rank
+  // sends to others of its node.
+  std::unique_ptr<Collective> Connect(Rank rank, double inside = 0);
 
  private:
   class End;

@@ -24,7 +24,7 @@ SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
       compute_(compute),
       parts_(setup.exchange, rank, std::move(seams)) {
   worker_.steps = setup.first_step;
-  if (parts_.driver.HasWorker()) BeginStep();
+  if (parts_.driver.HasWorker() && !rest().reached()) BeginStep();  // else it has ended
   Wake();
 }
 
@@ -135,6 +135,43 @@ void SimRank::Visit(StateVisitor& visitor) {
   visitor.Int("asked", asked);
   if (asked != kNotYet) asked_ = asked;
   parts_.rest.VisitTold(visitor);
+  VisitCounts(visitor);
+}
+
+// What has been counted so far is before, once it is loaded.
+void SimRank::VisitCounts(StateVisitor& visitor) {
+  Collective::Traffic traffic = this->traffic();
+  visitor.Int("bytes_sent", traffic.bytes_sent);
+  visitor.Int("bytes_received", traffic.bytes_received);
+  visitor.Int("messages", traffic.messages);
+  visitor.Int("bytes_inside", traffic.bytes_inside);
+  CompressionReport compression = this->compression();
+  visitor.Int("entries_sent", compression.entries_sent);
+  visitor.Int("entries", compression.entries);
+  visitor.Int("compressed_bytes", compression.bytes);
+  const Collective::Traffic now = parts_.driver.traffic();
+  traffic_before_ = {traffic.bytes_sent - now.bytes_sent,
+                     traffic.bytes_received - now.bytes_received, traffic.messages - now.messages,
+                     traffic.bytes_inside - now.bytes_inside};
+  const CompressionReport compressed = parts_.driver.compression();
+  compression_before_ = {compression.entries_sent - compressed.entries_sent,
+                         compression.entries - compressed.entries,
+                         compression.bytes - compressed.bytes};
+}
+
+Collective::Traffic SimRank::traffic() const {
+  Collective::Traffic all = parts_.driver.traffic();
+  all.bytes_sent += traffic_before_.bytes_sent;
+  all.bytes_received += traffic_before_.bytes_received;
+  all.messages += traffic_before_.messages;
+  all.bytes_inside += traffic_before_.bytes_inside;
+  return all;
+}
+
+CompressionReport SimRank::compression() const {
+  CompressionReport all = parts_.driver.compression();
+  all.Add(compression_before_);
+  return all;
 }
 
 void SimRank::Leave() {

@@ -40,10 +40,14 @@ class SimRank {
   const Rest& rest() const { return parts_.rest; }
   const RankTimeline* timeline() const { return parts_.timeline.get(); }
   const SimulatedWorker& worker() const { return worker_; }
+  // Over all the run, also before it was resumed.
+  Collective::Traffic traffic() const;
+  CompressionReport compression() const;
   const std::vector<double>& step_seconds() const { return step_seconds_; }
   std::function<void()> on_rest;  // called when this rank reaches rest
 
  private:
+  void VisitCounts(StateVisitor& visitor);
   void Look();
   void TellRest();
   bool StepMoved();
@@ -58,6 +62,8 @@ class SimRank {
   RankParts parts_;
 
   SimulatedWorker worker_;
+  Collective::Traffic traffic_before_;  // what came before a resume
+  CompressionReport compression_before_;
   std::vector<double> step_seconds_;
   bool look_scheduled_ = false;
   bool told_rest_ = false;

@@ -24,8 +24,13 @@ Planner PlannerOf(const std::string& collective) {
                     "its plan is not known; take ordered or ring");
 }
 
-SimulationSetup WithoutSourceAGhost(SimulationSetup setup) {
-  setup.exchange.ghost = setup.source == nullptr;
+// Without a source of gradients a ghost; with the nodes of the cluster where none are given.
+SimulationSetup Completed(SimulationSetup setup) {
+  ExchangeSpec& spec = setup.exchange;
+  spec.ghost = setup.source == nullptr;
+  if (spec.rank_nodes.empty()) {
+    spec.rank_nodes = NodesOfRanks(spec.placement(), setup.cluster.network.per_node);
+  }
   return setup;
 }
 
@@ -34,6 +39,7 @@ SimulationSetup WithoutSourceAGhost(SimulationSetup setup) {
 struct Simulation::World {
   explicit World(const SimulationSetup& given);
 
+  double InsideOf(Rank rank) const;
   void AddRank(Rank rank, const Piece& initial);
   void Visit(StateVisitor& visitor);
   void RankRests();
@@ -56,8 +62,9 @@ struct Simulation::World {
 };
 
 Simulation::World::World(const SimulationSetup& given)
-    : setup(WithoutSourceAGhost(given)),
-      network(events, setup.cluster.network, setup.exchange.placement().ranks(), {}, setup.seed),
+    : setup(Completed(given)),
+      network(events, setup.cluster.network, setup.exchange.placement().ranks(),
+              setup.exchange.rank_nodes, setup.seed),
       compute(setup.cluster, setup.profile, setup.exchange.placement().workers, setup.seed) {
   if (!setup.trace.empty()) compute.UseTrace(setup.trace);
   const ExchangeSpec& spec = setup.exchange;
@@ -65,13 +72,24 @@ Simulation::World::World(const SimulationSetup& given)
   const auto wake = [this](Rank rank) { ranks[rank]->Wake(); };
   if (spec.placement().servers == 0 && size > 1) {
     const double add_ns_per_byte = 1 / setup.cluster.memory_gbyte_s;
+    const Planner planner = PlannerOf(spec.collective);
     reductions = std::make_unique<SimReductions>(
-        events, PlanPrice(PlannerOf(spec.collective), size, setup.cluster.network, add_ns_per_byte),
+        events, PlanPrice(planner, size, setup.cluster.network, add_ns_per_byte, spec.rank_nodes),
         size, wake);
   }
   Piece initial;
   if (!spec.ghost) initial = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
   for (Rank rank = 0; rank < size; ++rank) AddRank(rank, initial);
+}
+
+// The part of a sum's vector that a rank sends within its node, by the plan.
+double Simulation::World::InsideOf(Rank rank) const {
+  constexpr int64_t kFloats = 1 << 24;
+  const ExchangeSpec& spec = setup.exchange;
+  if (setup.cluster.network.per_node == 1) return 0;
+  const Plan plan = PlannerOf(spec.collective)(spec.placement().ranks(), rank);
+  return static_cast<double>(BytesInside(plan, rank, spec.rank_nodes, kFloats)) /
+         static_cast<double>(kFloats * static_cast<int64_t>(sizeof(float)));
 }
 
 // Where it goes on: the time before the rank is made, the rank's own when its step has begun.
@@ -86,7 +104,7 @@ void Simulation::World::AddRank(Rank rank, const Piece& initial) {
   RankSeams seams{.clock = &clock,
                   .pools = spec.ghost ? nullptr : &pools,
                   .mail = std::move(mail),
-                  .collective = reductions ? reductions->Connect(rank) : nullptr,
+                  .collective = reductions ? reductions->Connect(rank, InsideOf(rank)) : nullptr,
                   .weights = initial,
                   .timeline_events = kTimelineEvents / spec.placement().ranks()};
   ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, std::move(seams)));
@@ -157,15 +175,15 @@ SimulationResult Simulation::World::Result() {
       result.workers.push_back(rank->worker());
       driver.actor(driver.worker()).Report(result.workers.back().protocol);
     }
-    const Collective::Traffic traffic = driver.traffic();
+    const Collective::Traffic traffic = rank->traffic();
     result.traffic.bytes_sent += traffic.bytes_sent;
     result.traffic.bytes_received += traffic.bytes_received;
     result.traffic.messages += traffic.messages;
     result.traffic.bytes_inside += traffic.bytes_inside;
     result.protocol.Add(driver.Report());
-    result.compression.Add(driver.compression());
+    result.compression.Add(rank->compression());
     result.compress_longest =
-        std::max(result.compress_longest, compute.VectorTime(driver.compression().bytes));
+        std::max(result.compress_longest, compute.VectorTime(rank->compression().bytes));
     hash.Update(HashState(driver));
     if (rank->timeline() == nullptr) continue;
     const Rank id = static_cast<Rank>(result.timelines.size());

@@ -105,6 +105,12 @@ layers:
     EXPECT_EQ(again.train_loss, whole.train_loss);
     EXPECT_EQ(again.test->loss, whole.test->loss);
     EXPECT_EQ(again.best->epoch, whole.best->epoch);
+    EXPECT_EQ(again.communication->bytes_sent, whole.communication->bytes_sent);
+    EXPECT_EQ(again.communication->messages, whole.communication->messages);
+    EXPECT_EQ(again.communication->bytes_inside_nodes, whole.communication->bytes_inside_nodes);
+    EXPECT_EQ(again.communication->bytes_per_gradient, whole.communication->bytes_per_gradient);
+    EXPECT_EQ(again.communication->density, whole.communication->density);
+    EXPECT_EQ(again.communication->compress_seconds, whole.communication->compress_seconds);
     ASSERT_EQ(again.workers_detail.size(), whole.workers_detail.size());
     for (size_t w = 0; w < whole.workers_detail.size(); ++w) {
       EXPECT_EQ(again.workers_detail[w].steps, whole.workers_detail[w].steps);

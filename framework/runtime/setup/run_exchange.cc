@@ -23,14 +23,14 @@ std::vector<int> BlocksOf(const RunConfig& config) {
   return NodesInOrder(static_cast<int>(config.workers), per_node);
 }
 
-// A server with a rank of its own is on a node of its own, unless its host is known.
+// Hosts where they are known, unless cluster.per_node makes several nodes of one: then, and in a
+// simulation, the nodes that the config describes.
 std::vector<int> RankNodesOf(const RunConfig& config, const Placement& placement) {
-  if (placement.nodes() == 0) return config.rank_hosts;
-  std::vector<int> nodes = placement.node_of;
-  for (int rank = placement.workers; rank < placement.ranks(); ++rank) {
-    nodes.push_back(placement.nodes() + rank);
-  }
-  return nodes;
+  const std::vector<int>& hosts = config.rank_hosts;
+  const std::vector<int>& nodes = placement.node_of;
+  const bool known = hosts.size() == static_cast<size_t>(placement.ranks());
+  if (known && std::equal(nodes.begin(), nodes.end(), hosts.begin())) return hosts;
+  return NodesOfRanks(placement, config.cluster.per_node());
 }
 
 }  // namespace
@@ -97,7 +97,8 @@ RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
                 .checkpoint_every_steps = config.checkpoint.every_steps,
                 .strategy_every_epochs = config.strategy->rests().every_epochs,
                 .strategy_after_steps = config.strategy->rests().after_steps,
-                .last_samples = config.epochs * epoch_samples};
+                .last_samples = 0};
+  rule.last_samples = rule.SamplesOfEpochs(config.epochs);
   if (config.max_steps > 0) {
     rule.last_samples = std::min(rule.last_samples, rule.SamplesOf(config.max_steps));
   }

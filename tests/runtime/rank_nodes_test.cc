@@ -1,0 +1,100 @@
+// Which ranks share a node, in real and in simulated runs, and the bytes that stay inside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/runtime/results/summary.h"
+#include "framework/runtime/simulate/simulated_run.h"
+#include "tests/runtime/run_fixture.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::ElementsAre;
+
+class RankNodesTest : public RunFixture {
+ protected:
+  RunConfig Config(const std::string& output, const std::vector<std::string>& more,
+                   const std::vector<std::string>& hosts = {}) const {
+    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
+                                          "cluster.workers=4"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    config::Document document = config::Document::FromText(
+        "model: {name: " DTRAIN_SOURCE_DIR
+        "/configs/models/lenet5.yaml}\n"
+        "data: {name: digits, train_samples: 256, test_samples: 20}\nbatch: 64\nepochs: 1\n"
+        "threads: 1\nsolver: {name: sgd, lr: 0.01}\n",
+        "run.yaml", overrides);
+    RunConfig config = ReadRunConfig(document);
+    if (!hosts.empty()) PlaceOnHosts(hosts, config);
+    return config;
+  }
+  static std::vector<int> NodesIn(const RunConfig& config) {
+    const ArenaLayout layout{{{"fc", {9}, {0, 9}, true}}};
+    return ExchangeOf(config, layout, {{{0, 9}}}, RestRuleOf(config, 256)).rank_nodes;
+  }
+  static double InsideOf(const Summary& summary) {
+    const CommunicationSummary& all = *summary.communication;
+    return static_cast<double>(all.bytes_inside_nodes.value_or(0)) /
+           static_cast<double>(all.bytes_sent);
+  }
+};
+
+TEST_F(RankNodesTest, WhereHostsAreKnownTheyCount) {
+  EXPECT_THAT(NodesIn(Config("run", {"strategy=ps_asp"}, {"a", "a", "b", "b", "a"})),
+              ElementsAre(0, 0, 1, 1, 0));
+  // Also of a server beside inhad's workers.
+  EXPECT_THAT(NodesIn(Config("run", {"strategy=inhad"}, {"a", "a", "b", "b", "a"})),
+              ElementsAre(0, 0, 1, 1, 0));
+  EXPECT_THAT(
+      NodesIn(Config("run", {"strategy=inhad", "cluster.per_node=2"}, {"a", "a", "b", "b", "b"})),
+      ElementsAre(0, 0, 1, 1, 1));
+  // Several nodes that a config makes of one host.
+  EXPECT_THAT(
+      NodesIn(Config("run", {"strategy=inhad", "cluster.per_node=2"}, {"a", "a", "a", "a", "a"})),
+      ElementsAre(0, 0, 1, 1, 2));
+}
+
+TEST_F(RankNodesTest, ASimulationsDedicatedServersHaveNodesOfTheirOwn) {
+  for (const char* strategy :
+       {"{name: ps_ssp, servers: 3}", "{name: inhad, servers: 3}", "{name: gssp, servers: 3}"}) {
+    const std::string key = fmt::format("strategy={}", strategy);
+    EXPECT_THAT(NodesIn(Config("run", {key, "cluster.per_node=2"})),
+                ElementsAre(0, 0, 1, 1, 2, 3, 4))
+        << strategy;
+    EXPECT_THAT(NodesIn(Config("run", {key, "strategy.placement=colocated", "cluster.per_node=4"})),
+                ElementsAre(0, 0, 0, 0));
+  }
+  EXPECT_THAT(NodesIn(Config("run", {"strategy=allreduce", "cluster.per_node=3"})),
+              ElementsAre(0, 0, 0, 1));
+}
+
+// `ordered`: each rank sends to each other one alike, and one of three is on its node.
+TEST_F(RankNodesTest, AllReduceTellsWhatStaysInside) {
+  const RunConfig real = Config("real", {}, {"a", "a", "b", "b"});
+  EXPECT_NEAR(InsideOf(Run(real).summary), 1.0 / 3, 1e-3);
+  EXPECT_FALSE(Run(Config("apart", {}, {"a", "b", "c", "d"}))
+                   .summary.communication->bytes_inside_nodes.has_value());
+  const RunConfig sim = Config("sim", {"cluster.per_node=2"});
+  EXPECT_NEAR(InsideOf(SimulatedRun(sim, std::nullopt, false).Run()), 1.0 / 3, 1e-3);
+  // In a ring every second rank's neighbour is.
+  const RunConfig ring = Config("ring", {"collective=ring"}, {"a", "a", "b", "b"});
+  EXPECT_NEAR(InsideOf(Run(ring).summary), 1.0 / 2, 1e-3);
+  const RunConfig ring_sim = Config("ring_sim", {"collective=ring", "cluster.per_node=2"});
+  EXPECT_NEAR(InsideOf(SimulatedRun(ring_sim, std::nullopt, false).Run()), 1.0 / 2, 1e-3);
+}
+
+TEST_F(RankNodesTest, ASimulationWithServersTellsWhatStaysInside) {
+  for (const char* name : {"ps_ssp", "gssp"}) {
+    const auto inside = [&](const char* placement) {
+      const RunConfig config = Config(
+          "sim", {fmt::format("strategy={{name: {}, servers: 2, placement: {}}}", name, placement),
+                  "cluster.per_node=2"});
+      return InsideOf(SimulatedRun(config, std::nullopt, false).Run());
+    };
+    EXPECT_EQ(inside("dedicated"), 0) << name;
+    EXPECT_GT(inside("colocated"), 0.1) << name;
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
