@@ -96,7 +96,11 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
       const TrainResult result = Train(config, options.request, transport);
       const bool table_follows = !options.seeds.empty() && invocation.json;
       if (transport.rank() == 0 && !table_follows) {
-        PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
+        if (result.finished_before) {
+          PrintFinishedRun(std::cout, config.output, invocation.json);
+        } else {
+          PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
+        }
       }
       return static_cast<int>(result.code);
     } catch (const Error& error) {

@@ -55,6 +55,11 @@ void PrintTrainResult(std::ostream& out, const Summary& summary, const std::stri
   out << fmt::format("weights {}\nresults {}\n", summary.weights_sha256, output);
 }
 
+void PrintFinishedRun(std::ostream& out, const std::string& output, bool json) {
+  out << (json ? ReadFile(RunFolder(output).summary())
+               : fmt::format("completed before; nothing to do\nresults {}\n", output));
+}
+
 void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, bool json) {
   std::vector<SeedResult> results;
   for (const std::string& output : outputs) results.push_back(ReadResult(output));

@@ -14,6 +14,9 @@ namespace dtrain {
 void PrintTrainResult(std::ostream& out, const Summary& summary, const std::string& output,
                       bool json);
 
+// The same for a run that was completed before: its summary.json, or where that lies.
+void PrintFinishedRun(std::ostream& out, const std::string& output, bool json);
+
 // Mean and deviation of the test results in the summaries of these run folders.
 void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, bool json);
 

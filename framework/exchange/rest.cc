@@ -202,7 +202,7 @@ void Rest::KeepCounted(const letter::Counted& counted) {
 
 // All is quiet: the actors get a word, whose letters are waited for; then there is rest.
 void Rest::Settle() {
-  const bool last = keeper_.ended >= spec_.rule.last_samples;
+  const bool last = keeper_.ended >= spec_.rule.last_samples && !spec_.rule.ended_early;
   if (!keeper_.told_quiet) {
     keeper_.told_quiet = true;
     keeper_.sent_before = -1;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace dtrain {
 
@@ -18,13 +19,21 @@ struct RestRule {
   int64_t strategy_every_epochs = 0;
   int64_t strategy_after_steps = 0;  // once
   int64_t last_samples = 0;          // the end of the run
+  // It is resumed where it ended early: nothing is flushed any more, for its model is known.
+  bool ended_early = false;
 
   int64_t steps_per_epoch() const { return (epoch_samples + batch - 1) / batch; }
 
+  // Samples of the first `epochs` epochs; more than can be counted are as many as can be.
+  int64_t SamplesOfEpochs(int64_t epochs) const {
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    return epochs > kMost / epoch_samples - 1 ? kMost : epochs * epoch_samples;
+  }
   // Samples of the first `steps` global batches: the last of an epoch may be smaller.
   int64_t SamplesOf(int64_t steps) const {
-    const int64_t within = steps % steps_per_epoch() * batch;
-    return steps / steps_per_epoch() * epoch_samples + std::min(within, epoch_samples);
+    const int64_t within = std::min(steps % steps_per_epoch() * batch, epoch_samples);
+    const int64_t whole = SamplesOfEpochs(steps / steps_per_epoch());
+    return whole > std::numeric_limits<int64_t>::max() - within ? whole : whole + within;
   }
   // Whole global batches within `samples`.
   int64_t StepsOf(int64_t samples) const {
@@ -36,15 +45,22 @@ struct RestRule {
     int64_t next = last_samples;
     for (const int64_t every :
          {evaluate_every_epochs, checkpoint_every_epochs, strategy_every_epochs}) {
-      if (every > 0)
-        next = std::min(next, (samples / epoch_samples / every + 1) * every * epoch_samples);
+      if (every > 0) next = std::min(next, SamplesOfEpochs(Next(samples / epoch_samples, every)));
     }
     for (const int64_t every : {evaluate_every_steps, checkpoint_every_steps}) {
-      if (every > 0) next = std::min(next, SamplesOf((StepsOf(samples) / every + 1) * every));
+      if (every > 0) next = std::min(next, SamplesOf(Next(StepsOf(samples), every)));
     }
     const int64_t once = SamplesOf(strategy_after_steps);
     if (once > samples) next = std::min(next, once);
     return std::max(next, samples);
+  }
+
+ private:
+  // The first multiple of `every` behind `count`.
+  static int64_t Next(int64_t count, int64_t every) {
+    const int64_t left = every - count % every;
+    return count > std::numeric_limits<int64_t>::max() - left ? std::numeric_limits<int64_t>::max()
+                                                              : count + left;
   }
 };
 

@@ -63,6 +63,19 @@ TEST_F(SimulateResume, GoesOnToTheSameSummary) {
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 2);  // an evaluation each epoch
 }
 
+TEST_F(SimulateResume, OfARunThatIsFinishedThereIsNothingToDo) {
+  const CommandOutcome whole = RunCommand(Words(folder_ / "a", "none"));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const auto config_written = fs::last_write_time(folder_ / "a/config.yaml");
+  const auto summary_written = fs::last_write_time(folder_ / "a/summary.json");
+  const CommandOutcome again = RunCommand(Words(folder_ / "a", "auto"));
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.err, HasSubstr("nothing to do: the run in "));
+  EXPECT_EQ(again.out, whole.out) << "its summary";
+  EXPECT_EQ(fs::last_write_time(folder_ / "a/config.yaml"), config_written);
+  EXPECT_EQ(fs::last_write_time(folder_ / "a/summary.json"), summary_written);
+}
+
 TEST_F(SimulateResume, NeedsAFolder) {
   const CommandOutcome outcome =
       RunCommand({"simulate", "--config", DTRAIN_SOURCE_DIR "/configs/runs/quickstart.yaml",

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <vector>
 
 namespace dtrain {
@@ -44,6 +46,18 @@ TEST(RestRule, ThePausesDoNotDependOnWhereARunBegins) {
   EXPECT_THAT(PausesOf(rule, 8), ElementsAre(16, 28, 40));
   EXPECT_THAT(PausesOf(rule, 16), ElementsAre(28, 40));
   EXPECT_THAT(PausesOf(rule, 19), ElementsAre(28, 40));
+}
+
+TEST(RestRule, WhatNeverComesIsNoPause) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const int64_t never : {kMost, kMost - 1, kMost / 2, kMost / 20 + 1}) {
+    RestRule rule = kTwoEpochs;
+    rule.evaluate_every_steps = rule.checkpoint_every_steps = never;
+    rule.evaluate_every_epochs = rule.checkpoint_every_epochs = never;
+    EXPECT_THAT(PausesOf(rule), ElementsAre(40)) << never;
+    EXPECT_EQ(rule.SamplesOf(never), kMost);
+    EXPECT_EQ(rule.SamplesOfEpochs(never), kMost);
+  }
 }
 
 }  // namespace

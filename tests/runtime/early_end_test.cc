@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <map>
 
+#include "framework/core/file.h"
 #include "framework/runtime/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/send_signal.h"
@@ -35,6 +37,14 @@ class EarlyEndTest : public RunFixture {
     return ReadRunConfig(document);
   }
 
+  // What each file of a run's folder holds.
+  std::map<std::string, std::string> FilesOf(const std::string& output) const {
+    std::map<std::string, std::string> files;
+    for (const auto& file : fs::recursive_directory_iterator(folder_ / output)) {
+      if (file.is_regular_file()) files[file.path().string()] = ReadFile(file.path());
+    }
+    return files;
+  }
   std::vector<int64_t> EvaluatedSteps(const std::string& output) const {
     std::vector<int64_t> steps;
     for (const auto& line : Lines(output, "evaluation")) steps.push_back(line["step"]);
@@ -148,19 +158,97 @@ TEST_F(EarlyEndTest, ATargetThatIsNotReachedIsSaidInPlainWords) {
                         100 * *result.summary.best->accuracy));
 }
 
-TEST_F(EarlyEndTest, ARunThatEndedAtItsTargetStaysEndedWhenItIsResumed) {
+// Strategies whose actors hold gradients between rests, among them.
+const std::vector<std::vector<std::string>> kStrategies = {
+    {"strategy=allreduce"},
+    {"strategy={name: inhad}", "cluster.per_node=2", "strategy.record=true"},
+    {"strategy={name: gssp, servers: 2, exchange_every: 5}"},
+    {"strategy={name: gssp, servers: 2, exchange_every: 5}", "compress={name: gdtopk}"}};
+
+std::vector<std::string> Joined(std::vector<std::string> keys,
+                                const std::vector<std::string>& more) {
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
+TEST_F(EarlyEndTest, ARunThatEndedAtItsTargetIsLeftAsItIsWhenItIsResumed) {
   const std::vector<std::string> keys = {"evaluate.every_steps=4", "stop.target=0.05", "epochs=20"};
-  const Summary first = Run(Config("run", 2, keys)).summary;
-  ASSERT_TRUE(first.target && first.target->reached) << "a twentieth is less than chance";
-  const Summary second = Run(Config("run", 2, keys), {.resume = "auto"}).summary;
-  EXPECT_EQ(second.weights_sha256, first.weights_sha256);
-  EXPECT_EQ(second.steps, first.steps);
-  EXPECT_EQ(second.target->seconds, first.target->seconds);
-  EXPECT_EQ(second.status, "completed");
+  for (size_t i = 0; i < kStrategies.size(); ++i) {
+    SCOPED_TRACE(kStrategies[i].front());
+    const std::string output = fmt::format("run{}", i);
+    const RunConfig config = Config(output, 4, Joined(keys, kStrategies[i]));
+    const Summary first = Run(config).summary;
+    ASSERT_TRUE(first.target && first.target->reached) << "a twentieth is less than chance";
+    const std::map<std::string, std::string> files = FilesOf(output);
+    ::testing::internal::CaptureStderr();
+    const TrainResult again = Run(config, {.resume = "auto"});
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("nothing to do: the run in " + config.output + " was completed"));
+    EXPECT_TRUE(again.finished_before);
+    EXPECT_EQ(again.code, ExitCode::kDone);
+    EXPECT_EQ(FilesOf(output), files);
+    // One that was killed before it could write its summary ends with the weights that it had.
+    fs::remove(folder_ / output / "summary.json");
+    const TrainResult last = Run(config, {.resume = "auto"});
+    EXPECT_FALSE(last.finished_before);
+    EXPECT_EQ(last.summary.weights_sha256, first.weights_sha256);
+    EXPECT_EQ(last.summary.steps, first.steps);
+    EXPECT_EQ(last.summary.target->seconds, first.target->seconds);
+    EXPECT_EQ(last.summary.status, "completed");
+  }
   // With a higher one it goes on.
-  std::vector<std::string> higher = keys;
-  higher.insert(higher.end(), {"stop.target=1", "max_steps=12"});
-  EXPECT_EQ(Run(Config("run", 2, higher), {.resume = "auto"}).summary.steps, 720 / 64.0);
+  const std::vector<std::string> higher = {"evaluate.every_steps=4", "stop.target=1", "epochs=20",
+                                           "max_steps=12"};
+  EXPECT_EQ(Run(Config("run0", 4, higher), {.resume = "auto"}).summary.steps, 720 / 64.0);
+}
+
+TEST_F(EarlyEndTest, ARunThatReachedItsLastEpochIsLeftAsItIsWhenItIsResumed) {
+  const RunConfig config = Config("run", 2, {"epochs=1", "strategy=ps_asp"});
+  Run(config);
+  const std::map<std::string, std::string> files = FilesOf("run");
+  EXPECT_TRUE(Run(config, {.resume = "auto"}).finished_before);
+  EXPECT_EQ(FilesOf("run"), files);
+  // With more epochs it is not finished, and its old summary is no obstacle.
+  const TrainResult more =
+      Run(Config("run", 2, {"epochs=2", "strategy=ps_asp"}), {.resume = "auto"});
+  EXPECT_FALSE(more.finished_before);
+  EXPECT_GE(more.summary.epochs, 2);
+}
+
+// An evaluation behind the checkpoint that a run goes on from does not end it: it comes again.
+TEST_F(EarlyEndTest, WhatWasJudgedBehindTheCheckpointDoesNotCount) {
+  const std::vector<std::string> keys = {"evaluate.every_steps=4", "checkpoint.every_steps=3",
+                                         "stop.target=0.05", "checkpoint.keep=9"};
+  Run(Config("run", 1, keys));
+  fs::remove(folder_ / "run/checkpoints/step-00000004.h5");
+  const TrainResult again = Run(Config("run", 1, keys), {.resume = "auto"});
+  EXPECT_FALSE(again.finished_before);
+  EXPECT_EQ(EvaluatedSteps("run"), std::vector<int64_t>{4});
+  EXPECT_EQ(again.summary.steps, 4);
+}
+
+TEST_F(EarlyEndTest, ASimulatedRunThatEndedEarlyKeepsItsWeightsWhenItIsResumed) {
+  const std::vector<std::string> keys = {"evaluate.every_steps=4", "stop.target=0.05", "epochs=20",
+                                         "cluster.jitter=0.3", "cluster.step_seconds=0.01"};
+  for (size_t i = 0; i < kStrategies.size(); ++i) {
+    SCOPED_TRACE(kStrategies[i].front());
+    const RunConfig config = Config(fmt::format("sim{}", i), 4, Joined(keys, kStrategies[i]));
+    std::string weights[2];
+    for (int part = 0; part < 2; ++part) {
+      SimulatedRun run(config, std::nullopt, true);
+      const auto step = run.KeepCheckpoints(config.output, part == 0 ? "none" : "auto");
+      EXPECT_EQ(step.has_value(), part == 1);
+      EXPECT_FALSE(part == 1 && run.IsFinished()) << "it has no summary";
+      fs::create_directories(config.output);
+      MetricsWriter metrics(RunFolder(config.output).metrics(), step);
+      weights[part] =
+          run.Run([&](double, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
+               metrics.Write(run.results().MetricsOf(at, split, evaluation));
+             })
+              .weights_sha256;
+    }
+    EXPECT_EQ(weights[1], weights[0]);
+  }
 }
 
 // What a run took before it was resumed counts; metrics.jsonl keeps it.

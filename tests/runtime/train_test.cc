@@ -224,7 +224,12 @@ layers:
 
 TEST_F(TrainTest, AFinishedRunResumesToNothing) {
   const std::string done = Run(Config("run", 1, {"epochs=2"})).summary.weights_sha256;
-  const TrainResult again = Run(Config("run", 1, {"epochs=1"}), {.resume = "auto", .weights = ""});
+  const TrainRequest resume{.resume = "auto", .weights = ""};
+  EXPECT_TRUE(Run(Config("run", 1, {"epochs=1"}), resume).finished_before);
+  // As one that was killed before it could write its summary.
+  fs::remove(folder_ / "run/summary.json");
+  const TrainResult again = Run(Config("run", 1, {"epochs=1"}), resume);
+  EXPECT_FALSE(again.finished_before);
   EXPECT_EQ(again.code, ExitCode::kDone);
   EXPECT_EQ(again.summary.weights_sha256, done);
   EXPECT_TRUE(again.summary.test.has_value());

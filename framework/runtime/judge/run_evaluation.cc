@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/file.h"
 #include "framework/runtime/judge/translator.h"
 
 namespace dtrain {
@@ -109,11 +113,12 @@ std::optional<TargetResult> RunResults::target(int64_t epoch_samples, int64_t ba
   return target;
 }
 
-void RecallEvaluations(const std::filesystem::path& metrics, RunResults& results) {
+void RecallEvaluations(const std::filesystem::path& metrics, int64_t step, RunResults& results) {
   const std::vector<std::string>& names = results.metric_names();
   std::vector<std::string> others;
   if (!names.empty()) others.assign(names.begin() + 1, names.end());
   for (const EvaluationMetrics& line : ReadEvaluations(metrics, others)) {
+    if (line.at.step > step) continue;  // it will come again
     Evaluation evaluation{.loss = line.loss, .perplexity = line.perplexity, .bleu = line.bleu};
     if (line.accuracy) evaluation.metrics.push_back(*line.accuracy);
     for (const auto& [name, value] : line.others) evaluation.metrics.push_back(value);
@@ -121,6 +126,18 @@ void RecallEvaluations(const std::filesystem::path& metrics, RunResults& results
     const Split split = line.split == "validation" ? Split::kValidation : Split::kTest;
     results.Note(line.at, split, evaluation);
   }
+}
+
+// A summary of an earlier end, of a run that was to go on from there, is not this one's.
+bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samples_applied,
+                const RestRule& rule) {
+  if (samples_applied < rule.last_samples && !results.over()) return false;
+  if (samples_applied == 0 || !std::filesystem::exists(folder.summary())) return false;
+  const auto summary = nlohmann::json::parse(ReadFile(folder.summary()), nullptr,
+                                             /*allow_exceptions=*/false);
+  if (!summary.is_object() || summary.value("status", "") != "completed") return false;
+  const double samples = summary.value("steps", 0.0) * static_cast<double>(rule.batch);
+  return std::abs(samples - static_cast<double>(samples_applied)) < 0.5;
 }
 
 }  // namespace dtrain

@@ -11,10 +11,12 @@
 #include "framework/comm/transport.h"
 #include "framework/data/dataset.h"
 #include "framework/data/text/bleu.h"
+#include "framework/exchange/rest_rule.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/judge/beam_search.h"
 #include "framework/runtime/judge/evaluator.h"
 #include "framework/runtime/results/metrics.h"
+#include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/setup/run_config.h"
 
@@ -82,8 +84,13 @@ class RunResults {
   std::optional<BestResult> best_;
 };
 
-// What a run was judged by before it was resumed, from its metrics.jsonl: its best result is that of
-// the whole run, and so is the time to a target.
-void RecallEvaluations(const std::filesystem::path& metrics, RunResults& results);
+// What a run was judged by up to the step that it is resumed behind, from its metrics.jsonl: its best
+// result is that of the whole run, and so is the time to a target.
+void RecallEvaluations(const std::filesystem::path& metrics, int64_t step, RunResults& results);
+
+// Whether there is nothing left to do: the run has been trained to its end, or was over before by
+// what it was judged by, and its summary says so.
+bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samples_applied,
+                const RestRule& rule);
 
 }  // namespace dtrain

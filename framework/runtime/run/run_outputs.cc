@@ -17,7 +17,18 @@ RunOutputs::RunOutputs(const RunConfig& config, bool root)
     : config_(config), root_(root), folder_(config.output) {}
 
 void RunOutputs::CreateFolder(bool resuming) {
-  if (root_) lock_.emplace(folder_.Create(resuming));
+  if (!root_) return;
+  for (const std::string& warning : config_.warnings) log::Warning("{}", warning);
+  lock_.emplace(folder_.Create(resuming));
+}
+
+bool RunOutputs::IsFinished(const Graph& graph, const TrainingPosition& at, const RestRule& rule) {
+  RunResults results(graph.metric_names(), config_.stop);
+  RecallEvaluations(folder_.metrics(), at.step, results);
+  if (!dtrain::IsFinished(folder_, results, at.samples_applied, rule)) return false;
+  log::Info("nothing to do: the run in {} was completed at step {}", folder_.path().string(),
+            at.step);
+  return true;
 }
 
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
@@ -32,7 +43,7 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
       folder_.metrics(), resumed ? std::optional<int64_t>(first.step) : std::nullopt);
   if (resumed) {
     seconds_before_ = ReadTrainingSeconds(folder_.metrics());
-    RecallEvaluations(folder_.metrics(), results_);
+    RecallEvaluations(folder_.metrics(), first.step, results_);
   }
   ProgressOptions options;
   options.epochs = config_.epochs;

@@ -52,7 +52,8 @@ class Trainer {
   bool HasWorker() const { return placement_.IsWorker(transport_.rank()); }
   int workers() const { return placement_.workers; }
 
-  void SetUp();
+  bool SetUp();
+  bool IsFinished(const RestRule& rule);
   void PrepareState(const RunBasis& basis);
   std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
@@ -113,7 +114,10 @@ class Trainer {
 TrainResult Trainer::Run() {
   try {
     Say(Doing::kLoading);
-    SetUp();
+    if (!SetUp()) {
+      status_.End(static_cast<int>(ExitCode::kDone));
+      return {.finished_before = true};
+    }
     const ExitCode code = Loop();
     TrainResult result{code, Summarize(code)};
     outputs_.Finish(result.summary);
@@ -128,7 +132,8 @@ TrainResult Trainer::Run() {
   }
 }
 
-void Trainer::SetUp() {
+// False where the run was finished before: nothing is written then.
+bool Trainer::SetUp() {
   RunBasis basis = AgreeOnBasis(transport_, config_, request_, outputs_);
   dataset_ = std::move(basis.dataset);
   graph_ = std::move(basis.graph);
@@ -144,10 +149,12 @@ void Trainer::SetUp() {
   next_batch_ = basis.worker ? basis.worker->steps : now().step;
   world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
   PrepareState(basis);
+  if (IsFinished(rule)) return false;
   TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
-  // A run that ended early stays ended when it is resumed.
+  // A run that ended early stays ended when it is resumed, with the weights that it had.
   if (MayEnd()) {
     rule.last_samples = now().samples_applied;
+    rule.ended_early = true;
     position_ = RunPosition(rule, now());
   }
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
@@ -158,6 +165,15 @@ void Trainer::SetUp() {
                 .ranks = &basis.ranks,
                 .residual = basis.start.ranks.residual};
   exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_);
+  return true;
+}
+
+// The same on all ranks: rank 0 has the folder.
+bool Trainer::IsFinished(const RestRule& rule) {
+  if (request_.resume == "none") return false;
+  bool finished = false;
+  TryTogether(transport_, [&] { finished = root() && outputs_.IsFinished(*graph_, now(), rule); });
+  return Broadcast(transport_, finished ? "yes" : "no") == "yes";
 }
 
 void Trainer::PrepareState(const RunBasis& basis) {

@@ -15,6 +15,9 @@ namespace dtrain {
 struct TrainResult {
   ExitCode code = ExitCode::kDone;  // kDone, kStopped or kDiverged
   Summary summary;                  // complete on rank 0
+  // There was nothing to do: the run in this folder has been completed before.  No file was touched,
+  // and there is no summary but the one that lies there.
+  bool finished_before = false;
 };
 
 // Trains.  All ranks call it with the same config; `transport` is used by one thread at a time

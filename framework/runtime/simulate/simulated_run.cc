@@ -54,6 +54,7 @@ ModelProfile ProfileByFlops(const Graph& graph) {
 SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile,
                            bool numeric, std::shared_ptr<const Dataset> data)
     : config_(config), data_(std::move(data)) {
+  for (const std::string& warning : config.warnings) log::Warning("{}", warning);
   if (!config.model_yaml.empty() && config.data.source) {
     if (numeric && !data_) data_ = LoadData(config);
     graph_ =
@@ -116,6 +117,13 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   return start_.position.step;
 }
 
+bool SimulatedRun::IsFinished() const {
+  const TrainingPosition& at = start_.position;
+  RunResults results(graph_->metric_names(), config_.stop);
+  RecallEvaluations(folder_->metrics(), at.step, results);
+  return dtrain::IsFinished(*folder_, results, at.samples_applied, setup_.exchange.rule);
+}
+
 void SimulatedRun::GoOn() {
   saved_samples_ = start_.position.samples_applied;
   setup_.exchange.start = {.samples_applied = start_.position.samples_applied,
@@ -147,8 +155,11 @@ Summary SimulatedRun::Run(const Progress& progress) {
   if (engine_) {
     results_ = RunResults(graph_->metric_names(), config_.stop);
     rested_ = start_.position;
-    if (rested_.step > 0) RecallEvaluations(folder_->metrics(), results_);
-    if (results_.over()) setup_.exchange.rule.last_samples = rested_.samples_applied;
+    if (rested_.step > 0) RecallEvaluations(folder_->metrics(), rested_.step, results_);
+    if (results_.over()) {
+      setup_.exchange.rule.last_samples = rested_.samples_applied;
+      setup_.exchange.rule.ended_early = true;
+    }
     setup_.at_rest = [&](const RestState& state, Nanos now, const float* weights) {
       return AtRest(state, now, weights, progress);
     };
@@ -274,6 +285,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   }
   DescribeCompression(result.compression, ToSeconds(result.compress_longest), communication);
   summary.communication = communication;
+  DescribeBytesPerGradient(summary);
   DescribeProtocol(result.protocol, summary);
   if (engine_) {
     summary.train_loss = result.loss;

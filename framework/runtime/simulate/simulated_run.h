@@ -44,6 +44,9 @@ class SimulatedRun {
   std::optional<int64_t> KeepCheckpoints(const std::filesystem::path& output,
                                          const std::string& resume);
 
+  // Whether the run that KeepCheckpoints has found was completed before.
+  bool IsFinished() const;
+
   // Called after each evaluation of a numeric run with the epochs done; its seconds are virtual.
   using Progress =
       std::function<void(double epochs, const MetricsPoint& at, Split, const Evaluation&)>;
