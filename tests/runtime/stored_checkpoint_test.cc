@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "framework/core/sha256.h"
+#include "framework/runtime/weights/hdf5_file.h"
 #include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
 
