@@ -118,12 +118,12 @@ void Inhad::Configure(config::Reader& reader) {
           .Help(
               "milliseconds, at least, between two messages in which a node tells the servers how "
               "many gradients it has"));
-  options_.pull_timeout = FromSeconds(
-      reader.Number("pull_timeout", 30)
-          .Min(0)
-          .Help(
-              "seconds of silence after which a node is asked to answer, and after as many more given "
-              "up, where workers may die (cluster.deaths); 0: never");
+  options_.pull_timeout =
+      FromSeconds(reader.Number("pull_timeout", 30)
+                      .Min(0)
+                      .Help("seconds of silence after which a node is asked to answer, and after "
+                            "as many more given "
+                            "up, where workers may die (cluster.deaths); 0: never"));
 }
 
 DTRAIN_STRATEGY("inhad", Inhad,

@@ -28,8 +28,8 @@ MergePlan MergeUpTo(const ReadyGradients& gradients, int64_t threshold_bytes) {
   return plan;
 }
 
-MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& time) {
-  const double start_up = time(0);
+MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes) {
+  const double start_up = takes(0);
   MergePlan plan;
   int64_t bytes = 0;
   double free = 0;  // when the channel is
@@ -38,7 +38,7 @@ MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& time) {
     const double start = std::max(free, gradients.ready[i]);
     if (i + 1 < gradients.size() && gradients.ready[i + 1] < start + start_up) continue;
     plan.push_back(i + 1);
-    free = start + time(bytes);
+    free = start + takes(bytes);
     bytes = 0;
   }
   return plan;
@@ -48,7 +48,7 @@ MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& time) {
 // which must not choose between them: not on another rank, nor in another unit.
 constexpr double kEqual = 1e-12;  // relative
 
-MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& time) {
+MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& takes) {
   // The best plan for the first j gradients: when it ends, how many groups, where the last begins.
   struct Best {
     double end = std::numeric_limits<double>::infinity();
@@ -63,7 +63,7 @@ MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& time) {
     int64_t bytes = std::accumulate(gradients.bytes.begin(),
                                     gradients.bytes.begin() + static_cast<int64_t>(j), int64_t{0});
     for (size_t i = 0; i < j; bytes -= gradients.bytes[i++]) {
-      const double end = std::max(best[i].end, gradients.ready[j - 1]) + time(bytes);
+      const double end = std::max(best[i].end, gradients.ready[j - 1]) + takes(bytes);
       const size_t groups = best[i].groups + 1;
       const double margin = kEqual * end;
       if (end < best[j].end - margin || (end <= best[j].end + margin && groups < best[j].groups)) {
@@ -77,7 +77,7 @@ MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& time) {
   return plan;
 }
 
-double StepEnd(const ReadyGradients& gradients, const ReduceTime& time, const MergePlan& plan,
+double StepEnd(const ReadyGradients& gradients, const ReduceTime& takes, const MergePlan& plan,
                MergeStart start) {
   double end = 0;
   size_t begin = 0;
@@ -87,7 +87,7 @@ double StepEnd(const ReadyGradients& gradients, const ReduceTime& time, const Me
     const int64_t bytes =
         std::accumulate(gradients.bytes.begin() + static_cast<int64_t>(begin),
                         gradients.bytes.begin() + static_cast<int64_t>(stop), int64_t{0});
-    end = std::max(end, ready) + time(bytes);
+    end = std::max(end, ready) + takes(bytes);
     begin = stop;
   }
   return end;

@@ -37,11 +37,11 @@ MergePlan MergeUpTo(const ReadyGradients& gradients, int64_t threshold_bytes);
 // The rule of the paper: a gradient waits for the next one if that is ready before this group could
 // start plus one start-up.  It looks at one boundary at a time and is not optimal: a chain of
 // merges can hold the channel back (up to 1.3 times the best step on random instances).
-MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& time);
+MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes);
 // The best of all plans, for any T(M): f[j] = min over i < j of max(f[i], ready[j]) + T(bytes of
 // i..j), by dynamic programming, O(n^2).  Of times that are equal but for rounding it takes, for
 // each j, the one with fewer groups.
-MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& time);
+MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& takes);
 
 // When groups may start.
 enum class MergeStart {
@@ -50,7 +50,7 @@ enum class MergeStart {
 };
 
 // When the last group has arrived, in seconds since the step began; 0 without gradients.
-double StepEnd(const ReadyGradients& gradients, const ReduceTime& time, const MergePlan& plan,
+double StepEnd(const ReadyGradients& gradients, const ReduceTime& takes, const MergePlan& plan,
                MergeStart start = MergeStart::kReady);
 
 }  // namespace dtrain
