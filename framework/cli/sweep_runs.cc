@@ -175,11 +175,11 @@ std::string SweepLines(const SweepPlan& plan) {
   std::string lines;
   for (const SweepRun& run : plan.runs) {
     const json summary = SummaryOf(run);
-    ordered_json line = {{"kind", "run"},
-                         {"settings", SettingsJson(run.settings)},
-                         {"folder", run.folder},
-                         {"exit_code", run.exit_code}};
-    if (summary.is_object()) line["status"] = summary.value("status", "");
+    ordered_json line = {
+        {"kind", "run"}, {"settings", SettingsJson(run.settings)}, {"folder", run.folder}};
+    const bool ended = run.done || run.exit_code != 0;
+    if (ended) line["exit_code"] = run.exit_code;
+    line["status"] = ended && summary.is_object() ? summary.value("status", "") : "not ended";
     for (const Column& column : ColumnsOf(plan.simulated)) {
       const auto value = NumberAt(summary, column.path);
       if (value) line[column.shown.name] = *value * column.scale;

@@ -107,6 +107,9 @@ TEST_F(SweepSystemTest, ARunThatFailsIsNamedAndTheOthersGoOn) {
       Run(std::string(kSweep) + "--set solver.lr=1e30,0.02 --jobs 2 --output s");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("s/solver.lr=1e30 ended with exit code 5"));
+  EXPECT_THAT(Slurp(folder_ / "s" / "sweep.jsonl"),
+              AllOf(HasSubstr("\"exit_code\":5,\"status\":\"failed\""),
+                    HasSubstr("\"exit_code\":0,\"status\":\"completed\"")));
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("solver.lr=0.02 "),
                                  HasSubstr("failed: s/solver.lr=1e30 (exit code 5)\n")));
   EXPECT_TRUE(fs::exists(folder_ / "s" / "solver.lr=0.02" / "summary.json"));
@@ -147,6 +150,9 @@ TEST_F(SweepSystemTest, AStoppedSweepGoesOn) {
               AllOf(HasSubstr("s/seed=1 stopped after"), HasSubstr("the same command goes on"),
                     Not(HasSubstr("[2/2]"))));
   EXPECT_THAT(Slurp(first / "summary.json"), HasSubstr("\"exit_code\": 75"));
+  EXPECT_THAT(Slurp(folder_ / "s" / "sweep.jsonl"),
+              AllOf(HasSubstr("\"exit_code\":75,\"status\":\"stopped\""),
+                    HasSubstr("\"folder\":\"s/seed=2\",\"status\":\"not ended\"")));
   EXPECT_EQ(Slurp(folder_ / "out"), "");
   const Outcome rest = Run(sweep + " --jobs 2");
   EXPECT_EQ(rest.code, 0) << rest.err;

@@ -118,7 +118,7 @@ class GdTopK : public Compressor {
                                   .OneOf({"epoch", "none"})
                                   .Help(
                                       "epoch: what was kept back is sent at the end of each "
-                                      "epoch; none: it stays");
+                                      "epoch; none: at the end of the run");
     config.flush_epochs = flush == "epoch";
     sample_ratio_ = reader.Number("sample_ratio", 0.01)
                         .Above(0)
