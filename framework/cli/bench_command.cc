@@ -1,5 +1,5 @@
 // `dtrain bench`: one JSON line a case.  allreduce and link measure the ranks of an MPI launch (or
-// start --workers of them); step and layers measure this process.
+// start --workers of them); step, layers and topk measure this process.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "framework/bench/network/bench_allreduce.h"
 #include "framework/bench/network/bench_link.h"
+#include "framework/bench/selection/bench_topk.h"
 #include "framework/bench/training/exchange_run.h"
 #include "framework/bench/training/step_rig.h"
 #include "framework/cli/command.h"
@@ -28,6 +29,7 @@ struct BenchOptions {
   ScenarioOptions scenario;
   BenchAllreduceOptions allreduce;
   BenchLinkOptions link;
+  BenchTopkOptions topk;
   std::string model = "lenet5";
   std::string data = "digits";
   int64_t batch = 64;
@@ -153,6 +155,26 @@ void AddStepOptions(CLI::App& command, BenchOptions& options) {
       ->check(CLI::PositiveNumber);
 }
 
+void AddTopkOptions(CLI::App& command, BenchTopkOptions& options) {
+  command
+      .add_option("--compressors", options.compressors,
+                  "compressors, with keys as in gaussiank:loop=published")
+      ->capture_default_str();
+  command.add_option("--sizes", options.sizes, "numbers of values to choose from")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, int64_t{2'000'000'000}));
+  command.add_option("--density", options.density, "part of them that is chosen")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-9, 0.999999));
+  command.add_option("--distribution", options.distribution, "of the values: normal or laplace")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"normal", "laplace"}));
+  command.add_option("--seconds", options.seconds, "how long to measure each case")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+}
+
 }  // namespace
 
 static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
@@ -171,6 +193,11 @@ static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
   allreduce->add_option("--collectives", options->allreduce.collectives, "collectives to compare")
       ->delimiter(',')
       ->capture_default_str();
+  allreduce
+      ->add_option("--per-node", options->allreduce.per_node,
+                   "ranks that collective hierarchical takes for a node; 0: those of a host")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   allreduce->add_option("--bytes", options->allreduce.sizes_bytes, "message sizes in bytes")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
@@ -206,6 +233,10 @@ static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
                     return BenchLayers(*options);
                   }),
       *options);
+  AddTopkOptions(*AddCommand(*bench, invocation, "topk",
+                             "measure selections of compressors beside a plain read",
+                             [=] { return BenchTopk(options->topk, std::cout); }),
+                 options->topk);
 }
 
 DTRAIN_COMMAND("bench", 100, AddBenchCommand);

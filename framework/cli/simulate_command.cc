@@ -35,12 +35,6 @@ struct SimulateOptions {
   std::string resume;  // "": no checkpoints
 };
 
-int64_t GradientsOf(const Summary& summary) {
-  int64_t steps = 0;
-  for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
-  return steps;
-}
-
 double RateOf(const Summary& summary) {
   return static_cast<double>(GradientsOf(summary)) / std::max(summary.seconds, 1e-9);
 }

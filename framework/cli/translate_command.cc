@@ -55,7 +55,7 @@ class Translator {
     fields[1].classes = fields[2].classes = facts_.target.size();
     graph_ = std::make_unique<Graph>(ReadModel(config, fields));
     checkpoint_ = LoadWeights(path, LayoutFor(config));
-    ExecutionPlan plan = DecidePlan(config, *graph_, 1, ThreadsAlone());
+    ExecutionPlan plan = DecidePlan(config, *graph_, 1, ThreadsHere(1));
     net_ = MakeNet(*graph_, {}, plan);
   }
 

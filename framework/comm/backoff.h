@@ -12,6 +12,8 @@
 //   while (!transport.Test(request)) backoff.Pause();
 #pragma once
 
+#include <cstdint>
+
 #include "framework/core/time.h"
 
 namespace dtrain {
@@ -35,5 +37,18 @@ class Backoff {
   Nanos spun_ = 0;
   Nanos sleep_ = 0;
 };
+
+// Polls sums of any kind (collective.h, sparse_collective.h) until this one is done.
+template <class Sums>
+void WaitForSum(Sums& sums, int64_t ticket) {
+  Backoff backoff;
+  while (!sums.Done(ticket)) {
+    if (sums.Progress()) {
+      backoff.Reset();
+    } else {
+      backoff.Pause();
+    }
+  }
+}
 
 }  // namespace dtrain

@@ -2,11 +2,14 @@
 //
 // `ordered` (the default) computes the canonical sum ((g0 + g1) + g2) + ... in rank order for every
 // element, whatever the buckets, chunks or schedule, by a direct reduce-scatter in which the owner
-// of a piece adds in rank order, then an all-gather: a ring's bytes, 2 (P-1)/P n per rank.  `ring`
-// and `mpi` repeat under the same plan only.
+// of a piece adds in rank order, then an all-gather: a ring's bytes, 2 (P-1)/P n per rank.  All
+// others (`ring`, `halving_doubling`, `hierarchical`, `double_trees`, `mpi`) add in an order that
+// goes by the place in the vector: they repeat under the same plan only.
 //
-// Several reductions may be in flight (gradient buckets leave while the backward pass goes on).
-// All ranks start the same reductions in the same order.  The caller polls; nothing blocks.
+// Several reductions may be started (gradient buckets leave while the backward pass goes on); they
+// are carried out one after the other, in the order of Start, unless `overlap` lets the chunks of
+// the next begin before the last ones of the former are through.  All ranks start the same
+// reductions in the same order.  The caller polls; nothing blocks.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/comm/plan.h"
+#include "framework/comm/plan_rules.h"
 #include "framework/comm/transport.h"
 #include "framework/core/registry.h"
 
@@ -46,6 +49,14 @@ class Collective {
     // tell.
     int64_t bytes_inside = 0;
     int64_t bytes_lent = 0;  // of those, read where they are by the other (node_window.h)
+
+    void Add(const Traffic& other) {
+      bytes_sent += other.bytes_sent;
+      bytes_received += other.bytes_received;
+      messages += other.messages;
+      bytes_inside += other.bytes_inside;
+      bytes_lent += other.bytes_lent;
+    }
   };
   virtual Traffic traffic() const = 0;
 };
@@ -53,29 +64,36 @@ class Collective {
 struct CollectiveOptions {
   int64_t chunk_bytes = 0;  // pipelining unit; 0: by rule (collective's own, from size and world)
   std::vector<int> node_of = {};  // of each rank; empty where nodes are not known
+  // The nodes by which a plan goes that goes by nodes (PlanRules::by_nodes); empty: node_of.
+  std::vector<int> plan_nodes = {};
+  bool overlap = false;  // of reductions; never decides bits
 };
 
-// name: "ordered", "ring" (comm/), "mpi" (comm/mpi/, needs an MPI transport).
+// name: a plan's ("ordered", "ring", ...) or "mpi" (comm/mpi/, needs an MPI transport).
 std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& transport,
                                            const CollectiveOptions& options = {});
 std::vector<std::string> CollectiveNames();
 
-// Which collectives there are; each registers itself by a line of DTRAIN_COLLECTIVE.
+// Which collectives there are; each registers itself by a line of DTRAIN_COLLECTIVE or, where it is no
+// plan of ours, by its maker.
 using CollectiveMaker = std::unique_ptr<Collective> (*)(Transport& transport,
                                                         const CollectiveOptions& options);
 struct CollectiveEntry {
-  CollectiveMaker make;
   std::string help;
-  Planner planner = nullptr;  // what a simulation prices; null: it has no plan of ours
+  PlanRulesOf rules = nullptr;     // what is run and priced; null: it has no plan of ours, but
+  CollectiveMaker make = nullptr;  // this
 };
 using CollectiveRegistry = Registry<CollectiveEntry>;
+
+// Whether the sums of this collective depend on which ranks share a node.
+bool GoesByNodes(const std::string& collective);
 
 // Polls and backs off until the reduction is done.
 void WaitFor(Collective& collective, int64_t ticket);
 
 }  // namespace dtrain
 
-// `make` is a CollectiveMaker, `planner` a Planner or null.
-#define DTRAIN_COLLECTIVE(name, make, planner, help_text)           \
-  [[maybe_unused]] static const bool make##_collective_registered = \
-      ::dtrain::CollectiveRegistry::Add(name, {make, help_text, planner})
+// `rules` is a PlanRulesOf.
+#define DTRAIN_COLLECTIVE(name, rules, help_text)             \
+  [[maybe_unused]] static const bool rules##_are_registered = \
+      ::dtrain::CollectiveRegistry::Add(name, {help_text, rules, nullptr})

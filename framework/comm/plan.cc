@@ -29,12 +29,12 @@ int Plan::fetches_max() const {
   std::map<int, int> fetches;
   int most = 0;
   for (const Move& move : moves) {
-    if (move.kind == MoveKind::kFetch) most = std::max(most, ++fetches[move.round]);
+    if (move.kind == MoveKind::kFetch) most = std::max(most, fetches[move.round] += move.count);
   }
   return most;
 }
 
-Plan OrderedPlan(int world, Rank rank) {
+Plan OrderedPlan(int world, Rank rank, NodeMap /*node_of*/) {
   Plan plan{.pieces = world, .moves = {}};
   FetchAll(plan, world, rank, rank);
   SendAll(plan, 0, world, rank, [](Rank peer) { return peer; });
@@ -47,7 +47,7 @@ Plan OrderedPlan(int world, Rank rank) {
   return plan;
 }
 
-Plan ExchangePlan(int world, Rank rank) {
+Plan ExchangePlan(int world, Rank rank, NodeMap /*node_of*/) {
   Plan plan{.pieces = 1, .moves = {}};
   FetchAll(plan, world, rank, 0);
   SendAll(plan, 0, world, rank, [](Rank) { return 0; });
@@ -55,7 +55,7 @@ Plan ExchangePlan(int world, Rank rank) {
   return plan;
 }
 
-Plan RingPlan(int world, Rank rank) {
+Plan RingPlan(int world, Rank rank, NodeMap /*node_of*/) {
   Plan plan{.pieces = world, .moves = {}};
   const Rank next = (rank + 1) % world;
   const Rank previous = (rank + world - 1) % world;
@@ -77,14 +77,17 @@ int64_t BytesInside(const Plan& plan, Rank rank, const std::vector<int>& node_of
   int64_t bytes = 0;
   for (const Move& move : plan.moves) {
     if (move.kind != MoveKind::kSend || node_of[move.peer] != node_of[rank]) continue;
-    bytes += PieceOf(n, plan.pieces, move.piece).size() * static_cast<int64_t>(sizeof(float));
+    bytes += PieceOf(n, plan.pieces, move.piece, move.count).size() *
+             static_cast<int64_t>(sizeof(float));
   }
   return bytes;
 }
 
-Range PieceOf(int64_t n, int pieces, int piece) {
-  const Range cuts = SplitEvenly({0, (n + kCut - 1) / kCut}, pieces, piece);
-  return {std::min(n, cuts.begin * kCut), std::min(n, cuts.end * kCut)};
+Range PieceOf(int64_t n, int pieces, int piece, int count) {
+  const Range all{0, (n + kCut - 1) / kCut};
+  const int64_t begin = SplitEvenly(all, pieces, piece).begin;
+  const int64_t end = SplitEvenly(all, pieces, piece + count - 1).end;
+  return {std::min(n, begin * kCut), std::min(n, end * kCut)};
 }
 
 }  // namespace dtrain

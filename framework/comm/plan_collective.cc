@@ -7,7 +7,6 @@
 namespace dtrain {
 namespace {
 
-constexpr int kLanes = 4;
 constexpr int64_t kCutBytes = 64;
 constexpr int64_t kArithmeticPerProgress = 1 << 20;  // bytes
 
@@ -21,22 +20,24 @@ int64_t ScratchBytes(const Plan& plan, int64_t chunk_bytes) {
 
 }  // namespace
 
-PlanCollective::PlanCollective(std::string name, const PlanRules& rules, Transport& transport)
-    : name_(std::move(name)), rules_(rules), transport_(&transport) {
-  DT_CHECK(rules.chunk_bytes > 0) << "chunk_bytes " << rules.chunk_bytes;
+PlanCollective::PlanCollective(std::string name, const PlanRules& rules,
+                               const CollectiveOptions& options, Transport& transport)
+    : name_(std::move(name)), rules_(rules), options_(options), transport_(&transport) {
+  if (options.chunk_bytes > 0) rules_.chunk_bytes = options.chunk_bytes;
   // Chunks are cut at multiples of PieceOf's 16 floats, so that none exceeds its scratch memory.
-  rules_.chunk_bytes = (rules.chunk_bytes + kCutBytes - 1) / kCutBytes * kCutBytes;
-  plan_ = rules.planner(transport.size(), transport.rank());
+  rules_.chunk_bytes = (rules_.chunk_bytes + kCutBytes - 1) / kCutBytes * kCutBytes;
+  const NodeMap nodes = options_.plan_nodes.empty() ? options_.node_of : options_.plan_nodes;
+  plan_ = rules.planner(transport.size(), transport.rank(), nodes);
   int64_t scratch = ScratchBytes(plan_, rules_.chunk_bytes);
   if (rules.small_planner != nullptr) {
-    small_plan_ = rules.small_planner(transport.size(), transport.rank());
+    small_plan_ = rules.small_planner(transport.size(), transport.rank(), nodes);
     scratch = std::max(scratch, ScratchBytes(small_plan_, rules.small_bytes));
   }
-  for (int lane = 0; lane < kLanes; ++lane) {
+  for (int lane = 0; lane < rules.lanes; ++lane) {
     lanes_.push_back({PlanRun(transport), Buffer(static_cast<size_t>(scratch)), -1});
     free_.push_back(lane);
   }
-  busy_.reserve(kLanes);
+  busy_.reserve(lanes_.size());
 }
 
 PlanCollective::~PlanCollective() {
@@ -76,10 +77,15 @@ bool PlanCollective::BeginChunks() {
       ++begin_ticket_;
       continue;
     }
+    if (!MayBegin(begin_ticket_)) break;
     BeginChunk(begin_ticket_);
     begun = true;
   }
   return begun;
+}
+
+bool PlanCollective::MayBegin(int64_t ticket) const {
+  return options_.overlap || busy_.empty() || lanes_[busy_.front()].ticket == ticket;
 }
 
 void PlanCollective::BeginChunk(int64_t ticket) {
@@ -94,8 +100,8 @@ void PlanCollective::BeginChunk(int64_t ticket) {
   lane.run.Begin(*reduction.plan, CollectiveTag(sequence_++),
                  reduction.data.subspan(range.begin, range.size()), lane.scratch.f32());
   lane.run.Advance();
-  if (rules_.node_of.empty()) return;
-  bytes_inside_ += BytesInside(*reduction.plan, transport_->rank(), rules_.node_of, range.size());
+  if (options_.node_of.empty()) return;
+  bytes_inside_ += BytesInside(*reduction.plan, transport_->rank(), options_.node_of, range.size());
 }
 
 bool PlanCollective::Progress() {

@@ -1,7 +1,9 @@
 // PlanCollective: reductions cut into chunks, each carried out by a plan, several at a time.
 //
 // Chunks begin in the order of Start on every rank and end in any order.  While one chunk is
-// gathered the next is being added, and a chunk's scratch memory stays in the core's cache.
+// gathered the next is being added, and a chunk's scratch memory stays in the core's cache.  The
+// first chunk of a reduction begins when the reduction before is done here or, with
+// CollectiveOptions::overlap, as soon as a lane is free.
 #pragma once
 
 #include <memory>
@@ -9,23 +11,16 @@
 #include <vector>
 
 #include "framework/comm/collective.h"
-#include "framework/comm/plan.h"
+#include "framework/comm/plan_rules.h"
 #include "framework/comm/plan_run.h"
 #include "framework/device/buffer.h"
 
 namespace dtrain {
 
-struct PlanRules {
-  Planner planner = nullptr;
-  int64_t chunk_bytes = 0;
-  Planner small_planner = nullptr;  // for whole vectors of at most small_bytes
-  int64_t small_bytes = 0;
-  std::vector<int> node_of = {};  // of each rank; empty where nodes are not known
-};
-
 class PlanCollective : public Collective {
  public:
-  PlanCollective(std::string name, const PlanRules& rules, Transport& transport);
+  PlanCollective(std::string name, const PlanRules& rules, const CollectiveOptions& options,
+                 Transport& transport);
   ~PlanCollective() override;
 
   std::string name() const override { return name_; }
@@ -52,12 +47,14 @@ class PlanCollective : public Collective {
 
   void ForgetFinished();
   bool BeginChunks();
+  bool MayBegin(int64_t ticket) const;
   void BeginChunk(int64_t ticket);
   bool AdvanceLanes();
   Reduction& At(int64_t ticket) { return reductions_[ticket - first_ticket_]; }
 
   std::string name_;
   PlanRules rules_;
+  CollectiveOptions options_;
   Transport* transport_;
   Plan plan_;
   Plan small_plan_;

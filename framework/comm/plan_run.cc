@@ -3,6 +3,13 @@
 #include "framework/comm/sum.h"
 
 namespace dtrain {
+namespace {
+
+Range RangeOf(const Move& move) { return {move.piece, move.piece + move.count}; }
+
+bool Overlap(Range a, Range b) { return a.begin < b.end && b.begin < a.end; }
+
+}  // namespace
 
 void PlanRun::Begin(const Plan& plan, Tag tag, std::span<float> data, float* scratch) {
   plan_ = &plan;
@@ -24,7 +31,7 @@ bool PlanRun::Advance() {
     ++next_;
     ++events_;
   }
-  if (next_ == plan_->moves.size() && TestArrivals()) TestSends(kEveryPiece);
+  if (next_ == plan_->moves.size() && TestArrivals()) TestSends({0, plan_->pieces});
   return events_ != events_before;
 }
 
@@ -35,10 +42,11 @@ bool PlanRun::TryMove(const Move& move) {
     scratch_ = scratch_begin_;
     fetched_.clear();
   }
-  const Range range = PieceOf(static_cast<int64_t>(data_.size()), plan_->pieces, move.piece);
+  const Range range =
+      PieceOf(static_cast<int64_t>(data_.size()), plan_->pieces, move.piece, move.count);
   if (range.empty()) return true;
   if (move.kind == MoveKind::kSum && !TestArrivals()) return false;
-  if (move.writes() && !TestSends(move.piece)) return false;
+  if (move.writes() && !TestSends(RangeOf(move))) return false;
   const std::span<float> piece = data_.subspan(range.begin, range.size());
   switch (move.kind) {
     case MoveKind::kFetch:
@@ -66,7 +74,7 @@ void PlanRun::Fetch(const Move& move, std::span<float> piece) {
 }
 
 void PlanRun::Send(const Move& move, std::span<float> piece) {
-  sends_.push_back({transport_->Send(move.peer, tag_, std::as_bytes(piece)), move.piece});
+  sends_.push_back({transport_->Send(move.peer, tag_, std::as_bytes(piece)), RangeOf(move)});
   bytes_sent_ += static_cast<int64_t>(piece.size_bytes());
   ++messages_;
 }
@@ -102,9 +110,9 @@ bool PlanRun::TestArrivals() {
   return true;
 }
 
-bool PlanRun::TestSends(int piece) {
+bool PlanRun::TestSends(Range pieces) {
   for (size_t i = 0; i < sends_.size();) {
-    if (piece != kEveryPiece && sends_[i].piece != piece) {
+    if (!Overlap(pieces, sends_[i].pieces)) {
       ++i;
       continue;
     }

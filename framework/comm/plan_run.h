@@ -11,6 +11,7 @@
 
 #include "framework/comm/plan.h"
 #include "framework/comm/transport.h"
+#include "framework/core/layout.h"
 
 namespace dtrain {
 
@@ -34,7 +35,7 @@ class PlanRun {
  private:
   struct Sending {
     Request request;
-    int piece;
+    Range pieces;
   };
   struct Fetched {
     Rank from;
@@ -47,8 +48,7 @@ class PlanRun {
   void Receive(const Move& move, std::span<float> piece);
   void Sum(std::span<float> piece);
   bool TestArrivals();
-  bool TestSends(int piece);  // kEveryPiece for all
-  static constexpr int kEveryPiece = -1;
+  bool TestSends(Range pieces);
 
   Transport* transport_;
   const Plan* plan_ = nullptr;

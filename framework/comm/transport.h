@@ -27,6 +27,7 @@ enum class Tag : int {
   kControl = 1,     // small actor messages, any-source
   kCollective = 2,  // small fixed exchanges of all ranks (start-up agreement, rest)
   kBulk = 3,        // everything else between two known ranks
+  kSparse = 4,      // sums of sparse selections (sparse_collective.h), one after the other
   // From kCollectiveStream on: moves of collectives, a stream for each chunk in flight.
   kCollectiveStream = 16,
 };

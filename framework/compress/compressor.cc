@@ -10,6 +10,7 @@ namespace {
 
 // Larger than what rounding does to density * n, smaller than any part of an entry that matters.
 constexpr double kRounding = 1e-12;
+constexpr uint64_t kUnitsMost = uint64_t{1} << 20;
 
 Compressor::Scope ScopeOf(const std::string& name) {
   if (name == "layer") return Compressor::Scope::kLayer;
@@ -31,6 +32,16 @@ void ReadCompressorKeys(config::Reader& reader, Compressor& compressor, Compress
             .Above(0)
             .Max(1)
             .Help("part of the gradient's entries that is sent; 1: all, as without a compressor");
+    config.density_warmup =
+        reader.Numbers("density_warmup", {})
+            .Above(0)
+            .Max(1)
+            .Help("densities of the first epochs, one after the other, before `density`");
+    config.dense_steps = reader.Int("dense_steps", 0)
+                             .Min(0)
+                             .Help(
+                                 "number of first steps in which the whole gradient is sent, as "
+                                 "without a compressor");
   }
   config.scope = ScopeOf(reader.String("scope", NameOf(compressor.default_scope()))
                              .OneOf({"layer", "bucket", "model"})
@@ -66,6 +77,14 @@ std::vector<Range> UnitsOf(Compressor::Scope scope, Range range, std::span<const
   return units;
 }
 
+double CompressConfig::DensityAt(int64_t epoch) const {
+  return epoch < std::ssize(density_warmup) ? density_warmup[static_cast<size_t>(epoch)] : density;
+}
+
+double CompressConfig::DensityAt(int64_t epoch, int64_t step) const {
+  return step < dense_steps ? 1 : DensityAt(epoch);
+}
+
 int64_t FloorOfShare(double density, int64_t n) {
   return static_cast<int64_t>(std::floor(density * static_cast<double>(n) * (1 + kRounding)));
 }
@@ -74,8 +93,17 @@ int64_t CeilOfShare(double density, int64_t n) {
   return static_cast<int64_t>(std::ceil(density * static_cast<double>(n) * (1 - kRounding)));
 }
 
+int64_t EntriesAsked(double density, int64_t n) {
+  return std::max<int64_t>(FloorOfShare(density, n), 1);
+}
+
+Random LotsOf(const SelectionKey& key) {
+  return {key.seed, Purpose::kSelection, static_cast<uint64_t>(key.actor),
+          static_cast<uint64_t>(key.call) * kUnitsMost + static_cast<uint64_t>(key.unit)};
+}
+
 std::vector<int32_t> SelectFrom(const Compressor& compressor, std::span<const float> values,
-                                double density, const SelectionKey& key) {
+                                double density, const SelectionKey& key, float* threshold) {
   const int64_t n = static_cast<int64_t>(values.size());
   const Range whole{0, n};
   const std::unique_ptr<Selection> selection = compressor.Select(n, density, key);
@@ -85,6 +113,7 @@ std::vector<int32_t> SelectFrom(const Compressor& compressor, std::span<const fl
   const int64_t count = selection->Choose(values.data(), whole, chosen.data());
   DT_CHECK(count <= most) << count << " entries chosen of at most " << most;
   chosen.resize(static_cast<size_t>(count));
+  if (threshold != nullptr) *threshold = selection->Threshold();
   return chosen;
 }
 

@@ -20,6 +20,7 @@
 
 #include "framework/config/reader.h"
 #include "framework/core/layout.h"
+#include "framework/core/random.h"
 #include "framework/core/registry.h"
 
 namespace dtrain {
@@ -43,14 +44,21 @@ class Selection {
   // Writes the chosen ones' places in the unit, ascending, and returns how many there are.  What a
   // unit's parts have together is at most Compressor::EntriesMost.
   virtual int64_t Choose(const float* values, Range part, int32_t* chosen) = 0;
+  // Where the unit's next selection may begin (SelectionKey::threshold), once it is known what to
+  // choose; 0: nothing is handed on.
+  virtual float Threshold() const { return 0; }
 };
 
-// What a choice that draws lots is keyed by: the same key, the same choice.
+// What a choice depends on beside the values: the same key, the same choice.
 struct SelectionKey {
-  uint64_t seed = 1;  // of the run
+  uint64_t seed = 1;  // of the run; with the next three, of the lots that are drawn
   int actor = 0;
   int64_t call = 0;  // of this actor, counted from 0
   int64_t unit = 0;  // of the call, below 2^20
+  // What the last selection of this unit by this actor handed on; 0: nothing, or none is known.
+  // Who hosts actors of a compressor that carries_threshold() keeps one float for each unit, as part
+  // of the actor's state; without it the selection begins with statistics of its own.
+  float threshold = 0;
 };
 
 class Compressor {
@@ -73,9 +81,15 @@ class Compressor {
   // The strategy decides on the density of each selection: there is no key `density`.
   virtual bool density_by_strategy() const { return false; }
 
+  // Workers of a synchronous strategy keep the solver's momentum themselves, before the selection
+  // (CompressConfig::momentum).
+  virtual bool corrects_momentum() const { return false; }
+
   // 0 < density < 1.  NaN and infinity may be among the values; they count as the largest.
   virtual std::unique_ptr<Selection> Select(int64_t n, double density,
                                             const SelectionKey& key) const = 0;
+  // Selections hand a threshold on from call to call (SelectionKey::threshold).
+  virtual bool carries_threshold() const { return false; }
   // No selection has more entries.
   virtual int64_t EntriesMost(int64_t n, double density) const = 0;
   // Passes over the values that a selection takes, as a rule: what simulated time is charged for.
@@ -87,12 +101,24 @@ struct CompressConfig {
   std::string name;                              // "" for none
   std::shared_ptr<const Compressor> compressor;  // null for none
   double density = 1;  // of every selection, where the strategy does not decide on it
+  std::vector<double> density_warmup;  // of those in the first epochs
+  int64_t dense_steps = 0;             // first steps in which the whole gradient is sent
   Compressor::Scope scope = Compressor::Scope::kBucket;
+  std::string exchange =
+      "gather";  // how sums over the workers carry a selection (sparse_collective.h)
+  // That each worker applies to its own gradients, in the place of the solver: what is added to the
+  // residual is the velocity v = momentum v + g, and where an entry is sent v begins anew.  (Lin et al.,
+  // "Deep Gradient Compression", ICLR 2018, section 3.2: momentum correction and factor masking.)
+  double momentum = 0;
   // Of compressors whose density the strategy decides on (gdtopk).
   std::string policy;         // "contribution", "speed_gap"
   bool flush_epochs = false;  // residuals are sent whole at the end of each epoch
 
   bool on() const { return compressor != nullptr; }
+  bool selects() const { return on() && density < 1; }  // behind the warm-up
+  // What is sent of a gradient, in which epoch and, counted from the run's begin, which step.
+  double DensityAt(int64_t epoch) const;
+  double DensityAt(int64_t epoch, int64_t step) const;
 };
 
 struct CompressorEntry {
@@ -118,9 +144,17 @@ std::vector<Range> UnitsOf(Compressor::Scope scope, Range range, std::span<const
 int64_t FloorOfShare(double density, int64_t n);
 int64_t CeilOfShare(double density, int64_t n);
 
-// The choice among values that are at hand as a whole.
+// k of most publications: max(1, floor(density * n)).
+int64_t EntriesAsked(double density, int64_t n);
+
+// The lots of a selection.
+Random LotsOf(const SelectionKey& key);
+
+// The choice among values that are at hand as a whole.  `threshold`: gets what the selection hands
+// on.
 std::vector<int32_t> SelectFrom(const Compressor& compressor, std::span<const float> values,
-                                double density, const SelectionKey& key);
+                                double density, const SelectionKey& key,
+                                float* threshold = nullptr);
 
 }  // namespace dtrain
 

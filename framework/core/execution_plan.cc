@@ -33,6 +33,16 @@ std::map<std::string, std::string> KernelsFrom(const nlohmann::json& object,
   return kernels;
 }
 
+std::vector<int> NodesFrom(const nlohmann::json& array, const std::string& where) {
+  std::vector<int> nodes;
+  for (const nlohmann::json& node : array) {
+    const bool known = node.is_number_unsigned() && node.get<uint64_t>() < array.size();
+    if (!known) throw ConfigError(where + ": node_of: not a node of each rank, counted from 0");
+    nodes.push_back(node.get<int>());
+  }
+  return nodes;
+}
+
 template <class T>
 void Compare(const char* name, const T& before, const T& after, std::vector<std::string>& out) {
   if (before != after) out.push_back(fmt::format("{} {} -> {}", name, before, after));
@@ -51,6 +61,10 @@ void CompareKernels(const ExecutionPlan& before, const ExecutionPlan& after,
     Compare(("kernel of " + layer).c_str(), KernelName(before, layer), KernelName(after, layer),
             out);
   }
+}
+
+std::string NodesIn(const ExecutionPlan& plan) {
+  return plan.node_of.empty() ? "none" : fmt::format("{}", fmt::join(plan.node_of, " "));
 }
 
 void CompareBuckets(const ExecutionPlan& before, const ExecutionPlan& after,
@@ -76,15 +90,17 @@ std::string ToJson(const ExecutionPlan& plan) {
   for (const Range& range : plan.buckets) {
     buckets.push_back({{"begin", range.begin}, {"end", range.end}});
   }
-  const ordered_json json = {{"device", plan.device},
-                             {"isa", plan.isa},
-                             {"precision", plan.precision},
-                             {"threads", plan.threads},
-                             {"workers", plan.workers},
-                             {"collective", plan.collective},
-                             {"chunk_bytes", plan.chunk_bytes},
-                             {"buckets", buckets},
-                             {"kernels", ordered_json(plan.kernels)}};
+  ordered_json json = {{"device", plan.device},       {"isa", plan.isa},
+                       {"precision", plan.precision}, {"threads", plan.threads},
+                       {"workers", plan.workers},     {"collective", plan.collective}};
+  if (!plan.node_of.empty()) json["node_of"] = plan.node_of;
+  json["chunk_bytes"] = plan.chunk_bytes;
+  json["buckets"] = buckets;
+  json["kernels"] = plan.kernels;
+  if (!plan.measured_for.empty()) {
+    json["measured_for"] = plan.measured_for;
+    json["predicted_seconds"] = plan.predicted_seconds;
+  }
   return json.dump(2) + "\n";
 }
 
@@ -99,8 +115,13 @@ ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
   plan.threads = static_cast<int>(fields.Count("threads"));
   plan.workers = static_cast<int>(fields.Count("workers"));
   plan.collective = fields.String("collective");
+  if (fields.Has("node_of")) plan.node_of = NodesFrom(fields.Array("node_of"), source);
   plan.chunk_bytes = fields.Count("chunk_bytes");
   plan.buckets = BucketsFrom(fields.Array("buckets"), source);
+  if (fields.Has("measured_for")) {
+    plan.measured_for = fields.String("measured_for");
+    plan.predicted_seconds = fields.Amount("predicted_seconds");
+  }
   plan.kernels = KernelsFrom(fields.Object("kernels"), source);
   fields.RejectOthers();
   return plan;
@@ -118,6 +139,7 @@ std::string Differences(const ExecutionPlan& before, const ExecutionPlan& after)
   Compare("threads", before.threads, after.threads, out);
   Compare("workers", before.workers, after.workers, out);
   Compare("collective", before.collective, after.collective, out);
+  Compare("nodes", NodesIn(before), NodesIn(after), out);
   Compare("chunk_bytes", before.chunk_bytes, after.chunk_bytes, out);
   CompareBuckets(before, after, out);
   CompareKernels(before, after, out);

@@ -23,8 +23,13 @@ struct ExecutionPlan {
   int threads = 1;                 // compute threads of a rank
   int workers = 1;                 // the canonical sum has this many terms
   std::string collective;          // "ordered", "mpi", "ring", ...
+  std::vector<int> node_of;        // of each rank, where the collective goes by nodes; else empty
   int64_t chunk_bytes = 0;         // piece of a bucket that a collective moves at once
   std::vector<Range> buckets;      // of the gradient arena, in elements, in the order they are sent
+  // Where the buckets go by measured times: the strategy that they are of, and the seconds that a step
+  // was expected to take with them.
+  std::string measured_for;
+  double predicted_seconds = 0;
   std::map<std::string, std::string> kernels;  // layer -> implementation ("conv1" -> "onednn:nhwc")
 
   friend bool operator==(const ExecutionPlan&, const ExecutionPlan&) = default;

@@ -8,29 +8,30 @@
 namespace dtrain {
 
 Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps& ops,
-                         const CompressEffect& effect)
-    : effect_(effect),
+                         const CompressedRange& what)
+    : what_(what),
       compressor_(spec.actors.compress.compressor.get()),
+      host_(host),
       vectors_(host.vectors),
       ops_(ops),
-      range_(host.vectors.RangeOf(effect.from)),
+      range_(what.range),
       ghost_(spec.ghost),
-      whole_(effect.density >= 1),
+      whole_(what.density >= 1),
       key_{spec.seed, host.id, host.compressions++, 0} {
-  DT_CHECK(effect.to != effect.from && vectors_.RangeOf(effect.to) == range_ && effect.density > 0)
+  DT_CHECK(what.density > 0 && (!whole_ || vectors_.RangeOf(what.from) == range_))
       << host.actor->Describe();
   DT_CHECK(range_.end <= std::numeric_limits<int32_t>::max()) << "positions have 31 bits";
   DT_CHECK(whole_ || compressor_ != nullptr) << "no compressor; " << host.actor->Describe();
   next_ = range_.begin;
-  vectors_.MakeDense(effect.from);
+  vectors_.MakeDense(what.from);
   if (ghost_) return;
-  if (!vectors_.Empty(effect.from)) values_ = vectors_.Get(effect.from).At(range_.begin);
+  if (!vectors_.Empty(what.from)) values_ = vectors_.Get(what.from).At(range_.begin);
   if (whole_ || values_ == nullptr) return;
   units_ = UnitsOf(spec.actors.compress.scope, range_, spec.pieces.ranges, spec.actors.buckets);
   int64_t covered = 0;
   for (const Range& unit : units_) {
     covered += unit.size();
-    room_ += compressor_->EntriesMost(unit.size(), effect.density);
+    room_ += compressor_->EntriesMost(unit.size(), what.density);
   }
   DT_CHECK(covered == range_.size()) << covered << " of " << range_.size() << " elements in units";
   moved_ = vectors_.NewSparse(room_);
@@ -39,7 +40,7 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
 bool Compression::RunSlice() {
   if (!ghost_ && values_ != nullptr && whole_ && CheckSlice()) return true;
   if (unit_ == units_.size()) {
-    HandOver();
+    if (ghost_) count_ = CeilOfShare(what_.density, range_.size());
     return false;
   }
   if (selection_ == nullptr) BeginUnit();
@@ -61,7 +62,8 @@ bool Compression::RunSlice() {
 void Compression::BeginUnit() {
   const Range unit = units_[unit_];
   key_.unit = static_cast<int64_t>(unit_);
-  selection_ = compressor_->Select(unit.size(), effect_.density, key_);
+  if (compressor_->carries_threshold()) key_.threshold = host_.thresholds[unit.begin];
+  selection_ = compressor_->Select(unit.size(), what_.density, key_);
   checked_ = false;
   next_ = unit.begin;
   choosing_ = !selection_->WantsLook();
@@ -70,6 +72,9 @@ void Compression::BeginUnit() {
 void Compression::EndPass() {
   checked_ = true;
   if (choosing_) {
+    if (compressor_->carries_threshold()) {
+      host_.thresholds[units_[unit_].begin] = selection_->Threshold();
+    }
     selection_ = nullptr;
     ++unit_;
     return;
@@ -81,17 +86,21 @@ void Compression::EndPass() {
 void Compression::MoveOut(Range part) {
   const int64_t unit = units_[unit_].begin;
   const Range slice{unit + part.begin, unit + part.end};
-  const auto memory = vectors_.Slice(effect_.from, slice);
-  if (memory.old_values != memory.new_values) {
-    ops_.Copy(memory.new_values, memory.old_values, slice.size());
-  }
+  float* const from = vectors_.SliceWithValues(what_.from, slice, ops_);
   float* const room = moved_.MutableF32();
   int32_t* const positions = reinterpret_cast<int32_t*>(room) + count_;
   const int64_t chosen =
       selection_->Choose(values_ + (slice.begin - range_.begin), part, positions);
   DT_CHECK(count_ + chosen <= room_) << count_ + chosen << " entries of at most " << room_;
-  for (int64_t i = 0; i < chosen; ++i) positions[i] += static_cast<int32_t>(unit);
-  ops_.MoveOut(memory.new_values, slice.begin, positions, room + room_ + count_, chosen);
+  const auto offset = static_cast<int32_t>(unit - what_.origin);
+  for (int64_t i = 0; i < chosen; ++i) positions[i] += offset;
+  const int64_t first = slice.begin - what_.origin;
+  ops_.MoveOut(from, first, positions, room + room_ + count_, chosen);
+  if (what_.masked != kNoVector) {
+    dropped_.resize(static_cast<size_t>(std::max<int64_t>(chosen, std::ssize(dropped_))));
+    ops_.MoveOut(vectors_.SliceWithValues(what_.masked, slice, ops_), first, positions,
+                 dropped_.data(), chosen);
+  }
   count_ += chosen;
 }
 
@@ -104,14 +113,13 @@ bool Compression::CheckSlice() {
   return true;
 }
 
-void Compression::HandOver() {
+Piece Compression::Take() {
   if (whole_) {
-    Piece all = vectors_.Get(effect_.from);
-    vectors_.Clear(effect_.from);
-    return vectors_.Replace(effect_.to, std::move(all));
+    Piece all = vectors_.Get(what_.from);
+    vectors_.Clear(what_.from);
+    return all;
   }
-  if (ghost_) count_ = CeilOfShare(effect_.density, range_.size());
-  vectors_.Replace(effect_.to, {std::move(moved_), 0, range_, count_, room_});
+  return {std::move(moved_), 0, range_, count_, room_};
 }
 
 CompressionReport Compression::report() const {

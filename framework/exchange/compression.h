@@ -1,7 +1,7 @@
-// Compression: one Compress effect, carried out in slices.
+// Compression: a selection, carried out in slices: of a Compress effect, or of what a Reduce sends.
 //
 // Unit by unit of the compressor's scope: the passes of the selection over the unit's slices, then
-// one more in which the chosen entries leave `from` for `to`.  A value is moved or stays, bit by
+// one more in which the chosen entries leave the vector.  A value is moved or stays, bit by
 // bit.  In the first pass every value is looked at for NaN and infinity: a selector may never pick
 // one.
 //
@@ -18,16 +18,20 @@
 
 namespace dtrain {
 
-struct CompressEffect {
-  VectorId to, from;
-  double density;
+// What is selected from: a range of a vector of the actor.
+struct CompressedRange {
+  VectorId from = kNoVector;
+  Range range;
+  double density = 1;
+  int64_t origin = 0;           // the arena's element that positions are counted from
+  VectorId masked = kNoVector;  // a vector that becomes 0 where an entry is taken
 };
 
 class Compression {
  public:
-  // All outlive it; nobody else touches the two vectors until it is done.
+  // All outlive it; nobody else touches the range until it is done.
   Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps& ops,
-              const CompressEffect& effect);
+              const CompressedRange& what);
 
   // Works through the next slice; false when that was the last.
   bool RunSlice();
@@ -35,16 +39,17 @@ class Compression {
   bool finite() const { return finite_; }
   // When it is done.
   CompressionReport report() const;
+  Piece Take();  // what has left the vector
 
  private:
   void BeginUnit();
   void EndPass();
   void MoveOut(Range part);
   bool CheckSlice();
-  void HandOver();
 
-  const CompressEffect effect_;
+  const CompressedRange what_;
   const Compressor* const compressor_;
+  HostedActor& host_;
   ActorVectors& vectors_;
   VectorOps& ops_;
   const Range range_;
@@ -61,8 +66,9 @@ class Compression {
   bool checked_ = false;  // this unit, for NaN and infinity
 
   Blob moved_;
-  int64_t room_ = 0;   // entries
-  int64_t count_ = 0;  // so far
+  std::vector<float> dropped_;  // scratch: what was where entries are masked
+  int64_t room_ = 0;            // entries
+  int64_t count_ = 0;           // so far
   bool finite_ = true;
 };
 

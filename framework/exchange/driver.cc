@@ -33,7 +33,11 @@ class Driver::Port : public Effects {
 
   void StartStep() override { Push(StartStepEffect{}); }
   void EndStep(const StepOutcome& outcome) override { Push(EndStepEffect{outcome}); }
-  void Reduce(Range range) override { driver_.reducer_.Start(range, driver_.gradients()); }
+  void Reduce(Range range) override {
+    const double density = driver_.DensityNow();
+    if (density < 1 || driver_.HoldsBack()) return Push(ReduceEffect{range, density});
+    driver_.StartDenseSum(range);
+  }
   void Send(ActorId to, Message message, Payload payload) override {
     Push(SendEffect{to, std::move(message), payload});
   }
@@ -76,7 +80,7 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
       seams_(seams),
       post_(rank, seams.mail, spec.rank_nodes),
       service_(post_),
-      reducer_(seams.collective, spec.size()),
+      reducer_(seams.collective, seams.sparse, spec.size()),
       effects_(spec, *seams.ops, seams.threads, *this, seams.clock) {
   for (const ActorId id : spec.placement().ActorsOf(rank)) {
     hosts_.push_back(std::make_unique<Host>(id, *this));
@@ -139,6 +143,7 @@ const Actor& Driver::actor(ActorId id) const { return *HostOf(id).actor; }
 // ------------------------------------------------------------------ the worker's step
 
 void Driver::Begin() {
+  if (timers_.held()) return;  // letters are being counted: its own would be on their way at rest
   // Admitted before it was saved.
   if (stage_ == StepStage::kAdmitted && !withheld_) stage_ = StepStage::kStarted;
   if (stage_ != StepStage::kNone) return;
@@ -249,7 +254,7 @@ Nanos Driver::EventTime(ActorId actor) {
 bool Driver::Progress() {
   bool moved = DeliverLetter();
   moved |= reducer_.Progress();
-  moved |= TellReduced();
+  moved |= TakeReduced();
   moved |= FireDueTimer();
   moved |= effects_.RunSlice();
   return moved;
@@ -283,12 +288,53 @@ bool Driver::DeliverLetter() {
   return true;
 }
 
-bool Driver::TellReduced() {
-  const std::optional<Range> range = reducer_.Take();
-  if (!range) return false;
-  if (IsLast(*range)) worker_->actor->OnOutcome(ReadOutcome(), worker_->port);
-  worker_->actor->OnReduced(*range, worker_->port);
+// Of the step that is on its way.
+double Driver::DensityNow() const {
+  const CompressConfig& compress = spec_.actors.compress;
+  if (!compress.on()) return 1;
+  const int64_t samples = worker_->samples_applied;
+  return compress.DensityAt(samples / spec_.rule.epoch_samples, spec_.rule.StepsOf(samples));
+}
+
+// Whether the worker has more to send than its gradient.
+bool Driver::HoldsBack() const {
+  const CompressConfig& compress = spec_.actors.compress;
+  if (!compress.on()) return false;
+  const ActorVectors& vectors = worker_->vectors;
+  return compress.momentum > 0 || !vectors.Empty(vectors.Find(VectorRole::kResidual));
+}
+
+bool Driver::TakeReduced() {
+  const std::optional<Reduced> reduced = reducer_.Take();
+  if (!reduced) return false;
+  if (reduced->sum == nullptr) {
+    TellReduced(reduced->range);
+  } else {
+    effects_.Push(*worker_, ScatterEffect{*reduced}, std::nullopt);
+  }
   return true;
+}
+
+void Driver::TellReduced(Range range) {
+  if (IsLast(range)) worker_->actor->OnOutcome(ReadOutcome(), worker_->port);
+  worker_->actor->OnReduced(range, worker_->port);
+}
+
+// A selector has looked at all that it found before the report of the step goes out, which takes
+// along that something was not finite.
+void Driver::StartSum(HostedActor& host, Range range, Piece selected, int64_t k) {
+  if (IsLast(range) && !spec_.ghost && !finite())
+    Reducer::WriteNotFinite(gradients() + spec_.size());
+  const std::vector<Range>& buckets = spec_.actors.buckets;
+  const auto bucket = std::find(buckets.begin(), buckets.end(), range);
+  DT_CHECK(bucket != buckets.end()) << host.actor->Describe();
+  reducer_.StartSelected(range, static_cast<int>(bucket - buckets.begin()), std::move(selected), k,
+                         gradients());
+}
+
+void Driver::EndSum(const Reduced& reduced) {
+  reducer_.Release(reduced);
+  TellReduced(reduced.range);
 }
 
 bool Driver::FireDueTimer() {
@@ -378,12 +424,7 @@ void AddReplica(float* mean, const float* replica, double share, int64_t n) {
 
 Collective::Traffic Driver::traffic() const {
   Collective::Traffic total = post_.traffic();
-  const Collective::Traffic reduced = reducer_.traffic();
-  total.bytes_sent += reduced.bytes_sent;
-  total.bytes_received += reduced.bytes_received;
-  total.messages += reduced.messages;
-  total.bytes_inside += reduced.bytes_inside;
-  total.bytes_lent += reduced.bytes_lent;
+  total.Add(reducer_.traffic());
   return total;
 }
 
@@ -423,6 +464,7 @@ std::string Driver::Holds() const {
 void Driver::VisitToGoOn(StateVisitor& visitor) {
   Visit(visitor);
   visitor.Owner("driver");
+  if (seams_.sparse != nullptr) seams_.sparse->Visit(visitor);
   DT_CHECK(!Stepping()) << Describe();
   int64_t stage = static_cast<int64_t>(stage_);
   visitor.Int("stage", stage);
@@ -445,7 +487,10 @@ void Driver::Visit(StateVisitor& visitor) {
     host->vectors.Visit(visitor);
     visitor.Int("samples_applied", host->samples_applied);
     visitor.Int("updates", host->updates);
-    if (spec_.actors.compress.on()) visitor.Int("compressions", host->compressions);
+    if (spec_.actors.compress.on()) {
+      visitor.Int("compressions", host->compressions);
+      host->VisitThresholds(visitor);
+    }
     for (const Buffer& buffer : host->solver_memory) {
       visitor.Floats("solver", {buffer.f32(), buffer.bytes() / sizeof(float)});
     }

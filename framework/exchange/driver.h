@@ -50,8 +50,9 @@ class EventTimes {
 
 // What a driver stands on; all of it outlives the driver.
 struct DriverSeams {
-  Mail* mail = nullptr;              // null where no other rank has an actor to talk to
-  Collective* collective = nullptr;  // null with one worker, or where the strategy uses none
+  Mail* mail = nullptr;                // null where no other rank has an actor to talk to
+  Collective* collective = nullptr;    // null with one worker, or where the strategy uses none
+  SparseCollective* sparse = nullptr;  // the same, where its sums are compressed
   const Clock* clock = nullptr;
   EventTimes* event_times = nullptr;  // null: the clock's
   VectorOps* ops = nullptr;
@@ -72,7 +73,8 @@ class Driver : private EffectTarget {
   // --- the step of this rank's worker
   bool HasWorker() const { return worker_ != nullptr; }
   ActorId worker() const;
-  // Does nothing where a step was begun before a rest: it waits still, or has started since.
+  // Does nothing where a step was begun before a rest: it waits still, or has started since.  Nor
+  // where a rest is so near that nothing may begin (TimerTable::Hold): call it again behind the rest.
   void Begin();
   void Ready(Range range);
   // The last Ready of a step: all of its gradient is final.
@@ -160,9 +162,15 @@ class Driver : private EffectTarget {
   void StartStep() override;
   void EndStep(HostedActor& host, const StepOutcome& outcome) override;
   void Send(HostedActor& host, SendEffect& effect, std::optional<Piece> piece) override;
+  void StartSum(HostedActor& host, Range range, Piece selected, int64_t k) override;
+  void StartDenseSum(Range range) override { reducer_.Start(range, gradients()); }
+  void EndSum(const Reduced& reduced) override;
 
   bool DeliverLetter();
-  bool TellReduced();
+  double DensityNow() const;
+  bool HoldsBack() const;
+  bool TakeReduced();
+  void TellReduced(Range range);
   bool FireDueTimer();
   void Fire(const TimerTable::Timer& timer);
   void Note(const Event& event);

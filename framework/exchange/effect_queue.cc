@@ -12,6 +12,14 @@ namespace {
 
 SparseView ViewOf(const Piece& piece) { return {piece.positions(), piece.values(), piece.entries}; }
 
+SparseView EntriesIn(const SparseEntries& entries, Range range) {
+  const auto first =
+      std::lower_bound(entries.positions.begin(), entries.positions.end(), range.begin);
+  const auto last = std::lower_bound(first, entries.positions.end(), range.end);
+  const auto begin = first - entries.positions.begin();
+  return {entries.positions.data() + begin, entries.values.data() + begin, last - first};
+}
+
 // The vector of the actor that an effect reads; kNoVector for none.
 VectorId SourceOf(const Effect& effect) {
   if (const auto* take = std::get_if<TakeEffect>(&effect)) return take->from;
@@ -82,12 +90,27 @@ void EffectQueue::Run(Item& item, SendEffect& effect) {
 void EffectQueue::Run(Item& item, ClearEffect& effect) { item.host->vectors.Clear(effect.vector); }
 
 void EffectQueue::Run(Item& item, CompressEffect& effect) {
-  const Nanos begin = clock_ == nullptr ? 0 : clock_->Now();
+  ActorVectors& vectors = item.host->vectors;
+  const Range& range = vectors.RangeOf(effect.from);
+  DT_CHECK(effect.to != effect.from && vectors.RangeOf(effect.to) == range)
+      << item.host->actor->Describe();
   if (item.compression == nullptr) {
-    item.compression = std::make_unique<Compression>(spec_, *item.host, ops_, effect);
-    item.rest = item.host->vectors.RangeOf(effect.from);
+    BeginCompression(item, {effect.from, range, effect.density});
   }
-  if (!item.compression->RunSlice()) {
+  if (RunCompression(item)) return;
+  vectors.Replace(effect.to, item.compression->Take());
+}
+
+void EffectQueue::BeginCompression(Item& item, const CompressedRange& what) {
+  item.compression = std::make_unique<Compression>(spec_, *item.host, ops_, what);
+  item.rest = what.range;
+}
+
+// False when that was its last slice.
+bool EffectQueue::RunCompression(Item& item) {
+  const Nanos begin = clock_ == nullptr ? 0 : clock_->Now();
+  const bool more = item.compression->RunSlice();
+  if (!more) {
     item.rest = {};
     const CompressionReport report = item.compression->report();
     compression_.Add(report);
@@ -95,6 +118,105 @@ void EffectQueue::Run(Item& item, CompressEffect& effect) {
     finite_ &= item.compression->finite();
   }
   if (clock_ != nullptr) compression_.time += clock_->Now() - begin;
+  return more;
+}
+
+void EffectQueue::Run(Item& item, ReduceEffect& effect) {
+  HostedActor& host = *item.host;
+  if (!item.begun) {
+    item.begun = true;
+    item.rest = effect.range;
+  }
+  const double density = effect.density;
+  const bool keeps_momentum = spec_.actors.compress.momentum > 0;
+  if (item.compression == nullptr) {
+    if (density >= 1) {
+      TakeAll(item);
+      if (item.rest.empty()) target_.StartDenseSum(effect.range);
+      return;
+    }
+    AddToResidual(item);
+    if (!item.rest.empty()) return;
+    return BeginCompression(
+        item, {.from = host.vectors.Find(VectorRole::kResidual),
+               .range = effect.range,
+               .density = density,
+               .origin = effect.range.begin,
+               .masked = keeps_momentum ? host.vectors.Find(VectorRole::kVelocity) : kNoVector});
+  }
+  if (RunCompression(item)) return;
+  target_.StartSum(host, effect.range, item.compression->Take(),
+                   EntriesAsked(density, effect.range.size()));
+}
+
+// velocity = momentum velocity + gradient; where it then is.
+const float* EffectQueue::UpdateVelocity(HostedActor& host, Range slice) {
+  const auto memory = host.vectors.Slice(host.vectors.Find(VectorRole::kVelocity), slice);
+  const float* const gradient = host.vectors.Data(host.gradient) + slice.begin;
+  ops_.Combine(memory.new_values, static_cast<float>(spec_.actors.compress.momentum),
+               memory.old_values, 1, gradient, slice.size());
+  return memory.new_values;
+}
+
+// Into the gradient, which is sent whole: the velocity instead of it, where there is one, and what was
+// kept back.
+void EffectQueue::TakeAll(Item& item) {
+  HostedActor& host = *item.host;
+  ActorVectors& vectors = host.vectors;
+  const VectorId residual = vectors.Find(VectorRole::kResidual);
+  RunSliceOf(item, [&](Range slice) {
+    float* const gradient = vectors.Data(host.gradient) + slice.begin;
+    if (spec_.actors.compress.momentum > 0) {
+      ops_.Copy(gradient, UpdateVelocity(host, slice), slice.size());
+    }
+    if (vectors.Empty(residual)) return;
+    const auto kept = vectors.Slice(residual, slice);
+    if (kept.old_values != nullptr) ops_.Sum(gradient, gradient, kept.old_values, slice.size());
+    ops_.Zero(kept.new_values, slice.size());
+  });
+}
+
+void EffectQueue::AddToResidual(Item& item) {
+  ActorVectors& vectors = item.host->vectors;
+  const VectorId residual = vectors.Find(VectorRole::kResidual);
+  const bool keeps_momentum = spec_.actors.compress.momentum > 0;
+  RunSliceOf(item, [&](Range slice) {
+    const float* const gradient = keeps_momentum ? UpdateVelocity(*item.host, slice)
+                                                 : vectors.Data(item.host->gradient) + slice.begin;
+    const auto memory = vectors.Slice(residual, slice);
+    if (memory.old_values == nullptr) {
+      ops_.Copy(memory.new_values, gradient, slice.size());
+    } else {
+      ops_.Sum(memory.new_values, memory.old_values, gradient, slice.size());
+    }
+  });
+}
+
+// The parts are added in their order, which is the same on all ranks.
+void EffectQueue::Run(Item& item, ScatterEffect& effect) {
+  const Range range = effect.reduced.range;
+  const SparseCollective::Sum& sum = *effect.reduced.sum;
+  if (!item.begun) {
+    item.begun = true;
+    item.rest = range;
+    int64_t entries = sum.returned.size();
+    for (const SparseEntries& part : sum.parts) entries += part.size();
+    item.written_share = 1 + 2 * static_cast<double>(entries) / static_cast<double>(range.size());
+  }
+  ActorVectors& vectors = item.host->vectors;
+  RunSliceOf(item, [&](Range slice) {
+    const Range within{slice.begin - range.begin, slice.end - range.begin};
+    float* const gradient = vectors.Data(item.host->gradient) + slice.begin;
+    ops_.Zero(gradient, slice.size());
+    for (const SparseEntries& part : sum.parts) {
+      ops_.ScatterAdd(gradient, within.begin, 1, EntriesIn(part, within));
+    }
+    const SparseView back = EntriesIn(sum.returned, within);
+    if (back.count == 0) return;
+    const VectorId residual = vectors.Find(VectorRole::kResidual);
+    ops_.ScatterAdd(vectors.SliceWithValues(residual, slice, ops_), within.begin, 1, back);
+  });
+  if (item.rest.empty()) target_.EndSum(effect.reduced);
 }
 
 // By reference where the source covers the whole vector, else copied slice by slice.
@@ -132,14 +254,8 @@ void EffectQueue::Run(Item& item, AddEffect& effect) {
   if (item.written.sparse()) return AddSparse(item, effect);
   if (!item.source.sparse()) return Combine(item, effect.to, 1, effect.factor);
   RunSliceOf(item, [&](Range slice) {
-    const auto memory = item.host->vectors.Slice(effect.to, slice);
-    if (memory.old_values == nullptr) {
-      ops_.Zero(memory.new_values, slice.size());
-    } else if (memory.old_values != memory.new_values) {
-      ops_.Copy(memory.new_values, memory.old_values, slice.size());
-    }
-    ops_.ScatterAdd(memory.new_values, slice.begin, static_cast<float>(effect.factor),
-                    ViewOf(item.source.Part(slice)));
+    ops_.ScatterAdd(item.host->vectors.SliceWithValues(effect.to, slice, ops_), slice.begin,
+                    static_cast<float>(effect.factor), ViewOf(item.source.Part(slice)));
   });
 }
 

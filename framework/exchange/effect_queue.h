@@ -14,6 +14,7 @@
 #include "framework/core/time.h"
 #include "framework/exchange/compression.h"
 #include "framework/exchange/hosted_actor.h"
+#include "framework/exchange/reducer.h"
 #include "framework/exchange/vector_ops.h"
 
 namespace dtrain {
@@ -45,9 +46,24 @@ struct ApplyEffect {
 struct ClearEffect {
   VectorId vector;
 };
+struct CompressEffect {
+  VectorId to, from;
+  double density;
+};
+// A sum of what a compressor selects.  On its way out: residual += gradient (or the worker's velocity),
+// and the selection leaves the residual; at density 1 all of that is sent.
+struct ReduceEffect {
+  Range range;
+  double density = 1;
+};
+// And when it has come: gradient = the sum, and what is returned goes back to the residual.
+struct ScatterEffect {
+  Reduced reduced;
+};
 
-using Effect = std::variant<StartStepEffect, EndStepEffect, SendEffect, TakeEffect, AddEffect,
-                            BlendEffect, ApplyEffect, ClearEffect, CompressEffect>;
+using Effect =
+    std::variant<StartStepEffect, EndStepEffect, SendEffect, TakeEffect, AddEffect, BlendEffect,
+                 ApplyEffect, ClearEffect, CompressEffect, ReduceEffect, ScatterEffect>;
 
 // Who carries out what is not about vectors.
 class EffectTarget {
@@ -57,6 +73,10 @@ class EffectTarget {
   virtual void EndStep(HostedActor& host, const StepOutcome& outcome) = 0;
   // `piece`: the version of the vector that rides with it, where there is one.
   virtual void Send(HostedActor& host, SendEffect& effect, std::optional<Piece> piece) = 0;
+  // `k`: how many entries were asked for.
+  virtual void StartSum(HostedActor& host, Range range, Piece selected, int64_t k) = 0;
+  virtual void StartDenseSum(Range range) = 0;
+  virtual void EndSum(const Reduced& reduced) = 0;
 };
 
 class EffectQueue {
@@ -106,7 +126,14 @@ class EffectQueue {
   void Run(Item& item, ApplyEffect& effect);
   void Run(Item& item, ClearEffect& effect);
   void Run(Item& item, CompressEffect& effect);
+  void Run(Item& item, ReduceEffect& effect);
+  void Run(Item& item, ScatterEffect& effect);
 
+  void AddToResidual(Item& item);
+  void TakeAll(Item& item);
+  const float* UpdateVelocity(HostedActor& host, Range slice);
+  void BeginCompression(Item& item, const CompressedRange& what);
+  bool RunCompression(Item& item);
   // Of what an item reads: dense memory for the slice, which is scratch where the source is sparse.
   const float* SourceAt(const Item& item, Range slice);
   bool StaysSparse(const Item& item, const AddEffect& effect) const;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/comm/collective.h"
 #include "framework/core/layout.h"
 #include "framework/core/state_record.h"
 #include "framework/exchange/rest_rule.h"
@@ -31,6 +32,8 @@ struct ExchangeSpec {
 
   std::string collective = "ordered";
   int64_t chunk_bytes = 0;  // 0: by the collective's rule
+  bool overlap_buckets = false;
+  std::vector<int> plan_nodes;  // by which the collective's plan goes; empty where it does not
 
   std::vector<int> rank_nodes;  // the node of each rank; empty where it is not known
   bool window = true;           // real ranks of a node read each other's vectors where they lie
@@ -56,6 +59,12 @@ struct ExchangeSpec {
 
   int64_t size() const { return layout->size(); }
   const Placement& placement() const { return actors.placement; }
+  CollectiveOptions collective_options() const {
+    return {.chunk_bytes = chunk_bytes,
+            .node_of = rank_nodes,
+            .plan_nodes = plan_nodes,
+            .overlap = overlap_buckets};
+  }
   bool synchronous() const { return strategy->synchronous(); }
 };
 

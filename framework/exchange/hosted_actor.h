@@ -2,6 +2,7 @@
 // weights, the solver's.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -33,6 +34,20 @@ struct HostedActor {
     }
   }
 
+  void VisitThresholds(StateVisitor& visitor) {
+    std::vector<int64_t> units;
+    std::vector<float> values;
+    for (const auto& [unit, threshold] : thresholds) {
+      units.push_back(unit);
+      values.push_back(threshold);
+    }
+    visitor.Ints("threshold_units", units);
+    values.resize(units.size());
+    visitor.Floats("thresholds", values);
+    thresholds.clear();
+    for (size_t i = 0; i < units.size(); ++i) thresholds[units[i]] = values[i];
+  }
+
   const ActorId id;
   const std::unique_ptr<Actor> actor;
   ActorVectors vectors;
@@ -43,7 +58,8 @@ struct HostedActor {
   int64_t updates;               // of the master, complete ones
   int64_t updated_elements = 0;  // of the one being made: it may come in buckets
   int64_t compressions = 0;      // so far: what selections that draw lots are keyed by
-  int64_t told_of_end = 0;       // it has heard that the run ends here, and nothing since
+  std::map<int64_t, float> thresholds;  // SelectionKey::threshold, by the unit's first element
+  int64_t told_of_end = 0;              // it has heard that the run ends here, and nothing since
 };
 
 }  // namespace dtrain

@@ -39,6 +39,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
       driver(spec, rank,
              {.mail = seams.mail.get(),
               .collective = seams.collective.get(),
+              .sparse = seams.sparse.get(),
               .clock = seams.clock,
               .event_times = seams.event_times,
               .ops = ops.get(),
@@ -72,8 +73,11 @@ RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock&
     seams.mail = std::make_unique<TransportMail>(transport, pools, seams.window.get());
   }
   if (placement.ranks() > 1 && placement.servers == 0) {
-    seams.collective = MakeCollective(
-        spec.collective, transport, {.chunk_bytes = spec.chunk_bytes, .node_of = spec.rank_nodes});
+    seams.collective = MakeCollective(spec.collective, transport, spec.collective_options());
+    if (spec.actors.compress.on()) {
+      seams.sparse = MakeSparseCollective(spec.actors.compress.exchange, transport,
+                                          {.node_of = spec.rank_nodes});
+    }
   }
   seams.weights = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
   return seams;

@@ -14,11 +14,12 @@ namespace dtrain {
 // What differs from host to host.
 struct RankSeams {
   const Clock* clock = nullptr;
-  EventTimes* event_times = nullptr;                 // DriverSeams
-  BlobPools* pools = nullptr;                        // outlives the rank; null in a ghost run
-  std::unique_ptr<NodeWindow> window = nullptr;      // of the mail; null where there is none
-  std::unique_ptr<Mail> mail;                        // null with one rank
-  std::unique_ptr<Collective> collective = nullptr;  // null with one worker or with servers
+  EventTimes* event_times = nullptr;                   // DriverSeams
+  BlobPools* pools = nullptr;                          // outlives the rank; null in a ghost run
+  std::unique_ptr<NodeWindow> window = nullptr;        // of the mail; null where there is none
+  std::unique_ptr<Mail> mail;                          // null with one rank
+  std::unique_ptr<Collective> collective = nullptr;    // null with one worker or with servers
+  std::unique_ptr<SparseCollective> sparse = nullptr;  // the same, where its sums are compressed
   Piece weights = {};  // the model's, to begin with; no blob in a ghost run
   int threads = 1;     // of the team of the thread that drives
   int64_t timeline_events = Timeline::kEventsMax;

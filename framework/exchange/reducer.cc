@@ -1,5 +1,8 @@
 #include "framework/exchange/reducer.h"
 
+#include <limits>
+#include <utility>
+
 namespace dtrain {
 namespace {
 
@@ -8,26 +11,61 @@ static_assert(kStop + 1 == Reducer::kTailSize);
 
 }  // namespace
 
-void Reducer::Start(Range range, float* gradients) {
-  int64_t ticket = -1;
-  if (collective_ != nullptr) {
-    const int64_t count = range.size() + (IsLast(range) ? kTailSize : 0);
-    float* const data = gradients == nullptr ? nullptr : gradients + range.begin;
-    ticket = collective_->Start({data, static_cast<size_t>(count)});
-  }
-  running_.push_back({ticket, range});
+int64_t Reducer::StartDense(float* data, int64_t count) {
+  return collective_ == nullptr ? kNone : collective_->Start({data, static_cast<size_t>(count)});
 }
 
-std::optional<Range> Reducer::Take() {
+void Reducer::Start(Range range, float* gradients) {
+  const int64_t count = range.size() + (IsLast(range) ? kTailSize : 0);
+  float* const data = gradients == nullptr ? nullptr : gradients + range.begin;
+  running_.push_back({range, StartDense(data, count)});
+}
+
+void Reducer::StartSelected(Range range, int unit, Piece selected, int64_t k, float* gradients) {
+  Reduction reduction{range};
+  if (IsLast(range)) {
+    reduction.dense = StartDense(gradients == nullptr ? nullptr : gradients + size_, kTailSize);
+  }
+  const auto count = static_cast<size_t>(selected.entries);
+  const SparseEntries mine{{selected.positions(), count}, {selected.values(), count}};
+  reduction.selection = sparse_ == nullptr ? alone_++ : sparse_->Start(unit, range.size(), k, mine);
+  Selected& kept = selected_[reduction.selection];
+  kept.piece = std::move(selected);
+  if (sparse_ == nullptr) kept.alone.parts = {mine};
+  running_.push_back(reduction);
+}
+
+bool Reducer::Progress() {
+  bool moved = collective_ != nullptr && collective_->Progress();
+  if (sparse_ != nullptr) moved |= sparse_->Progress();
+  return moved;
+}
+
+std::optional<Reduced> Reducer::Take() {
   if (running_.empty()) return std::nullopt;
   const Reduction oldest = running_.front();
-  if (collective_ != nullptr && !collective_->Done(oldest.ticket)) return std::nullopt;
+  if (oldest.dense != kNone && !collective_->Done(oldest.dense)) return std::nullopt;
+  Reduced reduced{oldest.range};
+  if (oldest.selection != kNone) {
+    if (sparse_ != nullptr && !sparse_->Done(oldest.selection)) return std::nullopt;
+    reduced.selection = oldest.selection;
+    reduced.sum =
+        sparse_ == nullptr ? &selected_.at(oldest.selection).alone : &sparse_->Of(oldest.selection);
+  }
   running_.pop_front();
-  return oldest.range;
+  return reduced;
+}
+
+void Reducer::Release(const Reduced& reduced) {
+  if (sparse_ != nullptr) sparse_->Release(reduced.selection);
+  selected_.erase(reduced.selection);
 }
 
 Collective::Traffic Reducer::traffic() const {
-  return collective_ == nullptr ? Collective::Traffic{} : collective_->traffic();
+  Collective::Traffic total =
+      collective_ == nullptr ? Collective::Traffic{} : collective_->traffic();
+  if (sparse_ != nullptr) total.Add(sparse_->traffic());
+  return total;
 }
 
 void Reducer::WriteReport(const StepReport& report, float* tail) {
@@ -35,6 +73,8 @@ void Reducer::WriteReport(const StepReport& report, float* tail) {
   tail[kLoss] = static_cast<float>(report.loss_sum);
   tail[kStop] = report.stop ? 1.0f : 0.0f;
 }
+
+void Reducer::WriteNotFinite(float* tail) { tail[kLoss] = std::numeric_limits<float>::quiet_NaN(); }
 
 StepOutcome Reducer::ReadOutcome(const float* tail) {
   return {static_cast<int64_t>(tail[kSamples]), tail[kLoss], tail[kStop] != 0, true};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/core/check.h"
+#include "framework/exchange/vector_ops.h"
 
 namespace dtrain {
 
@@ -116,6 +117,16 @@ ActorVectors::SliceMemory ActorVectors::Slice(VectorId vector, Range slice) {
     entry.written.push_back(slice);
   }
   return {entry.blob ? entry.blob.f32() + at : nullptr, entry.next.MutableF32() + at};
+}
+
+float* ActorVectors::SliceWithValues(VectorId vector, Range slice, VectorOps& ops) {
+  const SliceMemory memory = Slice(vector, slice);
+  if (memory.old_values == nullptr) {
+    ops.Zero(memory.new_values, slice.size());
+  } else if (memory.old_values != memory.new_values) {
+    ops.Copy(memory.new_values, memory.old_values, slice.size());
+  }
+  return memory.new_values;
 }
 
 // Makes the next version the current one; what was not written stays as it was.

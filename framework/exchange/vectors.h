@@ -19,6 +19,8 @@
 
 namespace dtrain {
 
+class VectorOps;
+
 class ActorVectors {
  public:
   // `pools` outlives the vectors; null in a ghost run.  Gradients get `gradient_tail` more elements
@@ -60,6 +62,8 @@ class ActorVectors {
     float* new_values;
   };
   SliceMemory Slice(VectorId vector, Range slice);
+  // The memory to write, with the old values in it.
+  float* SliceWithValues(VectorId vector, Range slice, VectorOps& ops);
 
   // Every vector with content, for checkpoints and hashes.  Not gradients: between two steps nobody
   // reads one.

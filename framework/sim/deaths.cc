@@ -25,7 +25,8 @@ Death ReadDeath(Reader& reader) {
     death.worker = reader.Int("worker", 0).Min(0).Required().Help("worker that dies");
   }
   if (reader.Has("at_step") && !reader.Has("at_seconds")) {
-    death.at_step = reader.Int("at_step", 1).Min(1).Help("it dies behind so many steps of its own");
+    death.at_step =
+        reader.Int("at_step", 1).Min(1).Help("the worker dies after completing this many steps");
     if (node) reader.Mistake("at_step", "a node has no steps of its own", "at_seconds");
   } else {
     death.at_seconds =

@@ -21,7 +21,7 @@ struct Death {
   int64_t worker = kNone;  // or
   int64_t node = kNone;
   double at_seconds = 0;    // virtual, where at_step is kNone
-  int64_t at_step = kNone;  // behind so many steps of the worker
+  int64_t at_step = kNone;  // steps that the worker completes first
   std::string where;        // "run.yaml:7:12"
 
   std::string Who() const;  // "worker 5"

@@ -5,20 +5,33 @@
 #include <map>
 #include <utility>
 
+#include "framework/sim/round_price.h"
+
 namespace dtrain {
 
 // Walks over the plans, node by node, and keeps the most of everything.
 class PlanPrice::Survey {
  public:
-  explicit Survey(const std::vector<int>& node_of) : node_of_(node_of) {}
+  Survey(const std::vector<int>& node_of, NodeMap plan_nodes)
+      : node_of_(node_of),
+        plan_nodes_(plan_nodes),
+        copied_to_(node_of.size()),
+        moved_(node_of.size()) {}
 
   void AddNode(Planner planner, const std::vector<Rank>& ranks) {
     outgoing_.clear();
     incoming_.clear();
-    for (const Rank rank : ranks) AddRank(planner(static_cast<int>(node_of_.size()), rank), rank);
+    for (const Rank rank : ranks) {
+      AddRank(planner(static_cast<int>(node_of_.size()), rank, plan_nodes_), rank);
+    }
+    int64_t all_outgoing = 0;
+    int64_t all_incoming = 0;
     for (size_t i = 0; i < outgoing_.size(); ++i) {
       most_[i].card = std::max({most_[i].card, outgoing_[i], incoming_[i]});
+      all_outgoing += outgoing_[i];
+      all_incoming += incoming_[i];
     }
+    whole_.card = std::max({whole_.card, all_outgoing, all_incoming});
   }
 
   std::vector<Rounds> Alike() const {
@@ -30,6 +43,16 @@ class PlanPrice::Survey {
     return alike;
   }
 
+  // Copies inside nodes: the most of each round, as if always between the same two.
+  Round Whole() const {
+    Round whole = whole_;
+    for (const Round& round : most_) whole.inside += round.inside;
+    return whole;
+  }
+
+  int pieces() const { return pieces_; }
+  std::vector<PiecesMoved> TakeMoved() { return std::move(moved_); }
+
  private:
   void Reserve(size_t rounds) {
     if (most_.size() < rounds) most_.resize(rounds);
@@ -38,88 +61,127 @@ class PlanPrice::Survey {
   }
 
   void AddRank(const Plan& plan, Rank rank) {
+    pieces_ = plan.pieces;
     if (plan.moves.empty()) return;
     Reserve(plan.moves.back().round + 1);
     std::vector<Round> own(most_.size());
-    std::map<std::pair<int, Rank>, int64_t> inside;  // by round and receiver
-    int64_t fetched = 0;                             // and not yet added
+    int64_t fetched = 0;  // and not yet added
+    int round_of_copies = 0;
     for (const Move& move : plan.moves) {
+      if (std::exchange(round_of_copies, move.round) != move.round) ForgetCopies();
       Round& round = own[move.round];
       if (move.kind == MoveKind::kSum) {
         round.additions += std::exchange(fetched, 0);
         continue;
       }
       const bool sends = move.kind == MoveKind::kSend;
-      fetched += move.kind == MoveKind::kFetch ? 1 : 0;
+      const bool stays = node_of_[move.peer] == node_of_[rank];
+      fetched += move.kind == MoveKind::kFetch ? move.count : 0;
       round.messages += 1;
-      if (node_of_[move.peer] != node_of_[rank]) {
-        (sends ? outgoing_ : incoming_)[move.round] += 1;
+      round.run = std::max(round.run, move.count);
+      Count(move, stays, moved_[rank]);
+      if (!stays) {
+        (sends ? outgoing_ : incoming_)[move.round] += move.count;
       } else if (sends) {
-        round.inside = std::max(round.inside, ++inside[{move.round, move.peer}]);
+        if (copied_to_[move.peer] == 0) receivers_.push_back(move.peer);
+        round.inside = std::max(round.inside, copied_to_[move.peer] += move.count);
       }
     }
+    ForgetCopies();
     KeepMost(own);
   }
 
+  void ForgetCopies() {
+    for (const Rank receiver : receivers_) copied_to_[receiver] = 0;
+    receivers_.clear();
+  }
+
+  static void Count(const Move& move, bool stays, PiecesMoved& moved) {
+    if (move.kind != MoveKind::kSend) {
+      moved.received += move.count;
+      return;
+    }
+    moved.sent += move.count;
+    moved.messages += 1;
+    if (stays) moved.inside += move.count;
+  }
+
   void KeepMost(const std::vector<Round>& own) {
+    Round whole;
     for (size_t i = 0; i < own.size(); ++i) {
       most_[i].inside = std::max(most_[i].inside, own[i].inside);
       most_[i].messages = std::max(most_[i].messages, own[i].messages);
       most_[i].additions = std::max(most_[i].additions, own[i].additions);
+      most_[i].run = std::max(most_[i].run, own[i].run);
+      whole.messages += own[i].messages;
+      whole.additions += own[i].additions;
     }
+    whole_.messages = std::max(whole_.messages, whole.messages);
+    whole_.additions = std::max(whole_.additions, whole.additions);
   }
 
   const std::vector<int>& node_of_;
+  const NodeMap plan_nodes_;
   std::vector<Round> most_;
+  Round whole_;
   std::vector<int64_t> outgoing_;  // of the node's card, by round
   std::vector<int64_t> incoming_;
+  std::vector<int64_t> copied_to_;  // by others of the node, in a rank's round
+  std::vector<Rank> receivers_;     // where that is not 0
+  std::vector<PiecesMoved> moved_;
+  int pieces_ = 1;
 };
 
 PlanPrice::PlanPrice(Planner planner, int ranks, const NetworkModel& network,
-                     double add_ns_per_byte, std::vector<int> node_of)
-    : ranks_(ranks), network_(network), add_ns_per_byte_(add_ns_per_byte) {
+                     double add_ns_per_byte, std::vector<int> node_of, NodeMap plan_nodes)
+    : network_(network), add_ns_per_byte_(add_ns_per_byte) {
   if (node_of.empty()) node_of = NodesInOrder(ranks, network.per_node);
   std::map<int, std::vector<Rank>> ranks_of;
   for (Rank rank = 0; rank < ranks; ++rank) ranks_of[node_of[rank]].push_back(rank);
-  Survey survey(node_of);
+  Survey survey(node_of, plan_nodes.empty() ? NodeMap(node_of) : plan_nodes);
   for (const auto& [node, members] : ranks_of) survey.AddNode(planner, members);
   rounds_ = survey.Alike();
+  whole_ = survey.Whole();
+  pieces_ = survey.pieces();
+  moved_ = survey.TakeMoved();
 }
 
 Nanos PlanPrice::Of(int64_t n) const {
-  // The first piece is a longest one.
-  const auto piece_bytes = static_cast<double>(PieceOf(n, ranks_, 0).size() * sizeof(float));
   TokenBucket card(network_.between_nodes);
   double ns = 0;
   for (const Rounds& rounds : rounds_) {
     if (network_.between_nodes.bucket_bytes == 0) {
-      ns += rounds.count * RoundTime(rounds.round, piece_bytes, card);
+      ns += rounds.count * RoundTime(rounds.round, n, card);
       continue;
     }
-    for (int i = 0; i < rounds.count; ++i) ns += RoundTime(rounds.round, piece_bytes, card);
+    for (int i = 0; i < rounds.count; ++i) ns += RoundTime(rounds.round, n, card);
   }
   return std::llround(ns);
 }
 
-double PlanPrice::RoundTime(const Round& round, double piece_bytes, TokenBucket& card) const {
-  const double overhead = network_.message_overhead_us * 1e3;
-  // The first message's at the sender, the last one's at the receiver; the others go on meanwhile.
-  const double others = overhead * static_cast<double>(round.messages - 2);
-  const double card_bytes = piece_bytes * static_cast<double>(round.card);
-  const double card_ns = std::max(0.0, card.TimeFor(card_bytes));
-  double slowest = 0;
-  if (round.card > 0) {
-    slowest = network_.between_nodes.latency_us * 1e3 + std::max(card_ns, others);
-  }
-  if (round.inside > 0) {
-    const double bytes = piece_bytes * static_cast<double>(round.inside);
-    const double copy_ns = bytes / network_.inside_node.bytes_per_ns();
-    slowest = std::max(slowest, network_.inside_node.latency_us * 1e3 + std::max(copy_ns, others));
-  }
-  const double ns = slowest + 2 * overhead +
-                    piece_bytes * static_cast<double>(round.additions) * add_ns_per_byte_;
-  card.Pass(card_bytes, ns);
-  return ns;
+double PlanPrice::RoundTime(const Round& round, int64_t n, TokenBucket& card) const {
+  // The first pieces are the longest ones.
+  const auto run_bytes =
+      static_cast<double>(PieceOf(n, pieces_, 0, round.run).size() * sizeof(float));
+  const double piece_bytes = run_bytes / round.run;
+  const RoundLoad load{.between_nodes = round.card > 0,
+                       .inside_node = round.inside > 0,
+                       .card_bytes = piece_bytes * static_cast<double>(round.card),
+                       .inside_bytes = piece_bytes * static_cast<double>(round.inside),
+                       .messages = round.messages,
+                       .added_bytes = piece_bytes * static_cast<double>(round.additions)};
+  return RoundNs(network_, load, add_ns_per_byte_, card);
+}
+
+Nanos PlanPrice::BusyFor(int64_t n) const {
+  const double piece_bytes = static_cast<double>(n * sizeof(float)) / pieces_;
+  const double card = piece_bytes * static_cast<double>(whole_.card);
+  const double inside = piece_bytes * static_cast<double>(whole_.inside);
+  const double overhead = network_.message_overhead_us * 1e3 * static_cast<double>(whole_.messages);
+  const double additions = piece_bytes * static_cast<double>(whole_.additions) * add_ns_per_byte_;
+  return std::llround(std::max({card / network_.between_nodes.bytes_per_ns(),
+                                inside / network_.inside_node.bytes_per_ns(), overhead}) +
+                      additions);
 }
 
 }  // namespace dtrain

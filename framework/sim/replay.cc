@@ -184,8 +184,8 @@ bool Replayer::TryEvent(Part& part, const Event& event) {
 bool Replayer::ComputeStep(Part& part, Nanos compute) {
   Driver& driver = part.rank->driver;
   if (!driver.TakeStarted()) return false;
-  StepReport report =
-      source_.Compute(driver.worker(), part.steps++, driver.weights(), driver.gradients());
+  source_.Begin(driver.worker(), part.steps++, driver.weights(), driver.gradients());
+  StepReport report = source_.End(driver.worker());
   report.compute = compute;
   driver.ReadyLast(spec_.pieces.ranges.back(), report);
   return true;

@@ -1,7 +1,6 @@
 #include "framework/sim/sim_collective.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "framework/comm/sum.h"
 #include "framework/core/check.h"
@@ -10,17 +9,15 @@ namespace dtrain {
 
 class SimReductions::End : public Collective {
  public:
-  End(SimReductions& all, Rank rank, double inside) : all_(all), rank_(rank), inside_(inside) {}
+  End(SimReductions& all, Rank rank) : all_(all), rank_(rank) {}
 
   std::string name() const override { return "sim"; }
   int64_t Start(std::span<float> data) override {
-    const int64_t bytes = static_cast<int64_t>(data.size() * sizeof(float));
-    // What a ring sends.
-    const int64_t moved = 2 * (all_.ranks_ - 1) * bytes / all_.ranks_;
-    traffic_.bytes_sent += moved;
-    traffic_.bytes_received += moved;
-    traffic_.messages += 2 * (all_.ranks_ - 1);
-    traffic_.bytes_inside += std::llround(inside_ * static_cast<double>(bytes));
+    const Traffic moved = all_.price_.TrafficOf(rank_, static_cast<int64_t>(data.size()));
+    traffic_.bytes_sent += moved.bytes_sent;
+    traffic_.bytes_received += moved.bytes_received;
+    traffic_.messages += moved.messages;
+    traffic_.bytes_inside += moved.bytes_inside;
     return all_.Start(rank_, next_++, data);
   }
   bool Progress() override { return false; }
@@ -31,17 +28,20 @@ class SimReductions::End : public Collective {
  private:
   SimReductions& all_;
   const Rank rank_;
-  const double inside_;
   int64_t next_ = 0;  // ticket
   Traffic traffic_;
 };
 
-SimReductions::SimReductions(EventQueue& events, PlanPrice price, int ranks,
+SimReductions::SimReductions(EventQueue& events, CollectivePrice price, int ranks, bool overlap,
                              std::function<void(Rank)> wake)
-    : events_(events), price_(std::move(price)), ranks_(ranks), wake_(std::move(wake)) {}
+    : events_(events),
+      price_(std::move(price)),
+      ranks_(ranks),
+      overlap_(overlap),
+      wake_(std::move(wake)) {}
 
-std::unique_ptr<Collective> SimReductions::Connect(Rank rank, double inside) {
-  return std::make_unique<End>(*this, rank, inside);
+std::unique_ptr<Collective> SimReductions::Connect(Rank rank) {
+  return std::make_unique<End>(*this, rank);
 }
 
 int64_t SimReductions::Start(Rank rank, int64_t ticket, std::span<float> data) {
@@ -51,14 +51,18 @@ int64_t SimReductions::Start(Rank rank, int64_t ticket, std::span<float> data) {
   reduction.parts.resize(static_cast<size_t>(ranks_));
   reduction.parts[rank] = data;
   ++reduction.started;
-  BeginIfAllAreThere();
+  BeginThoseThatAreThere();
   return ticket;
 }
 
-void SimReductions::BeginIfAllAreThere() {
-  if (running_ || waiting_.empty() || waiting_[0].started < ranks_) return;
-  running_ = true;
-  events_.After(price_.Of(static_cast<int64_t>(waiting_[0].parts[0].size())), [this] { Finish(); });
+void SimReductions::BeginThoseThatAreThere() {
+  while (running_ < waiting_.size() && waiting_[running_].started == ranks_) {
+    if (running_ > 0 && !overlap_) return;
+    const auto n = static_cast<int64_t>(waiting_[running_].parts[0].size());
+    last_end_ = std::max(events_.now() + price_.Of(n), last_end_ + price_.Interval(n));
+    ++running_;
+    events_.At(last_end_, [this] { Finish(); });
+  }
 }
 
 void SimReductions::Finish() {
@@ -74,9 +78,9 @@ void SimReductions::Finish() {
   }
   waiting_.erase(waiting_.begin());
   ++done_;
-  running_ = false;
+  --running_;
   for (Rank rank = 0; rank < ranks_; ++rank) wake_(rank);
-  BeginIfAllAreThere();
+  BeginThoseThatAreThere();
 }
 
 }  // namespace dtrain

@@ -1,8 +1,9 @@
-// SimReductions: all-reduce in virtual time, priced as a whole (plan_price.h).
+// SimReductions: all-reduce in virtual time, priced as a whole (collective_price.h).
 //
-// A reduction begins when every rank has started it and the one before is done, and takes what its
-// plan costs; all ranks are done at the same time.  Where there are numbers (spans that are not
-// null) it computes the canonical sum.
+// A reduction begins when every rank has started it and the one before is done - or, where they
+// overlap, when every rank has started it - and takes what its plan costs; all ranks are done at the
+// same time, one reduction after the other.  Where there are numbers (spans that are not null) it
+// computes the canonical sum.
 #pragma once
 
 #include <functional>
@@ -10,19 +11,19 @@
 #include <vector>
 
 #include "framework/comm/collective.h"
+#include "framework/sim/collective_price.h"
 #include "framework/sim/event_queue.h"
-#include "framework/sim/plan_price.h"
 
 namespace dtrain {
 
 class SimReductions {
  public:
-  // `wake(rank)`: a reduction of that rank is done.
-  SimReductions(EventQueue& events, PlanPrice price, int ranks, std::function<void(Rank)> wake);
+  // `wake(rank)`: a reduction of that rank is done.  `overlap`: of reductions.
+  SimReductions(EventQueue& events, CollectivePrice price, int ranks, bool overlap,
+                std::function<void(Rank)> wake);
 
-  // The end of rank `rank`; all live as long as this.  `inside`: the part of a vector that the rank
-  // sends to others of its node.
-  std::unique_ptr<Collective> Connect(Rank rank, double inside = 0);
+  // The end of rank `rank`; all live as long as this.
+  std::unique_ptr<Collective> Connect(Rank rank);
 
  private:
   class End;
@@ -32,16 +33,18 @@ class SimReductions {
   };
 
   int64_t Start(Rank rank, int64_t ticket, std::span<float> data);
-  void BeginIfAllAreThere();
+  void BeginThoseThatAreThere();
   void Finish();
 
   EventQueue& events_;
-  PlanPrice price_;
+  CollectivePrice price_;
   const int ranks_;
+  const bool overlap_;
   std::function<void(Rank)> wake_;
   std::vector<Reduction> waiting_;  // from ticket done_ on
   int64_t done_ = 0;                // reductions
-  bool running_ = false;
+  size_t running_ = 0;              // the first so many of waiting_
+  Nanos last_end_ = 0;              // of those that have begun
 };
 
 }  // namespace dtrain

@@ -28,6 +28,13 @@ SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
   Wake();
 }
 
+SimRank::~SimRank() {
+  try {
+    EndCompute();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): this rank ends with another error
+  }
+}
+
 void SimRank::Wake() {
   if (look_scheduled_) return;
   look_scheduled_ = true;
@@ -85,13 +92,16 @@ void SimRank::ComputeStep() {
   worker_.wait += events_.now() - asked_;
   started_ = events_.now();
   const int worker = driver.worker();
-  report_ = setup_.source == nullptr ? SampleCounts(setup_.exchange, worker, worker_.steps)
-                                     : setup_.source->Compute(worker, worker_.steps,
-                                                              driver.weights(), driver.gradients());
+  report_ = SampleCounts(setup_.exchange, worker, worker_.steps);
+  computing_ = setup_.source != nullptr;
+  if (computing_) {
+    report_.samples =
+        setup_.source->Begin(worker, worker_.steps, driver.weights(), driver.gradients());
+  }
   parts_.rest.StepStarts(report_.samples);
   const StepTiming timing = compute_.Step(worker, worker_.steps, report_.samples);
   worker_.compute += timing.end;
-  report_.compute = timing.end;
+  report_.compute = compute_time_ = timing.end;
   const size_t last = setup_.exchange.pieces.ranges.size() - 1;
   // Only a collective has something to do before the end.
   for (size_t piece = setup_.exchange.placement().servers > 0 ? last : 0; piece < last; ++piece) {
@@ -100,8 +110,15 @@ void SimRank::ComputeStep() {
   events_.After(timing.end, [this, last] { Announce(last); });
 }
 
+void SimRank::EndCompute() {
+  if (!std::exchange(computing_, false)) return;
+  report_ = setup_.source->End(parts_.driver.worker());
+  report_.compute = compute_time_;
+}
+
 void SimRank::Announce(size_t piece) {
   if (parts_.driver.died()) return;
+  EndCompute();
   const Range range = setup_.exchange.pieces.ranges[piece];
   if (parts_.driver.IsLast(range)) {
     computed_ = events_.now();
@@ -138,8 +155,9 @@ void SimRank::Die() {
     dies_later_ = true;
     return;
   }
+  EndCompute();  // to nothing
   if (driver.stage() == StepStage::kRunning) {
-    worker_.compute -= report_.compute - (events_.now() - started_);
+    worker_.compute -= compute_time_ - (events_.now() - started_);
   }
   driver.Die();
   worker_.died = events_.now();
@@ -192,10 +210,7 @@ void SimRank::VisitCounts(StateVisitor& visitor) {
 
 Collective::Traffic SimRank::traffic() const {
   Collective::Traffic all = parts_.driver.traffic();
-  all.bytes_sent += traffic_before_.bytes_sent;
-  all.bytes_received += traffic_before_.bytes_received;
-  all.messages += traffic_before_.messages;
-  all.bytes_inside += traffic_before_.bytes_inside;
+  all.Add(traffic_before_);
   return all;
 }
 

@@ -28,6 +28,8 @@ class SimRank {
   // Everything but the seams outlives the rank, whose clock is that of the events.
   SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events, const ComputeModel& compute,
           RankSeams seams);
+  // Waits for a step that the source computes: it writes into this rank's memory.
+  ~SimRank();
 
   // Something may have come for this rank: looks now, or when its processor is free.
   void Wake();
@@ -59,6 +61,7 @@ class SimRank {
   bool Bury();
   void BeginStep();
   void ComputeStep();
+  void EndCompute();
   void Announce(size_t piece);
   void FinishStep();
 
@@ -79,10 +82,12 @@ class SimRank {
   bool told_rest_ = false;
   Nanos timer_scheduled_ = -1;
   Nanos busy_until_ = 0;
-  StepReport report_;   // of the step that is computed
-  Nanos started_ = 0;   // when its compute began
-  Nanos asked_ = 0;     // when the step was begun
-  Nanos computed_ = 0;  // when its last gradient was there
+  StepReport report_;       // of the step that is computed, once it is
+  bool computing_ = false;  // the source is at it
+  Nanos compute_time_ = 0;  // of that step
+  Nanos started_ = 0;       // when its compute began
+  Nanos asked_ = 0;         // when the step was begun
+  Nanos computed_ = 0;      // when its last gradient was there
 };
 
 }  // namespace dtrain

@@ -2,28 +2,22 @@
 
 #include <algorithm>
 
-#include "framework/comm/collective.h"
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
+#include "framework/sim/collective_price.h"
 #include "framework/sim/event_queue.h"
 #include "framework/sim/network.h"
 #include "framework/sim/sim_collective.h"
 #include "framework/sim/sim_mail.h"
 #include "framework/sim/sim_rank.h"
+#include "framework/sim/sim_sparse.h"
 
 namespace dtrain {
 namespace {
 
 constexpr int kStatesShown = 40;
 constexpr int64_t kTimelineEvents = 1 << 22;  // of all ranks
-
-Planner PlannerOf(const std::string& collective) {
-  const Planner planner = CollectiveRegistry::Get("collective", collective).planner;
-  if (planner != nullptr) return planner;
-  throw ConfigError("collective '" + collective + "' cannot be simulated",
-                    "its plan is not known; take ordered or ring");
-}
 
 // Without a source of gradients a ghost; with the nodes of the cluster where none are given.
 SimulationSetup Completed(SimulationSetup setup) {
@@ -35,12 +29,61 @@ SimulationSetup Completed(SimulationSetup setup) {
   return setup;
 }
 
+CollectivePrice PriceOfSums(const SimulationSetup& setup) {
+  const ExchangeSpec& spec = setup.exchange;
+  return {spec.collective, spec.placement().ranks(), setup.cluster.network,
+          1 / setup.cluster.memory_gbyte_s, spec.collective_options()};
+}
+
+SparsePrice PriceOfSelections(const SimulationSetup& setup) {
+  const ExchangeSpec& spec = setup.exchange;
+  return {spec.actors.compress.exchange, spec.placement().ranks(), setup.cluster.network,
+          1 / setup.cluster.memory_gbyte_s, spec.rank_nodes};
+}
+
+ReduceTime TimeOfSums(const SimulationSetup& setup) {
+  return [price = PriceOfSums(setup)](int64_t bytes) {
+    return ToSeconds(price.Of(bytes / static_cast<int64_t>(sizeof(float))));
+  };
+}
+
+// With what the exchange thread does before and behind: the residual, the selection, the sum.
+ReduceTime TimeOfSelections(const SimulationSetup& setup, const ComputeModel& compute) {
+  const CompressConfig& compress = setup.exchange.actors.compress;
+  return [price = PriceOfSelections(setup), density = compress.density,
+          vectors = 2 + compress.compressor->passes(), compute](int64_t bytes) {
+    const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
+    const auto k = static_cast<double>(n == 0 ? 0 : EntriesAsked(density, n));
+    return ToSeconds(price.Of({.entries = k, .k = k}) + compute.VectorTime(vectors * bytes));
+  };
+}
+
 }  // namespace
+
+GradientPieces TimedPieces(const SimulationSetup& given) {
+  SimulationSetup setup = Completed(given);
+  setup.cluster.jitter = 0;
+  setup.cluster.pauses = {};
+  const ExchangeSpec& spec = setup.exchange;
+  const int workers = spec.placement().workers;
+  const ComputeModel compute(setup.cluster, setup.profile, workers, setup.seed);
+  GradientPieces pieces = spec.pieces;
+  pieces.ready.assign(pieces.ranges.size(), 0);
+  for (int worker = 0; worker < workers; ++worker) {
+    const StepTiming timing = compute.Step(worker, 0, SampleCounts(spec, worker, 0).samples);
+    for (size_t i = 0; i < pieces.ready.size(); ++i) {
+      pieces.ready[i] = std::max(pieces.ready[i], ToSeconds(timing.ready[i]));
+    }
+  }
+  pieces.reduce_seconds = workers == 1                     ? ReduceTime([](int64_t) { return 0.0; })
+                          : spec.actors.compress.selects() ? TimeOfSelections(setup, compute)
+                                                           : TimeOfSums(setup);
+  return pieces;
+}
 
 struct Simulation::World {
   explicit World(const SimulationSetup& given);
 
-  double InsideOf(Rank rank) const;
   void AddRank(Rank rank, const Piece& initial);
   void Visit(StateVisitor& visitor);
   void RankRests();
@@ -58,6 +101,7 @@ struct Simulation::World {
   Network network;
   ComputeModel compute;
   std::unique_ptr<SimReductions> reductions;
+  std::unique_ptr<SimSparseSums> selections;
   std::vector<SimMail*> boxes;
   std::vector<std::unique_ptr<SimRank>> ranks;
   int resting = 0;
@@ -74,11 +118,14 @@ Simulation::World::World(const SimulationSetup& given)
   const int size = spec.placement().ranks();
   const auto wake = [this](Rank rank) { ranks[rank]->Wake(); };
   if (spec.placement().servers == 0 && size > 1) {
-    const double add_ns_per_byte = 1 / setup.cluster.memory_gbyte_s;
-    const Planner planner = PlannerOf(spec.collective);
-    reductions = std::make_unique<SimReductions>(
-        events, PlanPrice(planner, size, setup.cluster.network, add_ns_per_byte, spec.rank_nodes),
-        size, wake);
+    reductions = std::make_unique<SimReductions>(events, PriceOfSums(setup), size,
+                                                 spec.overlap_buckets, wake);
+    if (spec.actors.compress.on()) {
+      selections = std::make_unique<SimSparseSums>(
+          events, PriceOfSelections(setup),
+          spec.ghost ? SimSparseSums::Kind::kGhosts : SimSparseSums::Kind::kNumbers, wake,
+          spec.rank_nodes);
+    }
   }
   Piece initial;
   if (!spec.ghost) initial = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
@@ -105,16 +152,6 @@ void Simulation::World::Kill(const Death& death) {
   }
 }
 
-// The part of a sum's vector that a rank sends within its node, by the plan.
-double Simulation::World::InsideOf(Rank rank) const {
-  constexpr int64_t kFloats = 1 << 24;
-  const ExchangeSpec& spec = setup.exchange;
-  if (setup.cluster.network.per_node == 1) return 0;
-  const Plan plan = PlannerOf(spec.collective)(spec.placement().ranks(), rank);
-  return static_cast<double>(BytesInside(plan, rank, spec.rank_nodes, kFloats)) /
-         static_cast<double>(kFloats * static_cast<int64_t>(sizeof(float)));
-}
-
 // Where it goes on: the time before the rank is made, the rank's own when its step has begun.
 void Simulation::World::AddRank(Rank rank, const Piece& initial) {
   static const StateRecord kNothing;
@@ -127,7 +164,8 @@ void Simulation::World::AddRank(Rank rank, const Piece& initial) {
   RankSeams seams{.clock = &clock,
                   .pools = spec.ghost ? nullptr : &pools,
                   .mail = std::move(mail),
-                  .collective = reductions ? reductions->Connect(rank, InsideOf(rank)) : nullptr,
+                  .collective = reductions ? reductions->Connect(rank) : nullptr,
+                  .sparse = selections ? selections->Connect(rank) : nullptr,
                   .weights = initial,
                   .timeline_events = kTimelineEvents / spec.placement().ranks()};
   ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, std::move(seams)));
@@ -199,11 +237,7 @@ SimulationResult Simulation::World::Result() {
       result.workers.push_back(rank->worker());
       driver.actor(driver.worker()).Report(result.workers.back().protocol);
     }
-    const Collective::Traffic traffic = rank->traffic();
-    result.traffic.bytes_sent += traffic.bytes_sent;
-    result.traffic.bytes_received += traffic.bytes_received;
-    result.traffic.messages += traffic.messages;
-    result.traffic.bytes_inside += traffic.bytes_inside;
+    result.traffic.Add(rank->traffic());
     result.protocol.Add(driver.Report());
     result.compression.Add(rank->compression());
     result.compress_longest =

@@ -24,13 +24,17 @@
 
 namespace dtrain {
 
-// GradientSource: who computes gradients in a numeric simulation.  One engine serves all virtual
-// workers; without one a simulation is a ghost, of sizes only.
+// GradientSource: who computes gradients in a numeric simulation; without one a simulation is a
+// ghost, of sizes only.  Nobody reads a gradient before it is announced, so that the steps of
+// several virtual workers may be computed side by side.
 class GradientSource {
  public:
   virtual ~GradientSource() = default;
-  // Worker `worker`'s `step`-th mini-batch (counted from 0) at these weights.
-  virtual StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) = 0;
+  // Begins worker `worker`'s `step`-th mini-batch (counted from 0) at these weights, and returns how
+  // many samples it has.  `gradients` is the source's until End.
+  virtual int64_t Begin(int worker, int64_t step, const Blob& weights, float* gradients) = 0;
+  // Waits for the step that this worker has begun.
+  virtual StepReport End(int worker) = 0;
   // It computes no more.
   virtual void Died(int /*worker*/) {}
 };
@@ -81,6 +85,10 @@ struct SimulationResult {
 
 // What a worker would report of its `step`-th mini-batch, where nothing is computed.
 StepReport SampleCounts(const ExchangeSpec& spec, int worker, int64_t step);
+
+// The exchange's pieces with the times that a planner would measure in this cluster: of a usual step
+// (no jitter, no pauses) of the slowest worker, and T(M) of the collective on this network.
+GradientPieces TimedPieces(const SimulationSetup& setup);
 
 class Simulation {
  public:

@@ -30,6 +30,13 @@ class Sgd : public Solver {
     return {"momentum"};
   }
 
+  WithoutMomentum TakeMomentum() const override {
+    if (nesterov_) return {};
+    auto rule = std::make_shared<Sgd>(*this);
+    rule->momentum_ = 0;
+    return {std::move(rule), momentum_};
+  }
+
   bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
     DT_CHECK(args.state.size() == StateNames().size()) << args.state.size() << " state vectors";
     return ForEachPiece(layout, range, args.threads,

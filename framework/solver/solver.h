@@ -46,6 +46,14 @@ class Solver {
   // {"momentum"}; empty when the rule keeps nothing.
   virtual std::vector<std::string> StateNames() const = 0;
 
+  // The same rule without its momentum, for a worker that applies it to its own gradients before they are
+  // compressed, and that momentum; null where the rule has none of the plain kind (v = m v + d).
+  struct WithoutMomentum {
+    std::shared_ptr<const Solver> solver;
+    double momentum = 0;
+  };
+  virtual WithoutMomentum TakeMomentum() const { return {}; }
+
   // Updates `range` in one pass.  False when a weight it wrote is NaN or infinite.
   [[nodiscard]] virtual bool Apply(const ArenaLayout& layout, Range range,
                                    const UpdateArgs& args) const = 0;

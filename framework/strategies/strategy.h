@@ -18,11 +18,20 @@
 
 namespace dtrain {
 
+// T(M): seconds that the sum of so many bytes over all workers takes; T(0): to start one.
+using ReduceTime = std::function<double(int64_t bytes)>;
+
 // What a strategy may know of the model: the gradient pieces in the order the backward pass
 // finishes them (one a layer), contiguous and ascending.
 struct GradientPieces {
   std::vector<Range> ranges;
   int64_t total() const { return ranges.empty() ? 0 : ranges.back().end; }
+
+  // Where a strategy plans by time: when in a step each piece is there at all workers, in seconds
+  // since the step began, not descending; and T(M).
+  std::vector<double> ready = {};
+  ReduceTime reduce_seconds = {};
+  bool timed() const { return !ready.empty(); }
 };
 
 // What an actor is made from.
@@ -73,6 +82,13 @@ class Strategy {
   // compressor keeps back is due at it, also when the number of workers changes.
   virtual double RateOfGradient(int /*workers*/) const { return 1; }
 
+  // Whether Buckets depends on the times of `pieces`, which somebody then has to measure before the
+  // run; without them nothing is merged.
+  virtual bool PlansByTime() const { return false; }
+  // By which of its rules, " by rule published"; "" where it has one only.
+  virtual std::string PlanningRule() const { return ""; }
+  // Whether sums begin while the backward pass goes on.
+  virtual bool Overlaps() const { return true; }
   // The ranges that are sent together, by declaration order and bytes, never by arrival time.
   virtual std::vector<Range> Buckets(const GradientPieces& pieces) const = 0;
 

@@ -49,12 +49,17 @@ TEST(Ordered, AMillionFloatsAreTheCanonicalSumForAnyChunking) {
 TEST(Collective, TrafficIsWhatThePlanCosts) {
   constexpr int64_t kFloats = 16 * 4 * 1000;
   LocalWorld::Run(4, [](Transport& transport) {
-    for (const auto& [name, planner] :
-         {std::pair{"ordered", &OrderedPlan}, std::pair{"ring", &RingPlan}}) {
-      const auto collective = MakeCollective(name, transport, {.chunk_bytes = 4 * kFloats});
+    const std::vector<int> nodes = {0, 0, 1, 1};
+    for (const auto& [name, entry] : CollectiveRegistry::All()) {
+      if (entry.rules == nullptr) continue;
+      const auto collective =
+          MakeCollective(name, transport, {.chunk_bytes = 4 * kFloats, .node_of = nodes});
       std::vector<float> data(kFloats, 1.0f);
       for (int i = 0; i < 3; ++i) WaitFor(*collective, collective->Start(data));
-      const PlanTraffic price = TrafficOf(planner(4, transport.rank()), kFloats);
+      const Plan plan = entry.rules(4).planner(4, transport.rank(), nodes);
+      const PlanTraffic price = TrafficOf(plan, kFloats);
+      EXPECT_EQ(collective->traffic().bytes_inside,
+                3 * BytesInside(plan, transport.rank(), nodes, kFloats));
       EXPECT_EQ(collective->traffic().bytes_sent, 3 * price.bytes_sent);
       EXPECT_EQ(collective->traffic().bytes_received, 3 * price.bytes_received);
       EXPECT_EQ(collective->traffic().messages, 3 * price.messages);

@@ -4,6 +4,7 @@
 // matched with the first of its pair, as in a transport; every rank runs as far as it can, in turn.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
@@ -17,11 +18,12 @@ namespace dtrain {
 
 class PlanChecker {
  public:
-  PlanChecker(Planner planner, int world) : world_(world) {
+  PlanChecker(Planner planner, int world, NodeMap node_of = {}) : world_(world) {
     for (Rank rank = 0; rank < world; ++rank) {
-      plans_.push_back(planner(world, rank));
+      plans_.push_back(planner(world, rank, node_of));
       next_.push_back(0);
       fetched_.emplace_back();
+      receiving_.emplace_back();
       values_.emplace_back(plans_[rank].pieces, std::to_string(rank));
     }
     while (Sweep()) {
@@ -33,11 +35,13 @@ class PlanChecker {
   std::string Fault(bool ordered) const {
     for (Rank rank = 0; rank < world_; ++rank) {
       if (next_[rank] != plans_[rank].moves.size()) return Name(rank) + "waits forever";
+      if (!fetched_[rank].empty()) return Name(rank) + "fetches what it never adds";
+      if (values_[rank].size() != values_[0].size()) return Name(rank) + "cuts into other pieces";
       for (size_t piece = 0; piece < values_[rank].size(); ++piece) {
         const std::string& value = values_[rank][piece];
         if (value != values_[0][piece]) return Name(rank) + "disagrees: " + value;
         if (ordered && value != Canonical()) return Name(rank) + "out of order: " + value;
-        if (!EveryRankOnce(value)) return Name(rank) + "not every rank once: " + value;
+        if (rank == 0 && !EveryRankOnce(value)) return Name(rank) + "not every rank once: " + value;
       }
     }
     for (const auto& [pair, messages] : wire_) {
@@ -49,7 +53,7 @@ class PlanChecker {
  private:
   struct Message {
     int piece;
-    std::string value;
+    std::vector<std::string> values;
   };
 
   static std::string Name(Rank rank) { return "rank " + std::to_string(rank) + ": "; }
@@ -86,10 +90,9 @@ class PlanChecker {
   }
 
   bool Carry(Rank rank, const Move& move) {
-    auto& fetched = fetched_[rank];
-    if (!fetched.empty() && fetched.front().round != move.round) fetched.clear();
+    BeginRound(rank, move.round);
     if (move.kind == MoveKind::kSend) {
-      wire_[{rank, move.peer}].push_back({move.piece, values_[rank][move.piece]});
+      Send(rank, move);
       return true;
     }
     if (move.kind == MoveKind::kSum) {
@@ -98,24 +101,48 @@ class PlanChecker {
     }
     auto& messages = wire_[{move.peer, rank}];
     if (messages.empty()) return DeferIfSendsFollow(rank, move);
-    if (messages.front().piece != move.piece) fault_ = Name(rank) + "gets the wrong piece";
-    Take(rank, move, messages.front().value);
+    const Message& message = messages.front();
+    if (message.piece != move.piece || static_cast<int>(message.values.size()) != move.count) {
+      fault_ = Name(rank) + "gets the wrong piece";
+    }
+    Take(rank, move, message.values);
     messages.pop_front();
     return true;
   }
 
-  // Receives are posted, not awaited, until their round ends; so a send or another receive of the
-  // same round may come first.  Swapping the two moves says the same.
+  void BeginRound(Rank rank, int round) {
+    auto& fetched = fetched_[rank];
+    if (!fetched.empty() && fetched.front().round != round) {
+      fault_ = Name(rank) + "fetches what it never adds";
+      fetched.clear();
+    }
+    auto& receiving = receiving_[rank];
+    if (!receiving.empty() && receiving.front().round != round) receiving.clear();
+  }
+
+  void Send(Rank rank, const Move& move) {
+    for (const Move& other : receiving_[rank]) {
+      if (other.piece < move.piece + move.count && move.piece < other.piece + other.count) {
+        fault_ = Name(rank) + "sends what it may not have received";
+      }
+    }
+    const auto begin = values_[rank].begin() + move.piece;
+    wire_[{rank, move.peer}].push_back({move.piece, {begin, begin + move.count}});
+  }
+
+  // Receives are posted, not awaited, until their round or the next sum ends; so a send of the same
+  // round may come first.  Swapping the two moves says the same.
   bool DeferIfSendsFollow(Rank rank, const Move& move) {
     auto& moves = plans_[rank].moves;
     for (size_t later = next_[rank] + 1; later < moves.size(); ++later) {
-      if (moves[later].round != move.round) return false;
-      if (moves[later].kind == MoveKind::kSend) {
-        wire_[{rank, moves[later].peer}].push_back(
-            {moves[later].piece, values_[rank][moves[later].piece]});
-        moves.erase(moves.begin() + static_cast<std::ptrdiff_t>(later));
-        return DeferIfSendsFollow(rank, move);
+      if (moves[later].round != move.round || moves[later].kind == MoveKind::kSum) return false;
+      if (moves[later].kind != MoveKind::kSend) continue;
+      for (size_t i = next_[rank]; i < later; ++i) {
+        if (moves[i].kind == MoveKind::kReceive) receiving_[rank].push_back(moves[i]);
       }
+      Send(rank, moves[later]);
+      moves.erase(moves.begin() + static_cast<std::ptrdiff_t>(later));
+      return DeferIfSendsFollow(rank, move);
     }
     return false;
   }
@@ -124,37 +151,45 @@ class PlanChecker {
     int round;
     Rank from;
     int piece;
-    std::string value;
+    std::vector<std::string> values;
   };
 
-  void Take(Rank rank, const Move& move, const std::string& value) {
+  void Take(Rank rank, const Move& move, const std::vector<std::string>& values) {
     if (move.kind == MoveKind::kReceive) {
-      values_[rank][move.piece] = value;
+      std::copy(values.begin(), values.end(), values_[rank].begin() + move.piece);
+      receiving_[rank].push_back(move);
       return;
     }
-    auto& fetched = fetched_[rank];
+    const auto& fetched = fetched_[rank];
     if (!fetched.empty() && fetched.back().from >= move.peer) {
       fault_ = Name(rank) + "does not fetch in rank order";
     }
-    fetched.push_back({move.round, move.peer, move.piece, value});
+    fetched_[rank].push_back({move.round, move.peer, move.piece, values});
   }
 
   void Sum(Rank rank, const Move& move) {
-    std::vector<std::pair<Rank, std::string>> terms = {{rank, values_[rank][move.piece]}};
+    receiving_[rank].clear();
     for (const Fetched& one : fetched_[rank]) {
-      if (one.piece != move.piece) fault_ = Name(rank) + "adds different pieces";
-      terms.emplace_back(one.from, one.value);
+      if (one.piece == move.piece && static_cast<int>(one.values.size()) == move.count) continue;
+      fault_ = Name(rank) + "adds different pieces";
+      return;
     }
-    std::sort(terms.begin(), terms.end());
-    std::string sum = terms[0].second;
-    for (size_t i = 1; i < terms.size(); ++i) sum = "(" + sum + "+" + terms[i].second + ")";
-    values_[rank][move.piece] = sum;
+    for (int i = 0; i < move.count; ++i) {
+      std::vector<std::pair<Rank, std::string>> terms = {{rank, values_[rank][move.piece + i]}};
+      for (const Fetched& one : fetched_[rank]) terms.emplace_back(one.from, one.values[i]);
+      std::sort(terms.begin(), terms.end());
+      std::string sum = terms[0].second;
+      for (size_t t = 1; t < terms.size(); ++t) sum = "(" + sum + "+" + terms[t].second + ")";
+      values_[rank][move.piece + i] = sum;
+    }
+    fetched_[rank].clear();
   }
 
   int world_;
   std::vector<Plan> plans_;
   std::vector<size_t> next_;
   std::vector<std::vector<Fetched>> fetched_;
+  std::vector<std::vector<Move>> receiving_;  // posted in this round and not awaited since
   std::vector<std::vector<std::string>> values_;
   std::map<std::pair<Rank, Rank>, std::deque<Message>> wire_;
   std::string fault_;

@@ -3,18 +3,40 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "framework/comm/collective.h"
+#include "framework/comm/double_trees.h"
+#include "framework/comm/halving_doubling.h"
+#include "framework/comm/hierarchical.h"
 #include "tests/comm/plan_checker.h"
 #include "tests/comm/plan_traffic.h"
 
 namespace dtrain {
 namespace {
 
+std::vector<int> WorldsUpTo(int most, std::vector<int> more) {
+  for (int world = 1; world <= most; ++world) more.push_back(world);
+  return more;
+}
+
 TEST(Plan, EveryCollectivesPlanGivesEveryRankEverySumOnce) {
   for (const auto& [name, entry] : CollectiveRegistry::All()) {
-    if (entry.planner == nullptr) continue;
-    for (int world = 2; world <= 33; ++world) {
-      EXPECT_EQ(PlanChecker(entry.planner, world).Fault(false), "") << name << ", " << world;
+    if (entry.rules == nullptr) continue;
+    for (const int world : WorldsUpTo(33, {48, 64, 97, 128})) {
+      const Planner planner = entry.rules(world).planner;
+      EXPECT_EQ(PlanChecker(planner, world).Fault(false), "") << name << ", " << world;
+    }
+  }
+}
+
+// The small plan of `ordered` has its bits.
+TEST(Plan, SmallPlansGiveEveryRankTheCanonicalSum) {
+  for (const auto& [name, entry] : CollectiveRegistry::All()) {
+    if (entry.rules == nullptr || entry.rules(2).small_planner == nullptr) continue;
+    for (const int world : WorldsUpTo(17, {})) {
+      EXPECT_EQ(PlanChecker(entry.rules(world).small_planner, world).Fault(true), "") << name;
     }
   }
 }
@@ -35,13 +57,108 @@ TEST(Plan, RingIsNotCanonicalAndTheCheckerSeesIt) {
   EXPECT_NE(PlanChecker(RingPlan, 3).Fault(true), "");
 }
 
+// Of each rank: nodes of one size, of several, with ranks in turn, and one with a single rank.
+std::vector<std::vector<int>> NodeMapsOf(int world) {
+  std::vector<std::vector<int>> maps(6);
+  for (Rank rank = 0; rank < world; ++rank) {
+    maps[0].push_back(0);
+    maps[1].push_back(rank / 2);
+    maps[2].push_back(rank / 4);
+    maps[3].push_back(rank % 3);
+    maps[4].push_back(rank == world / 2 ? world - 1 : rank * rank % 7 % world);
+    maps[5].push_back((world - 1 - rank) / 5);
+  }
+  return maps;
+}
+
+TEST(Plan, HierarchicalGivesEveryRankEverySumOnceOnAnyNodes) {
+  for (const int world : WorldsUpTo(17, {24, 30, 33, 64, 96})) {
+    for (const std::vector<int>& nodes : NodeMapsOf(world)) {
+      EXPECT_EQ(PlanChecker(HierarchicalPlan, world, nodes).Fault(false), "")
+          << testing::PrintToString(nodes);
+    }
+  }
+}
+
+// 2 (N-1)/N n bytes through the card of each of N nodes, in each direction, whatever their ranks.
+TEST(Plan, HierarchicalSendsEachVectorOnceBetweenNodes) {
+  for (const int per_node : {1, 2, 3, 8}) {
+    for (const int nodes : {2, 4, 8}) {
+      const int world = nodes * per_node;
+      std::vector<int> node_of;
+      for (Rank rank = 0; rank < world; ++rank) node_of.push_back(rank / per_node);
+      const int64_t n = 16 * 24 * nodes;
+      int64_t outside = 0;  // of node 1
+      for (Rank rank = per_node; rank < 2 * per_node; ++rank) {
+        const Plan plan = HierarchicalPlan(world, rank, node_of);
+        outside += TrafficOf(plan, n).bytes_sent - BytesInside(plan, rank, node_of, n);
+        EXPECT_EQ(TrafficOf(plan, n).rounds, HalvingDoublingRounds(nodes) + (per_node > 1 ? 2 : 0));
+      }
+      EXPECT_EQ(outside, 2 * (nodes - 1) * n / nodes * 4) << nodes << " nodes of " << per_node;
+    }
+  }
+}
+
+// Of one node with a single rank the others are led by one rank each.
+TEST(Plan, HierarchicalHasAsManyOwnersANodeAsTheSmallestNodeHasRanks) {
+  const std::vector<int> nodes = {0, 0, 0, 1, 1, 1, 2};
+  for (const Rank idle : {1, 2, 4, 5}) {
+    const PlanTraffic traffic = TrafficOf(HierarchicalPlan(7, idle, nodes), 16 * 12);
+    EXPECT_EQ(traffic.messages, 1) << idle;
+    EXPECT_EQ(traffic.additions, 0) << idle;
+  }
+  EXPECT_EQ(HierarchicalPlan(4, 0, std::vector<int>{0, 1, 2, 3}).moves.size(),
+            HalvingDoublingPlan(4, 0).moves.size());
+}
+
+TEST(Plan, HalvingDoublingFollowsTheFormulas) {
+  for (int world = 1; world <= 64; ++world) {
+    const int core = HalvingDoublingPieces(world);
+    const int64_t n = 16 * 3 * core;
+    const int log = static_cast<int>(std::lround(std::log2(core)));
+    int folded = 0;
+    for (Rank rank = 0; rank < world; ++rank) {
+      const PlanTraffic traffic = TrafficOf(HalvingDoublingPlan(world, rank), n);
+      if (traffic.messages == 1 && world > 2) {
+        ++folded;
+        EXPECT_EQ(traffic.bytes_sent, n * 4);
+        continue;
+      }
+      const bool unfolds = traffic.messages > 2 * log;
+      EXPECT_EQ(traffic.messages, 2 * log + unfolds);
+      EXPECT_EQ(traffic.bytes_sent, 2 * (core - 1) * n / core * 4 + unfolds * n * 4);
+      EXPECT_EQ(traffic.bytes_received, traffic.bytes_sent);
+      EXPECT_EQ(traffic.additions, (core - 1) * n / core + unfolds * n);
+    }
+    EXPECT_EQ(folded, world - core) << world << " ranks";
+  }
+}
+
+// Inside one tree, a leaf of the other (for an odd number rank 0 is on the edge of both): nobody
+// moves more than 2 n, and 2 ceil(log2 P) rounds.
+TEST(Plan, DoubleTreesKeepAllRanksBusyAlike) {
+  constexpr int64_t kFloats = 16 * 10;
+  for (int world = 2; world <= 65; ++world) {
+    int log = 0;
+    while ((1 << log) < world) ++log;
+    for (Rank rank = 0; rank < world; ++rank) {
+      const Plan plan = DoubleTreesPlan(world, rank);
+      const PlanTraffic traffic = TrafficOf(plan, kFloats);
+      EXPECT_LE(traffic.bytes_sent, 2 * kFloats * 4) << rank << " of " << world;
+      EXPECT_LE(traffic.bytes_received, 2 * kFloats * 4) << rank << " of " << world;
+      EXPECT_LE(traffic.additions, kFloats) << rank << " of " << world;
+      EXPECT_LE(traffic.rounds, 2 * log);
+    }
+  }
+}
+
 // The checker is a test's only witness: each kind of fault must be seen.
-Plan WithoutLastMove(int world, Rank rank) {
+Plan WithoutLastMove(int world, Rank rank, NodeMap /*node_of*/) {
   Plan plan = OrderedPlan(world, rank);
   if (rank == 1) plan.moves.pop_back();
   return plan;
 }
-Plan WithoutASend(int world, Rank rank) {
+Plan WithoutASend(int world, Rank rank, NodeMap /*node_of*/) {
   Plan plan = OrderedPlan(world, rank);
   if (rank == 1) {
     std::erase_if(plan.moves,
@@ -49,14 +166,42 @@ Plan WithoutASend(int world, Rank rank) {
   }
   return plan;
 }
-Plan WithoutTheSum(int world, Rank rank) {
+Plan WithoutTheSum(int world, Rank rank, NodeMap /*node_of*/) {
   Plan plan = OrderedPlan(world, rank);
   std::erase_if(plan.moves, [](const Move& m) { return m.kind == MoveKind::kSum; });
   return plan;
 }
-Plan FetchingBackwards(int world, Rank rank) {
+Plan FetchingBackwards(int world, Rank rank, NodeMap /*node_of*/) {
   Plan plan = OrderedPlan(world, rank);
   std::reverse(plan.moves.begin(), plan.moves.begin() + world - 1);
+  return plan;
+}
+
+Plan SendingWhatItReceives(int world, Rank rank, NodeMap /*node_of*/) {
+  Plan plan = RingPlan(world, rank);
+  for (Move& move : plan.moves) move.round = std::min(move.round, world - 1);
+  return plan;
+}
+Plan FetchingForNothing(int world, Rank rank, NodeMap /*node_of*/) {
+  Plan plan = OrderedPlan(world, rank);
+  plan.moves.insert(plan.moves.begin(), {0, MoveKind::kSend, (rank + 1) % world, 0});
+  plan.moves.push_back({1, MoveKind::kFetch, (rank + world - 1) % world, 0});
+  return plan;
+}
+// The half that it should keep, instead of the other.
+Plan SendingTheWrongRun(int world, Rank rank, NodeMap /*node_of*/) {
+  Plan plan = HalvingDoublingPlan(world, rank);
+  if (rank != 1) return plan;
+  for (Move& move : plan.moves) {
+    if (move.kind == MoveKind::kSend && move.round == 0) move.piece = world / 2 - move.piece;
+  }
+  return plan;
+}
+// A sum waits for what it adds; its rank's sends behind it come too late for the others.
+Plan SendingBehindTheSum(int world, Rank rank, NodeMap /*node_of*/) {
+  Plan plan = HalvingDoublingPlan(world, rank);
+  std::stable_partition(plan.moves.begin(), plan.moves.end(),
+                        [](const Move& m) { return m.round == 0 && m.kind != MoveKind::kSend; });
   return plan;
 }
 
@@ -66,6 +211,11 @@ TEST(Plan, CheckerSeesFaults) {
   EXPECT_EQ(PlanChecker(WithoutTheSum, 4).Fault(false), "rank 0: not every rank once: 0");
   EXPECT_THAT(PlanChecker(FetchingBackwards, 4).Fault(true),
               ::testing::EndsWith("does not fetch in rank order"));
+  EXPECT_THAT(PlanChecker(SendingWhatItReceives, 4).Fault(false), ::testing::Ne(""));
+  EXPECT_THAT(PlanChecker(FetchingForNothing, 4).Fault(true), ::testing::Ne(""));
+  EXPECT_THAT(PlanChecker(SendingTheWrongRun, 4).Fault(false), ::testing::Ne(""));
+  EXPECT_THAT(PlanChecker(SendingBehindTheSum, 4).Fault(false),
+              ::testing::EndsWith("waits forever"));
 }
 
 // 2 (P-1)/P n both ways; 2 rounds with 2 (P-1) messages, or 2 (P-1) rounds with one each.
@@ -75,7 +225,7 @@ TEST(Plan, PricesFollowTheFormulas) {
     const int64_t bytes = 2 * (world - 1) * n / world * 4;
     for (Rank rank = 0; rank < world; ++rank) {
       for (const Planner planner : {OrderedPlan, RingPlan}) {
-        const PlanTraffic price = TrafficOf(planner(world, rank), n);
+        const PlanTraffic price = TrafficOf(planner(world, rank, {}), n);
         EXPECT_EQ(price.bytes_sent, bytes);
         EXPECT_EQ(price.bytes_received, bytes);
         EXPECT_EQ(price.messages, 2 * (world - 1));
@@ -121,6 +271,9 @@ TEST(Plan, ScratchIsWhatOneRoundFetches) {
   EXPECT_EQ(OrderedPlan(5, 2).fetches_max(), 4);
   EXPECT_EQ(RingPlan(5, 2).fetches_max(), 1);
   EXPECT_EQ(ExchangePlan(5, 2).fetches_max(), 4);
+  EXPECT_EQ(HalvingDoublingPlan(8, 2).fetches_max(), 4);  // half of it
+  EXPECT_EQ(HalvingDoublingPlan(9, 1).fetches_max(), 8);  // a folded rank's
+  EXPECT_EQ(DoubleTreesPlan(8, 2).fetches_max(), 2);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ inline PlanTraffic TrafficOf(const Plan& plan, int64_t n) {
   PlanTraffic traffic;
   std::map<int, int> fetched;  // by round
   for (const Move& move : plan.moves) {
-    const int64_t size = PieceOf(n, plan.pieces, move.piece).size();
+    const int64_t size = PieceOf(n, plan.pieces, move.piece, move.count).size();
     if (size == 0) continue;
     traffic.rounds = std::max(traffic.rounds, move.round + 1);
     const int64_t bytes = size * static_cast<int64_t>(sizeof(float));

@@ -4,7 +4,9 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/comm/mpi/mpi_runtime.h"
 #include "framework/core/error.h"
+#include "framework/sim/collective_price.h"
 #include "tests/comm/collective_conformance.h"
+#include "tests/comm/sparse_scenarios.h"
 #include "tests/comm_mpi/mpi_fixture.h"
 
 namespace dtrain {
@@ -15,6 +17,14 @@ class MpiCollectiveTest : public ::testing::TestWithParam<std::string> {};
 TEST_P(MpiCollectiveTest, Conforms) { RunCollectiveConformance(SharedTransport(), GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Conformance, MpiCollectiveTest, ::testing::ValuesIn(CollectiveNames()),
+                         [](const auto& info) { return info.param; });
+
+class MpiSparseCollectiveTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(MpiSparseCollectiveTest, Conforms) { RunSparseConformance(SharedTransport(), GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Conformance, MpiSparseCollectiveTest,
+                         ::testing::ValuesIn(SparseCollectiveNames()),
                          [](const auto& info) { return info.param; });
 
 TEST(Ordered, AMillionFloatsAreTheCanonicalSum) {
@@ -37,6 +47,16 @@ TEST(MpiCollective, NeedsTheMpiTransport) {
   } catch (const UsageError& error) {
     EXPECT_STREQ(error.what(), "collective 'mpi' needs the mpi transport, not 'local'");
     EXPECT_THAT(error.hint(), ::testing::HasSubstr("collective: ordered"));
+  }
+}
+
+TEST(MpiCollective, HasNoPrice) {
+  try {
+    CollectivePrice("mpi", 4, {}, 0);
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "collective 'mpi' cannot be simulated");
+    EXPECT_THAT(error.hint(), ::testing::HasSubstr("halving_doubling"));
   }
 }
 

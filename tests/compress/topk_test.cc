@@ -110,6 +110,20 @@ TEST(CompressConfig, EachCompressorHasItsKeys) {
   EXPECT_TRUE(Read("gdtopk").flush_epochs);
 }
 
+TEST(CompressConfig, TheDensityFollowsTheEpoch) {
+  const CompressConfig config =
+      Read("{name: topk, density: 0.001, density_warmup: [0.25, 0.0625, 1], dense_steps: 3}");
+  EXPECT_EQ(config.DensityAt(0), 0.25);
+  EXPECT_EQ(config.DensityAt(1), 0.0625);
+  EXPECT_EQ(config.DensityAt(2), 1);
+  EXPECT_EQ(config.DensityAt(3), 0.001);
+  EXPECT_EQ(config.DensityAt(400), 0.001);
+  EXPECT_EQ(config.DensityAt(0, 2), 1);
+  EXPECT_EQ(config.DensityAt(0, 3), 0.25);
+  EXPECT_EQ(config.DensityAt(5, 2), 1);
+  EXPECT_EQ(Read("topk").DensityAt(0, 0), 0.01);
+}
+
 TEST(CompressConfig, MistakesAreNamed) {
   const auto error_of = [](const std::string& section) {
     return WhatOf<ConfigError>([&] { Read(section); });
@@ -118,6 +132,11 @@ TEST(CompressConfig, MistakesAreNamed) {
   EXPECT_THAT(error_of("{name: topk, density: 0}"), HasSubstr("density"));
   EXPECT_THAT(error_of("{name: topk, density: 1.5}"), HasSubstr("density"));
   EXPECT_THAT(error_of("{name: gdtopk, density: 0.5}"), HasSubstr("density"));
+  EXPECT_THAT(error_of("{name: gdtopk, density_warmup: [0.5]}"), HasSubstr("density_warmup"));
+  EXPECT_THAT(error_of("{name: topk, density_warmup: 0.5}"), HasSubstr("density_warmup"));
+  EXPECT_THAT(error_of("{name: topk, density_warmup: [0.5, 0]}"), HasSubstr("density_warmup"));
+  EXPECT_THAT(error_of("{name: topk, density_warmup: [1.5]}"), HasSubstr("density_warmup"));
+  EXPECT_THAT(error_of("{name: topk, dense_steps: -1}"), HasSubstr("dense_steps"));
   EXPECT_EQ(error_of("{name: topk, density: 1}"), "no error");
 }
 

@@ -37,6 +37,31 @@ TEST(ExecutionPlan, SurvivesJson) {
   EXPECT_EQ(PlanFromJson(ToJson(ExecutionPlan{}), "plan.json"), ExecutionPlan{});
 }
 
+TEST(ExecutionPlan, KnowsWhatItsBucketsWereMeasuredFor) {
+  ExecutionPlan plan = Sample();
+  plan.measured_for = "mgwfbp";
+  plan.predicted_seconds = 0.0123;
+  EXPECT_EQ(PlanFromJson(ToJson(plan), "plan.json"), plan);
+  EXPECT_EQ(Differences(Sample(), plan), "") << "the buckets themselves are what counts";
+}
+
+TEST(ExecutionPlan, NodesAreWrittenWhereTheCollectiveGoesByThem) {
+  EXPECT_THAT(ToJson(Sample()), testing::Not(testing::HasSubstr("node_of")));
+  ExecutionPlan plan = Sample();
+  plan.collective = "hierarchical";
+  plan.node_of = {0, 0, 1, 1};
+  EXPECT_EQ(PlanFromJson(ToJson(plan), "plan.json"), plan);
+  EXPECT_NE(plan, Sample());
+  const auto error_of = [](const std::string& nodes) {
+    return ErrorOf(Edited("\"isa\"", "\"node_of\": " + nodes + ", \"isa\""));
+  };
+  const std::string mistake = "plan.json: node_of: not a node of each rank, counted from 0";
+  EXPECT_EQ(error_of("[0, 2]"), mistake);
+  EXPECT_EQ(error_of("[0, -1]"), mistake);
+  EXPECT_EQ(error_of("[0, \"a\"]"), mistake);
+  EXPECT_EQ(error_of("3"), "plan.json: node_of: not a list");
+}
+
 TEST(ExecutionPlan, WithoutAWordAboutPrecisionItIsFp32) {
   EXPECT_EQ(PlanFromJson(Edited("  \"precision\": \"fp32\",\n", ""), "plan.json"), Sample());
 }
@@ -90,6 +115,10 @@ TEST(ExecutionPlan, DifferencesAreReadable) {
       {[](ExecutionPlan& p) { p.threads = 1; }, "threads 2 -> 1"},
       {[](ExecutionPlan& p) { p.workers = 8; }, "workers 4 -> 8"},
       {[](ExecutionPlan& p) { p.collective = "mpi"; }, "collective ordered -> mpi"},
+      {[](ExecutionPlan& p) {
+         p.node_of = {0, 0, 1, 1};
+       },
+       "nodes none -> 0 0 1 1"},
       {[](ExecutionPlan& p) { p.chunk_bytes = 1; }, "chunk_bytes 1048576 -> 1"},
       {[](ExecutionPlan& p) { p.buckets.pop_back(); }, "buckets 2 -> 1"},
       {[](ExecutionPlan& p) { p.buckets[1].end = 2000; }, "bucket 1 [500, 1234) -> [500, 2000)"},

@@ -28,6 +28,9 @@ class Nobody : public EffectTarget {
   void StartStep() override {}
   void EndStep(HostedActor&, const StepOutcome&) override {}
   void Send(HostedActor&, SendEffect&, std::optional<Piece>) override {}
+  void StartSum(HostedActor&, Range, Piece, int64_t) override {}
+  void StartDenseSum(Range) override {}
+  void EndSum(const Reduced&) override {}
 };
 
 class EffectQueueTest : public ::testing::Test {

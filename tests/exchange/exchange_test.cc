@@ -67,6 +67,31 @@ INSTANTIATE_TEST_SUITE_P(Worlds, ExchangeTest,
                                            Case{2, 0, 0}, Case{3, 4096, 0}, Case{3, 4096, 0.5},
                                            Case{4, 0, 0.5}));
 
+// Schedules say when what is sent, and change no bit: buckets by times, and without overlap.
+class ScheduleTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ScheduleTest, EndsWithTheSequentialWeightsInAnyWorld) {
+  const std::unique_ptr<Strategy> strategy = MakeStrategy(GetParam());
+  GradientPieces timed = kPieces;
+  timed.ready = {0.001, 0.002, 0.004, 0.01};
+  timed.reduce_seconds = [](int64_t bytes) { return 0.003 + 1e-8 * static_cast<double>(bytes); };
+  for (const int ranks : {2, 3, 4, 5, 8}) {
+    const std::vector<float> expected = Expected(ranks, 0);
+    LocalWorld::Run(ranks, [&](Transport& transport) {
+      RankInputs inputs(*strategy, {.workers = ranks}, 0);
+      inputs.spec.actors.buckets = strategy->Buckets(timed);
+      ThreadedExchange exchange(transport, inputs.spec, 0);
+      for (int step = 0; step < kSteps; ++step) RunStep(exchange, transport.rank(), step);
+      EXPECT_EQ(WeightsOf(exchange), expected);
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ScheduleTest,
+                         ::testing::Values("{name: naive}", "{name: wfbp}", "{name: single}",
+                                           "{name: allreduce, fusion_bytes: 5000}",
+                                           "{name: mgwfbp}", "{name: mgwfbp, rule: published}"));
+
 // The canonical sum, in double, several times a step and beside the gradients' way.
 TEST(ThreadedExchange, SumsOverWorkersAreThoseInRankOrder) {
   const auto value = [](int rank, int step, size_t i) {
@@ -176,7 +201,7 @@ TEST(ThreadedExchange, ARankThatNeverComesEndsInAStallReport) {
                                }),
                StalledError);
   EXPECT_THAT(message, testing::HasSubstr("rank 0 of 2: nothing has moved for 0 s\n"
-                                          "  rank 0: allreduce: step 1, 4 of 4 buckets"));
+                                          "  rank 0: worker: step 1, 4 of 4 buckets"));
   EXPECT_THAT(message, testing::HasSubstr("\n  rank 1: worker 1, no answer"));
 }
 

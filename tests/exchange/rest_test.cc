@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/core/random.h"
+#include "tests/support/seeds.h"
 
 namespace dtrain {
 namespace {
@@ -18,16 +18,6 @@ namespace {
 constexpr int kSeeds = 1000;
 constexpr int64_t kStepSamples = 10;
 const ArenaLayout kOneNumber{{{"w", {1}, {0, 1}, true}}};
-
-class Choices {
- public:
-  explicit Choices(uint64_t seed) : random_(seed, Purpose::kSelfTest) {}
-  int Below(size_t count) { return static_cast<int>(random_.Below(next_++, count)); }
-
- private:
-  Random random_;
-  uint64_t next_ = 0;
-};
 
 struct Gossip {
   static constexpr int kKind = 1;
@@ -38,14 +28,14 @@ struct Gossip {
 
 // What the test counts itself: letters that actors have asked for and that nobody has read yet.
 struct Books {
-  explicit Books(uint64_t seed) : choices(seed), work(seed % 2 == 0 ? 0 : 80) {}
-  Choices choices;
+  explicit Books(uint64_t seed) : draws(seed), work(seed % 2 == 0 ? 0 : 80) {}
+  Draws draws;
   const int work;              // on vectors, before letters
   int64_t unread[2] = {0, 0};  // of steps, of a quiet time
   int running = 0;             // steps
 };
 
-// Starts every step at once, and talks at its end and when all is quiet.
+// Starts every step at once, and talks when it begins, at its end and when all is quiet.
 class Talker : public Actor {
  public:
   Talker(const Placement& placement, Books& books) : placement_(placement), books_(books) {}
@@ -53,7 +43,10 @@ class Talker : public Actor {
   std::vector<VectorSpec> Vectors() const override {
     return {{"scratch", VectorRole::kPlain, {0, 1}}};
   }
-  void OnBegin(Effects& effects) override { effects.StartStep(); }
+  void OnBegin(Effects& effects) override {
+    effects.StartStep();
+    Talk({.hops = 1}, effects);
+  }
   void OnEnd(const StepReport& report, Effects& effects) override {
     Talk({.hops = 4}, effects);
     effects.EndStep(OutcomeOf(report));
@@ -75,10 +68,10 @@ class Talker : public Actor {
   // In every other seed behind some work on vectors: who has that before it is not idle.  The other
   // seeds have letters that overtake the counting, which work would hold up.
   void Talk(const Gossip& gossip, Effects& effects) {
-    for (int work = books_.work * books_.choices.Below(2); work > 0; --work) effects.Clear(0);
-    for (int letters = books_.choices.Below(3); letters > 0; --letters) {
+    for (int work = books_.work * books_.draws.Below(2); work > 0; --work) effects.Clear(0);
+    for (int letters = books_.draws.Below(3); letters > 0; --letters) {
       ++books_.unread[gossip.quiet];
-      const ActorId to = books_.choices.Below(static_cast<size_t>(placement_.actors()));
+      const ActorId to = books_.draws.Below(placement_.actors());
       effects.Send(to, Pack(gossip));
     }
   }
@@ -152,7 +145,7 @@ class World {
   void RunToRest() {
     for (int moves = 0; resting_ < spec_.placement().ranks(); ++moves) {
       ASSERT_LT(moves, 50'000) << "no rest is reached";
-      Move(ranks_[books_.choices.Below(ranks_.size())]);
+      Move(ranks_[books_.draws.Below(std::ssize(ranks_))]);
     }
   }
 
@@ -183,6 +176,7 @@ class World {
     std::unique_ptr<RankParts> parts;
     HeldMail* mail = nullptr;
     bool leaves = false;  // is at rest, and may go on
+    int64_t pause = 0;    // moves until the trainer has seen the end of its step
   };
 
   void AddRank(Rank rank) {
@@ -200,13 +194,13 @@ class World {
   void Move(Part& part) {
     Rest& rest = part.parts->rest;
     Driver& driver = part.parts->driver;
-    if (part.leaves && books_.choices.Below(8) == 0) {
+    if (part.leaves && books_.draws.Below(8) == 0) {
       part.leaves = false;
       rest.Leave();
     }
     if (rest.reached()) return;
-    if (driver.HasWorker() && books_.choices.Below(2) == 0) MoveTrainer(driver);
-    if (books_.choices.Below(2) == 0) part.mail->Release(books_.choices.Below(ranks_.size()));
+    if (driver.HasWorker() && books_.draws.Below(2) == 0 && --part.pause < 0) MoveTrainer(driver);
+    if (books_.draws.Below(2) == 0) part.mail->Release(books_.draws.Below(std::ssize(ranks_)));
     driver.Progress();
     if (rest.reached()) NoteRest();
     if (driver.TakeStarted()) {
@@ -216,6 +210,8 @@ class World {
     } else if (driver.TakeEnded()) {
       --books_.running;
       rest.StepEnded();
+      // Some trainers are so slow that the others are all but at rest.
+      part.pause = books_.draws.Below(4) == 0 ? books_.draws.Below(200) : 0;
     }
   }
 

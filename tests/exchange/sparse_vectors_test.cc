@@ -41,6 +41,9 @@ struct Sent : public EffectTarget {
   void Send(HostedActor&, SendEffect&, std::optional<Piece> piece) override {
     pieces.push_back(*piece);
   }
+  void StartSum(HostedActor&, Range, Piece, int64_t) override {}
+  void StartDenseSum(Range) override {}
+  void EndSum(const Reduced&) override {}
   std::vector<Piece> pieces;
 };
 

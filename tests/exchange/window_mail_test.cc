@@ -32,7 +32,7 @@ Blob Counting(Blob blob) {
   return blob;
 }
 
-// `body(transport, mail, pools)` on each of so many ranks of one node.
+// Runs `body(transport, mail, pools)` on each of `ranks` ranks of one node.
 template <class Body>
 void WithWindows(int ranks, Body body) {
   LocalWorld::Run(ranks, [&](Transport& transport) {

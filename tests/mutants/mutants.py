@@ -37,8 +37,8 @@ COPY = WORK / "source"
 BUILD = WORK / "build"
 
 # Areas of ctest, the cheap ones first; each is a program <area>_tests unless it stands in PROGRAMS.
-AREAS = ["core", "config", "solver", "device", "kernels", "strategies", "exchange", "comm", "data", "sim", "nn",
-         "cli", "golden", "runtime", "comm_mpi", "system"]
+AREAS = ["core", "config", "solver", "device", "kernels", "strategies", "compress", "exchange", "comm", "data", "sim",
+         "nn", "cli", "golden", "runtime", "comm_mpi", "system"]
 PROGRAMS = {"system": "dtrain"}
 SECONDS_FOR_AN_AREA = 1500
 

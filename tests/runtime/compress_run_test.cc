@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/file.h"
+#include "framework/runtime/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {
@@ -14,15 +15,14 @@ using ::testing::Not;
 
 class CompressRunTest : public RunFixture {
  protected:
-  // LeNet-5 on 400 digits.
+  // LeNet-5 on 400 digits; ps_asp, unless `more` begins with a section `strategy`.
   RunConfig Config(const std::string& output, const std::vector<std::string>& more) {
     std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
-                                          "strategy.name=ps_asp",
-                                          "strategy.placement=colocated",
-                                          "data.train_samples=400",
-                                          "data.test_samples=300",
-                                          "epochs=3",
-                                          "threads=1"};
+                                          "data.train_samples=400", "data.test_samples=300",
+                                          "epochs=3", "threads=1"};
+    if (more.empty() || !more[0].starts_with("strategy=")) {
+      overrides.insert(overrides.end(), {"strategy.name=ps_asp", "strategy.placement=colocated"});
+    }
     overrides.insert(overrides.end(), more.begin(), more.end());
     config::Document document = config::Document::FromText(
         "model: {name: " DTRAIN_SOURCE_DIR
@@ -76,18 +76,126 @@ TEST_F(CompressRunTest, AStrategyThatTakesNoneSaysWhichDo) {
   const auto error_of = [&](std::vector<std::string> more) {
     return MessageOf([&] { Config("run", std::move(more)); });
   };
-  for (const char* name : {"ps_bsp", "allreduce"}) {
-    EXPECT_THAT(error_of({std::string("strategy.name=") + name, "compress.name=topk"}),
-                AllOf(HasSubstr(std::string("strategy '") + name + "' takes no compressor"),
-                      HasSubstr("topk goes with ps_asp, ps_dssp, ps_ssp")));
-  }
+  EXPECT_THAT(error_of({"strategy.name=ps_bsp", "compress.name=topk"}),
+              AllOf(HasSubstr("strategy 'ps_bsp' takes no compressor"),
+                    HasSubstr("topk goes with allreduce, mgwfbp, naive, ps_asp, ps_dssp, ps_ssp, "
+                              "single, wfbp")));
   EXPECT_THAT(error_of({"compress.name=gdtopk"}),
               AllOf(HasSubstr("strategy 'ps_asp' takes no compressor 'gdtopk'"),
-                    HasSubstr("ps_asp takes topk")));
+                    HasSubstr("ps_asp takes dgc, gaussiank, randk, topk, trimmed")));
   EXPECT_THAT(error_of({"compress.name=topk", "compress.density=0"}),
               HasSubstr("compress.density must be > 0"));
   EXPECT_EQ(error_of({"compress.name=topk", "strategy.name=ps_ssp"}), "no error");
   EXPECT_EQ(error_of({"compress.name=none", "strategy.name=ps_bsp"}), "no error");
+  EXPECT_THAT(error_of({"compress.name=topk", "compress.exchange=gtopk"}),
+              HasSubstr("'exchange'"));  // letters go to servers
+}
+
+// The workers have the momentum, and the solver none; it is saved with what they have kept back.
+TEST_F(CompressRunTest, DgcTakesOverTheMomentumOfSgd) {
+  const auto of = [&](const std::string& output, std::vector<std::string> more) {
+    more.insert(more.begin(), {"strategy={name: wfbp}", "compress={name: dgc, density: 0.05}",
+                               "cluster.workers=2"});
+    return Config(output, more);
+  };
+  const RunConfig config = of("whole", {});
+  EXPECT_EQ(config.compress.momentum, 0.9);
+  EXPECT_TRUE(config.solver.solver->StateNames().empty());
+  const std::string whole = Run(config).summary.weights_sha256;
+  Run(of("part", {"max_steps=10"}));
+  EXPECT_EQ(Run(of("part", {}), {.resume = "auto", .weights = ""}).summary.weights_sha256, whole);
+  const RunConfig plain = of("plain", {"compress.momentum_correction=false"});
+  EXPECT_EQ(plain.compress.momentum, 0);
+  EXPECT_FALSE(plain.solver.solver->StateNames().empty());
+  EXPECT_NE(Run(plain).summary.weights_sha256, whole);
+  EXPECT_THAT(MessageOf([&] { of("adam", {"solver={name: adam}"}); }),
+              HasSubstr("takes over the momentum of plain sgd; solver 'adam' has another kind"));
+  EXPECT_EQ(Config("asp", {"compress={name: dgc, density: 0.05}"}).compress.momentum, 0);
+}
+
+TEST_F(CompressRunTest, AnAsynchronousStrategyHasOneDensity) {
+  const auto error_of = [&](const std::string& key) {
+    return MessageOf([&] { Config("run", {"compress.name=topk", "compress." + key}); });
+  };
+  const auto refused = HasSubstr("strategy 'ps_asp' has one density all the time");
+  EXPECT_THAT(error_of("density_warmup=[0.25, 0.0625]"), refused);
+  EXPECT_THAT(error_of("dense_steps=5"), refused);
+  EXPECT_EQ(error_of("dense_steps=0"), "no error");
+}
+
+// Over ranks and in virtual time, with each way to sum selections; a resumed run goes on with what each
+// rank has kept back, and with the thresholds and regions of oktopk.
+class SumsOfSelectionsTest : public CompressRunTest,
+                             public testing::WithParamInterface<const char*> {
+ protected:
+  RunConfig Of(const std::string& output, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"strategy={name: allreduce, fusion_bytes: 100000}",
+                               "compress={name: topk, density: 0.02}", "cluster.workers=3",
+                               std::string("compress.exchange=") + GetParam()});
+    return Config(output, more);
+  }
+};
+
+TEST_P(SumsOfSelectionsTest, GoOnToTheSameBitsAfterAResume) {
+  const TrainResult whole = Run(Of("whole"));
+  EXPECT_NEAR(SummaryOf("whole")["communication"]["density"], 0.02, 2e-3);
+  Run(Of("part", {"max_steps=9"}));
+  const TrainResult rest = Run(Of("part"), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(rest.summary.weights_sha256, whole.summary.weights_sha256);
+}
+
+TEST_P(SumsOfSelectionsTest, HaveTheBitsOfARealRunInVirtualTime) {
+  const RunConfig config = Of("simulated");
+  SimulatedRun simulated(config, std::nullopt, true);
+  EXPECT_EQ(simulated.Run().weights_sha256, Run(Of("real")).summary.weights_sha256);
+}
+
+// Another way to sum, or other units, begin with the model's weights and the sum of what was kept back.
+TEST_P(SumsOfSelectionsTest, MayChangeOnResume) {
+  for (const std::string change : {GetParam() == std::string("gather") ? "compress.exchange=oktopk"
+                                                                       : "compress.exchange=gather",
+                                   "compress.scope=model", "compress.density=1"}) {
+    Run(Of("part", {"max_steps=9", "output=" + (folder_ / change).string()}));
+    const TrainResult rest = Run(Of("part", {change, "output=" + (folder_ / change).string()}),
+                                 {.resume = "auto", .weights = ""});
+    EXPECT_EQ(rest.code, ExitCode::kDone) << change;
+  }
+}
+
+// Dense steps first, then two densities, with thresholds that live from step to step.
+TEST_P(SumsOfSelectionsTest, FollowTheDensitiesOfTheEpochs) {
+  const std::vector<std::string> keys = {"compress.name=gaussiank", "compress.dense_steps=2",
+                                         "compress.density_warmup=[0.5, 0.1]"};
+  const std::string whole = Run(Of("whole", keys)).summary.weights_sha256;
+  // 21 steps: 2 dense ones are not counted, 5 of 0.5, 7 of 0.1, 7 of 0.02; gaussiank within a third.
+  EXPECT_NEAR(SummaryOf("whole")["communication"]["density"], (5 * 0.5 + 7 * 0.1 + 7 * 0.02) / 19,
+              0.06);
+  std::vector<std::string> part = keys;
+  part.emplace_back("max_steps=10");
+  Run(Of("part", part));
+  EXPECT_EQ(Run(Of("part", keys), {.resume = "auto", .weights = ""}).summary.weights_sha256, whole);
+  const RunConfig config = Of("simulated", keys);
+  SimulatedRun simulated(config, std::nullopt, true);
+  EXPECT_EQ(simulated.Run().weights_sha256, whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(Exchanges, SumsOfSelectionsTest,
+                         testing::Values("gather", "gtopk", "oktopk"));
+
+// Selected layer by layer, it does not matter which layers are summed together.
+TEST_F(CompressRunTest, MergingByMeasuredTimesChangesNoBitWhereLayersAreSelectedFrom) {
+  const auto of = [&](const std::string& output, const std::string& strategy,
+                      const std::string& scope) {
+    return Config(output, {"strategy=" + strategy, "compress={name: topk, scope: " + scope + "}",
+                           "cluster.workers=3", "max_steps=6"});
+  };
+  const TrainResult merged = Run(of("merged", "{name: mgwfbp}", "layer"));
+  EXPECT_EQ(merged.summary.weights_sha256,
+            Run(of("each", "{name: wfbp}", "layer")).summary.weights_sha256);
+  EXPECT_GT(merged.summary.plan->predicted_seconds.value_or(0), 0);
+  EXPECT_THAT(of("warned", "{name: mgwfbp}", "bucket").warnings,
+              testing::Contains(HasSubstr("two runs may differ")));
+  EXPECT_THAT(of("silent", "{name: mgwfbp}", "model").warnings, testing::IsEmpty());
 }
 
 TEST_F(CompressRunTest, TheEffectiveConfigHasTheSection) {

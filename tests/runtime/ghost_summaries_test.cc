@@ -33,6 +33,11 @@ TEST(GhostSummaries, AreThoseWrittenDown) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> runs = {
       {"allreduce", {"strategy.fusion_bytes=100000"}},
       {"allreduce", {"collective=ring", "cluster.per_node=2"}},
+      {"allreduce", {"collective=halving_doubling", "strategy.fusion_bytes=100000"}},
+      {"allreduce", {"collective=hierarchical", "cluster.per_node=2"}},
+      {"allreduce", {"collective=double_trees"}},
+      {"allreduce",
+       {"overlap_buckets=true", "strategy.fusion_bytes=1000", "cluster.network.latency_us=5000"}},
       {"ps_bsp", {"strategy.servers=2"}},
       {"ps_asp", {"cluster.network.queue=fifo"}},
       {"ps_asp", {"compress.name=topk", "compress.density=0.01"}},

@@ -2,7 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "framework/comm/collective.h"
+#include "framework/core/file.h"
 #include "framework/runtime/results/summary.h"
+#include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 
@@ -66,6 +71,76 @@ TEST_F(RankNodesTest, ASimulationsDedicatedServersHaveNodesOfTheirOwn) {
   }
   EXPECT_THAT(NodesIn(Config("run", {"strategy=allreduce", "cluster.per_node=3"})),
               ElementsAre(0, 0, 0, 1));
+}
+
+TEST_F(RankNodesTest, ACollectiveThatGoesByNodesHasThemInItsPlan) {
+  const auto nodes = [&](const std::vector<std::string>& more,
+                         const std::vector<std::string>& hosts) {
+    const RunConfig config = Config("run", more, hosts);
+    const ExecutionPlan plan = DecidePlan(config, ReadModel(config), 4, 1);
+    EXPECT_EQ(plan.node_of, PlanNodesOf(config));
+    return plan.node_of;
+  };
+  const std::vector<std::string> hosts = {"a", "b", "b", "a"};
+  EXPECT_THAT(nodes({"collective=ordered"}, hosts), ElementsAre());
+  EXPECT_THAT(nodes({"collective=hierarchical"}, hosts), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(nodes({"collective=hierarchical", "cluster.per_node=2"}, hosts),
+              ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(nodes({"collective=hierarchical"}, {}), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(nodes({"collective=hierarchical", "strategy=ps_asp"}, {}), ElementsAre())
+      << "there is no sum over the workers";
+}
+
+TEST_F(RankNodesTest, APlanFilesNodesAreFollowed) {
+  ExecutionPlan plan{.workers = 4, .collective = "hierarchical", .node_of = {0, 1, 0, 1}};
+  WriteFileDurably(folder_ / "plan.json", ToJson(plan));
+  const auto nodes = [&](const std::string& collective) {
+    const RunConfig config =
+        Config("run", {"collective=" + collective, "plan=" + (folder_ / "plan.json").string()},
+               {"a", "a", "b", "b"});
+    const ExecutionPlan decided = DecidePlan(config, ReadModel(config), 4, 1);
+    EXPECT_EQ(ExchangeOf(config, ReadModel(config), decided, RestRuleOf(config, 256)).plan_nodes,
+              decided.node_of);
+    return decided.node_of;
+  };
+  EXPECT_THAT(nodes("hierarchical"), ElementsAre(0, 1, 0, 1));
+  EXPECT_THAT(nodes("ring"), ElementsAre());
+}
+
+TEST_F(RankNodesTest, EveryCollectiveTrainsAlikeAndOverlapChangesNoBit) {
+  const auto run = [&](const std::string& name, const std::string& overlap) {
+    return Run(Config(name + overlap,
+                      {"collective=" + name, "overlap_buckets=" + overlap,
+                       "strategy.fusion_bytes=20000"},
+                      {"a", "a", "b", "b"}))
+        .summary;
+  };
+  std::map<std::string, Summary> serial;
+  for (const auto& [name, entry] : CollectiveRegistry::All()) {
+    if (entry.rules == nullptr) continue;
+    serial[name] = run(name, "false");
+    EXPECT_EQ(serial[name].weights_sha256, run(name, "true").weights_sha256) << name;
+  }
+  const Summary& ordered = serial["ordered"];
+  for (const auto& [name, summary] : serial) {
+    EXPECT_NEAR(*summary.train_loss, *ordered.train_loss, 1e-3 * *ordered.train_loss) << name;
+    EXPECT_EQ(summary.weights_sha256 == ordered.weights_sha256, name == "ordered") << name;
+  }
+}
+
+// Other nodes, another order of additions; where a plan goes by none, hosts do not matter.
+TEST_F(RankNodesTest, NodesDecideTheBitsOfHierarchicalAlone) {
+  const auto hash = [&](const char* collective, const std::vector<std::string>& hosts) {
+    static int runs = 0;
+    return Run(Config(fmt::format("run{}", runs++), {fmt::format("collective={}", collective)},
+                      hosts))
+        .summary.weights_sha256;
+  };
+  const std::vector<std::string> blocks = {"a", "a", "b", "b"};
+  const std::vector<std::string> turns = {"a", "b", "b", "b"};
+  EXPECT_EQ(hash("hierarchical", blocks), hash("hierarchical", blocks));
+  EXPECT_NE(hash("hierarchical", blocks), hash("hierarchical", turns));
+  EXPECT_EQ(hash("halving_doubling", blocks), hash("halving_doubling", turns));
 }
 
 // `ordered`: each rank sends to each other one alike, and one of three is on its node.

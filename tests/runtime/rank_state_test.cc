@@ -45,8 +45,8 @@ class RankStateTest : public RunFixture {
     return StartOfRanks(*checkpoint, config, here, true);
   }
 
-  // Runs it for so many steps, one more each time, until a checkpoint, now the newest, holds gradients for
-  // somebody.
+  // Runs it again and again, each time for one step more, until a checkpoint, now the newest, holds
+  // gradients for somebody.
   void RunUntilItHolds(int workers, const std::vector<std::string>& keys) const {
     for (int steps = 3; steps < 60; ++steps) {
       fs::remove_all(folder_ / "run");

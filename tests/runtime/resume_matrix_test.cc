@@ -37,6 +37,9 @@ const Case kCases[] = {
     {"inhad", {"strategy={name: inhad, in_interval: 5}", "cluster.per_node=2"}},
     // Synchronous ones have files of their ranks in simulations only, for the time.
     {"allreduce", {"strategy={name: allreduce}"}},
+    {"mgwfbp_oktopk",
+     {"strategy={name: mgwfbp}", "compress={name: gaussiank, density: 0.05}",
+      "compress.exchange=oktopk"}},
     {"ps_bsp", {"strategy={name: ps_bsp, servers: 2}"}}};
 
 class ResumeMatrixTest : public RunFixture, public testing::WithParamInterface<Case> {

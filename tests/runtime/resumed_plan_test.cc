@@ -66,6 +66,29 @@ TEST(ResumedPlan, OtherBucketsMatterToSomeCollectives) {
   EXPECT_THAT(said("ordered", "ring"), HasSubstr("buckets"));
 }
 
+// On other hosts too: the same bits come before short ways.
+TEST(ResumedPlan, KeepsTheNodesOfItsSums) {
+  config::Document defaults = config::Document::Empty();
+  const RunConfig config = ReadGhostConfig(defaults);
+  StartPoint start;
+  start.plan = ExecutionPlan{.collective = "hierarchical", .node_of = {0, 0, 1, 1}};
+  const auto follow = [&](ExecutionPlan& plan) {
+    testing::internal::CaptureStderr();
+    FollowPlanOf(start, config, plan);
+    return testing::internal::GetCapturedStderr();
+  };
+  ExecutionPlan moved{.collective = "hierarchical", .node_of = {0, 1, 1, 0}};
+  EXPECT_THAT(follow(moved),
+              HasSubstr("hierarchical goes by the nodes of the run before (0 0 1 1)"));
+  EXPECT_EQ(moved, *start.plan);
+  EXPECT_EQ(follow(moved), "");
+  ExecutionPlan fewer{.workers = 2, .collective = "hierarchical", .node_of = {0, 1}};
+  EXPECT_THAT(follow(fewer), HasSubstr("nodes 0 0 1 1 -> 0 1"));
+  ExecutionPlan ring{.collective = "ring"};
+  EXPECT_THAT(follow(ring), HasSubstr("not bit-equal"));
+  EXPECT_THAT(ring.node_of, testing::IsEmpty());
+}
+
 using ResumedPlanTest = RunFixture;
 
 TEST_F(ResumedPlanTest, ARunGoesOnWithTheChunksOfItsPlanFile) {

@@ -74,6 +74,7 @@ TEST(RunConfig, ModelAndDataAreEnough) {
   EXPECT_EQ(run.strategy_name, "allreduce");
   ASSERT_NE(run.strategy, nullptr);
   EXPECT_EQ(run.collective, "ordered");
+  EXPECT_FALSE(run.overlap_buckets);
   EXPECT_EQ(run.workers, 1);
   EXPECT_EQ(run.device, "auto");
   EXPECT_EQ(run.precision, "fp32");
@@ -96,7 +97,8 @@ TEST(RunConfig, EveryKeyIsRead) {
       "batch: 32\nepochs: 3\nmax_steps: 7\n"
       "solver: {name: sgd, lr: 0.5, clip_norm: 2, warmup_epochs: 1, lr_scaling: linear}\n"
       "strategy: {name: allreduce, fusion_bytes: 1000}\n"
-      "collective: ring\ncluster: {workers: 8, per_node: 2, slowdown: [1, 4], step_seconds: 0.05}\n"
+      "collective: ring\noverlap_buckets: true\n"
+      "cluster: {workers: 8, per_node: 2, slowdown: [1, 4], step_seconds: 0.05}\n"
       "device: cpu\nprecision: fp32\nthreads: 2\nseed: 9\nwindow: false\n"
       "evaluate: {every_epochs: 2, every_steps: 30}\n"
       "stop: {target: 0.98, patience: 4}\n"
@@ -114,6 +116,7 @@ TEST(RunConfig, EveryKeyIsRead) {
   EXPECT_EQ(run.solver.lr_scaling, LrScaling::kLinear);
   EXPECT_EQ(run.strategy->Buckets({{{0, 100}, {100, 200}, {200, 500}}}).size(), 2u);
   EXPECT_EQ(run.collective, "ring");
+  EXPECT_TRUE(run.overlap_buckets);
   EXPECT_EQ(run.workers, 8);
   EXPECT_EQ(run.cluster.per_node(), 2);
   EXPECT_FALSE(run.window);

@@ -100,6 +100,36 @@ TEST_F(TrainTest, RunsRepeatToTheBitWithAnyFusionBytes) {
   EXPECT_NE(Run(Config("e", 3, {"seed=2"})).summary.weights_sha256, first);
 }
 
+// Its plan goes by times, so it differs from run to run: a resumed run has the one it began with.
+TEST_F(TrainTest, AScheduleByTimesIsMeasuredOnceAndChangesNoBit) {
+  const std::string expected = Run(Config("fixed", 2)).summary.weights_sha256;
+  const TrainResult whole = Run(Config("whole", 2, {"strategy.name=mgwfbp"}));
+  EXPECT_EQ(whole.summary.weights_sha256, expected);
+  EXPECT_GT(whole.summary.plan->predicted_seconds.value_or(0), 0);
+  Run(Config("part", 2, {"strategy.name=mgwfbp", "max_steps=9"}));
+  const std::string plan = ReadFile(folder_ / "part/plan.json");
+  EXPECT_THAT(plan, HasSubstr("\"measured_for\": \"mgwfbp, 2 workers"));
+  const TrainResult rest =
+      Run(Config("part", 2, {"strategy.name=mgwfbp"}), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(rest.summary.weights_sha256, expected);
+  EXPECT_EQ(ReadFile(folder_ / "part/plan.json"), plan);
+  // For another rule or number of workers it is measured again.
+  EXPECT_THAT(ReadFile(folder_ / "part/plan.json"), HasSubstr("mgwfbp, 2 workers, ordered"));
+  Run(Config("published", 2,
+             {"strategy={name: mgwfbp, rule: published}", "max_steps=2",
+              "plan=" + (folder_ / "part/plan.json").string()}));
+  EXPECT_THAT(ReadFile(folder_ / "published/plan.json"),
+              HasSubstr("mgwfbp by rule published, 2 workers, ordered"));
+  // What is given is obeyed, also one bucket for all.
+  const std::string given = folder_ / "plan.json";
+  ExecutionPlan one = PlanFromJson(plan, "plan.json");
+  one.buckets = {{0, one.buckets.back().end}};
+  std::ofstream(given) << ToJson(one);
+  const TrainResult follows = Run(Config("follows", 2, {"strategy.name=mgwfbp", "plan=" + given}));
+  EXPECT_EQ(follows.summary.weights_sha256, expected);
+  EXPECT_EQ(follows.summary.plan->buckets, 1);
+}
+
 TEST_F(TrainTest, MoreWorkersThanATailBatchHasSamples) {
   const TrainResult result = Run(Config("run", 20, {"max_steps=7"}));
   EXPECT_EQ(result.code, ExitCode::kDone);

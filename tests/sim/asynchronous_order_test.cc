@@ -10,6 +10,7 @@
 #include "tests/sim/scenario.h"
 #include "tests/support/plain_inputs.h"
 #include "tests/support/plain_loop.h"
+#include "tests/support/source_at_once.h"
 
 namespace dtrain {
 namespace {
@@ -21,7 +22,7 @@ const std::vector<double> kSlowdown = {1, 1.37, 2.11};
 
 int64_t SamplesOf(int worker) { return 7 + worker; }
 
-class Source : public GradientSource {
+class Source : public SourceAtOnce {
  public:
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
     const std::vector<float> gradient = plain::GradientOf(worker, step, weights.f32(), kSize);

@@ -12,6 +12,7 @@
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
+#include "tests/support/source_at_once.h"
 #include "tests/support/strategy_text.h"
 
 namespace dtrain {
@@ -22,7 +23,7 @@ constexpr int kWorkers = 3;
 const ArenaLayout kLayout{{{"w", {kSize}, {0, kSize}, true}}};
 
 // Any function of (weights, worker, step) that feels every bit of the weights.
-class Gradients : public GradientSource {
+class Gradients : public SourceAtOnce {
  public:
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
     const Random random(5, Purpose::kSelfTest, static_cast<uint64_t>(worker),

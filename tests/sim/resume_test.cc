@@ -3,22 +3,21 @@
 // any kind.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 
 #include "framework/core/random.h"
 #include "tests/sim/scenario.h"
+#include "tests/support/seeds.h"
+#include "tests/support/source_at_once.h"
 
 namespace dtrain {
 namespace {
 
-int64_t Seeds() {
-  const char* const given = std::getenv("DTRAIN_SEEDS");
-  return given == nullptr ? 30 : std::max<int64_t>(std::atoll(given) / 30, 1);
-}
+// A seed here is as long as thirty elsewhere.
+int64_t Clusters() { return std::max<int64_t>(Seeds() / 30, 1); }
 
 // Depends on the weights, the worker and its mini-batch.
-class Gradients : public GradientSource {
+class Gradients : public SourceAtOnce {
  public:
   explicit Gradients(int64_t samples) : samples_(samples) {}
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
@@ -36,24 +35,6 @@ class Gradients : public GradientSource {
   const int64_t samples_;
 };
 
-class Choices {
- public:
-  explicit Choices(uint64_t seed) : random_(seed, Purpose::kSelfTest) {}
-  int64_t Whole(int64_t low, int64_t high) {
-    return low +
-           static_cast<int64_t>(random_.Below(next_++, static_cast<uint64_t>(high - low + 1)));
-  }
-  double Real(double low, double high) { return low + (high - low) * random_.Uniform(next_++); }
-  bool Coin() { return Whole(0, 1) == 1; }
-  std::string Of(const std::vector<std::string>& words) {
-    return words[static_cast<size_t>(Whole(0, static_cast<int64_t>(words.size()) - 1))];
-  }
-
- private:
-  Random random_;
-  uint64_t next_ = 0;
-};
-
 // A strategy, with a compressor behind '+'.
 struct Case {
   std::string strategy, compress;
@@ -61,53 +42,53 @@ struct Case {
 
 void PrintTo(const Case& one, std::ostream* out) { *out << one.strategy << one.compress; }
 
-std::string KeysOf(const Case& name, int workers, Choices& choices) {
+std::string KeysOf(const Case& name, int workers, Draws& draws) {
   const bool gssp = name.strategy == "gssp";
-  std::string keys = fmt::format("servers: {}", choices.Whole(1, gssp ? workers : 3));
-  if (choices.Coin()) keys += ", placement: colocated";
-  if (name.strategy == "ps_ssp") keys += fmt::format(", staleness: {}", choices.Whole(0, 4));
-  if (name.strategy == "ps_asp" && choices.Coin()) keys += ", prefetch: true";
+  std::string keys = fmt::format("servers: {}", draws.Between(1, gssp ? workers : 3));
+  if (draws.Coin()) keys += ", placement: colocated";
+  if (name.strategy == "ps_ssp") keys += fmt::format(", staleness: {}", draws.Between(0, 4));
+  if (name.strategy == "ps_asp" && draws.Coin()) keys += ", prefetch: true";
   if (gssp) {
-    keys += fmt::format(", staleness: {}, exchange_every: {}, inside: {}", choices.Whole(0, 3),
-                        choices.Whole(0, 5), choices.Of({"ssp", "ssp", "bsp"}));
-    keys += ", exchange: " + choices.Of({"gradients", "averaging"});
+    keys += fmt::format(", staleness: {}, exchange_every: {}, inside: {}", draws.Between(0, 3),
+                        draws.Between(0, 5), draws.Of({"ssp", "ssp", "bsp"}));
+    keys += ", exchange: " + draws.Of({"gradients", "averaging"});
   }
   if (name.strategy == "inhad") {
     keys += fmt::format(", n: {}, late: {}, modulate: {}, in_interval: {}, pull_timeout: {}",
-                        choices.Whole(1, workers), choices.Of({"wait", "drop", "keep"}),
-                        choices.Of({"exact", "mean", "off"}), choices.Whole(0, 1) * 7,
-                        choices.Of({"0", "0.1", "30"}));
-    if (choices.Coin()) keys += ", pipelined: true";
-    if (choices.Coin()) keys += ", broadcast: pulled";
+                        draws.Between(1, workers), draws.Of({"wait", "drop", "keep"}),
+                        draws.Of({"exact", "mean", "off"}), draws.Between(0, 1) * 7,
+                        draws.Of({"0", "0.1", "30"}));
+    if (draws.Coin()) keys += ", pipelined: true";
+    if (draws.Coin()) keys += ", broadcast: pulled";
   }
   return keys;
 }
 
-void ChooseCluster(int workers, Choices& choices, ClusterConfig& cluster) {
+void ChooseCluster(int workers, Draws& draws, ClusterConfig& cluster) {
   cluster.slowdown.clear();
-  const bool alike = choices.Coin();  // then many things happen at the same time
+  const bool alike = draws.Coin();  // then many things happen at the same time
   for (int w = 0; w < workers; ++w) {
-    cluster.slowdown.push_back(alike ? 1 + w % 2 : choices.Real(1, 3));
+    cluster.slowdown.push_back(alike ? 1 + w % 2 : draws.Real(1, 3));
   }
-  cluster.step_seconds = choices.Coin() ? 0.01 : choices.Real(0.001, 0.05);
-  cluster.jitter = choices.Whole(0, 1) * choices.Real(0, 1);
-  cluster.pauses = {choices.Whole(0, 1) * choices.Real(0, 0.2), choices.Real(0, 0.2)};
-  cluster.memory_gbyte_s = choices.Real(0.001, 10);
+  cluster.step_seconds = draws.Coin() ? 0.01 : draws.Real(0.001, 0.05);
+  cluster.jitter = draws.Between(0, 1) * draws.Real(0, 1);
+  cluster.pauses = {draws.Between(0, 1) * draws.Real(0, 0.2), draws.Real(0, 0.2)};
+  cluster.memory_gbyte_s = draws.Real(0.001, 10);
   NetworkModel& network = cluster.network;
-  network.per_node = static_cast<int>(choices.Whole(1, 3));
-  network.queue = choices.Coin() ? NetworkModel::Queue::kFair : NetworkModel::Queue::kFifo;
-  network.share_deviation = choices.Whole(0, 1) * 0.4;
-  network.message_overhead_us = choices.Whole(0, 1) * 3.5;
+  network.per_node = static_cast<int>(draws.Between(1, 3));
+  network.queue = draws.Coin() ? NetworkModel::Queue::kFair : NetworkModel::Queue::kFifo;
+  network.share_deviation = draws.Between(0, 1) * 0.4;
+  network.message_overhead_us = draws.Between(0, 1) * 3.5;
   // Some cards have no time to fill their bucket again while there is rest.
-  network.between_nodes = {choices.Coin() ? choices.Real(0.001, 10) : choices.Real(0.0002, 0.01),
-                           choices.Real(0.1, 2000),
-                           choices.Whole(0, 1) * choices.Whole(100, 100'000), choices.Real(10, 20)};
+  network.between_nodes = {draws.Coin() ? draws.Real(0.001, 10) : draws.Real(0.0002, 0.01),
+                           draws.Real(0.1, 2000), draws.Between(0, 1) * draws.Between(100, 100'000),
+                           draws.Real(10, 20)};
 }
 
 Scenario Choose(const Case& name, uint64_t seed) {
-  Choices choices(seed);
-  const int workers = static_cast<int>(choices.Whole(2, 6));
-  Scenario scenario(name.strategy, workers, KeysOf(name, workers, choices));
+  Draws draws(seed);
+  const int workers = static_cast<int>(draws.Between(2, 6));
+  Scenario scenario(name.strategy, workers, KeysOf(name, workers, draws));
   SimulationSetup& setup = scenario.setup;
   setup.seed = seed;
   ExchangeSpec& spec = setup.exchange;
@@ -115,15 +96,15 @@ Scenario Choose(const Case& name, uint64_t seed) {
   if (name.strategy == "inhad") {
     for (int w = 0; w < workers; ++w) spec.actors.placement.node_of[w] = w / 2;
   }
-  if (choices.Coin()) spec.solver = MakeSolver("{name: adam, lr: 0.01}");
-  const int64_t steps = choices.Whole(12, 60);
-  spec.rule.epoch_samples = spec.rule.batch * choices.Whole(5, 20) + choices.Whole(0, 5);
+  if (draws.Coin()) spec.solver = MakeSolver("{name: adam, lr: 0.01}");
+  const int64_t steps = draws.Between(12, 60);
+  spec.rule.epoch_samples = spec.rule.batch * draws.Between(5, 20) + draws.Between(0, 5);
   spec.rule.last_samples = spec.rule.SamplesOf(steps);
-  spec.rule.checkpoint_every_steps = choices.Whole(2, 9);
+  spec.rule.checkpoint_every_steps = draws.Between(2, 9);
   const Strategy::Rests rests = scenario.strategy->rests(spec.actors.compress);
   spec.rule.strategy_every_epochs = rests.every_epochs;
   spec.rule.strategy_after_steps = rests.after_steps;
-  ChooseCluster(workers, choices, setup.cluster);
+  ChooseCluster(workers, draws, setup.cluster);
   return scenario;
 }
 
@@ -215,11 +196,11 @@ class SimulationResumeTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SimulationResumeTest, GoesOnFromEveryRestToTheSameBits) {
   int64_t resumed = 0;
-  for (int64_t seed = 1; seed <= Seeds(); ++seed) {
+  for (int64_t seed = 1; seed <= Clusters(); ++seed) {
     Check(GetParam(), static_cast<uint64_t>(seed), resumed);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(resumed, 2 * Seeds());
+  EXPECT_GT(resumed, 2 * Clusters());
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -4,34 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
-#include <cstdlib>
-#include <initializer_list>
 
-#include "framework/core/random.h"
 #include "tests/sim/scenario.h"
+#include "tests/support/seeds.h"
 
 namespace dtrain {
 namespace {
-
-int64_t Seeds() {
-  const char* const given = std::getenv("DTRAIN_SEEDS");
-  return given == nullptr ? 1000 : std::atoll(given);
-}
-
-// Any number in [low, high], from its own place in the seed's stream.
-class Choices {
- public:
-  explicit Choices(uint64_t seed) : random_(seed, Purpose::kSelfTest) {}
-  int64_t Whole(int64_t low, int64_t high) {
-    return low +
-           static_cast<int64_t>(random_.Below(next_++, static_cast<uint64_t>(high - low + 1)));
-  }
-  double Real(double low, double high) { return low + (high - low) * random_.Uniform(next_++); }
-
- private:
-  Random random_;
-  uint64_t next_ = 0;
-};
 
 struct Chosen {
   Scenario scenario;
@@ -41,24 +19,24 @@ struct Chosen {
 };
 
 Chosen Choose(const std::string& name, uint64_t seed) {
-  Choices choices(seed);
-  const int workers = static_cast<int>(choices.Whole(1, 7));
-  const int64_t staleness = choices.Whole(0, 4);
-  std::string keys = "servers: " + std::to_string(choices.Whole(1, 3));
-  if (choices.Whole(0, 1) == 1) keys += ", placement: colocated";
+  Draws draws(seed);
+  const int workers = static_cast<int>(draws.Between(1, 7));
+  const int64_t staleness = draws.Between(0, 4);
+  std::string keys = "servers: " + std::to_string(draws.Between(1, 3));
+  if (draws.Between(0, 1) == 1) keys += ", placement: colocated";
   if (name == "ps_ssp") keys += ", staleness: " + std::to_string(staleness);
   if (name == "ps_dssp") {
     keys += fmt::format(", staleness: {}, staleness_max: {}", staleness / 2, staleness);
   }
-  const bool prefetch = name == "ps_asp" && choices.Whole(0, 1) == 1;
+  const bool prefetch = name == "ps_asp" && draws.Between(0, 1) == 1;
   if (prefetch) keys += ", prefetch: true";
   Chosen chosen{Scenario(name, workers, keys),
                 name == "ps_ssp" || name == "ps_dssp" ? staleness : 0, 0, 0};
   SimulationSetup& setup = chosen.scenario.setup;
   setup.seed = seed;
-  const int64_t global_steps = choices.Whole(1, 25);
+  const int64_t global_steps = draws.Between(1, 25);
   setup.exchange.rule.last_samples = setup.exchange.rule.batch * global_steps;
-  setup.exchange.rule.checkpoint_every_steps = choices.Whole(0, 1) * choices.Whole(1, 9);
+  setup.exchange.rule.checkpoint_every_steps = draws.Between(0, 1) * draws.Between(1, 9);
   chosen.steps = workers * global_steps;
   // Server 0, the keeper's neighbour, has heard that a step starts before it lets the worker start
   // another, and its answer comes behind the keeper's word.  So each of the other workers starts
@@ -68,17 +46,17 @@ Chosen Choose(const std::string& name, uint64_t seed) {
       prefetch && setup.exchange.rule.checkpoint_every_steps > 0 ? 2 * workers - 1 : workers - 1;
   ClusterConfig& cluster = setup.cluster;
   cluster.slowdown.clear();
-  for (int w = 0; w < workers; ++w) cluster.slowdown.push_back(choices.Real(1, 5));
-  cluster.step_seconds = choices.Real(0.0001, 0.05);
-  cluster.jitter = choices.Whole(0, 1) * choices.Real(0, 2);
-  cluster.pauses = {choices.Real(0, 0.2), choices.Real(0, 0.5)};
-  cluster.memory_gbyte_s = choices.Real(0.001, 10);
-  cluster.network.per_node = static_cast<int>(choices.Whole(1, 3));
+  for (int w = 0; w < workers; ++w) cluster.slowdown.push_back(draws.Real(1, 5));
+  cluster.step_seconds = draws.Real(0.0001, 0.05);
+  cluster.jitter = draws.Between(0, 1) * draws.Real(0, 2);
+  cluster.pauses = {draws.Real(0, 0.2), draws.Real(0, 0.5)};
+  cluster.memory_gbyte_s = draws.Real(0.001, 10);
+  cluster.network.per_node = static_cast<int>(draws.Between(1, 3));
   cluster.network.queue =
-      choices.Whole(0, 1) == 1 ? NetworkModel::Queue::kFair : NetworkModel::Queue::kFifo;
-  cluster.network.between_nodes = {choices.Real(0.001, 10), choices.Real(0.1, 20'000),
-                                   choices.Whole(0, 1) * choices.Whole(100, 100'000),
-                                   choices.Real(10, 20)};
+      draws.Between(0, 1) == 1 ? NetworkModel::Queue::kFair : NetworkModel::Queue::kFifo;
+  cluster.network.between_nodes = {draws.Real(0.001, 10), draws.Real(0.1, 20'000),
+                                   draws.Between(0, 1) * draws.Between(100, 100'000),
+                                   draws.Real(10, 20)};
   return chosen;
 }
 
@@ -119,10 +97,6 @@ INSTANTIATE_TEST_SUITE_P(Protocols, SimulationSeedsTest,
 
 // ------------------------------------------------------------------ nodes and groups
 
-const char* AnyOf(Choices& choices, std::initializer_list<const char*> words) {
-  return *(words.begin() + choices.Whole(0, static_cast<int64_t>(words.size()) - 1));
-}
-
 // The cluster of a seed, with another strategy on it.
 Scenario InSameCluster(const std::string& name, const std::string& keys, uint64_t seed) {
   const Scenario like = Choose("ps_asp", seed).scenario;
@@ -135,16 +109,15 @@ Scenario InSameCluster(const std::string& name, const std::string& keys, uint64_
 
 TEST(SimulationSeeds, InhadAppliesOrDropsEveryGradientOnce) {
   for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
-    Choices choices(static_cast<uint64_t>(seed) + 1'000'000);
-    const int64_t n = choices.Whole(1, 4), s_max = choices.Whole(1, 9);
-    const std::string late = AnyOf(choices, {"wait", "drop", "keep"});
+    Draws draws(seed + 1'000'000);
+    const int64_t n = draws.Between(1, 4), s_max = draws.Between(1, 9);
+    const std::string late = draws.Of({"wait", "drop", "keep"});
     const std::string keys = fmt::format(
         "servers: {}, placement: {}, n: {}, s_max: {}, late: {}, modulate: {}, broadcast: {}, "
         "lockstep: {}, pipelined: {}, in_interval: {}, pull_timeout: {}",
-        choices.Whole(1, 3), AnyOf(choices, {"dedicated", "colocated"}), n, s_max, late,
-        AnyOf(choices, {"exact", "mean", "off"}), AnyOf(choices, {"all", "pulled"}),
-        choices.Whole(0, 3) == 0, choices.Whole(0, 1) == 1, choices.Whole(0, 1) * 20,
-        choices.Whole(0, 1) * 0.3);
+        draws.Between(1, 3), draws.Of({"dedicated", "colocated"}), n, s_max, late,
+        draws.Of({"exact", "mean", "off"}), draws.Of({"all", "pulled"}), draws.Between(0, 3) == 0,
+        draws.Between(0, 1) == 1, draws.Between(0, 1) * 20, draws.Between(0, 1) * 0.3);
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, keys));
     Scenario scenario = InSameCluster("inhad", keys, static_cast<uint64_t>(seed));
     std::vector<int>& node_of = scenario.setup.exchange.actors.placement.node_of;
@@ -161,26 +134,26 @@ TEST(SimulationSeeds, InhadAppliesOrDropsEveryGradientOnce) {
 
 TEST(SimulationSeeds, GsspAppliesEveryGradientOnceAndKeepsTheBoundInAGroup) {
   for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
-    Choices choices(static_cast<uint64_t>(seed) + 2'000'000);
+    Draws draws(seed + 2'000'000);
     const int workers =
         Choose("ps_asp", static_cast<uint64_t>(seed)).scenario.setup.exchange.placement().workers;
-    const int64_t staleness = choices.Whole(0, 4), servers = choices.Whole(1, workers);
-    const std::string inside = AnyOf(choices, {"ssp", "ssp", "bsp"});
+    const int64_t staleness = draws.Between(0, 4), servers = draws.Between(1, workers);
+    const std::string inside = draws.Of({"ssp", "ssp", "bsp"});
     const std::string keys = fmt::format(
         "servers: {}, placement: {}, staleness: {}, inside: {}, exchange: {}, exchange_every: {}, "
         "groups: {}, grouping: {}, equal_size: {}",
-        servers, AnyOf(choices, {"dedicated", "colocated"}), staleness, inside,
-        AnyOf(choices, {"gradients", "averaging"}), choices.Whole(0, 5),
-        choices.Whole(0, 1) * choices.Whole(1, servers), AnyOf(choices, {"measured", "static"}),
-        choices.Whole(0, 1) == 1);
+        servers, draws.Of({"dedicated", "colocated"}), staleness, inside,
+        draws.Of({"gradients", "averaging"}), draws.Between(0, 5),
+        draws.Between(0, 1) * draws.Between(1, servers), draws.Of({"measured", "static"}),
+        draws.Between(0, 1) == 1);
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, keys));
     Scenario scenario = InSameCluster("gssp", keys, static_cast<uint64_t>(seed));
     RestRule& rule = scenario.setup.exchange.rule;
-    rule.epoch_samples = rule.batch * choices.Whole(6, 9);
+    rule.epoch_samples = rule.batch * draws.Between(6, 9);
     rule.last_samples *= 2;
     rule.strategy_every_epochs = 1;
     rule.strategy_after_steps = 7;
-    if (choices.Whole(0, 1) == 1) {
+    if (draws.Between(0, 1) == 1) {
       scenario.setup.exchange.actors.compress = MakeCompress("{name: gdtopk}");
     }
     const SimulationResult result = scenario.Run();
@@ -198,16 +171,16 @@ TEST(SimulationSeeds, GsspAppliesEveryGradientOnceAndKeepsTheBoundInAGroup) {
 // ------------------------------------------------------------------ death
 
 // Up to three deaths, at any time of a run that would take about so long; somebody lives.
-void ChooseDeaths(Choices& choices, double seconds, SimulationSetup& setup) {
+void ChooseDeaths(Draws& draws, double seconds, SimulationSetup& setup) {
   const Placement& placement = setup.exchange.placement();
   const int per_node = setup.cluster.per_node();
-  for (int64_t i = choices.Whole(1, 3); i > 0; --i) {
+  for (int64_t i = draws.Between(1, 3); i > 0; --i) {
     Death death;
-    death.worker = choices.Whole(0, placement.workers - 1);
-    if (choices.Whole(0, 1) == 1) {
-      death.at_step = choices.Whole(1, 12);
+    death.worker = draws.Between(0, placement.workers - 1);
+    if (draws.Between(0, 1) == 1) {
+      death.at_step = draws.Between(1, 12);
     } else {
-      death.at_seconds = choices.Real(0, seconds);
+      death.at_seconds = draws.Real(0, seconds);
     }
     setup.cluster.deaths.push_back(death);
     if (!CheckDeaths(setup.cluster.deaths, placement, per_node).empty()) {
@@ -233,19 +206,19 @@ void CheckAccounts(const Scenario& scenario, int64_t& died) {
 TEST(SimulationSeeds, InhadAccountsForEveryGradientWhenWorkersAndNodesDie) {
   int64_t died = 0;
   for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
-    Choices choices(static_cast<uint64_t>(seed) + 3'000'000);
+    Draws draws(seed + 3'000'000);
     const std::string keys = fmt::format(
         "servers: {}, n: {}, s_max: {}, late: {}, modulate: {}, broadcast: {}, lockstep: {}, "
         "pipelined: {}, in_interval: {}, pull_timeout: 10000",
-        choices.Whole(1, 3), choices.Whole(1, 4), choices.Whole(1, 9),
-        AnyOf(choices, {"wait", "drop", "keep"}), AnyOf(choices, {"exact", "mean", "off"}),
-        AnyOf(choices, {"all", "pulled"}), choices.Whole(0, 3) == 0, choices.Whole(0, 1) == 1,
-        choices.Whole(0, 1) * 20);
+        draws.Between(1, 3), draws.Between(1, 4), draws.Between(1, 9),
+        draws.Of({"wait", "drop", "keep"}), draws.Of({"exact", "mean", "off"}),
+        draws.Of({"all", "pulled"}), draws.Between(0, 3) == 0, draws.Between(0, 1) == 1,
+        draws.Between(0, 1) * 20);
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, keys));
     Scenario scenario = InSameCluster("inhad", keys, static_cast<uint64_t>(seed));
     std::vector<int>& node_of = scenario.setup.exchange.actors.placement.node_of;
     for (size_t w = 0; w < node_of.size(); ++w) node_of[w] = static_cast<int>(w / 2);
-    ChooseDeaths(choices, ToSeconds(scenario.Run().time), scenario.setup);
+    ChooseDeaths(draws, ToSeconds(scenario.Run().time), scenario.setup);
     CheckAccounts(scenario, died);
   }
   EXPECT_GT(died, Seeds() / 2);
@@ -255,11 +228,11 @@ TEST(SimulationSeeds, AspAppliesEveryGradientThatADeadWorkerHasSent) {
   int64_t died = 0;
   for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    Choices choices(static_cast<uint64_t>(seed) + 4'000'000);
+    Draws draws(seed + 4'000'000);
     const std::string keys =
-        fmt::format("servers: {}, prefetch: {}", choices.Whole(1, 3), choices.Whole(0, 1) == 1);
+        fmt::format("servers: {}, prefetch: {}", draws.Between(1, 3), draws.Between(0, 1) == 1);
     Scenario scenario = InSameCluster("ps_asp", keys, static_cast<uint64_t>(seed));
-    ChooseDeaths(choices, ToSeconds(scenario.Run().time), scenario.setup);
+    ChooseDeaths(draws, ToSeconds(scenario.Run().time), scenario.setup);
     CheckAccounts(scenario, died);
   }
   EXPECT_GT(died, Seeds() / 2);

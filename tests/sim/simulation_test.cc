@@ -9,7 +9,9 @@
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/strategies/sync/merging.h"
 #include "tests/sim/scenario.h"
+#include "tests/support/source_at_once.h"
 
 namespace dtrain {
 namespace {
@@ -81,7 +83,7 @@ TEST(Simulation, OneSeedGivesOneHistory) {
 }
 
 // f(w) = |w - target|^2 / 2 with a little noise of its own for every mini-batch.
-class Quadratic : public GradientSource {
+class Quadratic : public SourceAtOnce {
  public:
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
     const Random random(3, Purpose::kSelfTest, static_cast<uint64_t>(worker),
@@ -112,9 +114,45 @@ SimulationResult RunNumeric(const std::string& name, const std::string& keys) {
 TEST(Simulation, SynchronousStrategiesGiveTheSameBits) {
   const std::vector<float> expected = RunNumeric("allreduce", "").weights;
   EXPECT_EQ(RunNumeric("allreduce", "fusion_bytes: 0").weights, expected);
+  for (const char* schedule : {"naive", "wfbp", "single", "mgwfbp"}) {
+    EXPECT_EQ(RunNumeric(schedule, "").weights, expected) << schedule;
+  }
   EXPECT_EQ(RunNumeric("ps_bsp", "").weights, expected);
   EXPECT_EQ(RunNumeric("ps_bsp", "servers: 3").weights, expected);
   EXPECT_EQ(RunNumeric("ps_bsp", "servers: 3, placement: colocated").weights, expected);
+}
+
+// 20 layers of 50,000 values: a step as the plan predicts it, by the same network.
+TEST(Simulation, AStepTakesWhatItsPlanPredicts) {
+  const ArenaLayout layout{{{"w", {1'000'000}, {0, 1'000'000}, true}}};
+  std::map<std::string, double> seconds;
+  for (const std::string name : {"naive", "wfbp", "single", "mgwfbp"}) {
+    Scenario scenario(name, 8);
+    ExchangeSpec& spec = scenario.setup.exchange;
+    spec.layout = &layout;
+    spec.pieces.ranges.clear();
+    scenario.setup.profile.layers.clear();
+    for (int64_t i = 0; i < 20; ++i) {
+      spec.pieces.ranges.push_back({i * 50'000, (i + 1) * 50'000});
+      scenario.setup.profile.layers.push_back({"layer", 50'000, 200'000, 0, 0, 1});
+    }
+    spec.collective = "ring";
+    spec.rule.last_samples = 8 * 8 * 20;
+    scenario.setup.cluster.network.between_nodes = {.bandwidth_gbit_s = 1, .latency_us = 200};
+    scenario.setup.cluster.memory_gbyte_s = 1e6;
+    const GradientPieces pieces = TimedPieces(scenario.setup);
+    spec.actors = {scenario.strategy->Place(8), 1'000'000, scenario.strategy->Buckets(pieces)};
+    const SimulationResult result = scenario.Run();
+    seconds[name] = ToSeconds(result.time) / 20;
+    const MergeStart start =
+        scenario.strategy->Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward;
+    EXPECT_NEAR(seconds[name], PredictStep(pieces, spec.actors.buckets, start),
+                0.01 * seconds[name])
+        << name;
+  }
+  EXPECT_LT(seconds["mgwfbp"], seconds["wfbp"]);
+  EXPECT_LT(seconds["mgwfbp"], seconds["single"]);
+  EXPECT_LT(seconds["wfbp"], seconds["naive"]);
 }
 
 TEST(Simulation, AsynchronousStrategiesConverge) {
@@ -128,7 +166,7 @@ TEST(Simulation, AsynchronousStrategiesConverge) {
 
 // --- with a compressor
 
-class NormalGradients : public GradientSource {
+class NormalGradients : public SourceAtOnce {
  public:
   StepReport Compute(int worker, int64_t step, const Blob&, float* gradients) override {
     const Random random(5, Purpose::kSelfTest, static_cast<uint64_t>(worker),

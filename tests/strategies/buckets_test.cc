@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "framework/strategies/sync/merging.h"
 #include "tests/strategies/strategies.h"
 
 namespace dtrain {
@@ -39,6 +40,40 @@ TEST(FusionBuckets, AllReduceFuses64MBUnlessToldOtherwise) {
   EXPECT_THAT(usual->Buckets(just), ElementsAre(Range{0, most}));
   EXPECT_THAT(usual->Buckets(more), ElementsAre(Range{0, 10}, Range{10, most + 1}));
   EXPECT_EQ(MakeStrategy("{name: allreduce, fusion_bytes: 0}")->Buckets(just).size(), 2U);
+}
+
+// ------------------------------------------------------------------ the other schedules
+
+TEST(Schedules, LayerByLayerOrAllAtOnce) {
+  const auto each = ElementsAre(Range{0, 10}, Range{10, 110}, Range{110, 120}, Range{120, 130});
+  EXPECT_THAT(MakeStrategy("{name: wfbp}")->Buckets(kPieces), each);
+  EXPECT_THAT(MakeStrategy("{name: naive}")->Buckets(kPieces), each);
+  EXPECT_THAT(MakeStrategy("{name: single}")->Buckets(kPieces), ElementsAre(Range{0, 130}));
+}
+
+// The counter-example to the published rule (three gradients of 100 elements, T = 4 + bytes / 400):
+// looking at one boundary at a time it merges all, and the best plan sends the first alone.
+GradientPieces CounterExample() {
+  GradientPieces pieces{{{0, 100}, {100, 200}, {200, 200}, {200, 300}}};
+  pieces.ready = {1, 4, 4, 7};
+  pieces.reduce_seconds = [](int64_t bytes) { return 4 + static_cast<double>(bytes) / 400; };
+  return pieces;
+}
+
+TEST(Schedules, MgWfbpMergesByTime) {
+  const GradientPieces pieces = CounterExample();
+  const auto best = MakeStrategy("{name: mgwfbp}"),
+             rule = MakeStrategy("{name: mgwfbp, rule: published}");
+  EXPECT_TRUE(best->PlansByTime());
+  EXPECT_FALSE(MakeStrategy("{name: wfbp}")->PlansByTime());
+  EXPECT_THAT(best->Buckets(pieces), ElementsAre(Range{0, 100}, Range{100, 300}));
+  EXPECT_THAT(rule->Buckets(pieces), ElementsAre(Range{0, 300}));
+  EXPECT_EQ(PredictStep(pieces, best->Buckets(pieces)), 13);
+  EXPECT_EQ(PredictStep(pieces, rule->Buckets(pieces)), 14);
+}
+
+TEST(Schedules, WithoutTimesMgWfbpMergesNothing) {
+  EXPECT_EQ(MakeStrategy("{name: mgwfbp}")->Buckets(kPieces).size(), 4U);
 }
 
 }  // namespace

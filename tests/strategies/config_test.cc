@@ -162,8 +162,10 @@ TEST(InhadConfig, NAboveTheWorkersIsTheWorkers) {
 
 // The table that `dtrain list` shows and the config check uses.
 TEST(Takes, TheTableReadsTheSameFromBothSides) {
-  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_ssp}")), (std::vector<std::string>{"topk"}));
-  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_dssp}")), (std::vector<std::string>{"topk"}));
+  const std::vector<std::string> at_given_density = {"dgc", "gaussiank", "randk", "topk",
+                                                     "trimmed"};
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_ssp}")), at_given_density);
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_dssp}")), at_given_density);
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: gssp}")), (std::vector<std::string>{"gdtopk"}));
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_bsp}")), std::vector<std::string>{});
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: inhad}")), std::vector<std::string>{});

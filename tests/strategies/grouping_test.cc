@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/strategies/seeds.h"
+#include "tests/support/seeds.h"
 
 namespace dtrain::gssp {
 namespace {

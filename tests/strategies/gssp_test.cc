@@ -73,7 +73,7 @@ TEST(GsspHistories, KeepTheRules) {
   GsspRules::coverage = {};
   Checks::KeepTheRules();
   const Coverage& seen = GsspRules::coverage;
-  const auto seeds = static_cast<int64_t>(Seeds());
+  const auto seeds = Seeds();
   EXPECT_GT(seen.regroups, seeds / 20);
   EXPECT_GT(seen.handovers, seen.regroups);
   EXPECT_GT(seen.waiting_handovers, seeds / 200);

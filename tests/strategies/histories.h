@@ -13,8 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "tests/strategies/seeds.h"
 #include "tests/strategies/world.h"
+#include "tests/support/seeds.h"
 
 namespace dtrain::world {
 
@@ -33,7 +33,7 @@ struct Histories {
   }
 
   static void KeepTheRules() {
-    for (uint64_t seed = 0; seed < Seeds(); ++seed) {
+    for (int64_t seed = 0; seed < Seeds(); ++seed) {
       const Case run = CaseOf(seed);
       World world = WorldOf(run, seed);
       ASSERT_EQ(world.Run(), "") << Named(run, seed) << world.LastOfHistory();
@@ -41,7 +41,7 @@ struct Histories {
   }
 
   static void GoOnAsBeforeFromSavedState() {
-    for (uint64_t seed = 0; seed < Seeds() / 4; ++seed) {
+    for (int64_t seed = 0; seed < Seeds() / 4; ++seed) {
       const Case run = CaseOf(seed);
       World whole = WorldOf(run, seed), reloaded = WorldOf(run, seed);
       reloaded.ReloadActors();

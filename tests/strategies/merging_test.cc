@@ -44,6 +44,19 @@ ReadyGradients GoogLeNet() {
   return gradients;
 }
 
+// The fixed threshold of the golden table: a group is closed as soon as it holds this many bytes.
+MergePlan MergeUpTo(const ReadyGradients& gradients, int64_t threshold_bytes) {
+  MergePlan plan;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    bytes += gradients.bytes[i];
+    if (bytes < threshold_bytes && i + 1 < gradients.size()) continue;
+    plan.push_back(i + 1);
+    bytes = 0;
+  }
+  return plan;
+}
+
 ReduceTime Line(double a, double b) {
   return [=](int64_t bytes) { return a + b * static_cast<double>(bytes); };
 }

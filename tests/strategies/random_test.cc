@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "tests/strategies/random_world.h"
-#include "tests/strategies/seeds.h"
+#include "tests/support/seeds.h"
 
 namespace dtrain {
 namespace {
@@ -54,7 +54,7 @@ std::string Named(const Scenario& scenario, uint64_t seed) {
 class RandomHistories : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RandomHistories, KeepTheRules) {
-  for (uint64_t seed = 0; seed < Seeds(); ++seed) {
+  for (int64_t seed = 0; seed < Seeds(); ++seed) {
     const Scenario scenario = ScenarioOf(GetParam(), seed);
     ASSERT_EQ(RandomWorld(scenario, seed).Run(), "") << Named(scenario, seed);
   }
@@ -69,7 +69,7 @@ TEST_P(RandomHistories, AreTheSameWithEqualSeeds) {
 }
 
 TEST_P(RandomHistories, GoOnAsBeforeFromSavedState) {
-  for (uint64_t seed = 0; seed < Seeds() / 4; ++seed) {
+  for (int64_t seed = 0; seed < Seeds() / 4; ++seed) {
     const Scenario scenario = ScenarioOf(GetParam(), seed);
     RandomWorld whole(scenario, seed), reloaded(scenario, seed);
     reloaded.ReloadActors();

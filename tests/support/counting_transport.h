@@ -1,4 +1,4 @@
-// CountingTransport: a transport that notes what it carries, by purpose, and hands everything on.
+// Transports that note what they carry, and hand everything on.
 #pragma once
 
 #include <optional>
@@ -9,30 +9,18 @@
 
 namespace dtrain {
 
-// What one rank sent and received.
-struct Carried {
-  int64_t bytes_sent = 0;
-  int64_t bytes_received = 0;
-  int64_t messages_sent = 0;
-};
-
-class CountingTransport : public Transport {
+// Hands everything on; what is noted is its heirs' business.
+class ForwardingTransport : public Transport {
  public:
-  explicit CountingTransport(Transport& inner) : inner_(inner) {}
+  explicit ForwardingTransport(Transport& inner) : inner_(inner) {}
 
   Rank rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   std::string name() const override { return inner_.name(); }
   Request Send(Rank to, Tag tag, std::span<const std::byte> data) override {
-    Carried& carried = tag == Tag::kCollective ? at_rest_ : of_steps_;
-    carried.bytes_sent += static_cast<int64_t>(data.size());
-    // A letter's vector (kBulk) belongs to the message that announces it.
-    if (tag != Tag::kBulk) ++carried.messages_sent;
     return inner_.Send(to, tag, data);
   }
   Request Receive(Rank from, Tag tag, std::span<std::byte> data) override {
-    Carried& carried = tag == Tag::kCollective ? at_rest_ : of_steps_;
-    carried.bytes_received += static_cast<int64_t>(data.size());
     return inner_.Receive(from, tag, data);
   }
   bool Test(Request& request) override { return inner_.Test(request); }
@@ -41,11 +29,39 @@ class CountingTransport : public Transport {
   void Withdraw() override { inner_.Withdraw(); }
   const std::vector<Rank>& node_ranks() const override { return inner_.node_ranks(); }
 
+ private:
+  Transport& inner_;
+};
+
+// What one rank sent and received.
+struct Carried {
+  int64_t bytes_sent = 0;
+  int64_t bytes_received = 0;
+  int64_t messages_sent = 0;
+};
+
+// By purpose.
+class CountingTransport : public ForwardingTransport {
+ public:
+  using ForwardingTransport::ForwardingTransport;
+
+  Request Send(Rank to, Tag tag, std::span<const std::byte> data) override {
+    Carried& carried = tag == Tag::kCollective ? at_rest_ : of_steps_;
+    carried.bytes_sent += static_cast<int64_t>(data.size());
+    // A letter's vector (kBulk) belongs to the message that announces it.
+    if (tag != Tag::kBulk) ++carried.messages_sent;
+    return ForwardingTransport::Send(to, tag, data);
+  }
+  Request Receive(Rank from, Tag tag, std::span<std::byte> data) override {
+    Carried& carried = tag == Tag::kCollective ? at_rest_ : of_steps_;
+    carried.bytes_received += static_cast<int64_t>(data.size());
+    return ForwardingTransport::Receive(from, tag, data);
+  }
+
   const Carried& of_steps() const { return of_steps_; }  // letters and collectives
   const Carried& at_rest() const { return at_rest_; }    // set-up, evaluation, checkpoints, the end
 
  private:
-  Transport& inner_;
   Carried of_steps_, at_rest_;
 };
 

@@ -132,10 +132,12 @@ TEST_F(SystemTest, TimeWritesAProfile) {
 TEST_F(SystemTest, ListsNameWhatExists) {
   EXPECT_THAT(Run("list layers").out, AllOf(HasSubstr("convolution"), HasSubstr("kernel")));
   EXPECT_THAT(Run("list strategies").out, AllOf(HasSubstr("allreduce"), HasSubstr("fusion_bytes")));
-  EXPECT_THAT(Run("list strategies").out, HasSubstr("compressors:           topk"));
-  EXPECT_THAT(Run("list compressors").out,
-              AllOf(HasSubstr("topk"), HasSubstr("strategies:            ps_asp, ps_dssp, ps_ssp"),
-                    HasSubstr("density")));
+  EXPECT_THAT(Run("list strategies").out,
+              HasSubstr("compressors:           dgc, gaussiank, randk, topk, trimmed"));
+  EXPECT_THAT(
+      Run("list compressors").out,
+      AllOf(HasSubstr("topk"), HasSubstr("strategies:            allreduce, mgwfbp, naive, ps_asp"),
+            HasSubstr("density")));
   EXPECT_THAT(Run("list datasets").out, AllOf(HasSubstr("digits"), HasSubstr("mnist")));
   EXPECT_THAT(Run("list solvers").out, AllOf(HasSubstr("sgd"), HasSubstr("one_cycle")));
   EXPECT_THAT(Run("list models", "cd " DTRAIN_SOURCE_DIR ";").out,

@@ -7,7 +7,9 @@ interrupted goes on where it stopped.
 import argparse
 import hashlib
 import json
+import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -38,6 +40,12 @@ def arguments(description, parts, *more):
     return options
 
 
+def hosts_option():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--hosts", help="program that makes hosts of network namespaces")
+    return parser
+
+
 class Runs:
     def __init__(self, options):
         self.dtrain = options.dtrain
@@ -66,16 +74,32 @@ class Runs:
 
     def ghost(self, profile, settings):
         """The summary of a simulation of sizes only; it takes seconds and is kept as JSON."""
-        words = ["simulate", "--profile", str(profile), "--json", *flags(settings)]
+        return self.kept("ghost", ["simulate", "--profile", str(profile), "--json", *flags(settings)])
+
+    def plan(self, profile, settings, schedules, collectives):
+        """What `dtrain plan` predicts: {(schedule, collective): row}."""
+        found = self.kept("plan", ["plan", "--profile", str(profile), "--json",
+                                   "--schedules", ",".join(schedules),
+                                   "--collectives", ",".join(collectives), *flags(settings)])
+        return {(row["schedule"], row["collective"]): row for row in found["predictions"]}
+
+    def kept(self, folder, words, call=None):
+        """The JSON that `dtrain WORDS` prints, or that `call()` returns as text for these words; it is kept
+        below FOLDER and not asked for again."""
         name = hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
-        kept = self.folder / "ghost" / f"{name}.json"
+        kept = self.folder / folder / f"{name}.json"
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            done = subprocess.run([self.dtrain, *words], capture_output=True, text=True)
-            if done.returncode != 0:
-                sys.exit(f"dtrain {' '.join(words)} ended with code {done.returncode}:\n{done.stderr}")
-            kept.write_text(done.stdout)
+            text = call() if call else self.say(words)
+            json.loads(text)
+            kept.write_text(text)
         return json.loads(kept.read_text())
+
+    def say(self, words):
+        done = subprocess.run([self.dtrain, *words], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"dtrain {' '.join(words)} ended with code {done.returncode}:\n{done.stderr}")
+        return done.stdout
 
     def profile(self, config):
         """Layer times of a config's model, measured once."""
@@ -95,6 +119,44 @@ class Runs:
         fit = json.loads(path.read_text())
         return [(f"cluster.network.{key}", fit[key])
                 for key in ("bandwidth_gbit_s", "latency_us", "bucket_bytes", "line_gbit_s")]
+
+
+class Hosts:
+    """Hosts of network namespaces, with mpirun over them; taken down at the end of the block."""
+
+    def __init__(self, program, name, count, link_rate, slots=1, delay=None):
+        self.program, self.words = program, ["up", str(count), "--rate", link_rate, "--slots", str(slots)]
+        self.words += ["--delay", delay] if delay else []
+        self.environment = dict(os.environ, NETNS_CLUSTER=name)
+
+    def call(self, *words):
+        done = subprocess.run([self.program, *words], env=self.environment, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{self.program} {' '.join(words)} ended with code {done.returncode}:\n"
+                     f"{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def train(self, all_runs, ranks, name, config, settings):
+        """(summary, folder) of a run over the hosts; one that has been completed is not run again."""
+        folder = (all_runs.folder / name).resolve()
+        # mpirun hands on no variable of its own accord.
+        data = ["-x", "DTRAIN_DATA"] if "DTRAIN_DATA" in os.environ else []
+        words = ["-np", str(ranks), *data, all_runs.dtrain, "train", "--config", str(config), "--output", str(folder),
+                 *flags(settings)]
+        stamp = all_runs.folder / f"{name}.command.txt"
+        if not stamp.exists() or stamp.read_text() != "\n".join(words):
+            print(f"  {name} ...", file=sys.stderr, flush=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            self.call("mpirun", *words)
+            stamp.write_text("\n".join(words))
+        return json.loads((folder / "summary.json").read_text()), folder
+
+    def __enter__(self):
+        self.call(*self.words)
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([self.program, "down"], env=self.environment, check=False)
 
 
 def flags(settings):
@@ -172,42 +234,66 @@ def staleness(summary):
     return [(tau, 100 * count / sum(counts)) for tau, count in enumerate(counts)]
 
 
-def picture(path, title, x_label, y_label, curves):
-    """Curves {name: [(x, y), ...]} as a PNG, where matplotlib is installed."""
+def pyplot_for(path):
+    """matplotlib's pyplot; None, and a word about it, where it is not installed."""
     try:
         import matplotlib
     except ImportError:
         print(f"(no picture {path}: matplotlib is not installed)", file=sys.stderr)
-        return
+        return None
     matplotlib.use("Agg")
     from matplotlib import pyplot
-    figure, axes = pyplot.subplots(figsize=(8, 5))
-    for name, points in curves.items():
-        axes.plot([x for x, _ in points], [y for _, y in points], marker=".", label=name)
-    axes.set(title=title, xlabel=x_label, ylabel=y_label)
-    axes.grid(alpha=0.3)
-    axes.legend()
+    return pyplot
+
+
+def save(pyplot, figure, path):
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     pyplot.close(figure)
     print(f"picture {path}", file=sys.stderr)
 
 
+def draw(axes, title, x_label, y_label, curves):
+    for name, points in curves.items():
+        axes.plot([x for x, _ in points], [y for _, y in points], marker=".", label=name)
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.grid(alpha=0.3)
+    axes.legend()
+
+
+def picture(path, title, x_label, y_label, curves):
+    """Curves {name: [(x, y), ...]} as a PNG, where matplotlib is installed."""
+    pyplot = pyplot_for(path)
+    if pyplot is None:
+        return
+    figure, axes = pyplot.subplots(figsize=(8, 5))
+    draw(axes, title, x_label, y_label, curves)
+    save(pyplot, figure, path)
+
+
+def panels(path, x_label, y_label, curves_of):
+    """Curves of each title side by side, over workers, both axes logarithmic, as a PNG."""
+    pyplot = pyplot_for(path)
+    if pyplot is None:
+        return
+    figure, all_axes = pyplot.subplots(1, len(curves_of), figsize=(5 * len(curves_of), 5), sharey=True,
+                                       squeeze=False)
+    for axes, (title, curves) in zip(all_axes[0], curves_of.items()):
+        draw(axes, title, x_label, y_label, curves)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+    save(pyplot, figure, path)
+
+
 def bars(path, title, y_label, groups):
     """Bars {name: [value, ...]}, one a worker, as a PNG."""
-    try:
-        import matplotlib
-    except ImportError:
+    pyplot = pyplot_for(path)
+    if pyplot is None:
         return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
     figure, axes = pyplot.subplots(figsize=(9, 4))
     width = 0.8 / len(groups)
     for index, (name, values) in enumerate(groups.items()):
         axes.bar([i + index * width for i in range(len(values))], values, width, label=name)
     axes.set(title=title, xlabel="worker", ylabel=y_label)
     axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
-    print(f"picture {path}", file=sys.stderr)
+    save(pyplot, figure, path)

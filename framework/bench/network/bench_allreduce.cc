@@ -5,11 +5,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "framework/comm/gather.h"
 #include "framework/comm/mpi/mpi_runtime.h"
+#include "framework/core/bytes.h"
 #include "framework/core/check.h"
 #include "framework/core/statistics.h"
 #include "framework/core/time.h"
 #include "framework/device/buffer.h"
+#include "framework/sim/network_model.h"
 
 namespace dtrain {
 namespace {
@@ -23,15 +26,27 @@ struct Candidate {
 
 constexpr const char* kPlain = "plain MPI_Allreduce";
 
+std::vector<int> NodesOf(Transport& transport, int per_node) {
+  if (per_node > 0) return NodesInOrder(transport.size(), per_node);
+  const std::string lowest = std::to_string(transport.node_ranks().front());
+  const std::string all = Broadcast(transport, ToBytes(Gather(transport, lowest)));
+  std::vector<int> nodes;
+  for (const std::string& rank : FromBytes<std::vector<std::string>>(all)) {
+    nodes.push_back(std::stoi(rank));
+  }
+  return nodes;
+}
+
 std::vector<Candidate> MakeCandidates(Transport& transport, const BenchAllreduceOptions& options) {
   std::vector<Candidate> candidates;
   if (transport.name() == "mpi") {
     const auto plain = [&transport](std::span<float> data) { PlainMpiAllreduce(transport, data); };
     candidates.push_back({kPlain, plain, {}});
   }
+  const std::vector<int> nodes = NodesOf(transport, options.per_node);
   for (const std::string& name : options.collectives) {
     const std::shared_ptr<Collective> collective =
-        MakeCollective(name, transport, options.collective);
+        MakeCollective(name, transport, {.node_of = nodes});
     const auto reduce = [collective](std::span<float> data) {
       WaitFor(*collective, collective->Start(data));
     };

@@ -23,11 +23,12 @@
 namespace dtrain {
 
 struct BenchAllreduceOptions {
-  std::vector<std::string> collectives = {"ordered", "ring", "mpi"};
+  std::vector<std::string> collectives = {"ordered",      "ring",         "halving_doubling",
+                                          "hierarchical", "double_trees", "mpi"};
   std::vector<int64_t> sizes_bytes = {4 << 10, 16 << 10, 64 << 10, 256 << 10,  1 << 20,
                                       4 << 20, 16 << 20, 40 << 20, 100'000'000};
-  int samples = 0;  // of each candidate; 0: by rule, fewer for large sizes
-  CollectiveOptions collective = {};
+  int samples = 0;   // of each candidate; 0: by rule, fewer for large sizes
+  int per_node = 0;  // ranks that `hierarchical` takes for a node; 0: those that share one
 };
 
 // All ranks call it with the same options.  Returns 0; a wrong sum is our own fault (DT_CHECK).

@@ -9,6 +9,7 @@
 #include "framework/core/bytes.h"
 #include "framework/core/error.h"
 #include "framework/core/process.h"
+#include "framework/core/random.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/pacing.h"
 #include "framework/runtime/run/training_step.h"
@@ -53,6 +54,7 @@ class Sleeper {
     const Nanos start = WallNow();
     const StepTiming timing = compute_.Step(worker_, steps_, report.samples);
     const std::vector<Range>& pieces = setup_.exchange.pieces.ranges;
+    if (setup_.exchange.actors.compress.on()) FillGradient();
     for (size_t piece = 0; piece + 1 < pieces.size(); ++piece) {
       if (setup_.exchange.placement().servers == 0) clock_.SleepUntil(start + timing.ready[piece]);
       exchange_.Ready(pieces[piece]);
@@ -66,9 +68,20 @@ class Sleeper {
     exchange_.End(ended);
   }
 
+  // A selector sends no zeros.
+  void FillGradient() {
+    if (values_.empty()) {
+      const Random random(setup_.seed, Purpose::kSelfTest, static_cast<uint64_t>(worker_));
+      values_.resize(static_cast<size_t>(setup_.exchange.size()));
+      for (size_t i = 0; i < values_.size(); ++i) values_[i] = random.Normal(i);
+    }
+    std::copy(values_.begin(), values_.end(), exchange_.gradients());
+  }
+
   const SimulationSetup& setup_;
   const int worker_;
   Exchange& exchange_;
+  std::vector<float> values_;
   ComputeModel compute_;
   PacingClock clock_;
   int64_t steps_ = 0;

@@ -53,7 +53,7 @@ StepRig::StepRig(const RunConfig& config)
     : config_(Alone(config)),
       parts_(config.accumulate),
       graph_(std::make_unique<Graph>(ReadModel(config))),
-      plan_(DecidePlan(config, *graph_, 1, ThreadsAlone())),
+      plan_(DecidePlan(config, *graph_, 1, ThreadsHere(1))),
       transport_(LocalWorld(1).Connect(0)),
       batch_(config.data.source->fields(), config.batch),
       state_(static_cast<size_t>(graph_->state().size()) * sizeof(float)) {

@@ -31,7 +31,8 @@ class MpiCollective : public Collective {
   MpiCollective(MpiTransport& transport, const CollectiveOptions& options)
       : transport_(&transport),
         chunk_floats_(std::max<int64_t>(
-            1, (options.chunk_bytes > 0 ? options.chunk_bytes : kChunkBytes) / 4)) {}
+            1, (options.chunk_bytes > 0 ? options.chunk_bytes : kChunkBytes) / 4)),
+        overlap_(options.overlap) {}
 
   std::string name() const override { return "mpi"; }
 
@@ -77,6 +78,7 @@ class MpiCollective : public Collective {
 
   void Post() {
     for (; posted_ < chunks_.size() && posted_ - done_ < kChunksInFlight; ++posted_) {
+      if (!overlap_ && chunks_[posted_].ticket != chunks_[done_].ticket) return;
       Chunk& chunk = chunks_[posted_];
       MPI_Iallreduce(MPI_IN_PLACE, chunk.data.data(), static_cast<int>(chunk.data.size()),
                      MPI_FLOAT, MPI_SUM, transport_->collective_comm(), &chunk.request);
@@ -101,6 +103,7 @@ class MpiCollective : public Collective {
 
   MpiTransport* transport_;
   int64_t chunk_floats_;
+  bool overlap_;  // of reductions
   int64_t next_ticket_ = 0;
   std::vector<Chunk> chunks_;  // [0, done_) finished, [done_, posted_) in flight, the rest waiting
   size_t done_ = 0;
@@ -112,8 +115,9 @@ std::unique_ptr<Collective> MakeMpi(Transport& transport, const CollectiveOption
   return std::make_unique<MpiCollective>(AsMpi(transport), options);
 }
 
-DTRAIN_COLLECTIVE("mpi", MakeMpi, nullptr,
-                  "MPI's own all-reduce: repeats under the same plan and MPI library");
+[[maybe_unused]] const bool kRegistered = CollectiveRegistry::Add(
+    "mpi",
+    {.help = "MPI's own all-reduce: repeats under the same plan and MPI library", .make = MakeMpi});
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "framework/compress/scan.h"
 #include "framework/core/random.h"
 
 namespace dtrain {
@@ -13,7 +14,6 @@ namespace {
 constexpr int kRoundsMost = 10;
 constexpr double kTooMany = 1.3, kTooFew = 0.8;  // of the target
 constexpr float kLower = 0.8f;                   // the threshold, when there are too few
-constexpr uint64_t kUnitsMost = uint64_t{1} << 20;
 
 }  // namespace
 
@@ -30,9 +30,7 @@ SampledSelection::SampledSelection(int64_t n, double density, double sample_rati
 }
 
 void SampledSelection::DrawPlaces(int64_t n, int64_t draws, const SelectionKey& key) {
-  const Random random(
-      key.seed, Purpose::kSelection, static_cast<uint64_t>(key.actor),
-      static_cast<uint64_t>(key.call) * kUnitsMost + static_cast<uint64_t>(key.unit));
+  const Random random = LotsOf(key);
   places_.reserve(static_cast<size_t>(draws));
   for (int64_t i = 0; i < draws; ++i) {
     places_.push_back(
@@ -89,8 +87,8 @@ void SampledSelection::Look(const float* values, Range part) {
     }
     return;
   }
-  const uint32_t least = std::max(threshold_, 1u);
-  for (int64_t i = 0; i < part.size(); ++i) count_ += Magnitude(values[i]) >= least;
+  count_ +=
+      DTRAIN_ISA_SELECT(CpuIsa(), CountReaching)(values, part.size(), std::max(threshold_, 1u));
 }
 
 int64_t SampledSelection::Choose(const float* values, Range part, int32_t* chosen) {

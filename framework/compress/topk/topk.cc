@@ -4,9 +4,7 @@
 // 1911.08772 (2019), section 2; k as in the authors' code (hclhkbu/GaussianK-SGD).  Ours: equal
 // magnitudes go by lowest place, so that the choice is a function of the values, and zeros are not
 // sent.
-#include <algorithm>
-
-#include "framework/compress/largest.h"
+#include "framework/compress/sampled_largest.h"
 
 namespace dtrain {
 namespace {
@@ -15,12 +13,10 @@ class TopK : public Compressor {
  public:
   void Configure(config::Reader&, CompressConfig&) override {}
   std::unique_ptr<Selection> Select(int64_t n, double density, const SelectionKey&) const override {
-    return std::make_unique<LargestSelection>(EntriesMost(n, density));
+    return SelectLargest(n, EntriesMost(n, density));
   }
-  int64_t EntriesMost(int64_t n, double density) const override {
-    return std::max<int64_t>(FloorOfShare(density, n), 1);
-  }
-  int passes() const override { return 4; }
+  int64_t EntriesMost(int64_t n, double density) const override { return EntriesAsked(density, n); }
+  int passes() const override { return 2; }  // a sample, and one scan
 };
 
 DTRAIN_COMPRESSOR("topk", TopK, "the largest entries of each unit, exactly");

@@ -249,6 +249,7 @@ void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPla
   summary.precision = config.precision;
   summary.compute = "real";
   summary.plan = PlanSummary{static_cast<int>(plan.buckets.size()), std::nullopt};
+  if (plan.predicted_seconds > 0) summary.plan->predicted_seconds = plan.predicted_seconds;
   summary.config_sha256 = config.config_sha256;
 }
 
@@ -298,12 +299,17 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
   return worker;
 }
 
-void DescribeBytesPerGradient(Summary& summary) {
+int64_t GradientsOf(const Summary& summary) {
   int64_t steps = 0;
   for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
-  if (steps == 0 || !summary.communication) return;
+  return steps;
+}
+
+void DescribeBytesPerGradient(Summary& summary) {
+  const int64_t gradients = GradientsOf(summary);
+  if (gradients == 0 || !summary.communication) return;
   summary.communication->bytes_per_gradient =
-      static_cast<double>(summary.communication->bytes_sent) / static_cast<double>(steps);
+      static_cast<double>(summary.communication->bytes_sent) / static_cast<double>(gradients);
 }
 
 void DescribeCompression(const CompressionReport& report, double seconds,

@@ -184,7 +184,8 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
 void DescribeProtocol(const ProtocolReport& report, Summary& summary);
 // Says which servers of groups have had nobody to serve at the end, where there are any.
 void NameIdleServers(const Summary& summary);
-// By `workers_detail`.
+// Of all workers, by `workers_detail`.
+int64_t GradientsOf(const Summary& summary);
 void DescribeBytesPerGradient(Summary& summary);
 // Nothing where nothing was compressed.
 void DescribeCompression(const CompressionReport& report, double seconds,

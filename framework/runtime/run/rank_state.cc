@@ -77,8 +77,10 @@ const Fact* Find(const std::vector<Fact>& facts, const std::string& key) {
   return it == facts.end() ? nullptr : &*it;
 }
 
-// A compressor has no state but the residual, whatever its keys.
+// A compressor has no state but the residual, whatever its keys; what sums selections has some of its own,
+// for each unit.
 bool MayChange(const Strategy& strategy, const std::string& key) {
+  if (key == "compress.exchange" || key == "compress.scope") return !strategy.synchronous();
   if (key.starts_with("compress.")) return key != "compress.name";
   constexpr std::string_view kSection = "strategy.";
   return key.starts_with(kSection) && strategy.MayChange(key.substr(kSection.size()));
@@ -171,6 +173,10 @@ RankStart AmongOthers(const Checkpoint& checkpoint, const RankCheckpoint& there,
 }
 
 }  // namespace
+
+bool KeepsRankState(const RunConfig& config) {
+  return !config.strategy->synchronous() || config.compress.on();
+}
 
 RankCheckpoint WorldOf(const RunConfig& config, const Graph& graph, const Dataset& dataset,
                        RunTime time) {

@@ -28,6 +28,10 @@ namespace dtrain {
 // Where there are rank files, they belong to one of these.
 enum class RunTime { kReal, kVirtual };
 
+// Whether ranks have something that the others have not: each takes its own steps, or keeps back what
+// a compressor does not send.
+bool KeepsRankState(const RunConfig& config);
+
 // A rank file's actors and placement; the rest is empty.
 RankCheckpoint WorldOf(const RunConfig& config, const Graph& graph, const Dataset& dataset,
                        RunTime time);

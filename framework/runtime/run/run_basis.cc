@@ -60,7 +60,7 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
     basis.layout = ModelLayoutOf(*basis.graph, *basis.dataset);
     basis.start = FindStart(*basis.graph, basis.layout, config, request, outputs.folder(),
                             WorldOf(config, *basis.graph, *basis.dataset, RunTime::kReal),
-                            !config.strategy->synchronous());
+                            KeepsRankState(config));
     basis.plan = DecidePlan(config, *basis.graph, workers, threads);
     FollowPlanOf(basis.start, config, basis.plan);
     if (basis.start.plan) ForgetUnknownKernels(*basis.graph, basis.plan);

@@ -1,6 +1,9 @@
 #include "framework/runtime/run/start_point.h"
+#include "framework/runtime/setup/run_exchange.h"
 
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
@@ -33,6 +36,14 @@ StartPoint FromCheckpoint(Checkpoint checkpoint) {
   return start;
 }
 
+// Sums keep their order though the ranks may be elsewhere now.
+void FollowNodesOf(const ExecutionPlan& before, ExecutionPlan& plan) {
+  if (before.node_of.size() != plan.node_of.size() || before.node_of == plan.node_of) return;
+  log::Info("{} goes by the nodes of the run before ({}), not by today's ({}): the same bits",
+            plan.collective, fmt::join(before.node_of, " "), fmt::join(plan.node_of, " "));
+  plan.node_of = before.node_of;
+}
+
 }  // namespace
 
 StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
@@ -63,6 +74,14 @@ void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPla
   if (config.threads == 0) plan.threads = start.plan->threads;
   if (SameKernels(plan, *start.plan)) plan.kernels = start.plan->kernels;
   plan.chunk_bytes = start.plan->chunk_bytes;
+  FollowNodesOf(*start.plan, plan);
+  const std::vector<Range>& buckets = start.plan->buckets;
+  if (PlansByTime(config) && !buckets.empty() &&
+      HasBucketsFor(*start.plan, config, buckets.back().end)) {
+    plan.buckets = buckets;
+    plan.measured_for = start.plan->measured_for;
+    plan.predicted_seconds = start.plan->predicted_seconds;
+  }
   ExecutionPlan before = *start.plan;
   if (plan.collective == "ordered" && before.collective == "ordered") {
     before.buckets = plan.buckets;  // the canonical sum does not depend on them

@@ -24,6 +24,7 @@
 #include "framework/runtime/run/run_outputs.h"
 #include "framework/runtime/run/run_position.h"
 #include "framework/runtime/run/start_point.h"
+#include "framework/runtime/run/step_profile.h"
 #include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -54,6 +55,7 @@ class Trainer {
   bool SetUp();
   bool IsFinished(const RestRule& rule);
   void PrepareState(const RunBasis& basis);
+  void PlanBuckets(const StartPoint& start, const RestRule& rule);
   std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
   void TrainStep(const Batch& batch, Turn turn, Nanos waited);
@@ -149,6 +151,7 @@ bool Trainer::SetUp() {
   world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
   PrepareState(basis);
   if (IsFinished(rule)) return false;
+  PlanBuckets(basis.start, rule);
   TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
   // A run that ended early stays ended when it is resumed, with the weights that it had.
   if (MayEnd()) {
@@ -191,6 +194,18 @@ void Trainer::PrepareState(const RunBasis& basis) {
   }
   pacer_ =
       std::make_unique<Pacer>(*graph_, PacingOf(config_.cluster, workers(), rank, config_.seed));
+}
+
+// Where the plan goes by times that nobody has measured yet.
+void Trainer::PlanBuckets(const StartPoint& start, const RestRule& rule) {
+  if (!plan_.buckets.empty() || !PlansByTime(config_)) return;
+  Batch batch(dataset_->fields(), sampler_->MaxShare(workers()));
+  TrainingBatches(*dataset_, *sampler_, transport_.rank(), workers(), 0, 1)(0, batch);
+  const GradientPieces pieces = MeasurePieces(
+      transport_, ExchangeOf(config_, *graph_, plan_, rule),
+      {*net_, *pacer_, batch, start.weights, start.state, config_.accumulate, config_.seed});
+  DecideBuckets(config_, pieces, plan_);
+  if (root()) log::Info("{}", DescribeBuckets(config_, pieces, plan_));
 }
 
 std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
@@ -375,7 +390,7 @@ void Trainer::SaveCheckpoint() {
 // Each rank its own, durably; their hashes, on rank 0.  None where every worker has the same.
 std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position) {
   std::vector<std::string> hashes;
-  if (synchronous_) return hashes;
+  if (!KeepsRankState(config_)) return hashes;
   RankCheckpoint file = world_;
   file.rank = transport_.rank();
   file.step = position.step;

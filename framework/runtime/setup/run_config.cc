@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "framework/comm/collective.h"
+#include "framework/comm/sparse_collective.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
@@ -86,10 +87,56 @@ std::string HintFor(const RunConfig& run) {
   return fmt::format("{}{} goes with {}", hint, run.compress.name, Join(strategies));
 }
 
+// Asynchronous workers are at different steps, and epochs are counted of all together.
+void CheckDensities(Reader reader, const RunConfig& run) {
+  if (run.strategy->synchronous()) return;
+  const auto refuse = [&](const std::string& key) {
+    reader.Mistake(key,
+                   fmt::format("strategy '{}' has one density all the time", run.strategy_name),
+                   "leave it out, or take a synchronous strategy");
+  };
+  if (!run.compress.density_warmup.empty()) refuse("density_warmup");
+  if (run.compress.dense_steps > 0) refuse("dense_steps");
+}
+
+// The workers take over the solver's momentum.
+void TakeMomentum(Reader reader, RunConfig& run) {
+  if (!run.strategy->synchronous() || !run.compress.compressor->corrects_momentum()) return;
+  Solver::WithoutMomentum without = run.solver.solver->TakeMomentum();
+  if (without.solver == nullptr) {
+    reader.Mistake(
+        "name",
+        fmt::format("compressor '{}' takes over the momentum of plain sgd; solver '{}' has "
+                    "another kind",
+                    run.compress.name, run.solver.name),
+        "solver: sgd without nesterov, or momentum_correction: false");
+    return;
+  }
+  run.compress.momentum = without.momentum;
+  run.solver.solver = std::move(without.solver);
+}
+
 void ReadCompress(Reader root, RunConfig& run) {
   Reader reader = root.Section("compress", "which entries of a gradient are sent");
   run.compress = ReadCompressConfig(reader);
-  if (!run.compress.on() || run.strategy->Takes(*run.compress.compressor)) return;
+  if (!run.compress.on()) return;
+  if (run.strategy->synchronous()) {
+    run.compress.exchange = static_cast<std::string>(
+        reader.String("exchange", "gather")
+            .OneOf(SparseCollectiveNames())
+            .Help("how the workers' selections are summed: gather (all of them), "
+                  "gtopk (the largest sums, by a tree) or oktopk (the largest "
+                  "sums, each by the owner of its region)"));
+  }
+  if (run.strategy->PlansByTime() && run.compress.scope == Compressor::Scope::kBucket) {
+    run.warnings.push_back(
+        fmt::format("{} measures its buckets before each run, and entries are selected from each "
+                    "bucket: two runs "
+                    "may differ; with compress.scope layer or model they do not",
+                    run.strategy_name));
+  }
+  CheckDensities(reader, run);
+  if (run.strategy->Takes(*run.compress.compressor)) return TakeMomentum(reader, run);
   const bool none = CompressorsOf(*run.strategy).empty();
   reader.Mistake("name",
                  fmt::format("strategy '{}' takes no compressor{}", run.strategy_name,
@@ -132,6 +179,11 @@ void ReadMachine(Reader root, RunConfig& run) {
       static_cast<std::string>(root.String("collective", "ordered")
                                    .OneOf(CollectiveNames())
                                    .Help("algorithm that sums gradients over the workers"));
+  run.overlap_buckets =
+      root.Bool("overlap_buckets", false)
+          .Help(
+              "true: all-reduce of the next bucket begins while that of the one before is under "
+              "way; false: one bucket at a time");
   run.window =
       root.Bool("window", true)
           .Help(

@@ -52,7 +52,8 @@ struct RunConfig {
   bool timeline = false;  // write timeline.json
   bool record = false;    // note the order of events, for `dtrain simulate --replay`
   std::string collective;
-  bool window = true;  // ranks of a node read each other's vectors where they lie
+  bool overlap_buckets = false;  // sums of several buckets in flight at once
+  bool window = true;            // ranks of a node read each other's vectors where they lie
   int64_t workers = 1;
   bool workers_given = false;   // by file or override, not by default
   ClusterConfig cluster;        // how it is paced, or simulated

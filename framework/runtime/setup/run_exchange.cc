@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "framework/comm/collective.h"
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/text.h"
+#include "framework/strategies/sync/merging.h"
 
 namespace dtrain {
 namespace {
@@ -33,6 +35,12 @@ std::vector<int> RankNodesOf(const RunConfig& config, const Placement& placement
   return NodesOfRanks(placement, config.cluster.per_node());
 }
 
+// Sums of what is selected from the whole model are of the whole model.
+bool SelectsFromAll(const RunConfig& config) {
+  return config.strategy->synchronous() && config.compress.on() &&
+         config.compress.scope == Compressor::Scope::kModel;
+}
+
 }  // namespace
 
 GradientPieces PiecesOf(const Graph& graph) {
@@ -51,6 +59,44 @@ GradientPieces PiecesOf(const ModelProfile& profile) {
     pieces.ranges.push_back({begin, begin + layer->params});
   }
   return pieces;
+}
+
+std::vector<Range> BucketsOf(const RunConfig& config, const GradientPieces& pieces) {
+  if (SelectsFromAll(config)) return {{0, pieces.total()}};
+  return config.strategy->Buckets(pieces);
+}
+
+bool PlansByTime(const RunConfig& config) {
+  return config.strategy->PlansByTime() && config.workers > 1 && !SelectsFromAll(config);
+}
+
+std::string MeasuredFor(const RunConfig& config) {
+  const std::string way =
+      config.compress.on() ? fmt::format("{} by {}", config.compress.name, config.compress.exchange)
+                           : config.collective;
+  return fmt::format("{}{}, {}, {}", config.strategy_name, config.strategy->PlanningRule(),
+                     Counted(config.workers, "worker"), way);
+}
+
+bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t total) {
+  return plan.measured_for == MeasuredFor(config) && !plan.buckets.empty() &&
+         plan.buckets.back().end == total;
+}
+
+void DecideBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan) {
+  plan.buckets = BucketsOf(config, pieces);
+  plan.measured_for = MeasuredFor(config);
+  plan.predicted_seconds = PredictStep(pieces, plan.buckets);
+}
+
+std::string DescribeBuckets(const RunConfig& config, const GradientPieces& pieces,
+                            const ExecutionPlan& plan) {
+  return fmt::format(
+      "{}: {} for the gradients of {}, by measured times; a step should take {:.4f} s, {:.4f} s of "
+      "it to compute",
+      config.strategy_name, Counted(static_cast<int64_t>(plan.buckets.size()), "bucket"),
+      Counted(static_cast<int64_t>(pieces.ranges.size()), "layer"), plan.predicted_seconds,
+      pieces.ready.back());
 }
 
 Placement PlacementOf(const RunConfig& config) {
@@ -88,6 +134,14 @@ void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config) {
   }
 }
 
+std::vector<int> PlanNodesOf(const RunConfig& config) {
+  if (config.workers == 1 || !GoesByNodes(config.collective)) return {};
+  const Placement placement = config.strategy->Place(static_cast<int>(config.workers));
+  if (placement.servers > 0) return {};
+  if (config.cluster.per_node_given) return NodesOfRanks(placement, config.cluster.per_node());
+  return RankNodesOf(config, placement);
+}
+
 RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
   const Strategy::Rests rests = config.strategy->rests(config.compress);
   RestRule rule{.epoch_samples = epoch_samples,
@@ -111,7 +165,7 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
   ExchangeSpec spec;
   spec.layout = &layout;
   spec.strategy = config.strategy.get();
-  spec.actors = {PlacementOf(config),         layout.size(),   config.strategy->Buckets(pieces),
+  spec.actors = {PlacementOf(config),         layout.size(),   BucketsOf(config, pieces),
                  config.solver.clip_norm > 0, config.compress, !config.cluster.deaths.empty()};
   spec.seed = config.seed;
   spec.pieces = std::move(pieces);
@@ -119,6 +173,8 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
   spec.epochs = static_cast<double>(config.epochs);
   spec.rule = rule;
   spec.collective = config.collective;
+  spec.overlap_buckets = config.overlap_buckets;
+  spec.plan_nodes = PlanNodesOf(config);
   spec.rank_nodes = RankNodesOf(config, spec.placement());
   spec.window = config.window;
   spec.record = config.record;
@@ -132,6 +188,7 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const Graph& graph, const Execu
   spec.actors.buckets = plan.buckets;
   spec.collective = plan.collective;
   spec.chunk_bytes = plan.chunk_bytes;
+  spec.plan_nodes = plan.node_of;
   return spec;
 }
 

@@ -17,6 +17,20 @@ namespace dtrain {
 GradientPieces PiecesOf(const Graph& graph);
 GradientPieces PiecesOf(const ModelProfile& profile);
 
+// What is sent together: as the strategy says, or all at once where entries are selected from the
+// whole model.
+std::vector<Range> BucketsOf(const RunConfig& config, const GradientPieces& pieces);
+// Whether that goes by the times of `pieces` (Strategy::PlansByTime).
+bool PlansByTime(const RunConfig& config);
+// Where it does: for which strategy, key and way to sum the buckets of a plan are measured.
+std::string MeasuredFor(const RunConfig& config);
+// Whether these buckets can be taken over: they are for the same, and cover `total` elements.
+bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t total);
+// Where it does: the buckets by the times of `pieces`, and how long a step then takes.
+void DecideBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan);
+std::string DescribeBuckets(const RunConfig& config, const GradientPieces& pieces,
+                            const ExecutionPlan& plan);
+
 // Which ranks are workers and servers, and which workers share a node where the strategy has actors
 // for nodes: as PlaceOnHosts found, else blocks of cluster.per_node.  Throws ConfigError where the
 // workers are no whole blocks.
@@ -25,6 +39,10 @@ Placement PlacementOf(const RunConfig& config);
 // Notes the host of each rank and, where the strategy has actors for nodes, which workers share one: all those of a host or, where
 // cluster.per_node is given, blocks of so many.  Throws ConfigError where a block would span hosts.
 void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config);
+
+// The node of each rank by which the collective's plan goes: blocks of cluster.per_node where it is given,
+// else as in ExchangeSpec::rank_nodes.  Empty where there is no such plan.
+std::vector<int> PlanNodesOf(const RunConfig& config);
 
 // When the run pauses; `epoch_samples` is the size of the training set.
 RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples);

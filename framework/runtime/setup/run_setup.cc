@@ -112,7 +112,15 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   if (!SameKernels(given, plan)) plan.kernels.clear();  // chosen for another device or numbers
   plan.workers = workers;
   plan.collective = config.collective;
-  plan.buckets = config.strategy->Buckets(PiecesOf(graph));
+  const GradientPieces pieces = PiecesOf(graph);
+  if (!PlansByTime(config) || !HasBucketsFor(plan, config, pieces.total())) {
+    plan.buckets.clear();
+    plan.measured_for.clear();
+    plan.predicted_seconds = 0;
+  }
+  if (!PlansByTime(config)) plan.buckets = BucketsOf(config, pieces);  // else to be measured
+  plan.node_of = PlanNodesOf(config);
+  if (given.node_of.size() == plan.node_of.size()) plan.node_of = given.node_of;
   if (config.threads > 0) {
     plan.threads = static_cast<int>(config.threads);
   } else if (config.plan == "auto") {
@@ -125,7 +133,10 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   return plan;
 }
 
-int ThreadsAlone() { return ThreadsByRule({{0, UsableCpus()}}, 1); }
+int ThreadsHere(int workers) {
+  return ThreadsByRule(std::vector<RankCpus>(static_cast<size_t>(workers), {0, UsableCpus()}),
+                       workers);
+}
 
 std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPlan& plan) {
   ApplyThreadBudget(plan.threads);

@@ -43,8 +43,8 @@ int AgreeOnThreads(Transport& transport, int workers);
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
                          int threads_by_rule);
 
-// Threads by rule for a process that shares its node with no other rank.
-int ThreadsAlone();
+// Threads by rule where so many workers share this machine with nobody else.
+int ThreadsHere(int workers);
 
 // What a net will be asked to compute, so that it is compiled before the first batch comes.
 struct NetUse {

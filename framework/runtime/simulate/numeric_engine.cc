@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
@@ -15,43 +16,117 @@ namespace dtrain {
 
 NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, ExecutionPlan& plan,
                              std::shared_ptr<const Dataset> dataset)
-    : seed_(config.seed), parts_(config.accumulate), dataset_(std::move(dataset)) {
+    : seed_(config.seed),
+      parts_(config.accumulate),
+      synchronous_(config.strategy->synchronous()),
+      threads_(plan.threads),
+      dataset_(std::move(dataset)) {
   const int workers = static_cast<int>(config.workers);
   sampler_ = std::make_unique<Sampler>(config.seed, *dataset_, config.batch);
-  const int64_t share = sampler_->MaxShare(workers);
-  net_ =
-      MakeNet(graph,
-              {.shares = {share},
-               .parts = parts_,
-               .evaluated = std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest))},
-              plan);
-  batch_ = std::make_unique<Batch>(dataset_->fields(), share);
-  constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
+  workers_.resize(static_cast<size_t>(workers));
   for (int worker = 0; worker < workers; ++worker) {
-    Worker& own = workers_.emplace_back();
-    own.batches = config.strategy->synchronous()
-                      ? TrainingBatches(*dataset_, *sampler_, worker, workers, 0, kEndless)
-                      : OwnBatches(*dataset_, *sampler_, worker, workers, 0);
+    Worker& own = workers_[worker];
+    constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
+    own.batches = synchronous_ ? TrainingBatches(*dataset_, *sampler_, worker, workers, 0, kEndless)
+                               : OwnBatches(*dataset_, *sampler_, worker, workers, 0);
     own.state = Buffer(static_cast<size_t>(graph.state().size()) * sizeof(float));
     graph.InitializeState(own.state.f32());
   }
   initial_weights_.resize(static_cast<size_t>(graph.weights().size()));
   graph.InitializeWeights(config.seed, initial_weights_.data());
+
+  const int64_t share = sampler_->MaxShare(workers);
+  const NetUse use = {
+      .shares = {share},
+      .parts = parts_,
+      .evaluated = std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest))};
+  lanes_.resize(static_cast<size_t>(std::clamp(ThreadsHere(1) / threads_, 1, workers)));
+  for (Lane& lane : lanes_) {
+    lane.net = MakeNet(graph, use, plan);
+    lane.batch = Batch(dataset_->fields(), share);
+  }
+  for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { RunLane(lane); });
 }
 
-StepReport NumericEngine::Compute(int worker, int64_t step, const Blob& weights, float* gradients) {
+NumericEngine::~NumericEngine() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  begun_.notify_all();
+  for (Lane& lane : lanes_) lane.thread.join();
+}
+
+int64_t NumericEngine::Begin(int worker, int64_t step, const Blob& weights, float* gradients) {
   Worker& own = workers_[worker];
-  own.batches(static_cast<uint64_t>(step), *batch_);
-  const StepResult result = StepInParts(*net_, parts_, weights.f32(), gradients, own.state.f32(),
-                                        InputOf(*batch_, seed_), nullptr);
-  return ReportOf(result, *batch_);
+  const auto k = static_cast<uint64_t>(step);
+  const int workers = static_cast<int>(workers_.size());
+  const StepShare part = synchronous_ ? sampler_->ShareOf(k, worker, workers)
+                                      : sampler_->OwnShareOf(k, worker, workers);
+  own.step = step;
+  own.weights = weights;
+  own.gradients = gradients;
+  {
+    const std::lock_guard lock(mutex_);
+    own.computed = false;
+    waiting_.push_back(&own);
+  }
+  begun_.notify_one();
+  return part.share.size();
 }
 
+StepReport NumericEngine::End(int worker) {
+  Worker& own = workers_[worker];
+  {
+    std::unique_lock lock(mutex_);
+    computed_.wait(lock, [&] { return own.computed; });
+  }
+  if (own.error) std::rethrow_exception(std::exchange(own.error, nullptr));
+  return own.report;
+}
+
+void NumericEngine::RunLane(Lane& lane) {
+  ApplyThreadBudget(threads_);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    begun_.wait(lock, [this] { return over_ || !waiting_.empty(); });
+    if (over_) return;
+    Worker& worker = *waiting_.front();
+    waiting_.pop_front();
+    lock.unlock();
+    Compute(worker, lane);
+    lock.lock();
+    worker.computed = true;
+    computed_.notify_all();
+  }
+}
+
+void NumericEngine::Compute(Worker& worker, Lane& lane) const {
+  try {
+    worker.batches(static_cast<uint64_t>(worker.step), lane.batch);
+    const StepResult result = StepInParts(*lane.net, parts_, worker.weights.f32(), worker.gradients,
+                                          worker.state.f32(), InputOf(lane.batch, seed_), nullptr);
+    worker.report = ReportOf(result, lane.batch);
+  } catch (...) {
+    worker.error = std::current_exception();
+  }
+  worker.weights = {};  // here no longer a reason to copy them
+}
+
+// Each lane takes the part that a rank would.
 Evaluation NumericEngine::Evaluate(Split split, const float* weights) {
-  const auto transport = LocalWorld(1).Connect(0);
-  return JoinScores(
-      *transport, *dataset_,
-      ScoreSplit(*net_, *dataset_, split, weights, MeanState().data(), 0, 1, RunSearchOf(split)));
+  const std::vector<float> state = MeanState();
+  Evaluation evaluation;
+  LocalWorld::Run(static_cast<int>(lanes_.size()), [&](Transport& transport) {
+    ApplyThreadBudget(threads_);
+    Lane& lane = lanes_[transport.rank()];
+    const Evaluation joined =
+        JoinScores(transport, *dataset_,
+                   ScoreSplit(*lane.net, *dataset_, split, weights, state.data(), transport.rank(),
+                              transport.size(), RunSearchOf(split)));
+    if (transport.rank() == 0) evaluation = joined;
+  });
+  return evaluation;
 }
 
 std::vector<float> NumericEngine::MeanState() const {

@@ -8,7 +8,6 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
-#include "framework/device/cpu/threads.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/run_basis.h"
 #include "framework/runtime/setup/run_exchange.h"
@@ -74,7 +73,8 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
     graph_ =
         std::make_unique<Graph>(data_ ? ReadModel(config, data_->fields()) : ReadModel(config));
     CheckCanBeSimulated(config, *graph_);
-    plan_ = DecidePlan(config, *graph_, static_cast<int>(config.workers), ThreadsAlone());
+    const int workers = static_cast<int>(config.workers);
+    plan_ = DecidePlan(config, *graph_, workers, ThreadsHere(workers));
   }
   setup_.cluster = config.cluster;
   setup_.seed = config.seed;
@@ -85,6 +85,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   if (!numeric) rule.evaluate_every_epochs = rule.evaluate_every_steps = 0;
   rule.checkpoint_every_epochs = rule.checkpoint_every_steps = 0;
   DescribeModel(profile, rule);
+  PlanBuckets();
   if (numeric) MakeEngine();
 }
 
@@ -101,6 +102,17 @@ void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile, con
   setup_.profile = *profile;
   ghost_layout_.entries = {{profile->model, {profile->params()}, {0, profile->params()}, true}};
   setup_.exchange = ExchangeOf(config_, ghost_layout_, PiecesOf(*profile), rule);
+}
+
+// By the times that a run on this cluster would measure, unless `plan: FILE` has them.
+void SimulatedRun::PlanBuckets() {
+  if (!PlansByTime(config_)) return;
+  ExchangeSpec& spec = setup_.exchange;
+  if (plan_.buckets.empty()) {
+    const GradientPieces pieces = TimedPieces(setup_);
+    DecideBuckets(config_, pieces, plan_);
+  }
+  spec.actors.buckets = plan_.buckets;
 }
 
 void SimulatedRun::MakeEngine() {
@@ -131,6 +143,10 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   CheckPosition(start_.position, rule, config_.strategy->synchronous());
   ExecutionPlan plan = plan_;
   FollowPlanOf(start_, config_, plan);  // says where it cannot be followed
+  if (PlansByTime(config_)) {
+    plan_.buckets = setup_.exchange.actors.buckets = plan.buckets;
+    plan_.predicted_seconds = plan.predicted_seconds;
+  }
   GoOn();
   return start_.position.step;
 }
@@ -260,7 +276,7 @@ std::string SimulatedRun::SaveRank(const fs::path& main, const TrainingPosition&
   file.samples_applied = position.samples_applied;
   file.role = placement.RoleOf(rank);
   file.host = std::move(saved.host);
-  if (!config_.strategy->synchronous()) {
+  if (KeepsRankState(config_)) {
     file.holds = std::move(saved.holds);
     file.exchange = std::move(saved.actors);
   }

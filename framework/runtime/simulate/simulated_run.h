@@ -60,6 +60,7 @@ class SimulatedRun {
 
  private:
   void DescribeModel(const std::optional<ModelProfile>& profile, const RestRule& rule);
+  void PlanBuckets();
   void MakeEngine();
   void GoOn();
   bool AtRest(const RestState& state, Nanos now, const float* weights, const Progress& progress);

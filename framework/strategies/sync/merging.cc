@@ -6,6 +6,45 @@
 
 namespace dtrain {
 
+ReadyGradients ReadyOf(const GradientPieces& pieces) {
+  ReadyGradients gradients;
+  for (size_t i = 0; i < pieces.ranges.size(); ++i) {
+    if (pieces.ranges[i].empty()) continue;
+    gradients.bytes.push_back(pieces.ranges[i].size() * static_cast<int64_t>(sizeof(float)));
+    gradients.ready.push_back(pieces.timed() ? pieces.ready[i] : 0);
+  }
+  return gradients;
+}
+
+std::vector<Range> BucketsOf(const GradientPieces& pieces, const MergePlan& plan) {
+  std::vector<Range> buckets;
+  size_t gradient = 0;
+  for (const Range& piece : pieces.ranges) {
+    if (piece.empty()) continue;
+    const bool joins = gradient > 0 && gradient < plan[buckets.size() - 1];
+    if (joins) {
+      buckets.back().end = piece.end;
+    } else {
+      buckets.push_back(piece);
+    }
+    ++gradient;
+  }
+  return buckets;
+}
+
+double PredictStep(const GradientPieces& pieces, const std::vector<Range>& buckets,
+                   MergeStart start) {
+  MergePlan plan;
+  size_t gradient = 0;
+  for (const Range& piece : pieces.ranges) {
+    if (piece.empty()) continue;
+    ++gradient;
+    if (plan.size() < buckets.size() && piece.end >= buckets[plan.size()].end)
+      plan.push_back(gradient);
+  }
+  return StepEnd(ReadyOf(pieces), pieces.reduce_seconds, plan, start);
+}
+
 MergePlan MergeNone(const ReadyGradients& gradients) {
   MergePlan plan(gradients.size());
   std::iota(plan.begin(), plan.end(), 1);
@@ -14,18 +53,6 @@ MergePlan MergeNone(const ReadyGradients& gradients) {
 
 MergePlan MergeAll(const ReadyGradients& gradients) {
   return gradients.size() == 0 ? MergePlan{} : MergePlan{gradients.size()};
-}
-
-MergePlan MergeUpTo(const ReadyGradients& gradients, int64_t threshold_bytes) {
-  MergePlan plan;
-  int64_t bytes = 0;
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    bytes += gradients.bytes[i];
-    if (bytes < threshold_bytes && i + 1 < gradients.size()) continue;
-    plan.push_back(i + 1);
-    bytes = 0;
-  }
-  return plan;
 }
 
 MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes) {

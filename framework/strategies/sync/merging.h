@@ -9,8 +9,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
+
+#include "framework/strategies/strategy.h"
 
 namespace dtrain {
 
@@ -22,18 +23,19 @@ struct ReadyGradients {
   size_t size() const { return bytes.size(); }
 };
 
-// T(M): seconds that one all-reduce of so many bytes takes; T(0) is what it costs to start one.
-using ReduceTime = std::function<double(int64_t bytes)>;
-
 // Ends of the groups: group i holds the gradients from the end of group i-1 up to ends[i].
 using MergePlan = std::vector<size_t>;
+
+// When groups may start.
+enum class MergeStart {
+  kReady,          // as soon as they are complete
+  kAfterBackward,  // when the last gradient is ready (naive S-SGD)
+};
 
 // Every gradient by itself (WFBP).
 MergePlan MergeNone(const ReadyGradients& gradients);
 // All in one, without overlap (SyncEASGD's).
 MergePlan MergeAll(const ReadyGradients& gradients);
-// A group is closed as soon as it holds this many bytes.
-MergePlan MergeUpTo(const ReadyGradients& gradients, int64_t threshold_bytes);
 // The rule of the paper: a gradient waits for the next one if that is ready before this group could
 // start plus one start-up.  It looks at one boundary at a time and is not optimal: a chain of
 // merges can hold the channel back (up to 1.3 times the best step on random instances).
@@ -43,14 +45,18 @@ MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes);
 // each j, the one with fewer groups.
 MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& takes);
 
-// When groups may start.
-enum class MergeStart {
-  kReady,          // as soon as they are complete
-  kAfterBackward,  // when the last gradient is ready (naive S-SGD)
-};
-
 // When the last group has arrived, in seconds since the step began; 0 without gradients.
 double StepEnd(const ReadyGradients& gradients, const ReduceTime& takes, const MergePlan& plan,
                MergeStart start = MergeStart::kReady);
+
+// The gradients of a model, those without elements left out; all ready at once where no times are
+// known.
+ReadyGradients ReadyOf(const GradientPieces& pieces);
+// A plan for them as ranges of the gradient arena.
+std::vector<Range> BucketsOf(const GradientPieces& pieces, const MergePlan& plan);
+
+// StepEnd of these buckets, where the pieces' times are known.
+double PredictStep(const GradientPieces& pieces, const std::vector<Range>& buckets,
+                   MergeStart start = MergeStart::kReady);
 
 }  // namespace dtrain

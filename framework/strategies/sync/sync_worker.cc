@@ -6,17 +6,22 @@
 
 namespace dtrain {
 
-SyncWorker::SyncWorker(std::string strategy, std::vector<Range> buckets, bool whole_update)
-    : strategy_(std::move(strategy)),
-      buckets_(std::move(buckets)),
-      whole_update_(whole_update),
+SyncWorker::SyncWorker(const ActorSetup& setup, MergeStart start)
+    : buckets_(setup.buckets),
+      whole_update_(setup.whole_update),
+      start_(start),
+      compresses_(setup.compress.on()),
+      keeps_momentum_(setup.compress.momentum > 0),
       total_(buckets_.empty() ? 0 : buckets_.back().end) {
   reduced_ = total_;
 }
 
 std::vector<VectorSpec> SyncWorker::Vectors() const {
-  return {{"gradient", VectorRole::kGradient, {0, total_}},
-          {"weights", VectorRole::kMaster, {0, total_}}};
+  std::vector<VectorSpec> vectors = {{"gradient", VectorRole::kGradient, {0, total_}},
+                                     {"weights", VectorRole::kMaster, {0, total_}}};
+  if (compresses_) vectors.push_back({kResidualName, VectorRole::kResidual, {0, total_}});
+  if (keeps_momentum_) vectors.push_back({"velocity", VectorRole::kVelocity, {0, total_}});
+  return vectors;
 }
 
 void SyncWorker::OnBegin(Effects& effects) {
@@ -31,6 +36,7 @@ void SyncWorker::OnReady(Range range, Effects& effects) {
   DT_CHECK(range.begin == ready_) << "gradients out of backward order at " << range.begin << "; "
                                   << Describe();
   ready_ = range.end;
+  if (start_ == MergeStart::kAfterBackward && ready_ < total_) return;
   while (sent_ < buckets_.size() && buckets_[sent_].end <= ready_)
     effects.Reduce(buckets_[sent_++]);
 }
@@ -52,8 +58,8 @@ void SyncWorker::Visit(StateVisitor& visitor) { visitor.Int("step", step_); }
 
 std::string SyncWorker::Describe() const {
   return fmt::format(
-      "{}: step {}, {} of {} buckets sent, {:.0f} % of the gradient reduced", strategy_, step_,
-      sent_, buckets_.size(),
+      "worker: step {}, {} of {} buckets sent, {:.0f} % of the gradient reduced", step_, sent_,
+      buckets_.size(),
       100.0 * static_cast<double>(reduced_) / static_cast<double>(std::max<int64_t>(total_, 1)));
 }
 

@@ -1,0 +1,158 @@
+#include "framework/bench/selection/bench_topk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/bench/selection/plain_read.h"
+#include "framework/compress/compressor.h"
+#include "framework/core/error.h"
+#include "framework/core/time.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kSlice = (1 << 20) / sizeof(float);  // as the exchange passes values
+constexpr int kSamplesLeast = 3;
+constexpr double kBits = 0x1p-32;  // of a random number
+
+using Values = std::vector<float>;
+
+// Two numbers of the distribution from two random words.
+void Draw(const std::string& distribution, uint32_t a, uint32_t b, float* to) {
+  if (distribution == "laplace") {
+    for (const uint32_t word : {a, b}) {
+      const double size = -std::log(((word >> 1) + 0.5) * 2 * kBits);
+      *to++ = static_cast<float>((word & 1) != 0 ? size : -size);
+    }
+    return;
+  }
+  const double radius = std::sqrt(-2 * std::log((a + 0.5) * kBits));
+  const double angle = 2 * std::numbers::pi * b * kBits;
+  to[0] = static_cast<float>(radius * std::cos(angle));
+  to[1] = static_cast<float>(radius * std::sin(angle));
+}
+
+void Fill(const std::string& distribution, uint64_t stream, Values& values) {
+  const Random random(1, Purpose::kSelfTest, stream);
+  for (size_t i = 0; i < values.size(); i += 4) {
+    const auto words = random.Block(i / 4);
+    float four[4];
+    Draw(distribution, words[0], words[1], four);
+    Draw(distribution, words[2], words[3], four + 2);
+    std::copy_n(four, std::min<size_t>(4, values.size() - i), values.data() + i);
+  }
+}
+
+// "gaussiank:loop=published"
+CompressConfig Read(const std::string& text) {
+  const size_t colon = text.find(':');
+  std::string keys = "{name: " + text.substr(0, colon);
+  if (colon != std::string::npos) {
+    std::string rest = text.substr(colon + 1);
+    for (size_t at = 0; (at = rest.find('=', at)) != std::string::npos; at += 2) {
+      rest.replace(at, 1, ": ");
+    }
+    keys += ", " + rest;
+  }
+  config::Document document = config::Document::FromText("compress: " + keys + "}", text);
+  CompressConfig config = ReadCompressConfig(document.root().Section("compress"));
+  document.Finish();
+  if (!config.on()) throw UsageError("there is nothing to measure without a compressor");
+  return config;
+}
+
+template <class Work>
+void ForSlices(const Values& values, Work work) {
+  const int64_t n = std::ssize(values);
+  for (int64_t at = 0; at < n; at += kSlice) {
+    work(values.data() + at, Range{at, std::min(n, at + kSlice)});
+  }
+}
+
+struct Outcome {
+  int64_t selected = 0;
+  float threshold = 0;
+};
+
+Outcome SelectOnce(const Compressor& compressor, const Values& values, double density,
+                   const SelectionKey& key, std::vector<int32_t>& chosen) {
+  const auto selection = compressor.Select(std::ssize(values), density, key);
+  while (selection->WantsLook()) {
+    ForSlices(values, [&](const float* part, Range range) { selection->Look(part, range); });
+  }
+  int64_t count = 0;
+  ForSlices(values, [&](const float* part, Range range) {
+    count += selection->Choose(part, range, chosen.data() + count);
+  });
+  return {count, selection->Threshold()};
+}
+
+template <class Work>
+double SecondsOf(Work work) {
+  const Nanos begin = WallNow();
+  work();
+  return ToSeconds(WallNow() - begin);
+}
+
+struct Times {
+  double selection = HUGE_VAL, read = HUGE_VAL;
+  int64_t selected = 0;
+  int samples = 0;
+};
+
+Times TimeOf(const Compressor& compressor, const Values& before, const Values& values,
+             const BenchTopkOptions& options) {
+  const int64_t d = std::ssize(values);
+  std::vector<int32_t> chosen(static_cast<size_t>(compressor.EntriesMost(d, options.density)));
+  SelectionKey key;
+  key.threshold = SelectOnce(compressor, before, options.density, key, chosen).threshold;
+  Times times;
+  volatile uint32_t sink = 0;
+  const Nanos begin = WallNow();
+  while (times.samples < kSamplesLeast || ToSeconds(WallNow() - begin) < options.seconds) {
+    ++key.call;
+    ++times.samples;
+    times.read = std::min(times.read, SecondsOf([&] {
+                            sink = DTRAIN_ISA_SELECT(CpuIsa(), PlainRead)(values.data(), d);
+                          }));
+    times.selection = std::min(
+        times.selection, SecondsOf([&] {
+          times.selected = SelectOnce(compressor, values, options.density, key, chosen).selected;
+        }));
+  }
+  return times;
+}
+
+}  // namespace
+
+int BenchTopk(const BenchTopkOptions& options, std::ostream& out) {
+  std::vector<CompressConfig> configs;
+  for (const std::string& name : options.compressors) configs.push_back(Read(name));
+  for (const int64_t d : options.sizes) {
+    Values before(static_cast<size_t>(d)), values(static_cast<size_t>(d));
+    Fill(options.distribution, 0, before);
+    Fill(options.distribution, 1, values);
+    for (size_t i = 0; i < configs.size(); ++i) {
+      const Times times = TimeOf(*configs[i].compressor, before, values, options);
+      const nlohmann::ordered_json line = {{"bench", "topk"},
+                                           {"compressor", options.compressors[i]},
+                                           {"d", d},
+                                           {"density", options.density},
+                                           {"distribution", options.distribution},
+                                           {"isa", IsaName(CpuIsa())},
+                                           {"samples", times.samples},
+                                           {"seconds", times.selection},
+                                           {"read_seconds", times.read},
+                                           {"ratio", times.selection / times.read},
+                                           {"selected", times.selected}};
+      out << line.dump() << std::endl;
+    }
+  }
+  return 0;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,111 @@
+#include "framework/comm/halving_doubling.h"
+
+#include <bit>
+#include <numeric>
+
+#include "framework/comm/collective.h"
+
+namespace dtrain {
+namespace {
+
+int PowerOfTwoIn(int members) {
+  return static_cast<int>(std::bit_floor(static_cast<unsigned>(members)));
+}
+
+// Of a power of two ranks.
+int HalvingRounds(int ranks) { return std::bit_width(static_cast<unsigned>(ranks)) - 1; }
+
+// Pieces side by side.
+struct Run {
+  int first;
+  int count;
+
+  Run Half(bool upper) const { return {upper ? first + count / 2 : first, count / 2}; }
+};
+
+void Add(Plan& plan, int round, MoveKind kind, Rank peer, Run run) {
+  plan.moves.push_back({round, kind, peer, run.first, run.count});
+}
+
+// The members that are left when pairs are folded: the first 2 * `folded` members are pairs.
+class Core {
+ public:
+  Core(const std::vector<Rank>& members, int folded) : members_(members), folded_(folded) {}
+
+  int IndexOf(int member) const { return member < 2 * folded_ ? member / 2 : member - folded_; }
+  Rank At(int index) const { return members_[index < folded_ ? 2 * index + 1 : index + folded_]; }
+
+ private:
+  const std::vector<Rank>& members_;
+  const int folded_;
+};
+
+// What a member that takes part itself does in the rounds of halving and of doubling, from `round` on.
+void AddExchanges(Plan& plan, const Core& core, int index, Run all, int round) {
+  const int halvings = HalvingRounds(all.count);
+  const Rank self = core.At(index);
+  std::vector<Run> owned = {all};
+  for (int step = 0; step < halvings; ++step, ++round) {
+    const Rank partner = core.At(index ^ (1 << step));
+    const bool upper = (index >> step) % 2 == 1;
+    const Run kept = owned.back().Half(upper);
+    Add(plan, round, MoveKind::kFetch, partner, kept);
+    Add(plan, round, MoveKind::kSend, partner, owned.back().Half(!upper));
+    Add(plan, round, MoveKind::kSum, self, kept);
+    owned.push_back(kept);
+  }
+  for (int step = halvings - 1; step >= 0; --step, ++round) {
+    const Rank partner = core.At(index ^ (1 << step));
+    const bool upper = (index >> step) % 2 == 1;
+    Add(plan, round, MoveKind::kSend, partner, owned[step + 1]);
+    Add(plan, round, MoveKind::kReceive, partner, owned[step].Half(!upper));
+  }
+}
+
+}  // namespace
+
+int HalvingDoublingPieces(int members) { return PowerOfTwoIn(members); }
+
+int HalvingDoublingRounds(int members) {
+  const int core = PowerOfTwoIn(members);
+  return 2 * HalvingRounds(core) + (core < members ? 2 : 0);
+}
+
+void AddHalvingDoubling(Plan& plan, const std::vector<Rank>& members, int index, int first,
+                        int round) {
+  const auto size = static_cast<int>(members.size());
+  const Run all{first, PowerOfTwoIn(size)};
+  const int folded = size - all.count;
+  const int last = round + HalvingDoublingRounds(size) - 1;
+  const bool in_pair = index < 2 * folded;
+  if (in_pair && index % 2 == 0) {
+    Add(plan, round, MoveKind::kSend, members[index + 1], all);
+    Add(plan, last, MoveKind::kReceive, members[index + 1], all);
+    return;
+  }
+  if (in_pair) {
+    Add(plan, round, MoveKind::kFetch, members[index - 1], all);
+    Add(plan, round, MoveKind::kSum, members[index], all);
+  }
+  const Core core(members, folded);
+  AddExchanges(plan, core, core.IndexOf(index), all, folded > 0 ? round + 1 : round);
+  if (in_pair) Add(plan, last, MoveKind::kSend, members[index - 1], all);
+}
+
+Plan HalvingDoublingPlan(int world, Rank rank, NodeMap /*node_of*/) {
+  std::vector<Rank> members(world);
+  std::iota(members.begin(), members.end(), 0);
+  Plan plan{.pieces = HalvingDoublingPieces(world), .moves = {}};
+  AddHalvingDoubling(plan, members, rank, 0, 0);
+  return plan;
+}
+
+namespace {
+
+PlanRules HalvingDoublingRules(int /*world*/) { return {.planner = HalvingDoublingPlan}; }
+
+DTRAIN_COLLECTIVE("halving_doubling", HalvingDoublingRules,
+                  "recursive halving and doubling: few rounds; repeats under the same plan");
+
+}  // namespace
+}  // namespace dtrain

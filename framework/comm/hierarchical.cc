@@ -1,0 +1,126 @@
+#include "framework/comm/hierarchical.h"
+
+#include <algorithm>
+
+#include "framework/comm/collective.h"
+#include "framework/comm/halving_doubling.h"
+#include "framework/core/check.h"
+
+namespace dtrain {
+namespace {
+
+// The ranks of each node; nodes in the order of their lowest ranks.
+std::vector<std::vector<Rank>> MembersOf(int world, NodeMap node_of) {
+  DT_CHECK(node_of.empty() || static_cast<int>(node_of.size()) == world)
+      << node_of.size() << " ranks have nodes, of " << world;
+  std::vector<int> place(world, -1);  // of a node, among those that have been met
+  std::vector<std::vector<Rank>> members;
+  for (Rank rank = 0; rank < world; ++rank) {
+    const int node = node_of.empty() ? rank : node_of[rank];
+    DT_CHECK(node >= 0 && node < world) << "rank " << rank << " on node " << node;
+    if (place[node] < 0) {
+      place[node] = static_cast<int>(members.size());
+      members.emplace_back();
+    }
+    members[place[node]].push_back(rank);
+  }
+  return members;
+}
+
+// Who sums what: slice i of a node belongs to its i-th rank.
+class Hierarchy {
+ public:
+  Hierarchy(int world, NodeMap node_of) : nodes_(MembersOf(world, node_of)) {
+    for (const std::vector<Rank>& node : nodes_) {
+      slices_ = std::min(slices_, static_cast<int>(node.size()));
+      if (node.size() > 1) first_between_ = 1;
+    }
+    pieces_ = HalvingDoublingPieces(static_cast<int>(nodes_.size()));
+  }
+
+  Plan PlanOf(Rank rank) {
+    FindRank(rank);
+    plan_.pieces = slices_ * pieces_;
+    SumInside();
+    const auto nodes = static_cast<int>(nodes_.size());
+    if (place_ < slices_) {
+      std::vector<Rank> owners;
+      for (const std::vector<Rank>& node : nodes_) owners.push_back(node[place_]);
+      AddHalvingDoubling(plan_, owners, node_, place_ * pieces_, first_between_);
+    }
+    GatherInside(first_between_ + HalvingDoublingRounds(nodes));
+    return std::move(plan_);
+  }
+
+ private:
+  void FindRank(Rank rank) {
+    for (node_ = 0;; ++node_) {
+      const std::vector<Rank>& node = nodes_[node_];
+      const auto found = std::lower_bound(node.begin(), node.end(), rank);
+      if (found == node.end() || *found != rank) continue;
+      place_ = static_cast<int>(found - node.begin());
+      return;
+    }
+  }
+
+  const std::vector<Rank>& mine() const { return nodes_[node_]; }
+
+  void Add(int round, MoveKind kind, Rank peer, int slice) {
+    plan_.moves.push_back({round, kind, peer, slice * pieces_, pieces_});
+  }
+
+  // Calls with the places of all others of the node, beginning behind the own one, so that no rank is
+  // everybody's first.
+  template <class Function>
+  void ForOthers(Function function) {
+    const auto size = static_cast<int>(mine().size());
+    for (int step = 1; step < size; ++step) function((place_ + step) % size);
+  }
+
+  void SumInside() {
+    const bool owner = place_ < slices_;
+    const Rank self = mine()[place_];
+    if (mine().size() == 1) return;
+    if (owner) {
+      for (const Rank peer : mine()) {
+        if (peer != self) Add(0, MoveKind::kFetch, peer, place_);
+      }
+    }
+    ForOthers([&](int place) {
+      if (place < slices_) Add(0, MoveKind::kSend, mine()[place], place);
+    });
+    if (owner) Add(0, MoveKind::kSum, self, place_);
+  }
+
+  void GatherInside(int round) {
+    if (place_ < slices_) {
+      ForOthers([&](int place) { Add(round, MoveKind::kSend, mine()[place], place_); });
+    }
+    ForOthers([&](int place) {
+      if (place < slices_) Add(round, MoveKind::kReceive, mine()[place], place);
+    });
+  }
+
+  const std::vector<std::vector<Rank>> nodes_;
+  int slices_ = 1 << 30;
+  int pieces_ = 1;         // of a slice
+  int first_between_ = 0;  // the first round between nodes
+  int node_ = 0;           // of the rank
+  int place_ = 0;          // of the rank in its node
+  Plan plan_;
+};
+
+PlanRules HierarchicalRules(int /*world*/) {
+  return {.planner = HierarchicalPlan, .by_nodes = true};
+}
+
+DTRAIN_COLLECTIVE("hierarchical", HierarchicalRules,
+                  "sums inside each node, then between nodes; repeats under the same plan");
+
+}  // namespace
+
+Plan HierarchicalPlan(int world, Rank rank, NodeMap node_of) {
+  return Hierarchy(world, node_of).PlanOf(rank);
+}
+
+}  // namespace dtrain

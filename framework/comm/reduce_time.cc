@@ -1,0 +1,66 @@
+#include "framework/comm/reduce_time.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "framework/core/statistics.h"
+#include "framework/core/time.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kLeast = 64;        // bytes
+constexpr int64_t kSmall = 16 << 10;  // up to here a collective may go another way
+constexpr int kTimes = 5;
+
+}  // namespace
+
+double ReduceTable::Seconds(int64_t bytes) const {
+  if (entries.empty()) return 0;
+  if (entries.size() == 1 || bytes <= entries.front().bytes) return entries.front().seconds;
+  const auto above = std::find_if(entries.begin() + 1, entries.end() - 1,
+                                  [bytes](const Entry& entry) { return entry.bytes >= bytes; });
+  const Entry& to = *above;
+  const Entry& from = *(above - 1);
+  const double slope = (to.seconds - from.seconds) / static_cast<double>(to.bytes - from.bytes);
+  return from.seconds + slope * static_cast<double>(bytes - from.bytes);
+}
+
+// A step at kSmall stays one.
+std::vector<int64_t> SizesToMeasure(int64_t bytes_most) {
+  const int64_t most = std::max(bytes_most, kLeast);
+  std::vector<int64_t> sizes;
+  for (int64_t bytes = kLeast; bytes < kSmall; bytes *= 8) sizes.push_back(bytes);
+  sizes.push_back(kSmall);
+  for (int64_t bytes = kSmall; bytes < most; bytes *= 4) sizes.push_back(bytes + kLeast);
+  sizes.erase(std::lower_bound(sizes.begin(), sizes.end(), most), sizes.end());
+  sizes.push_back(most);
+  return sizes;
+}
+
+ReduceTable MeasureSums(Transport& transport, const std::vector<int64_t>& sizes,
+                        const std::function<void(size_t i)>& sum) {
+  ReduceTable table;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    std::vector<double> seconds;
+    for (int time = 0; time <= kTimes; ++time) {
+      transport.Barrier();
+      const Nanos start = WallNow();
+      sum(i);
+      if (time > 0) seconds.push_back(ToSeconds(WallNow() - start));  // the first one warms up
+    }
+    table.entries.push_back({sizes[i], Median(seconds)});
+  }
+  return table;
+}
+
+ReduceTable MeasureReductions(Transport& transport, Collective& collective, int64_t bytes_most) {
+  const std::vector<int64_t> sizes = SizesToMeasure(bytes_most);
+  std::vector<float> data(static_cast<size_t>(sizes.back()) / sizeof(float));
+  return MeasureSums(transport, sizes, [&](size_t i) {
+    const size_t count = static_cast<size_t>(sizes[i]) / sizeof(float);
+    WaitFor(collective, collective.Start({data.data(), count}));
+  });
+}
+
+}  // namespace dtrain

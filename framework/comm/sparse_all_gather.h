@@ -1,0 +1,70 @@
+// SparseAllGather: every rank gets every rank's entries; any number of ranks.
+//
+// Bruck's schedule: before a round this rank has the entries of itself and the ranks behind it; it
+// sends all of them that far back and gets as many from that far ahead, so their number doubles and
+// ceil(log2 P) rounds do.  What a rank receives is the others' entries once, as little as any schedule
+// may: a ring's bytes, with log P start-ups in place of P - 1, and sparse messages are small.  The
+// price is that, with several ranks on a node, its card carries what all of them need, where a ring
+// would bring it in once.  (Bruck et al., "Efficient algorithms for all-to-all communications in
+// multiport message-passing systems", IEEE TPDS 1997, section 3: concatenation.)
+//
+// Where sizes are not known each round's counts travel just ahead of its entries, at no start-up more.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/comm/sparse_messages.h"
+
+namespace dtrain {
+
+class SparseAllGather {
+ public:
+  explicit SparseAllGather(SparseLink& link);
+
+  // `all` holds this rank's entries and gets the others' behind them.
+  void Begin(SparseList& all);
+  // The same, where the counts are known, by rank; this rank's is all.size().
+  void BeginKnown(SparseList& all, const std::vector<SparseCount>& counts);
+  // As far as it can; true when all is there.
+  bool Advance();
+  // Then: by rank, in `all`.
+  void Parts(std::vector<SparseEntries>& parts) const;
+
+ private:
+  enum class Stage { kBegin, kCounts, kEntries, kDone };
+
+  void Reset(SparseList& all);
+  int blocks() const;  // of this round
+  int64_t EntriesOf(int first, int count) const;
+  void BeginRound();
+  void ReceiveEntries();
+
+  SparseLink* link_;
+  SparseMessages messages_;
+  SparseList* all_ = nullptr;
+  std::vector<SparseCount> counts_;  // from this rank around
+  bool known_ = false;
+  int have_ = 0;  // ranks, this one and those behind it
+  Stage stage_ = Stage::kDone;
+  std::vector<SparseList> outgrown_;  // may still be being sent from
+};
+
+// CountGather: every rank gets one count of each rank, by the same schedule.
+class CountGather {
+ public:
+  explicit CountGather(SparseLink& link);
+  void Begin(SparseCount mine);
+  bool Advance();
+  SparseCount Of(Rank rank) const;
+
+ private:
+  void BeginRound();
+
+  SparseLink* link_;
+  SparseMessages messages_;
+  std::vector<SparseCount> counts_;  // from this rank around
+  int have_ = 0;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,99 @@
+// The sparse collective "gtopk": a global selection of the k largest sums, by a binomial tree.
+//
+// On the way to the root each rank adds what its children give to its own and keeps the k largest; the
+// root's are the result, which goes down the same tree.  Published gTop-k puts back, at each worker,
+// the entries it had sent that are not in the result, and loses what was dropped in the middle of the
+// tree for a position that came back in by another branch.  Here whoever drops an entry keeps it in its
+// own residual, be it the sum of several: each entry is in the result or was dropped in one place, so
+// nothing is lost and no second message is needed to say what was.  The price is that residuals
+// wander towards the root.
+#include "framework/comm/sparse_arithmetic.h"
+#include "framework/comm/sparse_queue.h"
+#include "framework/comm/sparse_tree.h"
+
+namespace dtrain {
+
+namespace {
+
+class GTopK : public SparseQueue {
+ public:
+  ~GTopK() override { GiveUp(); }
+  GTopK(Transport& transport, const CollectiveOptions& options)
+      : SparseQueue("gtopk", transport, options), messages_(link()) {
+    const SparseTree tree = TreeOf(transport.size(), transport.rank());
+    PlanCutOfOwn();
+    for (const Rank child : tree.children) PlanChild(child);
+    if (tree.parent < 0) {
+      Do([this] { call().global.swap(set_); });
+    } else {
+      PlanParent(tree.parent);
+    }
+    for (size_t i = tree.children.size(); i-- > 0;) {
+      Do([this, child = tree.children[i]] { Give(child, call().global.entries()); });
+      Until([this] { return messages_.Sent(); });
+    }
+    Do([this] { call().sum.parts = {call().global.entries()}; });
+  }
+
+ private:
+  // Before anything is sent: no message has more than k entries.
+  void PlanCutOfOwn() {
+    Do([this] { cut_.Begin(call().mine, call().k, set_, call().returned); });
+    Until([this] { return cut_.Advance(link()); });
+  }
+
+  void PlanChild(Rank child) {
+    PlanReceive(child);
+    Do([this] { merge_.Begin(set_.entries(), arriving_.entries(), merged_); });
+    Until([this] { return merge_.Advance(link()); });
+    Do([this] { cut_.Begin(merged_.entries(), call().k, set_, dropped_); });
+    Until([this] { return cut_.Advance(link()); });
+    Do([this] { merge_.Begin(call().returned.entries(), dropped_.entries(), merged_); });
+    Until([this] { return merge_.Advance(link()); });
+    Do([this] { call().returned.swap(merged_); });
+  }
+
+  void PlanParent(Rank parent) {
+    Do([this, parent] { Give(parent, set_.entries()); });
+    PlanReceive(parent);
+    Until([this] { return messages_.Sent(); });
+    Do([this] { call().global.swap(arriving_); });
+  }
+
+  void PlanReceive(Rank from) {
+    Do([this, from] { messages_.ReceiveCount(from, arriving_count_); });
+    Until([this] { return messages_.Arrived(); });
+    Do([this, from] {
+      arriving_.Resize(arriving_count_);
+      messages_.ReceiveEntries(from, {arriving_.positions(), arriving_.values(), arriving_.size()});
+    });
+    Until([this] { return messages_.Arrived(); });
+  }
+
+  void Give(Rank to, SparseEntries entries) {
+    leaving_count_ = static_cast<SparseCount>(entries.size());
+    messages_.SendCount(to, leaving_count_);
+    messages_.SendEntries(to, entries);
+  }
+
+  SparseMessages messages_;
+  SparseCount arriving_count_ = 0;
+  SparseCount leaving_count_ = 0;
+  LargestCut cut_;
+  MergeSum merge_;
+  SparseList set_;       // the k largest of this rank's part of the tree, so far
+  SparseList arriving_;  // a child's, then the result
+  SparseList merged_;
+  SparseList dropped_;
+};
+
+std::unique_ptr<SparseCollective> MakeGTopK(Transport& transport,
+                                            const CollectiveOptions& options) {
+  return std::make_unique<GTopK>(transport, options);
+}
+
+DTRAIN_SPARSE_COLLECTIVE("gtopk", MakeGTopK,
+                         "the k largest sums, by a tree: 4 k log2 P words, nothing lost");
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,124 @@
+// randk: k entries drawn at random, without replacement; k = max(1, floor(density * n)) of each
+// unit.  What error feedback is worth is seen beside it.
+//
+// Rand_k of Shi et al. (arXiv 1911.08772 and its code); values are not scaled by n / k: what is kept
+// back comes later.  Lots are numbered: the same key draws the same places.
+//
+// `seeds: different`: every worker draws its own.  Zeros are not sent; where only such were drawn,
+// the largest entry is.
+// `seeds: same`: all workers draw the same places at the same call, so that values can be summed as
+// a short dense vector; what is there is sent, zeros too.
+#include <algorithm>
+#include <optional>
+
+#include "framework/compress/largest.h"
+
+namespace dtrain {
+namespace {
+
+// The first `count` different numbers of [0, n) that the lots bring, ascending; count <= n/2, so
+// that few draws are wasted.
+std::vector<int32_t> DrawPlaces(int64_t n, int64_t count, const Random& lots) {
+  std::vector<int32_t> places;
+  places.reserve(static_cast<size_t>(count));
+  uint64_t draw = 0;
+  while (std::ssize(places) < count) {
+    const auto known = std::ssize(places);
+    for (int64_t left = count - known; left > 0; --left) {
+      places.push_back(static_cast<int32_t>(lots.Below(draw++, static_cast<uint64_t>(n))));
+    }
+    std::sort(places.begin() + known, places.end());
+    std::inplace_merge(places.begin(), places.begin() + known, places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+  }
+  return places;
+}
+
+class Lots : public Selection {
+ public:
+  // `zeros`: they are chosen as others are.
+  Lots(int64_t n, int64_t k, const SelectionKey& key, bool zeros)
+      : left_out_(2 * k > n),
+        zeros_(zeros),
+        places_(DrawPlaces(n, left_out_ ? n - k : k, LotsOf(key))) {}
+
+  // One look at what was drawn; where all of it is zero, some for the largest.
+  bool WantsLook() override {
+    if (zeros_) return false;
+    if (largest_) return largest_->WantsLook();
+    if (!looking_) return looking_ = true;
+    next_ = 0;
+    if (any_) return false;
+    largest_.emplace(1);
+    return largest_->WantsLook();
+  }
+
+  void Look(const float* values, Range part) override {
+    if (largest_) return largest_->Look(values, part);
+    ForDrawn(part, [&](int64_t place) { any_ |= values[place - part.begin] != 0; });
+  }
+
+  int64_t Choose(const float* values, Range part, int32_t* chosen) override {
+    if (largest_) return largest_->Choose(values, part, chosen);
+    int64_t count = 0;
+    ForDrawn(part, [&](int64_t place) {
+      if (zeros_ || values[place - part.begin] != 0) {
+        chosen[count++] = static_cast<int32_t>(place);
+      }
+    });
+    return count;
+  }
+
+ private:
+  template <class Work>
+  void ForDrawn(Range part, Work work) {
+    const auto ends = [&] { return next_ == places_.size() || places_[next_] >= part.end; };
+    if (!left_out_) {
+      for (; !ends(); ++next_) work(places_[next_]);
+      return;
+    }
+    for (int64_t place = part.begin; place < part.end; ++place) {
+      if (next_ < places_.size() && places_[next_] == place) {
+        ++next_;
+      } else {
+        work(place);
+      }
+    }
+  }
+
+  const bool left_out_;  // of what is drawn, the rest is chosen
+  const bool zeros_;
+  const std::vector<int32_t> places_;
+  size_t next_ = 0;
+  bool looking_ = false, any_ = false;
+  std::optional<LargestSelection> largest_;
+};
+
+class RandK : public Compressor {
+ public:
+  void Configure(config::Reader& reader, CompressConfig&) override {
+    const std::string seeds = reader.String("seeds", "different")
+                                  .OneOf({"different", "same"})
+                                  .Help(
+                                      "different: each worker draws its own entries; same: all "
+                                      "draw the same");
+    same_ = seeds == "same";
+  }
+  Form form() const override { return same_ ? Form::kDense : Form::kGather; }
+  std::unique_ptr<Selection> Select(int64_t n, double density,
+                                    const SelectionKey& key) const override {
+    SelectionKey lots = key;
+    if (same_) lots.actor = 0;
+    return std::make_unique<Lots>(n, EntriesAsked(density, n), lots, same_);
+  }
+  int64_t EntriesMost(int64_t n, double density) const override { return EntriesAsked(density, n); }
+  int passes() const override { return 1; }
+
+ private:
+  bool same_ = false;
+};
+
+DTRAIN_COMPRESSOR("randk", RandK, "entries of each unit drawn at random");
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,107 @@
+#include "framework/compress/scan_selection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kGatheredMost = 1024;
+
+// The magnitude of the largest float that is not above `threshold`, which is not negative.
+uint32_t MagnitudeBelow(double threshold) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  if (threshold > kLargest) {
+    return Magnitude(std::isinf(threshold) ? std::numeric_limits<float>::infinity()
+                                           : std::numeric_limits<float>::max());
+  }
+  const float nearest = static_cast<float>(threshold);
+  const uint32_t magnitude = Magnitude(nearest);
+  return static_cast<double>(nearest) > threshold ? magnitude - 1 : magnitude;
+}
+
+}  // namespace
+
+uint32_t LeastAbove(double threshold) { return threshold > 0 ? MagnitudeBelow(threshold) + 1 : 1; }
+
+double SumOf(const double (&lanes)[kMomentLanes]) {
+  return std::accumulate(std::begin(lanes), std::end(lanes), 0.0);
+}
+
+Sample::Sample(std::vector<int64_t> begins, int64_t run, int64_t rank, Isa isa)
+    : begins_(std::move(begins)),
+      run_(run),
+      rank_(rank),
+      largest_(static_cast<int64_t>(begins_.size()) * run, rank, isa) {
+  gathered_.reserve(kGatheredMost);
+  largest_.Begin(1);
+}
+
+void Sample::Look(const float* values, Range part) {
+  const int64_t all = static_cast<int64_t>(begins_.size()) * run_;
+  while (next_ < all) {
+    const int64_t within = next_ % run_;
+    const int64_t place = begins_[static_cast<size_t>(next_ / run_)] + within;
+    if (place >= part.end) return;
+    const int64_t count = std::min(run_ - within, part.end - place);
+    Put(values + (place - part.begin), count);
+    next_ += count;
+  }
+}
+
+void Sample::Put(const float* values, int64_t count) {
+  gathered_.insert(gathered_.end(), values, values + count);
+  if (gathered_.size() >= kGatheredMost) Flush();
+}
+
+void Sample::Flush() {
+  const int64_t count = static_cast<int64_t>(gathered_.size());
+  largest_.Look(gathered_.data(), {seen_, seen_ + count});
+  seen_ += count;
+  gathered_.clear();
+}
+
+uint32_t Sample::Ranked() {
+  Flush();
+  if (largest_.size() < rank_) return 1;
+  largest_.KeepLargest(rank_);
+  return largest_.Smallest();
+}
+
+ScanSelection::ScanSelection(int64_t n, int64_t keep, Isa isa)
+    : n_(n), isa_(isa), survivors_(n, keep, isa) {}
+
+bool ScanSelection::WantsLook() {
+  pass_ = After(pass_);
+  return pass_ != Pass::kNone;
+}
+
+void ScanSelection::Look(const float* values, Range part) {
+  if (pass_ == Pass::kSample) return sample_->Look(values, part);
+  if (pass_ == Pass::kScan) return survivors_.Look(values, part);
+  DTRAIN_ISA_SELECT(isa_, AddMoments)(values, part.size(), part.begin, moments_);
+}
+
+int64_t ScanSelection::Choose(const float*, Range part, int32_t* chosen) {
+  return survivors_.Choose(part, chosen);
+}
+
+ScanSelection::Pass ScanSelection::TakeSample(std::vector<int64_t> begins, int64_t run,
+                                              int64_t rank) {
+  sample_.emplace(std::move(begins), run, rank, isa_);
+  return Pass::kSample;
+}
+
+ScanSelection::Pass ScanSelection::ScanFrom(uint32_t least) {
+  survivors_.Begin(least);
+  return Pass::kScan;
+}
+
+ScanSelection::Pass ScanSelection::KeepLargest(int64_t k) {
+  survivors_.KeepLargest(k);
+  return Pass::kNone;
+}
+
+}  // namespace dtrain

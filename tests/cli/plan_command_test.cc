@@ -1,0 +1,116 @@
+// `dtrain plan`: which schedules and collectives it predicts, and what it says of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "framework/core/model_profile.h"
+#include "tests/cli/command_outcome.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Four layers of 4 MB, 10 ms backward each; 1 Gbit/s, so that a layer's sum takes longer than that.
+CommandOutcome Plan(const TempFolder& folder, const std::vector<std::string>& arguments) {
+  ModelProfile profile{.model = "four", .device = "cpu", .batch = 8};
+  for (const char* name : {"a", "b", "c", "d"}) {
+    profile.layers.push_back({name, 1'000'000, 4'000'000, 0.005, 0.01, 0});
+  }
+  const std::string file = folder.Write("profile.json", ToJson(profile));
+  std::vector<std::string> words = {"plan",      "--profile", file,
+                                    "--workers", "4",         "--set",
+                                    "batch=32",  "--set",     "cluster.network.bandwidth_gbit_s=1"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return RunCommand(words);
+}
+
+std::vector<nlohmann::json> Rows(const CommandOutcome& outcome) {
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return nlohmann::json::parse(outcome.out)["predictions"];
+}
+
+TEST(PlanCommand, PredictsTheSchedulesAndCollectivesThatAreNamed) {
+  const TempFolder folder;
+  const auto rows = Rows(Plan(folder, {"--json", "--schedules", "mgwfbp,single", "--collectives",
+                                       "ring,halving_doubling"}));
+  ASSERT_EQ(rows.size(), 4u);
+  const std::vector<std::vector<std::string>> names = {{"mgwfbp", "ring"},
+                                                       {"single", "ring"},
+                                                       {"mgwfbp", "halving_doubling"},
+                                                       {"single", "halving_doubling"}};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["schedule"], names[i][0]);
+    EXPECT_EQ(rows[i]["collective"], names[i][1]);
+  }
+  EXPECT_LT(rows[0]["step_seconds"], rows[1]["step_seconds"]);
+}
+
+// A row is the same whichever others are asked for with it.
+TEST(PlanCommand, NamesChangeNoPrediction) {
+  const TempFolder folder;
+  const auto all = Rows(Plan(folder, {"--json"}));
+  for (const nlohmann::json& row : all) {
+    EXPECT_EQ(Rows(Plan(folder, {"--json", "--schedules", row["schedule"], "--collectives",
+                                 row["collective"]})),
+              std::vector{row});
+  }
+  EXPECT_EQ(all.size(), 6u * 5);
+}
+
+// A ring of 4: a = 6 latencies of 50 us; twice 3/4 of the bytes at 1 Gbit/s, 3/4 added at 8 GB/s.
+TEST(PlanCommand, ARowTellsWhatASumCosts) {
+  const TempFolder folder;
+  const auto rows =
+      Rows(Plan(folder, {"--json", "--schedules", "single", "--collectives", "ring"}));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_NEAR(rows[0]["start_up_seconds"].get<double>(), 300e-6, 1e-8);
+  const double sum = 300e-6 + 16e6 * (1.5 * 8e-9 + 0.75 / 8e9);
+  EXPECT_NEAR(rows[0]["sum_seconds"].get<double>(), sum, 1e-6);
+  EXPECT_NEAR(rows[0]["step_seconds"].get<double>(), 0.06 + sum, 1e-6);
+}
+
+TEST(PlanCommand, AScheduleMayHaveAKey) {
+  const TempFolder folder;
+  const auto rows =
+      Rows(Plan(folder, {"--json", "--schedules", "allreduce,allreduce:fusion_bytes=8000000",
+                         "--collectives", "ring"}));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["buckets"], 1);
+  EXPECT_EQ(rows[1]["buckets"], 2);
+}
+
+TEST(PlanCommand, TheAdviceComparesTheBestWithTheOthers) {
+  const TempFolder folder;
+  const CommandOutcome outcome =
+      Plan(folder, {"--schedules", "mgwfbp,wfbp,single", "--collectives", "ring,ordered"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr(" times as fast as wfbp,\n"),
+                                 HasSubstr(" times as fast as single.\n")));
+  EXPECT_THAT(Plan(folder, {"--schedules", "wfbp", "--collectives", "ring"}).out,
+              Not(HasSubstr("times as fast")));
+}
+
+TEST(PlanCommand, WhatHasNoPlanIsRefused) {
+  const TempFolder folder;
+  const auto error = [&](const std::vector<std::string>& arguments) {
+    const CommandOutcome outcome = Plan(folder, arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_THAT(error({"--schedules", "wfbp,ps_bsp", "--collectives", "ring"}),
+              AllOf(HasSubstr("'ps_bsp' is no schedule of all-reduces"), HasSubstr("mgwfbp")));
+  EXPECT_THAT(error({"--schedules", "wfpb", "--collectives", "ring"}), HasSubstr("'wfbp'?"));
+  EXPECT_THAT(error({"--schedules", "mgwfbp:rule=best"}), HasSubstr("published"));
+  EXPECT_THAT(error({"--collectives", "rign"}), HasSubstr("ring"));
+}
+
+}  // namespace
+}  // namespace dtrain

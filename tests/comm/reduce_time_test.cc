@@ -1,0 +1,56 @@
+#include "framework/comm/reduce_time.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "framework/comm/local/local_world.h"
+
+namespace dtrain {
+namespace {
+
+TEST(ReduceTable, GoesAlongTheLinesBetweenItsEntries) {
+  const ReduceTable table{{{100, 1}, {200, 2}, {201, 5}, {400, 7}}};
+  EXPECT_EQ(table.Seconds(0), 1);
+  EXPECT_EQ(table.Seconds(100), 1);
+  EXPECT_EQ(table.Seconds(150), 1.5);
+  EXPECT_EQ(table.Seconds(200), 2);
+  EXPECT_EQ(table.Seconds(201), 5);
+  EXPECT_DOUBLE_EQ(table.Seconds(400), 7);
+  EXPECT_DOUBLE_EQ(table.Seconds(599), 9) << "at the rate of the last two";
+}
+
+TEST(ReduceTable, MayHaveFewEntries) {
+  EXPECT_EQ(ReduceTable{}.Seconds(5), 0);
+  EXPECT_EQ((ReduceTable{{{100, 3}}}.Seconds(5)), 3);
+  EXPECT_EQ((ReduceTable{{{100, 3}}}.Seconds(500)), 3);
+  EXPECT_EQ((ReduceTable{{{100, 1}, {200, 2}}}.Seconds(300)), 3);
+}
+
+TEST(ReduceTime, SizesAscendToTheLargest) {
+  for (int64_t most = 64; most < 100'000; most += 4) {
+    const std::vector<int64_t> sizes = SizesToMeasure(most);
+    ASSERT_EQ(sizes.back(), most);
+    ASSERT_EQ(std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()), sizes.end())
+        << most;
+  }
+  EXPECT_EQ(SizesToMeasure(4), std::vector<int64_t>{64});
+}
+
+TEST(ReduceTime, SmallAndLargeVectorsAreMeasuredOnBothSidesOfTheStep) {
+  const std::vector<int64_t> sizes = SizesToMeasure(1 << 20);
+  EXPECT_TRUE(std::count(sizes.begin(), sizes.end(), 16 << 10));
+  EXPECT_TRUE(std::count(sizes.begin(), sizes.end(), (16 << 10) + 64));
+}
+
+TEST(ReduceTime, EveryRankHasATable) {
+  LocalWorld::Run(3, [](Transport& transport) {
+    const auto collective = MakeCollective("ordered", transport);
+    const ReduceTable table = MeasureReductions(transport, *collective, 100'000);
+    EXPECT_EQ(table.entries.size(), SizesToMeasure(100'000).size());
+    for (const ReduceTable::Entry& entry : table.entries) EXPECT_GT(entry.seconds, 0);
+  });
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,235 @@
+// All-reduce of what a compressor selects, over the local transport: the weights are those of a plain
+// loop with residuals, to the bit and on every rank.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/exchange/inline_exchange.h"
+#include "framework/exchange/threaded/threaded_exchange.h"
+#include "tests/exchange/exchange_fixture.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kDensity = 0.01;
+
+struct Case {
+  int ranks;
+  std::string strategy, compress;
+};
+
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.ranks << " " << one.strategy << " " << one.compress;
+}
+
+// Of every rank: what it would still send.
+using Residuals = std::vector<std::vector<float>>;
+
+// One step of the plain loop: what each rank selects of each unit is added in rank order.
+std::vector<float> SumOfSelections(const CompressConfig& compress, const std::vector<Range>& units,
+                                   int ranks, int step, Residuals& residuals) {
+  std::vector<float> sum(static_cast<size_t>(kLayout.size()), 0.0F);
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<float>& u = residuals[rank];
+    for (size_t i = 0; i < u.size(); ++i) u[i] += Gradient(rank, step, static_cast<int64_t>(i));
+    for (const Range& unit : units) {
+      const std::span<const float> values(u.data() + unit.begin, static_cast<size_t>(unit.size()));
+      for (const int32_t place : SelectFrom(*compress.compressor, values, compress.density, {})) {
+        const auto i = static_cast<size_t>(unit.begin + place);
+        sum[i] += u[i];
+        u[i] = 0;
+      }
+    }
+  }
+  return sum;
+}
+
+class SyncCompressTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(SyncCompressTest, EndsWithTheWeightsOfAPlainLoop) {
+  const Case c = GetParam();
+  const std::unique_ptr<Strategy> strategy = MakeStrategy(c.strategy);
+  const CompressConfig compress = MakeCompress(c.compress);
+  const std::vector<Range> buckets = strategy->Buckets(kPieces);
+  std::vector<Range> units;
+  for (const Range& bucket : buckets) {
+    for (const Range& unit : UnitsOf(compress.scope, bucket, kPieces.ranges, buckets)) {
+      units.push_back(unit);
+    }
+  }
+  plain::Model model(SgdRule(0), kLayout, InitialWeights());
+  Residuals residuals(static_cast<size_t>(c.ranks), std::vector<float>(model.weights.size()));
+  for (int step = 0; step < kSteps; ++step) {
+    model.UpdateTogether({SumOfSelections(compress, units, c.ranks, step, residuals)},
+                         10 * c.ranks);
+  }
+  LocalWorld::Run(c.ranks, [&](Transport& transport) {
+    RankInputs inputs(*strategy, {.workers = c.ranks}, 0);
+    inputs.spec.actors.compress = compress;
+    ThreadedExchange exchange(transport, inputs.spec, 0);
+    for (int step = 0; step < kSteps; ++step) {
+      const StepOutcome outcome = RunStep(exchange, transport.rank(), step);
+      EXPECT_EQ(outcome.samples, 10 * c.ranks);
+      EXPECT_TRUE(outcome.finite);
+    }
+    EXPECT_EQ(WeightsOf(exchange), model.weights);
+    const ExchangeStats stats = exchange.stats();
+    EXPECT_NEAR(stats.compression.density(), kDensity, 0.002);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Worlds, SyncCompressTest,
+    ::testing::Values(Case{1, "{name: wfbp}", "{name: topk, density: 0.01}"},
+                      Case{2, "{name: allreduce}", "{name: topk, density: 0.01}"},
+                      Case{3, "{name: allreduce, fusion_bytes: 5000}",
+                           "{name: topk, density: 0.01}"},
+                      Case{4, "{name: naive}", "{name: topk, density: 0.01}"},
+                      Case{5, "{name: single}", "{name: topk, density: 0.01, scope: layer}"},
+                      Case{8, "{name: mgwfbp}", "{name: topk, density: 0.01}"}));
+
+// With the momentum at the workers: the residual takes up each worker's velocity, which begins anew where
+// an entry is sent.  The first step is dense.
+TEST(SyncCompress, MomentumAtTheWorkersIsThatOfAPlainLoop) {
+  constexpr int kRanks = 3;
+  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
+  CompressConfig compress = MakeCompress("{name: topk, density: 0.01, dense_steps: 1}");
+  compress.momentum = 0.9;
+  const std::vector<Range> buckets = strategy->Buckets(kPieces);
+  plain::Rule rule = SgdRule(0);
+  rule.momentum = 0;
+  plain::Model model(rule, kLayout, InitialWeights());
+  const std::vector<float> zeros(model.weights.size());
+  std::vector<std::vector<float>> velocities(kRanks, zeros), residuals(kRanks, zeros);
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<std::vector<float>> sent(kRanks, zeros);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      std::vector<float>&v = velocities[rank], &u = residuals[rank];
+      for (size_t i = 0; i < v.size(); ++i) {
+        v[i] = 0.9F * v[i] + Gradient(rank, step, static_cast<int64_t>(i));
+        if (step > 0) u[i] += v[i];
+      }
+      if (step == 0) sent[rank] = v;
+      for (const Range& bucket : step == 0 ? std::vector<Range>{} : buckets) {
+        const std::span<const float> values(u.data() + bucket.begin,
+                                            static_cast<size_t>(bucket.size()));
+        for (const int32_t place : SelectFrom(*compress.compressor, values, 0.01, {})) {
+          const auto i = static_cast<size_t>(bucket.begin + place);
+          sent[rank][i] = std::exchange(u[i], 0.0F);
+          v[i] = 0;
+        }
+      }
+    }
+    model.UpdateTogether(sent, 10 * kRanks);
+  }
+  LocalWorld::Run(kRanks, [&](Transport& transport) {
+    RankInputs inputs(*strategy, {.workers = kRanks}, 0);
+    inputs.spec.actors.compress = compress;
+    inputs.spec.solver = MakeSolver(plain::Text(rule));
+    inputs.spec.rule.batch = 10 * kRanks;
+    ThreadedExchange exchange(transport, inputs.spec, 0);
+    for (int step = 0; step < kSteps; ++step) RunStep(exchange, transport.rank(), step);
+    EXPECT_EQ(WeightsOf(exchange), model.weights);
+  });
+}
+
+// What leaves the residuals is in the weights: with plain SGD at rate 1, what the weights have lost and
+// what is kept back are the gradients of all steps and ranks.
+class SumsTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SumsTest, LoseNothingAndAgreeOnAllRanks) {
+  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
+  CompressConfig compress = MakeCompress("{name: topk, density: 0.05}");
+  compress.exchange = GetParam();
+  for (const int ranks : {1, 2, 3, 5, 8}) {
+    std::vector<std::vector<float>> weights(ranks), kept(ranks);
+    LocalWorld::Run(ranks, [&](Transport& transport) {
+      RankInputs inputs(*strategy, {.workers = ranks}, 0);
+      inputs.spec.actors.compress = compress;
+      inputs.spec.solver = MakeSolver("{name: sgd, lr: 1, momentum: 0}");
+      ThreadedExchange exchange(transport, inputs.spec, 0);
+      for (int step = 0; step < kSteps; ++step) RunStep(exchange, transport.rank(), step);
+      weights[transport.rank()] = WeightsOf(exchange);
+      for (const StateField& field : exchange.SaveOwn().state.fields) {
+        if (field.name == kResidualName) kept[transport.rank()] = field.floats;
+      }
+    });
+    const std::vector<float> initial = InitialWeights();
+    for (size_t i = 0; i < initial.size(); i += 7) {
+      double expected = 0, found = double{initial[i]} - weights[0][i];
+      for (int rank = 0; rank < ranks; ++rank) {
+        ASSERT_EQ(weights[rank][i], weights[0][i]) << ranks << " ranks, element " << i;
+        found += kept[rank].at(i);
+        for (int step = 0; step < kSteps; ++step) {
+          expected += Gradient(rank, step, static_cast<int64_t>(i));
+        }
+      }
+      ASSERT_NEAR(found, expected, 2e-5) << ranks << " ranks, element " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Exchanges, SumsTest, ::testing::Values("gather", "gtopk", "oktopk"));
+
+TEST(SyncCompress, AtDensityOneItIsTheDenseRun) {
+  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
+  LocalWorld::Run(3, [&](Transport& transport) {
+    RankInputs inputs(*strategy, {.workers = 3}, 0);
+    inputs.spec.actors.compress = MakeCompress("{name: topk, density: 1}");
+    ThreadedExchange exchange(transport, inputs.spec, 0);
+    for (int step = 0; step < kSteps; ++step) RunStep(exchange, transport.rank(), step);
+    EXPECT_EQ(WeightsOf(exchange), Expected(3, 0));
+  });
+}
+
+// What was kept back in an epoch of one entry in a hundred goes out with the first dense step.
+TEST(SyncCompress, NothingStaysBehindWhenAllIsSent) {
+  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
+  LocalWorld::Run(2, [&](Transport& transport) {
+    RankInputs inputs(*strategy, {.workers = 2}, 0);
+    inputs.spec.rule.batch = 20;
+    inputs.spec.rule.epoch_samples = 40;  // two steps
+    inputs.spec.actors.compress = MakeCompress("{name: topk, density: 1, density_warmup: [0.01]}");
+    inputs.spec.solver = MakeSolver("{name: sgd, lr: 1, momentum: 0}");
+    ThreadedExchange exchange(transport, inputs.spec, 0);
+    for (int step = 0; step < 3; ++step) RunStep(exchange, transport.rank(), step);
+    const std::vector<float> initial = InitialWeights(), weights = WeightsOf(exchange);
+    for (size_t i = 0; i < initial.size(); i += 7) {
+      double sum = 0;
+      for (int step = 0; step < 3; ++step) {
+        for (int rank = 0; rank < 2; ++rank) sum += Gradient(rank, step, static_cast<int64_t>(i));
+      }
+      ASSERT_NEAR(double{initial[i]} - weights[i], sum, 1e-5) << i;
+    }
+  });
+}
+
+// A selector may never send one, so nobody would see it.
+TEST(SyncCompress, ANaNOfOneRankEndsTheStepOfAll) {
+  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    LocalWorld::Run(3, [&](Transport& transport) {
+      RankInputs inputs(*strategy, {.workers = 3}, 0);
+      inputs.spec.actors.compress = MakeCompress("{name: topk, density: 0.01}");
+      ThreadedExchange exchange(transport, inputs.spec, 0);
+      EXPECT_TRUE(RunStep(exchange, transport.rank(), 0).finite);
+      exchange.Begin(10);
+      for (const Range& piece : kPieces.ranges) {
+        for (int64_t i = piece.begin; i < piece.end; ++i) {
+          exchange.gradients()[i] = Gradient(transport.rank(), 1, i);
+        }
+        if (transport.rank() == 1 && piece.begin == 701) exchange.gradients()[800] = bad;
+        exchange.Ready(piece);
+      }
+      EXPECT_FALSE(exchange.End({.samples = 10, .loss_sum = 1}).finite);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,38 @@
+// What random histories and clusters draw from a seed, and how many seeds there are.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "framework/core/random.h"
+
+namespace dtrain {
+
+// DTRAIN_SEEDS, or 1000.
+inline int64_t Seeds() {
+  const char* seeds = std::getenv("DTRAIN_SEEDS");
+  return seeds == nullptr ? 1000 : std::strtoll(seeds, nullptr, 10);
+}
+
+// Each number comes from its own place in the seed's stream.
+class Draws {
+ public:
+  explicit Draws(uint64_t seed) : random_(seed, Purpose::kSelfTest) {}
+  int64_t Between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_.Below(next_++, high - low + 1));
+  }
+  int64_t Below(int64_t count) { return Between(0, count - 1); }
+  double Real(double low, double high) { return low + (high - low) * random_.Uniform(next_++); }
+  bool Coin() { return Between(0, 1) == 1; }
+  std::string Of(const std::vector<std::string>& words) {
+    return words[Below(static_cast<int64_t>(words.size()))];
+  }
+
+ private:
+  const Random random_;
+  uint64_t next_ = 0;
+};
+
+}  // namespace dtrain
