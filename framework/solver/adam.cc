@@ -21,25 +21,26 @@ namespace {
 
 class Adam : public Solver {
  public:
-  Adam(config::Reader& reader, bool decoupled) : decoupled_(decoupled) {
-    beta1_ = reader.Number("beta1", 0.9)
-                 .Min(0)
-                 .Below(1)
-                 .Help("decay rate of the running mean of the gradient");
-    beta2_ = reader.Number("beta2", 0.999)
-                 .Min(0)
-                 .Below(1)
-                 .Help("decay rate of the running mean of the squared gradient");
-    epsilon_ = reader.Number("epsilon", 1e-8)
+  Adam(config::Reader& reader, bool decoupled)
+      : decoupled_(decoupled),
+        beta1_(reader.Number("beta1", 0.9)
                    .Min(0)
-                   .Help("added to the denominator for numerical stability");
-    weight_decay_ =
-        reader.Number("weight_decay", decoupled ? 0.01 : 0)
-            .Min(0)
-            .Help(decoupled
-                      ? "decoupled weight decay: fraction of the weights, times the learning rate"
-                      : "weight decay (L2 penalty)");
-  }
+                   .Below(1)
+                   .Help("decay rate of the running mean of the gradient")),
+        beta2_(reader.Number("beta2", 0.999)
+                   .Min(0)
+                   .Below(1)
+                   .Help("decay rate of the running mean of the squared gradient")),
+        epsilon_(reader.Number("epsilon", 1e-8)
+                     .Min(0)
+                     .Help("added to the denominator for numerical stability")),
+        weight_decay_(
+            reader.Number("weight_decay", decoupled ? 0.01 : 0)
+                .Min(0)
+                .Help(
+                    decoupled
+                        ? "decoupled weight decay: fraction of the weights, times the learning rate"
+                        : "weight decay (L2 penalty)")) {}
 
   std::vector<std::string> StateNames() const override { return {"exp_avg", "exp_avg_sq"}; }
 
@@ -75,8 +76,7 @@ class Adam : public Solver {
 
   const Isa isa_ = CpuIsa();
   const bool decoupled_;
-  double beta1_ = 0.9, beta2_ = 0.999, epsilon_ = 1e-8;
-  double weight_decay_ = 0;
+  const double beta1_, beta2_, epsilon_, weight_decay_;
 };
 
 std::shared_ptr<const Solver> ReadAdam(config::Reader& reader) {

@@ -62,8 +62,9 @@ bool AdamLoop(const AdamStep& step, int64_t count, const float* gradient, const 
 double SumOfSquaresLoop(const float* x, int64_t count) {
   constexpr int kPartial = 16;
   double sum[kPartial] = {};
+  const int64_t whole = count - count % kPartial;
   int64_t i = 0;
-  for (; i + kPartial <= count; i += kPartial) {
+  for (; i < whole; i += kPartial) {
     for (int k = 0; k < kPartial; ++k) sum[k] += static_cast<double>(x[i + k]) * x[i + k];
   }
   for (int k = 0; i < count; ++i, ++k) sum[k] += static_cast<double>(x[i]) * x[i];

@@ -50,7 +50,7 @@ Schedule ReadStep(config::Reader& reader) {
     reader.Mistake("", "schedule 'step' needs one of 'every' and 'at'",
                    "every: 30 steps after each 30 epochs; at: [6, 8] after epochs 6 and 8");
   }
-  if (!at.empty() || every <= 0) return FactorAt(at, factor);
+  if (!at.empty()) return FactorAt(at, factor);
   return [=](const RunProgress& progress) {
     return std::pow(factor, std::floor(progress.epochs_done / every));
   };

@@ -16,10 +16,10 @@ namespace {
 
 class Sgd : public Solver {
  public:
-  explicit Sgd(config::Reader& reader) {
-    momentum_ = reader.Number("momentum", 0.9).Min(0).Below(1).Help("momentum factor");
-    nesterov_ = reader.Bool("nesterov", false).Help("use Nesterov momentum");
-    weight_decay_ = reader.Number("weight_decay", 0).Min(0).Help("weight decay (L2 penalty)");
+  explicit Sgd(config::Reader& reader)
+      : momentum_(reader.Number("momentum", 0.9).Min(0).Below(1).Help("momentum factor")),
+        nesterov_(reader.Bool("nesterov", false).Help("use Nesterov momentum")),
+        weight_decay_(reader.Number("weight_decay", 0).Min(0).Help("weight decay (L2 penalty)")) {
     if (nesterov_ && momentum_ == 0) {
       reader.Mistake("nesterov", "nesterov needs a momentum above 0");
     }
@@ -59,9 +59,9 @@ class Sgd : public Solver {
   }
 
   const Isa isa_ = CpuIsa();
-  double momentum_ = 0;
-  double weight_decay_ = 0;
-  bool nesterov_ = false;
+  double momentum_;
+  bool nesterov_;
+  double weight_decay_;
 };
 
 std::shared_ptr<const Solver> ReadSgd(config::Reader& reader) {

@@ -1,5 +1,6 @@
 #include "framework/solver/solver.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "framework/solver/loops.h"
@@ -62,9 +63,8 @@ double SumOfSquares(const float* x, int64_t count, Isa isa) {
 }
 
 float ClipScale(double clip_norm, double sum_of_squares) {
-  const double norm = std::sqrt(sum_of_squares);
-  if (clip_norm == 0 || norm <= clip_norm) return 1;
-  return static_cast<float>(clip_norm / norm);
+  if (clip_norm == 0) return 1;
+  return static_cast<float>(std::min(clip_norm / std::sqrt(sum_of_squares), 1.0));
 }
 
 }  // namespace dtrain

@@ -172,12 +172,14 @@ TEST(Adam, KeysAndDefaults) {
   EXPECT_EQ(adam.lr, 0.001);
   EXPECT_THAT(adam.solver->StateNames(), ElementsAre("exp_avg", "exp_avg_sq"));
   EXPECT_EQ(ReadSolver("{name: sgd}").lr, 0.01);
-  try {
-    ReadSolver("{name: adam, beta1: 1, beta2: -0.1, epsilon: -1, momentum: 0.9}");
-    FAIL() << "no mistake found";
-  } catch (const ConfigError& error) {
-    for (const char* word : {"beta1", "beta2", "epsilon", "momentum"}) {
-      EXPECT_THAT(error.what(), HasSubstr(word));
+  for (const char* betas : {"beta1: 1, beta2: -0.1", "beta1: -0.1, beta2: 1"}) {
+    try {
+      ReadSolver("{name: adam, " + std::string(betas) + ", epsilon: -1, momentum: 0.9}");
+      FAIL() << "no mistake found";
+    } catch (const ConfigError& error) {
+      for (const char* word : {"beta1", "beta2", "epsilon", "momentum"}) {
+        EXPECT_THAT(error.what(), HasSubstr(word)) << betas;
+      }
     }
   }
 }

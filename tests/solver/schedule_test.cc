@@ -45,6 +45,7 @@ TEST(Schedule, StepEveryFewEpochs) {
   EXPECT_EQ(schedule({2.4, 10}), 1);
   EXPECT_EQ(schedule({2.5, 10}), 0.5);
   EXPECT_EQ(schedule({7.5, 10}), 0.125);
+  EXPECT_EQ(Read("{name: step, every: 0.5, factor: 0.5}")({1, 10}), 0.25);
 }
 
 TEST(Schedule, StepWantsExactlyOneOfEveryAndAt) {
@@ -71,6 +72,7 @@ TEST(Schedule, PolynomialFallsWithItsPower) {
   EXPECT_DOUBLE_EQ(schedule({0, 10}), 1);
   EXPECT_DOUBLE_EQ(schedule({5, 10}), 0.25);
   EXPECT_DOUBLE_EQ(schedule({10, 10}), 0);
+  EXPECT_DOUBLE_EQ(Read("{name: polynomial, power: 2, to: 0.2}")({5, 10}), 0.2 + 0.8 * 0.25);
 }
 
 // torch.optim.lr_scheduler.OneCycleLR(max_lr=1, total_steps=101, cycle_momentum=False) at steps 0,
@@ -82,6 +84,16 @@ TEST(Schedule, OneCycleFollowsPyTorch) {
   EXPECT_NEAR(schedule({29.3, 100}), 1, 1e-12);
   EXPECT_NEAR(schedule({60, 100}), 0.6025806488883263, 1e-12);
   EXPECT_NEAR(schedule({100, 100}), 4e-6, 1e-12);
+}
+
+TEST(Schedule, OneCycleKeepsItsBounds) {
+  for (const char* wrong : {"rise: 1", "rise: 0", "start_divisor: 0.5", "end_divisor: 0.5"}) {
+    const std::string key = std::string(wrong).substr(0, std::string(wrong).find(':'));
+    EXPECT_THAT(MistakesOf("{name: one_cycle, " + std::string(wrong) + "}"), HasSubstr(key));
+  }
+  const Schedule schedule = Read("{name: one_cycle, start_divisor: 2, end_divisor: 1}");
+  EXPECT_DOUBLE_EQ(schedule({0, 10}), 0.5);
+  EXPECT_DOUBLE_EQ(schedule({10, 10}), 0.5) << "it ends where it began";
 }
 
 TEST(Schedule, EveryNameHasHelp) {

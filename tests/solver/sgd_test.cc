@@ -140,6 +140,15 @@ TEST(Sgd, EveryInstructionSetGivesTheSameBits) {
   }
 }
 
+TEST(Sgd, ItsMomentumCanBeTakenOutUnlessItIsNesterovs) {
+  const Solver::WithoutMomentum plain =
+      ReadSgd("{momentum: 0.8, weight_decay: 0.5}")->TakeMomentum();
+  ASSERT_NE(plain.solver, nullptr);
+  EXPECT_EQ(plain.momentum, 0.8);
+  EXPECT_THAT(plain.solver->StateNames(), IsEmpty());
+  EXPECT_EQ(ReadSgd("{momentum: 0.8, nesterov: true}")->TakeMomentum().solver, nullptr);
+}
+
 TEST(Sgd, NesterovNeedsMomentum) {
   EXPECT_THAT(WhatOf<ConfigError>([] { ReadSgd("{momentum: 0, nesterov: true}"); }),
               HasSubstr("nesterov needs a momentum above 0"));
