@@ -153,12 +153,14 @@ TEST(ImageSet, RowsAndColumnsMayDiffer) {
   images.images = SomeImage(2 * 24);
   images.labels = {0, 1};
   const std::vector<uint8_t> bytes = images.images;
-  const ImageSet set({Shape{2, 3, 4}, 2, 0, 1}, images, images, kUsual, 1);
+  const ImageSet set({Shape{2, 3, 4}, 2, {0, 0.5f}, {1, 1}}, images, images, kUsual, 1);
   for (int64_t index = 0; index < 2; ++index) {
     Batch batch(set.fields(), 1);
     set.Fill(Split::kTest, std::vector<int64_t>{index}, 0, batch);
     for (int i = 0; i < 24; ++i) {
-      EXPECT_EQ(batch.fields[0].f32()[i], static_cast<float>(bytes[index * 24 + i]) / 255.0f);
+      const float mean = i < 12 ? 0 : 0.5f;
+      EXPECT_EQ(batch.fields[0].f32()[i],
+                static_cast<float>(bytes[index * 24 + i]) / 255.0f - mean);
     }
   }
 }

@@ -44,6 +44,21 @@ TEST(OwnShares, AreTheShardsInTurn) {
   }
 }
 
+// However far the run is; nobody walks there pass by pass.
+TEST(OwnShares, RepeatAfterEveryShardWasRead) {
+  const Sampler sampler(1, 50, 16);
+  for (const int w : {0, 1, 2}) {
+    // Shards of 17, 17 and 16 samples, in mini-batches of 6 or 5.
+    const uint64_t batches = w == 0 ? 3 + 3 + 3 : 4 + 4 + 4;
+    for (uint64_t i = 0; i < 2 * batches; ++i) {
+      const StepShare near = sampler.OwnShareOf(i, w, 3);
+      const StepShare far = sampler.OwnShareOf(i + batches * 1'000'000'000'000, w, 3);
+      EXPECT_EQ(far.share, near.share) << "mini-batch " << i << " of worker " << w;
+      EXPECT_EQ(far.epoch, near.epoch + 3 * 1'000'000'000'000);
+    }
+  }
+}
+
 // Training samples whose label is their index.
 ImageSet Numbered(int64_t size) {
   LabelledImages train, test;

@@ -72,6 +72,14 @@ TEST(Prefetch, TheRingIsAllocatedOnce) {
   EXPECT_EQ(memory.size(), 3u);
 }
 
+// One batch is computed with while the next one is filled.
+TEST(Prefetch, TheRingHasTwoAtLeast) {
+  Prefetcher batches(kFields, 4, Counting(10), 1);
+  std::set<const void*> memory;
+  while (const Batch* batch = batches.Next()) memory.insert(batch->fields[0].data);
+  EXPECT_EQ(memory.size(), 2u);
+}
+
 TEST(Prefetch, ErrorsComeInTheirPlaceAndStay) {
   Prefetcher batches(
       kFields, 4,

@@ -62,6 +62,18 @@ TEST(SentencePairs, MarksAndPadding) {
   EXPECT_EQ(set.fields()[2].classes, 8);
 }
 
+// Wherever they stand in a split.
+TEST(SentencePairs, FieldsHoldTheLongestSentences) {
+  const std::vector<std::string> one = {"a"}, nine(9, "b");
+  for (const bool last : {false, true}) {
+    ParallelText train;
+    train.source = train.target = last ? std::vector{one, nine} : std::vector{nine, one};
+    const std::vector<FieldSpec> fields = SetOf(train).fields();
+    EXPECT_EQ(fields[0].sample_shape, Shape{12}) << last;
+    EXPECT_EQ(fields[1].sample_shape, Shape{12}) << last;
+  }
+}
+
 // All words of a step, for any number of workers: the same samples, shapes and terms.
 TEST(SentencePairs, StepsDoNotDependOnTheNumberOfWorkers) {
   const SentencePairs set = SetOf(Counting(200, 23));

@@ -66,7 +66,8 @@ TEST(Utf8, LowerCaseOfAllLettersThatAreKnown) {
 }
 
 TEST(Utf8, SequencesEndWhereTheirLengthsDo) {
-  const std::pair<char32_t, std::string> kBounds[] = {{0x7F, "\x7F"},
+  const std::pair<char32_t, std::string> kBounds[] = {{0, std::string(1, '\0')},
+                                                      {0x7F, "\x7F"},
                                                       {0x80, "\xC2\x80"},
                                                       {0x7FF, "\xDF\xBF"},
                                                       {0x800, "\xE0\xA0\x80"},
@@ -74,6 +75,9 @@ TEST(Utf8, SequencesEndWhereTheirLengthsDo) {
                                                       {0xE000, "\xEE\x80\x80"},
                                                       {0xFFFF, "\xEF\xBF\xBF"},
                                                       {0x10000, "\xF0\x90\x80\x80"},
+                                                      {0x10001, "\xF0\x90\x80\x81"},
+                                                      {0x1003F, "\xF0\x90\x80\xBF"},
+                                                      {0x10FC0, "\xF0\x90\xBF\x80"},
                                                       {0x10FFFF, "\xF4\x8F\xBF\xBF"}};
   for (const auto& [code, bytes] : kBounds) {
     const std::u32string one(1, code);
@@ -81,8 +85,9 @@ TEST(Utf8, SequencesEndWhereTheirLengthsDo) {
     EXPECT_EQ(FindInvalidUtf8(bytes), std::nullopt) << uint32_t{code};
     EXPECT_EQ(DecodeUtf8(bytes), one) << uint32_t{code};
   }
-  for (const std::string bad : {"\xC1\xBF", "\xE0\x9F\xBF", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF",
-                                "\xF5\x80\x80\x80", "\xC2\xC0", "\xC2\x7F"}) {
+  for (const std::string bad :
+       {"\xC1\xBF", "\xE0\x9F\xBF", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF5\x80\x80\x80",
+        "\xF7\xBF\xBF\xBF", "\xF8\x90\x80\x80", "\xC2\xC0", "\xC2\x7F"}) {
     EXPECT_EQ(FindInvalidUtf8(bad), 0u) << testing::PrintToString(bad);
   }
 }
@@ -131,6 +136,7 @@ TEST(Tokenizer, HyphensNumbersAndApostrophes) {
                           ",", "or", "5", "%", ",", "1", ",", "x5", "x", ",", "15"));
   EXPECT_THAT(German("Hans' Hund's"), ElementsAre("hans", "'", "hund", "'", "s"));
   EXPECT_THAT(English("'quoted'"), ElementsAre("'", "quoted", "'"));
+  EXPECT_THAT(English("I'm x'5 \"'so"), ElementsAre("i", "'m", "x", "'", "5", "\"", "'", "so"));
 }
 
 TEST(Tokenizer, QuotesDashesAndTheEllipsisBecomePlain) {
@@ -268,6 +274,8 @@ TEST(Bleu, ShortTranslationsPayAndOrdersAddUp) {
   counts.Add(whole);
   EXPECT_EQ(counts.length, 15);
   EXPECT_EQ(counts.reference_length, 20);
+  EXPECT_THAT(counts.matches, ElementsAre(5 + 10, 4 + 9, 3 + 8, 2 + 7));
+  EXPECT_THAT(counts.totals, ElementsAre(5 + 10, 4 + 9, 3 + 8, 2 + 7));
   EXPECT_NEAR(counts.Score(), 100 * std::exp(1 - 20.0 / 15), 1e-12);
   EXPECT_EQ(BleuCounts().Score(), 0);
 }

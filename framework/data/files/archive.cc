@@ -21,8 +21,8 @@ constexpr size_t kBlockBytes = size_t{1} << 17;
 
 // What a file name promises.
 struct Kind {
-  int filter = ARCHIVE_FILTER_NONE;
-  bool tar = false;
+  int filter;
+  bool tar;
 };
 
 Kind KindOf(const fs::path& path) {
@@ -32,15 +32,11 @@ Kind KindOf(const fs::path& path) {
     name.resize(name.size() - ending.size());
     return true;
   };
-  Kind kind;
   if (drop(".tgz")) return {ARCHIVE_FILTER_GZIP, true};
   if (drop(".txz")) return {ARCHIVE_FILTER_XZ, true};
-  if (drop(".gz"))
-    kind.filter = ARCHIVE_FILTER_GZIP;
-  else if (drop(".xz"))
-    kind.filter = ARCHIVE_FILTER_XZ;
-  kind.tar = drop(".tar");
-  return kind;
+  if (drop(".gz")) return {ARCHIVE_FILTER_GZIP, drop(".tar")};
+  if (drop(".xz")) return {ARCHIVE_FILTER_XZ, drop(".tar")};
+  return {ARCHIVE_FILTER_NONE, drop(".tar")};
 }
 
 struct FreeArchive {
@@ -90,15 +86,16 @@ ArchivePointer Open(const fs::path& path, const Kind& kind) {
   return a;
 }
 
-// The next regular file of the archive; null at its end.
+// The next regular file of the archive; null at its end.  A warning is about what is of no use
+// here: that the locale lacks a letter of the name, which comes as it is written.
 archive_entry* NextEntry(struct archive* a, const fs::path& path) {
   archive_entry* entry = nullptr;
-  int status = archive_read_next_header(a, &entry);
-  while (status == ARCHIVE_OK && archive_entry_filetype(entry) != AE_IFREG) {
-    status = archive_read_next_header(a, &entry);
-  }
+  int status;
+  do status = archive_read_next_header(a, &entry);
+  while ((status == ARCHIVE_OK || status == ARCHIVE_WARN) &&
+         archive_entry_filetype(entry) != AE_IFREG);
   if (status == ARCHIVE_EOF) return nullptr;
-  if (status < ARCHIVE_WARN) {
+  if (status != ARCHIVE_OK && status != ARCHIVE_WARN) {
     throw DataError(fmt::format("{} is damaged: {}, near byte {} of the unpacked archive",
                                 path.string(), archive_error_string(a), archive_filter_bytes(a, 0)),
                     "fetch the file again");
@@ -124,18 +121,19 @@ void FindMember(struct archive* a, const fs::path& path, const std::string& memb
 }  // namespace
 
 struct MemberReader::Impl {
+  Impl(const fs::path& path, const Kind& kind)
+      : archive(Open(path, kind)), compressed(kind.filter != ARCHIVE_FILTER_NONE) {}
+
   std::string name;
-  ArchivePointer archive;
+  const ArchivePointer archive;
+  const bool compressed;
   int64_t position = 0;
-  bool compressed = false;
   bool empty = false;  // there is nothing to read, not even an empty entry
 };
 
-MemberReader::MemberReader(const fs::path& path, const std::string& member)
-    : impl_(std::make_unique<Impl>()) {
+MemberReader::MemberReader(const fs::path& path, const std::string& member) {
   const Kind kind = KindOf(path);
-  impl_->archive = Open(path, kind);
-  impl_->compressed = kind.filter != ARCHIVE_FILTER_NONE;
+  impl_ = std::make_unique<Impl>(path, kind);
   impl_->name = kind.tar ? path.string() + ":" + member : path.string();
   if (kind.tar) {
     FindMember(impl_->archive.get(), path, member);
@@ -149,9 +147,7 @@ MemberReader::MemberReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 void MemberReader::VisitAll(const fs::path& path, const Visitor& visit) {
   const Kind kind = KindOf(path);
   DT_CHECK(kind.tar) << path << " is no tar archive by its name";
-  MemberReader in(std::make_unique<Impl>());
-  in.impl_->archive = Open(path, kind);
-  in.impl_->compressed = kind.filter != ARCHIVE_FILTER_NONE;
+  MemberReader in(std::make_unique<Impl>(path, kind));
   while (archive_entry* entry = NextEntry(in.impl_->archive.get(), path)) {
     const std::string member = archive_entry_pathname(entry);
     in.impl_->name = path.string() + ":" + member;
@@ -165,7 +161,7 @@ MemberReader::MemberReader(MemberReader&&) noexcept = default;
 
 size_t MemberReader::Read(void* to, size_t bytes) {
   if (impl_->empty) return 0;
-  la_ssize_t got = 0;  // less than asked for at the end only
+  la_ssize_t got;  // less than asked for at the end only
   do got = archive_read_data(impl_->archive.get(), to, bytes);
   while (got == ARCHIVE_RETRY);
   if (got < 0) {

@@ -127,7 +127,7 @@ class Transfer {
   }
 
   bool Take(const char* data, size_t bytes) {
-    if (received_ == 0 && resumed_at_ > 0 && Status() != kPartialContent && !part_.Empty()) {
+    if (!any_received_ && resumed_at_ > 0 && Status() != kPartialContent && !part_.Empty()) {
       return false;
     }
     if (limits_.bytes > 0 && part_.size() + static_cast<int64_t>(bytes) > limits_.bytes) {
@@ -135,7 +135,7 @@ class Transfer {
       part_.Empty();  // it belongs to another file
       return false;
     }
-    received_ += static_cast<int64_t>(bytes);
+    any_received_ = true;
     if (!part_.Append(data, bytes)) return false;
     bar_.Update(part_.size());
     return true;
@@ -163,12 +163,12 @@ class Transfer {
                                  ? fmt::format("{} of {} bytes here", part_.size(), limits_.bytes)
                                  : fmt::format("{} bytes here", part_.size());
     if (code == CURLE_OPERATION_TIMEDOUT && Status() > 0) {
-      return Failed(received_ > 0, fmt::format("the server stalled: nothing came for {} s ({})",
+      return Failed(any_received_, fmt::format("the server stalled: nothing came for {} s ({})",
                                                limits_.stall_seconds, have));
     }
     const std::string said = reason_.data();
     const std::string reason = said.empty() ? curl_easy_strerror(code) : said;
-    return Failed(received_ > 0, fmt::format("{} ({})", reason, have));
+    return Failed(any_received_, fmt::format("{} ({})", reason, have));
   }
 
   static DownloadResult Failed(bool again, const std::string& message) {
@@ -180,7 +180,7 @@ class Transfer {
   ProgressBar bar_;
   DownloadLimits limits_;
   int64_t resumed_at_;
-  int64_t received_ = 0;
+  bool any_received_ = false;
   bool too_long_ = false;
   std::array<char, CURL_ERROR_SIZE> reason_{};
 };

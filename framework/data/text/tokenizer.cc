@@ -182,7 +182,7 @@ std::vector<std::string> Tokenizer::Split(std::string_view line) const {
   for (size_t begin = skip(0, true); begin < codes.size();) {
     const size_t end = skip(begin, false), next = skip(end, true);
     const std::u32string_view text = std::u32string_view(codes).substr(begin, end - begin);
-    Stretch(text, next < codes.size() ? codes[next] : 0, language_, words).Run();
+    Stretch(text, codes[next], language_, words).Run();  // a string ends with a 0
     begin = next;
   }
   std::vector<std::string> split;

@@ -13,7 +13,7 @@ int SequenceLength(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead < 0xE0) return 2;
   if (lead >= 0xE0 && lead < 0xF0) return 3;
-  if (lead >= 0xF0 && lead < 0xF5) return 4;
+  if (lead >= 0xF0 && lead < 0xF8) return 4;  // from 0xF5 on above the last code point
   return 0;
 }
 
