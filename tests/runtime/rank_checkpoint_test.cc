@@ -6,6 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/hdf5_file.h"
 #include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
 
@@ -63,7 +64,11 @@ class RankCheckpointTest : public testing::Test {
 
 TEST_F(RankCheckpointTest, HoldsEveryFieldToTheBit) {
   const fs::path main = Save(10);
-  EXPECT_EQ(RankFileOf(main, 1).filename(), "step-00000010.rank-1.h5");
+  const fs::path path = RankFileOf(main, 1);
+  EXPECT_EQ(path.filename(), "step-00000010.rank-1.h5");
+  MemoryFile bytes;
+  bytes.CopyFrom(path);
+  EXPECT_EQ(Hdf5Reader(bytes, path).IntAttribute("/rank", "format"), 1);
   const RankCheckpoint read = ReadRankCheckpoint(main, 1, sample_.info.rank_files[1]);
   const RankCheckpoint written = FileOf(1);
   EXPECT_EQ(read.exchange, written.exchange);

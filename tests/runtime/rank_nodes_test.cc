@@ -5,16 +5,19 @@
 #include <map>
 
 #include "framework/comm/collective.h"
+#include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class RankNodesTest : public RunFixture {
  protected:
@@ -57,6 +60,15 @@ TEST_F(RankNodesTest, WhereHostsAreKnownTheyCount) {
   EXPECT_THAT(
       NodesIn(Config("run", {"strategy=inhad", "cluster.per_node=2"}, {"a", "a", "a", "a", "a"})),
       ElementsAre(0, 0, 1, 1, 2));
+}
+
+TEST_F(RankNodesTest, ANodeOfTwoHostsIsRefused) {
+  const std::vector<std::string> keys = {"strategy=inhad", "cluster.per_node=2"};
+  EXPECT_THAT(WhatOf<ConfigError>([&] {
+                Config("run", keys, {"a", "a", "b", "c", "c"});
+              }),
+              HasSubstr("cluster.per_node is 2, but workers 2 and 3 of one node are on hosts b "
+                        "and c"));
 }
 
 TEST_F(RankNodesTest, ASimulationsDedicatedServersHaveNodesOfTheirOwn) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/results/run_folder.h"
+#include "tests/data/temp_folder.h"
 
 namespace dtrain {
 namespace {
@@ -129,6 +131,30 @@ TEST(RunResults, TheSameStepCountsOnceForPatience) {
   results.Note(AtEpoch(1), Split::kTest, Classes(0.5));
   results.Note(AtEpoch(1), Split::kTest, Classes(0.5));
   EXPECT_FALSE(results.over());
+}
+
+// At the end of the samples there is nothing left to do only where a summary says that this run came
+// there: not one of an earlier end, of a run that failed, or what is none.
+TEST(RunResults, ARunIsFinishedWhereItsSummarySaysSo) {
+  const TempFolder path;
+  const RunFolder folder(path.path());
+  const RestRule rule{.epoch_samples = 80, .batch = 8, .last_samples = 160};
+  const auto finished = [&](int64_t samples) {
+    return IsFinished(folder, OfClasses(), samples, rule);
+  };
+  EXPECT_FALSE(finished(160)) << "no summary";
+  for (const char* text :
+       {"", "[1]", "3", R"({"steps": 20})", R"({"status": "completed"})",
+        R"({"status": "failed", "steps": 20})", R"({"status": "completed", "steps": 10})",
+        R"({"status": "completed", "steps": 30})"}) {
+    path.Write("summary.json", text);
+    EXPECT_FALSE(finished(160)) << text;
+  }
+  path.Write("summary.json", R"({"status": "completed", "steps": 20})");
+  EXPECT_TRUE(finished(160));
+  EXPECT_FALSE(finished(159)) << "before its end";
+  path.Write("summary.json", R"({"status": "completed", "steps": 0})");
+  EXPECT_FALSE(IsFinished(folder, OfClasses(), 0, {})) << "nothing was trained yet";
 }
 
 }  // namespace

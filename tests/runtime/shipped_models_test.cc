@@ -29,6 +29,20 @@ TEST(ShippedModels, HaveTheirParameters) {
   }
 }
 
+TEST(ShippedModels, AreListedWithTheirCosts) {
+  const auto models = Models();
+  const std::vector<ModelListing> listings = ListModels();
+  EXPECT_EQ(listings.size(), models.size());
+  for (const ModelListing& listing : listings) {
+    const Graph graph = Graph::FromFile(models.at(listing.name).string(), {});
+    EXPECT_EQ(listing.parameters, graph.weights().size()) << listing.name;
+    double flops = 0;
+    for (const GraphLayer& layer : graph.layers()) flops += layer.cost.forward_flops;
+    EXPECT_GT(flops, 0) << listing.name;
+    EXPECT_EQ(listing.forward_flops, flops) << listing.name;
+  }
+}
+
 // state_dict of the PyTorch model, read from the end: arenas are in backward order of layers.
 TEST(ShippedModels, ResNetHasPyTorchsNames) {
   const Graph graph = Graph::FromFile(Models().at("resnet18").string(), {});

@@ -12,6 +12,7 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "tests/runtime/run_fixture.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -170,6 +171,24 @@ TEST_F(SimulatedRunTest, MoreServersThanParametersAreRefused) {
     EXPECT_THAT(error.what(),
                 HasSubstr("strategy.servers is 65000, but the model has only 61706 parameters"));
   }
+}
+
+// Its sums within a step have no price; a worker alone has none.
+TEST_F(SimulatedRunTest, BatchNormOverAllWorkersIsRefused) {
+  const fs::path model = folder_ / "normed.yaml";
+  std::ofstream(model) << "name: normed\nsample: [1, 28, 28]\nlayers:\n"
+                          "  - {name: bn, type: batch_norm}\n"
+                          "  - {name: fc, type: inner_product, outputs: 10}\n"
+                          "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n";
+  const auto simulate = [&](int workers, const std::string& mode) {
+    SimulatedRun(Config("allreduce", {"model.name=" + model.string(), "batch_norm=" + mode,
+                                      fmt::format("cluster.workers={}", workers)}),
+                 std::nullopt, false);
+  };
+  EXPECT_THAT(WhatOf<ConfigError>([&] { simulate(3, "sync"); }),
+              HasSubstr("batch normalisation over all workers cannot be simulated"));
+  EXPECT_NO_THROW(simulate(1, "sync"));
+  EXPECT_NO_THROW(simulate(3, "local"));
 }
 
 TEST_F(SimulatedRunTest, AProfileOfAnotherModelIsRefused) {

@@ -57,6 +57,14 @@ TEST(StatusRecord, KeepsTheLastWordAndStep) {
   EXPECT_EQ(read.message, std::string(499, 'x'));
 }
 
+// A rank that has ended well is none that was lost.
+TEST(StatusRecord, TellsAGoodEndFromNone) {
+  const auto folder = FreshFolder();
+  StatusRecord record(folder, 0);
+  record.End(0);
+  EXPECT_EQ(ReadStatusRecords(folder).at(0).exit_code, 0);
+}
+
 TEST(StatusRecord, OutlivesAKilledRank) {
   const auto folder = FreshFolder();
   const pid_t child = ::fork();

@@ -28,10 +28,10 @@ namespace {
 
 struct Holder {
   std::string host;
-  pid_t pid = 0;
+  pid_t pid;
   std::string since;
-  uint64_t born = 0;  // BornAt(pid): another process with a number used again was born later
-  std::string job;    // Slurm's, or empty
+  uint64_t born;    // BornAt(pid): another process with a number used again was born later
+  std::string job;  // Slurm's, or empty
 };
 
 // When a process began, in the kernel's ticks since the machine started; 0 when there is none.

@@ -50,8 +50,8 @@ class ReadyTimes : public GradientSink {
  private:
   const GradientPieces& pieces_;
   std::vector<std::vector<double>> seconds_;  // by piece, of each step
-  Nanos start_ = 0;
-  size_t next_ = 0;
+  Nanos start_;                               // these since Begin
+  size_t next_;
 };
 
 std::vector<double> MeasureReady(const GradientPieces& pieces, const MeasuredWorker& worker) {
