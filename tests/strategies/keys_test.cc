@@ -60,5 +60,26 @@ TEST(Keys, OfSynchronousStrategies) {
   EXPECT_THAT(KeysOf("allreduce"), UnorderedElementsAre("fusion_bytes = 67108864, >= 0"));
 }
 
+// Of all keys of these strategies: what another protocol would be is not among them.
+TEST(Keys, ThatMayChangeWhenARunGoesOn) {
+  const auto may_change = [](const std::string& name) {
+    std::vector<std::string> keys;
+    for (const char* key :
+         {"servers",   "placement",   "staleness",   "staleness_max",  "damping",  "scale",
+          "prefetch",  "inside",      "exchange",    "exchange_every", "groups",   "grouping",
+          "group_of",  "n",           "s_max",       "late",           "lockstep", "broadcast",
+          "pipelined", "in_interval", "pull_timeout"}) {
+      if (StrategyRegistry::Get("strategy", name).make()->MayChange(key)) keys.push_back(key);
+    }
+    return keys;
+  };
+  EXPECT_THAT(may_change("ps_bsp"), UnorderedElementsAre());
+  EXPECT_THAT(may_change("ps_ssp"), UnorderedElementsAre("staleness", "damping"));
+  EXPECT_THAT(may_change("ps_dssp"), UnorderedElementsAre("damping"));
+  EXPECT_THAT(may_change("ps_asp"), UnorderedElementsAre("damping"));
+  EXPECT_THAT(may_change("gssp"), UnorderedElementsAre("staleness", "exchange_every"));
+  EXPECT_THAT(may_change("inhad"), UnorderedElementsAre("in_interval", "pull_timeout"));
+}
+
 }  // namespace
 }  // namespace dtrain
