@@ -35,7 +35,11 @@ TEST(PsConfig, ServersAndPlacement) {
 
 TEST(PsConfig, OneBucket) {
   const GradientPieces pieces{{{0, 10}, {10, 10}, {10, 25}}};
-  EXPECT_EQ(MakeStrategy("{name: ps_asp}")->Buckets(pieces), (std::vector<Range>{{0, 25}}));
+  for (const char* name : {"ps_asp", "gssp", "inhad"}) {
+    EXPECT_EQ(MakeStrategy(std::string("{name: ") + name + "}")->Buckets(pieces),
+              (std::vector<Range>{{0, 25}}))
+        << name;
+  }
 }
 
 TEST(PsConfig, NegativeStaleness) {
@@ -115,6 +119,7 @@ TEST(DsspConfig, TheLargerBoundIsNotTheSmallerOne) {
 TEST(GsspConfig, AGroupHasAServerAndAWorker) {
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 4, groups: 4}", 4), "");
   EXPECT_EQ(MakeStrategy("{name: gssp}")->Place(3).servers, 3);  // not more than workers
+  EXPECT_EQ(MakeStrategy("{name: gssp, servers: 1}")->Place(3).servers, 1);
   EXPECT_EQ(MakeStrategy("{name: gssp, servers: auto}")->Place(9).servers, 4);
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 0}", 3), "");  // as the effective config has it
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 4}", 3),
@@ -137,10 +142,14 @@ TEST(GsspConfig, GroupsOfTheStartAreWhole) {
             "group_of: group_of has 3 numbers for 4 workers\n");
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, group_of: [0, 0, 2]}", 3),
             "group_of: group 1 of group_of has no worker\n");
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, group_of: [1, 1, 1]}", 3),
+            "group_of: group 0 of group_of has no worker\n");
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, group_of: [0, 1, 2]}", 3),
             "group_of: group_of names group 2, but there are 2 group servers, from group 0 on\n");
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, groups: 3, group_of: [0, 1, 1]}", 3),
             "group_of: group_of has 2 groups, but groups is 3\n");
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, groups: 1, group_of: [0, 1, 1]}", 3),
+            "group_of: group_of has 2 groups, but groups is 1\n");
   EXPECT_THAT(ErrorOf("{name: gssp, group_of: [0, 0.5]}"), HasSubstr("strategy.group_of"));
   EXPECT_THAT(ErrorOf("{name: gssp, group_of: [-1]}"), HasSubstr("strategy.group_of"));
 }
@@ -158,6 +167,9 @@ TEST(InhadConfig, NAboveTheWorkersIsTheWorkers) {
   const auto strategy = MakeStrategy("{name: inhad, n: 5}");
   const ActorSetup setup = SetupFor(*strategy, 3, 8);
   EXPECT_EQ(MakeActors(*strategy, setup)[setup.placement.NodeId(0)]->Vectors().size(), 10u);
+  EXPECT_EQ(MistakesOf("{name: inhad, n: 5}", 5), "");
+  EXPECT_EQ(MistakesOf("{name: inhad, n: 6}", 5),
+            "n: n is 6, but there are 5 workers: it counts as 5\n");
 }
 
 // The table that `dtrain list` shows and the config check uses.

@@ -105,6 +105,22 @@ TEST(Drift, MovesAWorkerThatLiesElsewhereForTwoEpochs) {
   rests.Reload();
   EXPECT_EQ(rests.At(30, 2, drifted), (Servers{0, 0, 1, 1, 1, 1}));
   EXPECT_EQ(rests.regroups(), 1);
+  EXPECT_EQ(rests.densities(), Densities{});  // nothing is compressed
+}
+
+TEST(Drift, IsSeenOfTheFirstWorkerAsOfAnyOther) {
+  Rests rests("servers: 2", 6);
+  rests.At(20, 0, {100, 100, 100, 300, 300, 300});
+  const Times drifted = {300, 100, 100, 300, 300, 300};
+  EXPECT_EQ(rests.At(25, 1, drifted), Servers{});
+  EXPECT_EQ(rests.At(30, 2, drifted), (Servers{1, 0, 0, 1, 1, 1}));
+}
+
+// 20 and 25 ns are one group at a spread of 25 %, 21 and 26 would be as well, 20 and 26 are not.
+TEST(FirstGrouping, IsByComputeAloneWhereNoTransferIsMeasured) {
+  Rests two("servers: 2", 4), one("servers: 2", 4);
+  EXPECT_EQ(two.At(20, 0, {20, 26, 20, 26}, Times(4, kUnknown)), (Servers{0, 1, 0, 1}));
+  EXPECT_EQ(one.At(20, 0, {20, 25, 20, 25}, Times(4, kUnknown)), (Servers{0, 0, 0, 0}));
 }
 
 TEST(Drift, OfOneEpochMovesNobody) {
@@ -214,6 +230,29 @@ TEST(Densities, TransfersThatAreNotMeasuredYetAreThoseThatTheDensityLetsExpect) 
                    {2, 400, std::round(TransfersAt(340, 0.35, first[2])), first[2]}},
                   3);
   EXPECT_EQ(rests.densities(), (Densities{expected[0], expected[0], expected[1], expected[1]}));
+}
+
+// An average of the last epochs: 0.3 of the old one, 0.7 of the new one's time.
+TEST(Densities, FollowTheMixedTimes) {
+  Rests rests("servers: 2, grouping: static", 3, "{name: gdtopk, policy: speed_gap}");
+  rests.At(20, 0, {1000, 1000, 1500}, {400, 400, 1000});
+  EXPECT_EQ(rests.densities(), Densities{});  // the first epoch is not over
+  rests.At(25, 1, {2000, 2000, 1500}, {600, 600, 1000});
+  const double compute = 0.3 * 1000 + 0.7 * 2000, transfers = 0.3 * 400 + 0.7 * 600;
+  const std::vector<GroupSpeed> groups = {{2, compute, transfers, 0.35}, {1, 1500, 1000, 0.35}};
+  const Densities expected = DensitiesOf(DensityPolicy::kSpeedGap, groups, 2);
+  EXPECT_EQ(rests.densities(), (Densities{expected[0], expected[0], expected[1]}));
+  // Between the bounds, so that another mean would be seen.
+  EXPECT_GT(expected[0], 0.18);
+  EXPECT_LT(expected[1], 0.34);
+  rests.At(28, 1, {9000, 9000, 1500}, {600, 600, 1000});
+  EXPECT_EQ(rests.densities(), Densities{});  // no new epoch
+}
+
+TEST(Densities, StayWhereNoTransferIsMeasured) {
+  Rests rests("servers: 2, grouping: static", 2, "{name: gdtopk, policy: speed_gap}");
+  rests.At(25, 1, {1000, 2000}, Times(2, kUnknown));
+  EXPECT_EQ(rests.densities(), (Densities{0.35, 0.35}));
 }
 
 // ------------------------------------------------------------------ rests

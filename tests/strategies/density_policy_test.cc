@@ -32,6 +32,8 @@ TEST(Contribution, IsThePublishedTable) {
 TEST(Contribution, AGroupIsAsSlowAsItsSteps) {
   const std::vector<GroupSpeed> groups = {Group(1, 5), Group(3)};
   EXPECT_EQ(DensitiesOf(DensityPolicy::kContribution, groups, 2), (Densities{0.35, 0.25}));
+  const std::vector<GroupSpeed> short_ones = {Group(0.1, 0.5), Group(0.3)};  // whatever the unit
+  EXPECT_EQ(DensitiesOf(DensityPolicy::kContribution, short_ones, 2), (Densities{0.35, 0.25}));
 }
 
 TEST(Contribution, EqualGroupsAreInTheMiddle) {
@@ -101,6 +103,12 @@ TEST(SpeedGap, GoesHalfWay) {
   const Densities densities = DensitiesOf(DensityPolicy::kSpeedGap, groups, 2);
   EXPECT_DOUBLE_EQ(densities[0], 0.5 * 0.1 + 0.5 * 0.004);
   EXPECT_DOUBLE_EQ(densities[1], 0.2);  // half-way to 0.35 would be 0.225, twice as much is less
+  // In any unit, and no group is too small.
+  std::vector<GroupSpeed> short_ones = {Group(0.5, 0.1, 0.1), Group(0.1, 0.1, 0.1)};
+  short_ones[1].workers = 1;
+  const Densities same = DensitiesOf(DensityPolicy::kSpeedGap, short_ones, 2);
+  EXPECT_DOUBLE_EQ(same[0], densities[0]);
+  EXPECT_DOUBLE_EQ(same[1], densities[1]);
 }
 
 TEST(SpeedGap, StaysInTheFirstEpochAndWithoutTransfers) {

@@ -69,6 +69,9 @@ TEST(Grouping, FindsFourSpeedsAndTakesNoMoreGroupsThanItNeeds) {
   EXPECT_EQ(GroupBySpeed(times, {.groups_max = 4}), expected);
   EXPECT_EQ(GroupBySpeed({1, 1.1, 1.2, 1.05}, {.groups_max = 4}), (std::vector<int>{0, 0, 0, 0}));
   EXPECT_EQ(GroupBySpeed({1, 1, 2, 2}, {.groups_max = 4}), (std::vector<int>{0, 0, 1, 1}));
+  // One fast worker is enough for a second group, which has two.
+  EXPECT_EQ(GroupBySpeed({2, 1, 2, 2}, {.groups_max = 2}), (std::vector<int>{0, 0, 1, 1}));
+  EXPECT_EQ(GroupBySpeed({1, 1, 2, 2}, {.groups = 1}), (std::vector<int>{0, 0, 0, 0}));
 }
 
 TEST(Grouping, OfEqualSizeCutsTheOrderOfSpeeds) {
@@ -117,6 +120,8 @@ TEST(Misplaced, IsWhoeverHasABetterReplacement) {
   EXPECT_EQ(Misplaced({1, 2, 1, 4}, {0, 0, 1, 1}, {}), (Who{false, true, true, false}));
   EXPECT_EQ(Misplaced({1, 2, 1, 1, 1, 4}, {0, 0, 0, 1, 1, 1}, {.equal_size = true}),
             (Who{false, true, false, true, true, false}));
+  // Worker 1 would be at home with 4 and 5, but neither they nor 2 and 3 lie nearer to worker 0.
+  EXPECT_EQ(Misplaced({5, 20, 1, 1, 20, 20}, {0, 0, 1, 1, 2, 2}, {}), Who(6, false));
 }
 
 }  // namespace

@@ -36,15 +36,15 @@ Coordinator::Coordinator(const ActorSetup& setup, const GsspOptions& options,
       compute_(placement_.workers, kUnknown),
       transfers_(placement_.workers, kUnknown),
       densities_(placement_.workers, kDensityAtStart),
-      heard_(placement_.workers, 0),
-      misplaced_(placement_.workers, 0) {}
+      heard_(placement_.workers),
+      misplaced_(placement_.workers) {}
 
 // Decides when all have been heard at this rest and, at the run's first ones, have been measured.
 void Coordinator::OnMessage(ActorId worker, const Message& message, Effects& effects) {
   const auto stats = Unpack<Stats>(message);
   compute_[worker] = Mixed(compute_[worker], stats.compute);
   transfers_[worker] = Mixed(transfers_[worker], stats.transfers);
-  heard_[worker] = 1;
+  heard_[worker] = true;
   if (Contains(heard_, 0)) return;
   heard_.assign(heard_.size(), 0);
   if (Contains(compute_, kUnknown)) return;
@@ -87,7 +87,7 @@ bool Coordinator::ShouldRegroup(const Stats& stats) {
 void Coordinator::Decide(Effects& effects) {
   misplaced_.assign(misplaced_.size(), 0);
   const std::vector<int64_t> server_of = KeepServers(GroupBySpeed(OwnTimes(), Rule()), server_of_);
-  grouped_ = 1;
+  grouped_ = true;
   if (server_of == server_of_) return;
   server_of_ = server_of;
   const Regroup regroup{++regroups_, server_of_};
@@ -101,7 +101,7 @@ void Coordinator::Decide(Effects& effects) {
 
 // ------------------------------------------------------------------ densities
 
-// By server.  Transfers are those at the mean of the workers' densities, which differ where some
+// By server; zeros for one without workers.  Transfers are those at the mean of the workers' densities, which differ where some
 // have come from another group.
 std::vector<GroupSpeed> Coordinator::Speeds() const {
   std::vector<GroupSpeed> groups(placement_.servers);
@@ -110,16 +110,12 @@ std::vector<GroupSpeed> Coordinator::Speeds() const {
     if (group.workers == 0) group.density = densities_[worker];
     ++group.workers;
     group.density += (densities_[worker] - group.density) / group.workers;
-    group.compute += static_cast<double>(compute_[worker]);
   }
   for (ActorId worker = 0; worker < placement_.workers; ++worker) {
     GroupSpeed& group = groups[server_of_[worker]];
     const auto measured = static_cast<double>(std::max<int64_t>(transfers_[worker], 0));
-    group.transfers += TransfersAt(measured, densities_[worker], group.density);
-  }
-  for (GroupSpeed& group : groups) {
-    group.compute /= std::max(group.workers, 1);
-    group.transfers /= std::max(group.workers, 1);
+    group.compute += static_cast<double>(compute_[worker]) / group.workers;
+    group.transfers += TransfersAt(measured, densities_[worker], group.density) / group.workers;
   }
   return groups;
 }

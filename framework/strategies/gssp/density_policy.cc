@@ -1,6 +1,7 @@
 #include "framework/strategies/gssp/density_policy.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace dtrain::gssp {
@@ -9,8 +10,9 @@ namespace {
 constexpr double kDensityMin = 0.004, kDensityMax = 0.35;
 
 // Epochs 2, 3, 4 and all later ones; fastest, middle and slowest group.
-constexpr double kContribution[3][4] = {
-    {0.25, 0.0625, 0.015625, 0.004}, {0.3, 0.09, 0.027, 0.0081}, {0.35, 0.1225, 0.042875, 0.015}};
+constexpr std::array kContribution = {std::array{0.25, 0.0625, 0.015625, 0.004},
+                                      std::array{0.3, 0.09, 0.027, 0.0081},
+                                      std::array{0.35, 0.1225, 0.042875, 0.015}};
 
 std::vector<double> ByContribution(const std::vector<GroupSpeed>& groups, int64_t epoch) {
   double fastest = std::numeric_limits<double>::infinity(), slowest = 0;
@@ -34,13 +36,12 @@ std::vector<double> ByContribution(const std::vector<GroupSpeed>& groups, int64_
 std::vector<double> BySpeedGap(const std::vector<GroupSpeed>& groups, int64_t epoch) {
   double target = 0;
   for (const GroupSpeed& group : groups) {
-    if (group.workers > 0)
-      target = std::max(target,
-                        group.compute + TransfersAt(group.transfers, group.density, kDensityMin));
+    target =
+        std::max(target, group.compute + TransfersAt(group.transfers, group.density, kDensityMin));
   }
   std::vector<double> densities;
   for (const GroupSpeed& group : groups) {
-    if (epoch < 2 || group.workers == 0 || group.transfers <= 0) {
+    if (epoch < 2 || group.transfers <= 0) {
       densities.push_back(group.density);
       continue;
     }

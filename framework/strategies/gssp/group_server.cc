@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "framework/core/check.h"
@@ -19,12 +20,11 @@ GroupServer::GroupServer(int server, const ActorSetup& setup, const GsspOptions&
       options_(options),
       server_of_(std::move(server_of)),
       admission_(workers(), options.inside == Inside::kBsp ? ps::kNoBound : options.bound),
-      has_(workers(), 0),
-      pushed_at_(workers(), 0),
-      held_(workers(), 0) {
+      has_(workers()),
+      pushed_at_(workers()),
+      held_(workers()) {
   for (int worker = 0; worker < workers(); ++worker) {
-    bool waiting = false;
-    if (!IsMember(worker)) admission_.Leave(worker, waiting);
+    if (!IsMember(worker)) admission_.Leave(worker);
   }
 }
 
@@ -109,7 +109,7 @@ void GroupServer::Step(VectorId gradients, int64_t count, int64_t samples, Effec
   acc_samples_ += samples;
 }
 
-// All workers of the group that have a gradient in this round.
+// All workers of the group that have a gradient in this round; with inside: ssp nobody ever has.
 void GroupServer::EndRound(Effects& effects) {
   std::vector<int> in;
   int64_t samples = 0;
@@ -139,9 +139,10 @@ void GroupServer::SendExchange(Effects& effects) {
   ++exchanges_;
   const Exchange exchange{std::exchange(acc_gradients_, 0), std::exchange(acc_samples_, 0)};
   const Message letter = Averages() ? Pack(Replica{}) : Pack(exchange);
-  for (int other = 0; other < placement_.servers; ++other) {
-    if (other == server_ || !IsActive(other)) continue;
-    effects.Send(placement_.ServerId(other), letter, {Averages() ? kMaster : kAcc});
+  for (const int64_t other : std::set(server_of_.begin(), server_of_.end())) {
+    if (other == server_) continue;
+    effects.Send(placement_.ServerId(static_cast<int>(other)), letter,
+                 {Averages() ? kMaster : kAcc});
   }
   if (!Averages()) effects.Clear(kAcc);
 }
@@ -168,7 +169,7 @@ void GroupServer::SendWeights(const std::vector<int>& admitted, Effects& effects
   answers_ += static_cast<int64_t>(admitted.size());
   for (const int worker : admitted) {
     has_[worker] = version_;
-    const int64_t pushed_at = std::exchange(pushed_at_[worker], 0);
+    const int64_t pushed_at = pushed_at_[worker];
     const int64_t held = pushed_at > 0 ? effects.Time() - pushed_at : kUnknown;
     effects.Send(worker, Pack(Weights{held}), {kMaster});
   }
@@ -179,7 +180,7 @@ void GroupServer::SendWeights(const std::vector<int>& admitted, Effects& effects
 // The incomplete sum of gradients goes out at the end: then every server has had every gradient.
 void GroupServer::OnQuiet(const Quiet& quiet, Effects& effects) {
   if (!quiet.last) return;
-  if (options_.inside == Inside::kBsp) EndRound(effects);
+  EndRound(effects);
   SendExchange(effects);
 }
 
@@ -188,9 +189,8 @@ void GroupServer::OnQuiet(const Quiet& quiet, Effects& effects) {
 void GroupServer::OnRegroup(const Regroup& regroup, Effects& effects) {
   DT_CHECK(regroup.number == regroup_ + 1) << Describe();
   const std::vector<int64_t> before = server_of_;
-  const bool moves = before != regroup.server_of;
   // A round that not all have joined yet ends here: its workers may part.
-  if (moves && options_.inside == Inside::kBsp) EndRound(effects);
+  EndRound(effects);
   const bool emptied = std::find(regroup.server_of.begin(), regroup.server_of.end(), server_) ==
                        regroup.server_of.end();
   if (emptied) SendExchange(effects);
@@ -198,8 +198,8 @@ void GroupServer::OnRegroup(const Regroup& regroup, Effects& effects) {
   server_of_ = regroup.server_of;
   for (int worker = 0; worker < workers(); ++worker) {
     if (before[worker] != server_ || IsMember(worker)) continue;
-    bool waiting = false;
-    const std::vector<int> admitted = admission_.Leave(worker, waiting);
+    const bool waiting = admission_.Waits(worker);
+    const std::vector<int> admitted = admission_.Leave(worker);
     effects.Send(placement_.ServerId(static_cast<int>(server_of_[worker])),
                  Pack(Handover{regroup_, worker, version_ - has_[worker], waiting}));
     SendWeights(admitted, effects);

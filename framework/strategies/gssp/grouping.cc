@@ -52,23 +52,22 @@ int LeastSize(int workers, int groups) { return workers >= 2 * groups ? 2 : 1; }
 // Where each of `groups` ends; dynamic programming over (groups, workers), O(G W^2).
 std::vector<int> BestEnds(const SortedTimes& times, int groups, int least) {
   const int workers = times.size();
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> cost(groups + 1, std::vector<double>(workers + 1, kNever));
-  std::vector<std::vector<int>> begin(groups + 1, std::vector<int>(workers + 1, 0));
-  cost[0][0] = 0;
+  struct Best {
+    double cost = std::numeric_limits<double>::infinity();
+    int begin = 0;  // of the last group
+  };
+  std::vector<std::vector<Best>> best(groups + 1, std::vector<Best>(workers + 1));
+  best[0][0].cost = 0;
   for (int group = 1; group <= groups; ++group) {
     for (int end = group * least; end <= workers; ++end) {
       for (int first = (group - 1) * least; first + least <= end; ++first) {
-        if (cost[group - 1][first] == kNever) continue;
-        const double all = cost[group - 1][first] + times.Cost(first, end);
-        if (all >= cost[group][end]) continue;
-        cost[group][end] = all;
-        begin[group][end] = first;
+        const double all = best[group - 1][first].cost + times.Cost(first, end);
+        if (all < best[group][end].cost) best[group][end] = {all, first};
       }
     }
   }
   std::vector<int> ends(groups);
-  for (int group = groups, end = workers; group > 0; end = begin[group--][end]) {
+  for (int group = groups, end = workers; group > 0; end = best[group--][end].begin) {
     ends[group - 1] = end;
   }
   return ends;
@@ -98,7 +97,7 @@ double WidestSpread(const SortedTimes& times, const std::vector<int>& ends) {
 
 std::vector<int> GroupBySpeed(const std::vector<double>& times, const GroupingRule& rule) {
   const SortedTimes sorted(times);
-  int groups = rule.groups > 0 ? rule.groups : 1;
+  int groups = std::max(rule.groups, 1);
   DT_CHECK(groups <= sorted.size()) << groups << " groups of " << sorted.size() << " workers";
   std::vector<int> ends = Ends(sorted, groups, rule.equal_size);
   if (rule.groups == 0) {

@@ -62,7 +62,7 @@ void GsspWorker::OnEnd(const StepReport& report, Effects& effects) {
   DT_CHECK(phase_ == kComputing) << Describe();
   phase_ = kIdle;
   ++clock_;
-  awaited_ = 1;
+  awaited_ = true;
   SendGradient(report.samples, effects);
   effects.EndStep(OutcomeOf(report));
   pushed_at_ = effects.Time();
@@ -91,8 +91,8 @@ void GsspWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
   }
   const auto weights = Unpack<Weights>(message);
   DT_CHECK(awaited_ != 0) << "weights come unasked; " << Describe();
-  awaited_ = 0;
-  arrived_ = 1;
+  awaited_ = false;
+  arrived_ = true;
   effects.Take(kArriving);
   // The way there, and the way back; between them the request may have been kept.
   const int64_t round_trip = effects.Time() - pushed_at_;
@@ -119,7 +119,7 @@ void GsspWorker::OnQuiet(const Quiet& quiet, Effects& effects) {
 
 void GsspWorker::Advance(Effects& effects) {
   if (phase_ == kComputing || awaited_ != 0) return;
-  if (std::exchange(arrived_, 0) != 0) effects.Take(kWeights, kArriving);
+  if (std::exchange(arrived_, false)) effects.Take(kWeights, kArriving);
   if (phase_ != kWaiting) return;
   phase_ = kComputing;
   effects.StartStep();

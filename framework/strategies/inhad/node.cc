@@ -50,8 +50,8 @@ InhadNode::InhadNode(int node, const ActorSetup& setup, const InhadOptions& opti
       workers_(WorkersOf(setup.placement, node)),
       slot_a_worker_(options.lockstep && options.n == 1),
       slots_(SlotsOf(options, slot_a_worker_, workers_.size())),
-      next_(workers_.size(), 0),
-      versions_(setup.placement.servers, 0) {}
+      next_(workers_.size()),
+      versions_(setup.placement.servers) {}
 
 std::vector<VectorSpec> InhadNode::Vectors() const {
   const Range whole{0, size_};
@@ -68,7 +68,7 @@ void InhadNode::OnMessage(ActorId from, const Message& message, Effects& effects
     case Submit::kKind:
       return OnSubmit(from, Unpack<Submit>(message), effects);
     case Noted::kKind:
-      in_under_way_ = 0;
+      in_under_way_ = false;
       return SayIn(effects);
     case Pull::kKind:
       return OnPull(Unpack<Pull>(message), effects);
@@ -101,7 +101,7 @@ void InhadNode::OnSubmit(ActorId worker, const Submit& submit, Effects& effects)
   next_[local] = submit.next;
   AddTo(SlotOf(worker, submit.base), submit, effects);
   effects.Send(worker, Pack(Taken{}));
-  in_changed_ = 1;
+  in_changed_ = true;
   SayIn(effects);
 }
 
@@ -158,7 +158,7 @@ double InhadNode::MeanStaleness(int64_t version) const {
       all += static_cast<double>(number);
     }
   }
-  return all > 0 ? sum / all : 0;
+  return sum / std::max(all, 1.0);
 }
 
 // alpha / alpha0 of inhad.md 2.
@@ -169,7 +169,7 @@ double InhadNode::FactorOf(const Slot& slot, int64_t version, double mean_stalen
     case Modulate::kMean:
       return 1 / std::max(1.0, mean_staleness);
     case Modulate::kOff:
-      return 1;
+      break;
   }
   return 1;
 }
@@ -215,17 +215,17 @@ void InhadNode::OnPull(const Pull& pull, Effects& effects) {
 
 void InhadNode::SayIn(Effects& effects) {
   if (in_changed_ == 0 || in_under_way_ != 0 || in_too_early_ != 0) return;
-  in_changed_ = 0;
-  in_under_way_ = 1;
+  in_changed_ = false;
+  in_under_way_ = true;
   const int64_t low_computing = *std::min_element(next_.begin(), next_.end());  // of the living
   effects.Send(placement_.ServerId(0), Pack(In{submitted_, low_computing, LowPending()}));
   if (options_.in_interval == 0) return;
-  in_too_early_ = 1;
+  in_too_early_ = true;
   effects.SetTimer(kInTimer, options_.in_interval);
 }
 
 void InhadNode::OnTimer(int, Effects& effects) {
-  in_too_early_ = 0;
+  in_too_early_ = false;
   SayIn(effects);
 }
 
@@ -256,14 +256,14 @@ void InhadNode::OnGone(ActorId worker, Effects& effects) {
   const auto left =
       static_cast<int64_t>(next_.size()) - std::count(next_.begin(), next_.end(), kNever);
   effects.Send(placement_.ServerId(0), Pack(Fewer{left}));
-  in_changed_ = 1;
+  in_changed_ = true;
   SayIn(effects);
 }
 
 // An IN that is on its way is an answer, too.
 void InhadNode::OnAsk(Effects& effects) {
-  in_changed_ = 1;
-  in_too_early_ = 0;
+  in_changed_ = true;
+  in_too_early_ = false;
   SayIn(effects);
 }
 
@@ -276,10 +276,10 @@ void InhadNode::OnGiveUp(Effects& effects) {
 }
 
 void InhadNode::LoseAll() {
-  over_ = 1;
+  over_ = true;
   lost_ += Pending();
   slots_.assign(slots_.size(), {});
-  in_changed_ = 0;
+  in_changed_ = false;
 }
 
 void InhadNode::OnLostLetter(ActorId, const Message& message) {

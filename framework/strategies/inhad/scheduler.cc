@@ -29,7 +29,7 @@ void Scheduler::OnIn(int node, const In& in, Effects& effects) {
   of.known = std::max(of.known, in.submitted);
   of.low_computing = in.low_computing;
   of.low_pending = in.low_pending;
-  of.heard = 1;
+  of.heard = true;
   Hear(of);
   WatchNodes(effects);
   effects.Send(placement_.NodeId(node), Pack(Noted{}));
@@ -41,14 +41,14 @@ std::vector<int> Scheduler::TakeRefreshes() {
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
     if (node.given_up != 0) continue;
-    if (std::exchange(node.heard, 0) == 0 || node.gets == version_) continue;
+    if (!std::exchange(node.heard, false) || node.gets == version_) continue;
     node.gets = version_;
     refreshed.push_back(static_cast<int>(j));
   }
   return refreshed;
 }
 
-// A node may have got more since its last IN: what has been pulled was submitted.
+// A node may have got more since its last IN, and all that it had by then has been pulled.
 void Scheduler::OnGrad(int node, const Grad& grad) {
   Node& of = nodes_[node];
   DT_CHECK(of.asked == grad.round)
@@ -56,7 +56,7 @@ void Scheduler::OnGrad(int node, const Grad& grad) {
   of.asked = 0;
   Hear(of);
   of.pulled += grad.count + grad.dropped;
-  of.known = std::max(of.known, of.pulled);
+  of.known = of.pulled;
   of.low_pending = kNever;
   if (grad.count == 0) return;
   of.answered = grad.round;
@@ -88,7 +88,7 @@ void Scheduler::OnTimer(int timer, Effects& effects) {
 
 // ------------------------------------------------------------------ death
 
-void Scheduler::Hear(Node& node) { node.silent = node.doubted = 0; }
+void Scheduler::Hear(Node& node) { node.silent = node.doubted = false; }
 
 int64_t Scheduler::NodesLeft() const {
   return std::count_if(nodes_.begin(), nodes_.end(),
@@ -100,21 +100,21 @@ int64_t Scheduler::NodesLeft() const {
 void Scheduler::WatchNodes(Effects& effects) {
   if (!options_.mortal || options_.pull_timeout == 0 || looks_ != 0) return;
   if (NodesLeft() < 2 || vain_ > kVainLooks) return;
-  looks_ = 1;
+  looks_ = true;
   effects.SetTimer(kLookTimer, options_.pull_timeout);
 }
 
 void Scheduler::LookAfterNodes(Effects& effects) {
-  looks_ = 0;
+  looks_ = false;
   ++vain_;
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
-    if (node.given_up != 0 || std::exchange(node.silent, 1) == 0) continue;
+    if (node.given_up != 0 || !std::exchange(node.silent, true)) continue;
     if (node.doubted != 0) {
       if (NodesLeft() > 1) GiveUp(static_cast<int>(j), effects);
       continue;
     }
-    node.doubted = 1;
+    node.doubted = true;
     if (node.asked == 0) effects.Send(placement_.NodeId(static_cast<int>(j)), Pack(Ask{}));
   }
   WatchNodes(effects);
@@ -122,7 +122,7 @@ void Scheduler::LookAfterNodes(Effects& effects) {
 
 // What it has sent before, and is in no update yet, is part of the next one.
 void Scheduler::GiveUp(int node, Effects& effects) {
-  nodes_[node].given_up = 1;
+  nodes_[node].given_up = true;
   nodes_[node].asked = 0;
   for (int other = 1; other < placement_.servers; ++other) {
     effects.Send(placement_.ServerId(other), Pack(inhad::GiveUp{node}));
@@ -164,7 +164,7 @@ int64_t Scheduler::NodesToAwait() const {
 
 std::optional<Close> Scheduler::TakeClose() {
   if (!IsComplete()) return std::nullopt;
-  open_ = 0;
+  open_ = false;
   Close close;
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
@@ -210,7 +210,7 @@ bool Scheduler::Due() const {
 
 void Scheduler::OpenIfDue(Effects& effects) {
   if (open_ != 0 || !Settled() || (flushing_ == 0 && !Due())) return;
-  open_ = 1;
+  open_ = true;
   ++round_;
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
@@ -220,7 +220,7 @@ void Scheduler::OpenIfDue(Effects& effects) {
     node.asked = round_;
     effects.Send(placement_.NodeId(static_cast<int>(j)), Pack(Pull{round_, version_}));
   }
-  flushing_ = 0;
+  flushing_ = false;
 }
 
 void Scheduler::Visit(StateVisitor& visitor) {

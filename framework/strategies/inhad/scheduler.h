@@ -48,7 +48,7 @@ class Scheduler {
   // At rest: these workers have died.
   void GiveUpNodesOf(const std::vector<ActorId>& workers, Effects& effects);
   // The end of the run: whatever is pending is pulled.
-  void Flush() { flushing_ = 1; }
+  void Flush() { flushing_ = true; }
 
   // What can be done now.  A Close is to be carried out, and told to the other servers, before
   // anything else is asked for.

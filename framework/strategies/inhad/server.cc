@@ -17,9 +17,9 @@ InhadServer::InhadServer(int server, const ActorSetup& setup, const InhadOptions
       shard_(setup.placement.ShardOf(server, setup.size)),
       options_(options),
       scheduler_(server == 0 ? std::make_unique<Scheduler>(setup.placement, options) : nullptr),
-      held_(setup.placement.nodes(), 0),
-      refresh_(setup.placement.nodes(), 0),
-      given_up_(setup.placement.nodes(), 0) {}
+      held_(setup.placement.nodes()),
+      refresh_(setup.placement.nodes()),
+      given_up_(setup.placement.nodes()) {}
 
 std::vector<VectorSpec> InhadServer::Vectors() const {
   std::vector<VectorSpec> vectors = {{"master", VectorRole::kMaster, shard_},
@@ -38,9 +38,9 @@ void InhadServer::OnMessage(ActorId from, const Message& message, Effects& effec
   } else if (message.kind == Refresh::kKind) {
     const int node = static_cast<int>(Unpack<Refresh>(message).node);
     if (close_.members.empty()) return SendWeights(node, effects);
-    refresh_[node] = 1;
+    refresh_[node] = true;
   } else if (message.kind == GiveUp::kKind) {
-    given_up_[Unpack<GiveUp>(message).node] = 1;
+    given_up_[Unpack<GiveUp>(message).node] = true;
   } else if (message.kind == Applied::kKind) {
     scheduler_->OnApplied(Unpack<Applied>(message));
     Schedule(effects);
@@ -127,7 +127,7 @@ void InhadServer::UpdateIfWhole(Effects& effects) {
       effects.Clear(kHeld + node);
     }
     held_[node] = 0;
-    gets[node] = 1;
+    gets[node] = true;
   }
   effects.Apply({.gradient = kSum,
                  .gradient_factor = 1.0 / static_cast<double>(close.count),

@@ -11,7 +11,7 @@ namespace dtrain::ps {
 
 std::vector<int> Admission::Request(int worker) {
   DT_CHECK(waiting_[worker] == 0) << "worker " << worker << " asks twice; " << Describe();
-  waiting_[worker] = 1;
+  waiting_[worker] = true;
   return Grant(worker, worker + 1);
 }
 
@@ -19,19 +19,18 @@ std::vector<int> Admission::Finish(int worker, bool wants_next) {
   DT_CHECK(waiting_[worker] == 0) << "worker " << worker
                                   << " finishes a step that it may not start; " << Describe();
   const bool minimum_moved = clocks_.Finish(worker);
-  waiting_[worker] = wants_next ? 1 : 0;
+  waiting_[worker] = wants_next;
   return minimum_moved ? Grant(0, clocks_.workers()) : Grant(worker, worker + 1);
 }
 
-std::vector<int> Admission::Leave(int worker, bool& waiting) {
-  waiting = waiting_[worker] != 0;
-  waiting_[worker] = 0;
+std::vector<int> Admission::Leave(int worker) {
+  waiting_[worker] = false;
   return clocks_.Remove(worker) ? Grant(0, clocks_.workers()) : std::vector<int>();
 }
 
 void Admission::LetGo(int worker) {
   DT_CHECK(Waits(worker)) << "worker " << worker << " does not wait; " << Describe();
-  waiting_[worker] = 0;
+  waiting_[worker] = false;
   lead_max_ = std::max(lead_max_, clocks_.Lead(worker));
 }
 
@@ -41,7 +40,7 @@ std::vector<int> Admission::Grant(int begin, int end) {
   for (int worker = begin; worker < end; ++worker) {
     const int64_t lead = clocks_.Lead(worker);
     if (waiting_[worker] == 0 || lead > bound_) continue;
-    waiting_[worker] = 0;
+    waiting_[worker] = false;
     lead_max_ = std::max(lead_max_, lead);
     granted.push_back(worker);
   }

@@ -25,7 +25,7 @@ constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
 
 class Admission {
  public:
-  Admission(int workers, int64_t bound) : bound_(bound), clocks_(workers), waiting_(workers, 0) {}
+  Admission(int workers, int64_t bound) : bound_(bound), clocks_(workers), waiting_(workers) {}
 
   // `worker` wants to start its next step.  Returns the workers that may start now.
   std::vector<int> Request(int worker);
@@ -38,9 +38,9 @@ class Admission {
   // It may start, though it is beyond the bound.
   void LetGo(int worker);
 
-  // `worker` takes part no more.  `waiting` becomes whether its request was kept; returns the
-  // workers that may start now.
-  std::vector<int> Leave(int worker, bool& waiting);
+  // `worker` takes part no more, and its request is forgotten.  Returns the workers that may start
+  // now.
+  std::vector<int> Leave(int worker);
   // `worker` takes part, as one of the slowest.
   void Join(int worker) { clocks_.Add(worker); }
 

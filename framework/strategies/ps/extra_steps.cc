@@ -10,7 +10,7 @@ namespace dtrain::ps {
 void ExtraSteps::OnPush(int worker, Nanos now) {
   if (pushed_[worker] != 0) interval_[worker] = std::max<int64_t>(1, now - last_[worker]);
   last_[worker] = now;
-  pushed_[worker] = 1;
+  pushed_[worker] = true;
 }
 
 bool ExtraSteps::Take(int worker, const ClockTable& clocks, int64_t most) {

@@ -24,8 +24,8 @@ PsWorker::PsWorker(std::string strategy, ActorId id, const ActorSetup& setup,
       options_(options),
       compresses_(setup.compress.on()),
       density_(setup.compress.density),
-      versions_(setup.placement.servers, 0),
-      arriving_(setup.placement.servers, 0) {}
+      versions_(setup.placement.servers),
+      arriving_(setup.placement.servers) {}
 
 std::vector<VectorSpec> PsWorker::Vectors() const {
   const Range whole{0, size_};

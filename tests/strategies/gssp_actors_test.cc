@@ -1,0 +1,128 @@
+// GSSP's workers and group servers one at a time: what they measure, take over, hold and count.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "framework/strategies/gssp/messages.h"
+#include "tests/strategies/alone.h"
+
+namespace dtrain::gssp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// ------------------------------------------------------------------ what a worker measures
+
+// Steps that computed so long; its answers come `away` after its pushes, kept for `held` of that.
+std::string StatsBehind(const std::vector<int64_t>& computed, Nanos away = 5, Nanos held = 2) {
+  Alone worker("gssp", "servers: 1", 1, 0);
+  Nanos now = 1000;
+  for (const int64_t compute : computed) {
+    EffectWriter effects = worker.At(now);
+    worker.actor().OnBegin(effects);
+    worker.actor().OnEnd({.samples = 4, .compute = compute}, effects);
+    worker.Hears(worker.server(0), Weights{.held = held}, now + away);
+    now += 1000;
+  }
+  return worker.HearsQuiet({.steps = 1});
+}
+
+TEST(GsspWorker, MeasuresFromItsSixthStepOn) {
+  EXPECT_THAT(StatsBehind({9, 9, 9, 9, 9}), HasSubstr("compute unknown, transfers unknown"));
+  EXPECT_THAT(StatsBehind({9, 9, 9, 9, 9, 70}), HasSubstr("compute 70 ns, transfers 3 ns"));
+}
+
+TEST(GsspWorker, TellsTheUpperMedianOfItsLastTwentySteps) {
+  std::vector<int64_t> up(5, 9), down(5, 9);
+  for (int64_t i = 1; i <= 30; ++i) up.push_back(i), down.push_back(31 - i);
+  EXPECT_THAT(StatsBehind(up), HasSubstr("compute 21 ns"));    // of 11 to 30
+  EXPECT_THAT(StatsBehind(down), HasSubstr("compute 11 ns"));  // of 1 to 20
+}
+
+// A clock with coarse ticks, or two that do not agree, gives nothing that a logarithm could not be of.
+TEST(GsspWorker, TellsNoTimeThatCannotBe) {
+  const std::vector<int64_t> none(6, 0), least(6, 1);
+  EXPECT_THAT(StatsBehind(none, 5, 5), HasSubstr("compute 1 ns, transfers 0 ns"));
+  EXPECT_THAT(StatsBehind(least, 5, 6), HasSubstr("compute 1 ns, transfers 0 ns"));
+}
+
+TEST(GsspWorker, DescribesWhatItWaitsFor) {
+  Alone worker("gssp", "servers: 1", 1, 0);
+  EXPECT_EQ(worker.actor().Describe(), "gssp worker 0 of group 0: clock 0, idle");
+  EffectWriter effects = worker.At(0);
+  worker.actor().OnBegin(effects);
+  EXPECT_EQ(worker.actor().Describe(), "gssp worker 0 of group 0: clock 0, computing");
+  worker.actor().OnEnd({.samples = 4}, effects);
+  EXPECT_EQ(worker.actor().Describe(), "gssp worker 0 of group 0: clock 1, idle, no weights yet");
+}
+
+// ------------------------------------------------------------------ what a server takes over
+
+// Worker 1 comes from server 1, with weights that were two updates old and a kept request.
+const Regroup kAllToServer0{.number = 1, .server_of = {0, 0}};
+
+TEST(GsspServer, AHandoverCountsTheSameBeforeAndBehindTheRegroup) {
+  for (const bool early : {false, true}) {
+    Alone server("gssp", "servers: 2, staleness: 5", 2, 2);
+    for (const Nanos now : {10, 20, 30}) server.Hears(0, Push{4}, now);
+    const Handover handover{.number = 1, .worker = 1, .behind = 2, .waiting = 0};
+    if (early) server.Hears(server.server(1), handover);
+    server.Hears(server.coordinator(), kAllToServer0);
+    if (!early) server.Hears(server.server(1), handover);
+    server.Hears(1, Push{4}, 40);
+    EXPECT_THAT(server.report().staleness, ElementsAre(3, 0, 1)) << early;
+  }
+}
+
+// It asked another server, whose clock this one does not know.
+TEST(GsspServer, AnswersARequestThatWasHandedOverWithoutATime) {
+  Alone server("gssp", "servers: 2", 2, 2);
+  server.Hears(server.coordinator(), kAllToServer0);
+  EXPECT_EQ(server.Hears(server.server(1), Handover{1, 1, 0, /*waiting=*/1}, 50),
+            "  s0 > w1 weights + master [0, 10)\n");
+  EXPECT_EQ(server.Hears(1, Push{4}, 60).substr(0, 20), "  s0: apply arrived:");
+  // And it goes, and comes again.
+  server.Hears(server.coordinator(), Regroup{2, {0, 1}});
+  server.Hears(server.coordinator(), Regroup{3, {0, 0}});
+  EXPECT_EQ(server.Hears(server.server(1), Handover{3, 1, 0, /*waiting=*/1}, 90),
+            "  s0 > w1 weights + master [0, 10)\n");
+}
+
+// ------------------------------------------------------------------ what it has and counts
+
+TEST(GsspServer, HasAVectorForEachWorkerWhereTheyStepTogether) {
+  EXPECT_THAT(Alone("gssp", "servers: 1", 2, 2).vectors(), ElementsAre("master", "acc"));
+  EXPECT_THAT(Alone("gssp", "servers: 1, inside: bsp", 2, 2).vectors(),
+              ElementsAre("master", "acc", "held.0", "held.1"));
+  EXPECT_THAT(Alone("gssp", "servers: 1, inside: bsp, exchange: averaging", 2, 2).vectors(),
+              ElementsAre("master", "held.0", "held.1"));
+}
+
+TEST(GsspServer, SendsItsSumToTheOthersAndCountsThat) {
+  Alone server("gssp", "servers: 3, group_of: [0, 0, 1, 2]", 4, 4);
+  EXPECT_THAT(server.Hears(0, Push{4}), Not(HasSubstr("exchange")));
+  EXPECT_EQ(server.actor().Holds(), "1 gradient that the other groups have not had");
+  const std::string sent = server.Hears(0, Push{4});
+  EXPECT_THAT(sent, HasSubstr("  s0 > s1 exchange: gradients 2, samples 8 + acc [0, 10)\n"
+                              "  s0 > s2 exchange: gradients 2, samples 8 + acc [0, 10)\n"
+                              "  s0: clear acc\n"));
+  EXPECT_THAT(sent, Not(HasSubstr("s0 > s0")));
+  EXPECT_EQ(server.actor().Holds(), "");
+  EXPECT_EQ(server.report().exchanges, 1);
+  EXPECT_EQ(server.report().down_transfers, 2);
+}
+
+TEST(GsspServer, HoldsAStepThatIsNotWhole) {
+  Alone server("gssp", "servers: 1, inside: bsp", 2, 2);
+  EXPECT_EQ(server.actor().Holds(), "");
+  server.Hears(1, Push{4});
+  EXPECT_EQ(server.actor().Holds(), "1 gradient of a step that is not whole");
+  EXPECT_THAT(server.Hears(0, Push{3}), HasSubstr("samples 7"));
+}
+
+}  // namespace
+}  // namespace dtrain::gssp

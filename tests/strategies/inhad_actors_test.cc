@@ -1,0 +1,133 @@
+// inhad's nodes and Scheduler one at a time: factors of sums, timers, and when nodes are looked after.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "framework/strategies/inhad/messages.h"
+#include "tests/strategies/alone.h"
+
+namespace dtrain::inhad {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Workers 0 and 1, server 0 is actor 2, the nodes are actors 3 and 4.
+constexpr ActorId kServer = 2, kNode = 3;
+
+TEST(InhadNode, WaitsSoManyMillisecondsBetweenTwoINs) {
+  Alone node("inhad", "in_interval: 2", 2, kNode);
+  EXPECT_EQ(node.Hears(0, Submit{0, 0, 4}),
+            "  n0: sum.0 = arrived\n"
+            "  n0 > w0 taken\n"
+            "  n0 > s0 in: 1, low 0 computing, 0 pending\n"
+            "  n0: timer 0 in 2000000 ns\n");
+  node.Hears(0, Submit{1, 1, 4});
+  EXPECT_EQ(node.Hears(kServer, Noted{}), "");
+  EXPECT_EQ(node.HearsTimer(0),
+            "  n0 > s0 in: 2, low 1 computing, 0 pending\n"
+            "  n0: timer 0 in 2000000 ns\n");
+}
+
+// With n = 1 the bound is 3, and there are four sums: versions 1, 5 and 9 share one.
+TEST(InhadNode, TakesASumOfSeveralVersionsForOneOfTheirMean) {
+  Alone node("inhad", "n: 1, late: keep", 2, kNode);
+  EXPECT_THAT(node.vectors(), ElementsAre("weights", "out", "sum.0", "sum.1", "sum.2", "sum.3"));
+  node.Hears(0, Submit{1, 1, 4});
+  node.Hears(0, Submit{5, 5, 4});
+  EXPECT_THAT(node.Hears(0, Submit{9, 9, 4}), HasSubstr("sum.1 += arrived"));
+  EXPECT_THAT(node.Hears(kServer, Pull{1, 9}), HasSubstr("out += 0.25 sum.1"));
+  EXPECT_EQ(node.report().merged, 2);
+  // Two sums for a bound of 1.
+  Alone two("inhad", "n: 1, s_max: 1, late: keep", 2, kNode);
+  two.Hears(0, Submit{1, 1, 4});
+  two.Hears(0, Submit{3, 3, 4});
+  EXPECT_EQ(two.report().merged, 1);
+}
+
+// Two gradients of version 0 and one of version 3, at version 3: (2 * 3 + 0) / 3.
+TEST(InhadNode, DividesItsSumByTheMeanStaleness) {
+  Alone node("inhad", "n: 1, modulate: mean", 2, kNode);
+  node.Hears(0, Submit{0, 0, 4});
+  node.Hears(1, Submit{0, 3, 4});
+  node.Hears(0, Submit{3, 3, 4});
+  EXPECT_THAT(node.Hears(kServer, Pull{1, 3}), HasSubstr("out += 0.5 sum.0"));
+}
+
+// What it had is lost, it says no more, and when it dies nothing is lost twice or found again.
+TEST(InhadNode, ThatIsGivenUpLosesWhatItHas) {
+  Alone node("inhad", "n: 1", 2, kNode, true);
+  node.Hears(0, Submit{0, 0, 4});
+  node.Hears(0, Submit{1, 1, 4});
+  EXPECT_EQ(node.Hears(kServer, GiveUp{0}), "  n0: clear sum.0\n  n0: clear sum.1\n");
+  EXPECT_EQ(node.Hears(kServer, Noted{}), "");
+  EXPECT_EQ(node.report().lost, 2);
+  EXPECT_EQ(node.Hears(0, Submit{1, 1, 4}), "  n0 > w0 taken\n");
+  node.actor().OnDeath();
+  EXPECT_EQ(node.report().lost, 3);
+}
+
+TEST(InhadRun, StopsAtADeathOnlyWhereNobodyIsGivenUp) {
+  EXPECT_EQ(MakeStrategy("{name: inhad}")->StopsAtDeath(), "");
+  EXPECT_EQ(MakeStrategy("{name: inhad, pull_timeout: 0.5}")->StopsAtDeath(), "");
+  EXPECT_THAT(MakeStrategy("{name: inhad, pull_timeout: 0}")->StopsAtDeath(),
+              HasSubstr("pull_timeout is 0"));
+}
+
+// ------------------------------------------------------------------ whom the Scheduler looks after
+
+TEST(InhadScheduler, LooksAfterNodesOnlyWhereTheyMayDieAndOneWouldBeLeft) {
+  const In in{.submitted = 0, .low_computing = 0};
+  const std::string look = "  s0: timer 1 in 30000000000 ns\n";
+  EXPECT_EQ(Alone("inhad", "n: 1", 2, kServer, true).Hears(kNode, in), look + "  s0 > n0 noted\n");
+  EXPECT_EQ(Alone("inhad", "n: 1", 2, kServer).Hears(kNode, in), "  s0 > n0 noted\n");
+  EXPECT_EQ(Alone("inhad", "pull_timeout: 0", 2, kServer, true).Hears(kNode, in),
+            "  s0 > n0 noted\n");
+  EXPECT_EQ(Alone("inhad", "n: 1", 1, /*id=*/1, true).Hears(/*node=*/2, in), "  s0 > n0 noted\n");
+}
+
+// A node that says nothing new is asked, answers, and is asked again: a hundred times.
+TEST(InhadScheduler, EndsToLookWhereThereAreOnlyAnswers) {
+  Alone server("inhad", "n: 1", 2, kServer, true);
+  In in{.submitted = 0, .low_computing = 0};
+  int looks = 0;
+  bool more = true;
+  for (server.Hears(kNode, in); more && looks < 1000; ++looks) {
+    more = server.HearsTimer(1).find("timer 1") != std::string::npos;
+    for (const ActorId node : {kNode, kNode + 1}) {
+      EXPECT_THAT(server.Hears(node, in), Not(HasSubstr("give up")));
+    }
+  }
+  EXPECT_EQ(looks, 101);
+  EXPECT_THAT(server.Hears(kNode, in), Not(HasSubstr("timer")));
+  in.submitted = 1;
+  EXPECT_THAT(server.Hears(kNode, in), HasSubstr("timer 1"));
+}
+
+// ------------------------------------------------------------------ whom it sends weights
+
+Grad GradOf(int64_t round, int64_t base) {
+  return {.round = round, .count = 1, .samples = 4, .bases = {base, 1}};
+}
+
+// Updates are node 1's alone.  Node 0 gets the weights when it has said something, and not while a round
+// is open, whose update it would miss.
+TEST(InhadScheduler, SendsANodeThatWasLeftOutItsWeightsBetweenRounds) {
+  Alone server("inhad", "n: 2, broadcast: pulled, pipelined: true", 2, kServer);
+  const std::string sends = "  s0 > n0 weights: version ";
+  const In idle{.submitted = 0, .low_computing = 0};
+  EXPECT_THAT(server.Hears(kNode + 1, In{1, 0, 0}), HasSubstr("s0 > n1 pull: round 1, version 0"));
+  EXPECT_THAT(server.Hears(kNode + 1, GradOf(1, 0)), Not(HasSubstr(sends)));
+  EXPECT_THAT(server.Hears(kNode, idle), HasSubstr(sends + "1"));
+  EXPECT_THAT(server.Hears(kNode, idle), Not(HasSubstr(sends)));  // it has them
+  server.Hears(kNode + 1, In{2, 1, 1});
+  server.Hears(kNode + 1, GradOf(2, 1));
+  EXPECT_THAT(server.Hears(kNode + 1, In{3, 2, 2}), HasSubstr("s0 > n1 pull: round 3, version 2"));
+  EXPECT_THAT(server.Hears(kNode, idle), Not(HasSubstr(sends)));
+  EXPECT_THAT(server.Hears(kNode + 1, GradOf(3, 2)), HasSubstr(sends + "3"));
+}
+
+}  // namespace
+}  // namespace dtrain::inhad
