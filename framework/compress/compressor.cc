@@ -97,6 +97,8 @@ int64_t EntriesAsked(double density, int64_t n) {
   return std::max<int64_t>(FloorOfShare(density, n), 1);
 }
 
+int64_t Compressor::Asked(int64_t n, double density) const { return EntriesAsked(density, n); }
+
 Random LotsOf(const SelectionKey& key) {
   return {key.seed, Purpose::kSelection, static_cast<uint64_t>(key.actor),
           static_cast<uint64_t>(key.call) * kUnitsMost + static_cast<uint64_t>(key.unit)};

@@ -90,6 +90,8 @@ class Compressor {
                                             const SelectionKey& key) const = 0;
   // Selections hand a threshold on from call to call (SelectionKey::threshold).
   virtual bool carries_threshold() const { return false; }
+  // k: about as many are chosen, or exactly.
+  virtual int64_t Asked(int64_t n, double density) const;
   // No selection has more entries.
   virtual int64_t EntriesMost(int64_t n, double density) const = 0;
   // Passes over the values that a selection takes, as a rule: what simulated time is charged for.

@@ -6,6 +6,15 @@
 #include "framework/core/check.h"
 
 namespace dtrain {
+namespace {
+
+// Where this worker's step is to be looked at.
+GradientStudy* StudyOf(const ExchangeSpec& spec, const HostedActor& host) {
+  const bool due = spec.study != nullptr && spec.study->worker() == host.id && spec.study->due();
+  return due && host.gradient != kNoVector ? spec.study : nullptr;
+}
+
+}  // namespace
 
 Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps& ops,
                          const CompressedRange& what)
@@ -17,7 +26,8 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
       range_(what.range),
       ghost_(spec.ghost),
       whole_(what.density >= 1),
-      key_{spec.seed, host.id, host.compressions++, 0} {
+      key_{spec.seed, host.id, host.compressions++, 0},
+      study_(StudyOf(spec, host)) {
   DT_CHECK(what.density > 0 && (!whole_ || vectors_.RangeOf(what.from) == range_))
       << host.actor->Describe();
   DT_CHECK(range_.end <= std::numeric_limits<int32_t>::max()) << "positions have 31 bits";
@@ -26,6 +36,9 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
   vectors_.MakeDense(what.from);
   if (ghost_) return;
   if (!vectors_.Empty(what.from)) values_ = vectors_.Get(what.from).At(range_.begin);
+  if (whole_ && study_ != nullptr) {
+    study_->SentWhole(range_, vectors_.Data(host_.gradient) + range_.begin, true);
+  }
   if (whole_ || values_ == nullptr) return;
   units_ = UnitsOf(spec.actors.compress.scope, range_, spec.pieces.ranges, spec.actors.buckets);
   int64_t covered = 0;
@@ -67,6 +80,9 @@ void Compression::BeginUnit() {
   checked_ = false;
   next_ = unit.begin;
   choosing_ = !selection_->WantsLook();
+  if (study_ == nullptr) return;
+  study_->BeginUnit(unit, vectors_.Data(host_.gradient) + unit.begin,
+                    values_ + (unit.begin - range_.begin));
 }
 
 void Compression::EndPass() {
@@ -74,6 +90,10 @@ void Compression::EndPass() {
   if (choosing_) {
     if (compressor_->carries_threshold()) {
       host_.thresholds[units_[unit_].begin] = selection_->Threshold();
+    }
+    if (study_ != nullptr) {
+      const int64_t n = units_[unit_].size();
+      study_->EndUnit(what_.density, compressor_->Asked(n, what_.density));
     }
     selection_ = nullptr;
     ++unit_;
@@ -96,6 +116,7 @@ void Compression::MoveOut(Range part) {
   for (int64_t i = 0; i < chosen; ++i) positions[i] += offset;
   const int64_t first = slice.begin - what_.origin;
   ops_.MoveOut(from, first, positions, room + room_ + count_, chosen);
+  if (study_ != nullptr) study_->Kept(from, slice.size(), chosen);
   if (what_.masked != kNoVector) {
     dropped_.resize(static_cast<size_t>(std::max<int64_t>(chosen, std::ssize(dropped_))));
     ops_.MoveOut(vectors_.SliceWithValues(what_.masked, slice, ops_), first, positions,

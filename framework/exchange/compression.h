@@ -45,6 +45,7 @@ class Compression {
   void BeginUnit();
   void EndPass();
   void MoveOut(Range part);
+  void Study();
   bool CheckSlice();
 
   const CompressedRange what_;
@@ -62,6 +63,7 @@ class Compression {
   size_t unit_ = 0;
   int64_t next_ = 0;  // the arena's element at which the next slice begins
   std::unique_ptr<Selection> selection_;
+  GradientStudy* const study_;  // of this; null: nobody looks on
   bool choosing_ = false;
   bool checked_ = false;  // this unit, for NaN and infinity
 

@@ -175,7 +175,7 @@ class Driver : private EffectTarget {
   void Fire(const TimerTable::Timer& timer);
   void Note(const Event& event);
   Nanos EventTime(ActorId actor);
-  void ClipAtWorker(const StepReport& report);
+  void StudyGradient(Range range);
   StepOutcome ReadOutcome() const;
 
   const ExchangeSpec& spec_;

@@ -130,6 +130,7 @@ Simulation::World::World(const SimulationSetup& given)
   Piece initial;
   if (!spec.ghost) initial = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
   for (Rank rank = 0; rank < size; ++rank) AddRank(rank, initial);
+  if (spec.study != nullptr) spec.study->BeginBehind(ranks[spec.study->worker()]->worker().steps);
   for (const Death& death : setup.cluster.deaths) {
     if (death.at_step == Death::kNone) continue;
     ranks[death.worker]->DieBehind(death.at_step, [this, &death] { Kill(death); });

@@ -246,6 +246,13 @@ void ReadRecords(Reader root, RunConfig& run) {
       checkpoint.Int("keep", 2).Min(1).Help("number of newest checkpoints to keep");
   run.timeline =
       root.Bool("timeline", false).Help("write timeline.json, for chrome://tracing and Perfetto");
+  run.study_every =
+      root.Section("gradients", "a study of worker 0's gradients")
+          .Int("every", 0)
+          .Min(0)
+          .Help(
+              "write to gradients.jsonl what every N-th step's gradient is like, and what the "
+              "compressor leaves of it; 0: never");
   run.log_first_steps = root.Int("log_first_steps", 20)
                             .Min(0)
                             .Help("log every one of the first N steps to metrics.jsonl");
