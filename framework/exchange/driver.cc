@@ -10,11 +10,6 @@
 #include "framework/exchange/worker_clip.h"
 
 namespace dtrain {
-namespace {
-
-int64_t BytesOf(const std::optional<Piece>& piece) { return piece ? piece->bytes() : 0; }
-
-}  // namespace
 
 // What an actor sees of the driver.
 class Driver::Port : public Effects {
@@ -27,8 +22,10 @@ class Driver::Port : public Effects {
   void EndStep(const StepOutcome& outcome) override { Push(EndStepEffect{outcome}); }
   void Reduce(Range range) override {
     const double density = driver_.DensityNow();
-    if (density >= 1) driver_.StudyGradient(range);
-    if (density < 1 || driver_.HoldsBack()) return Push(ReduceEffect{range, density});
+    const bool rounds = driver_.spec_.actors.compress.rounds();
+    if (density < 1 || rounds) return Push(ReduceEffect{range, density});
+    driver_.StudyGradient(range);
+    if (driver_.HoldsBack()) return Push(ReduceEffect{range, density});
     driver_.StartDenseSum(range);
   }
   void Send(ActorId to, Message message, Payload payload) override {
@@ -313,11 +310,25 @@ void Driver::TellReduced(Range range) {
   worker_->actor->OnReduced(range, worker_->port);
 }
 
-// A selector has looked at all that it found before the report of the step goes out, which takes
+// A compressor has looked at all that it found before the report of the step goes out, which takes
 // along that something was not finite.
-void Driver::StartSum(HostedActor& host, Range range, Piece selected, int64_t k) {
+void Driver::TellNotFinite(Range range) {
   if (IsLast(range) && !spec_.ghost && !finite())
     Reducer::WriteNotFinite(gradients() + spec_.size());
+}
+
+void Driver::StartRoundedSum(HostedActor& host, Range range) {
+  TellNotFinite(range);
+  Rounding rounding{spec_.actors.compress.wire()};
+  if (!spec_.ghost) {
+    const VectorId residual = host.vectors.Find(VectorRole::kResidual);
+    rounding.errors = host.vectors.SliceWithValues(residual, range, *seams_.ops);
+  }
+  reducer_.StartRounded(range, rounding, gradients());
+}
+
+void Driver::StartSum(HostedActor& host, Range range, Piece selected, int64_t k) {
+  TellNotFinite(range);
   const std::vector<Range>& buckets = spec_.actors.buckets;
   const auto bucket = std::find(buckets.begin(), buckets.end(), range);
   DT_CHECK(bucket != buckets.end()) << host.actor->Describe();
@@ -407,12 +418,6 @@ void Driver::PutMasters(float* arena) {
       std::copy_n(master.weights.f32(), master.range.size(), arena + master.range.begin);
     }
   }
-}
-
-void AddReplica(float* mean, const float* replica, double share, int64_t n) {
-  if (share == 0) return;
-  const auto factor = static_cast<float>(share);
-  for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
 }
 
 Collective::Traffic Driver::traffic() const {

@@ -65,7 +65,8 @@ struct ExchangeSpec {
     return {.chunk_bytes = chunk_bytes,
             .node_of = rank_nodes,
             .plan_nodes = plan_nodes,
-            .overlap = overlap_buckets};
+            .overlap = overlap_buckets,
+            .rounds = actors.compress.rounds()};
   }
   bool synchronous() const { return strategy->synchronous(); }
 };

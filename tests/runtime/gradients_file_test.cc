@@ -22,8 +22,11 @@ class GradientsFileTest : public RunFixture {
   // LeNet-5 on 400 digits, 7 steps an epoch.
   RunConfig Config(const std::string& output, const std::vector<std::string>& more) {
     std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
-                                          "data.train_samples=400", "data.test_samples=100",
-                                          "epochs=2", "threads=1", "gradients.every=3"};
+                                          "data.train_samples=400",
+                                          "data.test_samples=100",
+                                          "epochs=2",
+                                          "threads=1",
+                                          "gradients.every=3"};
     overrides.insert(overrides.end(), more.begin(), more.end());
     config::Document document = config::Document::FromText(
         "model: {name: " DTRAIN_SOURCE_DIR
