@@ -63,7 +63,7 @@ RunConfig LoadFor(const ScenarioOptions& scenario, const std::string& schedule, 
   if (!way.exchange.empty()) overrides.push_back("compress.exchange=" + way.exchange);
   if (colon != std::string::npos) overrides.push_back("strategy." + schedule.substr(colon + 1));
   RunConfig config = scenario.Load(overrides);
-  if (way.exchange.empty()) config.compress = {};
+  if (way.exchange.empty() && !config.compress.rounds()) config.compress = {};
   config.warnings.clear();  // nothing is run
   return config;
 }
@@ -219,7 +219,7 @@ int RunPlan(const PlanOptions& options, bool json) {
                      {"step_ms", "step ms", 3, true},
                      {"exposed_ms", "exposed ms", 3, true},
                      {"speedup", "x wfbp", 2, true}});
-  for (const Way& way : PlannedWays(options, given.compress.on())) {
+  for (const Way& way : PlannedWays(options, given.compress.on() && !given.compress.rounds())) {
     const GradientPieces pieces = PiecesFor(scenario, profile, way);
     const double wfbp = Predict(scenario, pieces, "wfbp", way).seconds;
     for (const std::string& schedule : options.schedules) {

@@ -67,6 +67,7 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   SimulatedRun run(config, profile, options.numeric || !profile.has_value());
   run.UseTrace(options.scenario.Trace(config));
+  run.StudyGradients(output);
   std::optional<MetricsWriter> metrics;  // of a run that is evaluated
   if (lock && !options.resume.empty()) {
     const std::optional<int64_t> step = run.KeepCheckpoints(output, options.resume);
@@ -266,8 +267,9 @@ static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
           "repeat a recorded run (record.bin) bit for bit; exit code 1 if the weights differ")
       ->type_name("FILE");
   command
-      ->add_option("--output", options->output,
-                   "folder for config.yaml, metrics.jsonl, summary.json, timeline.json")
+      ->add_option(
+          "--output", options->output,
+          "folder for config.yaml, metrics.jsonl, summary.json, timeline.json and gradients.jsonl")
       ->type_name("DIR");
   command
       ->add_option(

@@ -4,6 +4,7 @@
 
 #include "framework/comm/backoff.h"
 #include "framework/comm/plan_collective.h"
+#include "framework/core/check.h"
 
 namespace dtrain {
 namespace {
@@ -28,6 +29,15 @@ DTRAIN_COLLECTIVE("ordered", OrderedRules,
 DTRAIN_COLLECTIVE("ring", RingRules, "Horovod's ring: repeats under the same plan");
 
 }  // namespace
+
+int64_t Collective::StartRounded(std::span<float>, const Rounding&) {
+  DT_CHECK(false) << name() << " has no sums of 16 bits";
+  return 0;
+}
+
+bool SumsRounded(const std::string& collective) {
+  return CollectiveRegistry::Get("collective", collective).rules != nullptr;
+}
 
 std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& transport,
                                            const CollectiveOptions& options) {

@@ -21,8 +21,17 @@
 #include "framework/comm/plan_rules.h"
 #include "framework/comm/transport.h"
 #include "framework/core/registry.h"
+#include "framework/core/short_float.h"
 
 namespace dtrain {
+
+// How the values of a sum travel in 16 bits.
+struct Rounding {
+  Wire wire = Wire::kFp32;
+  // Of the vector's floats: gets, added, what this rank's rounding of sums has left.  Null where there are
+  // no numbers.
+  float* errors = nullptr;
+};
 
 class Collective {
  public:
@@ -59,6 +68,13 @@ class Collective {
     }
   };
   virtual Traffic traffic() const = 0;
+
+  // As Start, with half the bytes, of values that are `rounding.wire`'s already: so nothing is lost on the
+  // way to those who add, in fp32.  Who sends a sum on rounds it, keeps the rounded sum itself, and
+  // adds what is left to its errors: over all ranks, what was given = the sum + the errors, but for the
+  // rounding of fp32 additions.  All ranks end with the same bits.  For plans only, made with
+  // CollectiveOptions::rounds.
+  virtual int64_t StartRounded(std::span<float> data, const Rounding& rounding);
 };
 
 struct CollectiveOptions {
@@ -67,6 +83,7 @@ struct CollectiveOptions {
   // The nodes by which a plan goes that goes by nodes (PlanRules::by_nodes); empty: node_of.
   std::vector<int> plan_nodes = {};
   bool overlap = false;  // of reductions; never decides bits
+  bool rounds = false;   // StartRounded is wanted as well
 };
 
 // name: a plan's ("ordered", "ring", ...) or "mpi" (comm/mpi/, needs an MPI transport).
@@ -87,6 +104,9 @@ using CollectiveRegistry = Registry<CollectiveEntry>;
 
 // Whether the sums of this collective depend on which ranks share a node.
 bool GoesByNodes(const std::string& collective);
+
+// Whether it is a plan, which can be carried out with 16 bits (Collective::StartRounded).
+bool SumsRounded(const std::string& collective);
 
 // Polls and backs off until the reduction is done.
 void WaitFor(Collective& collective, int64_t ticket);

@@ -10,10 +10,9 @@ namespace {
 constexpr int64_t kCutBytes = 64;
 constexpr int64_t kArithmeticPerProgress = 1 << 20;  // bytes
 
-int64_t BytesOf(std::span<const float> data) { return static_cast<int64_t>(data.size_bytes()); }
-
-int64_t ScratchBytes(const Plan& plan, int64_t chunk_bytes) {
-  const int64_t floats = (chunk_bytes + 3) / 4;
+// Of so many bytes on their way.
+int64_t ScratchBytes(const Plan& plan, int64_t chunk_bytes, Wire wire) {
+  const int64_t floats = (chunk_bytes + BytesOf(wire) - 1) / BytesOf(wire);
   return plan.fetches_max() * PieceOf(floats, plan.pieces, 0).size() *
          static_cast<int64_t>(sizeof(float));
 }
@@ -28,10 +27,11 @@ PlanCollective::PlanCollective(std::string name, const PlanRules& rules,
   rules_.chunk_bytes = (rules_.chunk_bytes + kCutBytes - 1) / kCutBytes * kCutBytes;
   const NodeMap nodes = options_.plan_nodes.empty() ? options_.node_of : options_.plan_nodes;
   plan_ = rules.planner(transport.size(), transport.rank(), nodes);
-  int64_t scratch = ScratchBytes(plan_, rules_.chunk_bytes);
+  const Wire wire = options_.rounds ? Wire::kBf16 : Wire::kFp32;
+  int64_t scratch = ScratchBytes(plan_, rules_.chunk_bytes, wire);
   if (rules.small_planner != nullptr) {
     small_plan_ = rules.small_planner(transport.size(), transport.rank(), nodes);
-    scratch = std::max(scratch, ScratchBytes(small_plan_, rules.small_bytes));
+    scratch = std::max(scratch, ScratchBytes(small_plan_, rules.small_bytes, wire));
   }
   for (int lane = 0; lane < rules.lanes; ++lane) {
     lanes_.push_back({PlanRun(transport), Buffer(static_cast<size_t>(scratch)), -1});
@@ -44,16 +44,17 @@ PlanCollective::~PlanCollective() {
   if (!Idle()) transport_->Withdraw();
 }
 
-int64_t PlanCollective::Start(std::span<float> data) {
+int64_t PlanCollective::StartSum(std::span<float> data, const Rounding& rounding) {
+  DT_CHECK(rounding.wire == Wire::kFp32 || options_.rounds) << "made for sums of floats only";
   ForgetFinished();
-  Reduction reduction{.data = data, .plan = &plan_};
+  Reduction reduction{.data = data, .rounding = rounding, .plan = &plan_};
+  const int64_t bytes = static_cast<int64_t>(data.size()) * BytesOf(rounding.wire);
   const bool nothing_to_do = data.empty() || transport_->size() == 1;
-  if (rules_.small_planner != nullptr && BytesOf(data) <= rules_.small_bytes) {
+  if (rules_.small_planner != nullptr && bytes <= rules_.small_bytes) {
     reduction.plan = &small_plan_;
     reduction.chunks = nothing_to_do ? 0 : 1;
   } else if (!nothing_to_do) {
-    reduction.chunks =
-        static_cast<int>((BytesOf(data) + rules_.chunk_bytes - 1) / rules_.chunk_bytes);
+    reduction.chunks = static_cast<int>((bytes + rules_.chunk_bytes - 1) / rules_.chunk_bytes);
   }
   reduction.chunks_left = reduction.chunks;
   reductions_.push_back(reduction);
@@ -97,11 +98,15 @@ void PlanCollective::BeginChunk(int64_t ticket) {
   busy_.push_back(index);
   Lane& lane = lanes_[index];
   lane.ticket = ticket;
+  Rounding rounding = reduction.rounding;
+  if (rounding.wire != Wire::kFp32) rounding.errors += range.begin;
   lane.run.Begin(*reduction.plan, CollectiveTag(sequence_++),
-                 reduction.data.subspan(range.begin, range.size()), lane.scratch.f32());
+                 reduction.data.subspan(range.begin, range.size()), lane.scratch.f32(), rounding);
   lane.run.Advance();
   if (options_.node_of.empty()) return;
-  bytes_inside_ += BytesInside(*reduction.plan, transport_->rank(), options_.node_of, range.size());
+  bytes_inside_ +=
+      BytesInside(*reduction.plan, transport_->rank(), options_.node_of, range.size()) *
+      BytesOf(rounding.wire) / BytesOf(Wire::kFp32);
 }
 
 bool PlanCollective::Progress() {

@@ -24,7 +24,10 @@ class PlanCollective : public Collective {
   ~PlanCollective() override;
 
   std::string name() const override { return name_; }
-  int64_t Start(std::span<float> data) override;
+  int64_t Start(std::span<float> data) override { return StartSum(data, {}); }
+  int64_t StartRounded(std::span<float> data, const Rounding& rounding) override {
+    return StartSum(data, rounding);
+  }
   bool Progress() override;
   bool Done(int64_t ticket) const override;
   bool Idle() const override;
@@ -33,6 +36,7 @@ class PlanCollective : public Collective {
  private:
   struct Reduction {
     std::span<float> data;
+    Rounding rounding;
     const Plan* plan = nullptr;
     int chunks = 0;
     int chunks_begun = 0;
@@ -45,6 +49,7 @@ class PlanCollective : public Collective {
     int64_t ticket = -1;
   };
 
+  int64_t StartSum(std::span<float> data, const Rounding& rounding);
   void ForgetFinished();
   bool BeginChunks();
   bool MayBegin(int64_t ticket) const;

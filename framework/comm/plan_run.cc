@@ -11,7 +11,8 @@ bool Overlap(Range a, Range b) { return a.begin < b.end && b.begin < a.end; }
 
 }  // namespace
 
-void PlanRun::Begin(const Plan& plan, Tag tag, std::span<float> data, float* scratch) {
+void PlanRun::Begin(const Plan& plan, Tag tag, std::span<float> data, float* scratch,
+                    const Rounding& rounding) {
   plan_ = &plan;
   tag_ = tag;
   data_ = data;
@@ -19,6 +20,9 @@ void PlanRun::Begin(const Plan& plan, Tag tag, std::span<float> data, float* scr
   next_ = 0;
   round_ = 0;
   fetched_.clear();
+  rounding_ = rounding;
+  staged_ = {};
+  if (rounding.wire != Wire::kFp32 && staging_.size() < data.size()) staging_.resize(data.size());
 }
 
 bool PlanRun::finished() const {
@@ -46,7 +50,11 @@ bool PlanRun::TryMove(const Move& move) {
       PieceOf(static_cast<int64_t>(data_.size()), plan_->pieces, move.piece, move.count);
   if (range.empty()) return true;
   if (move.kind == MoveKind::kSum && !TestArrivals()) return false;
-  if (move.writes() && !TestSends(RangeOf(move))) return false;
+  const bool sends_rounded = move.kind == MoveKind::kSend && rounding_.wire != Wire::kFp32;
+  const bool stages = sends_rounded && !Staged(range);
+  if ((move.writes() || stages) && !TestSends(RangeOf(move))) return false;
+  if (stages) Stage(range);
+  if (move.writes()) staged_ = {};
   const std::span<float> piece = data_.subspan(range.begin, range.size());
   switch (move.kind) {
     case MoveKind::kFetch:
@@ -69,19 +77,42 @@ void PlanRun::Fetch(const Move& move, std::span<float> piece) {
   const std::span<float> slot(scratch_, piece.size());
   scratch_ += piece.size();
   fetched_.push_back({move.peer, slot.data()});
-  arrivals_.push_back(transport_->Receive(move.peer, tag_, std::as_writable_bytes(slot)));
-  bytes_received_ += static_cast<int64_t>(slot.size_bytes());
+  Await(move.peer, slot);
 }
 
 void PlanRun::Send(const Move& move, std::span<float> piece) {
-  sends_.push_back({transport_->Send(move.peer, tag_, std::as_bytes(piece)), RangeOf(move)});
-  bytes_sent_ += static_cast<int64_t>(piece.size_bytes());
+  std::span<const std::byte> bytes = std::as_bytes(piece);
+  if (rounding_.wire != Wire::kFp32) {
+    const auto begin = static_cast<size_t>(piece.data() - data_.data());
+    bytes = std::as_bytes(std::span(staging_).subspan(begin, piece.size()));
+  }
+  sends_.push_back({transport_->Send(move.peer, tag_, bytes), RangeOf(move)});
+  bytes_sent_ += static_cast<int64_t>(bytes.size());
   ++messages_;
 }
 
-void PlanRun::Receive(const Move& move, std::span<float> piece) {
-  arrivals_.push_back(transport_->Receive(move.peer, tag_, std::as_writable_bytes(piece)));
-  bytes_received_ += static_cast<int64_t>(piece.size_bytes());
+void PlanRun::Receive(const Move& move, std::span<float> piece) { Await(move.peer, piece); }
+
+// In 16 bits it comes into the second half of the memory (InPlace).
+void PlanRun::Await(Rank from, std::span<float> memory) {
+  std::span<std::byte> bytes = std::as_writable_bytes(memory);
+  if (rounding_.wire != Wire::kFp32) bytes = bytes.subspan(bytes.size() / 2);
+  arrivals_.push_back({transport_->Receive(from, tag_, bytes), memory});
+  bytes_received_ += static_cast<int64_t>(bytes.size());
+}
+
+void PlanRun::Arrived(std::span<float> memory) {
+  if (rounding_.wire == Wire::kFp32) return;
+  DecodeInPlace(rounding_.wire, memory.data(), static_cast<int64_t>(memory.size()));
+  bytes_added_ += static_cast<int64_t>(memory.size_bytes());
+}
+
+// What travels is rounded here too, so that all have the same; of a sum that leaves something.
+void PlanRun::Stage(Range range) {
+  EncodeRounding(rounding_.wire, staging_.data() + range.begin, data_.data() + range.begin,
+                 rounding_.errors + range.begin, range.size());
+  bytes_added_ += range.size() * static_cast<int64_t>(sizeof(float));
+  staged_ = range;
 }
 
 void PlanRun::Sum(std::span<float> piece) {
@@ -101,7 +132,8 @@ void PlanRun::Sum(std::span<float> piece) {
 // way costs a poll of the network.
 bool PlanRun::TestArrivals() {
   while (arrived_ < arrivals_.size()) {
-    if (!transport_->Test(arrivals_[arrived_])) return false;
+    if (!transport_->Test(arrivals_[arrived_].request)) return false;
+    Arrived(arrivals_[arrived_].memory);
     ++arrived_;
     ++events_;
   }

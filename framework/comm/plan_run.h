@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "framework/comm/collective.h"
 #include "framework/comm/plan.h"
 #include "framework/comm/transport.h"
 #include "framework/core/layout.h"
@@ -20,7 +21,9 @@ class PlanRun {
   explicit PlanRun(Transport& transport) : transport_(&transport) {}
 
   // `scratch` holds plan.fetches_max() pieces.  Data and scratch are the run's until finished().
-  void Begin(const Plan& plan, Tag tag, std::span<float> data, float* scratch);
+  // With `rounding` everything travels in 16 bits (Collective::StartRounded).
+  void Begin(const Plan& plan, Tag tag, std::span<float> data, float* scratch,
+             const Rounding& rounding = {});
 
   // Goes as far as it can without waiting; true when something moved.
   bool Advance();
@@ -47,6 +50,10 @@ class PlanRun {
   void Send(const Move& move, std::span<float> piece);
   void Receive(const Move& move, std::span<float> piece);
   void Sum(std::span<float> piece);
+  void Await(Rank from, std::span<float> memory);
+  void Arrived(std::span<float> memory);
+  bool Staged(Range range) const { return staged_ == range; }
+  void Stage(Range range);
   bool TestArrivals();
   bool TestSends(Range pieces);
 
@@ -58,11 +65,18 @@ class PlanRun {
   float* scratch_begin_ = nullptr;
   size_t next_ = 0;  // move to carry out
   int round_ = 0;
-  std::vector<Request> arrivals_;  // awaited in this round
+  struct Arrival {
+    Request request;
+    std::span<float> memory;
+  };
+  std::vector<Arrival> arrivals_;  // awaited in this round
   size_t arrived_ = 0;
   std::vector<Fetched> fetched_;  // in this round
   std::vector<Sending> sends_;    // of all rounds so far
   std::vector<const float*> sources_;
+  Rounding rounding_;
+  std::vector<uint16_t> staging_;  // the vector as it travels
+  Range staged_;                   // what of it was made last, and has not changed since
   int64_t events_ = 0;
   int64_t bytes_sent_ = 0;
   int64_t bytes_received_ = 0;

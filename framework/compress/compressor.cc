@@ -26,6 +26,7 @@ const char* NameOf(Compressor::Scope scope) {
 }  // namespace
 
 void ReadCompressorKeys(config::Reader& reader, Compressor& compressor, CompressConfig& config) {
+  if (compressor.form() == Compressor::Form::kRounded) return compressor.Configure(reader, config);
   if (!compressor.density_by_strategy()) {
     config.density =
         reader.Number("density", 0.01)
@@ -96,6 +97,8 @@ int64_t CeilOfShare(double density, int64_t n) {
 int64_t EntriesAsked(double density, int64_t n) {
   return std::max<int64_t>(FloorOfShare(density, n), 1);
 }
+
+int64_t Compressor::Asked(int64_t n, double density) const { return EntriesAsked(density, n); }
 
 Random LotsOf(const SelectionKey& key) {
   return {key.seed, Purpose::kSelection, static_cast<uint64_t>(key.actor),

@@ -1,6 +1,8 @@
 // Compressor: which entries of a vector are sent now; the rest stays where it is (error feedback)
 // and is added to what comes later.
 //
+// Or, of a cast (cast.h): all are sent, in fewer bits, and what rounding leaves stays.
+//
 // A compressor is one folder of framework/compress/, with its class and one line:
 //
 //   DTRAIN_COMPRESSOR("topk", TopK, "help");
@@ -22,6 +24,7 @@
 #include "framework/core/layout.h"
 #include "framework/core/random.h"
 #include "framework/core/registry.h"
+#include "framework/core/short_float.h"
 
 namespace dtrain {
 
@@ -65,9 +68,10 @@ class Compressor {
  public:
   // How selections of several workers can be summed.
   enum class Form {
-    kDense,   // as whole vectors: all choose the same entries
-    kGather,  // each worker's entries are collected and added up
-    kOwn,     // by messages of the compressor's own
+    kDense,    // as whole vectors: all choose the same entries
+    kGather,   // each worker's entries are collected and added up
+    kOwn,      // by messages of the compressor's own
+    kRounded,  // all are sent, in 16 bits: nothing is chosen (cast.h)
   };
   // What is chosen from at a time.
   enum class Scope { kLayer, kBucket, kModel };
@@ -94,6 +98,10 @@ class Compressor {
   virtual int64_t EntriesMost(int64_t n, double density) const = 0;
   // Passes over the values that a selection takes, as a rule: what simulated time is charged for.
   virtual int passes() const = 0;
+  // k: about as many are chosen, or exactly.
+  virtual int64_t Asked(int64_t n, double density) const;
+  // How the values of a cast travel.
+  virtual Wire wire() const { return Wire::kFp32; }
 };
 
 // Section `compress`, as read and checked.
@@ -116,6 +124,8 @@ struct CompressConfig {
 
   bool on() const { return compressor != nullptr; }
   bool selects() const { return on() && density < 1; }  // behind the warm-up
+  Wire wire() const { return on() ? compressor->wire() : Wire::kFp32; }
+  bool rounds() const { return wire() != Wire::kFp32; }  // a cast: it sends all
   // What is sent of a gradient, in which epoch and, counted from the run's begin, which step.
   double DensityAt(int64_t epoch) const;
   double DensityAt(int64_t epoch, int64_t step) const;

@@ -6,6 +6,15 @@
 #include "framework/core/check.h"
 
 namespace dtrain {
+namespace {
+
+// Where this worker's step is to be looked at.
+GradientStudy* StudyOf(const ExchangeSpec& spec, const HostedActor& host) {
+  const bool due = spec.study != nullptr && spec.study->worker() == host.id && spec.study->due();
+  return due && host.gradient != kNoVector ? spec.study : nullptr;
+}
+
+}  // namespace
 
 Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps& ops,
                          const CompressedRange& what)
@@ -16,17 +25,30 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
       ops_(ops),
       range_(what.range),
       ghost_(spec.ghost),
-      whole_(what.density >= 1),
-      key_{spec.seed, host.id, host.compressions++, 0} {
+      wire_(spec.actors.compress.wire()),
+      whole_(what.density >= 1 && wire_ == Wire::kFp32),
+      key_{spec.seed, host.id, host.compressions++, 0},
+      study_(StudyOf(spec, host)) {
   DT_CHECK(what.density > 0 && (!whole_ || vectors_.RangeOf(what.from) == range_))
       << host.actor->Describe();
   DT_CHECK(range_.end <= std::numeric_limits<int32_t>::max()) << "positions have 31 bits";
+  DT_CHECK(wire_ == Wire::kFp32 || what.density >= 1) << "a cast sends all";
   DT_CHECK(whole_ || compressor_ != nullptr) << "no compressor; " << host.actor->Describe();
   next_ = range_.begin;
   vectors_.MakeDense(what.from);
   if (ghost_) return;
   if (!vectors_.Empty(what.from)) values_ = vectors_.Get(what.from).At(range_.begin);
+  if (whole_ && study_ != nullptr) {
+    study_->SentWhole(range_, vectors_.Data(host_.gradient) + range_.begin, true);
+  }
   if (whole_ || values_ == nullptr) return;
+  if (wire_ != Wire::kFp32) {
+    if (what.rounded == nullptr) moved_ = vectors_.NewDense(range_.size());
+    if (study_ != nullptr) {
+      study_->BeginUnit(range_, vectors_.Data(host_.gradient) + range_.begin, values_);
+    }
+    return;
+  }
   units_ = UnitsOf(spec.actors.compress.scope, range_, spec.pieces.ranges, spec.actors.buckets);
   int64_t covered = 0;
   for (const Range& unit : units_) {
@@ -39,6 +61,7 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
 
 bool Compression::RunSlice() {
   if (!ghost_ && values_ != nullptr && whole_ && CheckSlice()) return true;
+  if (wire_ != Wire::kFp32) return RoundSlice();
   if (unit_ == units_.size()) {
     if (ghost_) count_ = CeilOfShare(what_.density, range_.size());
     return false;
@@ -67,6 +90,9 @@ void Compression::BeginUnit() {
   checked_ = false;
   next_ = unit.begin;
   choosing_ = !selection_->WantsLook();
+  if (study_ == nullptr) return;
+  study_->BeginUnit(unit, vectors_.Data(host_.gradient) + unit.begin,
+                    values_ + (unit.begin - range_.begin));
 }
 
 void Compression::EndPass() {
@@ -74,6 +100,10 @@ void Compression::EndPass() {
   if (choosing_) {
     if (compressor_->carries_threshold()) {
       host_.thresholds[units_[unit_].begin] = selection_->Threshold();
+    }
+    if (study_ != nullptr) {
+      const int64_t n = units_[unit_].size();
+      study_->EndUnit(what_.density, compressor_->Asked(n, what_.density));
     }
     selection_ = nullptr;
     ++unit_;
@@ -96,6 +126,7 @@ void Compression::MoveOut(Range part) {
   for (int64_t i = 0; i < chosen; ++i) positions[i] += offset;
   const int64_t first = slice.begin - what_.origin;
   ops_.MoveOut(from, first, positions, room + room_ + count_, chosen);
+  if (study_ != nullptr) study_->Kept(from, slice.size(), chosen);
   if (what_.masked != kNoVector) {
     dropped_.resize(static_cast<size_t>(std::max<int64_t>(chosen, std::ssize(dropped_))));
     ops_.MoveOut(vectors_.SliceWithValues(what_.masked, slice, ops_), first, positions,
@@ -113,18 +144,37 @@ bool Compression::CheckSlice() {
   return true;
 }
 
+// Of a cast; false when all is rounded.
+bool Compression::RoundSlice() {
+  if (ghost_ || values_ == nullptr) return false;
+  if (next_ == range_.end) {
+    if (study_ != nullptr) study_->EndUnit(what_.density, range_.size());
+    return false;
+  }
+  const Range slice{next_, std::min(range_.end, next_ + ops_.slice_elements())};
+  float* const from = vectors_.SliceWithValues(what_.from, slice, ops_);
+  float* const to = what_.rounded == nullptr ? moved_.MutableF32() : what_.rounded;
+  finite_ &= ops_.Finite(from, slice.size());
+  ops_.SplitRounded(wire_, to + (slice.begin - range_.begin), from, slice.size());
+  if (study_ != nullptr) study_->Kept(from, slice.size(), slice.size());
+  next_ = slice.end;
+  return true;
+}
+
 Piece Compression::Take() {
   if (whole_) {
     Piece all = vectors_.Get(what_.from);
     vectors_.Clear(what_.from);
     return all;
   }
+  if (wire_ != Wire::kFp32) return {std::move(moved_), 0, range_, kDense, 0, wire_};
   return {std::move(moved_), 0, range_, count_, room_};
 }
 
 CompressionReport Compression::report() const {
   const int64_t passes = whole_ ? 1 : compressor_->passes();
-  return {.entries_sent = whole_ ? range_.size() : count_,
+  const bool all = whole_ || wire_ != Wire::kFp32;
+  return {.entries_sent = all ? range_.size() : count_,
           .entries = range_.size(),
           .bytes = passes * range_.size() * static_cast<int64_t>(sizeof(float))};
 }

@@ -5,7 +5,9 @@
 // bit.  In the first pass every value is looked at for NaN and infinity: a selector may never pick
 // one.
 //
-// A density of 1 or more moves the whole vector, by reference.  A ghost gets as many entries as the
+// A cast rounds every value: what is sent is the rounded ones, what stays is the errors.
+//
+// A density of 1 or more moves the whole vector, by reference.  (A cast's is 1, and it moves none.)  A ghost gets as many entries as the
 // density asks for.
 #pragma once
 
@@ -25,6 +27,8 @@ struct CompressedRange {
   double density = 1;
   int64_t origin = 0;           // the arena's element that positions are counted from
   VectorId masked = kNoVector;  // a vector that becomes 0 where an entry is taken
+  // Of a cast: where the rounded values go, in the place of a vector of their own; the range's first.
+  float* rounded = nullptr;
 };
 
 class Compression {
@@ -39,13 +43,15 @@ class Compression {
   bool finite() const { return finite_; }
   // When it is done.
   CompressionReport report() const;
-  Piece Take();  // what has left the vector
+  Piece Take();  // what has left the vector; not where it went to CompressedRange::rounded
 
  private:
   void BeginUnit();
   void EndPass();
   void MoveOut(Range part);
+  void Study();
   bool CheckSlice();
+  bool RoundSlice();
 
   const CompressedRange what_;
   const Compressor* const compressor_;
@@ -54,6 +60,7 @@ class Compression {
   VectorOps& ops_;
   const Range range_;
   const bool ghost_;
+  const Wire wire_;   // of a cast
   const bool whole_;  // everything is moved
   SelectionKey key_;
 
@@ -62,6 +69,7 @@ class Compression {
   size_t unit_ = 0;
   int64_t next_ = 0;  // the arena's element at which the next slice begins
   std::unique_ptr<Selection> selection_;
+  GradientStudy* const study_;  // of this; null: nobody looks on
   bool choosing_ = false;
   bool checked_ = false;  // this unit, for NaN and infinity
 

@@ -7,22 +7,9 @@
 #include <utility>
 
 #include "framework/core/check.h"
-#include "framework/solver/solver.h"
+#include "framework/exchange/worker_clip.h"
 
 namespace dtrain {
-namespace {
-
-// The part of a batch's mean gradient that is this worker's.
-double ShareOf(const StepReport& report) {
-  const bool by_terms = report.global_terms > 0;
-  const int64_t all = by_terms ? report.global_terms : report.global_samples;
-  if (all == 0) return 1;
-  return static_cast<double>(by_terms ? report.terms : report.samples) / static_cast<double>(all);
-}
-
-int64_t BytesOf(const std::optional<Piece>& piece) { return piece ? piece->bytes() : 0; }
-
-}  // namespace
 
 // What an actor sees of the driver.
 class Driver::Port : public Effects {
@@ -35,7 +22,10 @@ class Driver::Port : public Effects {
   void EndStep(const StepOutcome& outcome) override { Push(EndStepEffect{outcome}); }
   void Reduce(Range range) override {
     const double density = driver_.DensityNow();
-    if (density < 1 || driver_.HoldsBack()) return Push(ReduceEffect{range, density});
+    const bool rounds = driver_.spec_.actors.compress.rounds();
+    if (density < 1 || rounds) return Push(ReduceEffect{range, density});
+    driver_.StudyGradient(range);
+    if (driver_.HoldsBack()) return Push(ReduceEffect{range, density});
     driver_.StartDenseSum(range);
   }
   void Send(ActorId to, Message message, Payload payload) override {
@@ -163,23 +153,22 @@ void Driver::ReadyLast(Range range, const StepReport& report) {
     if (report.global_samples > 0) outcome_.samples = report.global_samples;
   } else {
     Reducer::WriteReport(report, gradients() + spec_.size());
-    ClipAtWorker(report);
+    if (worker_->master == kNoVector) {
+      ClipOwnGradient(spec_.solver.clip_norm, report, *seams_.ops,
+                      {gradients(), static_cast<size_t>(spec_.size())});
+      if (!spec_.actors.compress.on()) StudyGradient({0, spec_.size()});
+    }
   }
   Ready(range);
   Note({EventKind::kEnd, worker_->id, report.compute});
   worker_->actor->OnEnd(report, worker_->port);
 }
 
-// Where the weights are updated elsewhere, the worker clips its own mean gradient: whoever applies
-// it sees one of many, or a range of it.
-void Driver::ClipAtWorker(const StepReport& report) {
-  const double clip_norm = spec_.solver.clip_norm;
-  if (clip_norm == 0 || worker_->master != kNoVector) return;
-  const double share = ShareOf(report);
-  if (share == 0) return;
-  const double squares = seams_.ops->SumOfSquares(gradients(), spec_.size());
-  const float scale = ClipScale(clip_norm, squares / (share * share));
-  if (scale != 1) seams_.ops->Scale(gradients(), scale, spec_.size());
+// What is sent as it is; a selection is looked at where it is made (compression.h).
+void Driver::StudyGradient(Range range) {
+  GradientStudy* const study = spec_.study;
+  if (study == nullptr || worker_->id != study->worker() || !study->due()) return;
+  study->SentWhole(range, gradients() + range.begin, IsLast(range));
 }
 
 // What the sum of all reports has come to.
@@ -222,6 +211,7 @@ void Driver::EndStep(HostedActor& host, const StepOutcome& outcome) {
   outcome_.finite = outcome.finite && finite() && std::isfinite(outcome.loss_sum);
   host.samples_applied += outcome.samples;
   if (host.master != kNoVector) host.vectors.Get(host.master);  // the next version is complete
+  if (spec_.study != nullptr && host.id == spec_.study->worker()) spec_.study->EndStep();
   stage_ = StepStage::kEnded;
 }
 
@@ -320,11 +310,25 @@ void Driver::TellReduced(Range range) {
   worker_->actor->OnReduced(range, worker_->port);
 }
 
-// A selector has looked at all that it found before the report of the step goes out, which takes
+// A compressor has looked at all that it found before the report of the step goes out, which takes
 // along that something was not finite.
-void Driver::StartSum(HostedActor& host, Range range, Piece selected, int64_t k) {
+void Driver::TellNotFinite(Range range) {
   if (IsLast(range) && !spec_.ghost && !finite())
     Reducer::WriteNotFinite(gradients() + spec_.size());
+}
+
+void Driver::StartRoundedSum(HostedActor& host, Range range) {
+  TellNotFinite(range);
+  Rounding rounding{spec_.actors.compress.wire()};
+  if (!spec_.ghost) {
+    const VectorId residual = host.vectors.Find(VectorRole::kResidual);
+    rounding.errors = host.vectors.SliceWithValues(residual, range, *seams_.ops);
+  }
+  reducer_.StartRounded(range, rounding, gradients());
+}
+
+void Driver::StartSum(HostedActor& host, Range range, Piece selected, int64_t k) {
+  TellNotFinite(range);
   const std::vector<Range>& buckets = spec_.actors.buckets;
   const auto bucket = std::find(buckets.begin(), buckets.end(), range);
   DT_CHECK(bucket != buckets.end()) << host.actor->Describe();
@@ -414,12 +418,6 @@ void Driver::PutMasters(float* arena) {
       std::copy_n(master.weights.f32(), master.range.size(), arena + master.range.begin);
     }
   }
-}
-
-void AddReplica(float* mean, const float* replica, double share, int64_t n) {
-  if (share == 0) return;
-  const auto factor = static_cast<float>(share);
-  for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
 }
 
 Collective::Traffic Driver::traffic() const {

@@ -164,6 +164,8 @@ class Driver : private EffectTarget {
   void Send(HostedActor& host, SendEffect& effect, std::optional<Piece> piece) override;
   void StartSum(HostedActor& host, Range range, Piece selected, int64_t k) override;
   void StartDenseSum(Range range) override { reducer_.Start(range, gradients()); }
+  void StartRoundedSum(HostedActor& host, Range range) override;
+  void TellNotFinite(Range range);
   void EndSum(const Reduced& reduced) override;
 
   bool DeliverLetter();
@@ -175,7 +177,7 @@ class Driver : private EffectTarget {
   void Fire(const TimerTable::Timer& timer);
   void Note(const Event& event);
   Nanos EventTime(ActorId actor);
-  void ClipAtWorker(const StepReport& report);
+  void StudyGradient(Range range);
   StepOutcome ReadOutcome() const;
 
   const ExchangeSpec& spec_;
@@ -201,6 +203,10 @@ class Driver : private EffectTarget {
 
 // mean += share * replica.  In order of the servers it makes the model of replicated masters, the
 // same bits wherever it is made.
-void AddReplica(float* mean, const float* replica, double share, int64_t n);
+inline void AddReplica(float* mean, const float* replica, double share, int64_t n) {
+  if (share == 0) return;
+  const auto factor = static_cast<float>(share);
+  for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
+}
 
 }  // namespace dtrain

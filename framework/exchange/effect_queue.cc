@@ -129,8 +129,9 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
   }
   const double density = effect.density;
   const bool keeps_momentum = spec_.actors.compress.momentum > 0;
+  const bool rounds = spec_.actors.compress.rounds();
   if (item.compression == nullptr) {
-    if (density >= 1) {
+    if (density >= 1 && !rounds) {
       TakeAll(item);
       if (item.rest.empty()) target_.StartDenseSum(effect.range);
       return;
@@ -138,13 +139,17 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
     AddToResidual(item);
     if (!item.rest.empty()) return;
     return BeginCompression(
-        item, {.from = host.vectors.Find(VectorRole::kResidual),
-               .range = effect.range,
-               .density = density,
-               .origin = effect.range.begin,
-               .masked = keeps_momentum ? host.vectors.Find(VectorRole::kVelocity) : kNoVector});
+        item,
+        {.from = host.vectors.Find(VectorRole::kResidual),
+         .range = effect.range,
+         .density = density,
+         .origin = effect.range.begin,
+         .masked = keeps_momentum ? host.vectors.Find(VectorRole::kVelocity) : kNoVector,
+         .rounded = rounds && !spec_.ghost ? host.vectors.Data(host.gradient) + effect.range.begin
+                                           : nullptr});
   }
   if (RunCompression(item)) return;
+  if (rounds) return target_.StartRoundedSum(host, effect.range);
   target_.StartSum(host, effect.range, item.compression->Take(),
                    EntriesAsked(density, effect.range.size()));
 }

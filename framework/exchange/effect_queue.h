@@ -76,6 +76,8 @@ class EffectTarget {
   // `k`: how many entries were asked for.
   virtual void StartSum(HostedActor& host, Range range, Piece selected, int64_t k) = 0;
   virtual void StartDenseSum(Range range) = 0;
+  // Of values that a cast has rounded, in the gradient; what rounding of sums leaves goes to the residual.
+  virtual void StartRoundedSum(HostedActor& host, Range range) = 0;
   virtual void EndSum(const Reduced& reduced) = 0;
 };
 

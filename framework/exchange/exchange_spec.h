@@ -13,6 +13,7 @@
 #include "framework/comm/collective.h"
 #include "framework/core/layout.h"
 #include "framework/core/state_record.h"
+#include "framework/exchange/gradient_study.h"
 #include "framework/exchange/rest_rule.h"
 #include "framework/solver/solver.h"
 #include "framework/strategies/strategy.h"
@@ -38,9 +39,10 @@ struct ExchangeSpec {
   std::vector<int> rank_nodes;  // the node of each rank; empty where it is not known
   bool window = true;           // real ranks of a node read each other's vectors where they lie
 
-  bool ghost = false;     // sizes only: no arithmetic
-  bool record = false;    // notes the order of events
-  bool timeline = false;  // notes what each rank was doing when
+  bool ghost = false;              // sizes only: no arithmetic
+  bool record = false;             // notes the order of events
+  bool timeline = false;           // notes what each rank was doing when
+  GradientStudy* study = nullptr;  // of a worker; outlives the exchange.  Null: not asked for
 
   // Where the run begins; > 0 after a resume.  What is borrowed is read while a rank is made.
   struct Start {
@@ -63,7 +65,8 @@ struct ExchangeSpec {
     return {.chunk_bytes = chunk_bytes,
             .node_of = rank_nodes,
             .plan_nodes = plan_nodes,
-            .overlap = overlap_buckets};
+            .overlap = overlap_buckets,
+            .rounds = actors.compress.rounds()};
   }
   bool synchronous() const { return strategy->synchronous(); }
 };

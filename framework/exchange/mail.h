@@ -11,6 +11,7 @@
 
 #include "framework/comm/collective.h"
 #include "framework/core/layout.h"
+#include "framework/core/short_float.h"
 #include "framework/device/blob.h"
 #include "framework/strategies/message.h"
 
@@ -29,6 +30,9 @@ struct Piece {
   Range range;         // of the arena
   int64_t entries = kDense;
   int64_t stride = 0;
+  // Of a dense one, how its values travel: those of 16 bits are rounded so already, so that nothing is
+  // lost.  In memory they are floats.
+  Wire wire = Wire::kFp32;
 
   bool sparse() const { return entries != kDense; }
   const float* At(int64_t index) const { return blob.f32() + offset + (index - range.begin); }
@@ -40,14 +44,16 @@ struct Piece {
   // By reference.  Of a sparse ghost, which does not know where its entries are: as many as if they
   // were everywhere alike.
   Piece Part(Range part) const {
-    if (!sparse()) return {blob, offset + (part.begin - range.begin), part};
+    if (!sparse()) {
+      return {blob, offset + (part.begin - range.begin), part, kDense, 0, wire};
+    }
     const int64_t begin = EntriesBefore(part.begin), end = EntriesBefore(part.end);
     return {blob, offset + begin, part, end - begin, stride};
   }
   // On the wire, and in simulated time.
   int64_t bytes() const {
     constexpr int64_t kEntryBytes = sizeof(int32_t) + sizeof(float);
-    return sparse() ? entries * kEntryBytes : range.size() * static_cast<int64_t>(sizeof(float));
+    return sparse() ? entries * kEntryBytes : range.size() * BytesOf(wire);
   }
   // As dense it would be no larger.
   bool PaysDense() const { return sparse() && 2 * entries >= range.size(); }
@@ -60,6 +66,8 @@ struct Piece {
     return std::llround(share * static_cast<double>(entries));
   }
 };
+
+inline int64_t BytesOf(const std::optional<Piece>& piece) { return piece ? piece->bytes() : 0; }
 
 // Actors are numbered from 0; what the drivers themselves say (rest.h, stall reports) is kService.
 constexpr ActorId kService = -1;

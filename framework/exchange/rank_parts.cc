@@ -74,7 +74,7 @@ RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock&
   }
   if (placement.ranks() > 1 && placement.servers == 0) {
     seams.collective = MakeCollective(spec.collective, transport, spec.collective_options());
-    if (spec.actors.compress.on()) {
+    if (spec.actors.compress.on() && !spec.actors.compress.rounds()) {
       seams.sparse = MakeSparseCollective(spec.actors.compress.exchange, transport,
                                           {.node_of = spec.rank_nodes});
     }

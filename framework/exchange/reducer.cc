@@ -18,14 +18,28 @@ int64_t Reducer::StartDense(float* data, int64_t count) {
 void Reducer::Start(Range range, float* gradients) {
   const int64_t count = range.size() + (IsLast(range) ? kTailSize : 0);
   float* const data = gradients == nullptr ? nullptr : gradients + range.begin;
-  running_.push_back({range, StartDense(data, count)});
+  running_.push_back({.range = range, .dense = StartDense(data, count)});
+}
+
+// Behind the last range.
+int64_t Reducer::StartTail(Range range, float* gradients) {
+  if (!IsLast(range)) return kNone;
+  return StartDense(gradients == nullptr ? nullptr : gradients + size_, kTailSize);
+}
+
+void Reducer::StartRounded(Range range, const Rounding& rounding, float* gradients) {
+  Reduction reduction{.range = range};
+  if (collective_ != nullptr) {
+    float* const data = gradients == nullptr ? nullptr : gradients + range.begin;
+    reduction.dense =
+        collective_->StartRounded({data, static_cast<size_t>(range.size())}, rounding);
+  }
+  reduction.tail = StartTail(range, gradients);
+  running_.push_back(reduction);
 }
 
 void Reducer::StartSelected(Range range, int unit, Piece selected, int64_t k, float* gradients) {
-  Reduction reduction{range};
-  if (IsLast(range)) {
-    reduction.dense = StartDense(gradients == nullptr ? nullptr : gradients + size_, kTailSize);
-  }
+  Reduction reduction{.range = range, .tail = StartTail(range, gradients)};
   const auto count = static_cast<size_t>(selected.entries);
   const SparseEntries mine{{selected.positions(), count}, {selected.values(), count}};
   reduction.selection = sparse_ == nullptr ? alone_++ : sparse_->Start(unit, range.size(), k, mine);
@@ -44,7 +58,7 @@ bool Reducer::Progress() {
 std::optional<Reduced> Reducer::Take() {
   if (running_.empty()) return std::nullopt;
   const Reduction oldest = running_.front();
-  if (oldest.dense != kNone && !collective_->Done(oldest.dense)) return std::nullopt;
+  if (!DenseDone(oldest.dense) || !DenseDone(oldest.tail)) return std::nullopt;
   Reduced reduced{oldest.range};
   if (oldest.selection != kNone) {
     if (sparse_ != nullptr && !sparse_->Done(oldest.selection)) return std::nullopt;

@@ -42,6 +42,9 @@ class Reducer {
   // The same for what was selected of the range, `k` entries or about as many; `unit`: which of a
   // step's it is, the same from step to step.
   void StartSelected(Range range, int unit, Piece selected, int64_t k, float* gradients);
+  // The same for a range of values that are rounded to 16 bits (Collective::StartRounded).  `errors`:
+  // the range's.
+  void StartRounded(Range range, const Rounding& rounding, float* gradients);
   // Moves what is in flight along a little; true when something moved.
   bool Progress();
   // The oldest one, once it is complete.
@@ -58,7 +61,8 @@ class Reducer {
  private:
   struct Reduction {
     Range range;
-    int64_t dense = kNone;      // ticket; with a selection, of the tail
+    int64_t dense = kNone;      // ticket
+    int64_t tail = kNone;       // ticket, where the report goes by itself
     int64_t selection = kNone;  // ticket
   };
   // What a rank has selected, until its sum is no longer needed.
@@ -69,6 +73,8 @@ class Reducer {
   static constexpr int64_t kNone = -1;
 
   int64_t StartDense(float* data, int64_t count);
+  int64_t StartTail(Range range, float* gradients);
+  bool DenseDone(int64_t ticket) const { return ticket == kNone || collective_->Done(ticket); }
 
   Collective* const collective_;
   SparseCollective* const sparse_;

@@ -9,11 +9,18 @@ namespace dtrain {
 namespace {
 
 // What rides with a letter.
-enum class Form : uint8_t { kNothing, kDense, kSparse };
+enum class Form : uint8_t { kNothing, kDense, kSparse, kFp16, kBf16 };
 
 Form FormOf(const std::optional<Piece>& piece) {
   if (!piece) return Form::kNothing;
-  return piece->sparse() ? Form::kSparse : Form::kDense;
+  if (piece->sparse()) return Form::kSparse;
+  if (piece->wire == Wire::kFp32) return Form::kDense;
+  return piece->wire == Wire::kFp16 ? Form::kFp16 : Form::kBf16;
+}
+
+Wire WireOf(Form form) {
+  if (form == Form::kFp16) return Wire::kFp16;
+  return form == Form::kBf16 ? Wire::kBf16 : Wire::kFp32;
 }
 
 // Where a piece lies that does not follow as bytes: in the sender's part of the window.
@@ -47,6 +54,7 @@ Header Read(const std::string& bytes, Rank from_rank) {
   reader(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite, form);
   if (form == static_cast<uint8_t>(Form::kNothing)) return header;
   letter.piece = Piece{.range = reader.Value<Range>()};
+  letter.piece->wire = WireOf(static_cast<Form>(form));
   if (form == static_cast<uint8_t>(Form::kSparse)) letter.piece->entries = reader.Value<int64_t>();
   if (!reader.AtEnd()) header.place = reader.Value<Place>();
   return header;
@@ -104,6 +112,16 @@ void TransportMail::Send(Rank to, Letter letter) {
 
 void TransportMail::SendVector(Rank to, Outgoing& sending) {
   const Piece& piece = *sending.piece;
+  if (piece.wire != Wire::kFp32) {
+    const auto n = static_cast<size_t>(piece.range.size());
+    sending.short_floats.resize(n);
+    Encode(piece.wire, sending.short_floats.data(), piece.At(piece.range.begin),
+           piece.range.size());
+    sending.piece_requests.push_back(
+        transport_.Send(to, Tag::kBulk, std::as_bytes(std::span(sending.short_floats))));
+    sending.piece.reset();  // its blob is free
+    return;
+  }
   const Parts parts = PartsOf(piece);
   for (const int64_t begin : parts.begins) {
     sending.piece_requests.push_back(transport_.Send(
@@ -160,12 +178,25 @@ void TransportMail::ReceiveVector(Rank from, Arriving& arriving) {
   piece.blob = RoomFor(piece, pools_);
   if (piece.sparse()) piece.stride = piece.entries;
   float* const memory = piece.blob.MutableF32();
+  if (piece.wire != Wire::kFp32) {
+    const int64_t n = piece.range.size();
+    arriving.requests.push_back(transport_.Receive(
+        from, Tag::kBulk,
+        std::as_writable_bytes(std::span(InPlace(memory, n), static_cast<size_t>(n)))));
+    return;
+  }
   const Parts parts = PartsOf(piece);
   for (const int64_t begin : parts.begins) {
     arriving.requests.push_back(transport_.Receive(
         from, Tag::kBulk,
         std::as_writable_bytes(std::span(memory + begin, static_cast<size_t>(parts.elements)))));
   }
+}
+
+// What has come in 16 bits becomes floats.
+void TransportMail::Complete(Letter& letter) {
+  if (!letter.piece || letter.piece->wire == Wire::kFp32) return;
+  DecodeInPlace(letter.piece->wire, letter.piece->blob.MutableF32(), letter.piece->range.size());
 }
 
 std::optional<Letter> TransportMail::Next() {
@@ -179,6 +210,7 @@ std::optional<Letter> TransportMail::Next() {
     if (queue.empty() || !AllDone(queue.front().requests)) continue;
     std::optional<Letter> letter = std::move(queue.front().letter);
     queue.pop_front();
+    Complete(*letter);
     --arriving_;
     return letter;
   }

@@ -1,6 +1,6 @@
 // TransportMail: letters over a Transport.  A letter is a header (Tag::kControl, any source) and,
 // when a vector rides with it, its bytes (Tag::kBulk) received straight into a Blob: the elements,
-// or of a sparse one its positions and then its values.  Where the ranks have a window to each other
+// or of a sparse one its positions and then its values; those of 16 bits (Piece::wire) as such.  Where the ranks have a window to each other
 // (comm/node_window.h) and the vector lies in it, the header says where, and no bytes follow.
 #pragma once
 
@@ -32,6 +32,7 @@ class TransportMail : public Mail {
   struct Outgoing {
     std::string header;
     std::optional<Piece> piece;
+    std::vector<uint16_t> short_floats;  // of a piece that travels so
     Request header_request;
     std::vector<Request> piece_requests;
   };
@@ -42,6 +43,7 @@ class TransportMail : public Mail {
 
   void SendVector(Rank to, Outgoing& sending);
   void ReceiveVector(Rank from, Arriving& arriving);
+  void Complete(Letter& letter);
   bool AllDone(std::vector<Request>& requests);
   void ForgetSent();
   void ReceiveHeaders();

@@ -52,6 +52,10 @@ class CpuVectorOps : public VectorOps {
     return bad == 0;
   }
 
+  void SplitRounded(Wire wire, float* to, float* from, int64_t n) override {
+    dtrain::SplitRounded(wire, to, from, n);
+  }
+
   void Scatter(float* to, int64_t first, const SparseView& from) override {
     for (int64_t i = 0; i < from.count; ++i) to[from.positions[i] - first] = from.values[i];
   }

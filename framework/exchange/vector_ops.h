@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "framework/core/short_float.h"
 #include "framework/solver/solver.h"
 
 namespace dtrain {
@@ -36,6 +37,9 @@ class VectorOps {
   virtual void Zero(float* to, int64_t n) = 0;
   // No NaN or infinity among them.
   virtual bool Finite(const float* values, int64_t n) = 0;
+
+  // to[i] = from[i] rounded to 16 bits, and from[i] what is left of it (core/short_float.h).
+  virtual void SplitRounded(Wire wire, float* to, float* from, int64_t n) = 0;
 
   // --- sparse vectors.  `first`: the arena's element that to[0] is.
   // to[positions - first] = values; the others stay.

@@ -43,7 +43,8 @@ Piece ActorVectors::Get(VectorId vector, Range range) {
     entry.blob = NewBlob(vector);
     std::fill_n(entry.blob.MutableF32(), specs_[vector].range.size(), 0.0f);
   }
-  const Piece all{entry.blob, entry.offset, specs_[vector].range, entry.entries, entry.stride};
+  const Piece all{entry.blob,    entry.offset, specs_[vector].range,
+                  entry.entries, entry.stride, entry.wire};
   return range.empty() ? all : all.Part(range);
 }
 
@@ -51,6 +52,7 @@ float* ActorVectors::Overwrite(VectorId vector) {
   Entry& entry = entries_[vector];
   if (pools_ == nullptr) return nullptr;
   if (Sparse(vector)) Clear(vector);
+  entry.wire = Wire::kFp32;
   if (!entry.blob || entry.blob.shared()) entry.blob = NewBlob(vector);
   return entry.blob.MutableF32();
 }
@@ -69,6 +71,7 @@ void ActorVectors::Replace(VectorId vector, Piece piece) {
                            .offset = piece.offset,
                            .entries = piece.entries,
                            .stride = piece.stride,
+                           .wire = piece.wire,
                            .ghost_content = true};
 }
 
@@ -100,6 +103,7 @@ Blob ActorVectors::NewSparse(int64_t entries) {
 ActorVectors::SliceMemory ActorVectors::Slice(VectorId vector, Range slice) {
   Entry& entry = entries_[vector];
   DT_CHECK(!Sparse(vector)) << specs_[vector].name;
+  entry.wire = Wire::kFp32;
   const bool again =
       std::any_of(entry.written.begin(), entry.written.end(), [slice](const Range& written) {
         return written.begin < slice.end && slice.begin < written.end;

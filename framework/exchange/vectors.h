@@ -75,6 +75,7 @@ class ActorVectors {
     int64_t offset = 0;  // in the blob, of a sparse one's first position
     int64_t entries = kDense;
     int64_t stride = 0;
+    Wire wire = Wire::kFp32;     // Piece::wire; once anything is written, that of floats
     bool ghost_content = false;  // where there are blobs, they say whether it is empty
 
     Blob next;                   // being written

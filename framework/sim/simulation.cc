@@ -47,6 +47,16 @@ ReduceTime TimeOfSums(const SimulationSetup& setup) {
   };
 }
 
+// Half as long, with the residual and the rounding.
+ReduceTime TimeOfRoundedSums(const SimulationSetup& setup, const ComputeModel& compute) {
+  return
+      [price = PriceOfSums(setup),
+       vectors = 1 + setup.exchange.actors.compress.compressor->passes(), compute](int64_t bytes) {
+        const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
+        return ToSeconds(price.Of((n + 1) / 2) + compute.VectorTime(vectors * bytes));
+      };
+}
+
 // With what the exchange thread does before and behind: the residual, the selection, the sum.
 ReduceTime TimeOfSelections(const SimulationSetup& setup, const ComputeModel& compute) {
   const CompressConfig& compress = setup.exchange.actors.compress;
@@ -76,6 +86,7 @@ GradientPieces TimedPieces(const SimulationSetup& given) {
     }
   }
   pieces.reduce_seconds = workers == 1                     ? ReduceTime([](int64_t) { return 0.0; })
+                          : spec.actors.compress.rounds()  ? TimeOfRoundedSums(setup, compute)
                           : spec.actors.compress.selects() ? TimeOfSelections(setup, compute)
                                                            : TimeOfSums(setup);
   return pieces;
@@ -120,7 +131,9 @@ Simulation::World::World(const SimulationSetup& given)
   if (spec.placement().servers == 0 && size > 1) {
     reductions = std::make_unique<SimReductions>(events, PriceOfSums(setup), size,
                                                  spec.overlap_buckets, wake);
-    if (spec.actors.compress.on()) {
+    if (spec.actors.compress.rounds()) {
+      if (!spec.ghost) reductions->AddRounded(spec.collective, spec.collective_options());
+    } else if (spec.actors.compress.on()) {
       selections = std::make_unique<SimSparseSums>(
           events, PriceOfSelections(setup),
           spec.ghost ? SimSparseSums::Kind::kGhosts : SimSparseSums::Kind::kNumbers, wake,
@@ -130,6 +143,7 @@ Simulation::World::World(const SimulationSetup& given)
   Piece initial;
   if (!spec.ghost) initial = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
   for (Rank rank = 0; rank < size; ++rank) AddRank(rank, initial);
+  if (spec.study != nullptr) spec.study->BeginBehind(ranks[spec.study->worker()]->worker().steps);
   for (const Death& death : setup.cluster.deaths) {
     if (death.at_step == Death::kNone) continue;
     ranks[death.worker]->DieBehind(death.at_step, [this, &death] { Kill(death); });

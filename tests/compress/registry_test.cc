@@ -9,6 +9,7 @@
 #include "framework/compress/compressor.h"
 #include "framework/core/random.h"
 #include "tests/compress/values.h"
+#include "tests/support/compressors.h"
 
 namespace dtrain {
 namespace {
@@ -162,7 +163,7 @@ TEST_P(EveryCompressor, WhatWasSentAndWhatIsKeptIsAllThatCame) {
 }
 
 std::vector<std::string> Cases() {
-  std::vector<std::string> cases = CompressorRegistry::Names();
+  std::vector<std::string> cases = CompressorNames(/*casts=*/false);
   cases.push_back("{name: gaussiank, loop: published}");
   return cases;
 }
@@ -181,6 +182,22 @@ std::string NameOf(const ::testing::TestParamInfo<std::string>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryCompressor, ::testing::ValuesIn(Cases()), NameOf);
+
+// Those that choose nothing send all, at one density, and have no keys.
+class EveryCast : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryCast, SendsAll) {
+  const CompressConfig config = MakeCompress(GetParam());
+  EXPECT_TRUE(config.on());
+  EXPECT_TRUE(config.rounds());
+  EXPECT_FALSE(config.selects());
+  EXPECT_EQ(config.DensityAt(0, 0), 1);
+  EXPECT_EQ(BytesOf(config.wire()), 2);
+  EXPECT_EQ(config.compressor->form(), Compressor::Form::kRounded);
+  EXPECT_EQ(config.compressor->Asked(17, 1), 17);
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryCast, ::testing::ValuesIn(CompressorNames(/*casts=*/true)));
 
 }  // namespace
 }  // namespace dtrain

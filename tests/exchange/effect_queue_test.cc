@@ -30,6 +30,7 @@ class Nobody : public EffectTarget {
   void Send(HostedActor&, SendEffect&, std::optional<Piece>) override {}
   void StartSum(HostedActor&, Range, Piece, int64_t) override {}
   void StartDenseSum(Range) override {}
+  void StartRoundedSum(HostedActor&, Range) override {}
   void EndSum(const Reduced&) override {}
 };
 

@@ -82,7 +82,7 @@ TEST_F(CompressRunTest, AStrategyThatTakesNoneSaysWhichDo) {
                               "single, wfbp")));
   EXPECT_THAT(error_of({"compress.name=gdtopk"}),
               AllOf(HasSubstr("strategy 'ps_asp' takes no compressor 'gdtopk'"),
-                    HasSubstr("ps_asp takes dgc, gaussiank, randk, topk, trimmed")));
+                    HasSubstr("ps_asp takes bf16, dgc, fp16, gaussiank, randk, topk, trimmed")));
   EXPECT_THAT(error_of({"compress.name=topk", "compress.density=0"}),
               HasSubstr("compress.density must be > 0"));
   EXPECT_EQ(error_of({"compress.name=topk", "strategy.name=ps_ssp"}), "no error");
@@ -181,6 +181,91 @@ TEST_P(SumsOfSelectionsTest, FollowTheDensitiesOfTheEpochs) {
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, SumsOfSelectionsTest,
                          testing::Values("gather", "gtopk", "oktopk"));
+
+// Casts: half the bytes, and the same bits in virtual time and behind a resume.
+class CastRunTest : public CompressRunTest, public testing::WithParamInterface<std::string> {
+ protected:
+  RunConfig Of(const std::string& output, const std::string& strategy,
+               std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"strategy=" + strategy, "compress={name: " + GetParam() + "}"});
+    return Config(output, more);
+  }
+};
+
+TEST_P(CastRunTest, SynchronousOnesRepeatInVirtualTimeAndBehindAResume) {
+  const std::string strategy = "{name: allreduce, fusion_bytes: 100000}";
+  const std::vector<std::string> three = {"cluster.workers=3", "gradients.every=4"};
+  const TrainResult whole = Run(Of("whole", strategy, three));
+  EXPECT_EQ(SummaryOf("whole")["communication"]["density"], 1);
+  EXPECT_EQ(SummaryOf("whole")["compressor"], GetParam());
+  std::vector<std::string> part = three;
+  part.emplace_back("max_steps=9");
+  Run(Of("part", strategy, part));
+  const TrainResult rest = Run(Of("part", strategy, three), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(rest.summary.weights_sha256, whole.summary.weights_sha256);
+
+  const RunConfig config = Of("simulated", strategy, three);
+  std::filesystem::create_directories(folder_ / "simulated");
+  SimulatedRun simulated(config, std::nullopt, true);
+  simulated.StudyGradients(folder_ / "simulated");
+  const Summary virtual_one = simulated.Run();
+  EXPECT_EQ(virtual_one.weights_sha256, whole.summary.weights_sha256);
+  EXPECT_NEAR(static_cast<double>(virtual_one.communication->bytes_sent),
+              static_cast<double>(whole.summary.communication->bytes_sent), 1000);
+  EXPECT_EQ(ReadFile(folder_ / "simulated" / "gradients.jsonl"),
+            ReadFile(folder_ / "whole" / "gradients.jsonl"));
+
+  std::vector<std::string> dense = three;
+  dense.emplace_back("compress={name: none}");
+  Run(Of("dense", strategy, dense));
+  const double bytes = SummaryOf("whole")["communication"]["bytes_sent"],
+               before = SummaryOf("dense")["communication"]["bytes_sent"];
+  EXPECT_NEAR(bytes / before, 0.5, 0.01);
+}
+
+// Weights come back whole.
+TEST_P(CastRunTest, LettersToServersHaveHalfTheBytes) {
+  const std::string strategy = "{name: ps_asp, servers: 2}";
+  Run(Of("short", strategy, {"cluster.workers=2"}));
+  Run(Of("dense", strategy, {"cluster.workers=2", "compress={name: none}"}));
+  const nlohmann::json some = SummaryOf("short"), all = SummaryOf("dense");
+  EXPECT_NEAR(some["communication"]["bytes_sent"].get<double>() /
+                  all["communication"]["bytes_sent"].get<double>(),
+              0.75, 0.03);
+  EXPECT_GT(some["test"]["accuracy"], 0.15);
+}
+
+TEST_P(CastRunTest, OneWorkerBesideItsServerRepeatsInVirtualTime) {
+  const std::string strategy = "{name: ps_asp, placement: colocated}";
+  const TrainResult whole = Run(Of("whole", strategy));
+  Run(Of("part", strategy, {"max_steps=9"}));
+  EXPECT_EQ(Run(Of("part", strategy), {.resume = "auto", .weights = ""}).summary.weights_sha256,
+            whole.summary.weights_sha256);
+  const RunConfig config = Of("simulated", strategy);
+  SimulatedRun simulated(config, std::nullopt, true);
+  EXPECT_EQ(simulated.Run().weights_sha256, whole.summary.weights_sha256);
+}
+
+TEST_P(CastRunTest, WhatIsNotFiniteEndsTheRun) {
+  for (const char* strategy : {"{name: wfbp}", "{name: ps_asp, placement: colocated}"}) {
+    EXPECT_EQ(Run(Of("run", strategy, {"solver.lr=1e30", "checkpoint.every_epochs=0"})).code,
+              ExitCode::kDiverged)
+        << strategy;
+  }
+}
+
+TEST_P(CastRunTest, KeysOfSelectionsAreNotItsOwn) {
+  for (const char* key : {"density=0.1", "scope=layer", "exchange=gather"}) {
+    EXPECT_THAT(MessageOf([&] { Of("run", "{name: wfbp}", {std::string("compress.") + key}); }),
+                HasSubstr("unknown key"))
+        << key;
+  }
+  EXPECT_THAT(MessageOf([&] { Of("run", "{name: wfbp}", {"collective=mpi"}); }),
+              HasSubstr("collective 'mpi' sums floats of 32 bits"));
+  EXPECT_THAT(MessageOf([&] { Of("run", "{name: inhad}"); }), HasSubstr("takes no compressor"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Casts, CastRunTest, testing::Values("fp16", "bf16"));
 
 // Selected layer by layer, it does not matter which layers are summed together.
 TEST_F(CompressRunTest, MergingByMeasuredTimesChangesNoBitWhereLayersAreSelectedFrom) {

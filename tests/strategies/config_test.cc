@@ -174,8 +174,8 @@ TEST(InhadConfig, NAboveTheWorkersIsTheWorkers) {
 
 // The table that `dtrain list` shows and the config check uses.
 TEST(Takes, TheTableReadsTheSameFromBothSides) {
-  const std::vector<std::string> at_given_density = {"dgc", "gaussiank", "randk", "topk",
-                                                     "trimmed"};
+  const std::vector<std::string> at_given_density = {"bf16",  "dgc",  "fp16",   "gaussiank",
+                                                     "randk", "topk", "trimmed"};
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_ssp}")), at_given_density);
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_dssp}")), at_given_density);
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: gssp}")), (std::vector<std::string>{"gdtopk"}));

@@ -62,6 +62,7 @@ CompressConfig Read(const std::string& text) {
   CompressConfig config = ReadCompressConfig(document.root().Section("compress"));
   document.Finish();
   if (!config.on()) throw UsageError("there is nothing to measure without a compressor");
+  if (config.rounds()) throw UsageError(config.name + " selects nothing: it sends all, rounded");
   return config;
 }
 

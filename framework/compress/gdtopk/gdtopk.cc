@@ -129,7 +129,8 @@ class GdTopK : public Compressor {
                                     const SelectionKey& key) const override {
     return std::make_unique<SampledSelection>(n, density, sample_ratio_, key);
   }
-  int64_t EntriesMost(int64_t n, double density) const override { return CeilOfShare(density, n); }
+  int64_t Asked(int64_t n, double density) const override { return CeilOfShare(density, n); }
+  int64_t EntriesMost(int64_t n, double density) const override { return Asked(n, density); }
   int passes() const override { return 3; }
 
  private:

@@ -1,12 +1,8 @@
 #include "framework/runtime/results/metrics.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -27,19 +23,6 @@ ordered_json Begin(const char* kind, const MetricsPoint& at) {
                        {"seconds", at.seconds}};
   if (at.training_seconds) line["training_seconds"] = *at.training_seconds;
   return line;
-}
-
-// Lines up to `step`.  A run that was killed may have left half a line at the end.
-std::string KeepUpTo(const std::string& content, int64_t step) {
-  std::istringstream lines(content);
-  std::string kept;
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    const auto at = json.find("step");
-    if (at == json.end() || !at->is_number_integer()) continue;
-    if (at->get<int64_t>() <= step) kept += line + "\n";
-  }
-  return kept;
 }
 
 // nullopt when the key is null or missing.
@@ -71,10 +54,6 @@ EvaluationMetrics EvaluationOf(const nlohmann::json& line, const std::vector<std
   return metrics;
 }
 
-[[noreturn]] void ThrowErrno(const fs::path& path) {
-  throw RunFileError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
-}
-
 }  // namespace
 
 std::vector<EvaluationMetrics> ReadEvaluations(const fs::path& path,
@@ -101,25 +80,13 @@ double ReadTrainingSeconds(const fs::path& path) {
   return seconds;
 }
 
-MetricsWriter::MetricsWriter(const fs::path& path, std::optional<int64_t> resumed_step)
-    : path_(path) {
-  if (resumed_step && fs::exists(path)) {
-    WriteFileDurably(path, KeepUpTo(ReadFile(path), *resumed_step));
-  }
-  const int fresh = resumed_step ? 0 : O_TRUNC;
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | fresh, 0644);
-  if (fd_ < 0) ThrowErrno(path_);
-}
-
-MetricsWriter::~MetricsWriter() { ::close(fd_); }
-
 void MetricsWriter::Write(const StepMetrics& metrics) {
   ordered_json line = Begin("step", metrics.at);
   line["loss"] = metrics.loss;
   line["lr"] = metrics.learning_rate;
   line["samples_per_second"] = metrics.samples_per_second;
   line["exposed_seconds"] = metrics.exposed_seconds;
-  WriteLine(line.dump());
+  lines_.Write(line.dump());
 }
 
 void MetricsWriter::Write(const EvaluationMetrics& metrics) {
@@ -131,24 +98,14 @@ void MetricsWriter::Write(const EvaluationMetrics& metrics) {
   if (metrics.perplexity) line["perplexity"] = *metrics.perplexity;
   if (metrics.bleu) line["bleu"] = *metrics.bleu;
   line["evaluate_seconds"] = metrics.evaluate_seconds;
-  WriteLine(line.dump());
+  lines_.Write(line.dump());
 }
 
 void MetricsWriter::Write(const CheckpointMetrics& metrics) {
   ordered_json line = Begin("checkpoint", metrics.at);
   line["file"] = metrics.file;
   line["write_seconds"] = metrics.write_seconds;
-  WriteLine(line.dump());
-}
-
-void MetricsWriter::WriteLine(const std::string& line) {
-  std::string text = line + "\n";
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd_, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) ThrowErrno(path_);
-    text.erase(0, static_cast<size_t>(written));
-  }
+  lines_.Write(line.dump());
 }
 
 }  // namespace dtrain

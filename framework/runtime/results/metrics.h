@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "framework/runtime/results/json_lines.h"
+
 namespace dtrain {
 
 // Where a line belongs.
@@ -62,16 +64,13 @@ std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path
 // The training seconds of the last line of a metrics.jsonl that tells them; 0 where none does.
 double ReadTrainingSeconds(const std::filesystem::path& path);
 
-// Rank 0 has one.  Each line is written at once, so a killed run loses none that it reported.
+// Rank 0 has one.
 class MetricsWriter {
  public:
-  // Begins the file, or with `resumed_step` keeps its lines up to that step and goes on after them
-  // (a torn last line is dropped).  Throws RunFileError when it cannot be written.
+  // As JsonLines.
   explicit MetricsWriter(const std::filesystem::path& path,
-                         std::optional<int64_t> resumed_step = std::nullopt);
-  ~MetricsWriter();
-  MetricsWriter(const MetricsWriter&) = delete;
-  MetricsWriter& operator=(const MetricsWriter&) = delete;
+                         std::optional<int64_t> resumed_step = std::nullopt)
+      : lines_(path, resumed_step) {}
 
   // Throw RunFileError when the disk does not take the line.
   void Write(const StepMetrics& metrics);
@@ -79,10 +78,7 @@ class MetricsWriter {
   void Write(const CheckpointMetrics& metrics);
 
  private:
-  void WriteLine(const std::string& line);
-
-  std::filesystem::path path_;
-  int fd_ = -1;
+  JsonLines lines_;
 };
 
 }  // namespace dtrain

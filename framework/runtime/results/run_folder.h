@@ -1,7 +1,7 @@
 // The folder a run leaves behind.
 //
 //   config.yaml  plan.json  metrics.jsonl  summary.json  checkpoints/  errors/rank-N.json
-//   record.bin and timeline.json where strategy.record and timeline ask for them
+//   record.bin, timeline.json and gradients.jsonl where strategy.record, timeline and gradients ask for them
 //   run.lock while the run goes on (run_lock.h)
 #pragma once
 
@@ -46,6 +46,7 @@ class RunFolder {
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path summary() const { return path_ / "summary.json"; }
   std::filesystem::path timeline() const { return path_ / "timeline.json"; }
+  std::filesystem::path gradients() const { return path_ / "gradients.jsonl"; }
   std::filesystem::path record() const { return path_ / "record.bin"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path error(int rank) const;

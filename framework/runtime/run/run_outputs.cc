@@ -58,6 +58,13 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
   if (resumed) log::Info("resumed after step {}", first.step);
 }
 
+GradientStudy* RunOutputs::StudyGradients(int64_t steps_before) {
+  if (!root_ || config_.study_every == 0) return nullptr;
+  study_ = std::make_unique<StudyWithFile>(config_.study_every, folder_.gradients());
+  study_->study.BeginBehind(steps_before);
+  return &study_->study;
+}
+
 void RunOutputs::Step(const StepFacts& facts) {
   if (!root_) return;
   const int64_t step = facts.at.step;

@@ -11,6 +11,7 @@
 #include "framework/exchange/exchange.h"
 #include "framework/nn/graph.h"
 #include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/results/gradients_file.h"
 #include "framework/runtime/results/metrics.h"
 #include "framework/runtime/results/progress.h"
 #include "framework/runtime/results/run_folder.h"
@@ -41,6 +42,9 @@ class RunOutputs {
   // Once the plan is settled; `first` is where the run begins, `last_step` where it will end.
   void Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
             int64_t last_step);
+
+  // What looks at the gradients of a worker that has taken so many steps before; null where nobody does.
+  GradientStudy* StudyGradients(int64_t steps_before);
 
   struct StepFacts {
     MetricsPoint at;
@@ -78,6 +82,7 @@ class RunOutputs {
   double seconds_before_ = 0;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;
+  std::unique_ptr<StudyWithFile> study_;
   RunResults results_;
 };
 

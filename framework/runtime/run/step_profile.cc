@@ -104,6 +104,19 @@ ReduceTable MeasureSelections(Transport& transport, const ExchangeSpec& spec, in
   });
 }
 
+// T(M) of vectors that a cast rounds, with the time to round them.
+ReduceTable MeasureRoundedSums(Transport& transport, const ExchangeSpec& spec, int64_t bytes_most) {
+  const Wire wire = spec.actors.compress.wire();
+  const auto collective = MakeCollective(spec.collective, transport, spec.collective_options());
+  const std::vector<int64_t> sizes = SizesToMeasure(bytes_most);
+  std::vector<float> kept(static_cast<size_t>(sizes.back()) / sizeof(float)), sent(kept.size());
+  return MeasureSums(transport, sizes, [&](size_t i) {
+    const size_t count = static_cast<size_t>(sizes[i]) / sizeof(float);
+    SplitRounded(wire, sent.data(), kept.data(), static_cast<int64_t>(count));
+    WaitFor(*collective, collective->StartRounded({sent.data(), count}, {wire, kept.data()}));
+  });
+}
+
 }  // namespace
 
 GradientPieces MeasurePieces(Transport& transport, const ExchangeSpec& spec,
@@ -118,6 +131,8 @@ GradientPieces MeasurePieces(Transport& transport, const ExchangeSpec& spec,
   const int64_t bytes = (spec.size() + Reducer::kTailSize) * static_cast<int64_t>(sizeof(float));
   if (transport.size() > 1 && spec.actors.compress.selects()) {
     table = MeasureSelections(transport, spec, bytes);
+  } else if (transport.size() > 1 && spec.actors.compress.rounds()) {
+    table = MeasureRoundedSums(transport, spec, bytes);
   } else if (transport.size() > 1) {
     const auto collective = MakeCollective(spec.collective, transport, spec.collective_options());
     table = MeasureReductions(transport, *collective, bytes);

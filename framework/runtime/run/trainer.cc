@@ -166,6 +166,7 @@ bool Trainer::SetUp() {
                 .solver = &basis.start.solver,
                 .ranks = &basis.ranks,
                 .residual = basis.start.ranks.residual};
+  spec.study = outputs_.StudyGradients(next_batch_);
   exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_);
   return true;
 }

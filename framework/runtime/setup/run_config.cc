@@ -120,7 +120,7 @@ void ReadCompress(Reader root, RunConfig& run) {
   Reader reader = root.Section("compress", "which entries of a gradient are sent");
   run.compress = ReadCompressConfig(reader);
   if (!run.compress.on()) return;
-  if (run.strategy->synchronous()) {
+  if (run.strategy->synchronous() && !run.compress.rounds()) {
     run.compress.exchange = static_cast<std::string>(
         reader.String("exchange", "gather")
             .OneOf(SparseCollectiveNames())
@@ -128,7 +128,8 @@ void ReadCompress(Reader root, RunConfig& run) {
                   "gtopk (the largest sums, by a tree) or oktopk (the largest "
                   "sums, each by the owner of its region)"));
   }
-  if (run.strategy->PlansByTime() && run.compress.scope == Compressor::Scope::kBucket) {
+  if (run.strategy->PlansByTime() && !run.compress.rounds() &&
+      run.compress.scope == Compressor::Scope::kBucket) {
     run.warnings.push_back(
         fmt::format("{} measures its buckets before each run, and entries are selected from each "
                     "bucket: two runs "
@@ -246,6 +247,13 @@ void ReadRecords(Reader root, RunConfig& run) {
       checkpoint.Int("keep", 2).Min(1).Help("number of newest checkpoints to keep");
   run.timeline =
       root.Bool("timeline", false).Help("write timeline.json, for chrome://tracing and Perfetto");
+  run.study_every =
+      root.Section("gradients", "a study of worker 0's gradients")
+          .Int("every", 0)
+          .Min(0)
+          .Help(
+              "write to gradients.jsonl what every N-th step's gradient is like, and what the "
+              "compressor leaves of it; 0: never");
   run.log_first_steps = root.Int("log_first_steps", 20)
                             .Min(0)
                             .Help("log every one of the first N steps to metrics.jsonl");
@@ -311,6 +319,15 @@ void CheckDeaths(Reader cluster, const RunConfig& run) {
   }
 }
 
+// Sums of 16 bits are made by plans of ours.
+void CheckRoundedSums(Reader root, const RunConfig& run) {
+  if (!run.compress.rounds() || !run.strategy->synchronous() || SumsRounded(run.collective)) return;
+  root.Mistake("collective",
+               fmt::format("collective '{}' sums floats of 32 bits, and compressor '{}' sends 16",
+                           run.collective, run.compress.name),
+               "collective: ordered, or compress: none");
+}
+
 // What no single key can know.
 void CheckTogether(Reader root, RunConfig& run) {
   Reader cluster = root.Section("cluster");
@@ -340,6 +357,7 @@ void CheckTogether(Reader root, RunConfig& run) {
                                             run.strategy_name));
   }
   CheckDeaths(cluster, run);
+  CheckRoundedSums(root, run);
   const int64_t samples = run.data.source ? run.data.source->size(Split::kTrain) : run.batch;
   if (run.batch > samples) {
     root.Mistake("batch", fmt::format("batch {} is more than the {} training samples of {}",

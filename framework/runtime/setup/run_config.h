@@ -49,8 +49,9 @@ struct RunConfig {
   std::string strategy_name;
   std::shared_ptr<const Strategy> strategy;
   CompressConfig compress;
-  bool timeline = false;  // write timeline.json
-  bool record = false;    // note the order of events, for `dtrain simulate --replay`
+  bool timeline = false;    // write timeline.json
+  int64_t study_every = 0;  // steps between two that gradients.jsonl tells about; 0: none
+  bool record = false;      // note the order of events, for `dtrain simulate --replay`
   std::string collective;
   bool overlap_buckets = false;  // sums of several buckets in flight at once
   bool window = true;            // ranks of a node read each other's vectors where they lie

@@ -71,9 +71,11 @@ bool PlansByTime(const RunConfig& config) {
 }
 
 std::string MeasuredFor(const RunConfig& config) {
+  const CompressConfig& compress = config.compress;
   const std::string way =
-      config.compress.on() ? fmt::format("{} by {}", config.compress.name, config.compress.exchange)
-                           : config.collective;
+      !compress.on() ? config.collective
+                     : fmt::format("{} by {}", compress.name,
+                                   compress.rounds() ? config.collective : compress.exchange);
   return fmt::format("{}{}, {}, {}", config.strategy_name, config.strategy->PlanningRule(),
                      Counted(config.workers, "worker"), way);
 }

@@ -151,6 +151,20 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   return start_.position.step;
 }
 
+void SimulatedRun::StudyGradients(const fs::path& output) {
+  if (config_.study_every == 0) return;
+  if (!engine_) {
+    throw ConfigError("a simulation of sizes alone has no gradients to study (gradients.every)",
+                      "--numeric computes real gradients; gradients.every: 0 leaves it out");
+  }
+  if (output.empty()) {
+    throw ConfigError("gradients.every needs a folder to write gradients.jsonl to",
+                      "give --output DIR, or leave it out with gradients.every: 0");
+  }
+  study_ = std::make_unique<StudyWithFile>(config_.study_every, RunFolder(output).gradients());
+  setup_.exchange.study = &study_->study;
+}
+
 bool SimulatedRun::IsFinished() const {
   const TrainingPosition& at = start_.position;
   RunResults results(graph_->metric_names(), config_.stop);

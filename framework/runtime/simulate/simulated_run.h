@@ -10,6 +10,7 @@
 #include <string>
 
 #include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/results/gradients_file.h"
 #include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/results/run_record.h"
 #include "framework/runtime/results/summary.h"
@@ -43,6 +44,10 @@ class SimulatedRun {
   // they were interrupted.
   std::optional<int64_t> KeepCheckpoints(const std::filesystem::path& output,
                                          const std::string& resume);
+
+  // Numeric runs, where the config asks for it: what worker 0's gradients are like goes to
+  // gradients.jsonl in this folder ("": there is none).  Throws ConfigError where it cannot.
+  void StudyGradients(const std::filesystem::path& output);
 
   // Whether the run that KeepCheckpoints has found was completed before.
   bool IsFinished() const;
@@ -78,6 +83,7 @@ class SimulatedRun {
   ExecutionPlan plan_;
   std::unique_ptr<NumericEngine> engine_;
   SimulationSetup setup_;
+  std::unique_ptr<StudyWithFile> study_;
   std::vector<std::string> timelines_;
   RunResults results_;
   TrainingPosition rested_;  // at the last rest
