@@ -133,7 +133,7 @@ TEST_F(SystemTest, ListsNameWhatExists) {
   EXPECT_THAT(Run("list layers").out, AllOf(HasSubstr("convolution"), HasSubstr("kernel")));
   EXPECT_THAT(Run("list strategies").out, AllOf(HasSubstr("allreduce"), HasSubstr("fusion_bytes")));
   EXPECT_THAT(Run("list strategies").out,
-              HasSubstr("compressors:           dgc, gaussiank, randk, topk, trimmed"));
+              HasSubstr("compressors:           bf16, dgc, fp16, gaussiank, randk, topk, trimmed"));
   EXPECT_THAT(
       Run("list compressors").out,
       AllOf(HasSubstr("topk"), HasSubstr("strategies:            allreduce, mgwfbp, naive, ps_asp"),
