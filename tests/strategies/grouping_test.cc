@@ -69,8 +69,9 @@ TEST(Grouping, FindsFourSpeedsAndTakesNoMoreGroupsThanItNeeds) {
   EXPECT_EQ(GroupBySpeed(times, {.groups_max = 4}), expected);
   EXPECT_EQ(GroupBySpeed({1, 1.1, 1.2, 1.05}, {.groups_max = 4}), (std::vector<int>{0, 0, 0, 0}));
   EXPECT_EQ(GroupBySpeed({1, 1, 2, 2}, {.groups_max = 4}), (std::vector<int>{0, 0, 1, 1}));
-  // One fast worker is enough for a second group, which has two.
+  // One fast worker, or slow one, is enough for a second group, which has two.
   EXPECT_EQ(GroupBySpeed({2, 1, 2, 2}, {.groups_max = 2}), (std::vector<int>{0, 0, 1, 1}));
+  EXPECT_EQ(GroupBySpeed({1, 1, 2, 1}, {.groups_max = 2}), (std::vector<int>{0, 0, 1, 1}));
   EXPECT_EQ(GroupBySpeed({1, 1, 2, 2}, {.groups = 1}), (std::vector<int>{0, 0, 0, 0}));
 }
 

@@ -106,6 +106,18 @@ TEST(InhadScheduler, EndsToLookWhereThereAreOnlyAnswers) {
   EXPECT_THAT(server.Hears(kNode, in), HasSubstr("timer 1"));
 }
 
+// Neither answers: one is given up when it has been asked once, the other is all that is left.
+TEST(InhadScheduler, NeverGivesUpTheLastNode) {
+  Alone server("inhad", "n: 1", 2, kServer, true);
+  server.Hears(kNode, In{});
+  server.HearsTimer(1);  // it has heard node 0 since the beginning
+  EXPECT_THAT(server.HearsTimer(1), HasSubstr("s0 > n1 give up: node 1"));
+  for (int look = 0; look < 5; ++look) {
+    EXPECT_THAT(server.HearsTimer(1), Not(HasSubstr("give up")));
+  }
+  EXPECT_THAT(server.actor().Describe(), HasSubstr("nodes {1} are given up"));
+}
+
 // ------------------------------------------------------------------ whom it sends weights
 
 Grad GradOf(int64_t round, int64_t base) {

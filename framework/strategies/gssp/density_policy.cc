@@ -47,10 +47,10 @@ std::vector<double> BySpeedGap(const std::vector<GroupSpeed>& groups, int64_t ep
     }
     const double at_target =
         ((target - group.compute) * (1 + 2 * group.density) / group.transfers - 1) / 2;
-    // Half-way there, and by a factor of 2 at most: what was measured is noisy.
+    // Half-way there, so never below half, and to the double at most: what was measured is noisy.
     const double smoothed =
         0.5 * group.density + 0.5 * std::clamp(at_target, kDensityMin, kDensityMax);
-    const double limited = std::clamp(smoothed, group.density / 2, group.density * 2);
+    const double limited = std::min(smoothed, group.density * 2);
     densities.push_back(std::clamp(limited, kDensityMin, kDensityMax));
   }
   return densities;
