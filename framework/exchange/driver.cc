@@ -34,6 +34,7 @@ class Driver::Port : public Effects {
   void StartStep() override { Push(StartStepEffect{}); }
   void EndStep(const StepOutcome& outcome) override { Push(EndStepEffect{outcome}); }
   void Reduce(Range range) override {
+    driver_.reducer_.Ask();
     const double density = driver_.DensityNow();
     if (density < 1 || driver_.HoldsBack()) return Push(ReduceEffect{range, density});
     driver_.StartDenseSum(range);
@@ -80,7 +81,7 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
       seams_(seams),
       post_(rank, seams.mail, spec.rank_nodes),
       service_(post_),
-      reducer_(seams.collective, seams.sparse, spec.size()),
+      reducer_(seams.collective, seams.sparse, spec.size(), seams.sum_times),
       effects_(spec, *seams.ops, seams.threads, *this, seams.clock) {
   for (const ActorId id : spec.placement().ActorsOf(rank)) {
     hosts_.push_back(std::make_unique<Host>(id, *this));
@@ -416,10 +417,8 @@ void Driver::PutMasters(float* arena) {
   }
 }
 
-void AddReplica(float* mean, const float* replica, double share, int64_t n) {
-  if (share == 0) return;
-  const auto factor = static_cast<float>(share);
-  for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
+void Driver::SetBuckets(const std::vector<Range>& buckets) {
+  for (const auto& host : hosts_) host->actor->OnBuckets(buckets);
 }
 
 Collective::Traffic Driver::traffic() const {

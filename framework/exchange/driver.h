@@ -58,6 +58,7 @@ struct DriverSeams {
   VectorOps* ops = nullptr;
   BlobPools* pools = nullptr;        // null in a ghost run
   RankTimeline* timeline = nullptr;  // null: not asked for
+  SumTimes* sum_times = nullptr;     // the same
   EventLog* record = nullptr;        // notes every event; null: nobody wants to know
   int threads = 1;                   // of the team of the thread that drives, for solver updates
 };
@@ -126,6 +127,8 @@ class Driver : private EffectTarget {
   bool FireTimer(int number);
 
   // --- at rest
+  // The spec has them already (ExchangeSpec::actors).
+  void SetBuckets(const std::vector<Range>& buckets);
   struct Master {
     ActorId actor;
     Range range;
@@ -201,6 +204,10 @@ class Driver : private EffectTarget {
 
 // mean += share * replica.  In order of the servers it makes the model of replicated masters, the
 // same bits wherever it is made.
-void AddReplica(float* mean, const float* replica, double share, int64_t n);
+inline void AddReplica(float* mean, const float* replica, double share, int64_t n) {
+  if (share == 0) return;
+  const auto factor = static_cast<float>(share);
+  for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
+}
 
 }  // namespace dtrain

@@ -2,7 +2,8 @@
 // for whoever carries it out: inline, on a thread of its own, in virtual time, or again from a
 // record.
 //
-// Nobody changes it while the run goes on, and no part of the exchange has a copy of what is in it.
+// Nobody changes it while the run goes on, but for the buckets, at rest (Exchange::SetBuckets); no
+// part of the exchange has a copy of what is in it.
 #pragma once
 
 #include <map>
@@ -38,9 +39,10 @@ struct ExchangeSpec {
   std::vector<int> rank_nodes;  // the node of each rank; empty where it is not known
   bool window = true;           // real ranks of a node read each other's vectors where they lie
 
-  bool ghost = false;     // sizes only: no arithmetic
-  bool record = false;    // notes the order of events
-  bool timeline = false;  // notes what each rank was doing when
+  bool ghost = false;       // sizes only: no arithmetic
+  bool record = false;      // notes the order of events
+  bool timeline = false;    // notes what each rank was doing when
+  bool watch_sums = false;  // notes how long sums take (sum_times.h)
 
   // Where the run begins; > 0 after a resume.  What is borrowed is read while a rank is made.
   struct Start {
