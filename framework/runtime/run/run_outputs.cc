@@ -58,6 +58,14 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
   if (resumed) log::Info("resumed after step {}", first.step);
 }
 
+void RunOutputs::SaveProfile(const ModelProfile& profile) {
+  if (root_) folder_.WriteProfile(profile);
+}
+
+void RunOutputs::PlannedAnew(const ExecutionPlan& plan) {
+  if (root_) folder_.WritePlan(plan);
+}
+
 void RunOutputs::Step(const StepFacts& facts) {
   if (!root_) return;
   const int64_t step = facts.at.step;

@@ -42,6 +42,10 @@ class RunOutputs {
   void Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
             int64_t last_step);
 
+  // What the run was planned by, for other runs; and the plan that is in force from now on.
+  void SaveProfile(const ModelProfile& profile);
+  void PlannedAnew(const ExecutionPlan& plan);
+
   struct StepFacts {
     MetricsPoint at;
     double loss = 0;
