@@ -6,6 +6,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/log.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/setup/schedule_profile.h"
 
 namespace dtrain {
 
@@ -15,7 +16,7 @@ static void AddCheckCommand(CLI::App& app, Invocation& invocation) {
       app, invocation, "check", "validate a config and print it with all defaults filled in",
       [options, &invocation] {
         const RunConfig config = LoadConfig(*options);
-        ReadModel(config);
+        CheckProfile(config, ReadModel(config));
         for (const std::string& warning : config.warnings) log::Warning("{}", warning);
         std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
         return 0;

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "framework/core/text.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/simulate/simulated_run.h"
+#include "framework/strategies/sync/advice.h"
 #include "framework/strategies/sync/merging.h"
 
 namespace dtrain {
@@ -200,8 +200,7 @@ void PrintAdvice(const Prediction& best, const std::vector<Prediction>& all) {
 // Of equal ones, but for rounding, the one with fewer buckets.
 const Prediction& BestOf(const std::vector<Prediction>& all) {
   return *std::min_element(all.begin(), all.end(), [](const Prediction& a, const Prediction& b) {
-    if (std::abs(a.seconds - b.seconds) > 1e-9 * a.seconds) return a.seconds < b.seconds;
-    return a.buckets.size() < b.buckets.size();
+    return IsBetterSchedule(a.seconds, a.buckets.size(), b.seconds, b.buckets.size());
   });
 }
 

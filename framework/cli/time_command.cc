@@ -13,6 +13,7 @@
 #include "framework/core/model_profile.h"
 #include "framework/core/statistics.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/setup/schedule_profile.h"
 
 namespace dtrain {
 namespace {
@@ -60,7 +61,7 @@ void PrintJson(const StepTimes& times) {
 }
 
 // Reorders count for the layer before which they run: the profile's layers are the model's.
-ModelProfile ProfileOf(const StepTimes& times, const StepRig& rig, int64_t batch) {
+ModelProfile ProfileOf(const StepTimes& times, StepRig& rig, int64_t batch) {
   ModelProfile profile;
   profile.model = rig.graph().name();
   profile.device = rig.plan().device;
@@ -76,6 +77,7 @@ ModelProfile ProfileOf(const StepTimes& times, const StepRig& rig, int64_t batch
                               row.flops() * static_cast<double>(batch)});
     pending_forward = pending_backward = 0;
   }
+  NoteReady(rig.ready().Medians(), profile);
   return profile;
 }
 

@@ -9,8 +9,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kLeast = 64;        // bytes
-constexpr int64_t kSmall = 16 << 10;  // up to here a collective may go another way
+constexpr int64_t kLeast = 64;  // bytes
 constexpr int kTimes = 5;
 
 }  // namespace
@@ -26,22 +25,33 @@ double ReduceTable::Seconds(int64_t bytes) const {
   return from.seconds + slope * static_cast<double>(bytes - from.bytes);
 }
 
-// A step at kSmall stays one.
-std::vector<int64_t> SizesToMeasure(int64_t bytes_most) {
+int64_t SmallBytesOf(const std::string& collective, int world) {
+  const CollectiveEntry& entry = CollectiveRegistry::Get("collective", collective);
+  if (entry.rules == nullptr) return 0;
+  const PlanRules rules = entry.rules(world);
+  return rules.small_planner == nullptr ? 0 : rules.small_bytes;
+}
+
+std::vector<int64_t> SizesToMeasure(int64_t bytes_most, int64_t small_bytes) {
   const int64_t most = std::max(bytes_most, kLeast);
+  const int64_t small = small_bytes - small_bytes % static_cast<int64_t>(sizeof(float));
   std::vector<int64_t> sizes;
-  for (int64_t bytes = kLeast; bytes < kSmall; bytes *= 8) sizes.push_back(bytes);
-  sizes.push_back(kSmall);
-  for (int64_t bytes = kSmall; bytes < most; bytes *= 4) sizes.push_back(bytes + kLeast);
+  for (int64_t bytes = kLeast; bytes < small; bytes *= 8) sizes.push_back(bytes);
+  if (small > 0) sizes.push_back(small);
+  for (int64_t bytes = std::max(small, kLeast); bytes < most; bytes *= 4) {
+    sizes.push_back(small > 0 ? bytes + kLeast : bytes);
+  }
   sizes.erase(std::lower_bound(sizes.begin(), sizes.end(), most), sizes.end());
   sizes.push_back(most);
   return sizes;
 }
 
 ReduceTable MeasureSums(Transport& transport, const std::vector<int64_t>& sizes,
+                        const std::function<bool()>& go_on,
                         const std::function<void(size_t i)>& sum) {
   ReduceTable table;
   for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!go_on()) return {};
     std::vector<double> seconds;
     for (int time = 0; time <= kTimes; ++time) {
       transport.Barrier();
@@ -54,10 +64,12 @@ ReduceTable MeasureSums(Transport& transport, const std::vector<int64_t>& sizes,
   return table;
 }
 
-ReduceTable MeasureReductions(Transport& transport, Collective& collective, int64_t bytes_most) {
-  const std::vector<int64_t> sizes = SizesToMeasure(bytes_most);
+ReduceTable MeasureReductions(Transport& transport, Collective& collective, int64_t bytes_most,
+                              const std::function<bool()>& go_on) {
+  const std::vector<int64_t> sizes =
+      SizesToMeasure(bytes_most, SmallBytesOf(collective.name(), transport.size()));
   std::vector<float> data(static_cast<size_t>(sizes.back()) / sizeof(float));
-  return MeasureSums(transport, sizes, [&](size_t i) {
+  return MeasureSums(transport, sizes, go_on, [&](size_t i) {
     const size_t count = static_cast<size_t>(sizes[i]) / sizeof(float);
     WaitFor(collective, collective.Start({data.data(), count}));
   });

@@ -100,6 +100,8 @@ std::string ToJson(const ExecutionPlan& plan) {
   if (!plan.measured_for.empty()) {
     json["measured_for"] = plan.measured_for;
     json["predicted_seconds"] = plan.predicted_seconds;
+    json["compute_seconds"] = plan.compute_seconds;
+    json["sum_seconds"] = plan.sum_seconds;
   }
   return json.dump(2) + "\n";
 }
@@ -121,6 +123,8 @@ ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
   if (fields.Has("measured_for")) {
     plan.measured_for = fields.String("measured_for");
     plan.predicted_seconds = fields.Amount("predicted_seconds");
+    if (fields.Has("compute_seconds")) plan.compute_seconds = fields.Amount("compute_seconds");
+    if (fields.Has("sum_seconds")) plan.sum_seconds = fields.Amount("sum_seconds");
   }
   plan.kernels = KernelsFrom(fields.Object("kernels"), source);
   fields.RejectOthers();

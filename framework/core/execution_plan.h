@@ -27,9 +27,12 @@ struct ExecutionPlan {
   int64_t chunk_bytes = 0;         // piece of a bucket that a collective moves at once
   std::vector<Range> buckets;      // of the gradient arena, in elements, in the order they are sent
   // Where the buckets go by measured times: the strategy that they are of, and the seconds that a step
-  // was expected to take with them.
+  // was expected to take with them; of it, to compute, and for the sums one after the other (0 in
+  // plans from before they were kept).
   std::string measured_for;
   double predicted_seconds = 0;
+  double compute_seconds = 0;
+  double sum_seconds = 0;
   std::map<std::string, std::string> kernels;  // layer -> implementation ("conv1" -> "onednn:nhwc")
 
   friend bool operator==(const ExecutionPlan&, const ExecutionPlan&) = default;

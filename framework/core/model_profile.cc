@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/json_fields.h"
 
@@ -13,12 +14,22 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json LayerToJson(const LayerProfile& layer) {
-  return {{"name", layer.name},
-          {"params", layer.params},
-          {"bytes", layer.bytes},
-          {"forward_seconds", layer.forward_seconds},
-          {"backward_seconds", layer.backward_seconds},
-          {"flops", layer.flops}};
+  ordered_json json = {{"name", layer.name},
+                       {"params", layer.params},
+                       {"bytes", layer.bytes},
+                       {"forward_seconds", layer.forward_seconds},
+                       {"backward_seconds", layer.backward_seconds},
+                       {"flops", layer.flops}};
+  if (layer.ready_seconds) json["ready_seconds"] = *layer.ready_seconds;
+  return json;
+}
+
+ordered_json SumsToJson(const SumProfile& sums) {
+  ordered_json times = ordered_json::array();
+  for (const SumProfile::Time& time : sums.times) {
+    times.push_back({{"bytes", time.bytes}, {"seconds", time.seconds}});
+  }
+  return {{"by", sums.by}, {"workers", sums.workers}, {"times", times}};
 }
 
 LayerProfile LayerFrom(const nlohmann::json& json, const std::string& where) {
@@ -30,8 +41,27 @@ LayerProfile LayerFrom(const nlohmann::json& json, const std::string& where) {
   layer.forward_seconds = fields.Amount("forward_seconds");
   layer.backward_seconds = fields.Amount("backward_seconds");
   layer.flops = fields.Amount("flops");
+  if (fields.Has("ready_seconds")) layer.ready_seconds = fields.Amount("ready_seconds");
   fields.RejectOthers();
   return layer;
+}
+
+SumProfile SumsFrom(const nlohmann::json& json, const std::string& where) {
+  JsonFields fields(json, where);
+  SumProfile sums;
+  sums.by = fields.String("by");
+  sums.workers = static_cast<int>(fields.Count("workers"));
+  const nlohmann::json& times = fields.Array("times");
+  for (size_t i = 0; i < times.size(); ++i) {
+    JsonFields time(times[i], fmt::format("{}: times[{}]", where, i));
+    sums.times.push_back({time.Count("bytes"), time.Amount("seconds")});
+    time.RejectOthers();
+    if (i > 0 && sums.times[i].bytes <= sums.times[i - 1].bytes) {
+      throw ConfigError(time.where() + ": bytes: no more than those of the time before");
+    }
+  }
+  fields.RejectOthers();
+  return sums;
 }
 
 template <class T>
@@ -53,11 +83,12 @@ double ModelProfile::backward_seconds() const {
 std::string ToJson(const ModelProfile& profile) {
   ordered_json layers = ordered_json::array();
   for (const LayerProfile& layer : profile.layers) layers.push_back(LayerToJson(layer));
-  const ordered_json json = {{"model", profile.model},
-                             {"device", profile.device},
-                             {"batch", profile.batch},
-                             {"threads", profile.threads},
-                             {"layers", layers}};
+  ordered_json json = {{"model", profile.model},
+                       {"device", profile.device},
+                       {"batch", profile.batch},
+                       {"threads", profile.threads},
+                       {"layers", layers}};
+  for (const SumProfile& sums : profile.sums) json["sums"].push_back(SumsToJson(sums));
   return json.dump(2) + "\n";
 }
 
@@ -72,6 +103,12 @@ ModelProfile ProfileFromJson(std::string_view text, const std::string& source) {
   const nlohmann::json& layers = fields.Array("layers");
   for (size_t i = 0; i < layers.size(); ++i) {
     profile.layers.push_back(LayerFrom(layers[i], fmt::format("{}: layers[{}]", source, i)));
+  }
+  if (fields.Has("sums")) {
+    const nlohmann::json& sums = fields.Array("sums");
+    for (size_t i = 0; i < sums.size(); ++i) {
+      profile.sums.push_back(SumsFrom(sums[i], fmt::format("{}: sums[{}]", source, i)));
+    }
   }
   fields.RejectOthers();
   return profile;

@@ -21,6 +21,7 @@ class Driver::Port : public Effects {
   void StartStep() override { Push(StartStepEffect{}); }
   void EndStep(const StepOutcome& outcome) override { Push(EndStepEffect{outcome}); }
   void Reduce(Range range) override {
+    driver_.reducer_.Ask();
     const double density = driver_.DensityNow();
     const bool rounds = driver_.spec_.actors.compress.rounds();
     if (density < 1 || rounds) return Push(ReduceEffect{range, density});
@@ -70,7 +71,7 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
       seams_(seams),
       post_(rank, seams.mail, spec.rank_nodes),
       service_(post_),
-      reducer_(seams.collective, seams.sparse, spec.size()),
+      reducer_(seams.collective, seams.sparse, spec.size(), seams.sum_times),
       effects_(spec, *seams.ops, seams.threads, *this, seams.clock) {
   for (const ActorId id : spec.placement().ActorsOf(rank)) {
     hosts_.push_back(std::make_unique<Host>(id, *this));
@@ -125,9 +126,7 @@ Driver::Host& Driver::HostOf(ActorId id) const {
 }
 
 ActorId Driver::worker() const { return worker_->id; }
-
 int64_t Driver::samples_applied() const { return worker_->samples_applied; }
-
 const Actor& Driver::actor(ActorId id) const { return *HostOf(id).actor; }
 
 // ------------------------------------------------------------------ the worker's step
@@ -190,7 +189,6 @@ bool Driver::TakeEnded() {
 }
 
 Blob Driver::weights() { return worker_->vectors.Get(worker_->weights).blob; }
-
 float* Driver::gradients() {
   return spec_.ghost ? nullptr : worker_->vectors.Data(worker_->gradient);
 }
@@ -418,6 +416,10 @@ void Driver::PutMasters(float* arena) {
       std::copy_n(master.weights.f32(), master.range.size(), arena + master.range.begin);
     }
   }
+}
+
+void Driver::SetBuckets(const std::vector<Range>& buckets) {
+  for (const auto& host : hosts_) host->actor->OnBuckets(buckets);
 }
 
 Collective::Traffic Driver::traffic() const {

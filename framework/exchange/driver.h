@@ -58,6 +58,7 @@ struct DriverSeams {
   VectorOps* ops = nullptr;
   BlobPools* pools = nullptr;        // null in a ghost run
   RankTimeline* timeline = nullptr;  // null: not asked for
+  SumTimes* sum_times = nullptr;     // the same
   EventLog* record = nullptr;        // notes every event; null: nobody wants to know
   int threads = 1;                   // of the team of the thread that drives, for solver updates
 };
@@ -126,6 +127,8 @@ class Driver : private EffectTarget {
   bool FireTimer(int number);
 
   // --- at rest
+  // The spec has them already (ExchangeSpec::actors).
+  void SetBuckets(const std::vector<Range>& buckets);
   struct Master {
     ActorId actor;
     Range range;

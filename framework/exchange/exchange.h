@@ -23,6 +23,7 @@
 #include "framework/device/blob.h"
 #include "framework/exchange/event_log.h"
 #include "framework/exchange/rest.h"
+#include "framework/exchange/sum_times.h"
 #include "framework/strategies/report.h"
 
 namespace dtrain {
@@ -74,6 +75,10 @@ class Exchange {
     std::string holds;
   };
   virtual Own SaveOwn() = 0;
+  // Of a synchronous strategy: its sums go in these buckets from now on.
+  virtual void SetBuckets(const std::vector<Range>& buckets) = 0;
+  // Of the steps since the start, or since it was cleared; where ExchangeSpec::watch_sums asks.
+  virtual SumTimes& sum_times() = 0;
   virtual void Leave() = 0;
 
   virtual Rest::Told told() const = 0;  // asynchronous, rank 0: what all workers did of late

@@ -2,7 +2,8 @@
 // for whoever carries it out: inline, on a thread of its own, in virtual time, or again from a
 // record.
 //
-// Nobody changes it while the run goes on, and no part of the exchange has a copy of what is in it.
+// Nobody changes it while the run goes on, but for the buckets, at rest (Exchange::SetBuckets); no
+// part of the exchange has a copy of what is in it.
 #pragma once
 
 #include <map>
@@ -42,6 +43,7 @@ struct ExchangeSpec {
   bool ghost = false;              // sizes only: no arithmetic
   bool record = false;             // notes the order of events
   bool timeline = false;           // notes what each rank was doing when
+  bool watch_sums = false;         // notes how long sums take (sum_times.h)
   GradientStudy* study = nullptr;  // of a worker; outlives the exchange.  Null: not asked for
 
   // Where the run begins; > 0 after a resume.  What is borrowed is read while a rank is made.

@@ -23,6 +23,8 @@ class InlineExchange : public Exchange {
   int64_t updates() override { return parts_.model.updates(); }
   double spread() override { return parts_.model.spread(); }
   Own SaveOwn() override { return {parts_.Save(), parts_.driver.Holds()}; }
+  void SetBuckets(const std::vector<Range>& buckets) override;
+  SumTimes& sum_times() override { return parts_.sum_times; }
   void Leave() override;
   Rest::Told told() const override { return parts_.rest.told(); }
   ExchangeStats stats() const override {
@@ -38,7 +40,7 @@ class InlineExchange : public Exchange {
 
  private:
   Transport& transport_;
-  const ExchangeSpec spec_;
+  ExchangeSpec spec_;
   const WallClock clock_;
   BlobPools pools_;
   RankParts parts_;

@@ -35,6 +35,7 @@ std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& s
 RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
     : seams(std::move(given)),
       timeline(spec.timeline ? std::make_unique<RankTimeline>(seams.timeline_events) : nullptr),
+      sum_times(seams.clock),
       ops(MakeCpuVectorOps()),
       driver(spec, rank,
              {.mail = seams.mail.get(),
@@ -45,6 +46,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
               .ops = ops.get(),
               .pools = seams.pools,
               .timeline = timeline.get(),
+              .sum_times = spec.watch_sums ? &sum_times : nullptr,
               .record = spec.record ? &log : nullptr,
               .threads = seams.threads},
              seams.weights),

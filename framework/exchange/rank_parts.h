@@ -35,6 +35,7 @@ struct RankParts {
   RankSeams seams;
   EventLog log;
   std::unique_ptr<RankTimeline> timeline;  // null: not asked for
+  SumTimes sum_times;                      // empty where nobody asked
   std::unique_ptr<VectorOps> ops;
   Driver driver;
   Rest rest;

@@ -67,6 +67,7 @@ std::optional<Reduced> Reducer::Take() {
         sparse_ == nullptr ? &selected_.at(oldest.selection).alone : &sparse_->Of(oldest.selection);
   }
   running_.pop_front();
+  if (times_ != nullptr) times_->Done(IsLast(oldest.range));
   return reduced;
 }
 

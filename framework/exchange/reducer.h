@@ -14,6 +14,7 @@
 #include "framework/comm/sparse_collective.h"
 #include "framework/core/layout.h"
 #include "framework/exchange/mail.h"
+#include "framework/exchange/sum_times.h"
 #include "framework/strategies/report.h"
 
 namespace dtrain {
@@ -32,11 +33,16 @@ class Reducer {
   static constexpr int kTailSize = 3;
 
   // The collectives outlive it; null: one worker, whose gradient is the sum.  `size`: of the arena.
-  Reducer(Collective* collective, SparseCollective* sparse, int64_t size)
-      : collective_(collective), sparse_(sparse), size_(size) {}
+  // `times` gets to know how long each sum takes; null: nobody wants to.
+  Reducer(Collective* collective, SparseCollective* sparse, int64_t size, SumTimes* times = nullptr)
+      : collective_(collective), sparse_(sparse), size_(size), times_(times) {}
 
   bool IsLast(Range range) const { return range.end == size_; }
 
+  // The next one has been asked for: its time begins, though entries may have to be selected first.
+  void Ask() {
+    if (times_ != nullptr) times_->Asked();
+  }
   // `gradients`: of the whole arena and its tail; null in a ghost run.
   void Start(Range range, float* gradients);
   // The same for what was selected of the range, `k` entries or about as many; `unit`: which of a
@@ -79,6 +85,7 @@ class Reducer {
   Collective* const collective_;
   SparseCollective* const sparse_;
   const int64_t size_;
+  SumTimes* const times_;
   std::deque<Reduction> running_;
   std::map<int64_t, Selected> selected_;  // by ticket
   int64_t alone_ = 0;                     // tickets, of one worker

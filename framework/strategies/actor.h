@@ -140,6 +140,10 @@ class Actor {
   virtual void OnDeath() {}
   virtual void OnLostLetter(ActorId /*from*/, const Message&) {}
 
+  // At rest, to a worker that sums in buckets: it does so in these from now on, which cover the same as
+  // those before.
+  virtual void OnBuckets(const std::vector<Range>&) {}
+
   // Of a master that is one of several replicas: its weight in their mean, which is the model at
   // rest.  They add up to 1.
   virtual double MasterShare() const { return 1; }

@@ -28,26 +28,48 @@ TEST(ReduceTable, MayHaveFewEntries) {
 }
 
 TEST(ReduceTime, SizesAscendToTheLargest) {
-  for (int64_t most = 64; most < 100'000; most += 4) {
-    const std::vector<int64_t> sizes = SizesToMeasure(most);
-    ASSERT_EQ(sizes.back(), most);
-    ASSERT_EQ(std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()), sizes.end())
-        << most;
+  for (const int64_t small : {0, 100, 16 << 10}) {
+    for (int64_t most = 64; most < 100'000; most += 4) {
+      const std::vector<int64_t> sizes = SizesToMeasure(most, small);
+      ASSERT_EQ(sizes.back(), most);
+      ASSERT_EQ(std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()), sizes.end())
+          << most << ", small " << small;
+    }
   }
   EXPECT_EQ(SizesToMeasure(4), std::vector<int64_t>{64});
 }
 
 TEST(ReduceTime, SmallAndLargeVectorsAreMeasuredOnBothSidesOfTheStep) {
-  const std::vector<int64_t> sizes = SizesToMeasure(1 << 20);
-  EXPECT_TRUE(std::count(sizes.begin(), sizes.end(), 16 << 10));
-  EXPECT_TRUE(std::count(sizes.begin(), sizes.end(), (16 << 10) + 64));
+  for (const int64_t small : {6'036, 16 << 10}) {
+    const std::vector<int64_t> sizes = SizesToMeasure(1 << 20, small);
+    EXPECT_TRUE(std::count(sizes.begin(), sizes.end(), small)) << small;
+    EXPECT_TRUE(std::count(sizes.begin(), sizes.end(), small + 64)) << small;
+  }
+}
+
+// Of ordered, a rank sends no more in its small plan than to 7 others; a ring has one plan.
+TEST(ReduceTime, TheStepIsWhereTheCollectiveHasIt) {
+  EXPECT_EQ(SmallBytesOf("ordered", 2), 16 << 10);
+  EXPECT_EQ(SmallBytesOf("ordered", 8), 16 << 10);
+  EXPECT_EQ(SmallBytesOf("ordered", 15), 8 << 10);
+  EXPECT_EQ(SmallBytesOf("ring", 15), 0);
+  LocalWorld::Run(9, [](Transport& transport) {
+    const auto collective = MakeCollective("ordered", transport);
+    const ReduceTable table = MeasureReductions(transport, *collective, 100'000);
+    const auto measured = [&](int64_t bytes) {
+      return std::any_of(table.entries.begin(), table.entries.end(),
+                         [bytes](const ReduceTable::Entry& entry) { return entry.bytes == bytes; });
+    };
+    EXPECT_TRUE(measured(14'336));  // 16 KB * 7 / 8
+    EXPECT_FALSE(measured(16 << 10));
+  });
 }
 
 TEST(ReduceTime, EveryRankHasATable) {
   LocalWorld::Run(3, [](Transport& transport) {
     const auto collective = MakeCollective("ordered", transport);
     const ReduceTable table = MeasureReductions(transport, *collective, 100'000);
-    EXPECT_EQ(table.entries.size(), SizesToMeasure(100'000).size());
+    EXPECT_EQ(table.entries.size(), SizesToMeasure(100'000, 16 << 10).size());
     for (const ReduceTable::Entry& entry : table.entries) EXPECT_GT(entry.seconds, 0);
   });
 }

@@ -41,6 +41,8 @@ TEST(ExecutionPlan, KnowsWhatItsBucketsWereMeasuredFor) {
   ExecutionPlan plan = Sample();
   plan.measured_for = "mgwfbp";
   plan.predicted_seconds = 0.0123;
+  plan.compute_seconds = 0.01;
+  plan.sum_seconds = 0.004;
   EXPECT_EQ(PlanFromJson(ToJson(plan), "plan.json"), plan);
   EXPECT_EQ(Differences(Sample(), plan), "") << "the buckets themselves are what counts";
 }

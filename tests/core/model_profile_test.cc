@@ -29,6 +29,23 @@ TEST(ModelProfile, SurvivesJsonToTheBit) {
   EXPECT_EQ(ProfileFromJson(ToJson(Sample()), "p.json"), Sample());
 }
 
+TEST(ModelProfile, MayHoldReadyTimesAndTimesOfSums) {
+  ModelProfile profile = Sample();
+  profile.layers[1].ready_seconds = 0.0123456789012345;
+  profile.sums = {{"ordered", 4, {{64, 0.00012}, {80'000, 0.003}}}, {"topk 0.01 by gather", 2, {}}};
+  const std::string text = ToJson(profile);
+  EXPECT_EQ(ProfileFromJson(text, "p.json"), profile);
+  const auto error_of = [&](const std::string& from, const std::string& to) {
+    std::string edited = text;
+    edited.replace(edited.find(from), from.size(), to);
+    return WhatOf<ConfigError>([&] { ProfileFromJson(edited, "p.json"); });
+  };
+  EXPECT_EQ(error_of("80000", "64"),
+            "p.json: sums[0]: times[1]: bytes: no more than those of the time before");
+  EXPECT_EQ(error_of("0.0123456789012345", "-1"), "p.json: layers[1]: ready_seconds: negative");
+  EXPECT_EQ(error_of("\"by\"", "\"how\""), "p.json: sums[0]: key 'by' is missing");
+}
+
 TEST(ModelProfile, Sums) {
   EXPECT_EQ(Sample().params(), 401020);
   EXPECT_EQ(Sample().bytes(), 1604080);

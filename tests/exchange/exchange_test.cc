@@ -92,6 +92,33 @@ INSTANTIATE_TEST_SUITE_P(All, ScheduleTest,
                                            "{name: allreduce, fusion_bytes: 5000}",
                                            "{name: mgwfbp}", "{name: mgwfbp, rule: published}"));
 
+// At rest the buckets may change: no bit does, whatever cuts there are between the pieces.
+TEST(ThreadedExchange, OtherBucketsAtRestChangeNoBit) {
+  const std::vector<std::vector<Range>> plans = {
+      {{0, 700}, {700, 701}, {701, 3000}, {3000, 300'000}},
+      {{0, 300'000}},
+      {{0, 701}, {701, 300'000}},
+      {{0, 3000}, {3000, 300'000}}};
+  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
+  for (const int ranks : {2, 3}) {
+    const std::vector<float> expected = Expected(ranks, 0);
+    LocalWorld::Run(ranks, [&](Transport& transport) {
+      RankInputs inputs(*strategy, {.workers = ranks}, 0);
+      inputs.spec.watch_sums = true;
+      ThreadedExchange exchange(transport, inputs.spec, 0);
+      for (int step = 0; step < kSteps; ++step) {
+        exchange.SetBuckets(plans[static_cast<size_t>(step)]);
+        RunStep(exchange, transport.rank(), step);
+        ASSERT_EQ(exchange.sum_times().steps().size(), static_cast<size_t>(step + 1));
+        EXPECT_EQ(exchange.sum_times().steps().back().size(),
+                  plans[static_cast<size_t>(step)].size())
+            << "as many sums as buckets";
+      }
+      EXPECT_EQ(WeightsOf(exchange), expected);
+    });
+  }
+}
+
 // The canonical sum, in double, several times a step and beside the gradients' way.
 TEST(ThreadedExchange, SumsOverWorkersAreThoseInRankOrder) {
   const auto value = [](int rank, int step, size_t i) {
@@ -201,7 +228,8 @@ TEST(ThreadedExchange, ARankThatNeverComesEndsInAStallReport) {
                                }),
                StalledError);
   EXPECT_THAT(message, testing::HasSubstr("rank 0 of 2: nothing has moved for 0 s\n"
-                                          "  rank 0: worker: step 1, 4 of 4 buckets"));
+                                          "  rank 0: allreduce worker: step 1, "));
+  EXPECT_THAT(message, testing::HasSubstr(" of 4 buckets sent, 0 % of the gradient reduced"));
   EXPECT_THAT(message, testing::HasSubstr("\n  rank 1: worker 1, no answer"));
 }
 

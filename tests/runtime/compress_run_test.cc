@@ -76,10 +76,11 @@ TEST_F(CompressRunTest, AStrategyThatTakesNoneSaysWhichDo) {
   const auto error_of = [&](std::vector<std::string> more) {
     return MessageOf([&] { Config("run", std::move(more)); });
   };
-  EXPECT_THAT(error_of({"strategy.name=ps_bsp", "compress.name=topk"}),
-              AllOf(HasSubstr("strategy 'ps_bsp' takes no compressor"),
-                    HasSubstr("topk goes with allreduce, mgwfbp, naive, ps_asp, ps_dssp, ps_ssp, "
-                              "single, wfbp")));
+  EXPECT_THAT(
+      error_of({"strategy.name=ps_bsp", "compress.name=topk"}),
+      AllOf(HasSubstr("strategy 'ps_bsp' takes no compressor"),
+            HasSubstr("topk goes with allreduce, auto, mgwfbp, naive, ps_asp, ps_dssp, ps_ssp, "
+                      "single, wfbp")));
   EXPECT_THAT(error_of({"compress.name=gdtopk"}),
               AllOf(HasSubstr("strategy 'ps_asp' takes no compressor 'gdtopk'"),
                     HasSubstr("ps_asp takes bf16, dgc, fp16, gaussiank, randk, topk, trimmed")));

@@ -60,7 +60,7 @@ std::string Transcript(SyncWorker& worker, const std::vector<std::string>& event
 }
 
 TEST(SyncWorker, SendsABucketWhenItsLastGradientIsFinal) {
-  SyncWorker worker({.buckets = {{0, 30}, {30, 40}}});
+  SyncWorker worker("wfbp", {.buckets = {{0, 30}, {30, 40}}});
   EXPECT_EQ(Transcript(worker, {"begin", "ready 0 10", "ready 10 30", "reduced 0 30", "ready 30 40",
                                 "outcome 64", "reduced 30 40", "begin"}),
             "begin          -> start\n"
@@ -74,14 +74,14 @@ TEST(SyncWorker, SendsABucketWhenItsLastGradientIsFinal) {
 }
 
 TEST(SyncWorker, OneReadyMayCompleteSeveralBuckets) {
-  SyncWorker worker({.buckets = {{0, 5}, {5, 10}, {10, 20}}});
+  SyncWorker worker("wfbp", {.buckets = {{0, 5}, {5, 10}, {10, 20}}});
   EXPECT_EQ(Transcript(worker, {"begin", "ready 0 12"}),
             "begin          -> start\n"
             "ready 0 12     -> reduce 0-5, reduce 5-10\n");
 }
 
 TEST(SyncWorker, WithoutOverlapEverythingIsSentBehindTheLastGradient) {
-  SyncWorker worker({.buckets = {{0, 5}, {5, 10}}}, MergeStart::kAfterBackward);
+  SyncWorker worker("wfbp", {.buckets = {{0, 5}, {5, 10}}}, MergeStart::kAfterBackward);
   EXPECT_EQ(Transcript(worker, {"begin", "ready 0 5", "ready 5 9", "ready 9 10"}),
             "begin          -> start\n"
             "ready 0 5      -> (none)\n"
@@ -90,7 +90,7 @@ TEST(SyncWorker, WithoutOverlapEverythingIsSentBehindTheLastGradient) {
 }
 
 TEST(SyncWorker, AWholeUpdateWaitsForTheWholeGradient) {
-  SyncWorker worker({.buckets = {{0, 5}, {5, 10}}, .whole_update = true});
+  SyncWorker worker("wfbp", {.buckets = {{0, 5}, {5, 10}}, .whole_update = true});
   EXPECT_EQ(Transcript(worker, {"begin", "ready 0 10", "reduced 0 5", "outcome 8", "reduced 5 10"}),
             "begin          -> start\n"
             "ready 0 10     -> reduce 0-5, reduce 5-10\n"
@@ -100,18 +100,19 @@ TEST(SyncWorker, AWholeUpdateWaitsForTheWholeGradient) {
 }
 
 TEST(SyncWorker, DescribesWhereItStands) {
-  SyncWorker worker({.buckets = {{0, 5}, {5, 10}}});
+  SyncWorker worker("wfbp", {.buckets = {{0, 5}, {5, 10}}});
   Transcript(worker, {"begin", "ready 0 7", "reduced 0 5"});
-  EXPECT_EQ(worker.Describe(), "worker: step 1, 1 of 2 buckets sent, 50 % of the gradient reduced");
+  EXPECT_EQ(worker.Describe(),
+            "wfbp worker: step 1, 1 of 2 buckets sent, 50 % of the gradient reduced");
 }
 
 TEST(SyncWorkerDeathTest, GradientsOutOfOrderAreOurFault) {
-  SyncWorker worker({.buckets = {{0, 10}}});
+  SyncWorker worker("wfbp", {.buckets = {{0, 10}}});
   EXPECT_DEATH(Transcript(worker, {"begin", "ready 5 10"}), "out of backward order");
 }
 
 TEST(SyncWorkerDeathTest, AStepCannotBeginBeforeTheLastEnded) {
-  SyncWorker worker({.buckets = {{0, 10}}});
+  SyncWorker worker("wfbp", {.buckets = {{0, 10}}});
   EXPECT_DEATH(Transcript(worker, {"begin", "begin"}), "StepDone");
 }
 

@@ -125,8 +125,9 @@ TEST_F(SystemTest, TimeWritesAProfile) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("conv1"), HasSubstr("all kernels"), HasSubstr("samples/s")));
-  EXPECT_THAT(Slurp(folder_ / "p.json"),
-              AllOf(HasSubstr("\"conv1\""), HasSubstr("backward_seconds")));
+  EXPECT_THAT(
+      Slurp(folder_ / "p.json"),
+      AllOf(HasSubstr("\"conv1\""), HasSubstr("backward_seconds"), HasSubstr("ready_seconds")));
 }
 
 TEST_F(SystemTest, ListsNameWhatExists) {
@@ -134,10 +135,10 @@ TEST_F(SystemTest, ListsNameWhatExists) {
   EXPECT_THAT(Run("list strategies").out, AllOf(HasSubstr("allreduce"), HasSubstr("fusion_bytes")));
   EXPECT_THAT(Run("list strategies").out,
               HasSubstr("compressors:           bf16, dgc, fp16, gaussiank, randk, topk, trimmed"));
-  EXPECT_THAT(
-      Run("list compressors").out,
-      AllOf(HasSubstr("topk"), HasSubstr("strategies:            allreduce, mgwfbp, naive, ps_asp"),
-            HasSubstr("density")));
+  EXPECT_THAT(Run("list compressors").out,
+              AllOf(HasSubstr("topk"),
+                    HasSubstr("strategies:            allreduce, auto, mgwfbp, naive, ps_asp"),
+                    HasSubstr("density")));
   EXPECT_THAT(Run("list datasets").out, AllOf(HasSubstr("digits"), HasSubstr("mnist")));
   EXPECT_THAT(Run("list solvers").out, AllOf(HasSubstr("sgd"), HasSubstr("one_cycle")));
   EXPECT_THAT(Run("list models", "cd " DTRAIN_SOURCE_DIR ";").out,

@@ -66,6 +66,7 @@ StepRig::StepRig(const RunConfig& config)
   const RestRule rule{.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless};
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
   spec.start.weights = weights;
+  ready_ = std::make_unique<ReadyTimes>(spec.pieces, 1000);
   exchange_ = MakeExchange(spec, plan_.threads, config.stall_seconds, *transport_);
   batch_.Resize(config.batch);
   batch_.global_samples = config.batch;
@@ -96,7 +97,7 @@ void StepRig::Step() {
   batch_.step = step_++;
   Turn turn = exchange_->Begin(batch_.samples);
   const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_,
-                                            state_.f32(), 1, nullptr, parts_);
+                                            state_.f32(), 1, nullptr, parts_, ready_.get());
   exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
 }
 
@@ -118,6 +119,7 @@ StepTimes TimeSteps(StepRig& rig, bool kernels,
   };
   if (kernels) rig.net().set_observer(note);
   for (int i = 0; i < kWarmUpSteps; ++i) rig.Step();
+  rig.ready().Clear();
   for (KernelTimes& kernel : times.kernels) {
     for (std::vector<double>& seconds : kernel.seconds) seconds.clear();
   }

@@ -11,6 +11,7 @@
 #include "framework/data/dataset.h"
 #include "framework/exchange/exchange.h"
 #include "framework/nn/net.h"
+#include "framework/runtime/run/ready_times.h"
 #include "framework/runtime/setup/run_config.h"
 
 namespace dtrain {
@@ -22,6 +23,8 @@ class StepRig {
   ~StepRig();
 
   void Step();  // forward, backward and update
+  // When each gradient was there in the steps so far (the last 1000): layers with parameters, last first.
+  ReadyTimes& ready() { return *ready_; }
   Net& net() { return *net_; }
   const Graph& graph() const { return *graph_; }
   const ExecutionPlan& plan() const { return plan_; }
@@ -36,6 +39,7 @@ class StepRig {
   std::unique_ptr<Net> net_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<ReadyTimes> ready_;
   Batch batch_;
   Buffer state_;
   uint64_t step_ = 0;

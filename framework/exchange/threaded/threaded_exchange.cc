@@ -121,6 +121,13 @@ Exchange::Own ThreadedExchange::SaveOwn() {
   return own;
 }
 
+void ThreadedExchange::SetBuckets(const std::vector<Range>& buckets) {
+  AtRest([&](Transport&) {
+    spec_.actors.buckets = buckets;
+    parts_->driver.SetBuckets(buckets);
+  });
+}
+
 void ThreadedExchange::Leave() {
   AtRest([this](Transport&) {
     parts_->model.Drop();

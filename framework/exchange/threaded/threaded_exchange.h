@@ -43,6 +43,8 @@ class ThreadedExchange : public Exchange {
   int64_t updates() override { return parts_->model.updates(); }
   double spread() override { return parts_->model.spread(); }
   Own SaveOwn() override;
+  void SetBuckets(const std::vector<Range>& buckets) override;
+  SumTimes& sum_times() override { return parts_->sum_times; }
   void Leave() override;
   Rest::Told told() const override;
   ExchangeStats stats() const override;
@@ -103,7 +105,7 @@ class ThreadedExchange : public Exchange {
   void WatchForStall(bool moved);
 
   Transport& transport_;
-  const ExchangeSpec spec_;
+  ExchangeSpec spec_;
   const Nanos stall_;
   const WallClock clock_;
   BlobPools pools_;

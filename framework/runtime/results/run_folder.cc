@@ -39,6 +39,10 @@ void RunFolder::WritePlan(const ExecutionPlan& plan) const {
   WriteFileDurably(this->plan(), ToJson(plan));
 }
 
+void RunFolder::WriteProfile(const ModelProfile& profile) const {
+  WriteFileDurably(this->profile(), ToJson(profile));
+}
+
 void RunFolder::WriteSummary(const Summary& summary) const {
   WriteFileDurably(this->summary(), ToJson(summary));
 }

@@ -1,6 +1,7 @@
 // The folder a run leaves behind.
 //
 //   config.yaml  plan.json  metrics.jsonl  summary.json  checkpoints/  errors/rank-N.json
+//   profile.json where a schedule was planned by measured times (ModelProfile)
 //   record.bin, timeline.json and gradients.jsonl where strategy.record, timeline and gradients ask for them
 //   run.lock while the run goes on (run_lock.h)
 #pragma once
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "framework/core/execution_plan.h"
+#include "framework/core/model_profile.h"
 #include "framework/runtime/results/run_lock.h"
 #include "framework/runtime/results/summary.h"
 
@@ -43,6 +45,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.yaml"; }
   std::filesystem::path plan() const { return path_ / "plan.json"; }
+  std::filesystem::path profile() const { return path_ / "profile.json"; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path summary() const { return path_ / "summary.json"; }
   std::filesystem::path timeline() const { return path_ / "timeline.json"; }
@@ -53,6 +56,7 @@ class RunFolder {
 
   void WriteConfig(const std::string& yaml) const;
   void WritePlan(const ExecutionPlan& plan) const;
+  void WriteProfile(const ModelProfile& profile) const;
   void WriteSummary(const Summary& summary) const;
   void WriteError(const ErrorRecord& record) const;
 

@@ -113,6 +113,15 @@ struct ProtocolSummary {
 struct PlanSummary {
   int buckets = 0;
   std::optional<double> predicted_seconds;  // of a step
+  // The first time that steps of a run took other times than its plan was made for: to compute, and for
+  // the sums one after the other.
+  struct Drift {
+    int64_t step = 0;  // behind which it was seen
+    double compute_planned = 0, compute_seen = 0;
+    double sums_planned = 0, sums_seen = 0;
+  };
+  std::optional<Drift> drift = {};
+  int64_t replans = 0;  // since the start or resume
 };
 
 struct Summary {

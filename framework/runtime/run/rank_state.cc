@@ -4,14 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
 #include <sstream>
 #include <string_view>
 
+#include "framework/comm/gather.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
 #include "framework/runtime/launch/agreement.h"
+#include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {
@@ -216,6 +219,25 @@ RankStart StartOfRanks(const Checkpoint& checkpoint, const RunConfig& config,
   if (difference.empty()) return {checkpoint.path.string(), hashes, {}};
   const bool same_model = OrderIn(there.actors) == OrderIn(here.actors);
   return AmongOthers(checkpoint, there, here, config.compress.on() && same_model, difference);
+}
+
+std::vector<std::string> WriteRankFiles(Exchange& exchange, const std::filesystem::path& main,
+                                        const RankCheckpoint& file) {
+  std::string hash;
+  std::exception_ptr failed;
+  try {
+    hash = WriteRankCheckpoint(main, file);
+  } catch (const Error&) {
+    failed = std::current_exception();
+  }
+  std::vector<std::string> hashes;
+  exchange.AtRest([&](Transport& transport) {
+    TryTogether(transport, [&] {
+      if (failed) std::rethrow_exception(failed);
+    });
+    hashes = Gather(transport, hash);
+  });
+  return hashes;
 }
 
 }  // namespace dtrain

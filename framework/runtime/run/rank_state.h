@@ -12,12 +12,14 @@
 // know, make no other run.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "framework/core/state_record.h"
 #include "framework/data/dataset.h"
+#include "framework/exchange/exchange.h"
 #include "framework/nn/graph.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
@@ -57,5 +59,10 @@ struct RankStart {
 // writes rank files itself.
 RankStart StartOfRanks(const Checkpoint& checkpoint, const RunConfig& config,
                        const RankCheckpoint& here, bool expected);
+
+// At rest, beside the main file: each rank its own, durably.  All ranks call it; the hashes of all, on
+// rank 0.  What goes wrong on one is thrown on all.
+std::vector<std::string> WriteRankFiles(Exchange& exchange, const std::filesystem::path& main,
+                                        const RankCheckpoint& file);
 
 }  // namespace dtrain

@@ -11,6 +11,7 @@
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/setup/schedule_profile.h"
 
 namespace dtrain {
 namespace {
@@ -51,7 +52,9 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
     // First of all: a run that is refused must not write into the other's folder, not even an
     // error.
     if (root) outputs.CreateFolder(request.resume != "none");
-    ReadModel(config);  // its mistakes come before the data's, which may take a while
+    CheckProfile(
+        config,
+        ReadModel(config));  // their mistakes come before the data's, which may take a while
     if (placement.IsWorker(transport.rank())) CheckPrecision(config.precision);
     basis.dataset = LoadData(config);
     basis.graph = std::make_unique<Graph>(ReadModel(config, basis.dataset->fields()));

@@ -65,6 +65,14 @@ GradientStudy* RunOutputs::StudyGradients(int64_t steps_before) {
   return &study_->study;
 }
 
+void RunOutputs::SaveProfile(const ModelProfile& profile) {
+  if (root_) folder_.WriteProfile(profile);
+}
+
+void RunOutputs::PlannedAnew(const ExecutionPlan& plan) {
+  if (root_) folder_.WritePlan(plan);
+}
+
 void RunOutputs::Step(const StepFacts& facts) {
   if (!root_) return;
   const int64_t step = facts.at.step;

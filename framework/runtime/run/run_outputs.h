@@ -45,6 +45,9 @@ class RunOutputs {
 
   // What looks at the gradients of a worker that has taken so many steps before; null where nobody does.
   GradientStudy* StudyGradients(int64_t steps_before);
+  // What the run was planned by, for other runs; and the plan that is in force from now on.
+  void SaveProfile(const ModelProfile& profile);
+  void PlannedAnew(const ExecutionPlan& plan);
 
   struct StepFacts {
     MetricsPoint at;

@@ -81,6 +81,8 @@ void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPla
     plan.buckets = buckets;
     plan.measured_for = start.plan->measured_for;
     plan.predicted_seconds = start.plan->predicted_seconds;
+    plan.compute_seconds = start.plan->compute_seconds;
+    plan.sum_seconds = start.plan->sum_seconds;
   }
   ExecutionPlan before = *start.plan;
   if (plan.collective == "ordered" && before.collective == "ordered") {

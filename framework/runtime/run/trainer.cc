@@ -1,7 +1,6 @@
 #include "framework/runtime/run/trainer.h"
 
 #include <algorithm>
-#include <exception>
 #include <memory>
 #include <optional>
 
@@ -18,13 +17,15 @@
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/mean_state.h"
+#include "framework/runtime/run/plan_by_time.h"
 #include "framework/runtime/run/rank_state.h"
 #include "framework/runtime/run/run_accounts.h"
 #include "framework/runtime/run/run_basis.h"
 #include "framework/runtime/run/run_outputs.h"
 #include "framework/runtime/run/run_position.h"
+#include "framework/runtime/run/schedule_watch.h"
+#include "framework/runtime/run/settled_strategy.h"
 #include "framework/runtime/run/start_point.h"
-#include "framework/runtime/run/step_profile.h"
 #include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -36,13 +37,13 @@ namespace {
 class Trainer {
  public:
   Trainer(const RunConfig& config, const TrainRequest& request, Transport& transport)
-      : config_(config),
+      : config_(SettleStrategy(config, request, transport)),
         request_(request),
         transport_(transport),
         placement_(PlacementOf(config)),
         synchronous_(config.strategy->synchronous()),
         learning_rate_(config.solver, static_cast<double>(config.epochs), placement_.workers),
-        outputs_(config, transport.rank() == 0),
+        outputs_(config_, transport.rank() == 0),
         status_(StatusRecord::OfThisProcess(transport.rank())) {}
 
   TrainResult Run();
@@ -55,7 +56,7 @@ class Trainer {
   bool SetUp();
   bool IsFinished(const RestRule& rule);
   void PrepareState(const RunBasis& basis);
-  void PlanBuckets(const StartPoint& start, const RestRule& rule);
+  std::optional<ModelProfile> PlanBuckets(const StartPoint& start, const RestRule& rule);
   std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
   void TrainStep(const Batch& batch, Turn turn, Nanos waited);
@@ -64,6 +65,7 @@ class Trainer {
   void HearTheRest();
   void Log();
   std::optional<ExitCode> AtRest(const RestState& state);
+  void LookAtSchedule(const RestPoint& point);
   bool Judge(bool run_ends);
   bool MayEnd();
   void MeanStatistics();
@@ -82,7 +84,7 @@ class Trainer {
             accounts_.clock.At(WallNow())};
   }
 
-  const RunConfig& config_;
+  RunConfig config_;  // with a strategy by name, once that is settled
   const TrainRequest& request_;
   Transport& transport_;
   const Placement placement_;
@@ -101,6 +103,7 @@ class Trainer {
   Buffer state_;       // batch-norm statistics of this worker
   Buffer mean_state_;  // of all workers, as of the last rest
   std::unique_ptr<Exchange> exchange_;
+  std::optional<ScheduleWatch> schedule_;  // where the plan goes by time
 
   RankCheckpoint world_;    // of rank files
   int64_t next_batch_ = 0;  // with which this worker begins: mini-batches that it had before
@@ -148,11 +151,14 @@ bool Trainer::SetUp() {
   saved_samples_ = now().samples_applied;
   CheckPosition(now(), rule, synchronous_);
   next_batch_ = basis.worker ? basis.worker->steps : now().step;
-  world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
   PrepareState(basis);
   if (IsFinished(rule)) return false;
-  PlanBuckets(basis.start, rule);
-  TryTogether(transport_, [&] { outputs_.Open(*graph_, plan_, now(), position_.last_step()); });
+  const std::optional<ModelProfile> profile = PlanBuckets(basis.start, rule);
+  world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
+  TryTogether(transport_, [&] {
+    outputs_.Open(*graph_, plan_, now(), position_.last_step());
+    if (profile) outputs_.SaveProfile(*profile);
+  });
   // A run that ended early stays ended when it is resumed, with the weights that it had.
   if (MayEnd()) {
     rule.last_samples = now().samples_applied;
@@ -160,6 +166,7 @@ bool Trainer::SetUp() {
     position_ = RunPosition(rule, now());
   }
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
+  if (PlansByTime(config_)) schedule_.emplace(config_, spec, plan_);
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
                 .weights = basis.start.weights,
@@ -197,16 +204,15 @@ void Trainer::PrepareState(const RunBasis& basis) {
       std::make_unique<Pacer>(*graph_, PacingOf(config_.cluster, workers(), rank, config_.seed));
 }
 
-// Where the plan goes by times that nobody has measured yet.
-void Trainer::PlanBuckets(const StartPoint& start, const RestRule& rule) {
-  if (!plan_.buckets.empty() || !PlansByTime(config_)) return;
+// Where the plan goes by times that nobody has measured yet; what was measured, on rank 0.
+std::optional<ModelProfile> Trainer::PlanBuckets(const StartPoint& start, const RestRule& rule) {
+  if (!plan_.buckets.empty() || !PlansByTime(config_)) return std::nullopt;
   Batch batch(dataset_->fields(), sampler_->MaxShare(workers()));
   TrainingBatches(*dataset_, *sampler_, transport_.rank(), workers(), 0, 1)(0, batch);
-  const GradientPieces pieces = MeasurePieces(
-      transport_, ExchangeOf(config_, *graph_, plan_, rule),
-      {*net_, *pacer_, batch, start.weights, start.state, config_.accumulate, config_.seed});
-  DecideBuckets(config_, pieces, plan_);
-  if (root()) log::Info("{}", DescribeBuckets(config_, pieces, plan_));
+  return PlanByTime(
+      transport_, *graph_, rule,
+      {*net_, *pacer_, batch, start.weights, start.state, config_.accumulate, config_.seed},
+      config_, plan_);
 }
 
 std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
@@ -249,7 +255,7 @@ void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
   const Nanos started = WallNow();
   const StepResult result =
       ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.f32(), config_.seed,
-                      pacer_.get(), config_.accumulate);
+                      pacer_.get(), config_.accumulate, schedule_ ? schedule_->ready() : nullptr);
   const Nanos computed = WallNow();
   StepReport report = ReportOf(result, batch);
   report.stop = StopRequested();
@@ -304,6 +310,7 @@ std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
     return Diverge();
   }
   RestPoint point{rested_, now(), position_.RunEnds(), state.stop};
+  LookAtSchedule(point);
   bool save = CheckpointDue(config_, point, saved_samples_);
   const bool evaluate = EvaluationDue(config_, point);
   if (evaluate || save || state.stop || point.run_ends) {
@@ -320,6 +327,14 @@ std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
   if (point.run_ends) return ExitCode::kDone;
   if (state.stop) return ExitCode::kStopped;
   return std::nullopt;
+}
+
+// Before a checkpoint, which has the plan in force.
+void Trainer::LookAtSchedule(const RestPoint& point) {
+  if (!schedule_) return;
+  const bool epoch_ends = now().samples_applied % position_.rule().epoch_samples == 0;
+  const bool replan = config_.replan && epoch_ends && !point.run_ends && !point.stopped;
+  if (schedule_->Look(*exchange_, now().step, replan)) outputs_.PlannedAnew(plan_);
 }
 
 // Evaluates what is due; whether the run ends here, which it may do before its last epoch.
@@ -388,10 +403,9 @@ void Trainer::SaveCheckpoint() {
   if (RankTimeline* timeline = exchange_->timeline()) timeline->Checkpointed(started, WallNow());
 }
 
-// Each rank its own, durably; their hashes, on rank 0.  None where every worker has the same.
+// Their hashes, on rank 0.  None where every worker has the same.
 std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position) {
-  std::vector<std::string> hashes;
-  if (!KeepsRankState(config_)) return hashes;
+  if (!KeepsRankState(config_)) return {};
   RankCheckpoint file = world_;
   file.rank = transport_.rank();
   file.step = position.step;
@@ -405,20 +419,7 @@ std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position
                        {state_.f32(), state_.f32() + graph_->state().size()}};
     file.host = RecordState([&](StateVisitor& visitor) { worker.Visit(visitor); });
   }
-  std::string hash;
-  std::exception_ptr failed;
-  try {
-    hash = WriteRankCheckpoint(outputs_.CheckpointFile(position.step), file);
-  } catch (const Error&) {
-    failed = std::current_exception();
-  }
-  exchange_->AtRest([&](Transport& transport) {
-    TryTogether(transport, [&] {
-      if (failed) std::rethrow_exception(failed);
-    });
-    hashes = Gather(transport, hash);
-  });
-  return hashes;
+  return WriteRankFiles(*exchange_, outputs_.CheckpointFile(position.step), file);
 }
 
 // Names where the first NaN or infinity is, in this rank's gradient or in the weights.
@@ -478,6 +479,7 @@ Summary Trainer::Summarize(ExitCode code) {
   }
   NameIdleServers(summary);
   DescribeRun(config_, *graph_, plan_, summary);
+  if (schedule_ && summary.plan) schedule_->Describe(*summary.plan);
   summary.status = StatusOf(code);
   summary.exit_code = static_cast<int>(code);
   summary.epochs = position_.epochs();

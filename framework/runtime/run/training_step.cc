@@ -14,14 +14,16 @@ namespace {
 
 class ReadyToExchange : public GradientSink {
  public:
-  explicit ReadyToExchange(Exchange& exchange) : exchange_(exchange) {}
+  ReadyToExchange(Exchange& exchange, ReadyTimes* watch) : exchange_(exchange), watch_(watch) {}
   void Ready(Range range, const ReadyEvent& written) override {
     written.Wait();
+    if (watch_ != nullptr) watch_->Ready(range);
     exchange_.Ready(range);
   }
 
  private:
   Exchange& exchange_;
+  ReadyTimes* const watch_;
 };
 
 class SumsOfExchange : public WorkerSums {
@@ -53,12 +55,14 @@ NetInput InputOf(const Batch& batch, uint64_t seed) {
 }
 
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
-                           float* state, uint64_t seed, Pacer* pacer, int64_t parts) {
-  ReadyToExchange sink(exchange);
+                           float* state, uint64_t seed, Pacer* pacer, int64_t parts,
+                           ReadyTimes* watch) {
+  ReadyToExchange sink(exchange, watch);
   SumsOfExchange sums(exchange);
   NetInput input = InputOf(batch, seed);
   input.worker_sums = &sums;
   if (pacer != nullptr) pacer->BeginStep(static_cast<int64_t>(batch.step));
+  if (watch != nullptr) watch->BeginStep();
   const StepResult result = StepInParts(net, parts, weights.f32(), exchange.gradients(), state,
                                         input, pacer == nullptr ? &sink : pacer->Wrap(&sink));
   if (pacer != nullptr) pacer->FinishStep();

@@ -11,6 +11,7 @@
 #include "framework/exchange/exchange_spec.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/run/pacing.h"
+#include "framework/runtime/run/ready_times.h"
 
 namespace dtrain {
 
@@ -19,9 +20,11 @@ NetInput InputOf(const Batch& batch, uint64_t seed);
 
 // The net's step, in `parts` micro-batches (nn/net.h), with every gradient announced (no
 // earlier than `pacer` allows, where there is one), and the weights let go, so that the update may
-// happen in place.  Exchange::Begin and End are the caller's.
+// happen in place.  `watch` notes when each is there; null: nobody wants to know.  Exchange::Begin
+// and End are the caller's.
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
-                           float* state, uint64_t seed, Pacer* pacer = nullptr, int64_t parts = 1);
+                           float* state, uint64_t seed, Pacer* pacer = nullptr, int64_t parts = 1,
+                           ReadyTimes* watch = nullptr);
 
 // What a worker says of a step with this share of a batch.  Protocols add up losses and samples,
 // and the quotient shall be the mean over the terms (Batch) of the global batch.

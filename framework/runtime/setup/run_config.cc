@@ -62,6 +62,25 @@ void ReadData(Reader root, RunConfig& run) {
   if (limit > 0) run.data.source = LimitSource(run.data.source, limit);
 }
 
+// Of a schedule that goes by time.
+void ReadPlanning(Reader reader, RunConfig& run) {
+  run.profile = static_cast<std::string>(
+      reader.String("profile", "measure")
+          .Help("what the schedule is planned by: measure (20 steps and the collective, before the "
+                "first step), or the path of a model profile that has their times (profile.json of "
+                "another run)"));
+  if (run.profile != "measure" && !fs::is_regular_file(run.profile)) {
+    reader.Mistake("profile", "there is no profile '" + run.profile + "'",
+                   "measure, or the path of a file");
+  }
+  const std::string replan = reader.String("replan", "none")
+                                 .OneOf({"none", "epoch"})
+                                 .Help(
+                                     "epoch: plan anew at the end of an epoch when computing or "
+                                     "the sums take 20 % more or less time than planned");
+  run.replan = replan == "epoch";
+}
+
 void ReadStrategy(Reader root, RunConfig& run) {
   Reader reader = root.Section("strategy", "how the workers exchange gradients");
   run.strategy_name =
@@ -70,6 +89,7 @@ void ReadStrategy(Reader root, RunConfig& run) {
                                    .Help("name of a strategy; dtrain list strategies shows them"));
   std::shared_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", run.strategy_name).make();
   strategy->Configure(reader);
+  if (strategy->PlansByTime()) ReadPlanning(reader, run);
   if (!strategy->synchronous()) {
     run.record = reader.Bool("record", false)
                      .Help("record the order of events for dtrain simulate --replay");

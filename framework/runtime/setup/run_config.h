@@ -49,6 +49,9 @@ struct RunConfig {
   std::string strategy_name;
   std::shared_ptr<const Strategy> strategy;
   CompressConfig compress;
+  std::string profile =
+      "measure";            // what a schedule by time goes by: that, or a model profile's path
+  bool replan = false;      // where it does: anew at epochs, when times have changed
   bool timeline = false;    // write timeline.json
   int64_t study_every = 0;  // steps between two that gradients.jsonl tells about; 0: none
   bool record = false;      // note the order of events, for `dtrain simulate --replay`

@@ -80,6 +80,12 @@ std::string MeasuredFor(const RunConfig& config) {
                      Counted(config.workers, "worker"), way);
 }
 
+std::string SumsBy(const RunConfig& config) {
+  const CompressConfig& compress = config.compress;
+  if (!compress.selects()) return config.collective;
+  return fmt::format("{} {} by {}", compress.name, compress.density, compress.exchange);
+}
+
 bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t total) {
   return plan.measured_for == MeasuredFor(config) && !plan.buckets.empty() &&
          plan.buckets.back().end == total;
@@ -87,8 +93,14 @@ bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t t
 
 void DecideBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan) {
   plan.buckets = BucketsOf(config, pieces);
+  if (!pieces.timed()) return;
   plan.measured_for = MeasuredFor(config);
   plan.predicted_seconds = PredictStep(pieces, plan.buckets);
+  plan.compute_seconds = pieces.ready.back();
+  plan.sum_seconds = 0;
+  for (const Range& bucket : plan.buckets) {
+    plan.sum_seconds += pieces.reduce_seconds(bucket.size() * static_cast<int64_t>(sizeof(float)));
+  }
 }
 
 std::string DescribeBuckets(const RunConfig& config, const GradientPieces& pieces,
@@ -146,15 +158,16 @@ std::vector<int> PlanNodesOf(const RunConfig& config) {
 
 RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
   const Strategy::Rests rests = config.strategy->rests(config.compress);
-  RestRule rule{.epoch_samples = epoch_samples,
-                .batch = config.batch,
-                .evaluate_every_epochs = config.evaluate_every_epochs,
-                .evaluate_every_steps = config.evaluate_every_steps,
-                .checkpoint_every_epochs = config.checkpoint.every_epochs,
-                .checkpoint_every_steps = config.checkpoint.every_steps,
-                .strategy_every_epochs = rests.every_epochs,
-                .strategy_after_steps = rests.after_steps,
-                .last_samples = 0};
+  RestRule rule{
+      .epoch_samples = epoch_samples,
+      .batch = config.batch,
+      .evaluate_every_epochs = config.evaluate_every_epochs,
+      .evaluate_every_steps = config.evaluate_every_steps,
+      .checkpoint_every_epochs = config.checkpoint.every_epochs,
+      .checkpoint_every_steps = config.checkpoint.every_steps,
+      .strategy_every_epochs = config.replan && PlansByTime(config) ? 1 : rests.every_epochs,
+      .strategy_after_steps = rests.after_steps,
+      .last_samples = 0};
   rule.last_samples = rule.SamplesOfEpochs(config.epochs);
   if (config.max_steps > 0) {
     rule.last_samples = std::min(rule.last_samples, rule.SamplesOf(config.max_steps));
@@ -181,6 +194,7 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
   spec.window = config.window;
   spec.record = config.record;
   spec.timeline = config.timeline;
+  spec.watch_sums = PlansByTime(config);
   return spec;
 }
 

@@ -24,9 +24,12 @@ std::vector<Range> BucketsOf(const RunConfig& config, const GradientPieces& piec
 bool PlansByTime(const RunConfig& config);
 // Where it does: for which strategy, key and way to sum the buckets of a plan are measured.
 std::string MeasuredFor(const RunConfig& config);
+// How its buckets are summed, as a profile says it (SumProfile::by).
+std::string SumsBy(const RunConfig& config);
 // Whether these buckets can be taken over: they are for the same, and cover `total` elements.
 bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t total);
-// Where it does: the buckets by the times of `pieces`, and how long a step then takes.
+// Where it does: the buckets by the times of `pieces`, and how long a step then takes.  Without times
+// they are those of a plan that nobody has measured yet.
 void DecideBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan);
 std::string DescribeBuckets(const RunConfig& config, const GradientPieces& pieces,
                             const ExecutionPlan& plan);

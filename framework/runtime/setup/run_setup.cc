@@ -116,7 +116,7 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   if (!PlansByTime(config) || !HasBucketsFor(plan, config, pieces.total())) {
     plan.buckets.clear();
     plan.measured_for.clear();
-    plan.predicted_seconds = 0;
+    plan.predicted_seconds = plan.compute_seconds = plan.sum_seconds = 0;
   }
   if (!PlansByTime(config)) plan.buckets = BucketsOf(config, pieces);  // else to be measured
   plan.node_of = PlanNodesOf(config);

@@ -84,6 +84,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   RestRule rule = RestRuleOf(config, epoch_samples);
   if (!numeric) rule.evaluate_every_epochs = rule.evaluate_every_steps = 0;
   rule.checkpoint_every_epochs = rule.checkpoint_every_steps = 0;
+  if (config.replan) rule.strategy_every_epochs = 0;  // nothing drifts in virtual time
   DescribeModel(profile, rule);
   PlanBuckets();
   if (numeric) MakeEngine();

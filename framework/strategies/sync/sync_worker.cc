@@ -6,8 +6,9 @@
 
 namespace dtrain {
 
-SyncWorker::SyncWorker(const ActorSetup& setup, MergeStart start)
-    : buckets_(setup.buckets),
+SyncWorker::SyncWorker(std::string strategy, const ActorSetup& setup, MergeStart start)
+    : strategy_(std::move(strategy)),
+      buckets_(setup.buckets),
       whole_update_(setup.whole_update),
       start_(start),
       compresses_(setup.compress.on()),
@@ -53,13 +54,18 @@ void SyncWorker::OnReduced(Range range, Effects& effects) {
   if (StepDone()) effects.EndStep(outcome_);
 }
 
+void SyncWorker::OnBuckets(const std::vector<Range>& buckets) {
+  DT_CHECK(StepDone() && !buckets.empty() && buckets.back().end == total_) << Describe();
+  buckets_ = buckets;
+}
+
 // Between steps there is nothing else to keep.
 void SyncWorker::Visit(StateVisitor& visitor) { visitor.Int("step", step_); }
 
 std::string SyncWorker::Describe() const {
   return fmt::format(
-      "worker: step {}, {} of {} buckets sent, {:.0f} % of the gradient reduced", step_, sent_,
-      buckets_.size(),
+      "{} worker: step {}, {} of {} buckets sent, {:.0f} % of the gradient reduced", strategy_,
+      step_, sent_, buckets_.size(),
       100.0 * static_cast<double>(reduced_) / static_cast<double>(std::max<int64_t>(total_, 1)));
 }
 

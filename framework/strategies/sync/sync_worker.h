@@ -7,6 +7,7 @@
 // the same weights.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "framework/strategies/actor.h"
@@ -20,13 +21,15 @@ class SyncWorker : public Actor {
   // Of `setup`, the buckets are contiguous, ascending and cover the arena.  With a compressor what is
   // summed is a selection, and the worker has a residual for the rest; where it keeps the solver's
   // momentum, a velocity as well.
-  explicit SyncWorker(const ActorSetup& setup, MergeStart start = MergeStart::kReady);
+  // `strategy`: whose schedule it follows, for Describe.
+  SyncWorker(std::string strategy, const ActorSetup& setup, MergeStart start = MergeStart::kReady);
 
   std::vector<VectorSpec> Vectors() const override;
   void OnBegin(Effects& effects) override;
   void OnReady(Range range, Effects& effects) override;
   void OnOutcome(const StepOutcome& outcome, Effects& effects) override;
   void OnReduced(Range range, Effects& effects) override;
+  void OnBuckets(const std::vector<Range>& buckets) override;
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
 
@@ -35,7 +38,8 @@ class SyncWorker : public Actor {
 
   bool StepDone() const { return reduced_ == total_; }
 
-  const std::vector<Range> buckets_;
+  const std::string strategy_;
+  std::vector<Range> buckets_;
   const bool whole_update_;
   const MergeStart start_;
   const bool compresses_, keeps_momentum_;

@@ -1,0 +1,59 @@
+#include "framework/runtime/run/plan_by_time.h"
+
+#include <utility>
+
+#include "framework/comm/gather.h"
+#include "framework/core/log.h"
+#include "framework/runtime/run/settled_strategy.h"
+#include "framework/runtime/setup/run_exchange.h"
+#include "framework/runtime/setup/schedule_profile.h"
+
+namespace dtrain {
+namespace {
+
+ModelProfile ProfileOf(const Measurement& measured, const Graph& graph, int64_t samples,
+                       const RunConfig& config, const ExecutionPlan& plan) {
+  ModelProfile profile{graph.name(), plan.device, samples, plan.threads, measured.layers};
+  NoteReady(measured.ready, profile);
+  profile.sums.push_back(ProfileOf(measured.sums, config));
+  return profile;
+}
+
+}  // namespace
+
+std::optional<ModelProfile> PlanByTime(Transport& transport, const Graph& graph,
+                                       const RestRule& rule, const MeasuredWorker& worker,
+                                       RunConfig& config, ExecutionPlan& plan) {
+  const bool root = transport.rank() == 0;
+  GradientPieces pieces = PiecesOf(graph);
+  std::optional<ModelProfile> profile;
+  if (config.profile != "measure") {
+    if (root) pieces = PiecesFrom(ReadProfile(config.profile), config);
+  } else {
+    if (root) {
+      log::Info("{}: measuring {} steps and the sums by {}", config.strategy_name, kMeasuredSteps,
+                SumsBy(config));
+    }
+    std::optional<Measurement> measured =
+        Measure(transport, ExchangeOf(config, graph, plan, rule), worker);
+    if (!measured) {
+      if (root) log::Info("asked to stop while measuring: the run ends behind its next step");
+      DecideBuckets(config, pieces, plan);
+      return std::nullopt;
+    }
+    if (root) profile = ProfileOf(*measured, graph, worker.batch.samples, config, plan);
+    pieces.ready = std::move(measured->ready);
+    pieces.reduce_seconds = ReduceTimeOf(measured->sums);
+  }
+  config = SettleStrategy(config, pieces, transport);
+  if (root && PlansByTime(config)) {
+    DecideBuckets(config, pieces, plan);
+    log::Info("{}", DescribeBuckets(config, pieces, plan));
+  } else if (root) {
+    plan.buckets = BucketsOf(config, pieces);
+  }
+  plan = PlanFromJson(Broadcast(transport, root ? ToJson(plan) : ""), "rank 0's plan");
+  return profile;
+}
+
+}  // namespace dtrain

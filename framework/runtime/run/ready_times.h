@@ -1,0 +1,53 @@
+// ReadyTimes: when in a step each piece of the gradient is there, by measuring it in many of them.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "framework/core/statistics.h"
+#include "framework/core/time.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain {
+
+class ReadyTimes {
+ public:
+  // Remembers so many of the last steps.
+  ReadyTimes(const GradientPieces& pieces, size_t steps) : pieces_(pieces.ranges), most_(steps) {}
+
+  void BeginStep() {
+    start_ = WallNow();
+    steps_.emplace_back();
+    if (steps_.size() > most_) steps_.pop_front();
+  }
+  // Everything up to the end of this range.
+  void Ready(Range range) {
+    std::vector<double>& step = steps_.back();
+    const double now = ToSeconds(WallNow() - start_);
+    while (step.size() < pieces_.size() && pieces_[step.size()].end <= range.end) {
+      step.push_back(now);
+    }
+  }
+  void Clear() { steps_.clear(); }
+
+  size_t steps() const { return steps_.size(); }
+  // By piece, in seconds since the step began; without the first `warm_up` of the steps.
+  std::vector<double> Medians(size_t warm_up = 0) const {
+    std::vector<double> medians;
+    for (size_t piece = 0; piece < pieces_.size(); ++piece) {
+      std::vector<double> seconds;
+      for (size_t i = warm_up; i < steps_.size(); ++i) seconds.push_back(steps_[i].at(piece));
+      medians.push_back(Median(std::move(seconds)));
+    }
+    return medians;
+  }
+
+ private:
+  const std::vector<Range> pieces_;
+  const size_t most_;
+  Nanos start_ = 0;
+  std::deque<std::vector<double>> steps_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,130 @@
+#include "framework/runtime/run/settled_strategy.h"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "framework/comm/gather.h"
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/core/text.h"
+#include "framework/runtime/results/run_folder.h"
+#include "framework/runtime/setup/run_exchange.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/stored_checkpoint.h"
+#include "framework/strategies/sync/advice.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of an effective config, which has one line a key; "" where it is no schedule.
+std::string ScheduleIn(const std::string& yaml) {
+  constexpr std::string_view kName = "  name: ";
+  std::istringstream lines(yaml);
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(' ')) inside = line == "strategy:";
+    if (!inside || !line.starts_with(kName)) continue;
+    const std::string name = line.substr(kName.size());
+    const std::vector<std::string>& known = ScheduleNames();
+    return std::find(known.begin(), known.end(), name) == known.end() ? "" : name;
+  }
+  return "";
+}
+
+// Of the newest checkpoint that can be read; what is wrong with others is said when they are used.
+std::string ScheduleOfCheckpoint(const RunConfig& config, const std::string& resume) {
+  if (resume == "none") return "";
+  try {
+    std::vector<fs::path> files;
+    if (resume == "auto") {
+      files = CheckpointFolder(RunFolder(config.output).checkpoints(), 1).List();
+    } else {
+      files.push_back(FindCheckpoint(resume));
+    }
+    for (const fs::path& file : files) {
+      try {
+        return ScheduleIn(ReadStoredCheckpoint(file, CheckpointPart::kInfo).info.config_yaml);
+      } catch (const Error&) {
+      }
+    }
+  } catch (const Error&) {
+  }
+  return "";
+}
+
+std::string DescribeChoice(const std::string& name,
+                           const std::vector<SchedulePrediction>& predictions) {
+  std::string chosen;
+  std::vector<std::string> others;
+  for (const SchedulePrediction& it : predictions) {
+    if (it.name == name) {
+      chosen =
+          fmt::format("auto takes {} ({}): a step should take {:.4f} s by measured times", name,
+                      Counted(static_cast<int64_t>(it.buckets.size()), "bucket"), it.seconds);
+    } else {
+      others.push_back(fmt::format("{:.4f} s with {}", it.seconds, it.name));
+    }
+  }
+  return chosen + "; " + Join(others);
+}
+
+}  // namespace
+
+RunConfig WithSchedule(const RunConfig& config, const std::string& name) {
+  std::vector<std::string> overrides = {"strategy.name=" + name};
+  if (StrategyRegistry::Get("strategy", name).make()->PlansByTime()) {
+    overrides.push_back("strategy.profile=" + config::QuoteYaml(config.profile));
+    overrides.push_back(std::string("strategy.replan=") + (config.replan ? "epoch" : "none"));
+  }
+  config::Document document =
+      config::Document::FromText(config.effective_yaml, "the run's config", overrides);
+  const RunConfig named = ReadRunConfig(document, config.model_yaml);
+  RunConfig settled = config;
+  settled.strategy_name = named.strategy_name;
+  settled.strategy = named.strategy;
+  settled.profile = named.profile;
+  settled.replan = named.replan;
+  settled.effective_yaml = named.effective_yaml;
+  settled.effective_json = named.effective_json;
+  settled.config_sha256 = named.config_sha256;
+  return settled;
+}
+
+RunConfig SettleStrategy(const RunConfig& config, const TrainRequest& request,
+                         Transport& transport) {
+  if (config.strategy_name != kAutoStrategy) return config;
+  std::string name;
+  if (transport.rank() == 0) {
+    name = ScheduleOfCheckpoint(config, request.resume);
+    if (!name.empty()) {
+      log::Info("auto: {}, as in the run that is resumed", name);
+    } else if (!PlansByTime(config)) {
+      name = config.workers == 1 ? "allreduce" : "single";
+      log::Info("auto takes {}: {}", name,
+                config.workers == 1 ? "one worker alone exchanges nothing"
+                                    : "entries are selected from the whole model, at once");
+    }
+  }
+  name = Broadcast(transport, name);
+  return name.empty() ? config : WithSchedule(config, name);
+}
+
+RunConfig SettleStrategy(const RunConfig& config, const GradientPieces& pieces,
+                         Transport& transport) {
+  if (config.strategy_name != kAutoStrategy) return config;
+  std::string name;
+  if (transport.rank() == 0) {
+    const std::vector<SchedulePrediction> predictions = PredictSchedules(pieces);
+    // Only who plans by time can do so again.
+    name = config.replan ? "mgwfbp" : BestSchedule(predictions).name;
+    log::Info("{}", DescribeChoice(name, predictions));
+  }
+  return WithSchedule(config, Broadcast(transport, name));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,33 @@
+// What a schedule by time is planned from, as a model profile has it (`strategy.profile: FILE`).
+#pragma once
+
+#include <string>
+
+#include "framework/comm/reduce_time.h"
+#include "framework/core/model_profile.h"
+#include "framework/nn/graph.h"
+#include "framework/runtime/setup/run_config.h"
+
+namespace dtrain {
+
+// Throws ConfigError, saying what differs, where this profile cannot plan the config's run: it is of
+// another model or device, or has no ready times, or no T(M) for this many workers and this way to sum.
+// `source` names it.
+void CheckProfile(const ModelProfile& profile, const RunConfig& config, const Graph& graph,
+                  const std::string& source);
+// The same for the file that the config names; nothing where it names none, or where nothing is
+// planned by time.
+void CheckProfile(const RunConfig& config, const Graph& graph);
+
+// The gradients with their times, of a profile that has been checked.  Ready times go with the
+// samples of a worker's share.
+GradientPieces PiecesFrom(const ModelProfile& profile, const RunConfig& config);
+
+// T(M) as a function, and as a profile keeps it.
+ReduceTime ReduceTimeOf(const ReduceTable& table);
+SumProfile ProfileOf(const ReduceTable& table, const RunConfig& config);
+
+// The inverse of PiecesFrom, for layers in forward order: notes in `profile` when each is ready.
+void NoteReady(const std::vector<double>& ready, ModelProfile& profile);
+
+}  // namespace dtrain

@@ -1,0 +1,52 @@
+#include "framework/strategies/sync/advice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/strategies/sync/merging.h"
+
+namespace dtrain {
+namespace {
+
+std::unique_ptr<Strategy> WithDefaults(const std::string& name) {
+  config::Document defaults = config::Document::Empty();
+  config::Reader reader = defaults.root().Section("strategy");
+  std::unique_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", name).make();
+  strategy->Configure(reader);
+  return strategy;
+}
+
+}  // namespace
+
+// Before mgwfbp those that come to the same buckets without any times; naive last, whose steps are never
+// shorter than those of wfbp.
+const std::vector<std::string>& ScheduleNames() {
+  static const std::vector<std::string> names = {"wfbp", "single", "allreduce", "mgwfbp", "naive"};
+  return names;
+}
+
+std::vector<SchedulePrediction> PredictSchedules(const GradientPieces& pieces) {
+  std::vector<SchedulePrediction> predictions;
+  for (const std::string& name : ScheduleNames()) {
+    const std::unique_ptr<Strategy> strategy = WithDefaults(name);
+    const std::vector<Range> buckets = strategy->Buckets(pieces);
+    const MergeStart start = strategy->Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward;
+    predictions.push_back({name, buckets, PredictStep(pieces, buckets, start)});
+  }
+  return predictions;
+}
+
+bool IsBetterSchedule(double seconds, size_t buckets, double other_seconds, size_t other_buckets) {
+  if (std::abs(seconds - other_seconds) > 1e-9 * seconds) return seconds < other_seconds;
+  return buckets < other_buckets;
+}
+
+const SchedulePrediction& BestSchedule(const std::vector<SchedulePrediction>& predictions) {
+  return *std::min_element(predictions.begin(), predictions.end(),
+                           [](const SchedulePrediction& a, const SchedulePrediction& b) {
+                             return IsBetterSchedule(a.seconds, a.buckets.size(), b.seconds,
+                                                     b.buckets.size());
+                           });
+}
+
+}  // namespace dtrain

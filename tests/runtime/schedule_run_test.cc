@@ -1,0 +1,311 @@
+// Runs of a schedule that goes by time: planned by a file, planned anew, and chosen by the run itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "framework/core/file.h"
+#include "framework/core/model_profile.h"
+#include "framework/runtime/launch/stop_signal.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/stored_checkpoint.h"
+#include "framework/strategies/sync/advice.h"
+#include "tests/runtime/run_fixture.h"
+#include "tests/support/send_signal.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ScheduleRunTest : public RunFixture {
+ protected:
+  // Three epochs of 7 steps, unless `more` says so.
+  RunConfig Config(const std::string& output, int workers, std::vector<std::string> more = {}) {
+    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
+                                          fmt::format("cluster.workers={}", workers),
+                                          "data.train_samples=400",
+                                          "data.test_samples=100",
+                                          "epochs=3",
+                                          "threads=1"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    config::Document document = config::Document::FromText(
+        "model: {name: " DTRAIN_SOURCE_DIR
+        "/configs/models/lenet5.yaml}\n"
+        "data: {name: digits}\nbatch: 64\nsolver: {name: sgd, lr: 0.01, momentum: 0.9}\n",
+        "run.yaml", overrides);
+    return ReadRunConfig(document);
+  }
+
+  std::string Text(const std::string& file) const { return ReadFile(folder_ / file); }
+  ExecutionPlan PlanOf(const std::string& output) const {
+    return PlanFromJson(Text(output + "/plan.json"), output);
+  }
+  ModelProfile ProfileOf(const std::string& output) const {
+    return ReadProfile(folder_ / output / "profile.json");
+  }
+  std::string Write(const std::string& file, const ModelProfile& profile) const {
+    WriteFileDurably(folder_ / file, ToJson(profile));
+    return folder_ / file;
+  }
+  static std::string By(const std::string& profile, const std::string& more = "") {
+    return "strategy={name: mgwfbp, profile: " + profile + more + "}";
+  }
+
+  // Of lenet5 for so many workers: every gradient after 1000 s, sums of any size in 100 s.
+  std::string SlowProfile(int workers) {
+    Run(Config("measured", workers, {"strategy.name=mgwfbp", "max_steps=1"}));
+    ModelProfile profile = ProfileOf("measured");
+    for (LayerProfile& layer : profile.layers) {
+      if (layer.params > 0) layer.ready_seconds = 1000;
+    }
+    for (SumProfile::Time& time : profile.sums.at(0).times) time.seconds = 100;
+    return Write("slow.json", profile);
+  }
+};
+
+TEST_F(ScheduleRunTest, WhatWasMeasuredCanBeGivenBack) {
+  ::testing::internal::CaptureStderr();
+  const TrainResult measured = Run(Config("measured", 2, {"strategy.name=mgwfbp"}));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("mgwfbp: measuring 20 steps and the sums by ordered"));
+  const ModelProfile profile = ProfileOf("measured");
+  EXPECT_EQ(profile.model, "lenet5");
+  EXPECT_EQ(profile.batch, 32);
+  ASSERT_EQ(profile.sums.size(), 1U);
+  EXPECT_EQ(profile.sums[0].by, "ordered");
+  EXPECT_EQ(profile.sums[0].workers, 2);
+  EXPECT_GT(profile.forward_seconds(), 0);
+  EXPECT_GT(profile.backward_seconds(), 0);
+
+  ::testing::internal::CaptureStderr();
+  const TrainResult given =
+      Run(Config("given", 2, {By((folder_ / "measured/profile.json").string())}));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("measuring")));
+  EXPECT_EQ(given.summary.weights_sha256, measured.summary.weights_sha256);
+  const ExecutionPlan before = PlanOf("measured"), plan = PlanOf("given");
+  EXPECT_EQ(plan.buckets, before.buckets);
+  EXPECT_EQ(plan.measured_for, before.measured_for);
+  EXPECT_EQ(plan.predicted_seconds, before.predicted_seconds);
+  EXPECT_EQ(plan.compute_seconds, before.compute_seconds);
+  EXPECT_EQ(plan.sum_seconds, before.sum_seconds);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "given/profile.json"))
+      << "it has measured nothing";
+  // A share of twice as many samples takes twice as long.
+  Run(Config("twice", 2,
+             {By((folder_ / "measured/profile.json").string()), "batch=128", "max_steps=1"}));
+  EXPECT_DOUBLE_EQ(PlanOf("twice").compute_seconds, 2 * before.compute_seconds);
+}
+
+TEST_F(ScheduleRunTest, AProfileOfSomethingElseIsAConfigError) {
+  Run(Config("measured", 2, {"strategy.name=mgwfbp", "max_steps=1"}));
+  const ModelProfile good = ProfileOf("measured");
+  const auto error_of = [&](const ModelProfile& profile, int workers = 2,
+                            const std::vector<std::string>& more = {}) {
+    std::vector<std::string> keys = {By(Write("p.json", profile))};
+    keys.insert(keys.end(), more.begin(), more.end());
+    return MessageOf([&] { Run(Config("refused", workers, keys)); });
+  };
+  const auto changed = [&](auto change) {
+    ModelProfile profile = good;
+    change(profile);
+    return profile;
+  };
+  EXPECT_THAT(error_of(changed([](ModelProfile& p) { p.model = "vgg19"; })),
+              AllOf(HasSubstr("2: "), HasSubstr("of model 'vgg19', the run's is 'lenet5'")));
+  EXPECT_THAT(error_of(changed([](ModelProfile& p) { p.layers.pop_back(), p.layers.pop_back(); })),
+              HasSubstr("in other layers, the run's has"));
+  EXPECT_THAT(error_of(changed([](ModelProfile& p) { p.device = "cuda"; })),
+              HasSubstr("was measured on device 'cuda', the run's is 'cpu'"));
+  EXPECT_THAT(error_of(changed([](ModelProfile& p) {
+                for (LayerProfile& layer : p.layers) layer.ready_seconds.reset();
+              })),
+              HasSubstr("does not say when the gradient of layer 'conv1' is ready"));
+  EXPECT_THAT(
+      error_of(good, 3),
+      AllOf(HasSubstr("2: "), HasSubstr("no times of sums by ordered among 3 workers; it has "
+                                        "those of ordered among 2 workers")));
+  EXPECT_THAT(error_of(good, 2, {"collective=ring"}), HasSubstr("by ring among 2 workers"));
+  EXPECT_THAT(error_of(good, 2, {"compress={name: topk, density: 0.01, scope: layer}"}),
+              HasSubstr("by topk 0.01 by gather among 2 workers"));
+  EXPECT_THAT(error_of(changed([](ModelProfile& p) { p.sums.clear(); })),
+              AllOf(HasSubstr("it has none"), HasSubstr("profile.json")));
+  EXPECT_THAT(MessageOf([&] { Config("none", 2, {By("nowhere.json")}); }),
+              AllOf(HasSubstr("2: "), HasSubstr("there is no profile 'nowhere.json'")));
+  // One worker alone sums nothing, and needs none.
+  EXPECT_EQ(error_of(good, 1), "no error");
+}
+
+// The file is wrong by orders, so that every run drifts from it.
+TEST_F(ScheduleRunTest, ADriftIsReportedAndPlansAnewWithoutAnotherBit) {
+  for (const int workers : {2, 3}) {
+    const std::string expected = Run(Config("fixed", workers)).summary.weights_sha256;
+    const std::string slow = SlowProfile(workers);
+    ::testing::internal::CaptureStderr();
+    const TrainResult stays = Run(Config("stays", workers, {By(slow)}));
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, AllOf(HasSubstr("step 7: mgwfbp was planned for 1000.0000 s of computing and "
+                                      "100.0000 s of sums in a step"),
+                            HasSubstr("(strategy.replan: epoch plans anew)")));
+    EXPECT_EQ(said.find("was planned for"), said.rfind("was planned for")) << "said once";
+    EXPECT_EQ(stays.summary.weights_sha256, expected) << workers;
+    EXPECT_EQ(stays.summary.plan->buckets, 1);
+    EXPECT_EQ(stays.summary.plan->replans, 0);
+    ASSERT_TRUE(stays.summary.plan->drift);
+    EXPECT_EQ(stays.summary.plan->drift->step, 7);
+    EXPECT_EQ(stays.summary.plan->drift->compute_planned, 1000);
+    EXPECT_LT(stays.summary.plan->drift->compute_seen, 100);
+    EXPECT_EQ(PlanOf("stays").compute_seconds, 1000);
+    EXPECT_THAT(Text("stays/summary.json"),
+                AllOf(HasSubstr("\"drift\""), HasSubstr("\"planned\": 1000.0")));
+
+    const TrainResult anew = Run(Config("anew", workers, {By(slow, ", replan: epoch")}));
+    EXPECT_EQ(anew.summary.weights_sha256, expected) << workers;
+    EXPECT_GE(anew.summary.plan->replans, 1);
+    EXPECT_EQ(anew.summary.plan->drift->step, 7);
+    const ExecutionPlan plan = PlanOf("anew");
+    EXPECT_LT(plan.compute_seconds, 100);
+    EXPECT_LT(plan.predicted_seconds, 100);
+    EXPECT_EQ(anew.summary.plan->buckets, static_cast<int>(plan.buckets.size()));
+    for (const char* output : {"fixed", "measured", "stays", "anew"}) {
+      std::filesystem::remove_all(folder_ / output);
+    }
+  }
+}
+
+TEST_F(ScheduleRunTest, AResumedRunHasThePlanInForce) {
+  const std::string slow = SlowProfile(2);
+  Run(Config("run", 2, {By(slow, ", replan: epoch"), "max_steps=10"}));
+  const std::string plan = Text("run/plan.json");
+  EXPECT_LT(PlanFromJson(plan, "plan").compute_seconds, 100);
+  const auto checkpoints = CheckpointFolder(folder_ / "run/checkpoints", 2).List();
+  EXPECT_EQ(ReadStoredCheckpoint(checkpoints.at(0), CheckpointPart::kInfo).info.plan_json, plan);
+  Run(Config("run", 2, {By(slow)}), {.resume = "auto", .weights = ""});
+  EXPECT_EQ(Text("run/plan.json"), plan);
+}
+
+// Epochs are rests of their own then, though nothing is evaluated or saved.
+TEST_F(ScheduleRunTest, PlansAnewWhereNothingElseIsDue) {
+  const TrainResult result = Run(Config("run", 2,
+                                        {By(SlowProfile(2), ", replan: epoch"),
+                                         "evaluate.every_epochs=0", "checkpoint.every_epochs=0"}));
+  EXPECT_EQ(result.summary.plan->drift->step, 7);
+  EXPECT_GE(result.summary.plan->replans, 1);
+}
+
+TEST_F(ScheduleRunTest, CompressedRunsPlanAnew) {
+  const std::vector<std::string> compress = {
+      "compress={name: topk, density: 0.05, scope: layer, exchange: oktopk}"};
+  const auto with = [&](const std::string& strategy) {
+    return std::vector<std::string>{strategy, compress[0]};
+  };
+  Run(Config("measured", 2, with("strategy.name=mgwfbp")));
+  ModelProfile profile = ProfileOf("measured");
+  EXPECT_EQ(profile.sums.at(0).by, "topk 0.05 by oktopk");
+  for (SumProfile::Time& time : profile.sums[0].times) time.seconds = 100;
+  const std::string slow = Write("slow.json", profile);
+  const TrainResult anew = Run(Config("anew", 2, with(By(slow, ", replan: epoch"))));
+  EXPECT_EQ(anew.code, ExitCode::kDone);
+  EXPECT_GE(anew.summary.plan->replans, 1);
+}
+
+// ------------------------------------------------------------------ auto
+
+TEST_F(ScheduleRunTest, AutoIsAScheduleByNameFromTheStart) {
+  const std::string expected = Run(Config("fixed", 2)).summary.weights_sha256;
+  ::testing::internal::CaptureStderr();
+  const TrainResult result = Run(Config("run", 2, {"strategy.name=auto"}));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  const std::string name = result.summary.strategy;
+  EXPECT_THAT(ScheduleNames(), Contains(name));
+  EXPECT_THAT(said, HasSubstr("auto takes " + name + " ("));
+  for (const std::string& other : ScheduleNames()) {
+    if (other == name) continue;
+    EXPECT_THAT(said, HasSubstr(" s with " + other));
+  }
+  EXPECT_EQ(result.summary.weights_sha256, expected);
+  EXPECT_THAT(Text("run/config.yaml"), HasSubstr("\n  name: " + name + "\n"));
+  EXPECT_EQ(result.summary.config_sha256, Config("run", 2, {"strategy.name=" + name}).config_sha256)
+      << "as if it had been named";
+  EXPECT_EQ(ProfileOf("run").sums.at(0).by, "ordered");
+}
+
+TEST_F(ScheduleRunTest, AResumedAutoGoesOnWithItsSchedule) {
+  const std::string compress = "compress={name: topk, density: 0.05, scope: layer}";
+  const TrainResult whole = Run(Config("whole", 2, {"strategy.name=auto", compress}));
+  Run(Config("part", 2, {"strategy.name=auto", compress, "max_steps=9"}));
+  const std::string plan = Text("part/plan.json");
+  ::testing::internal::CaptureStderr();
+  const TrainResult rest =
+      Run(Config("part", 2, {"strategy.name=auto", compress}), {.resume = "auto", .weights = ""});
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said,
+              AllOf(HasSubstr("auto: " + rest.summary.strategy + ", as in the run that is resumed"),
+                    Not(HasSubstr("measuring"))));
+  EXPECT_EQ(Text("part/plan.json"), plan);
+  EXPECT_EQ(rest.summary.weights_sha256, whole.summary.weights_sha256) << "residuals go on as well";
+}
+
+TEST_F(ScheduleRunTest, AutoTakesWhatCanPlanAnewWhereThatIsAsked) {
+  Run(Config("run", 2, {"strategy={name: auto, replan: epoch}", "max_steps=1"}));
+  EXPECT_THAT(Text("run/config.yaml"), HasSubstr("\n  name: mgwfbp\n"));
+  EXPECT_THAT(Text("run/config.yaml"), HasSubstr("\n  replan: epoch\n"));
+}
+
+TEST_F(ScheduleRunTest, AutoNeedsNoTimesWhereNothingGoesByThem) {
+  EXPECT_EQ(Run(Config("one", 1, {"strategy.name=auto", "max_steps=1"})).summary.strategy,
+            "allreduce");
+  EXPECT_EQ(Run(Config("model", 2,
+                       {"strategy.name=auto", "max_steps=1",
+                        "compress={name: topk, density: 0.05, scope: model}"}))
+                .summary.strategy,
+            "single");
+}
+
+// By a file as well: here sums cost nothing to start, so that nobody merges.
+TEST_F(ScheduleRunTest, AutoGoesByAFile) {
+  Run(Config("measured", 2, {"strategy.name=mgwfbp", "max_steps=1"}));
+  ModelProfile profile = ProfileOf("measured");
+  double ready = 0;
+  for (auto layer = profile.layers.rbegin(); layer != profile.layers.rend(); ++layer) {
+    if (layer->params > 0) layer->ready_seconds = ready += 1;
+  }
+  profile.sums.at(0).times = {{64, 1e-9}, {64 << 20, 1e-3}};
+  const std::string file = Write("p.json", profile);
+  const TrainResult result =
+      Run(Config("run", 2, {"strategy={name: auto, profile: " + file + "}", "max_steps=1"}));
+  EXPECT_EQ(result.summary.strategy, "wfbp");
+}
+
+// ------------------------------------------------------------------ stop
+
+TEST_F(ScheduleRunTest, AStopWhileMeasuringEndsTheRunBehindAStep) {
+  for (const std::string name : {"mgwfbp", "auto"}) {
+    const std::string expected = Run(Config("fixed" + name, 2)).summary.weights_sha256;
+    TrainResult stopped;
+    ::testing::internal::CaptureStderr();
+    {
+      const StopSignals signals;
+      SendStopSignal(SIGUSR1);
+      stopped = Run(Config(name, 2, {"strategy.name=" + name}));
+    }
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("asked to stop while measuring"));
+    EXPECT_EQ(stopped.code, ExitCode::kStopped);
+    EXPECT_EQ(stopped.summary.steps, 1);
+    EXPECT_THAT(Text(name + "/plan.json"), Not(HasSubstr("measured_for")));
+    ::testing::internal::CaptureStderr();
+    const TrainResult rest =
+        Run(Config(name, 2, {"strategy.name=" + name}), {.resume = "auto", .weights = ""});
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("measuring 20 steps"));
+    EXPECT_EQ(rest.code, ExitCode::kDone);
+    EXPECT_EQ(rest.summary.weights_sha256, expected);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
