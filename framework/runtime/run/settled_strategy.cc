@@ -79,7 +79,7 @@ RunConfig WithSchedule(const RunConfig& config, const std::string& name) {
   std::vector<std::string> overrides = {"strategy.name=" + name};
   if (StrategyRegistry::Get("strategy", name).make()->PlansByTime()) {
     overrides.push_back("strategy.profile=" + config::QuoteYaml(config.profile));
-    overrides.push_back(config.replan ? "strategy.replan=epoch" : "strategy.replan=none");
+    overrides.push_back(fmt::format("strategy.replan={}", config.replan ? "epoch" : "none"));
   }
   config::Document document =
       config::Document::FromText(config.effective_yaml, "the run's config", overrides);
