@@ -225,7 +225,7 @@ TEST_F(ScheduleRunTest, AutoIsAScheduleByNameFromTheStart) {
   EXPECT_THAT(said, HasSubstr("auto takes " + name + " ("));
   for (const std::string& other : ScheduleNames()) {
     if (other == name) continue;
-    EXPECT_THAT(said, HasSubstr(" s with " + other));
+    EXPECT_THAT(said, HasSubstr(" ms with " + other));
   }
   EXPECT_EQ(result.summary.weights_sha256, expected);
   EXPECT_THAT(Text("run/config.yaml"), HasSubstr("\n  name: " + name + "\n"));

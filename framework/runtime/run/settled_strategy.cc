@@ -64,10 +64,10 @@ std::string DescribeChoice(const std::string& name,
   for (const SchedulePrediction& it : predictions) {
     if (it.name == name) {
       chosen =
-          fmt::format("auto takes {} ({}): a step should take {:.4f} s by measured times", name,
-                      Counted(static_cast<int64_t>(it.buckets.size()), "bucket"), it.seconds);
+          fmt::format("auto takes {} ({}): a step should take {:.3f} ms by measured times", name,
+                      Counted(static_cast<int64_t>(it.buckets.size()), "bucket"), 1e3 * it.seconds);
     } else {
-      others.push_back(fmt::format("{:.4f} s with {}", it.seconds, it.name));
+      others.push_back(fmt::format("{:.3f} ms with {}", 1e3 * it.seconds, it.name));
     }
   }
   return chosen + "; " + Join(others);
@@ -79,7 +79,7 @@ RunConfig WithSchedule(const RunConfig& config, const std::string& name) {
   std::vector<std::string> overrides = {"strategy.name=" + name};
   if (StrategyRegistry::Get("strategy", name).make()->PlansByTime()) {
     overrides.push_back("strategy.profile=" + config::QuoteYaml(config.profile));
-    overrides.push_back(std::string("strategy.replan=") + (config.replan ? "epoch" : "none"));
+    overrides.push_back(fmt::format("strategy.replan={}", config.replan ? "epoch" : "none"));
   }
   config::Document document =
       config::Document::FromText(config.effective_yaml, "the run's config", overrides);
