@@ -104,8 +104,7 @@ class Trainer {
   Buffer mean_state_;  // of all workers, as of the last rest
   std::unique_ptr<Exchange> exchange_;
   std::optional<ScheduleWatch> schedule_;  // where the plan goes by time
-
-  RankCheckpoint world_;    // of rank files
+  RankCheckpoint world_;                   // of rank files
   int64_t next_batch_ = 0;  // with which this worker begins: mini-batches that it had before
 
   RunPosition position_;
