@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kCutBytes = 64;
 constexpr int64_t kArithmeticPerProgress = 1 << 20;  // bytes
 
-// Of so many bytes on their way.
+// Memory for what a chunk of this size receives; a chunk's floats have `wire`'s size in messages.
 int64_t ScratchBytes(const Plan& plan, int64_t chunk_bytes, Wire wire) {
   const int64_t floats = (chunk_bytes + BytesOf(wire) - 1) / BytesOf(wire);
   return plan.fetches_max() * PieceOf(floats, plan.pieces, 0).size() *

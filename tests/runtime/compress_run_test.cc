@@ -15,21 +15,13 @@ using ::testing::Not;
 
 class CompressRunTest : public RunFixture {
  protected:
-  // LeNet-5 on 400 digits; ps_asp, unless `more` begins with a section `strategy`.
+  // By ps_asp, unless `more` begins with a section `strategy`.
   RunConfig Config(const std::string& output, const std::vector<std::string>& more) {
-    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
-                                          "data.train_samples=400", "data.test_samples=300",
-                                          "epochs=3", "threads=1"};
+    std::vector<std::string> settings = {"epochs=3", "threads=1"};
     if (more.empty() || !more[0].starts_with("strategy=")) {
-      overrides.insert(overrides.end(), {"strategy.name=ps_asp", "strategy.placement=colocated"});
+      settings.insert(settings.end(), {"strategy.name=ps_asp", "strategy.placement=colocated"});
     }
-    overrides.insert(overrides.end(), more.begin(), more.end());
-    config::Document document = config::Document::FromText(
-        "model: {name: " DTRAIN_SOURCE_DIR
-        "/configs/models/lenet5.yaml}\n"
-        "data: {name: digits}\nbatch: 64\nsolver: {name: sgd, lr: 0.01, momentum: 0.9}\n",
-        "run.yaml", overrides);
-    return ReadRunConfig(document);
+    return OnDigits(output, settings, more);
   }
   nlohmann::json SummaryOf(const std::string& output) const {
     return nlohmann::json::parse(ReadFile(folder_ / output / "summary.json"));

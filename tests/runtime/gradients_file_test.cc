@@ -19,21 +19,9 @@ using ::testing::HasSubstr;
 
 class GradientsFileTest : public RunFixture {
  protected:
-  // LeNet-5 on 400 digits, 7 steps an epoch.
   RunConfig Config(const std::string& output, const std::vector<std::string>& more) {
-    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
-                                          "data.train_samples=400",
-                                          "data.test_samples=100",
-                                          "epochs=2",
-                                          "threads=1",
-                                          "gradients.every=3"};
-    overrides.insert(overrides.end(), more.begin(), more.end());
-    config::Document document = config::Document::FromText(
-        "model: {name: " DTRAIN_SOURCE_DIR
-        "/configs/models/lenet5.yaml}\n"
-        "data: {name: digits}\nbatch: 64\nsolver: {name: sgd, lr: 0.01, momentum: 0.9}\n",
-        "run.yaml", overrides);
-    return ReadRunConfig(document);
+    return OnDigits(output, {"data.test_samples=100", "epochs=2", "threads=1", "gradients.every=3"},
+                    more);
   }
   std::filesystem::path FileOf(const std::string& output) const {
     return folder_ / output / "gradients.jsonl";

@@ -30,18 +30,12 @@ constexpr int64_t kParameters = 61706;  // of lenet5
 
 class ReportTest : public RunFixture {
  protected:
-  // 400 samples in batches of 64: 7 steps an epoch, the last one of 16 samples.
-  RunConfig Config(const std::string& output, int workers, std::vector<std::string> more = {}) {
-    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
-                                          fmt::format("cluster.workers={}", workers)};
-    overrides.insert(overrides.end(), more.begin(), more.end());
-    config::Document document = config::Document::FromText(
-        "model: {name: " DTRAIN_SOURCE_DIR
-        "/configs/models/lenet5.yaml}\n"
-        "data: {name: digits, train_samples: 400, test_samples: 300}\nbatch: 64\nepochs: 3\n"
-        "threads: 1\nlog_first_steps: 100\nsolver: {name: sgd, lr: 0.01, momentum: 0.9}\n",
-        "run.yaml", overrides);
-    return ReadRunConfig(document);
+  RunConfig Config(const std::string& output, int workers,
+                   const std::vector<std::string>& more = {}) {
+    return OnDigits(output,
+                    {fmt::format("cluster.workers={}", workers), "epochs=3", "threads=1",
+                     "log_first_steps=100"},
+                    more);
   }
 
   // The lines of metrics.jsonl without what a clock has measured.

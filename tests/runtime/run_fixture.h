@@ -34,6 +34,21 @@ class RunFixture : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
+  // LeNet-5 on 400 digits in batches of 64: 7 steps an epoch, the last one of 16 samples.  It writes to
+  // folder_/output; `settings`, and behind them `more`, are --set overrides.
+  RunConfig OnDigits(const std::string& output, std::vector<std::string> settings,
+                     const std::vector<std::string>& more) const {
+    settings.push_back("output=" + (folder_ / output).string());
+    settings.insert(settings.end(), more.begin(), more.end());
+    config::Document document = config::Document::FromText(
+        "model: {name: " DTRAIN_SOURCE_DIR
+        "/configs/models/lenet5.yaml}\n"
+        "data: {name: digits, train_samples: 400, test_samples: 300}\nbatch: 64\n"
+        "solver: {name: sgd, lr: 0.01, momentum: 0.9}\n",
+        "run.yaml", settings);
+    return ReadRunConfig(document);
+  }
+
   // What rank 0 says.
   static TrainResult Run(const RunConfig& config, const TrainRequest& request = {}) {
     TrainResult root;

@@ -25,20 +25,12 @@ using ::testing::Not;
 class ScheduleRunTest : public RunFixture {
  protected:
   // Three epochs of 7 steps, unless `more` says so.
-  RunConfig Config(const std::string& output, int workers, std::vector<std::string> more = {}) {
-    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
-                                          fmt::format("cluster.workers={}", workers),
-                                          "data.train_samples=400",
-                                          "data.test_samples=100",
-                                          "epochs=3",
-                                          "threads=1"};
-    overrides.insert(overrides.end(), more.begin(), more.end());
-    config::Document document = config::Document::FromText(
-        "model: {name: " DTRAIN_SOURCE_DIR
-        "/configs/models/lenet5.yaml}\n"
-        "data: {name: digits}\nbatch: 64\nsolver: {name: sgd, lr: 0.01, momentum: 0.9}\n",
-        "run.yaml", overrides);
-    return ReadRunConfig(document);
+  RunConfig Config(const std::string& output, int workers,
+                   const std::vector<std::string>& more = {}) {
+    return OnDigits(output,
+                    {fmt::format("cluster.workers={}", workers), "data.test_samples=100",
+                     "epochs=3", "threads=1"},
+                    more);
   }
 
   std::string Text(const std::string& file) const { return ReadFile(folder_ / file); }
@@ -56,7 +48,7 @@ class ScheduleRunTest : public RunFixture {
     return "strategy={name: mgwfbp, profile: " + profile + more + "}";
   }
 
-  // Of lenet5 for so many workers: every gradient after 1000 s, sums of any size in 100 s.
+  // LeNet-5's with this number of workers: each gradient is ready after 1000 s, and any sum takes 100 s.
   std::string SlowProfile(int workers) {
     Run(Config("measured", workers, {"strategy.name=mgwfbp", "max_steps=1"}));
     ModelProfile profile = ProfileOf("measured");

@@ -133,8 +133,11 @@ TEST_F(SimulatedRunTest, ARunGoesOnWithoutItsDeadAndSaysWhatWasLost) {
   for (const DeathSummary& death : summary.deaths) {
     EXPECT_EQ(death.node, death.worker / 2);
     EXPECT_EQ(death.steps, summary.workers_detail[static_cast<size_t>(death.worker)].steps);
-    if (death.worker == 5) EXPECT_EQ(death.steps, 3);
-    if (death.worker != 5) EXPECT_DOUBLE_EQ(death.seconds, 0.031);
+    if (death.worker == 5) {
+      EXPECT_EQ(death.steps, 3);
+    } else {
+      EXPECT_DOUBLE_EQ(death.seconds, 0.031);
+    }
   }
   int64_t applied = 0;
   for (const int64_t count : summary.staleness->histogram) applied += count;

@@ -29,21 +29,12 @@ constexpr int kStepsAnEpoch = 7;  // 400 samples in batches of 64, the last one 
 class TrainTest : public RunFixture {
  protected:
   // A small run on digits; `more` are --set overrides.
-  RunConfig Config(const std::string& output, int workers, std::vector<std::string> more = {}) {
-    std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
-                                          fmt::format("cluster.workers={}", workers),
-                                          "data.train_samples=400",
-                                          "data.test_samples=300",
-                                          "epochs=3",
-                                          "threads=1",
-                                          "log_first_steps=100"};
-    overrides.insert(overrides.end(), more.begin(), more.end());
-    config::Document document = config::Document::FromText(
-        "model: {name: " DTRAIN_SOURCE_DIR
-        "/configs/models/lenet5.yaml}\n"
-        "data: {name: digits}\nbatch: 64\nsolver: {name: sgd, lr: 0.01, momentum: 0.9}\n",
-        "run.yaml", overrides);
-    return ReadRunConfig(document);
+  RunConfig Config(const std::string& output, int workers,
+                   const std::vector<std::string>& more = {}) {
+    return OnDigits(output,
+                    {fmt::format("cluster.workers={}", workers), "epochs=3", "threads=1",
+                     "log_first_steps=100"},
+                    more);
   }
 
   std::vector<double> Losses(const std::string& output) {

@@ -1,7 +1,6 @@
 #include "framework/runtime/run/settled_strategy.h"
 
 #include <algorithm>
-#include <sstream>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,19 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of an effective config, which has one line a key; "" where it is no schedule.
+// Of an effective config; "" where it is no schedule.
 std::string ScheduleIn(const std::string& yaml) {
-  constexpr std::string_view kName = "  name: ";
-  std::istringstream lines(yaml);
-  bool inside = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(' ')) inside = line == "strategy:";
-    if (!inside || !line.starts_with(kName)) continue;
-    const std::string name = line.substr(kName.size());
-    const std::vector<std::string>& known = ScheduleNames();
-    return std::find(known.begin(), known.end(), name) == known.end() ? "" : name;
-  }
-  return "";
+  config::Document document = config::Document::FromText(yaml, "the checkpoint's config");
+  const std::string name = document.root().Section("strategy").String("name", "");
+  const std::vector<std::string>& known = ScheduleNames();
+  return std::find(known.begin(), known.end(), name) == known.end() ? "" : name;
 }
 
 // Of the newest checkpoint that can be read; what is wrong with others is said when they are used.
