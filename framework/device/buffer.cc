@@ -21,6 +21,22 @@ Buffer::Buffer(size_t bytes) : bytes_(bytes) {
   std::memset(data_, 0, rounded);
 }
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::Buffer(const Device& device, size_t bytes) {
+  if (device.queue == nullptr) {
+    *this = Buffer(bytes);
+  } else if (bytes > 0) {
+    data_ = device.queue->Allocate(bytes);
+    bytes_ = bytes;
+    queue_ = device.queue;
+  }
+}
+
+Buffer::~Buffer() {
+  if (queue_ == nullptr) {
+    std::free(data_);
+  } else if (data_ != nullptr) {
+    queue_->Free(data_);
+  }
+}
 
 }  // namespace dtrain

@@ -7,18 +7,24 @@
 #include <cstddef>
 #include <utility>
 
+#include "framework/device/device.h"
+
 namespace dtrain {
 
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(size_t bytes);  // throws std::bad_alloc
+  explicit Buffer(size_t bytes);               // throws std::bad_alloc
+  Buffer(const Device& device, size_t bytes);  // where the device's kernels work
   ~Buffer();
   Buffer(Buffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        queue_(std::move(other.queue_)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(queue_, other.queue_);
     return *this;
   }
 
@@ -29,6 +35,7 @@ class Buffer {
  private:
   void* data_ = nullptr;
   size_t bytes_ = 0;
+  std::shared_ptr<DeviceQueue> queue_;  // whose memory it is; null: the machine's
 };
 
 }  // namespace dtrain

@@ -1,6 +1,7 @@
 // Device: where memory lives and kernels run.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -49,12 +50,24 @@ enum class DeviceKind { kCpu, kCuda };
 
 constexpr std::string_view NameOf(DeviceKind kind) { return NameIn({"cpu", "cuda"}, kind); }
 
-// What a device has been asked to do and does in this order, while its kernels have long returned.
+// A device with memory of its own, and what it has been asked to do: it does this in order, while
+// its kernels have long returned.  One thread asks.
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
+
   // Comes to pass when all that was asked for before is done.
   virtual ReadyEvent Record() = 0;
+
+  // Memory that its kernels work on and nobody else looks at; zeroed, 256-byte aligned.  Throws
+  // UsageError where there is no room: what was wanted, and how much is left.
+  virtual void* Allocate(size_t bytes) = 0;
+  virtual void Free(void* memory) = 0;  // when all that was asked for before is done
+
+  // Copies into the device's memory, and out of it.  The memory outside is left alone until an
+  // event that was recorded behind has come to pass.
+  virtual void Upload(void* to, const void* from, size_t bytes) = 0;
+  virtual void Download(void* to, const void* from, size_t bytes) = 0;
 };
 
 // What a kernel may know about where it runs.
@@ -63,7 +76,8 @@ struct Device {
   int threads = 1;           // of this rank's OpenMP team; see cpu/threads.h for the one budget
   Isa isa = Isa::kBaseline;  // for our own loops
   Precision precision = Precision::kFp32;  // of products, where a kernel offers it
-  DeviceQueue* queue = nullptr;            // borrowed; null: a kernel that returns has computed
+  // Null: kernels work on everybody's memory, and have computed when they return.
+  std::shared_ptr<DeviceQueue> queue = {};
 
   // That all it was asked for until now is done.
   ReadyEvent Record() const { return queue == nullptr ? ReadyEvent() : queue->Record(); }

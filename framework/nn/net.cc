@@ -13,11 +13,6 @@
 namespace dtrain {
 namespace {
 
-// What an inserted sum has written when the device is done; 0 for none.
-double SumAt(const Program& program, int slot) {
-  return slot < 0 ? 0 : *static_cast<const double*>(program.slots[slot].tensor.data);
-}
-
 // Gives the kernels this step's parameters and batch.
 void BindParams(std::vector<Tensor>& tensors, const ArenaLayout& layout, int first, float* arena) {
   for (size_t p = 0; p < tensors.size(); ++p) {
@@ -57,8 +52,9 @@ Tensor RowsOf(const Tensor& field, Range rows) {
 }  // namespace
 
 Net::Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels)
-    : graph_(graph), device_(device), kernels_(std::move(kernels)) {
+    : graph_(graph), device_(device), kernels_(std::move(kernels)), copies_(device) {
   programs_.reserve(kMaxPrograms);
+  announcements_.reserve(graph.layers().size());
   shapes_.reserve(graph.inputs().size());
 }
 
@@ -105,9 +101,9 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
 }
 
 void Net::Keep(std::unique_ptr<Program> program) {
-  if (program->scratch_bytes > scratch_.bytes()) scratch_ = Buffer(program->scratch_bytes);
+  if (program->scratch_bytes > scratch_.bytes()) scratch_ = Buffer(device_, program->scratch_bytes);
   const bool grows = program->arena_bytes > arena_.bytes();
-  if (grows) arena_ = Buffer(program->arena_bytes);
+  if (grows) arena_ = Buffer(device_, program->arena_bytes);
   program->Bind(static_cast<std::byte*>(arena_.data()));
   if (programs_.size() == kMaxPrograms) programs_.erase(programs_.begin());
   programs_.push_back(std::move(program));
@@ -128,43 +124,44 @@ void Net::Give(const Op& op, KernelArgs& args) {
 
 void Net::Call(Op& op, bool backward, KernelArgs& args) {
   Give(op, args);
+  if (observer_) device_.Record().Wait();
   const Nanos start = observer_ ? WallNow() : 0;
   if (backward) {
     op.kernel->Backward(args);
   } else {
     op.kernel->Forward(args);
   }
-  if (observer_)
-    observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start, &args});
+  if (!observer_) return;
+  device_.Record().Wait();
+  observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start, &args});
 }
 
 // Gives a call what is this step's.
-void Net::Bind(const Program& program, Op& op, const NetInput& input, const float* weights,
-               const float* state, KernelArgs& args) const {
+void Net::Bind(const Program& program, Op& op, const Here& here, KernelArgs& args) const {
   args.scratch = scratch_.data();
-  args.seed = input.seed;
-  args.step = input.step;
-  args.first_position = input.first_position;
-  args.worker_sums = input.worker_sums;
-  BindInputs(program, op, input);
+  args.seed = here.input.seed;
+  args.step = here.input.step;
+  args.first_position = here.input.first_position;
+  args.worker_sums = here.input.worker_sums;
+  BindInputs(program, op, here.input);
   if (op.layer == nullptr) return;
-  BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(weights));
-  BindParams(op.state, graph_.state(), op.layer->first_state, const_cast<float*>(state));
+  BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(here.weights));
+  BindParams(op.state, graph_.state(), op.layer->first_state, here.state);
 }
 
-void Net::RunForward(Program& program, const NetInput& input, const float* weights,
-                     const float* state, KernelArgs& args) {
+void Net::RunForward(Program& program, const Here& here, KernelArgs& args) {
   for (Op& op : program.ops) {
-    Bind(program, op, input, weights, state, args);
+    Bind(program, op, here, args);
     Call(op, false, args);
   }
 }
 
 void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, GradientSink* sink) {
+  float* const here = copies_.Gradients(gradients, graph_.weights().size());
   for (auto op = program.ops.rbegin(); op != program.ops.rend(); ++op) {
     if (!op->has_backward) continue;
     if (op->layer != nullptr) {
-      BindParams(op->param_gradients, graph_.weights(), op->layer->first_param, gradients);
+      BindParams(op->param_gradients, graph_.weights(), op->layer->first_param, here);
     }
     Call(*op, true, args);
     if (op->add != nullptr) {
@@ -173,9 +170,22 @@ void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, Grad
       branches.outputs = op->sums;
       op->add->Forward(branches);
     }
-    if (sink != nullptr && !op->params.empty()) {
-      sink->Ready(op->layer->param_range, device_.Record());
-    }
+    if (!op->params.empty()) Announce(gradients, op->layer->param_range, sink);
+  }
+}
+
+void Net::Announce(float* gradients, Range range, GradientSink* sink) {
+  copies_.ReturnGradients(gradients, range);
+  if (sink == nullptr) return;
+  announcements_.push_back({range, device_.Record()});
+  TellSink(*sink, false);
+}
+
+void Net::TellSink(GradientSink& sink, bool all) {
+  for (; told_ < announcements_.size(); ++told_) {
+    const Announcement& next = announcements_[told_];
+    if (!all && !next.written.Done()) return;
+    sink.Ready(next.range, next.written);
   }
 }
 
@@ -199,23 +209,47 @@ void Net::WriteZeroGradients(float* gradients, GradientSink* sink, bool accumula
     if (zero_ == nullptr) {
       zero_ = InsertedKernels::Make("zero", device_, "model '" + graph_.name() + "'");
     }
-    const Tensor all = {gradients, {graph_.weights().size()}};
+    const int64_t elements = graph_.weights().size();
+    const Tensor all = {copies_.Gradients(gradients, elements), {elements}};
     KernelArgs args;
     args.outputs = {&all, 1};
     zero_->Forward(args);
   }
   for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
-    if (sink != nullptr && !layer->params.empty()) {
-      sink->Ready(layer->param_range, device_.Record());
-    }
+    if (!layer->params.empty()) Announce(gradients, layer->param_range, sink);
   }
+}
+
+// Sums of this program's last step, into metric_sums_; returns that of the losses.
+double Net::ReadSums(const Program& program) {
+  double loss = 0;
+  const auto read = [&](double& to, int slot) {
+    copies_.ReturnSum(&to, program.slots[slot].tensor.data);
+  };
+  if (program.loss_sum >= 0) read(loss, program.loss_sum);
+  metric_sums_.resize(program.metric_sums.size());
+  for (size_t m = 0; m < metric_sums_.size(); ++m) read(metric_sums_[m], program.metric_sums[m]);
+  device_.Record().Wait();
+  return loss;
+}
+
+// The caller's memory where the kernels reach it.
+Net::Here Net::Bring(const float* weights, const float* state, const NetInput& input) {
+  Here here = {copies_.Weights(weights, graph_.weights().size()),
+               copies_.State(state, graph_.state().size()), input};
+  here.input.fields = copies_.Fields(input.fields);
+  return here;
 }
 
 StepResult Net::Step(const float* weights, float* gradients, float* state, const NetInput& input,
                      GradientSink* sink, bool accumulate) {
+  announcements_.clear();
+  told_ = 0;
   if (input.samples == 0) {
     if (input.worker_sums != nullptr) SyncWithoutSamples(state, *input.worker_sums);
     WriteZeroGradients(gradients, sink, accumulate);
+    if (sink != nullptr) TellSink(*sink, true);
+    device_.Record().Wait();
     return {};
   }
   Program& program = ProgramFor(Mode::kTrain, input);
@@ -223,22 +257,23 @@ StepResult Net::Step(const float* weights, float* gradients, float* state, const
   args.accumulate = accumulate;
   const int64_t terms = input.global_terms > 0 ? input.global_terms : input.global_samples;
   args.loss_scale = 1.0f / static_cast<float>(terms);
-  RunForward(program, input, weights, state, args);
+  const Here here = Bring(weights, state, input);
+  RunForward(program, here, args);
   RunBackward(program, gradients, args, sink);
-  device_.Record().Wait();
-  return {SumAt(program, program.loss_sum)};
+  copies_.ReturnState(state, graph_.state().size());
+  if (sink != nullptr) TellSink(*sink, true);
+  return {ReadSums(program)};
 }
 
 EvaluateResult Net::Evaluate(const float* weights, const float* state, const NetInput& input) {
   Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
-  RunForward(program, input, weights, state, args);
-  device_.Record().Wait();
+  RunForward(program, Bring(weights, state, input), args);
   EvaluateResult result;
   result.samples = input.samples;
-  result.loss_sum = SumAt(program, program.loss_sum);
-  for (const int slot : program.metric_sums) {
-    result.metric_counts.push_back(static_cast<int64_t>(SumAt(program, slot)));
+  result.loss_sum = ReadSums(program);
+  for (const double count : metric_sums_) {
+    result.metric_counts.push_back(static_cast<int64_t>(count));
   }
   return result;
 }
@@ -246,8 +281,9 @@ EvaluateResult Net::Evaluate(const float* weights, const float* state, const Net
 StepDecoder& Net::StartDecoding(const float* weights, const float* state, const NetInput& input) {
   Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
+  const Here here = Bring(weights, state, input);
   for (Op& op : program.ops) {
-    Bind(program, op, input, weights, state, args);
+    Bind(program, op, here, args);
     if (StepDecoder* const decoder = op.kernel->step_decoder()) {
       Give(op, args);
       decoder->Start(args);

@@ -7,6 +7,9 @@
 // shapes are prepared allocates nothing and touches no fresh page; other shapes are compiled when
 // they come.
 //
+// The arenas and batches that it is given lie in the machine's memory, on any device
+// (device_copies.h).
+//
 // One thread calls a Net.
 #pragma once
 
@@ -20,6 +23,7 @@
 #include "framework/core/time.h"
 #include "framework/device/buffer.h"
 #include "framework/device/device.h"
+#include "framework/nn/device_copies.h"
 #include "framework/nn/graph.h"
 #include "framework/nn/kernel.h"
 
@@ -29,7 +33,8 @@ struct Program;
 struct Op;
 
 // Told, in backward order, which part of the gradient arena is final as soon as `written` has come
-// to pass.
+// to pass.  Where that has not yet, the device has been asked for the whole step: who waits holds up
+// nothing but the announcements behind.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
@@ -83,9 +88,9 @@ class Net {
   void Prepare(Mode mode, std::span<const Shape> inputs);
   void Prepare(Mode mode, int64_t samples);
 
-  // Forward and backward.  Writes the gradients (adds to them when `accumulate`); `sink` may be
-  // null.  A share of 0 samples writes zeros, and takes part in what the layers sum over the
-  // workers.
+  // Forward and backward.  Writes the gradients; with `accumulate` adds to them, as the step before
+  // left them.  `sink` may be null.  A share of 0 samples writes zeros, and takes part in what the
+  // layers sum over the workers.
   StepResult Step(const float* weights, float* gradients, float* state, const NetInput& input,
                   GradientSink* sink, bool accumulate = false);
 
@@ -108,13 +113,22 @@ class Net {
   Program* Find(Mode mode, std::span<const Shape> inputs);
   Program& ProgramFor(Mode mode, const NetInput& input);
   void Keep(std::unique_ptr<Program> program);
-  void Bind(const Program& program, Op& op, const NetInput& input, const float* weights,
-            const float* state, KernelArgs& args) const;
+  struct Here {
+    const float* weights;
+    float* state;
+    NetInput input;
+  };
+  Here Bring(const float* weights, const float* state, const NetInput& input);
+  void Bind(const Program& program, Op& op, const Here& here, KernelArgs& args) const;
   static void Give(const Op& op, KernelArgs& args);
   void Call(Op& op, bool backward, KernelArgs& args);
-  void RunForward(Program& program, const NetInput& input, const float* weights, const float* state,
-                  KernelArgs& args);
+  void RunForward(Program& program, const Here& here, KernelArgs& args);
   void RunBackward(Program& program, float* gradients, KernelArgs& args, GradientSink* sink);
+  // An announcement behind what the device has been asked for; and those whose time has come, or
+  // all that are left.
+  void Announce(float* gradients, Range range, GradientSink* sink);
+  void TellSink(GradientSink& sink, bool all);
+  double ReadSums(const Program& program);
   void SyncWithoutSamples(float* state, WorkerSums& sums) const;
   void WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate);
 
@@ -125,7 +139,15 @@ class Net {
   std::vector<Shape> shapes_;                       // of the step at hand
   Buffer arena_;
   Buffer scratch_;
-  std::unique_ptr<Kernel> zero_;  // made when first needed
+  DeviceCopies copies_;
+  struct Announcement {
+    Range range;
+    ReadyEvent written;
+  };
+  std::vector<Announcement> announcements_;  // of the step at hand
+  size_t told_ = 0;                          // of them, to the sink
+  std::vector<double> metric_sums_;          // of the evaluation at hand
+  std::unique_ptr<Kernel> zero_;             // made when first needed
   KernelObserver observer_;
 };
 

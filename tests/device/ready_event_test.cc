@@ -15,9 +15,9 @@ TEST(ReadyEvent, OfTheCpuHasComeToPass) {
 }
 
 TEST(ReadyEvent, OfAQueueComesToPassInItsOrder) {
-  LazyQueue queue;
+  const auto queue = std::make_shared<LazyQueue>();
   Device device;
-  device.queue = &queue;
+  device.queue = queue;
   const ReadyEvent first = device.Record(), second = device.Record(), third = device.Record();
   EXPECT_FALSE(first.Done());
   second.Wait();

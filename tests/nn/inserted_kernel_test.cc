@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr Device kCuda = {DeviceKind::kCuda, 1, Isa::kBaseline};
+const Device kCuda = {DeviceKind::kCuda, 1, Isa::kBaseline};
 
 std::vector<Tensor> Views(std::vector<std::vector<float>>& values) {
   std::vector<Tensor> views;

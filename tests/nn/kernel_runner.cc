@@ -9,38 +9,64 @@
 namespace dtrain {
 namespace {
 
-constexpr int kPoison = 0xff;  // a NaN as fp32, -1 as int32
+constexpr char kPoison = static_cast<char>(0xff);  // a NaN as fp32, -1 as int32
 
-// Owned memory with the view that a kernel gets.
+// Memory of a device with the view that a kernel gets.
 struct Cell {
+  Device device;
   Buffer buffer;
   Tensor tensor;
 
-  Cell() = default;
-  Cell(const Shape& shape, Format format, DType dtype = DType::kF32)
-      : buffer(static_cast<size_t>(StoredCount(shape, format)) * SizeOf(dtype)),
+  Cell(const Device& where, const Shape& shape, Format format, DType dtype = DType::kF32)
+      : device(where),
+        buffer(where, static_cast<size_t>(StoredCount(shape, format)) * SizeOf(dtype)),
         tensor{buffer.data(), shape, dtype, format} {
     Poison();
   }
-  void Poison() { std::memset(buffer.data(), kPoison, buffer.bytes()); }
+  void Poison() { Set(std::vector<char>(buffer.bytes(), kPoison).data()); }
+  void Set(const void* values) { CopyIn(device, buffer, values); }
+
+  static void CopyIn(const Device& device, const Buffer& to, const void* from) {
+    if (to.bytes() == 0) return;
+    if (device.queue == nullptr) {
+      std::memcpy(to.data(), from, to.bytes());
+    } else {
+      device.queue->Upload(to.data(), from, to.bytes());
+      device.Record().Wait();
+    }
+  }
 };
 
 // Rows [first, first + rows) of `from` as the kernel wants them.
-Cell Fill(const RefTensor& from, Format format, int64_t first, int64_t rows, bool labels) {
+Cell Fill(const Device& device, const RefTensor& from, Format format, int64_t first, int64_t rows,
+          bool labels) {
   const Shape shape = from.shape.WithBatch(rows);
   const double* values = from.values.data() + first * from.shape.CountFrom(1);
-  Cell plain(shape, Format::kPlain, labels ? DType::kI32 : DType::kF32);
+  Cell plain(Device{}, shape, Format::kPlain, labels ? DType::kI32 : DType::kF32);
   for (int64_t i = 0; i < shape.count(); ++i) {
     if (labels) plain.tensor.i32()[i] = static_cast<int32_t>(values[i]);
     if (!labels) plain.tensor.f32()[i] = static_cast<float>(values[i]);
   }
-  if (format == Format::kPlain) return plain;
-  Cell cell(shape, format);
-  Reorder(plain.tensor, cell.tensor, Device{});
+  Cell host(Device{}, shape, format, plain.tensor.dtype);
+  if (format == Format::kPlain) {
+    std::swap(host, plain);
+  } else {
+    Reorder(plain.tensor, host.tensor, Device{});
+  }
+  if (device.queue == nullptr) return host;
+  Cell cell(device, shape, format, host.tensor.dtype);
+  cell.Set(host.buffer.data());
   return cell;
 }
 
-std::vector<float> PlainValues(const Tensor& tensor) {
+std::vector<float> PlainValues(const Device& device, Tensor tensor) {
+  Buffer host;
+  if (device.queue != nullptr) {
+    host = Buffer(static_cast<size_t>(StoredCount(tensor.shape, tensor.format)) * sizeof(float));
+    device.queue->Download(host.data(), tensor.data, host.bytes());
+    device.Record().Wait();
+    tensor.data = host.data();
+  }
   std::vector<float> values(static_cast<size_t>(tensor.shape.count()));
   Reorder(tensor, {values.data(), tensor.shape}, Device{});
   return values;
@@ -77,30 +103,32 @@ class Runner {
     needs_ = kernel_->Needs();
     for (size_t i = 0; i < args.inputs.size(); ++i) {
       const bool labels = setup.ClassesOf(i) > 0;
-      inputs_.push_back(
-          Fill(args.inputs[i], variant.offer.inputs[i], options.first_row, rows_, labels));
+      inputs_.push_back(Fill(variant.device, args.inputs[i], variant.offer.inputs[i],
+                             options.first_row, rows_, labels));
     }
     for (const RefTensor& param : args.params) {
-      params_.push_back(Fill(param, Format::kPlain, 0, param.shape[0], false));
+      params_.push_back(Fill(variant.device, param, Format::kPlain, 0, param.shape[0], false));
     }
     for (const RefTensor& state : args.state) {
-      states_.push_back(Fill(state, Format::kPlain, 0, state.shape[0], false));
+      states_.push_back(Fill(variant.device, state, Format::kPlain, 0, state.shape[0], false));
     }
     for (size_t i = 0; i < args.outputs.size(); ++i) {
-      outputs_.emplace_back(args.outputs[i].shape.WithBatch(rows_), variant.offer.outputs[i]);
+      outputs_.emplace_back(variant.device, args.outputs[i].shape.WithBatch(rows_),
+                            variant.offer.outputs[i]);
     }
-    scratch_ = Buffer(std::max<size_t>(needs_.scratch_bytes, 1));
-    saved_ = Buffer(std::max<size_t>(needs_.saved_bytes, 1));
-    std::memset(saved_.data(), kPoison, saved_.bytes());
+    scratch_ = Buffer(variant.device, std::max<size_t>(needs_.scratch_bytes, 1));
+    saved_ = Buffer(variant.device, std::max<size_t>(needs_.saved_bytes, 1));
+    Poison(saved_);
   }
 
   KernelResult Run() {
     Forward();
     KernelResult result;
     for (const Tensor& y : output_views_) {
-      result.outputs.push_back(PlainValues(y));
+      result.outputs.push_back(PlainValues(variant_.device, y));
     }
-    for (const Tensor& state : state_views_) result.state.push_back(PlainValues(state));
+    for (const Tensor& state : state_views_)
+      result.state.push_back(PlainValues(variant_.device, state));
     if (variant_.mode == Mode::kTrain && setup_.layer().role() != LayerRole::kMetric) {
       Backward(result);
     }
@@ -119,6 +147,10 @@ class Runner {
     return request;
   }
 
+  void Poison(const Buffer& buffer) const {
+    Cell::CopyIn(variant_.device, buffer, std::vector<char>(buffer.bytes(), kPoison).data());
+  }
+
   KernelArgs CommonArgs() {
     KernelArgs args;
     args.inputs = input_views_;
@@ -132,7 +164,7 @@ class Runner {
     args.seed = args_.seed;
     args.step = args_.step;
     args.first_position = args_.first_position + options_.first_row;
-    std::memset(scratch_.data(), kPoison, scratch_.bytes());
+    Poison(scratch_);
     return args;
   }
 
@@ -161,24 +193,28 @@ class Runner {
     kernel_->Backward(args);
     for (const Tensor& dx : input_gradient_views_) {
       result.input_gradients.emplace_back();
-      if (dx.data != nullptr) result.input_gradients.back() = PlainValues(dx);
+      if (dx.data != nullptr) result.input_gradients.back() = PlainValues(variant_.device, dx);
     }
     for (const Tensor& dw : param_gradient_views_) {
-      result.param_gradients.push_back(PlainValues(dw));
+      result.param_gradients.push_back(PlainValues(variant_.device, dw));
     }
   }
 
   void MakeGradients() {
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      output_gradients_.push_back(Fill(args_.output_gradients[i], variant_.offer.outputs[i],
-                                       options_.first_row, rows_, false));
+      output_gradients_.push_back(Fill(variant_.device, args_.output_gradients[i],
+                                       variant_.offer.outputs[i], options_.first_row, rows_,
+                                       false));
     }
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      input_gradients_.emplace_back(inputs_[i].tensor.shape, inputs_[i].tensor.format);
+      input_gradients_.emplace_back(variant_.device, inputs_[i].tensor.shape,
+                                    inputs_[i].tensor.format);
     }
     for (const RefTensor& param : args_.params) {
-      Cell& cell = param_gradients_.emplace_back(param.shape, Format::kPlain);
-      if (options_.accumulate) std::fill_n(cell.tensor.f32(), param.shape.count(), 1.0f);
+      Cell& cell = param_gradients_.emplace_back(variant_.device, param.shape, Format::kPlain);
+      if (options_.accumulate) {
+        cell.Set(std::vector<float>(static_cast<size_t>(param.shape.count()), 1.0f).data());
+      }
     }
     output_gradient_views_ = Views(output_gradients_);
     input_gradient_views_ = Views(input_gradients_);
@@ -227,8 +263,9 @@ bool OnlyForBf16(const KernelEntry& entry, const CaseSetup& setup) {
 }  // namespace
 
 std::string KernelVariant::ToString() const {
-  std::string text = entry->implementation + " isa " + IsaName(device.isa) + ", threads " +
-                     std::to_string(device.threads) + ", formats";
+  std::string text = std::string(NameOf(device.kind)) + " " + entry->implementation + " isa " +
+                     IsaName(device.isa) + ", threads " + std::to_string(device.threads) +
+                     ", formats";
   for (const Format format : offer.inputs) text += " " + std::string(NameOf(format));
   for (const Format format : offer.outputs) text += " -> " + std::string(NameOf(format));
   if (device.precision == Precision::kBf16) text += ", bf16";
@@ -249,11 +286,17 @@ std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& 
   };
   const auto consider_formats = [&](const KernelEntry& entry, const Device& device) {
     for (const Format format : {Format::kPlain, Format::kChannelsLast, Format::kBatchBlocked}) {
+      if (device.kind != DeviceKind::kCpu && format == Format::kBatchBlocked) continue;
       for (const bool relu : {false, true}) {
         consider({&entry, device, AvailableAs(setup.input_shapes(), format), {}, relu, mode});
       }
     }
   };
+  if (const Device gpu = DeviceUnderTest(); gpu.kind != DeviceKind::kCpu) {
+    for (const KernelEntry& entry : KernelRegistry::Of(type, gpu.kind))
+      consider_formats(entry, gpu);
+    return variants;
+  }
   for (const KernelEntry& entry : KernelRegistry::Of(type, DeviceKind::kCpu)) {
     if (OnlyForBf16(entry, setup)) {
       for (const int threads : {1, 2}) {

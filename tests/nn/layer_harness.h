@@ -57,8 +57,11 @@ struct KernelVariant {
   std::string ToString() const;
 };
 
-// Every variant of the layer's kernels that this machine can run: each instruction set with one
-// thread, the best one also with two, and what bf16 adds to those.
+// Where the suite's kernels run; the program that the suite is linked into says.
+Device DeviceUnderTest();
+
+// Every variant of the layer's kernels that this machine can run.  On the CPU: each instruction set
+// with one thread, the best one also with two, and what bf16 adds to those.
 std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& setup, Mode mode);
 
 struct RunOptions {

@@ -214,16 +214,16 @@ TEST(Net, AnnouncesGradientsInArenaOrderAlsoForAnEmptyShare) {
 
 TEST(Net, AGradientIsReadyWhenTheDeviceSaysSo) {
   const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
-  LazyQueue queue;
+  const auto queue = std::make_shared<LazyQueue>();
   Device device = Cpu();
-  device.queue = &queue;
+  device.queue = queue;
   Net net(graph, device);
   Data data(8);
   Recorder recorder;
   StepOf(net, data.Rows(0, 8), &recorder);
   EXPECT_THAT(recorder.done, ElementsAre(false, false, false));  // fc2, fc1, conv
-  EXPECT_EQ(queue.backlog, 4) << "nobody waits before the loss is read";
-  EXPECT_EQ(queue.done, 4);
+  EXPECT_EQ(queue->backlog, 4) << "nobody waits before the loss is read";
+  EXPECT_EQ(queue->done, 4);
   Recorder of_zeros;
   StepOf(net, data.Rows(0, 0), &of_zeros);
   EXPECT_THAT(of_zeros.done, ElementsAre(false, false, false));

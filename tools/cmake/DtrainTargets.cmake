@@ -1,7 +1,7 @@
 # dtrain_library(name DIR folder... [DEPS library...] [LINK target...] [PRECOMPILED set] [PRECOMPILE header...] [ALONE])
 #
 # Every .cc directly in the folders, as an OBJECT library: static ones would drop the objects that
-# register themselves.  main.cc, *_cases.cc (tests) and *_cuda.cc (the CUDA module) are left out.  An _isa.cc is
+# register themselves.  main.cc, *_cases.cc (tests) and *_cuda.cc, *_cuda.cu (the CUDA module) are left out.  An _isa.cc is
 # compiled once per instruction set (framework/core/isa.h), an _amx_isa.cc for AMX alone; for tests
 # also with AMX's registers in memory, as dtrain_<name>_emulated, which no program links.
 #
@@ -125,6 +125,9 @@ function(dtrain_executable name)
   dtrain_compile_options(${name})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  if("device_cuda" IN_LIST closure)
+    set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)  # for the CUDA module
+  endif()
   foreach(dep ${closure})
     get_property(isa TARGET dtrain_${dep} PROPERTY DTRAIN_ISA_LIBRARIES)
     target_link_libraries(${name} PRIVATE dtrain_${dep} ${isa})

@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
+#include "framework/core/error.h"
 #include "framework/core/process.h"
 
 namespace dtrain {
@@ -11,20 +14,24 @@ namespace fs = std::filesystem;
 
 constexpr char kFile[] = "libdtrain_cuda.so";
 
-using Describe = void (*)(char*, unsigned long);
-
 // The module, or what is wrong with it.
 struct Module {
   bool found = false;
   std::string error;  // "" when it can be used
-  Describe describe = nullptr;
+  const DtrainCudaModule* table = nullptr;
 };
 
-// Stays open: closing it would run CUDA's end while its threads are there.
+// As DTRAIN_BUILD of the module's sources.
+std::string Build() { return Version() + " " + SourceRevision(); }
+
+fs::path PlaceOf(const fs::path& folder) { return folder.empty() ? ProgramFolder() : folder; }
+
+// Stays open: closing it would run CUDA's end while its threads are there.  Opened again it is the
+// same one, and registers nothing twice.
 Module Open(const fs::path& folder) {
   Module module;
   std::error_code error;
-  const fs::path path = folder / kFile;
+  const fs::path path = PlaceOf(folder) / kFile;
   module.found = fs::exists(path, error);
   if (!module.found) return module;
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -32,35 +39,64 @@ Module Open(const fs::path& folder) {
     module.error = std::string("the module does not load: ") + ::dlerror();
     return module;
   }
-  module.describe = reinterpret_cast<Describe>(::dlsym(handle, "DtrainCudaDevices"));
-  if (module.describe == nullptr) module.error = "the module is of another version";
+  const auto table = reinterpret_cast<decltype(&DtrainCuda)>(::dlsym(handle, "DtrainCuda"));
+  if (table == nullptr) {
+    module.error = "the module is of another version";
+  } else if (table()->build != Build()) {
+    module.error = std::string("the module is of another build, ") + table()->build +
+                   "; the program is " + Build();
+  } else {
+    module.table = table();
+  }
   return module;
+}
+
+// Which of a node's ranks this process is; 0 where nobody says.
+int LocalRank() {
+  for (const char* const name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    if (const char* const value = std::getenv(name)) return std::atoi(value);
+  }
+  return 0;
 }
 
 }  // namespace
 
 std::string CudaDevices() {
-  const Module module = Open(ProgramFolder());
+  const Module module = Open({});
   if (!module.found) return "not built in";
   if (!module.error.empty()) return module.error;
   char text[512] = {};
-  module.describe(text, sizeof(text));
+  module.table->describe(text, sizeof(text));
   return text;
 }
 
-CudaLack WhyNoCuda(const fs::path& folder) {
-  const fs::path place = folder.empty() ? ProgramFolder() : folder;
-  const Module module = Open(place);
+std::optional<CudaLack> WhyNoCuda(const fs::path& folder) {
+  const fs::path place = PlaceOf(folder);
+  const Module module = Open(folder);
   if (!module.found) {
-    return {std::string("there is no ") + kFile + " in " + place.string(),
-            "build where CMake finds a CUDA toolkit (preset cuda), or take device: cpu"};
+    return CudaLack{std::string("there is no ") + kFile + " in " + place.string(),
+                    "build where CMake finds a CUDA toolkit (preset cuda), or take device: cpu"};
   }
   if (!module.error.empty()) {
-    return {module.error + " (" + (place / kFile).string() + ")",
-            "build it anew with the program, or take device: cpu"};
+    return CudaLack{module.error + " (" + (place / kFile).string() + ")",
+                    "build it anew with the program, or take device: cpu"};
   }
-  return {std::string(kFile) + " has no kernels yet: it only tells which GPUs there are",
-          "device: cpu, or auto"};
+  char why[256] = {};
+  if (module.table->count(why, sizeof(why)) > 0) return std::nullopt;
+  return CudaLack{std::string("CUDA finds no GPU: ") + why,
+                  "dtrain doctor shows the driver; device: cpu needs none"};
+}
+
+std::shared_ptr<DeviceQueue> OpenCuda(Precision precision, const fs::path& folder) {
+  if (const auto lack = WhyNoCuda(folder)) {
+    throw ConfigError("device 'cuda' cannot be had: " + lack->why, lack->hint);
+  }
+  const Module module = Open(folder);
+  char why[256];
+  const int count = module.table->count(why, sizeof(why));
+  std::shared_ptr<DeviceQueue> queue;
+  module.table->open(LocalRank() % count, precision, &queue);
+  return queue;
 }
 
 }  // namespace dtrain

@@ -1,16 +1,22 @@
 // The CUDA module: everything that links CUDA lies in one shared library, libdtrain_cuda.so beside
-// the program, which loads it at run time.  So one program serves machines with and without CUDA.
+// the program, which opens it at run time.  So one program serves machines with and without CUDA.
 //
-// So far the module only tells which devices there are, for `dtrain doctor`.
+// The module holds the GPU's kernels, which register themselves as it is opened, as those of the CPU
+// do before main.  It has no copy of the framework: registries, layers and errors are the program's,
+// whose symbols it uses (README.md, "The module's seam").
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
+
+#include "framework/device/device.h"
 
 namespace dtrain {
 
-// "CUDA 13.0, NVIDIA H200 (139 GiB)", "CUDA 13.0, no device: ..." or, without the module, "not
-// built in".  Never throws.
+// "CUDA 13.0, cuDNN 9.19, NVIDIA H200 (139 GiB)", "CUDA 13.0, ..., no GPU: ..." or, without the
+// module, "not built in".  Never throws.
 std::string CudaDevices();
 
 // Why nothing can be computed with CUDA, and what to do about it.
@@ -19,11 +25,25 @@ struct CudaLack {
   std::string hint;
 };
 
-// Looks for the module in `folder`; "": the program's.  That there is one is not enough yet: it has
-// no kernels.
-CudaLack WhyNoCuda(const std::filesystem::path& folder = "");
+// None: there is a GPU that OpenCuda takes.  `folder`: where the module lies; "": the program's.
+std::optional<CudaLack> WhyNoCuda(const std::filesystem::path& folder = "");
+
+// A queue of its own on this process's GPU: of those that CUDA shows, the one of its place on the
+// node (OMPI_COMM_WORLD_LOCAL_RANK, SLURM_LOCALID), counted round where there are more ranks than
+// GPUs.  Throws ConfigError with what WhyNoCuda says.
+std::shared_ptr<DeviceQueue> OpenCuda(Precision precision,
+                                      const std::filesystem::path& folder = "");
 
 }  // namespace dtrain
 
-// What the module exports: the same text, cut to `bytes` and terminated.
-extern "C" void DtrainCudaDevices(char* text, unsigned long bytes);
+// What the module exports as DtrainCuda().  `build` is told apart first: of another build nothing
+// else may be looked at.
+struct DtrainCudaModule {
+  const char* build;  // version and source revision: "0.1.0 649b040"
+  void (*describe)(char* text,
+                   unsigned long bytes);  // the same text as CudaDevices, cut to `bytes`
+  int (*count)(char* why_none, unsigned long bytes);  // GPUs; where 0, why
+  void (*open)(int index, dtrain::Precision precision, std::shared_ptr<dtrain::DeviceQueue>* queue);
+};
+
+extern "C" const DtrainCudaModule* DtrainCuda();

@@ -311,8 +311,9 @@ void ReadOutput(Reader root, const std::string& config_file, RunConfig& run) {
 // Said here and not where a device is made, so that it has a place in the file.
 void CheckDevice(Reader root, const RunConfig& run) {
   if (run.device != "cuda") return;
-  const CudaLack lack = WhyNoCuda();
-  root.Mistake("device", "device 'cuda' cannot be had: " + lack.why, lack.hint);
+  if (const auto lack = WhyNoCuda()) {
+    root.Mistake("device", "device 'cuda' cannot be had: " + lack->why, lack->hint);
+  }
 }
 
 // Who may die is a matter of the strategy, and of where its servers are.

@@ -11,6 +11,7 @@
 #include "framework/core/process.h"
 #include "framework/data/text/sentence_pairs.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/device/cuda/module.h"
 #include "framework/nn/net.h"
 #include "framework/nn/tokens.h"
 #include "framework/runtime/launch/agreement.h"
@@ -159,7 +160,9 @@ bool ComputesInBf16(const ExecutionPlan& plan) {
 Device DeviceOf(const ExecutionPlan& plan) {
   CheckPrecision(plan.precision);
   const Precision precision = plan.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;
-  return {DeviceKindOf(plan.device), plan.threads, CpuIsa(), precision};
+  Device device{DeviceKindOf(plan.device), plan.threads, CpuIsa(), precision};
+  if (device.kind == DeviceKind::kCuda) device.queue = OpenCuda(precision);
+  return device;
 }
 
 DeviceKind DeviceKindOf(const std::string& device) {

@@ -1,0 +1,73 @@
+// CudaQueue: a GPU's stream with the library handles that work on it.  For the CUDA module's sources
+// only: it includes CUDA's headers.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/device/device.h"
+
+namespace dtrain {
+
+// Throws Error (exit code 1) where a call of CUDA, cuBLAS or cuDNN has failed, naming it:
+// "cudnnConvolutionForward failed: CUDNN_STATUS_EXECUTION_FAILED".  What a kernel did wrong is often
+// told by a later call.
+void CheckCall(cudaError_t status, const char* call);
+void CheckCall(cublasStatus_t status, const char* call);
+void CheckCall(cudnnStatus_t status, const char* call);
+
+#define DT_CUDA(function, ...) ::dtrain::CheckCall(function(__VA_ARGS__), #function)
+
+// Owns what a library made; `kDestroy` gives it back.
+template <class Handle, auto kDestroy>
+struct HandleDeleter {
+  using pointer = Handle;
+  void operator()(Handle handle) const { kDestroy(handle); }
+};
+template <class Handle, auto kDestroy>
+using Owned = std::unique_ptr<Handle, HandleDeleter<Handle, kDestroy>>;
+
+class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQueue> {
+ public:
+  // Of GPU `index`.  Throws ConfigError where there is none of that number.
+  CudaQueue(int index, Precision precision);
+  ~CudaQueue() override;
+
+  ReadyEvent Record() override;
+  void* Allocate(size_t bytes) override;
+  void Free(void* memory) override;
+  void Upload(void* to, const void* from, size_t bytes) override;
+  void Download(void* to, const void* from, size_t bytes) override;
+
+  cudaStream_t stream() const { return stream_.get(); }
+  cublasHandle_t blas() const { return blas_.get(); }
+  cudnnHandle_t dnn() const { return dnn_.get(); }
+  Precision precision() const { return precision_; }
+
+  // All that was asked for is done.  For kernels whose result depends on other workers.
+  void Wait();
+
+ private:
+  class Mark;
+
+  const int index_;
+  const Precision precision_;
+  Owned<cudaStream_t, &cudaStreamDestroy> stream_;
+  Owned<cublasHandle_t, &cublasDestroy> blas_;
+  Owned<cudnnHandle_t, &cudnnDestroy> dnn_;
+  std::mutex mutex_;                       // guards spare_events_: marks are dropped on any thread
+  std::vector<cudaEvent_t> spare_events_;  // an event a gradient and step, made once
+};
+
+// The queue of a device of kind kCuda.
+inline CudaQueue& QueueOf(const Device& device) { return static_cast<CudaQueue&>(*device.queue); }
+
+}  // namespace dtrain

@@ -1,0 +1,130 @@
+#include "framework/device/cuda/queue.h"
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+[[noreturn]] void Refuse(const char* call, const std::string& why) {
+  throw Error(ExitCode::kInternal, fmt::format("{} failed: {}", call, why),
+              "dtrain doctor shows the driver, CUDA and cuDNN; compute-sanitizer finds which "
+              "kernel did it");
+}
+
+double GiB(size_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
+}  // namespace
+
+void CheckCall(cudaError_t status, const char* call) {
+  if (status != cudaSuccess) Refuse(call, cudaGetErrorString(status));
+}
+
+void CheckCall(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS) Refuse(call, cublasGetStatusString(status));
+}
+
+void CheckCall(cudnnStatus_t status, const char* call) {
+  if (status != CUDNN_STATUS_SUCCESS) Refuse(call, cudnnGetErrorString(status));
+}
+
+// An event of CUDA, which goes back to the queue when nobody asks for it any more.
+class CudaQueue::Mark : public ReadyEvent::Mark {
+ public:
+  Mark(std::shared_ptr<CudaQueue> queue, cudaEvent_t event)
+      : queue_(std::move(queue)), event_(event) {}
+  ~Mark() override {
+    const std::lock_guard lock(queue_->mutex_);
+    queue_->spare_events_.push_back(event_);
+  }
+
+  bool Done() const override {
+    const cudaError_t status = cudaEventQuery(event_);
+    if (status == cudaErrorNotReady) return false;
+    CheckCall(status, "cudaEventQuery");
+    return true;
+  }
+  void Wait() const override { DT_CUDA(cudaEventSynchronize, event_); }
+
+ private:
+  const std::shared_ptr<CudaQueue> queue_;
+  const cudaEvent_t event_;
+};
+
+CudaQueue::CudaQueue(int index, Precision precision) : index_(index), precision_(precision) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);  // leaves count alone without a driver
+  if (status != cudaSuccess || index >= count) {
+    throw ConfigError(fmt::format("there is no GPU {}: {}", index,
+                                  status != cudaSuccess ? cudaGetErrorString(status)
+                                                        : fmt::format("CUDA sees {}", count)),
+                      "dtrain doctor lists the GPUs; device: cpu needs none");
+  }
+  DT_CUDA(cudaSetDevice, index);
+  cudaStream_t stream = nullptr;
+  DT_CUDA(cudaStreamCreateWithFlags, &stream, cudaStreamNonBlocking);
+  stream_.reset(stream);
+  cublasHandle_t blas = nullptr;
+  DT_CUDA(cublasCreate, &blas);
+  blas_.reset(blas);
+  DT_CUDA(cublasSetStream, blas, stream);
+  cudnnHandle_t dnn = nullptr;
+  DT_CUDA(cudnnCreate, &dnn);
+  dnn_.reset(dnn);
+  DT_CUDA(cudnnSetStream, dnn, stream);
+  DT_CUDA(cublasSetMathMode, blas,
+          precision == Precision::kFp32 ? CUBLAS_PEDANTIC_MATH : CUBLAS_TF32_TENSOR_OP_MATH);
+}
+
+CudaQueue::~CudaQueue() {
+  cudaStreamSynchronize(stream_.get());
+  for (const cudaEvent_t event : spare_events_) cudaEventDestroy(event);
+}
+
+ReadyEvent CudaQueue::Record() {
+  cudaEvent_t event = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spare_events_.empty()) {
+      event = spare_events_.back();
+      spare_events_.pop_back();
+    }
+  }
+  if (event == nullptr) DT_CUDA(cudaEventCreateWithFlags, &event, cudaEventDisableTiming);
+  DT_CUDA(cudaEventRecord, event, stream_.get());
+  return ReadyEvent(std::make_shared<Mark>(shared_from_this(), event));
+}
+
+void* CudaQueue::Allocate(size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    size_t free = 0, total = 0;
+    DT_CUDA(cudaMemGetInfo, &free, &total);
+    throw UsageError(
+        fmt::format("GPU {} has no room for {:.2f} GiB more: {:.2f} GiB of {:.1f} are free", index_,
+                    GiB(bytes), GiB(free), GiB(total)),
+        "a smaller batch, or micro_batches (gradient accumulation)");
+  }
+  CheckCall(status, "cudaMalloc");
+  DT_CUDA(cudaMemsetAsync, memory, 0, bytes, stream_.get());
+  return memory;
+}
+
+void CudaQueue::Free(void* memory) {
+  cudaStreamSynchronize(stream_.get());
+  cudaFree(memory);
+}
+
+void CudaQueue::Upload(void* to, const void* from, size_t bytes) {
+  DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyHostToDevice, stream_.get());
+}
+
+void CudaQueue::Download(void* to, const void* from, size_t bytes) {
+  DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, stream_.get());
+}
+
+void CudaQueue::Wait() { DT_CUDA(cudaStreamSynchronize, stream_.get()); }
+
+}  // namespace dtrain

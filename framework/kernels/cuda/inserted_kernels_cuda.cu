@@ -1,0 +1,126 @@
+// What programs insert between layers (nn/kernel.h), on the GPU.
+#include "framework/kernels/cuda/loops.h"
+#include "framework/nn/kernel.h"
+
+namespace dtrain {
+namespace {
+
+// Element i in the order of `to` is which one in the order of `from`?  Both of an image [N, C, H, W].
+void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to) {
+  const float* const x = from.f32();
+  float* const y = to.f32();
+  const int64_t channels = from.shape[1], pixels = from.shape.CountFrom(2);
+  const bool to_last = to.format == Format::kChannelsLast;
+  ForEach(queue, from.shape.count(), [=] DT_DEVICE(int64_t i) {
+    const int64_t inner = to_last ? channels : pixels, outer = to_last ? pixels : channels;
+    const int64_t image = i / (inner * outer), at = i % (inner * outer);
+    y[i] = x[image * inner * outer + at % inner * outer + at / inner];
+  });
+}
+
+void Reorder(CudaQueue& queue, const Tensor& from, const Tensor& to) {
+  if (from.format == to.format) {
+    DT_CUDA(cudaMemcpyAsync, to.data, from.data, from.shape.count() * sizeof(float),
+            cudaMemcpyDeviceToDevice, queue.stream());
+  } else {
+    ReorderImages(queue, from, to);
+  }
+}
+
+void AddInto(CudaQueue& queue, int64_t count, const float* x, float* sum) {
+  ForEach(queue, count, [=] DT_DEVICE(int64_t i) { sum[i] += x[i]; });
+}
+
+// One by one, as the contract says; [N] is a few hundred numbers.
+void AddToSum(CudaQueue& queue, int64_t count, const float* x, double* sum) {
+  ForEach(queue, 1, [=] DT_DEVICE(int64_t) {
+    double total = *sum;
+    for (int64_t i = 0; i < count; ++i) total += x[i];
+    *sum = total;
+  });
+}
+
+class ReorderKernel : public Kernel {
+ public:
+  explicit ReorderKernel(const Device& device) : queue_(QueueOf(device)) {}
+  void Forward(const KernelArgs& args) override {
+    Reorder(queue_, args.inputs[0], args.outputs[0]);
+  }
+  void Backward(const KernelArgs& args) override {
+    Reorder(queue_, args.output_gradients[0], args.input_gradients[0]);
+  }
+
+ private:
+  CudaQueue& queue_;
+};
+
+class AddKernel : public Kernel {
+ public:
+  explicit AddKernel(const Device& device) : queue_(QueueOf(device)) {}
+  void Forward(const KernelArgs& args) override {
+    for (size_t k = 0; k < args.outputs.size(); ++k) {
+      const Tensor& sum = args.outputs[k];
+      if (sum.data == nullptr) continue;
+      AddInto(queue_, sum.shape.count(), args.inputs[k].f32(), sum.f32());
+    }
+  }
+  void Backward(const KernelArgs&) override {}
+
+ private:
+  CudaQueue& queue_;
+};
+
+void Zero(CudaQueue& queue, void* memory, size_t bytes) {
+  DT_CUDA(cudaMemsetAsync, memory, 0, bytes, queue.stream());
+}
+
+class SumKernel : public Kernel {
+ public:
+  explicit SumKernel(const Device& device) : queue_(QueueOf(device)) {}
+  void Forward(const KernelArgs& args) override {
+    Zero(queue_, args.outputs[0].data, sizeof(double));
+    for (const Tensor& input : args.inputs) {
+      AddToSum(queue_, input.shape.count(), input.f32(),
+               static_cast<double*>(args.outputs[0].data));
+    }
+  }
+  void Backward(const KernelArgs&) override {}
+
+ private:
+  CudaQueue& queue_;
+};
+
+class ZeroKernel : public Kernel {
+ public:
+  explicit ZeroKernel(const Device& device) : queue_(QueueOf(device)) {}
+  void Forward(const KernelArgs& args) override {
+    for (const Tensor& output : args.outputs) {
+      Zero(queue_, output.data, static_cast<size_t>(output.shape.count()) * sizeof(float));
+    }
+  }
+  void Backward(const KernelArgs&) override {}
+
+ private:
+  CudaQueue& queue_;
+};
+
+std::unique_ptr<Kernel> MakeReorder(const Device& device) {
+  return std::make_unique<ReorderKernel>(device);
+}
+std::unique_ptr<Kernel> MakeAdd(const Device& device) {
+  return std::make_unique<AddKernel>(device);
+}
+std::unique_ptr<Kernel> MakeSum(const Device& device) {
+  return std::make_unique<SumKernel>(device);
+}
+std::unique_ptr<Kernel> MakeZero(const Device& device) {
+  return std::make_unique<ZeroKernel>(device);
+}
+
+DTRAIN_INSERTED_KERNEL("reorder", DeviceKind::kCuda, MakeReorder);
+DTRAIN_INSERTED_KERNEL("add", DeviceKind::kCuda, MakeAdd);
+DTRAIN_INSERTED_KERNEL("sum", DeviceKind::kCuda, MakeSum);
+DTRAIN_INSERTED_KERNEL("zero", DeviceKind::kCuda, MakeZero);
+
+}  // namespace
+}  // namespace dtrain

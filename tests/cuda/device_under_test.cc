@@ -1,0 +1,21 @@
+// The layer suite (tests/nn) on the CUDA module: that of the stand-in (tests/cuda_standin), or with
+// DTRAIN_TEST_GPU=1 the real one.
+#include <cstdlib>
+
+#include "framework/device/cuda/module.h"
+#include "tests/nn/layer_harness.h"
+
+namespace dtrain {
+
+Device DeviceUnderTest() {
+  static const Device device = [] {
+    const bool real = std::getenv("DTRAIN_TEST_GPU") != nullptr;
+    const char* const folder = real ? DTRAIN_BINARY_DIR : DTRAIN_BINARY_DIR "/tests/cuda_standin";
+    Device gpu{DeviceKind::kCuda, 1, CpuIsa()};
+    gpu.queue = OpenCuda(Precision::kFp32, folder);
+    return gpu;
+  }();
+  return device;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,100 @@
+// cuBLAS of the stand-in (stream.h): column-major, as the library's.
+#include <cublas_v2.h>
+
+#include "tests/cuda_standin/stream.h"
+
+struct cublasContext {
+  cudaStream_t stream = nullptr;
+};
+
+namespace {
+
+// Element (row, column) of op(matrix).
+float At(const float* matrix, int leading, cublasOperation_t op, int64_t row, int64_t column) {
+  return op == CUBLAS_OP_N ? matrix[column * leading + row] : matrix[row * leading + column];
+}
+
+struct Product {
+  cublasOperation_t op_a, op_b;
+  int m, n, k;
+  float alpha;
+  const float* a;
+  int lda;
+  const float* b;
+  int ldb;
+  float beta;
+  float* c;
+  int ldc;
+};
+
+void Multiply(const Product& p) {
+  for (int64_t column = 0; column < p.n; ++column) {
+    for (int64_t row = 0; row < p.m; ++row) {
+      double sum = 0;
+      for (int64_t i = 0; i < p.k; ++i) {
+        sum +=
+            static_cast<double>(At(p.a, p.lda, p.op_a, row, i)) * At(p.b, p.ldb, p.op_b, i, column);
+      }
+      float& c = p.c[column * p.ldc + row];
+      c = p.alpha * static_cast<float>(sum) + (p.beta == 0 ? 0 : p.beta * c);
+    }
+  }
+}
+
+bool Fits(const Product& p) {
+  return p.m >= 0 && p.n >= 0 && p.k >= 0 && p.lda >= (p.op_a == CUBLAS_OP_N ? p.m : p.k) &&
+         p.ldb >= (p.op_b == CUBLAS_OP_N ? p.k : p.n) && p.ldc >= p.m && p.lda > 0 && p.ldb > 0 &&
+         p.ldc > 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* cublasGetStatusString(cublasStatus_t) { return "a status of the stand-in"; }
+
+cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
+  *handle = new cublasContext;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
+  handle->stream = stream;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
+
+// alpha and beta are read now: the handle's pointer mode is the host's.
+cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                              int m, int n, int k, const float* alpha, const float* a, int lda,
+                              const float* b, int ldb, const float* beta, float* c, int ldc) {
+  const Product product = {op_a, op_b, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc};
+  if (!Fits(product)) return CUBLAS_STATUS_INVALID_VALUE;
+  dtrain::standin::InStream(handle->stream, [=] { Multiply(product); });
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a,
+                                         cublasOperation_t op_b, int m, int n, int k,
+                                         const float* alpha, const float* a, int lda,
+                                         long long stride_a, const float* b, int ldb,
+                                         long long stride_b, const float* beta, float* c, int ldc,
+                                         long long stride_c, int batches) {
+  const Product first = {op_a, op_b, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc};
+  if (!Fits(first)) return CUBLAS_STATUS_INVALID_VALUE;
+  dtrain::standin::InStream(handle->stream, [=] {
+    for (int64_t i = 0; i < batches; ++i) {
+      Product product = first;
+      product.a += i * stride_a;
+      product.b += i * stride_b;
+      product.c += i * stride_c;
+      Multiply(product);
+    }
+  });
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+}  // extern "C"

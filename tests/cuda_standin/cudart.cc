@@ -1,0 +1,255 @@
+// The CUDA runtime of the stand-in (stream.h).
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "tests/cuda_standin/stream.h"
+
+namespace {
+
+constexpr size_t kMemory = size_t{16} << 30;  // "of the GPU"; DTRAIN_STANDIN_MIB says otherwise
+
+size_t Memory() {
+  const char* const mib = std::getenv("DTRAIN_STANDIN_MIB");
+  return mib == nullptr ? kMemory : static_cast<size_t>(std::atoll(mib)) << 20;
+}
+
+// Closed while no stream works, so that host code which reads or writes it crashes.
+class DeviceMemory {
+ public:
+  cudaError_t New(void** memory, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (used_ + bytes > Memory()) return cudaErrorMemoryAllocation;
+    void* const room =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) return cudaErrorMemoryAllocation;
+    sizes_[room] = bytes;
+    if (at_work_ == 0) Protect(PROT_NONE);
+    used_ += bytes;
+    *memory = room;
+    return cudaSuccess;
+  }
+  cudaError_t Free(void* memory) {
+    const std::lock_guard lock(mutex_);
+    const auto at = sizes_.find(memory);
+    if (at == sizes_.end()) return memory == nullptr ? cudaSuccess : cudaErrorInvalidValue;
+    ::munmap(memory, at->second);
+    used_ -= at->second;
+    sizes_.erase(at);
+    return cudaSuccess;
+  }
+  size_t free() {
+    const std::lock_guard lock(mutex_);
+    return Memory() - used_;
+  }
+  // Whether all of these bytes lie in one allocation.
+  bool Holds(const void* memory, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    auto at = sizes_.upper_bound(const_cast<void*>(memory));
+    if (at == sizes_.begin()) return false;
+    --at;
+    const size_t offset =
+        static_cast<size_t>(static_cast<const char*>(memory) - static_cast<const char*>(at->first));
+    return offset + bytes <= at->second;
+  }
+
+  // A stream begins to work, or has nothing more to do.
+  void Begin() {
+    const std::lock_guard lock(mutex_);
+    if (++at_work_ == 1) Protect(PROT_READ | PROT_WRITE);
+  }
+  void End() {
+    const std::lock_guard lock(mutex_);
+    if (--at_work_ == 0) Protect(PROT_NONE);
+  }
+
+ private:
+  void Protect(int rights) {
+    for (const auto& [memory, bytes] : sizes_) ::mprotect(memory, bytes, rights);
+  }
+
+  std::mutex mutex_;
+  std::map<void*, size_t> sizes_;
+  size_t used_ = 0;
+  int at_work_ = 0;  // streams
+};
+
+DeviceMemory& Device() {
+  static DeviceMemory& memory = *new DeviceMemory;
+  return memory;
+}
+
+}  // namespace
+
+// What cudaStream_t points to.
+struct CUstream_st {
+ public:
+  CUstream_st() : thread_([this] { Work(); }) {}
+  ~CUstream_st() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  uint64_t Ask(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    asked_.push_back(std::move(work));
+    changed_.notify_all();
+    return ++asked_for_;
+  }
+  uint64_t asked_for() {
+    const std::lock_guard lock(mutex_);
+    return asked_for_;
+  }
+  bool HasDone(uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    return done_ >= number;
+  }
+  void Await(uint64_t number) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_ >= number; });
+  }
+
+ private:
+  void Work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return ends_ || !asked_.empty(); });
+      if (asked_.empty()) return;
+      Device().Begin();
+      while (!asked_.empty()) {
+        std::function<void()> work = std::move(asked_.front());
+        asked_.pop_front();
+        lock.unlock();
+        work();
+        work = nullptr;
+        lock.lock();
+        if (asked_.empty()) Device().End();  // before anybody who waits goes on
+        ++done_;
+        changed_.notify_all();
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> asked_;
+  uint64_t asked_for_ = 0, done_ = 0;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+struct CUevent_st {
+  CUstream_st* stream = nullptr;
+  uint64_t number = 0;
+};
+
+namespace dtrain::standin {
+
+void InStream(cudaStream_t stream, std::function<void()> work) { stream->Ask(std::move(work)); }
+
+void Refuse(const char* call, const char* why) {
+  std::fprintf(stderr, "stand-in for CUDA: %s: %s\n", call, why);
+  std::abort();
+}
+
+}  // namespace dtrain::standin
+
+using dtrain::standin::Refuse;
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::strcpy(properties->name, "a stand-in for tests that computes on the CPU");
+  properties->totalGlobalMem = Memory();
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaSuccess ? "no error" : "an error of the stand-in";
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  *free = Device().free();
+  *total = Memory();
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** memory, size_t bytes) { return Device().New(memory, bytes); }
+cudaError_t cudaFree(void* memory) { return Device().Free(memory); }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = new CUstream_st;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  stream->Await(stream->asked_for());
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  event->stream = stream;
+  event->number = stream->Ask([] {});
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return event->stream->HasDone(event->number) ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  event->stream->Await(event->number);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  if (!Device().Holds(to, bytes)) Refuse("cudaMemsetAsync", "not the device's memory");
+  stream->Ask([=] { std::memset(to, value, bytes); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if (to_device != Device().Holds(to, bytes)) Refuse("cudaMemcpyAsync", "where to?");
+  if (from_device != Device().Holds(from, bytes)) Refuse("cudaMemcpyAsync", "where from?");
+  stream->Ask([=] { std::memmove(to, from, bytes); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  stream->Ask([=] { function(data); });
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,54 @@
+# The CUDA module: libdtrain_cuda.so beside the program, which opens it at run time (framework/device/cuda/module.h).
+# Built where a toolkit with cuDNN is found; DTRAIN_HAS_CUDA then says so.
+if(DTRAIN_CUDA STREQUAL "ON")
+  find_package(CUDAToolkit REQUIRED)
+elseif(DTRAIN_CUDA STREQUAL "AUTO" AND NOT DTRAIN_SANITIZE)
+  find_package(CUDAToolkit QUIET)
+endif()
+if(CUDAToolkit_FOUND)
+  find_library(DTRAIN_CUDNN cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
+  find_path(DTRAIN_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(DTRAIN_CUDNN AND DTRAIN_CUDNN_INCLUDE)
+    set(DTRAIN_HAS_CUDA ON)
+  elseif(DTRAIN_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "DTRAIN_CUDA=ON needs cuDNN: cudnn.h and libcudnn.so were not found")
+  else()
+    message(STATUS "No CUDA module: the toolkit is there, cuDNN is not")
+  endif()
+endif()
+
+# The sources of the CUDA module, in `result`: *_cuda.cc, and *_cuda.cu with kernels of our own.
+function(dtrain_cuda_sources result)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/framework/device/cuda/*_cuda.cc
+    ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/*_cuda.c[cu] ${CMAKE_SOURCE_DIR}/layers/*/*_cuda.c[cu])
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
+# What the module and its stand-in in the tests have in common.  Symbols of the framework stay open: they are
+# the program's.
+function(dtrain_cuda_options target)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${DTRAIN_CUDNN_INCLUDE})
+  target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_compile_definitions(${target} PRIVATE "DTRAIN_BUILD=\"${PROJECT_VERSION} ${DTRAIN_REVISION}\"")
+  target_link_libraries(${target} PRIVATE fmt::fmt)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME dtrain_cuda)
+endfunction()
+
+if(DTRAIN_HAS_CUDA)
+  set(CMAKE_CUDA_ARCHITECTURES ${DTRAIN_CUDA_ARCHS})
+  enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+  dtrain_cuda_sources(sources)
+  add_library(dtrain_cuda MODULE ${sources})
+  dtrain_cuda_options(dtrain_cuda)
+  # nvcc calls the C++ compiler for the host's half of a source.
+  target_compile_options(dtrain_cuda PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall$<SEMICOLON>-Wextra$<SEMICOLON>-Wno-unused-parameter>
+    $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda$<SEMICOLON>--expt-relaxed-constexpr$<SEMICOLON>-Xcompiler=-Wall>)
+  set_target_properties(dtrain_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  target_link_libraries(dtrain_cuda PRIVATE CUDA::cudart_static CUDA::cublas ${DTRAIN_CUDNN})
+  add_dependencies(dtrain dtrain_cuda)
+endif()
