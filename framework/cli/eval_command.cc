@@ -60,7 +60,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   Split split = Split::kTest;
   TryTogether(transport, [&] {
     config = LoadConfig(options.config);
-    CheckPrecision(config.precision);
+    CheckDevice(config);
     dataset = LoadData(config);
     split = SplitOf(options, *dataset);
     graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));

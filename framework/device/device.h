@@ -40,11 +40,17 @@ class ReadyEvent {
 // Precision: the numbers that large products are computed with (`precision` of a run).
 //
 // It is about products only: parameters, activations, gradients, statistics and the solver are fp32
-// everywhere, so checkpoints and what travels between ranks do not depend on it.
+// everywhere, so checkpoints and what travels between ranks do not depend on it.  Sums are fp32 in
+// all; README.md has what each means on each device.
 enum class Precision {
   kFp32,
-  kBf16  // factors are rounded to bf16 (8 bits of fraction, to nearest even), sums are fp32
+  kTf32,  // factors keep 10 bits of fraction: the GPU's tensor cores
+  kBf16   // factors are rounded to bf16 (8 bits of fraction, to nearest even)
 };
+
+constexpr std::string_view NameOf(Precision precision) {
+  return NameIn({"fp32", "tf32", "bf16"}, precision);
+}
 
 enum class DeviceKind { kCpu, kCuda };
 

@@ -1,4 +1,4 @@
-// The layer suite (tests/nn) on the CUDA module: that of the stand-in (tests/cuda_standin), or with
+// The layer suite (tests/nn) on the CUDA module: that of the stand-in (tests/cuda/standin), or with
 // DTRAIN_TEST_GPU=1 the real one.
 #include <cstdlib>
 

@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -37,18 +38,29 @@ TEST(DeviceKey, AutoAndCpuAreTheCpu) {
   }
 }
 
-TEST(DeviceKey, CudaIsAMistakeWithItsPlaceAndWhatToDo) {
-  EXPECT_THAT(WhatOf<ConfigError>([] { Read("cuda", true); }),
-              AllOf(HasSubstr("small.yaml:4:1: device 'cuda' cannot be had: "),
-                    HasSubstr("libdtrain_cuda.so"), HasSubstr("device: cpu")));
+// Where the module is built, configs for a GPU are read on any machine, and refused where they run.
+TEST(DeviceKey, CudaIsRefusedWithWhatToDo) {
+  const auto lack = WhyNoCuda();
+  if (!lack) GTEST_SKIP() << "this machine has a GPU";
+  if (!lack->of_the_machine) {
+    EXPECT_THAT(WhatOf<ConfigError>([] { Read("cuda", true); }),
+                AllOf(HasSubstr("small.yaml:4:1: device 'cuda' cannot be had: "),
+                      HasSubstr("libdtrain_cuda.so"), HasSubstr("device: cpu")));
+    return;
+  }
+  const RunConfig config = Read("cuda", true);
+  EXPECT_THAT(config.warnings,
+              Contains("device 'cuda' cannot be had on this machine: " + lack->why));
+  EXPECT_THAT(WhatOf<ConfigError>([&] { CheckDevice(config); }),
+              AllOf(StartsWith("device 'cuda' cannot be had on "), EndsWith(": " + lack->why)));
+  EXPECT_THROW(DeviceOf({.device = "cuda"}), ConfigError);
 }
 
 TEST(DeviceKey, ASimulationOfAProfileComputesNothing) {
   EXPECT_EQ(Read("cuda", false).device, "cuda");
 }
 
-TEST(DeviceKey, APlanMayNameADeviceThatHasNoKernels) {
-  EXPECT_EQ(DeviceOf({.device = "cuda"}).kind, DeviceKind::kCuda);
+TEST(DeviceKey, AnotherWordIsNoDevice) {
   EXPECT_EQ(WhatOf<ConfigError>([] { DeviceOf({.device = "abacus"}); }),
             "no device is called 'abacus'");
 }

@@ -12,6 +12,7 @@
 #include "framework/nn/kernel.h"
 #include "framework/runtime/run/start_point.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -23,7 +24,7 @@ TEST(PrecisionDeathTest, ACappedInstructionSetHasNoBf16) {
   const auto ask = [] {
     setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
     try {
-      CheckPrecision("bf16");
+      PrecisionOf("bf16", DeviceKind::kCpu);
     } catch (const ConfigError& error) {
       std::fprintf(stderr, "%s | %s\n", error.what(), error.hint().c_str());
       std::exit(2);
@@ -37,9 +38,20 @@ TEST(PrecisionDeathTest, ACappedInstructionSetHasNoBf16) {
 
 TEST(Precision, WhatIsMissingIsNamed) {
   EXPECT_EQ(AmxAvailable(), WhyNoAmx().empty());
-  CheckPrecision("fp32");
-  if (AmxAvailable()) return CheckPrecision("bf16");
-  EXPECT_THROW(CheckPrecision("bf16"), ConfigError);
+  EXPECT_EQ(PrecisionOf("fp32", DeviceKind::kCpu), Precision::kFp32);
+  if (AmxAvailable()) {
+    EXPECT_EQ(PrecisionOf("bf16", DeviceKind::kCpu), Precision::kBf16);
+    return;
+  }
+  EXPECT_THROW(PrecisionOf("bf16", DeviceKind::kCpu), ConfigError);
+}
+
+TEST(Precision, IsOfTheDevice) {
+  EXPECT_EQ(PrecisionOf("tf32", DeviceKind::kCuda), Precision::kTf32);
+  EXPECT_EQ(WhatOf<ConfigError>([] { PrecisionOf("tf32", DeviceKind::kCpu); }),
+            "precision tf32 needs a GPU: the CPU has no such products");
+  EXPECT_EQ(WhatOf<ConfigError>([] { PrecisionOf("bf16", DeviceKind::kCuda); }),
+            "precision bf16 is computed on the CPU only");
 }
 
 TEST(Precision, TheDeviceHasThePlans) {

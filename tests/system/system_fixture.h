@@ -39,11 +39,13 @@ class SystemTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
+  virtual std::string Program() const { return DTRAIN_BINARY_DIR "/dtrain"; }
+
   // Runs `dtrain <arguments>` with $OUT for the test's folder and $CONFIGS for configs/runs.
   Outcome Run(const std::string& arguments, const std::string& before = "") {
     const std::string command = "export OUT='" + folder_.string() +
                                 "' CONFIGS=" DTRAIN_SOURCE_DIR "/configs/runs; cd \"$OUT\"; " +
-                                before + " " DTRAIN_BINARY_DIR "/dtrain " + arguments +
+                                before + " " + Program() + " " + arguments +
                                 " >\"$OUT/out\" 2>\"$OUT/err\"";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),

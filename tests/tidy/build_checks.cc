@@ -26,7 +26,9 @@ std::set<std::string> CompiledSources(const std::string& json, const std::string
 
 Findings CheckSourcesCompiled(const SourceTree& tree, const std::set<std::string>& compiled) {
   // The CUDA module is left out as a whole where no toolkit is.
-  const auto of_cuda = [](const std::string& path) { return path.ends_with("_cuda.cc"); };
+  const auto of_cuda = [](const std::string& path) {
+    return path.ends_with("_cuda.cc") || path.ends_with("_cuda.cu") || Under(path, "tests/cuda");
+  };
   const bool with_cuda = std::any_of(compiled.begin(), compiled.end(), of_cuda);
   Findings findings;
   for (const SourceFile& file : tree) {

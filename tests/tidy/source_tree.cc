@@ -15,8 +15,9 @@ namespace {
 
 const std::set<std::string> kFolders = {".ci",    "configs", "datasets", "framework",
                                         "layers", "launch",  "tests",    "tools"};
-const std::set<std::string> kTextEndings = {".cc",   ".h",  ".cmake", ".txt",  ".sh",     ".py",
-                                            ".yaml", ".md", ".json",  ".supp", ".sbatch", ""};
+const std::set<std::string> kTextEndings = {".cc",   ".cu",     ".h",    ".cmake", ".txt",
+                                            ".sh",   ".py",     ".yaml", ".md",    ".json",
+                                            ".supp", ".sbatch", ""};
 
 bool IsText(const fs::path& path) { return kTextEndings.contains(path.extension().string()); }
 
@@ -42,7 +43,9 @@ SourceTree LoadSourceTree(const fs::path& root) {
 }
 
 bool IsHeader(const SourceFile& file) { return file.path.ends_with(".h"); }
-bool IsSource(const SourceFile& file) { return file.path.ends_with(".cc"); }
+bool IsSource(const SourceFile& file) {
+  return file.path.ends_with(".cc") || file.path.ends_with(".cu");
+}
 
 bool Under(std::string_view path, std::string_view folder) {
   return path.starts_with(folder) && path.size() > folder.size() && path[folder.size()] == '/';

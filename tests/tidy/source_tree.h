@@ -20,7 +20,7 @@ using SourceTree = std::vector<SourceFile>;
 SourceTree LoadSourceTree(const std::filesystem::path& root);
 
 bool IsHeader(const SourceFile& file);
-bool IsSource(const SourceFile& file);  // .cc
+bool IsSource(const SourceFile& file);  // .cc, .cu
 bool Under(std::string_view path, std::string_view folder);
 std::string FolderOf(const std::string& path);
 

@@ -106,6 +106,8 @@ TEST(Tidy, HeavyHeadersFindsPlanted) {
       {"framework/runtime/run/h.cc", "#include <hdf5.h>\n"},
       {"framework/strategies/c.cc", "#include <mpi.h>\n#include <oneapi/dnnl/dnnl.hpp>\n"},
       {"framework/comm/mpi/mpi_transport.h", "#include <mpi.h>\n"},
+      {"framework/device/cuda/queue.h", "#include <cudnn.h>\n"},
+      {"layers/lrn/lrn_cuda.cu", "#include <cudnn.h>\n"},
   };
   EXPECT_THAT(CheckHeavyHeaders(tree),
               ElementsAre("framework/core/log.h:2: must not include <spdlog/spdlog.h>",
@@ -114,7 +116,8 @@ TEST(Tidy, HeavyHeadersFindsPlanted) {
                           "framework/cli/b.cc:1: must not include <yaml-cpp/yaml.h>",
                           "framework/runtime/run/h.cc:1: must not include <hdf5.h>",
                           "framework/strategies/c.cc:1: must not include <mpi.h>",
-                          "framework/strategies/c.cc:2: must not include <oneapi/dnnl/dnnl.hpp>"));
+                          "framework/strategies/c.cc:2: must not include <oneapi/dnnl/dnnl.hpp>",
+                          "layers/lrn/lrn_cuda.cu:1: must not include <cudnn.h>"));
 }
 
 TEST(Tidy, HeadersUsed) { EXPECT_THAT(CheckHeadersUsed(Repository()), IsEmpty()); }
@@ -173,9 +176,13 @@ TEST(Tidy, SourcesCompiledFindsPlanted) {
   EXPECT_THAT(compiled, ElementsAre("framework/a.cc"));
   EXPECT_THAT(CheckSourcesCompiled({{"framework/a.cc", ""}, {"framework/b.cc", ""}}, compiled),
               ElementsAre("framework/b.cc: no target compiles this file"));
-  EXPECT_THAT(CheckSourcesCompiled({{"framework/x_cuda.cc", ""}}, compiled), IsEmpty());
-  EXPECT_THAT(CheckSourcesCompiled({{"framework/x_cuda.cc", ""}}, {"framework/y_cuda.cc"}),
-              ElementsAre("framework/x_cuda.cc: no target compiles this file"));
+  const SourceTree of_cuda = {
+      {"framework/x_cuda.cc", ""}, {"layers/lrn/lrn_cuda.cu", ""}, {"tests/cuda/x_test.cc", ""}};
+  EXPECT_THAT(CheckSourcesCompiled(of_cuda, compiled), IsEmpty());
+  EXPECT_THAT(CheckSourcesCompiled(of_cuda, {"framework/y_cuda.cc"}),
+              ElementsAre("framework/x_cuda.cc: no target compiles this file",
+                          "layers/lrn/lrn_cuda.cu: no target compiles this file",
+                          "tests/cuda/x_test.cc: no target compiles this file"));
 }
 
 TEST(Tidy, TestFoldersRegistered) {

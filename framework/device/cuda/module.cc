@@ -84,7 +84,7 @@ std::optional<CudaLack> WhyNoCuda(const fs::path& folder) {
   char why[256] = {};
   if (module.table->count(why, sizeof(why)) > 0) return std::nullopt;
   return CudaLack{std::string("CUDA finds no GPU: ") + why,
-                  "dtrain doctor shows the driver; device: cpu needs none"};
+                  "dtrain doctor shows the driver; device: cpu needs none", true};
 }
 
 std::shared_ptr<DeviceQueue> OpenCuda(Precision precision, const fs::path& folder) {

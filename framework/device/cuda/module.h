@@ -19,10 +19,11 @@ namespace dtrain {
 // module, "not built in".  Never throws.
 std::string CudaDevices();
 
-// Why nothing can be computed with CUDA, and what to do about it.
+// Why nothing can be computed with CUDA here, and what to do about it.
 struct CudaLack {
   std::string why;
   std::string hint;
+  bool of_the_machine = false;  // the module is as it shall be: another machine may have a GPU
 };
 
 // None: there is a GPU that OpenCuda takes.  `folder`: where the module lies; "": the program's.

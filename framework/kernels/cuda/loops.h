@@ -7,7 +7,7 @@
 //
 // A function that holds such a lambda is free or public: nvcc allows no other.  Where the compiler is
 // not nvcc the same loops run in the stream's order on the host, for tests on a machine without a GPU
-// (tests/cuda_standin).
+// (tests/cuda/standin).
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
     CheckProfile(
         config,
         ReadModel(config));  // their mistakes come before the data's, which may take a while
-    if (placement.IsWorker(transport.rank())) CheckPrecision(config.precision);
+    if (placement.IsWorker(transport.rank())) CheckDevice(config);
     basis.dataset = LoadData(config);
     basis.graph = std::make_unique<Graph>(ReadModel(config, basis.dataset->fields()));
     basis.sampler = std::make_unique<Sampler>(config.seed, *basis.dataset, config.batch);

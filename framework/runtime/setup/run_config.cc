@@ -215,14 +215,15 @@ void ReadMachine(Reader root, RunConfig& run) {
       cluster.Int("workers", 1).Min(1).Help("number of worker processes; --workers overrides it");
   run.workers_given = cluster.Has("workers");
   run.cluster = ReadCluster(cluster, static_cast<int>(run.workers));
-  run.device =
-      static_cast<std::string>(root.String("device", "auto")
-                                   .OneOf({"auto", "cpu", "cuda"})
-                                   .Help("device to train on; auto chooses the best available"));
+  run.device = static_cast<std::string>(
+      root.String("device", "auto")
+          .OneOf({"auto", "cpu", "cuda"})
+          .Help("device to train on: cpu, or cuda for a GPU; auto takes the CPU"));
   run.precision = static_cast<std::string>(
       root.String("precision", "fp32")
-          .OneOf({"fp32", "bf16"})
-          .Help("bf16: convolutions multiply in bf16 (needs AMX); all else stays fp32"));
+          .OneOf({"fp32", "tf32", "bf16"})
+          .Help("numbers that large products multiply, all else stays fp32; bf16: convolutions on "
+                "a CPU with AMX; tf32: all products on a GPU"));
   run.threads = root.Int("threads", 0)
                     .Min(0)
                     .Max(4096)
@@ -308,10 +309,15 @@ void ReadOutput(Reader root, const std::string& config_file, RunConfig& run) {
   }
 }
 
-// Said here and not where a device is made, so that it has a place in the file.
-void CheckDevice(Reader root, const RunConfig& run) {
+// What no machine could run is said here, where it has a place in the file.  That this one has no
+// GPU may not matter: configs are checked and submitted where they do not run.
+void CheckDevice(Reader root, RunConfig& run) {
   if (run.device != "cuda") return;
-  if (const auto lack = WhyNoCuda()) {
+  const auto lack = WhyNoCuda();
+  if (!lack) return;
+  if (lack->of_the_machine) {
+    run.warnings.push_back("device 'cuda' cannot be had on this machine: " + lack->why);
+  } else {
     root.Mistake("device", "device 'cuda' cannot be had: " + lack->why, lack->hint);
   }
 }

@@ -158,10 +158,9 @@ bool ComputesInBf16(const ExecutionPlan& plan) {
 }
 
 Device DeviceOf(const ExecutionPlan& plan) {
-  CheckPrecision(plan.precision);
-  const Precision precision = plan.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;
-  Device device{DeviceKindOf(plan.device), plan.threads, CpuIsa(), precision};
-  if (device.kind == DeviceKind::kCuda) device.queue = OpenCuda(precision);
+  Device device{DeviceKindOf(plan.device), plan.threads, CpuIsa()};
+  device.precision = PrecisionOf(plan.precision, device.kind);
+  if (device.kind == DeviceKind::kCuda) device.queue = OpenCuda(device.precision);
   return device;
 }
 
@@ -171,10 +170,31 @@ DeviceKind DeviceKindOf(const std::string& device) {
   throw ConfigError("no device is called '" + device + "'", "allowed: auto, cpu, cuda");
 }
 
-void CheckPrecision(const std::string& precision) {
-  if (precision == "fp32" || (precision == "bf16" && AmxAvailable())) return;
+void CheckDevice(const RunConfig& config) {
+  const DeviceKind kind = DeviceKindOf(config.device);
+  PrecisionOf(config.precision, kind);
+  if (kind != DeviceKind::kCuda) return;
+  if (const auto lack = WhyNoCuda()) {
+    throw ConfigError(fmt::format("device 'cuda' cannot be had on {}: {}", HostName(), lack->why),
+                      lack->hint);
+  }
+}
+
+Precision PrecisionOf(const std::string& precision, DeviceKind device) {
+  if (precision == "fp32") return Precision::kFp32;
+  if (precision == "tf32") {
+    if (device == DeviceKind::kCuda) return Precision::kTf32;
+    throw ConfigError("precision tf32 needs a GPU: the CPU has no such products",
+                      "precision: fp32, or device: cuda");
+  }
   if (precision != "bf16") throw ConfigError("no precision is called '" + precision + "'");
-  throw ConfigError("precision bf16 needs AMX: " + WhyNoAmx(), "precision: fp32");
+  if (device == DeviceKind::kCuda) {
+    throw ConfigError("precision bf16 is computed on the CPU only", "precision: tf32 or fp32");
+  }
+  if (!AmxAvailable()) {
+    throw ConfigError("precision bf16 needs AMX: " + WhyNoAmx(), "precision: fp32");
+  }
+  return Precision::kBf16;
 }
 
 ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state(), ""}; }

@@ -62,17 +62,21 @@ std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPla
 // Whether a kernel of the plan multiplies in bf16.
 bool ComputesInBf16(const ExecutionPlan& plan);
 
-// The plan's device, with its threads and precision.  Throws what DeviceKindOf and CheckPrecision
-// throw.
+// The plan's device, with its threads and precision; a GPU's queue is its own each time.  Throws what
+// DeviceKindOf, PrecisionOf and OpenCuda throw.
 Device DeviceOf(const ExecutionPlan& plan);
 
 // What a plan's or a config's device is; "auto" is the CPU so far.  Throws ConfigError for another
 // word.
 DeviceKind DeviceKindOf(const std::string& device);
 
-// Throws ConfigError where this machine cannot compute with that precision: nothing falls back to
+// Throws ConfigError where this machine cannot compute what the config asks for: no such device, or not
+// with that precision.
+void CheckDevice(const RunConfig& config);
+
+// Throws ConfigError where this device cannot compute with that precision: nothing falls back to
 // another one.
-void CheckPrecision(const std::string& precision);
+Precision PrecisionOf(const std::string& precision, DeviceKind device);
 
 ModelLayout ModelLayoutOf(const Graph& graph);
 // With the vocabularies of a set for translation, which a checkpoint must have too.

@@ -1,7 +1,7 @@
 // cuDNN of the stand-in (stream.h): naive loops from the descriptors given.
 #include <cudnn.h>
 
-#include "tests/cuda_standin/stream.h"
+#include "tests/cuda/standin/stream.h"
 
 struct cudnnContext {
   cudaStream_t stream = nullptr;

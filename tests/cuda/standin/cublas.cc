@@ -1,7 +1,7 @@
 // cuBLAS of the stand-in (stream.h): column-major, as the library's.
 #include <cublas_v2.h>
 
-#include "tests/cuda_standin/stream.h"
+#include "tests/cuda/standin/stream.h"
 
 struct cublasContext {
   cudaStream_t stream = nullptr;

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/cuda_standin/stream.h"
+#include "tests/cuda/standin/stream.h"
 
 namespace {
 
