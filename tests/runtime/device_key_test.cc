@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "framework/core/error.h"
+#include "framework/core/process.h"
 #include "framework/device/cuda/module.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "tests/support/message_of.h"
@@ -85,6 +86,21 @@ TEST_F(CudaModule, WhatDoesNotLoadIsQuoted) {
   std::ofstream(file_) << "no library";
   EXPECT_THAT(WhyNoCuda(folder_)->why, AllOf(StartsWith("the module does not load: "),
                                              EndsWith("(" + file_.string() + ")")));
+}
+
+fs::path Built(const std::string& kind) { return DTRAIN_BINARY_DIR "/tests/cuda_module/" + kind; }
+
+TEST(CudaModules, AnotherVersionIsCalledSo) {
+  EXPECT_THAT(WhyNoCuda(Built("strange"))->why, StartsWith("the module is of another version ("));
+}
+
+// Layers and errors are the program's: a module that knows them otherwise must not be asked.
+TEST(CudaModules, OneOfAnotherBuildIsNotUsed) {
+  const CudaLack lack = *WhyNoCuda(Built("earlier"));
+  EXPECT_THAT(lack.why, StartsWith("the module is of another build, 0.0.9 abacus; the program is " +
+                                   Version() + " " + SourceRevision()));
+  EXPECT_FALSE(lack.of_the_machine);
+  EXPECT_THROW(OpenCuda(Precision::kFp32, Built("earlier")), ConfigError);
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ void* CudaQueue::Allocate(size_t bytes) {
     throw UsageError(
         fmt::format("GPU {} has no room for {:.2f} GiB more: {:.2f} GiB of {:.1f} are free", index_,
                     GiB(bytes), GiB(free), GiB(total)),
-        "a smaller batch, or micro_batches (gradient accumulation)");
+        "a smaller batch, or accumulate: micro-batches need less");
   }
   CheckCall(status, "cudaMalloc");
   DT_CUDA(cudaMemsetAsync, memory, 0, bytes, stream_.get());

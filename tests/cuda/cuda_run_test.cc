@@ -1,0 +1,83 @@
+// Whole runs of the program on the stand-in: a copy of it with that module beside it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/system/system_fixture.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kOnDigits[] =
+    "train --config $CONFIGS/quickstart.yaml --set data.name=digits --set data.train_samples=256 "
+    "--set data.test_samples=64 --set batch=32 --set epochs=1 --set device=cuda ";
+
+class CudaRunTest : public SystemTest {
+ protected:
+  void SetUp() override {
+    SystemTest::SetUp();
+    fs::create_directories(folder_ / "bin");
+    fs::copy_file(DTRAIN_BINARY_DIR "/dtrain", folder_ / "bin/dtrain");
+    fs::create_symlink(DTRAIN_BINARY_DIR "/tests/cuda_standin/libdtrain_cuda.so",
+                       folder_ / "bin/libdtrain_cuda.so");
+    fs::create_directory_symlink(DTRAIN_SOURCE_DIR "/configs", folder_ / "bin/configs");
+  }
+  std::string Program() const override { return (folder_ / "bin/dtrain").string(); }
+
+  nlohmann::json SummaryOf(const std::string& run) const {
+    return nlohmann::json::parse(Slurp(folder_ / run / "summary.json"));
+  }
+};
+
+TEST_F(CudaRunTest, TheDoctorNamesIt) {
+  const Outcome outcome = Run("doctor");
+  EXPECT_THAT(outcome.out, HasSubstr("a stand-in for tests that computes on the CPU (16 GiB)"));
+}
+
+TEST_F(CudaRunTest, TrainsAsTheCpuDoes) {
+  const Outcome gpu = Run(std::string(kOnDigits) + "--output gpu");
+  ASSERT_EQ(gpu.code, 0) << gpu.err;
+  EXPECT_EQ(SummaryOf("gpu").at("device"), "cuda");
+  ASSERT_EQ(Run(std::string(kOnDigits) + "--set device=cpu --output cpu").code, 0);
+  EXPECT_NEAR(SummaryOf("gpu").at("train").at("loss").get<double>(),
+              SummaryOf("cpu").at("train").at("loss").get<double>(), 1e-3);
+  const Outcome again = Run(std::string(kOnDigits) + "--output again");
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(WeightsOf("again"), WeightsOf("gpu")) << "the same bits twice";
+}
+
+TEST_F(CudaRunTest, CheckpointsGoFromOneDeviceToTheOther) {
+  ASSERT_EQ(Run(std::string(kOnDigits) + "--set max_steps=4 --output run").code, 0);
+  const Outcome cpu =
+      Run(std::string(kOnDigits) + "--set device=cpu --resume auto --set max_steps=6 --output run");
+  ASSERT_EQ(cpu.code, 0) << cpu.err;
+  EXPECT_THAT(cpu.err, HasSubstr("not bit-equal to the undisturbed run"));
+  const Outcome gpu = Run(std::string(kOnDigits) + "--resume auto --set max_steps=8 --output run");
+  ASSERT_EQ(gpu.code, 0) << gpu.err;
+  const Outcome eval = Run("eval --config run/config.yaml --weights run");
+  EXPECT_EQ(eval.code, 0) << eval.err;
+}
+
+TEST_F(CudaRunTest, SeveralRanksShareAGpuUnderEveryFamilyOfStrategies) {
+  for (const std::string strategy : {"strategy.name=allreduce", "strategy.name=ps_ssp",
+                                     "strategy.name=gssp", "strategy.name=inhad"}) {
+    const std::string name = strategy.substr(strategy.find('=') + 1);
+    const Outcome outcome =
+        Run(std::string(kOnDigits) + "--workers 2 --set " + strategy + " --output " + name);
+    EXPECT_EQ(outcome.code, 0) << name << ": " << outcome.err;
+  }
+}
+
+TEST_F(CudaRunTest, NoRoomOnTheGpuSaysWhatWantedHowMuch) {
+  const Outcome outcome = Run(std::string(kOnDigits) + "--output full", "DTRAIN_STANDIN_MIB=1");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("GPU 0 has no room for "), HasSubstr("GiB more: "),
+                                 HasSubstr("a smaller batch, or accumulate")));
+}
+
+}  // namespace
+}  // namespace dtrain
