@@ -48,10 +48,15 @@ std::vector<Listed> Configured() {
 }
 
 std::vector<Listed> Strategies() {
-  std::vector<Listed> all = Configured<StrategyRegistry>();
-  for (Listed& one : all) {
-    one.goes_with = "compressors";
-    one.others = CompressorsOf(*StrategyRegistry::Get("strategy", one.name).make());
+  std::vector<Listed> all;
+  for (const auto& [name, entry] : StrategyRegistry::All()) {
+    const auto strategy = entry.make();
+    const auto read = [&](config::Reader& reader) {
+      strategy->Configure(reader);
+      RunConfig run;
+      if (strategy->PlansByTime()) ReadPlanning(reader, run);
+    };
+    all.push_back({name, entry.help, KeysOf(read), "compressors", CompressorsOf(*strategy)});
   }
   return all;
 }

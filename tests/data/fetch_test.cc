@@ -267,6 +267,7 @@ TEST_F(FetchTest, AFileThatIsTooLongIsNotLoadedToItsEnd) {
   EXPECT_THAT(Fail(File({"/f"})), HasSubstr("the file there is longer than the " +
                                             std::to_string(Content().size()) + " bytes expected"));
   EXPECT_EQ(fs::file_size(folder_ / "f.gz.part"), 0u);
+  EXPECT_EQ(server_.requests().size(), 1U) << "it would be no shorter the second time";
 }
 
 TEST_F(FetchTest, AFileOfOneByteHasABoundToo) {

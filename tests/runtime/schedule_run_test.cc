@@ -132,6 +132,20 @@ TEST_F(ScheduleRunTest, AProfileOfSomethingElseIsAConfigError) {
   EXPECT_EQ(error_of(good, 1), "no error");
 }
 
+TEST_F(ScheduleRunTest, AProfileOfOtherThreadsIsTakenWithAWarning) {
+  Run(Config("measured", 2, {"strategy.name=mgwfbp", "max_steps=1"}));
+  ModelProfile profile = ProfileOf("measured");
+  const auto said = [&](int threads) {
+    profile.threads = threads;
+    const std::string file = Write("threads.json", profile);
+    ::testing::internal::CaptureStderr();
+    Run(Config(fmt::format("run{}", threads), 2, {By(file), "max_steps=1"}));
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said(1), Not(HasSubstr("was measured with")));
+  EXPECT_THAT(said(3), HasSubstr("threads.json was measured with 3 threads a rank, the run has 1"));
+}
+
 // The file is wrong by orders, so that every run drifts from it.
 TEST_F(ScheduleRunTest, ADriftIsReportedAndPlansAnewWithoutAnotherBit) {
   for (const int workers : {2, 3}) {

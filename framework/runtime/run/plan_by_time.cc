@@ -4,6 +4,7 @@
 
 #include "framework/comm/gather.h"
 #include "framework/core/log.h"
+#include "framework/core/text.h"
 #include "framework/runtime/run/settled_strategy.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/schedule_profile.h"
@@ -28,7 +29,14 @@ std::optional<ModelProfile> PlanByTime(Transport& transport, const Graph& graph,
   GradientPieces pieces = PiecesOf(graph);
   std::optional<ModelProfile> profile;
   if (config.profile != "measure") {
-    if (root) pieces = PiecesFrom(ReadProfile(config.profile), config);
+    if (root) {
+      const ModelProfile given = ReadProfile(config.profile);
+      pieces = PiecesFrom(given, config);
+      if (given.threads != plan.threads) {
+        log::Warning("{} was measured with {} a rank, the run has {}: it may not be planned well",
+                     config.profile, Counted(given.threads, "thread"), plan.threads);
+      }
+    }
   } else {
     if (root) {
       log::Info("{}: measuring {} steps and the sums by {}", config.strategy_name, kMeasuredSteps,

@@ -62,7 +62,8 @@ void ReadData(Reader root, RunConfig& run) {
   if (limit > 0) run.data.source = LimitSource(run.data.source, limit);
 }
 
-// Of a schedule that goes by time.
+}  // namespace
+
 void ReadPlanning(Reader reader, RunConfig& run) {
   run.profile = static_cast<std::string>(
       reader.String("profile", "measure")
@@ -80,6 +81,8 @@ void ReadPlanning(Reader reader, RunConfig& run) {
                                      "the sums take 20 % more or less time than planned");
   run.replan = replan == "epoch";
 }
+
+namespace {
 
 void ReadStrategy(Reader root, RunConfig& run) {
   Reader reader = root.Section("strategy", "how the workers exchange gradients");

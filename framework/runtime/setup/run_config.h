@@ -96,6 +96,9 @@ RunConfig ReadRunConfig(config::Document& document, const std::string& model_yam
 // The same without the sections model and data: for simulations of a model profile.
 RunConfig ReadGhostConfig(config::Document& document);
 
+// The keys of section `strategy` that every strategy has which plans by time, beside its own.
+void ReadPlanning(config::Reader strategy, RunConfig& run);
+
 // `output` with {config} (the config's file name without folder and ending) and {time} filled in.
 // Throws ConfigError for any other {word}.
 std::string ExpandOutput(const std::string& output, const std::string& config_file,

@@ -1,0 +1,46 @@
+// What is measured before the first step.
+#include "framework/runtime/run/step_profile.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/runtime/setup/run_exchange.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "tests/support/counting_transport.h"
+
+namespace dtrain {
+namespace {
+
+// Bytes that rank 0 of two sends while T(M) of LeNet-5's gradients is measured.
+int64_t BytesToMeasure(const std::string& compress) {
+  config::Document document = config::Document::FromText(
+      "model: lenet5\ndata: digits\nbatch: 4\ncluster: {workers: 2}\nstrategy: {name: mgwfbp}\n"
+      "compress: " +
+          compress + "\n",
+      DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+  const RunConfig config = ReadRunConfig(document);
+  const Graph graph = ReadModel(config);
+  const ExecutionPlan plan = DecidePlan(config, graph, 2, 1);
+  const RestRule rule{.epoch_samples = 1000, .batch = 4, .last_samples = 1000};
+  int64_t bytes = 0;
+  LocalWorld::Run(2, [&](Transport& transport) {
+    CountingTransport counting(transport);
+    const auto table = MeasureSumTimes(counting, ExchangeOf(config, graph, plan, rule));
+    ASSERT_TRUE(table.has_value());
+    EXPECT_GE(table->entries.back().bytes, graph.weights().size() * 4) << "up to all gradients";
+    if (transport.rank() == 0) bytes = counting.of_steps().bytes_sent;
+  });
+  return bytes;
+}
+
+// Sums are measured as the run will make them: with 16 bits a number, or with what is selected.
+TEST(StepProfile, SumsAreMeasuredInTheFormInWhichTheyAreSent) {
+  const auto dense = static_cast<double>(BytesToMeasure("none"));
+  for (const std::string cast : {"fp16", "bf16"}) {
+    EXPECT_NEAR(static_cast<double>(BytesToMeasure(cast)) / dense, 0.5, 0.05) << cast;
+  }
+  EXPECT_LT(static_cast<double>(BytesToMeasure("{name: topk, density: 0.01}")) / dense, 0.05);
+}
+
+}  // namespace
+}  // namespace dtrain
