@@ -47,6 +47,10 @@ void BatchNorm::CheckEnough(double values) const {
                    "use a larger batch");
 }
 
+void BatchNorm::CheckEnoughIn(const Shape& x) const {
+  if (!sync_) CheckEnough(static_cast<double>(x.count() / x[1]));
+}
+
 void BatchNorm::ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> state) const {
   std::vector<double> all(static_cast<size_t>(2 * channels_ + 1));
   sums.Sum(all);
@@ -54,7 +58,7 @@ void BatchNorm::ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> 
   if (batch.values() == 0) return;  // nobody has samples: an empty part of a short batch
   CheckEnough(batch.values());
   for (int64_t c = 0; c < channels_; ++c) {
-    MoveRunning(batch.Of(c), batch.values(), state[0][c], state[1][c]);
+    MoveRunning(momentum_, batch.Of(c), batch.values(), state[0][c], state[1][c]);
   }
 }
 

@@ -28,12 +28,20 @@ struct BatchStatistics {
   const double* sums;
   int64_t channels;
 
-  double values() const { return sums[2 * channels]; }
-  Moments Of(int64_t c) const {
+  constexpr double values() const { return sums[2 * channels]; }
+  constexpr Moments Of(int64_t c) const {
     const double mean = sums[c] / values();
     return {mean, std::max(0.0, sums[channels + c] / values() - mean * mean)};
   }
 };
+
+// Moves a channel's running statistics towards those of a batch of so many values.
+constexpr void MoveRunning(double momentum, const Moments& batch, double values, float& mean,
+                           float& variance) {
+  const double unbiased = values / (values - 1);
+  mean = static_cast<float>((1 - momentum) * mean + momentum * batch.mean);
+  variance = static_cast<float>((1 - momentum) * variance + momentum * unbiased * batch.variance);
+}
 
 class BatchNorm : public Layer {
  public:
@@ -54,13 +62,8 @@ class BatchNorm : public Layer {
 
   // Throws ShapeError when a channel has one value (or none) to take a variance of.
   void CheckEnough(double values) const;
-  // Moves a channel's running statistics towards those of a batch of so many values.
-  void MoveRunning(const Moments& batch, double values, float& mean, float& variance) const {
-    const double unbiased = values / (values - 1);
-    mean = static_cast<float>((1 - momentum_) * mean + momentum_ * batch.mean);
-    variance =
-        static_cast<float>((1 - momentum_) * variance + momentum_ * unbiased * batch.variance);
-  }
+  // The same for a batch of this shape, unless other workers may have more.
+  void CheckEnoughIn(const Shape& x) const;
 
  private:
   int64_t channels_ = 0;

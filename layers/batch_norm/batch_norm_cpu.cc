@@ -127,7 +127,7 @@ class BatchNormCpu : public Kernel {
     for (int64_t c = 0; c < channels_; ++c) {
       const Moments moments = statistics.Of(c);
       Keep(args, c, moments, kept);
-      norm_.MoveRunning(moments, statistics.values(), mean[c], variance[c]);
+      MoveRunning(norm_.momentum(), moments, statistics.values(), mean[c], variance[c]);
     }
   }
 
@@ -246,10 +246,7 @@ std::optional<KernelOffer> OfferBatchNormCpu(const KernelRequest& request) {
 
 std::unique_ptr<Kernel> MakeBatchNormCpu(const KernelRequest& request, const KernelOffer& offer) {
   const auto& norm = static_cast<const BatchNorm&>(*request.layer);
-  // With `sync` the other workers may have more.
-  if (request.mode == Mode::kTrain && !norm.sync()) {
-    norm.CheckEnough(static_cast<double>(request.inputs[0].count() / request.inputs[0][1]));
-  }
+  if (request.mode == Mode::kTrain) norm.CheckEnoughIn(request.inputs[0]);
   return std::make_unique<BatchNormCpu>(request, offer);
 }
 

@@ -7,8 +7,9 @@
 
 namespace dtrain {
 
+// Each thread has a queue of its own, as processes do.
 Device DeviceUnderTest() {
-  static const Device device = [] {
+  static thread_local const Device device = [] {
     const bool real = std::getenv("DTRAIN_TEST_GPU") != nullptr;
     const char* const folder = real ? DTRAIN_BINARY_DIR : DTRAIN_BINARY_DIR "/tests/cuda_standin";
     Device gpu{DeviceKind::kCuda, 1, CpuIsa()};

@@ -164,6 +164,7 @@ class Runner {
     args.seed = args_.seed;
     args.step = args_.step;
     args.first_position = args_.first_position + options_.first_row;
+    args.worker_sums = options_.worker_sums;
     Poison(scratch_);
     return args;
   }

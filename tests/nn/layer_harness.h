@@ -70,6 +70,7 @@ struct RunOptions {
   bool in_place = false;  // where the kernel says it can
   int64_t first_row = 0;  // run rows [first_row, first_row + rows) of the batch only
   int64_t rows = -1;
+  WorkerSums* worker_sums = nullptr;
 };
 
 // Whether the kernel can share memory between input and output, forward or backward.

@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <cmath>
 #include <thread>
 
 #include "framework/core/random.h"
 #include "framework/nn/kernel.h"
 #include "framework/nn/net.h"
+#include "tests/support/thread_sums.h"
 
 namespace dtrain {
 namespace {
@@ -35,38 +35,6 @@ layers:
   - {name: fc2, type: inner_product, outputs: 4}
   - {name: loss, type: softmax_cross_entropy, input: [fc2, label]}
 )";
-
-// Adds in rank order; all get the same.
-class ThreadSums {
- public:
-  explicit ThreadSums(int workers) : parts_(static_cast<size_t>(workers)), all_here_(workers) {}
-
-  void Sum(int worker, std::span<double> values) {
-    parts_[static_cast<size_t>(worker)].assign(values.begin(), values.end());
-    all_here_.arrive_and_wait();
-    std::vector<double> sum = parts_[0];
-    for (size_t w = 1; w < parts_.size(); ++w) {
-      ASSERT_EQ(parts_[w].size(), sum.size());
-      for (size_t i = 0; i < sum.size(); ++i) sum[i] += parts_[w][i];
-    }
-    all_here_.arrive_and_wait();
-    std::copy(sum.begin(), sum.end(), values.begin());
-  }
-
- private:
-  std::vector<std::vector<double>> parts_;
-  std::barrier<> all_here_;
-};
-
-class OneOfThreads : public WorkerSums {
- public:
-  OneOfThreads(ThreadSums& sums, int worker) : sums_(sums), worker_(worker) {}
-  void Sum(std::span<double> values) override { sums_.Sum(worker_, values); }
-
- private:
-  ThreadSums& sums_;
-  const int worker_;
-};
 
 struct Data {
   Data() : images(kSamples * 192), labels(kSamples) {

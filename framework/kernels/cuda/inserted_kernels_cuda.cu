@@ -1,22 +1,10 @@
 // What programs insert between layers (nn/kernel.h), on the GPU.
+#include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
 
 namespace dtrain {
 namespace {
-
-// Element i in the order of `to` is which one in the order of `from`?  Both of an image [N, C, H, W].
-void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to) {
-  const float* const x = from.f32();
-  float* const y = to.f32();
-  const int64_t channels = from.shape[1], pixels = from.shape.CountFrom(2);
-  const bool to_last = to.format == Format::kChannelsLast;
-  ForEach(queue, from.shape.count(), [=] DT_DEVICE(int64_t i) {
-    const int64_t inner = to_last ? channels : pixels, outer = to_last ? pixels : channels;
-    const int64_t image = i / (inner * outer), at = i % (inner * outer);
-    y[i] = x[image * inner * outer + at % inner * outer + at / inner];
-  });
-}
 
 void Reorder(CudaQueue& queue, const Tensor& from, const Tensor& to) {
   if (from.format == to.format) {

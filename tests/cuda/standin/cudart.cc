@@ -159,6 +159,8 @@ namespace dtrain::standin {
 
 void InStream(cudaStream_t stream, std::function<void()> work) { stream->Ask(std::move(work)); }
 
+bool OnDevice(const void* memory, size_t bytes) { return Device().Holds(memory, bytes); }
+
 void Refuse(const char* call, const char* why) {
   std::fprintf(stderr, "stand-in for CUDA: %s: %s\n", call, why);
   std::abort();

@@ -1,28 +1,296 @@
-// cuDNN of the stand-in (stream.h): naive loops from the descriptors given.
+// cuDNN of the stand-in (stream.h): naive loops from the descriptors given.  It is strict: what does
+// not fit together, or does not lie in the device's memory, stops the program.
 #include <cudnn.h>
 
+#include <cstring>
+#include <vector>
+
 #include "tests/cuda/standin/stream.h"
+
+using dtrain::standin::OnDevice;
+using dtrain::standin::Refuse;
 
 struct cudnnContext {
   cudaStream_t stream = nullptr;
 };
+
+// Four extents in the order N, C, H, W (of a filter: outputs, channels, ...), channels last.
+struct cudnnTensorStruct {
+  int64_t n = 0, c = 0, h = 0, w = 0;
+
+  int64_t count() const { return n * c * h * w; }
+  int64_t At(int64_t image, int64_t row, int64_t column) const {
+    return ((image * h + row) * w + column) * c;
+  }
+};
+struct cudnnFilterStruct : cudnnTensorStruct {};
+
+struct cudnnConvolutionStruct {
+  int64_t pad_height = 0, pad_width = 0, stride_height = 0, stride_width = 0;
+  bool has_math_type = false;
+};
+
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 31;  // of one tensor
+
+cudnnStatus_t SetExtents(cudnnTensorFormat_t format, cudnnDataType_t type,
+                         cudnnTensorStruct extents, cudnnTensorStruct* to) {
+  if (format != CUDNN_TENSOR_NHWC || type != CUDNN_DATA_FLOAT) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (extents.n < 1 || extents.c < 1 || extents.h < 1 || extents.w < 1) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  if (extents.count() >= kMaxElements) return CUDNN_STATUS_NOT_SUPPORTED;
+  *to = extents;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// A convolution: y [N, H', W', O] of x [N, H, W, C] and w [O, K, K, C].
+struct Problem {
+  cudnnTensorStruct x, w, y;
+  cudnnConvolutionStruct window;
+
+  bool Fits() const {
+    return x.n == y.n && x.c == w.c && w.n == y.c && window.has_math_type &&
+           y.h == (x.h + 2 * window.pad_height - w.h) / window.stride_height + 1 &&
+           y.w == (x.w + 2 * window.pad_width - w.w) / window.stride_width + 1;
+  }
+
+  // Calls taps(place in y, first place in x, first place in w of output 0) for the pixels of y and
+  // the taps that are on a pixel of x: there C numbers of x meet C numbers of each output's w.
+  template <class Taps>
+  void ForEachTap(const Taps& taps) const {
+    for (int64_t i = 0; i < y.n * y.h * y.w; ++i) {
+      const int64_t image = i / (y.h * y.w);
+      const int64_t top = i / y.w % y.h * window.stride_height - window.pad_height;
+      const int64_t left = i % y.w * window.stride_width - window.pad_width;
+      for (int64_t tap = 0; tap < w.h * w.w; ++tap) {
+        const int64_t row = top + tap / w.w, column = left + tap % w.w;
+        if (row < 0 || row >= x.h || column < 0 || column >= x.w) continue;
+        taps(i * y.c, x.At(image, row, column), tap * w.c);
+      }
+    }
+  }
+  int64_t OutputWeights() const { return w.h * w.w * w.c; }
+};
+
+void Forward(const Problem& p, const float* x, const float* w, double* y) {
+  p.ForEachTap([&](int64_t out, int64_t in, int64_t tap) {
+    for (int64_t o = 0; o < p.y.c; ++o) {
+      const float* const weights = w + o * p.OutputWeights() + tap;
+      double sum = 0;
+      for (int64_t c = 0; c < p.x.c; ++c) sum += static_cast<double>(x[in + c]) * weights[c];
+      y[out + o] += sum;
+    }
+  });
+}
+
+void BackwardData(const Problem& p, const float* w, const float* dy, double* dx) {
+  p.ForEachTap([&](int64_t out, int64_t in, int64_t tap) {
+    for (int64_t o = 0; o < p.y.c; ++o) {
+      const double gradient = dy[out + o];
+      const float* const weights = w + o * p.OutputWeights() + tap;
+      for (int64_t c = 0; c < p.x.c; ++c) dx[in + c] += gradient * weights[c];
+    }
+  });
+}
+
+void BackwardFilter(const Problem& p, const float* x, const float* dy, double* dw) {
+  p.ForEachTap([&](int64_t out, int64_t in, int64_t tap) {
+    for (int64_t o = 0; o < p.y.c; ++o) {
+      const double gradient = dy[out + o];
+      double* const weights = dw + o * p.OutputWeights() + tap;
+      for (int64_t c = 0; c < p.x.c; ++c) weights[c] += gradient * x[in + c];
+    }
+  });
+}
+
+// What a pass works in, and how much it asks for: of another size for each.
+struct Workspace {
+  void* memory;
+  size_t bytes;
+};
+size_t ForwardBytes(const Problem& p) { return static_cast<size_t>(p.w.count()) * 4 + 20; }
+size_t DataBytes(const Problem& p) { return static_cast<size_t>(p.x.c) * 64 + 4; }
+size_t FilterBytes(const Problem& p) { return static_cast<size_t>(p.y.count()) * 4; }
+
+struct Operand {
+  const void* memory;
+  int64_t count;
+};
+
+// Spoils the workspace, then result = alpha pass(sums) + beta result, when the stream comes to it.
+template <class Pass>
+cudnnStatus_t Run(cudnnHandle_t handle, const char* call, const Problem& problem,
+                  const Operand (&operands)[3], Workspace workspace, size_t wanted,
+                  const void* alpha, const void* beta, const Pass& pass) {
+  if (!problem.Fits()) Refuse(call, "the descriptors do not fit together");
+  if (workspace.bytes < wanted) Refuse(call, "the workspace is smaller than was asked for");
+  if (!OnDevice(workspace.memory, workspace.bytes)) Refuse(call, "the workspace lies elsewhere");
+  for (const Operand& operand : operands) {
+    if (!OnDevice(operand.memory, static_cast<size_t>(operand.count) * sizeof(float))) {
+      Refuse(call, "an operand is no memory of the device of that size");
+    }
+  }
+  const float one = *static_cast<const float*>(alpha), old = *static_cast<const float*>(beta);
+  float* const result = static_cast<float*>(const_cast<void*>(operands[2].memory));
+  const int64_t count = operands[2].count;
+  dtrain::standin::InStream(handle->stream, [=] {
+    std::memset(workspace.memory, 0xff, workspace.bytes);
+    std::vector<double> sums(static_cast<size_t>(count));
+    pass(sums.data());
+    for (int64_t i = 0; i < count; ++i) {
+      result[i] = static_cast<float>(one * sums[i] + (old == 0 ? 0 : old * result[i]));
+    }
+    std::memset(workspace.memory, 0xff, workspace.bytes);
+  });
+  return CUDNN_STATUS_SUCCESS;
+}
+
+const float* Floats(const void* memory) { return static_cast<const float*>(memory); }
+
+// A descriptor's two functions.
+template <class Struct>
+cudnnStatus_t Create(Struct** made) {
+  *made = new Struct;
+  return CUDNN_STATUS_SUCCESS;
+}
+template <class Struct>
+cudnnStatus_t Destroy(Struct* made) {
+  delete made;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// Only these algorithms are there.  One of them lacks images of one channel, for the sake of code
+// that has to take another then.
+bool Supports(const Problem& p, cudnnConvolutionFwdAlgo_t algorithm) {
+  return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM ||
+         (algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM && p.x.c > 1);
+}
+
+cudnnStatus_t AnswerBytes(const Problem& problem, bool supported, size_t wanted, size_t* bytes) {
+  if (!problem.Fits()) return CUDNN_STATUS_BAD_PARAM;
+  if (!supported) return CUDNN_STATUS_NOT_SUPPORTED;
+  *bytes = wanted;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+}  // namespace
 
 extern "C" {
 
 size_t cudnnGetVersion() { return CUDNN_VERSION; }
 const char* cudnnGetErrorString(cudnnStatus_t) { return "a status of the stand-in"; }
 
-cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
-  *handle = new cudnnContext;
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
-  delete handle;
-  return CUDNN_STATUS_SUCCESS;
-}
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return Create(handle); }
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) { return Destroy(handle); }
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   handle->stream = stream;
   return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* made) { return Create(made); }
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t made) { return Destroy(made); }
+cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t desc, cudnnTensorFormat_t format,
+                                         cudnnDataType_t type, int n, int c, int h, int w) {
+  return SetExtents(format, type, {n, c, h, w}, desc);
+}
+
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* made) { return Create(made); }
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t made) { return Destroy(made); }
+cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t desc, cudnnDataType_t type,
+                                         cudnnTensorFormat_t format, int k, int c, int h, int w) {
+  return SetExtents(format, type, {k, c, h, w}, desc);
+}
+
+cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* made) {
+  return Create(made);
+}
+cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t made) {
+  return Destroy(made);
+}
+cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t desc, int pad_h,
+                                              int pad_w, int u, int v, int dilation_h,
+                                              int dilation_w, cudnnConvolutionMode_t mode,
+                                              cudnnDataType_t type) {
+  if (pad_h < 0 || pad_w < 0 || u < 1 || v < 1) return CUDNN_STATUS_BAD_PARAM;
+  if (dilation_h != 1 || dilation_w != 1 || mode != CUDNN_CROSS_CORRELATION ||
+      type != CUDNN_DATA_FLOAT) {
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  }
+  *desc = {pad_h, pad_w, u, v};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t desc, cudnnMathType_t) {
+  desc->has_math_type = true;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
+    cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
+    const cudnnConvolutionDescriptor_t window, const cudnnTensorDescriptor_t y,
+    cudnnConvolutionFwdAlgo_t algorithm, size_t* bytes) {
+  const Problem problem = {*x, *w, *y, *window};
+  return AnswerBytes(problem, Supports(problem, algorithm), ForwardBytes(problem), bytes);
+}
+cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
+    cudnnHandle_t, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
+    const cudnnConvolutionDescriptor_t window, const cudnnTensorDescriptor_t dx,
+    cudnnConvolutionBwdDataAlgo_t algorithm, size_t* bytes) {
+  const Problem problem = {*dx, *w, *dy, *window};
+  return AnswerBytes(problem, algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, DataBytes(problem),
+                     bytes);
+}
+cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
+    cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
+    const cudnnConvolutionDescriptor_t window, const cudnnFilterDescriptor_t dw,
+    cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes) {
+  const Problem problem = {*x, *dw, *dy, *window};
+  return AnswerBytes(problem, algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
+                     FilterBytes(problem), bytes);
+}
+
+cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
+                                      const cudnnTensorDescriptor_t x_desc, const void* x,
+                                      const cudnnFilterDescriptor_t w_desc, const void* w,
+                                      const cudnnConvolutionDescriptor_t window,
+                                      cudnnConvolutionFwdAlgo_t algorithm, void* workspace,
+                                      size_t bytes, const void* beta,
+                                      const cudnnTensorDescriptor_t y_desc, void* y) {
+  const Problem p = {*x_desc, *w_desc, *y_desc, *window};
+  if (!Supports(p, algorithm)) return CUDNN_STATUS_NOT_SUPPORTED;
+  return Run(handle, "cudnnConvolutionForward", p,
+             {{x, p.x.count()}, {w, p.w.count()}, {y, p.y.count()}}, {workspace, bytes},
+             ForwardBytes(p), alpha, beta,
+             [=](double* sums) { Forward(p, Floats(x), Floats(w), sums); });
+}
+cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
+                                           const cudnnFilterDescriptor_t w_desc, const void* w,
+                                           const cudnnTensorDescriptor_t dy_desc, const void* dy,
+                                           const cudnnConvolutionDescriptor_t window,
+                                           cudnnConvolutionBwdDataAlgo_t algorithm, void* workspace,
+                                           size_t bytes, const void* beta,
+                                           const cudnnTensorDescriptor_t dx_desc, void* dx) {
+  const Problem p = {*dx_desc, *w_desc, *dy_desc, *window};
+  if (algorithm != CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) return CUDNN_STATUS_NOT_SUPPORTED;
+  return Run(handle, "cudnnConvolutionBackwardData", p,
+             {{w, p.w.count()}, {dy, p.y.count()}, {dx, p.x.count()}}, {workspace, bytes},
+             DataBytes(p), alpha, beta,
+             [=](double* sums) { BackwardData(p, Floats(w), Floats(dy), sums); });
+}
+cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha,
+                                             const cudnnTensorDescriptor_t x_desc, const void* x,
+                                             const cudnnTensorDescriptor_t dy_desc, const void* dy,
+                                             const cudnnConvolutionDescriptor_t window,
+                                             cudnnConvolutionBwdFilterAlgo_t algorithm,
+                                             void* workspace, size_t bytes, const void* beta,
+                                             const cudnnFilterDescriptor_t dw_desc, void* dw) {
+  const Problem p = {*x_desc, *dw_desc, *dy_desc, *window};
+  if (algorithm != CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1) return CUDNN_STATUS_NOT_SUPPORTED;
+  return Run(handle, "cudnnConvolutionBackwardFilter", p,
+             {{x, p.x.count()}, {dy, p.y.count()}, {dw, p.w.count()}}, {workspace, bytes},
+             FilterBytes(p), alpha, beta,
+             [=](double* sums) { BackwardFilter(p, Floats(x), Floats(dy), sums); });
 }
 
 }  // extern "C"

@@ -16,6 +16,9 @@ namespace dtrain::standin {
 // Does `work` when the stream has come to it.
 void InStream(cudaStream_t stream, std::function<void()> work);
 
+// Whether all of these bytes lie in one piece of the device's memory.
+bool OnDevice(const void* memory, size_t bytes);
+
 // Stops the program: the module has asked for what the stand-in, or the library, cannot do.
 [[noreturn]] void Refuse(const char* call, const char* why);
 

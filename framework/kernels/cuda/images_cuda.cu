@@ -1,0 +1,46 @@
+#include "framework/kernels/cuda/images.h"
+
+#include "framework/kernels/cuda/column_sums.h"
+
+namespace dtrain {
+
+// Element i in the order of `to` is which one in the order of `from`?
+void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool add) {
+  const float* const x = from.f32();
+  float* const y = to.f32();
+  const int64_t channels = from.shape[1], pixels = from.shape.CountFrom(2);
+  const bool to_last = to.format == Format::kChannelsLast;
+  ForEach(queue, from.shape.count(), [=] DT_DEVICE(int64_t i) {
+    const int64_t inner = to_last ? channels : pixels, outer = to_last ? pixels : channels;
+    const int64_t image = i / (inner * outer), at = i % (inner * outer);
+    const float value = x[image * inner * outer + at % inner * outer + at / inner];
+    y[i] = add ? y[i] + value : value;
+  });
+}
+
+void AddBias(CudaQueue& queue, int64_t rows, int64_t channels, const float* bias, bool relu,
+             float* y) {
+  if (bias == nullptr && !relu) return;
+  ForEach(queue, rows * channels, [=] DT_DEVICE(int64_t i) {
+    const float value = bias == nullptr ? y[i] : y[i] + bias[i % channels];
+    y[i] = relu && value < 0 ? 0 : value;
+  });
+}
+
+void MaskGradient(CudaQueue& queue, int64_t count, const float* y, float* dy) {
+  ForEach(queue, count, [=] DT_DEVICE(int64_t i) { dy[i] = y[i] > 0 ? dy[i] : 0; });
+}
+
+void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const float* x, double* partial,
+                 bool accumulate, float* sum) {
+  const int64_t columns = sums.columns();
+  SumColumns(
+      queue, sums, partial,
+      [=] DT_DEVICE(int64_t row, int64_t c) -> double { return x[row * columns + c]; },
+      [=] DT_DEVICE(int64_t c, double all) {
+        const auto added = static_cast<float>(all);
+        sum[c] = accumulate ? sum[c] + added : added;
+      });
+}
+
+}  // namespace dtrain

@@ -1,0 +1,250 @@
+// Batch normalisation on the GPU, implementation "direct": rows of channels, with a ReLU fused into
+// both passes.  What it computes, and in double, is what the CPU's kernel does (batch_norm_cpu.cc):
+// cuDNN sums in float, knows nothing of other workers and has no ReLU in this form.
+//
+// Memory bounds it: forward reads x twice and writes y, backward reads x and dy twice and writes dx,
+// each in the order of memory; what is done once a channel does not show.
+//
+// With `sync` the sums pass through the host, where those of all workers are added.
+#include <cmath>
+
+#include "framework/kernels/cuda/column_sums.h"
+#include "framework/nn/kernel.h"
+#include "layers/batch_norm/batch_norm.h"
+
+namespace dtrain {
+namespace {
+
+// What is known of the channels after the first half of Forward, and kept for Backward.
+struct Channels {
+  double* values;   // of a channel in the batch; [1]
+  double* inverse;  // 1 / deviation
+  float *mean, *scale;
+  const float *weight, *bias;
+  double eps;
+  bool relu;
+
+  DT_DEVICE void Keep(int64_t c, const Moments& moments) const {
+    inverse[c] = 1 / std::sqrt(moments.variance + eps);
+    mean[c] = static_cast<float>(moments.mean);
+    scale[c] = static_cast<float>(weight[c] * inverse[c]);
+  }
+  DT_DEVICE float Normalised(int64_t c, float x) const {
+    return (x - mean[c]) * scale[c] + bias[c];
+  }
+  // dy where the ReLU is open.
+  DT_DEVICE float Open(int64_t c, float x, float dy) const {
+    return !relu || Normalised(c, x) > 0 ? dy : 0;
+  }
+};
+
+class BatchNormCuda : public Kernel {
+ public:
+  explicit BatchNormCuda(const KernelRequest& request)
+      : queue_(QueueOf(request.device)),
+        norm_(static_cast<const BatchNorm&>(*request.layer)),
+        training_(request.mode == Mode::kTrain),
+        relu_(request.fused_relu),
+        count_(request.inputs[0].count()),
+        channels_(request.inputs[0][1]),
+        columns_(count_ / channels_, channels_) {
+    kept_values_ = saved_.Take(2);
+    kept_inverse_ = saved_.Take(2 * channels_);
+    kept_mean_ = saved_.Take(channels_);
+    kept_scale_ = saved_.Take(channels_);
+    if (!training_) return;
+    sums_ = scratch_.Take(2 * (2 * channels_ + 1));
+    partial_ = scratch_.Take(4 * columns_.partial_sums());
+    from_bias_ = scratch_.Take(channels_);
+    from_scale_ = scratch_.Take(channels_);
+    if (norm_.sync()) of_workers_.resize(static_cast<size_t>(2 * channels_ + 1));
+  }
+
+  KernelNeeds Needs() const override {
+    KernelNeeds needs;
+    needs.saved_bytes = saved_.bytes();
+    needs.scratch_bytes = scratch_.bytes();
+    needs.backward_reads_inputs = true;
+    needs.forward_in_place = !training_;
+    needs.backward_in_place = true;
+    return needs;
+  }
+
+  void Forward(const KernelArgs& args) override {
+    if (training_) {
+      SumBatch(args);
+      TakeBatch(args);
+    } else {
+      TakeRunning(args);
+    }
+    const Channels kept = KeptOf(args);
+    const int64_t channels = channels_;
+    const float* const x = args.inputs[0].f32();
+    float* const y = args.outputs[0].f32();
+    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
+      const float value = kept.Normalised(i % channels, x[i]);
+      y[i] = kept.relu && value < 0 ? 0 : value;  // keeps a NaN
+    });
+  }
+
+  void Backward(const KernelArgs& args) override {
+    SumGradients(args);
+    SumWorkers(args, 2 * channels_);
+    if (args.input_gradients[0].data == nullptr) return;
+    TakeGradients(args);
+    const Channels kept = KeptOf(args);
+    const int64_t channels = channels_;
+    const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
+    const float *const from_bias = Scratch(args) + from_bias_, *const from_scale =
+                                                                   Scratch(args) + from_scale_;
+    float* const dx = args.input_gradients[0].f32();
+    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
+      const int64_t c = i % channels;
+      dx[i] = kept.scale[c] * kept.Open(c, x[i], dy[i]) - from_bias[c] -
+              (x[i] - kept.mean[c]) * from_scale[c];
+    });
+  }
+
+  // The steps of the two; public for nvcc's sake.
+
+  // {sum of x, sum of x^2} of each channel, and the number of values.
+  void SumBatch(const KernelArgs& args) {
+    const int64_t channels = channels_;
+    const double rows = static_cast<double>(columns_.rows());
+    const float* const x = args.inputs[0].f32();
+    double* const sums = Sums(args);
+    SumColumns(
+        queue_, columns_, Partial(args),
+        [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
+          const double value = x[row * channels + c];
+          return {value, value * value};
+        },
+        [=] DT_DEVICE(int64_t c, const SumPair& sum) {
+          sums[c] = sum.first;
+          sums[channels + c] = sum.second;
+          if (c == 0) sums[2 * channels] = rows;
+        });
+    const bool all = SumWorkers(args, 2 * channels_ + 1);
+    norm_.CheckEnough(all ? of_workers_.back() : rows);
+  }
+
+  // The batch's statistics, and the running ones moved towards them.
+  void TakeBatch(const KernelArgs& args) {
+    const Channels kept = KeptOf(args);
+    const BatchStatistics batch = {Sums(args), channels_};
+    const double momentum = norm_.momentum();
+    float *const mean = args.state[0].f32(), *const variance = args.state[1].f32();
+    ForEach(queue_, channels_, [=] DT_DEVICE(int64_t c) {
+      const Moments moments = batch.Of(c);
+      kept.Keep(c, moments);
+      if (c == 0) *kept.values = batch.values();
+      MoveRunning(momentum, moments, batch.values(), mean[c], variance[c]);
+    });
+  }
+
+  void TakeRunning(const KernelArgs& args) {
+    const Channels kept = KeptOf(args);
+    const float *const mean = args.state[0].f32(), *const variance = args.state[1].f32();
+    ForEach(queue_, channels_, [=] DT_DEVICE(int64_t c) { kept.Keep(c, {mean[c], variance[c]}); });
+  }
+
+  // {sum of dy, sum of dy (x - mean)} of each channel, which are the parameters' gradients too.
+  void SumGradients(const KernelArgs& args) {
+    const Channels kept = KeptOf(args);
+    const int64_t channels = channels_;
+    const bool accumulate = args.accumulate;
+    const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
+    double* const sums = Sums(args);
+    float *const weight = args.param_gradients[0].f32(), *const bias =
+                                                             args.param_gradients[1].f32();
+    SumColumns(
+        queue_, columns_, Partial(args),
+        [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
+          const int64_t i = row * channels + c;
+          const double open = kept.Open(c, x[i], dy[i]);
+          return {open, open * (x[i] - kept.mean[c])};
+        },
+        [=] DT_DEVICE(int64_t c, const SumPair& sum) {
+          sums[c] = sum.first;
+          sums[channels + c] = sum.second;
+          const auto from_weight = static_cast<float>(sum.second * kept.inverse[c]);
+          const auto from_bias = static_cast<float>(sum.first);
+          weight[c] = accumulate ? weight[c] + from_weight : from_weight;
+          bias[c] = accumulate ? bias[c] + from_bias : from_bias;
+        });
+  }
+
+  // What the sums take off dx.
+  void TakeGradients(const KernelArgs& args) {
+    const Channels kept = KeptOf(args);
+    const int64_t channels = channels_;
+    const double* const sums = Sums(args);
+    float *const from_bias = Scratch(args) + from_bias_, *const from_scale =
+                                                             Scratch(args) + from_scale_;
+    ForEach(queue_, channels_, [=] DT_DEVICE(int64_t c) {
+      const double share = kept.scale[c] / *kept.values;
+      const double inverse = kept.inverse[c];
+      from_bias[c] = static_cast<float>(share * sums[c]);
+      from_scale[c] = static_cast<float>(share * inverse * inverse * sums[channels + c]);
+    });
+  }
+
+ private:
+  // Answers whether there are other workers; of_workers_ is then what is summed.
+  bool SumWorkers(const KernelArgs& args, int64_t count) {
+    if (!norm_.sync() || args.worker_sums == nullptr) return false;
+    const size_t bytes = static_cast<size_t>(count) * sizeof(double);
+    queue_.Download(of_workers_.data(), Sums(args), bytes);
+    queue_.Wait();
+    args.worker_sums->Sum({of_workers_.data(), static_cast<size_t>(count)});
+    queue_.Upload(Sums(args), of_workers_.data(), bytes);
+    return true;
+  }
+
+  Channels KeptOf(const KernelArgs& args) const {
+    float* const saved = static_cast<float*>(args.saved);
+    return {.values = reinterpret_cast<double*>(saved + kept_values_),
+            .inverse = reinterpret_cast<double*>(saved + kept_inverse_),
+            .mean = saved + kept_mean_,
+            .scale = saved + kept_scale_,
+            .weight = args.params[0].f32(),
+            .bias = args.params[1].f32(),
+            .eps = norm_.eps(),
+            .relu = relu_};
+  }
+  static float* Scratch(const KernelArgs& args) { return static_cast<float*>(args.scratch); }
+  double* Sums(const KernelArgs& args) const {
+    return reinterpret_cast<double*>(Scratch(args) + sums_);
+  }
+  SumPair* Partial(const KernelArgs& args) const {
+    return reinterpret_cast<SumPair*>(Scratch(args) + partial_);
+  }
+
+  CudaQueue& queue_;
+  const BatchNorm& norm_;
+  const bool training_;
+  const bool relu_;
+  const int64_t count_, channels_;
+  const ColumnSums columns_;
+  FloatRoom saved_, scratch_;
+  int64_t kept_values_ = 0, kept_inverse_ = 0, kept_mean_ = 0, kept_scale_ = 0;
+  int64_t sums_ = 0, partial_ = 0, from_bias_ = 0, from_scale_ = 0;
+  std::vector<double> of_workers_;
+};
+
+std::optional<KernelOffer> OfferBatchNormCuda(const KernelRequest& request) {
+  const Format format = ImageFormat(request.inputs[0]);
+  return KernelOffer{{format}, {format}};
+}
+
+std::unique_ptr<Kernel> MakeBatchNormCuda(const KernelRequest& request, const KernelOffer&) {
+  if (request.mode == Mode::kTrain) {
+    static_cast<const BatchNorm&>(*request.layer).CheckEnoughIn(request.inputs[0]);
+  }
+  return std::make_unique<BatchNormCuda>(request);
+}
+
+DTRAIN_KERNEL("batch_norm", DeviceKind::kCuda, "direct", OfferBatchNormCuda, MakeBatchNormCuda);
+
+}  // namespace
+}  // namespace dtrain

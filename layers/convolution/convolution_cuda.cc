@@ -1,0 +1,222 @@
+// Convolution on the GPU, implementation "cudnn": every shape that cuDNN takes.
+//
+// Images are channels last, which is how tensor cores want them.  The weights stay in plain OIHW
+// order in the arenas; cuDNN gets a copy of them, channels last too, in scratch, and its gradient of
+// that copy is put back.
+//
+// Algorithms are fixed by rule, never measured or asked for: of those that cuDNN has for images
+// channels last, the ones that add in an order that is always the same.  Which of its kernels runs an
+// algorithm is cuDNN's choice by all of the shape, so a sample may have other bits in a batch of
+// another size.
+//
+// The bias is our own too: forward it is one pass with the ReLU, backward a sum in double and in a
+// fixed order.  cuDNN promises neither, and its additions to images channels last are reported to be
+// many times slower than to plain ones.
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/core/error.h"
+#include "framework/kernels/cuda/images.h"
+#include "framework/nn/kernel.h"
+#include "layers/convolution/convolution.h"
+
+namespace dtrain {
+namespace {
+
+using TensorDesc = Owned<cudnnTensorDescriptor_t, &cudnnDestroyTensorDescriptor>;
+using FilterDesc = Owned<cudnnFilterDescriptor_t, &cudnnDestroyFilterDescriptor>;
+using ConvolutionDesc = Owned<cudnnConvolutionDescriptor_t, &cudnnDestroyConvolutionDescriptor>;
+
+// cuDNN counts in int.
+int ToInt(int64_t extent) {
+  if (extent > INT32_MAX) throw ShapeError(fmt::format("{} is too large a number", extent));
+  return static_cast<int>(extent);
+}
+
+TensorDesc ImagesDesc(const Shape& shape) {
+  cudnnTensorDescriptor_t made = nullptr;
+  DT_CUDA(cudnnCreateTensorDescriptor, &made);
+  TensorDesc desc(made);
+  DT_CUDA(cudnnSetTensor4dDescriptor, made, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, ToInt(shape[0]),
+          ToInt(shape[1]), ToInt(shape[2]), ToInt(shape[3]));
+  return desc;
+}
+
+FilterDesc WeightsDesc(const Shape& shape) {
+  cudnnFilterDescriptor_t made = nullptr;
+  DT_CUDA(cudnnCreateFilterDescriptor, &made);
+  FilterDesc desc(made);
+  DT_CUDA(cudnnSetFilter4dDescriptor, made, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, ToInt(shape[0]),
+          ToInt(shape[1]), ToInt(shape[2]), ToInt(shape[3]));
+  return desc;
+}
+
+ConvolutionDesc WindowDesc(const Convolution& layer, Precision precision) {
+  cudnnConvolutionDescriptor_t made = nullptr;
+  DT_CUDA(cudnnCreateConvolutionDescriptor, &made);
+  ConvolutionDesc desc(made);
+  const int pad = ToInt(layer.pad()), stride = ToInt(layer.stride());
+  DT_CUDA(cudnnSetConvolution2dDescriptor, made, pad, pad, stride, stride, 1, 1,
+          CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
+  // Tensor cores round the factors of fp32 images, to TF32.
+  DT_CUDA(cudnnSetConvolutionMathType, made,
+          precision == Precision::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
+  return desc;
+}
+
+// One of the three passes as cuDNN runs it.
+template <class Algorithm>
+struct Pass {
+  Algorithm algorithm = {};
+  size_t workspace = 0;  // bytes
+};
+
+// By the first algorithm that cuDNN has for these shapes.  ask(algorithm, &workspace) is `call`.
+template <class Algorithm, class Ask>
+Pass<Algorithm> FirstOf(std::initializer_list<Algorithm> algorithms, const char* call,
+                        const Ask& ask) {
+  Pass<Algorithm> pass;
+  cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
+  for (const Algorithm algorithm : algorithms) {
+    pass.algorithm = algorithm;
+    status = ask(algorithm, &pass.workspace);
+    if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) break;
+  }
+  CheckCall(status, call);
+  return pass;
+}
+
+constexpr float kOne = 1, kZero = 0;  // factors of what is written and of what was there
+
+class ConvolutionCuda : public Kernel {
+ public:
+  explicit ConvolutionCuda(const KernelRequest& request)
+      : queue_(QueueOf(request.device)),
+        relu_(request.fused_relu),
+        training_(request.mode == Mode::kTrain),
+        wants_dx_(training_ && request.needs_input_gradient[0]),
+        y_shape_(request.outputs[0]),
+        w_shape_(request.layer->Params()[0].shape),
+        pixels_(y_shape_.count() / y_shape_[1], y_shape_[1]),
+        x_(ImagesDesc(request.inputs[0])),
+        y_(ImagesDesc(y_shape_)),
+        w_(WeightsDesc(w_shape_)),
+        window_(WindowDesc(static_cast<const Convolution&>(*request.layer), queue_.precision())) {
+    ChooseAlgorithms();
+    // First, as cuDNN likes its workspace aligned better than on a cache line.
+    const size_t most = std::max({forward_.workspace, data_.workspace, weights_.workspace});
+    workspace_ = room_.Take(static_cast<int64_t>((most + sizeof(float) - 1) / sizeof(float)));
+    turned_ = room_.Take(w_shape_.count());
+    if (training_) partial_ = room_.Take(2 * pixels_.partial_sums());
+  }
+
+  KernelNeeds Needs() const override {
+    KernelNeeds needs;
+    needs.scratch_bytes = room_.bytes();
+    needs.backward_reads_inputs = true;
+    needs.backward_reads_outputs = relu_;
+    return needs;
+  }
+
+  void Forward(const KernelArgs& args) override {
+    TurnWeights(args);
+    DT_CUDA(cudnnConvolutionForward, queue_.dnn(), &kOne, x_.get(), args.inputs[0].data, w_.get(),
+            Scratch(args, turned_), window_.get(), forward_.algorithm, Scratch(args, workspace_),
+            forward_.workspace, &kZero, y_.get(), args.outputs[0].data);
+    const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
+    AddBias(queue_, pixels_.rows(), pixels_.columns(), bias, relu_, args.outputs[0].f32());
+  }
+
+  void Backward(const KernelArgs& args) override {
+    float* const dy = args.output_gradients[0].f32();
+    if (relu_) MaskGradient(queue_, y_shape_.count(), args.outputs[0].f32(), dy);
+    if (args.params.size() > 1) {
+      SumOverRows(queue_, pixels_, dy, reinterpret_cast<double*>(Scratch(args, partial_)),
+                  args.accumulate, args.param_gradients[1].f32());
+    }
+    DT_CUDA(cudnnConvolutionBackwardFilter, queue_.dnn(), &kOne, x_.get(), args.inputs[0].data,
+            y_.get(), dy, window_.get(), weights_.algorithm, Scratch(args, workspace_),
+            weights_.workspace, &kZero, w_.get(), Scratch(args, turned_));
+    ReorderImages(queue_, Turned(args), args.param_gradients[0], args.accumulate);
+    if (args.input_gradients[0].data == nullptr) return;
+    DT_CHECK(wants_dx_) << "an input gradient that nobody asked for";
+    TurnWeights(args);
+    DT_CUDA(cudnnConvolutionBackwardData, queue_.dnn(), &kOne, w_.get(), Scratch(args, turned_),
+            y_.get(), dy, window_.get(), data_.algorithm, Scratch(args, workspace_),
+            data_.workspace, &kZero, x_.get(), args.input_gradients[0].data);
+  }
+
+ private:
+  void ChooseAlgorithms() {
+    forward_ =
+        FirstOf({CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+                 CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
+                "cudnnGetConvolutionForwardWorkspaceSize", [&](auto algorithm, size_t* bytes) {
+                  return cudnnGetConvolutionForwardWorkspaceSize(
+                      queue_.dnn(), x_.get(), w_.get(), window_.get(), y_.get(), algorithm, bytes);
+                });
+    if (!training_) return;
+    weights_ = FirstOf(
+        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1}, "cudnnGetConvolutionBackwardFilterWorkspaceSize",
+        [&](auto algorithm, size_t* bytes) {
+          return cudnnGetConvolutionBackwardFilterWorkspaceSize(
+              queue_.dnn(), x_.get(), y_.get(), window_.get(), w_.get(), algorithm, bytes);
+        });
+    if (!wants_dx_) return;
+    data_ =
+        FirstOf({CUDNN_CONVOLUTION_BWD_DATA_ALGO_1}, "cudnnGetConvolutionBackwardDataWorkspaceSize",
+                [&](auto algorithm, size_t* bytes) {
+                  return cudnnGetConvolutionBackwardDataWorkspaceSize(
+                      queue_.dnn(), w_.get(), y_.get(), window_.get(), x_.get(), algorithm, bytes);
+                });
+  }
+
+  static float* Scratch(const KernelArgs& args, int64_t at) {
+    return static_cast<float*>(args.scratch) + at;
+  }
+  // The weights, or their gradient, as cuDNN has them: an image for each output.
+  Tensor Turned(const KernelArgs& args) const {
+    return {Scratch(args, turned_), w_shape_, DType::kF32, Format::kChannelsLast};
+  }
+  void TurnWeights(const KernelArgs& args) { ReorderImages(queue_, args.params[0], Turned(args)); }
+
+  CudaQueue& queue_;
+  const bool relu_;
+  const bool training_;
+  const bool wants_dx_;
+  const Shape y_shape_, w_shape_;
+  const ColumnSums pixels_;
+  const TensorDesc x_, y_;
+  const FilterDesc w_;
+  const ConvolutionDesc window_;
+  Pass<cudnnConvolutionFwdAlgo_t> forward_;
+  Pass<cudnnConvolutionBwdFilterAlgo_t> weights_;
+  Pass<cudnnConvolutionBwdDataAlgo_t> data_;
+  FloatRoom room_;
+  int64_t workspace_ = 0, turned_ = 0, partial_ = 0;
+};
+
+std::optional<KernelOffer> OfferConvolutionCuda(const KernelRequest& request) {
+  KernelOffer offer;
+  offer.inputs = {ImageFormat(request.inputs[0])};
+  offer.outputs = {ImageFormat(request.outputs[0])};
+  return offer;
+}
+
+std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request, const KernelOffer&) {
+  const auto& layer = static_cast<const Convolution&>(*request.layer);
+  try {
+    return std::make_unique<ConvolutionCuda>(request);
+  } catch (const Error& error) {
+    throw ShapeError(
+        fmt::format("cuDNN does not take a convolution of {} with {} to {}, stride {}, pad {}: {}",
+                    request.inputs[0].ToString(), layer.Params()[0].shape.ToString(),
+                    request.outputs[0].ToString(), layer.stride(), layer.pad(), error.what()),
+        "a smaller batch, or device: cpu");
+  }
+}
+
+DTRAIN_KERNEL("convolution", DeviceKind::kCuda, "cudnn", OfferConvolutionCuda, MakeConvolutionCuda);
+
+}  // namespace
+}  // namespace dtrain
