@@ -4,6 +4,8 @@
 // 2011, section 3.3).  There is no generator state to save, and shuffling, augmentation and dropout
 // do not depend on the number of workers.  `a` and `b` mean what the purpose says: for kDropout the
 // layer and (step, position in the global batch), for kShuffle the epoch, and so on.
+//
+// What is constexpr, a GPU's kernels call as well: whole numbers, so the same bits everywhere.
 #pragma once
 
 #include <array>
@@ -24,30 +26,62 @@ enum class Purpose : uint32_t {
   kSelection = 10,      // a = actor, b = its selection * 2^20 + unit; index = draw
 };
 
+// Philox4x32-10 itself, for the published test vectors.
+constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = uint64_t{0xD2511F53u} * c[0];
+    const uint64_t p1 = uint64_t{0xCD9E8D57u} * c[2];
+    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(p1),
+         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(p0)};
+    k[0] += 0x9E3779B9u;
+    k[1] += 0xBB67AE85u;
+  }
+  return c;
+}
+
 class Random {
  public:
-  Random(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0);
+  // The key holds (seed, purpose, a), the counter's upper half holds b, its lower half the index.
+  constexpr Random(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0)
+      : Random(Mix(Mix(Mix(seed) + static_cast<uint64_t>(purpose)) + a), b) {}
 
-  uint32_t Bits(uint64_t index) const;  // uniform over 32 bits
+  // Uniform over 32 bits.
+  constexpr uint32_t Bits(uint64_t index) const { return Block(index / 4)[index % 4]; }
   float Uniform(uint64_t index) const;  // [0, 1), 24 bits
   float Uniform(uint64_t index, float low, float high) const;
   float Normal(uint64_t index) const;  // mean 0, deviation 1 (Box-Muller on two words)
   uint64_t Below(uint64_t index, uint64_t bound) const;  // [0, bound), bound < 2^32
 
   // The four words of one counter value: Bits(4 * block + k) is word k.
-  std::array<uint32_t, 4> Block(uint64_t block) const;
+  constexpr std::array<uint32_t, 4> Block(uint64_t block) const {
+    return Philox4x32(
+        {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), high_[0], high_[1]},
+        {key_[0], key_[1]});
+  }
 
   // What Block() gives Philox beside the block number - its key, and the upper half of its counter
   // - for loops that compute many blocks at once.
-  std::array<uint32_t, 2> key() const { return {key_[0], key_[1]}; }
-  std::array<uint32_t, 2> counter_high() const { return {high_[0], high_[1]}; }
+  constexpr std::array<uint32_t, 2> key() const { return {key_[0], key_[1]}; }
+  constexpr std::array<uint32_t, 2> counter_high() const { return {high_[0], high_[1]}; }
 
  private:
+  constexpr Random(uint64_t key, uint64_t high)
+      : key_{static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)},
+        high_{static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)} {}
+
+  // A 64-bit finaliser (the constants of MurmurHash3's fmix64): spreads keys that differ in one
+  // bit.
+  static constexpr uint64_t Mix(uint64_t x) {
+    x ^= x >> 33;
+    x *= 0xff51afd7ed558ccdULL;
+    x ^= x >> 33;
+    x *= 0xc4ceb9fe1a85ec53ULL;
+    x ^= x >> 33;
+    return x;
+  }
+
   uint32_t key_[2];
   uint32_t high_[2];
 };
-
-// Philox4x32-10 itself, for the published test vectors.
-std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 }  // namespace dtrain

@@ -28,7 +28,8 @@ class Dropout : public Layer {
 };
 
 // The numbers that decide about one sample.
-inline Random DropoutRandom(uint64_t seed, uint64_t layer_index, uint64_t step, int64_t position) {
+constexpr Random DropoutRandom(uint64_t seed, uint64_t layer_index, uint64_t step,
+                               int64_t position) {
   return Random(seed, Purpose::kDropout, layer_index,
                 (step << 20) + static_cast<uint64_t>(position));
 }

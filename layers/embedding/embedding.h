@@ -2,7 +2,7 @@
 //   y[n,t,:] = w[x[n,t],:]
 //   x [N, ...] int32 tokens;  w [V, E];  y [N, ..., E]
 // V is the key `vocabulary`, or as many tokens as the input may hold.  A token outside [0, V)
-// throws DataError with its place in the global batch.
+// throws DataError with its place in the global batch (on a GPU: its vector is NaN).
 #pragma once
 
 #include "framework/nn/layer.h"

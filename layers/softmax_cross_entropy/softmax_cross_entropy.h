@@ -6,8 +6,9 @@
 // divides by the number of terms of the batch (KernelArgs::loss_scale) gets PyTorch's mean.
 // Backward: dx[t,c] = (softmax(x)[t,c] - q[t,c]) * loss_scale.  As the last word of a model it
 // takes no gradient from above.
-// A label outside [0, C) throws DataError with the sample's position in the global batch; where the
-// labels' classes are known and more than C, the model is refused.
+// A label outside [0, C) throws DataError with the sample's position in the global batch (on a GPU:
+// its loss and gradients are NaN); where the labels' classes are known and more than C, the model is
+// refused.
 #pragma once
 
 #include "framework/nn/layer.h"
@@ -25,6 +26,7 @@ class SoftmaxCrossEntropy : public Layer {
   bool InputHasGradient(int input) const override { return input == 0; }
 
   double label_smoothing() const { return label_smoothing_; }
+  int64_t ignored() const { return ignore_; }  // -1: no label
   bool Ignores(int64_t label) const { return ignore_ >= 0 && label == ignore_; }
 
  private:

@@ -7,6 +7,7 @@
 #include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/packed_gemm.h"
 #include "framework/nn/kernel.h"
+#include "framework/nn/tokens.h"
 
 namespace dtrain {
 namespace {

@@ -1,0 +1,66 @@
+// A stable sort on the GPU, for the CUDA module's sources that nvcc compiles: CUB's radix sort.
+// Where the compiler is not nvcc it is done in the stream's order on the host, as loops.h does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "framework/kernels/cuda/loops.h"
+
+#ifdef __CUDACC__
+#include <cub/device/device_radix_sort.cuh>
+#else
+#include <algorithm>
+#include <utility>
+#include <vector>
+#endif
+
+namespace dtrain {
+
+// Pairs of a key, below 2^bits, and a value; and where they go.  They may not overlap.
+struct PairsToSort {
+  int count = 0;
+  int bits = 32;
+  const uint32_t* keys = nullptr;
+  const int32_t* values = nullptr;
+  uint32_t* sorted_keys = nullptr;
+  int32_t* sorted_values = nullptr;
+};
+
+#ifdef __CUDACC__
+
+// Scratch that SortPairs wants for so many pairs.
+inline size_t SortScratchBytes(int count, int bits) {
+  const PairsToSort none;
+  size_t bytes = 0;
+  DT_CUDA(cub::DeviceRadixSort::SortPairs, nullptr, bytes, none.keys, none.sorted_keys, none.values,
+          none.sorted_values, count, 0, bits);
+  return bytes;
+}
+
+// By key, ascending; those of equal keys stay in their order.
+inline void SortPairs(CudaQueue& queue, const PairsToSort& pairs, void* scratch, size_t bytes) {
+  DT_CUDA(cub::DeviceRadixSort::SortPairs, scratch, bytes, pairs.keys, pairs.sorted_keys,
+          pairs.values, pairs.sorted_values, pairs.count, 0, pairs.bits, queue.stream());
+}
+
+#else
+
+inline size_t SortScratchBytes(int, int) { return 1; }
+
+inline void SortPairs(CudaQueue& queue, const PairsToSort& pairs, void*, size_t) {
+  loops::InStream(queue, [=] {
+    std::vector<std::pair<uint32_t, int32_t> > both;
+    for (int i = 0; i < pairs.count; ++i) both.emplace_back(pairs.keys[i], pairs.values[i]);
+    std::stable_sort(both.begin(), both.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (int i = 0; i < pairs.count; ++i) {
+      pairs.sorted_keys[i] = both[i].first;
+      pairs.sorted_values[i] = both[i].second;
+    }
+  });
+}
+
+#endif
+
+}  // namespace dtrain

@@ -1,0 +1,152 @@
+// Softmax cross-entropy on the GPU, implementation "direct".
+//
+// As on the CPU, {largest logit, 1 / sum of exponentials} of each row is kept for backward, which
+// computes the exponentials again.
+#include <cmath>
+
+#include "framework/kernels/cuda/loops.h"
+#include "framework/nn/kernel.h"
+#include "layers/softmax_cross_entropy/softmax_cross_entropy.h"
+
+namespace dtrain {
+namespace {
+
+// Of one row.
+struct KeptRow {
+  float largest, inverse_sum;
+};
+
+// Sums over a row, of exp(x - largest) and of x - largest: in double, as on the CPU.
+struct RowSums {
+  double exponentials, logits;
+};
+
+// The logits and what they are held against.
+struct LabelledRows {
+  const float* x;
+  const int32_t* labels;
+  int64_t rows, classes;
+  int64_t ignored;  // a label; -1: none
+  double smoothing;
+
+  constexpr bool Ignores(int64_t row) const { return ignored >= 0 && labels[row] == ignored; }
+  constexpr bool HasClass(int64_t row) const { return labels[row] >= 0 && labels[row] < classes; }
+};
+
+// A NaN is passed over.
+void FindLargest(CudaQueue& queue, const LabelledRows& of, KeptRow* kept) {
+  ForEachRow(
+      queue, of.rows, of.classes, -INFINITY,
+      [=] DT_DEVICE(int64_t row, int64_t c) { return of.x[row * of.classes + c]; },
+      [] DT_DEVICE(float a, float b) { return b > a ? b : a; },
+      [=] DT_DEVICE(int64_t row, float largest) { kept[row].largest = largest; });
+}
+
+DT_DEVICE double LossOf(const LabelledRows& of, int64_t row, float largest, const RowSums& sums) {
+  double target = static_cast<double>(of.x[row * of.classes + of.labels[row]]) - largest;
+  if (of.smoothing > 0) {
+    const double mean = sums.logits / static_cast<double>(of.classes);
+    target = (1 - of.smoothing) * target + of.smoothing * mean;
+  }
+  return std::log(sums.exponentials) - target;
+}
+
+// The largest logit is taken off first, so that no exponential overflows.  A NaN or infinite logit,
+// or a label that is no class, gives a loss and gradients that are NaN.
+void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double* losses) {
+  ForEachRow(
+      queue, of.rows, of.classes, RowSums{0, 0},
+      [=] DT_DEVICE(int64_t row, int64_t c) {
+        const float z = of.x[row * of.classes + c] - kept[row].largest;
+        return RowSums{std::exp(z), z};
+      },
+      [] DT_DEVICE(const RowSums& a, const RowSums& b) {
+        return RowSums{a.exponentials + b.exponentials, a.logits + b.logits};
+      },
+      [=] DT_DEVICE(int64_t row, const RowSums& sums) {
+        const bool counts = of.HasClass(row);
+        kept[row].inverse_sum = counts ? static_cast<float>(1 / sums.exponentials) : NAN;
+        losses[row] = counts ? LossOf(of, row, kept[row].largest, sums) : NAN;
+        if (of.Ignores(row)) losses[row] = 0;
+      });
+}
+
+// In the order of a sample's terms.
+void AddTerms(CudaQueue& queue, int64_t batch, int64_t terms, const double* losses, float* y) {
+  ForEach(queue, batch, [=] DT_DEVICE(int64_t n) {
+    double sum = 0;
+    for (int64_t t = n * terms; t < (n + 1) * terms; ++t) sum += losses[t];
+    y[n] = static_cast<float>(sum);
+  });
+}
+
+void FindGradients(CudaQueue& queue, const LabelledRows& of, const KeptRow* kept, float scale,
+                   float* dx) {
+  const float at_label = static_cast<float>(1 - of.smoothing) * scale;
+  const float spread = static_cast<float>(of.smoothing / static_cast<double>(of.classes)) * scale;
+  ForEach(queue, of.rows * of.classes, [=] DT_DEVICE(int64_t i) {
+    const int64_t row = i / of.classes, c = i % of.classes;
+    const float p = std::exp(of.x[i] - kept[row].largest) * (kept[row].inverse_sum * scale);
+    const float target = c == of.labels[row] ? at_label + spread : spread;
+    dx[i] = of.Ignores(row) ? 0 : p - target;
+  });
+}
+
+class SoftmaxCrossEntropyCuda : public Kernel {
+ public:
+  explicit SoftmaxCrossEntropyCuda(const KernelRequest& request)
+      : queue_(QueueOf(request.device)),
+        layer_(*static_cast<const SoftmaxCrossEntropy*>(request.layer)),
+        batch_(request.inputs[0][0]),
+        terms_(request.inputs[1].CountFrom(1)),
+        classes_(request.inputs[0].count() / (batch_ * terms_)),
+        mode_(request.mode) {}
+
+  KernelNeeds Needs() const override {
+    const auto rows = static_cast<size_t>(batch_ * terms_);
+    KernelNeeds needs;
+    needs.scratch_bytes = rows * sizeof(double);
+    (mode_ == Mode::kTrain ? needs.saved_bytes : needs.scratch_bytes) += rows * sizeof(KeptRow);
+    needs.backward_reads_inputs = true;
+    return needs;
+  }
+
+  void Forward(const KernelArgs& args) override {
+    auto* const losses = static_cast<double*>(args.scratch);
+    void* const kept_at = mode_ == Mode::kTrain ? args.saved : losses + batch_ * terms_;
+    auto* const kept = static_cast<KeptRow*>(kept_at);
+    const LabelledRows rows = RowsOf(args);
+    FindLargest(queue_, rows, kept);
+    FindLosses(queue_, rows, kept, losses);
+    AddTerms(queue_, batch_, terms_, losses, args.outputs[0].f32());
+  }
+
+  void Backward(const KernelArgs& args) override {
+    float* const dx = args.input_gradients[0].f32();
+    if (dx == nullptr) return;
+    FindGradients(queue_, RowsOf(args), static_cast<const KeptRow*>(args.saved), args.loss_scale,
+                  dx);
+  }
+
+ private:
+  LabelledRows RowsOf(const KernelArgs& args) const {
+    return {args.inputs[0].f32(), args.inputs[1].i32(),    batch_ * terms_, classes_,
+            layer_.ignored(),     layer_.label_smoothing()};
+  }
+
+  CudaQueue& queue_;
+  const SoftmaxCrossEntropy& layer_;
+  const int64_t batch_, terms_, classes_;
+  const Mode mode_;
+};
+
+std::unique_ptr<Kernel> MakeSoftmaxCrossEntropyCuda(const KernelRequest& request,
+                                                    const KernelOffer&) {
+  return std::make_unique<SoftmaxCrossEntropyCuda>(request);
+}
+
+DTRAIN_KERNEL("softmax_cross_entropy", DeviceKind::kCuda, "direct", OfferPlain,
+              MakeSoftmaxCrossEntropyCuda);
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,102 @@
+// What kernels of the module make of labels and tokens that are none, and of scores that are no
+// numbers: nobody looks at them on the way to the GPU, so the results must tell.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/nn/layer_harness.h"
+
+namespace dtrain {
+namespace {
+
+KernelResult Compute(const std::string& type, const CaseSetup& setup, const RefArgs& args) {
+  return RunKernel(setup, VariantsOf(type, setup, Mode::kTrain).at(0), args);
+}
+
+// Elements of row `row`, when there are so many in each.
+std::vector<float> RowOf(const std::vector<float>& values, size_t row, size_t columns) {
+  return {values.begin() + static_cast<std::ptrdiff_t>(row * columns),
+          values.begin() + static_cast<std::ptrdiff_t>((row + 1) * columns)};
+}
+
+bool AllNan(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float v) { return std::isnan(v); });
+}
+
+constexpr double kNone[] = {-1, 10, 1e9};  // of ten classes or tokens
+
+TEST(BadValues, ALabelThatIsNoClassMakesLossAndGradientsNan) {
+  const CaseSetup setup("softmax_cross_entropy",
+                        {.name = "", .yaml = "{}", .inputs = {{3, 10}, {3}}, .label_classes = 10});
+  const RefArgs good = setup.Forward(Mode::kTrain);
+  const KernelResult want = Compute("softmax_cross_entropy", setup, good);
+  for (const double label : kNone) {
+    RefArgs args = good;
+    args.inputs[1].values[1] = label;
+    const KernelResult got = Compute("softmax_cross_entropy", setup, args);
+    EXPECT_TRUE(std::isnan(got.outputs[0][1]));
+    EXPECT_TRUE(AllNan(RowOf(got.input_gradients[0], 1, 10)));
+    for (const size_t row : {0, 2}) {
+      EXPECT_EQ(got.outputs[0][row], want.outputs[0][row]);
+      EXPECT_EQ(RowOf(got.input_gradients[0], row, 10), RowOf(want.input_gradients[0], row, 10));
+    }
+  }
+}
+
+TEST(BadValues, AScoreThatIsNoNumberShowsInTheLoss) {
+  const CaseSetup setup("softmax_cross_entropy",
+                        {.name = "", .yaml = "{}", .inputs = {{2, 10}, {2}}, .label_classes = 10});
+  for (const double score :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    RefArgs args = setup.Forward(Mode::kTrain);
+    args.inputs[0].values[13] = score;
+    const KernelResult got = Compute("softmax_cross_entropy", setup, args);
+    EXPECT_TRUE(std::isfinite(got.outputs[0][0]));
+    EXPECT_FALSE(std::isfinite(got.outputs[0][1]));
+  }
+}
+
+TEST(BadValues, AnIgnoredLabelNeedBeNoClass) {
+  const CaseSetup setup(
+      "softmax_cross_entropy",
+      {.name = "", .yaml = "{ignore: 10}", .inputs = {{2, 10}, {2}}, .label_classes = 10});
+  RefArgs args = setup.Forward(Mode::kTrain);
+  args.inputs[1].values[0] = 10;
+  const KernelResult got = Compute("softmax_cross_entropy", setup, args);
+  EXPECT_EQ(got.outputs[0][0], 0);
+  EXPECT_EQ(RowOf(got.input_gradients[0], 0, 10), std::vector<float>(10));
+  EXPECT_GT(got.outputs[0][1], 0);
+}
+
+TEST(BadValues, WithoutAClassOrWithANanASampleIsWrong) {
+  const CaseSetup setup(
+      "accuracy",
+      {.name = "", .yaml = "{top_k: 10}", .inputs = {{4, 10}, {4}}, .label_classes = 10});
+  RefArgs args = setup.Forward(Mode::kTrain);
+  args.inputs[1].values[0] = -1;
+  args.inputs[1].values[1] = 10;
+  args.inputs[0].values[25] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(Compute("accuracy", setup, args).outputs[0], (std::vector<float>{0, 0, 0, 1}));
+}
+
+TEST(BadValues, WhatIsNoTokenHasNoVectorAndNoGradient) {
+  const CaseSetup setup(
+      "embedding", {.name = "", .yaml = "{outputs: 6}", .inputs = {{2, 4}}, .input_classes = {10}});
+  const RefArgs good = setup.Forward(Mode::kTrain);
+  RefArgs silent = good;  // the gradient without the place at hand
+  for (size_t j = 18; j < 24; ++j) silent.output_gradients[0].values[j] = 0;
+  const KernelResult want = Compute("embedding", setup, silent);
+  for (const double token : kNone) {
+    RefArgs args = good;
+    args.inputs[0].values[3] = token;
+    const KernelResult got = Compute("embedding", setup, args);
+    EXPECT_TRUE(AllNan(RowOf(got.outputs[0], 3, 6)));
+    EXPECT_EQ(RowOf(got.outputs[0], 2, 6), RowOf(want.outputs[0], 2, 6));
+    EXPECT_EQ(got.param_gradients, want.param_gradients);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

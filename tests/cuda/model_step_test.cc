@@ -1,0 +1,241 @@
+// Whole models on the module beside the same on the CPU: losses, gradients, counts, and when which
+// gradient is announced.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "framework/core/file.h"
+#include "framework/core/random.h"
+#include "framework/nn/net.h"
+#include "tests/nn/layer_harness.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kBatch = 12;  // of all workers
+
+struct Model {
+  std::string name;
+  std::string text;
+  std::vector<FieldSpec> inputs;  // where the text does not say
+};
+
+std::ostream& operator<<(std::ostream& out, const Model& model) { return out << model.name; }
+
+const std::vector<FieldSpec> kDigits = {{"data", DType::kF32, {1, 28, 28}},
+                                        {"label", DType::kI32, {}, 10}};
+
+constexpr char kPerceptron[] = R"(
+name: perceptron
+layers:
+  - {name: flat, type: flatten}
+  - {name: fc1, type: inner_product, outputs: 50}
+  - {name: relu1, type: relu}
+  - {name: drop, type: dropout, ratio: 0.3}
+  - {name: fc2, type: inner_product, outputs: 10}
+  - {name: loss, type: softmax_cross_entropy, input: [fc2, label]}
+  - {name: accuracy, type: accuracy, input: [fc2, label]}
+)";
+
+// Two losses, and vectors that several layers read, so that gradients are added.
+constexpr char kWords[] = R"(
+name: words
+inputs:
+  - {name: source, shape: [7], classes: 13}
+  - {name: next, shape: [7], classes: 13}
+  - {name: label, shape: [], classes: 10}
+layers:
+  - {name: vectors, type: embedding, input: source, outputs: 9}
+  - {name: each, type: inner_product, axis: 2, outputs: 13}
+  - {name: loss, type: softmax_cross_entropy, input: [each, next], ignore: 1, label_smoothing: 0.1}
+  - {name: last, type: final_state, input: [vectors, source]}
+  - {name: bent, type: tanh}
+  - {name: fc, type: inner_product, outputs: 10}
+  - {name: loss_label, type: softmax_cross_entropy, input: [fc, label]}
+  - {name: top3, type: accuracy, input: [fc, label], top_k: 3}
+)";
+
+std::vector<Model> Models() {
+  return {{"perceptron", kPerceptron, kDigits},
+          {"lenet5", ReadFile(DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml"), kDigits},
+          {"words", kWords, {}}};
+}
+
+// A batch for a graph, and shares of it.
+class Batch {
+ public:
+  explicit Batch(const Graph& graph) : inputs_(graph.inputs()) {
+    uint64_t stream = 0;
+    for (const FieldSpec& input : inputs_) {
+      const Random random(11, Purpose::kSelfTest, stream++);
+      const auto count = static_cast<uint64_t>(input.sample_shape.count() * kBatch);
+      auto& numbers = numbers_.emplace_back();
+      auto& labels = labels_.emplace_back();
+      for (uint64_t i = 0; i < count; ++i) {
+        if (input.dtype == DType::kF32) {
+          numbers.push_back(random.Normal(i));
+        } else {
+          labels.push_back(
+              static_cast<int32_t>(random.Below(i, static_cast<uint64_t>(input.classes))));
+        }
+      }
+    }
+  }
+
+  // Samples [first, first + samples).  Valid until the next call.
+  NetInput Share(int64_t first, int64_t samples) {
+    fields_.clear();
+    for (size_t f = 0; f < inputs_.size(); ++f) {
+      const int64_t begin = first * inputs_[f].sample_shape.count();
+      const bool is_number = inputs_[f].dtype == DType::kF32;
+      void* const data = is_number ? static_cast<void*>(numbers_[f].data() + begin)
+                                   : static_cast<void*>(labels_[f].data() + begin);
+      fields_.push_back({data, inputs_[f].sample_shape.Prepend(samples), inputs_[f].dtype});
+    }
+    NetInput input;
+    input.fields = fields_;
+    input.samples = samples;
+    input.first_position = first;
+    input.global_samples = kBatch;
+    input.step = 3;
+    input.seed = 5;
+    return input;
+  }
+
+ private:
+  const std::vector<FieldSpec> inputs_;
+  std::vector<std::vector<float>> numbers_;   // by input; empty where it holds labels
+  std::vector<std::vector<int32_t>> labels_;  // and the other way round
+  std::vector<Tensor> fields_;
+};
+
+struct Result {
+  double loss = 0;
+  std::vector<float> gradients;
+};
+
+class ModelStep : public testing::TestWithParam<Model> {
+ protected:
+  ModelStep()
+      : graph_(Graph::FromText(GetParam().text, GetParam().name, GetParam().inputs)),
+        module_(graph_, DeviceUnderTest()),
+        cpu_(graph_, {DeviceKind::kCpu, 1, CpuIsa()}),
+        weights_(static_cast<size_t>(graph_.weights().size())),
+        batch_(graph_) {
+    graph_.InitializeWeights(7, weights_.data());
+  }
+
+  // What the gradients held before must not show.
+  Result Step(Net& net, const NetInput& input, int64_t parts = 1) {
+    Result result;
+    result.gradients.assign(weights_.size(), std::numeric_limits<float>::quiet_NaN());
+    result.loss =
+        StepInParts(net, parts, weights_.data(), result.gradients.data(), nullptr, input, nullptr)
+            .loss_sum;
+    return result;
+  }
+
+  // Of every parameter on its own: beside a large gradient a wrong small one would not be seen.
+  void ExpectClose(const Result& got, const Result& want) const {
+    EXPECT_NEAR(got.loss, want.loss, 1e-5 * want.loss);
+    for (const ArenaEntry& entry : graph_.weights().entries) {
+      double error = 0, norm = 0;
+      for (int64_t i = entry.range.begin; i < entry.range.end; ++i) {
+        error += std::pow(static_cast<double>(got.gradients[i]) - want.gradients[i], 2);
+        norm += std::pow(want.gradients[i], 2);
+      }
+      EXPECT_GT(norm, 0) << entry.name;
+      EXPECT_LE(std::sqrt(error), 1e-4 * std::sqrt(norm)) << entry.name;
+    }
+  }
+
+  const Graph graph_;
+  Net module_, cpu_;
+  std::vector<float> weights_;
+  Batch batch_;
+};
+
+TEST_P(ModelStep, TrainsAsTheCpu) {
+  ExpectClose(Step(module_, batch_.Share(0, kBatch)), Step(cpu_, batch_.Share(0, kBatch)));
+}
+
+// Other shapes, other places in the global batch: the masks of dropout go with those.
+TEST_P(ModelStep, TrainsOnAShareAsTheCpu) {
+  ExpectClose(Step(module_, batch_.Share(5, 4)), Step(cpu_, batch_.Share(5, 4)));
+}
+
+TEST_P(ModelStep, TrainsInPartsAsTheCpuDoesWhole) {
+  const Result whole = Step(cpu_, batch_.Share(0, kBatch));
+  ExpectClose(Step(module_, batch_.Share(0, kBatch), 2), whole);
+  ExpectClose(Step(module_, batch_.Share(0, kBatch), 5), whole);  // of 3 and of 2 samples
+  const Result one = Step(cpu_, batch_.Share(8, 1));
+  ExpectClose(Step(module_, batch_.Share(8, 1), 2), one);  // the second part has none
+}
+
+TEST_P(ModelStep, RepeatsToTheBit) {
+  const Result first = Step(module_, batch_.Share(0, kBatch));
+  Step(module_, batch_.Share(3, 2));
+  const Result again = Step(module_, batch_.Share(0, kBatch));
+  EXPECT_EQ(first.loss, again.loss);
+  EXPECT_EQ(first.gradients, again.gradients);
+}
+
+TEST_P(ModelStep, EvaluatesAsTheCpu) {
+  for (const auto& [first, samples] : {std::pair<int64_t, int64_t>{0, kBatch}, {4, 1}}) {
+    const NetInput input = batch_.Share(first, samples);
+    const EvaluateResult got = module_.Evaluate(weights_.data(), nullptr, input);
+    const EvaluateResult want = cpu_.Evaluate(weights_.data(), nullptr, input);
+    EXPECT_EQ(got.samples, samples);
+    EXPECT_NEAR(got.loss_sum, want.loss_sum, 1e-5 * want.loss_sum);
+    EXPECT_EQ(got.metric_counts, want.metric_counts);
+  }
+}
+
+TEST_P(ModelStep, AShareWithoutSamplesHasNoGradient) {
+  const std::vector<float> zeros(weights_.size());
+  EXPECT_EQ(Step(module_, batch_.Share(0, 0)).gradients, zeros);
+  Step(module_, batch_.Share(0, kBatch));
+  const Result result = Step(module_, batch_.Share(kBatch, 0));
+  EXPECT_EQ(result.loss, 0);
+  EXPECT_EQ(result.gradients, zeros);
+}
+
+// Takes what is announced as soon as it may.
+class Taker : public GradientSink {
+ public:
+  explicit Taker(const std::vector<float>& gradients) : gradients_(gradients) {}
+  void Ready(Range range, const ReadyEvent& written) override {
+    EXPECT_EQ(range.begin, static_cast<int64_t>(taken.size())) << "not in the arena's order";
+    written.Wait();
+    EXPECT_TRUE(written.Done());
+    taken.insert(taken.end(), gradients_.begin() + range.begin, gradients_.begin() + range.end);
+    ++announcements;
+  }
+  std::vector<float> taken;
+  int announcements = 0;
+
+ private:
+  const std::vector<float>& gradients_;
+};
+
+TEST_P(ModelStep, AnnouncesGradientsInArenaOrderOnceTheyAreThere) {
+  for (const int64_t samples : {kBatch, int64_t{0}}) {
+    for (const int64_t parts : {1, 2}) {
+      std::vector<float> gradients(weights_.size(), std::numeric_limits<float>::quiet_NaN());
+      Taker taker(gradients);
+      StepInParts(module_, parts, weights_.data(), gradients.data(), nullptr,
+                  batch_.Share(0, samples), &taker);
+      EXPECT_EQ(taker.taken, gradients) << samples << " samples in " << parts << " parts";
+      EXPECT_GT(taker.announcements, 1);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ModelStep, testing::ValuesIn(Models()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace dtrain
