@@ -24,18 +24,44 @@ enum class Purpose : uint32_t {
   kSelection = 10,      // a = actor, b = its selection * 2^20 + unit; index = draw
 };
 
+// Philox4x32-10 itself.
+constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = uint64_t{0xD2511F53u} * c[0];
+    const uint64_t p1 = uint64_t{0xCD9E8D57u} * c[2];
+    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(p1),
+         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(p0)};
+    k[0] += 0x9E3779B9u;
+    k[1] += 0xBB67AE85u;
+  }
+  return c;
+}
+
+// What draws bits is constexpr, which lets a GPU's kernels draw the same ones.
 class Random {
  public:
-  Random(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0);
+  // The key holds (seed, purpose, a), the counter's upper half holds b, its lower half the index.
+  constexpr Random(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0) {
+    const uint64_t key = Mix(Mix(Mix(seed) + static_cast<uint64_t>(purpose)) + a);
+    key_[0] = static_cast<uint32_t>(key);
+    key_[1] = static_cast<uint32_t>(key >> 32);
+    high_[0] = static_cast<uint32_t>(b);
+    high_[1] = static_cast<uint32_t>(b >> 32);
+  }
 
-  uint32_t Bits(uint64_t index) const;  // uniform over 32 bits
+  // Uniform over 32 bits.
+  constexpr uint32_t Bits(uint64_t index) const { return Block(index / 4)[index % 4]; }
   float Uniform(uint64_t index) const;  // [0, 1), 24 bits
   float Uniform(uint64_t index, float low, float high) const;
   float Normal(uint64_t index) const;  // mean 0, deviation 1 (Box-Muller on two words)
   uint64_t Below(uint64_t index, uint64_t bound) const;  // [0, bound), bound < 2^32
 
   // The four words of one counter value: Bits(4 * block + k) is word k.
-  std::array<uint32_t, 4> Block(uint64_t block) const;
+  constexpr std::array<uint32_t, 4> Block(uint64_t block) const {
+    return Philox4x32(
+        {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), high_[0], high_[1]},
+        {key_[0], key_[1]});
+  }
 
   // What Block() gives Philox beside the block number - its key, and the upper half of its counter
   // - for loops that compute many blocks at once.
@@ -43,11 +69,18 @@ class Random {
   std::array<uint32_t, 2> counter_high() const { return {high_[0], high_[1]}; }
 
  private:
+  // A 64-bit finaliser (the constants of MurmurHash3's fmix64): spreads keys that differ in one bit.
+  static constexpr uint64_t Mix(uint64_t x) {
+    x ^= x >> 33;
+    x *= 0xff51afd7ed558ccdULL;
+    x ^= x >> 33;
+    x *= 0xc4ceb9fe1a85ec53ULL;
+    x ^= x >> 33;
+    return x;
+  }
+
   uint32_t key_[2];
   uint32_t high_[2];
 };
-
-// Philox4x32-10 itself, for the published test vectors.
-std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 }  // namespace dtrain
