@@ -11,6 +11,13 @@ namespace dtrain {
 
 inline constexpr int64_t kPadToken = 1;  // the default of the key `pad`
 
+// Of one row of tokens: those before the first `pad`.
+constexpr int64_t SentenceLength(const int32_t* tokens, int64_t count, int64_t pad) {
+  int64_t length = 0;
+  while (length < count && tokens[length] != pad) ++length;
+  return length;
+}
+
 // The key `vocabulary`: 0 means as many as the input may hold.
 int64_t ReadVocabulary(config::Reader& reader);
 

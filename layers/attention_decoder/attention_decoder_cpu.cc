@@ -5,6 +5,7 @@
 #include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/packed_gemm.h"
 #include "framework/nn/kernel.h"
+#include "framework/nn/tokens.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
 namespace dtrain {

@@ -5,6 +5,7 @@
 #include "framework/core/check.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/kernels/cpu/loops.h"
+#include "framework/nn/tokens.h"
 #include "layers/attention_decoder/decoder_kernel.h"
 
 namespace dtrain {

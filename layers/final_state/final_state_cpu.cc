@@ -4,6 +4,7 @@
 #include "framework/device/cpu/parallel.h"
 #include "framework/kernels/cpu/loops.h"
 #include "framework/nn/kernel.h"
+#include "framework/nn/tokens.h"
 #include "layers/final_state/final_state.h"
 
 namespace dtrain {

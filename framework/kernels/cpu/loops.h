@@ -78,13 +78,6 @@ DTRAIN_ISA_DECLARE(void, GruForward,
 DTRAIN_ISA_DECLARE(void, GruBackward,
                    (float* row, const float* state_before, int64_t hidden, float* dstate))
 
-// Of tokens (nn/tokens.h): those before the first `pad` of one row.
-inline int64_t SentenceLength(const int32_t* tokens, int64_t count, int64_t pad) {
-  int64_t length = 0;
-  while (length < count && tokens[length] != pad) ++length;
-  return length;
-}
-
 // Throws DataError, with sample and place in the sample, when a token of `shape` [N, ...] is
 // outside [0, vocabulary).
 void CheckTokens(const int32_t* tokens, const Shape& shape, int64_t vocabulary,
