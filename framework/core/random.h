@@ -39,6 +39,7 @@ constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> c, std::arr
   return c;
 }
 
+// What draws bits is constexpr, which lets a GPU's kernels draw the same ones.
 class Random {
  public:
   // The key holds (seed, purpose, a), the counter's upper half holds b, its lower half the index.

@@ -16,6 +16,7 @@
 // The states start at 0.  InferShapes throws ShapeError when x and tokens do not fit.
 #pragma once
 
+#include "framework/core/random.h"
 #include "framework/nn/layer.h"
 
 namespace dtrain {
@@ -59,5 +60,14 @@ class RecurrentLayer : public Layer {
   InitSpec weight_init_;
   InitSpec bias_init_;
 };
+
+// The numbers that drop elements of layer k's output, of the sample at `position` of the global
+// batch: element i of its [T, D H] is dropped when Bits(i) < dropout * 2^32.  Layers within this
+// layer draw from streams of their own, far above any layer's index.
+constexpr Random RecurrentDropout(uint64_t seed, uint64_t layer_index, int64_t k, uint64_t step,
+                                  int64_t position) {
+  return Random(seed, Purpose::kDropout, layer_index + (static_cast<uint64_t>(k + 1) << 16),
+                (step << 20) + static_cast<uint64_t>(position));
+}
 
 }  // namespace dtrain

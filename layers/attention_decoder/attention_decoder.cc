@@ -75,6 +75,11 @@ Cost AttentionDecoder::CostOf(std::span<const Shape> inputs) const {
   return {2 * (products + attention), 4 * (products + attention)};
 }
 
+DecoderSizes DecoderSizes::Of(const AttentionDecoder& layer, const Shape& encoder_outputs) {
+  return {layer.hidden(),    encoder_outputs[2], layer.embedding(),
+          layer.attention(), layer.vocabulary(), encoder_outputs[1]};
+}
+
 namespace {
 DTRAIN_LAYER("attention_decoder", AttentionDecoder,
              "GRU decoder with additive attention over an encoder's outputs");

@@ -72,6 +72,13 @@ class AttentionDecoder : public Layer {
   InitSpec bias_init_;
 };
 
+struct DecoderSizes {
+  int64_t H, C, E, A, V, S;
+  int64_t features() const { return H + C + E; }
+
+  static DecoderSizes Of(const AttentionDecoder& layer, const Shape& encoder_outputs);
+};
+
 // Whether step t > 0 of a training step is given target's token.
 inline bool TeacherForces(double probability, uint64_t seed, uint64_t layer_index, uint64_t step,
                           int64_t t) {
@@ -81,8 +88,8 @@ inline bool TeacherForces(double probability, uint64_t seed, uint64_t layer_inde
 
 // The numbers that drop elements of e at step t: element i is dropped when
 // Bits(i) < dropout * 2^32.  Steps have streams of their own, far above any layer's index.
-inline Random DecoderDropout(uint64_t seed, uint64_t layer_index, uint64_t step, int64_t position,
-                             int64_t t) {
+constexpr Random DecoderDropout(uint64_t seed, uint64_t layer_index, uint64_t step,
+                                int64_t position, int64_t t) {
   return Random(seed, Purpose::kDropout, layer_index + (static_cast<uint64_t>(t + 1) << 16),
                 (step << 20) + static_cast<uint64_t>(position));
 }

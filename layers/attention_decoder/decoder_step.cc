@@ -15,11 +15,6 @@ void PackShare(Isa isa, const PackSource& source, float* packed, int thread, int
 
 }  // namespace
 
-DecoderSizes DecoderSizes::Of(const AttentionDecoder& layer, const Shape& encoder_outputs) {
-  return {layer.hidden(),    encoder_outputs[2], layer.embedding(),
-          layer.attention(), layer.vocabulary(), encoder_outputs[1]};
-}
-
 int64_t DecoderWeights::RoomFloats(const DecoderSizes& s) {
   return PackedFloats(s.A, s.C) + PackedFloats(s.A, s.H) + PackedFloats(3 * s.H, s.C + s.E) +
          PackedFloats(3 * s.H, s.H) + PackedFloats(s.V, s.features());

@@ -14,13 +14,6 @@
 
 namespace dtrain {
 
-struct DecoderSizes {
-  int64_t H, C, E, A, V, S;
-  int64_t features() const { return H + C + E; }
-
-  static DecoderSizes Of(const AttentionDecoder& layer, const Shape& encoder_outputs);
-};
-
 // The parameters, laid out for packed products; addresses only.
 struct DecoderWeights {
   DecoderSizes sizes;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "framework/core/random.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/packed_gemm.h"
@@ -230,10 +229,8 @@ class RecurrentKernel : public Kernel {
       if (from != to) std::copy_n(from + n * size, size, to + n * size);
       return;
     }
-    // Layers within this layer draw from streams of their own, far above any layer's index.
-    const Random random(args.seed, Purpose::kDropout,
-                        layer_index_ + (static_cast<uint64_t>(k + 1) << 16),
-                        (args.step << 20) + static_cast<uint64_t>(args.first_position + n));
+    const Random random =
+        RecurrentDropout(args.seed, layer_index_, k, args.step, args.first_position + n);
     const DropoutSample sample = SampleOf(random, layer_.dropout());
     DTRAIN_ISA_SELECT(device_.isa, DropElements)(sample, from + n * size, size, to + n * size);
   }

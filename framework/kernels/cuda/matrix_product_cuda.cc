@@ -3,23 +3,52 @@
 #include "framework/core/check.h"
 
 namespace dtrain {
+namespace {
 
-// cuBLAS is column-major: to it a row-major matrix is its transpose, so it computes c^T = op(b)^T op(a)^T.
+// What cuBLAS is told.  It is column-major: to it a row-major matrix is its transpose, so it computes
+// c^T = op(b)^T op(a)^T.
+struct BlasProduct {
+  BlasProduct(const DeviceMatrix& a, const DeviceMatrix& b, const DeviceMatrix& c,
+              const ProductOptions& options)
+      : op_a(options.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N),
+        op_b(options.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N),
+        m(static_cast<int>(c.columns)),
+        n(static_cast<int>(c.rows)),
+        k(static_cast<int>(options.transpose_a ? a.rows : a.columns)),
+        beta(options.add ? 1 : 0) {
+    DT_CHECK((options.transpose_a ? a.columns : a.rows) == c.rows &&
+             (options.transpose_b ? b.rows : b.columns) == c.columns &&
+             (options.transpose_b ? b.columns : b.rows) == k)
+        << a.rows << "x" << a.columns << " times " << b.rows << "x" << b.columns << " into "
+        << c.rows << "x" << c.columns;
+  }
+
+  bool empty() const { return m == 0 || n == 0; }
+
+  const cublasOperation_t op_a, op_b;
+  const int m, n, k;
+  const float one = 1, beta;
+};
+
+int Leading(const DeviceMatrix& matrix) { return static_cast<int>(matrix.stride); }
+
+}  // namespace
+
 void Multiply(CudaQueue& queue, const DeviceMatrix& a, const DeviceMatrix& b, const DeviceMatrix& c,
               const ProductOptions& options) {
-  const int64_t depth = options.transpose_a ? a.rows : a.columns;
-  DT_CHECK((options.transpose_a ? a.columns : a.rows) == c.rows &&
-           (options.transpose_b ? b.rows : b.columns) == c.columns &&
-           (options.transpose_b ? b.columns : b.rows) == depth)
-      << a.rows << "x" << a.columns << " times " << b.rows << "x" << b.columns << " into " << c.rows
-      << "x" << c.columns;
-  if (c.rows == 0 || c.columns == 0) return;
-  const auto op = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  const float one = 1, beta = options.add ? 1 : 0;
-  DT_CUDA(cublasSgemm, queue.blas(), op(options.transpose_b), op(options.transpose_a),
-          static_cast<int>(c.columns), static_cast<int>(c.rows), static_cast<int>(depth), &one,
-          b.data, static_cast<int>(b.stride), a.data, static_cast<int>(a.stride), &beta, c.data,
-          static_cast<int>(c.stride));
+  const BlasProduct p(a, b, c, options);
+  if (p.empty()) return;
+  DT_CUDA(cublasSgemm, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one, b.data, Leading(b),
+          a.data, Leading(a), &p.beta, c.data, Leading(c));
+}
+
+void MultiplyEach(CudaQueue& queue, int64_t count, const DeviceMatrices& a, const DeviceMatrices& b,
+                  const DeviceMatrices& c, const ProductOptions& options) {
+  const BlasProduct p(a.first, b.first, c.first, options);
+  if (p.empty()) return;
+  DT_CUDA(cublasSgemmStridedBatched, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one,
+          b.first.data, Leading(b.first), b.apart, a.first.data, Leading(a.first), a.apart, &p.beta,
+          c.first.data, Leading(c.first), c.apart, static_cast<int>(count));
 }
 
 }  // namespace dtrain

@@ -1,0 +1,276 @@
+#include "framework/kernels/cuda/recurrent.h"
+
+#include <algorithm>
+
+#include "framework/kernels/cuda/rows.h"
+
+namespace dtrain {
+namespace {
+
+using Part = RecurrentLayer::Part;
+
+// What dropout between two layers is keyed by.
+struct DropoutKey {
+  uint64_t seed, layer_index, step;
+  int64_t first_position;
+};
+
+// Of the output of layer k: a sample a row.
+void DropOutputs(CudaQueue& queue, const DropoutKey& key, int64_t k, double ratio,
+                 const DeviceMatrix& from, const DeviceMatrix& to) {
+  DropRows(
+      queue, ratio,
+      [=] DT_DEVICE(int64_t n) {
+        return RecurrentDropout(key.seed, key.layer_index, k, key.step, key.first_position + n);
+      },
+      from, to);
+}
+
+class RecurrentKernelCuda : public Kernel {
+ public:
+  RecurrentKernelCuda(const KernelRequest& request, const RecurrentCellCuda& cell)
+      : layer_(*static_cast<const RecurrentLayer*>(request.layer)),
+        cell_(cell),
+        layer_index_(request.layer_index),
+        batch_(request.inputs[0][0]),
+        steps_(request.inputs[0][1]),
+        features_(request.inputs[0][2]),
+        hidden_(layer_.hidden()),
+        directions_(layer_.directions()),
+        gates_(cell.gates * hidden_),
+        width_(directions_ * hidden_),
+        row_(cell.row * hidden_),
+        training_(request.mode == Mode::kTrain),
+        queue_(QueueOf(request.device)) {
+    PlaceMemory();
+  }
+
+  KernelNeeds Needs() const override {
+    KernelNeeds needs;
+    needs.scratch_bytes = std::max(forward_.bytes(), backward_.bytes());
+    needs.saved_bytes = training_ ? saved_.bytes() : 0;
+    needs.backward_reads_inputs = true;
+    needs.backward_reads_outputs = true;
+    return needs;
+  }
+
+  void Forward(const KernelArgs& args) override {
+    FindLengths(queue_, args.inputs[1].i32(), batch_, steps_, layer_.pad(), Lengths(args));
+    for (int64_t k = 0; k < layer_.layers(); ++k) {
+      const DeviceMatrix x = ReadBy(args, k, dropped_forward_);
+      for (int64_t d = 0; d < directions_; ++d) {
+        Multiply(queue_, x, Weight(args, k, d, Part::kWeightIn), GatesOf(args, k, d),
+                 {.transpose_b = true});
+        for (int64_t i = 0; i < steps_; ++i) ForwardStep(args, k, d, i);
+      }
+    }
+  }
+
+  void Backward(const KernelArgs& args) override {
+    for (int64_t k = layer_.layers() - 1; k >= 0; --k) {
+      const DeviceMatrix x = ReadBy(args, k, dropped_);
+      for (int64_t d = 0; d < directions_; ++d) {
+        BackwardSteps(args, k, d);
+        ParamGradients(args, k, d, x);
+      }
+      float* const dx = k == 0 ? args.input_gradients[0].f32() : Scratch(args, dbelow_);
+      if (dx == nullptr) continue;
+      InputGradients(args, k, dx);
+      if (k > 0 && Drops()) Drop(args, k - 1, dx, dx);
+    }
+  }
+
+ private:
+  int64_t InputsOf(int64_t k) const { return layer_.InputsOf(k, features_); }
+  int64_t Lane(int64_t k, int64_t d) const { return k * directions_ + d; }
+  bool Drops() const { return training_ && layer_.dropout() > 0; }
+
+  void PlaceMemory() {
+    const int64_t all = batch_ * steps_, between = layer_.layers() > 1 ? all * width_ : 0;
+    from_state_ = forward_.Take(batch_ * gates_);
+    dropped_forward_ = forward_.Take(Drops() ? between : 0);
+    FloatRoom& kept = training_ ? saved_ : forward_;
+    lengths_ = kept.Take(batch_);
+    for (int64_t k = 0; k < layer_.layers(); ++k) {
+      for (int64_t d = 0; d < directions_; ++d) rows_.push_back(kept.Take(all * row_));
+      if (k + 1 < layer_.layers()) outputs_.push_back(kept.Take(all * width_));
+    }
+    if (!training_) return;
+    dropped_ = backward_.Take(Drops() ? between : 0);
+    dbelow_ = backward_.Take(between);
+    before_ = backward_.Take(all * hidden_);
+    dfrom_state_ = backward_.Take(cell_.same_gradients ? 0 : all * gates_);
+    dstate_ = backward_.Take(batch_ * hidden_);
+    dcarry_ = backward_.Take(cell_.carries ? batch_ * hidden_ : 0);
+  }
+
+  // ---- where things are; rows are by (n, t) where nothing else is said
+  float* Scratch(const KernelArgs& args, int64_t at) const {
+    return static_cast<float*>(args.scratch) + at;
+  }
+  float* Kept(const KernelArgs& args, int64_t at) const {
+    return static_cast<float*>(training_ ? args.saved : args.scratch) + at;
+  }
+  int32_t* Lengths(const KernelArgs& args) const {
+    return reinterpret_cast<int32_t*>(Kept(args, lengths_));
+  }
+  DeviceMatrix All(const float* data, int64_t columns) const {
+    return DeviceMatrix::Dense(data, batch_ * steps_, columns);
+  }
+  DeviceMatrix RowsOf(const KernelArgs& args, int64_t k, int64_t d) const {
+    return All(Kept(args, rows_[Lane(k, d)]), row_);
+  }
+  DeviceMatrix GatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
+    return RowsOf(args, k, d).Columns(0, gates_);
+  }
+  // Gradients by W_h h0 + b_h, when BackwardSteps has run.
+  DeviceMatrix StateGatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
+    return cell_.same_gradients ? GatesOf(args, k, d) : All(Scratch(args, dfrom_state_), gates_);
+  }
+  DeviceMatrix OutputOf(const KernelArgs& args, int64_t k) const {  // [., D H], not dropped
+    const bool last = k == layer_.layers() - 1;
+    return All(last ? args.outputs[0].f32() : Kept(args, outputs_[k]), width_);
+  }
+  DeviceMatrix StatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
+    return OutputOf(args, k).Columns(d * hidden_, hidden_);
+  }
+  DeviceMatrix StepOf(const DeviceMatrix& all, int64_t t) const {  // a row each sample
+    return all.Every(steps_, t, batch_);
+  }
+  const float* Param(const KernelArgs& args, int64_t k, int64_t d, Part part) const {
+    return args.params[layer_.ParamOf(k, d, part)].f32();
+  }
+  DeviceMatrix Weight(const KernelArgs& args, int64_t k, int64_t d, Part part) const {
+    return DeviceMatrix::Dense(Param(args, k, d, part), gates_,
+                               part == Part::kWeightIn ? InputsOf(k) : hidden_);
+  }
+
+  void Drop(const KernelArgs& args, int64_t k, const float* from, float* to) const {
+    const auto samples = [&](const float* data) {
+      return DeviceMatrix::Dense(data, batch_, steps_ * width_);
+    };
+    DropOutputs(queue_, {args.seed, layer_index_, args.step, args.first_position}, k,
+                layer_.dropout(), samples(from), samples(to));
+  }
+
+  // What layer k reads; dropped anew at that place of the scratch memory where there is dropout.
+  DeviceMatrix ReadBy(const KernelArgs& args, int64_t k, int64_t dropped) const {
+    if (k == 0) return All(args.inputs[0].f32(), features_);
+    const DeviceMatrix below = OutputOf(args, k - 1);
+    if (!Drops()) return below;
+    Drop(args, k - 1, below.data, Scratch(args, dropped));
+    return All(Scratch(args, dropped), width_);
+  }
+
+  // Step i of the pass; a backward direction enters a sentence through its padding, whose states and
+  // rows are the zeros that it starts with.
+  CellStep StepAt(const KernelArgs& args, int64_t k, int64_t d, int64_t i) const {
+    const int64_t t = d == 0 ? i : steps_ - 1 - i, t_before = d == 0 ? t - 1 : t + 1;
+    const DeviceMatrix rows = RowsOf(args, k, d), states = StatesOf(args, k, d);
+    const DeviceMatrix row = StepOf(rows, t), state = StepOf(states, t);
+    CellStep step = {.samples = batch_, .hidden = hidden_, .row = row.data};
+    step.row_stride = row.stride;
+    step.state = state.data;
+    step.state_stride = step.before_stride = state.stride;
+    if (i > 0) {
+      step.row_before = StepOf(rows, t_before).data;
+      step.state_before = StepOf(states, t_before).data;
+    }
+    step.lengths = Lengths(args);
+    step.t = t;
+    return step;
+  }
+
+  void ForwardStep(const KernelArgs& args, int64_t k, int64_t d, int64_t i) const {
+    CellStep step = StepAt(args, k, d, i);
+    if (i > 0) {
+      step.from_state = Scratch(args, from_state_);
+      Multiply(queue_, {const_cast<float*>(step.state_before), batch_, hidden_, step.before_stride},
+               Weight(args, k, d, Part::kWeightState),
+               DeviceMatrix::Dense(step.from_state, batch_, gates_), {.transpose_b = true});
+    }
+    step.bias_in = Param(args, k, d, Part::kBiasIn);
+    step.bias_state = Param(args, k, d, Part::kBiasState);
+    cell_.forward(queue_, step);
+  }
+
+  // ---- backward: gradients by the gates, step by step
+  void BackwardSteps(const KernelArgs& args, int64_t k, int64_t d) const {
+    const DeviceMatrix dstate = DeviceMatrix::Dense(Scratch(args, dstate_), batch_, hidden_);
+    ZeroFloats(queue_, dstate.data, batch_ * hidden_);
+    if (cell_.carries) ZeroFloats(queue_, Scratch(args, dcarry_), batch_ * hidden_);
+    for (int64_t i = steps_ - 1; i >= 0; --i) {
+      const CellStep step = StepAt(args, k, d, i);
+      cell_.backward(queue_, step, GradientsAt(args, k, d, step.t));
+      if (i == 0) return;
+      Multiply(queue_, StepOf(StateGatesOf(args, k, d), step.t),
+               Weight(args, k, d, Part::kWeightState), dstate, {.add = true});
+    }
+  }
+
+  CellGradients GradientsAt(const KernelArgs& args, int64_t k, int64_t d, int64_t t) const {
+    const bool last = k == layer_.layers() - 1;
+    const DeviceMatrix dys =
+        All(last ? args.output_gradients[0].f32() : Scratch(args, dbelow_), width_);
+    const DeviceMatrix dy = StepOf(dys.Columns(d * hidden_, hidden_), t);
+    const DeviceMatrix from_state = StepOf(StateGatesOf(args, k, d), t);
+    const DeviceMatrix before = StepOf(All(Scratch(args, before_), hidden_), t);
+    return {.dy = dy.data,
+            .dy_stride = dy.stride,
+            .dstate = Scratch(args, dstate_),
+            .dcarry = cell_.carries ? Scratch(args, dcarry_) : nullptr,
+            .from_state = cell_.same_gradients ? nullptr : from_state.data,
+            .from_state_stride = from_state.stride,
+            .before = before.data,
+            .before_stride = before.stride};
+  }
+
+  // One direction of layer k, which has read x.
+  void ParamGradients(const KernelArgs& args, int64_t k, int64_t d, const DeviceMatrix& x) const {
+    const auto gradients = [&](Part weight, Part bias, const DeviceMatrix& by,
+                               const DeviceMatrix& read) {
+      const auto of = [&](Part part) {
+        return args.param_gradients[layer_.ParamOf(k, d, part)].f32();
+      };
+      Multiply(queue_, by, read, DeviceMatrix::Dense(of(weight), gates_, read.columns),
+               {.transpose_a = true, .add = args.accumulate});
+      SumOverRows(queue_, by, args.accumulate, of(bias));
+    };
+    gradients(Part::kWeightIn, Part::kBiasIn, GatesOf(args, k, d), x);
+    gradients(Part::kWeightState, Part::kBiasState, StateGatesOf(args, k, d),
+              All(Scratch(args, before_), hidden_));
+  }
+
+  void InputGradients(const KernelArgs& args, int64_t k, float* dx) const {
+    for (int64_t d = 0; d < directions_; ++d) {
+      Multiply(queue_, GatesOf(args, k, d), Weight(args, k, d, Part::kWeightIn),
+               All(dx, InputsOf(k)), {.add = d > 0});
+    }
+  }
+
+  const RecurrentLayer& layer_;
+  const RecurrentCellCuda cell_;
+  const uint64_t layer_index_;
+  const int64_t batch_, steps_, features_, hidden_, directions_;
+  const int64_t gates_;  // G H
+  const int64_t width_;  // D H
+  const int64_t row_;    // floats of a row
+  const bool training_;
+  CudaQueue& queue_;
+
+  // Places, in floats; of `kept` what backward wants, by lane (k, d) the rows.
+  FloatRoom forward_, backward_, saved_;
+  std::vector<int64_t> rows_, outputs_;
+  int64_t lengths_ = 0;
+  int64_t from_state_ = 0, dropped_forward_ = 0;
+  int64_t dropped_ = 0, dbelow_ = 0, before_ = 0, dfrom_state_ = 0, dstate_ = 0, dcarry_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeRecurrentCuda(const KernelRequest& request,
+                                          const RecurrentCellCuda& cell) {
+  return std::make_unique<RecurrentKernelCuda>(request, cell);
+}
+
+}  // namespace dtrain

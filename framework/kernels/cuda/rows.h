@@ -1,0 +1,43 @@
+// What several layers' kernels do with the rows of a matrix on the GPU.
+#pragma once
+
+#include "framework/core/random.h"
+#include "framework/kernels/cuda/loops.h"
+#include "framework/kernels/cuda/matrix_product.h"
+
+namespace dtrain {
+
+// data[i] = 0, of `count` numbers.
+void ZeroFloats(CudaQueue& queue, float* data, int64_t count);
+
+// Every row of `to` = values [columns].
+void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to);
+
+// sum[j] = (or +=) the sum over rows of x[row][j].
+void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum);
+
+// lengths[n] = the length of sentence n of tokens [sentences, steps] (nn/tokens.h).
+void FindLengths(CudaQueue& queue, const int32_t* tokens, int64_t sentences, int64_t steps,
+                 int64_t pad, int32_t* lengths);
+
+// The gradient of an embedding: row w of dw [vocabulary, columns] = (or +=, if `accumulate`) the sum
+// of the rows of dy whose token is w, in their order.  Tokens outside the vocabulary are left out.
+// `room`: 2 numbers a token.
+void EmbeddingGradient(CudaQueue& queue, const int32_t* tokens, const DeviceMatrix& dy,
+                       int64_t vocabulary, bool accumulate, float* dw, int32_t* room);
+
+// Dropout: element i of row n is set to 0 where random_of(n).Bits(i) < ratio * 2^32, else scaled by
+// 1 / (1 - ratio).  `to` may be `from`.  random_of: a DT_DEVICE lambda from n to a Random.
+template <class RandomOf>
+void DropRows(CudaQueue& queue, double ratio, RandomOf random_of, const DeviceMatrix& from,
+              const DeviceMatrix& to) {
+  const auto threshold = static_cast<uint32_t>(ratio * 0x1p32);
+  const auto scale = static_cast<float>(1 / (1 - ratio));
+  ForEach(queue, from.rows * from.columns, [=] DT_DEVICE(int64_t at) {
+    const int64_t n = at / from.columns, i = at % from.columns;
+    const bool dropped = random_of(n).Bits(static_cast<uint64_t>(i)) < threshold;
+    to.data[n * to.stride + i] = dropped ? 0 : scale * from.data[n * from.stride + i];
+  });
+}
+
+}  // namespace dtrain

@@ -1,0 +1,310 @@
+// Attention decoder on the GPU, implementation "cublas".
+//
+// Forward goes through the steps with all sentences at once; a step that feeds its own word to the
+// next finds it on the GPU.  Backward: the gradients of fc_out are one product over all steps, what
+// goes from step to step follows, then the gradients of all other weights as one product each.  What
+// forward kept is used up on the way: a row of gates becomes the gradients by what went into them.
+#include <algorithm>
+
+#include "framework/kernels/cuda/cells.h"
+#include "framework/kernels/cuda/rows.h"
+#include "framework/nn/kernel.h"
+#include "layers/attention_decoder/attention_search_cuda.h"
+#include "layers/attention_decoder/decoder_step_cuda.h"
+
+namespace dtrain {
+namespace {
+
+// What the dropout of a step's words is keyed by.
+struct WordDropout {
+  uint64_t seed, layer_index, step;
+  int64_t first_position;
+};
+
+void DropWords(CudaQueue& queue, const WordDropout& key, int64_t t, double ratio,
+               const DeviceMatrix& e) {
+  DropRows(
+      queue, ratio,
+      [=] DT_DEVICE(int64_t n) {
+        return DecoderDropout(key.seed, key.layer_index, key.step, key.first_position + n, t);
+      },
+      e, e);
+}
+
+class AttentionDecoderCuda : public Kernel {
+ public:
+  explicit AttentionDecoderCuda(const KernelRequest& request)
+      : layer_(*static_cast<const AttentionDecoder*>(request.layer)),
+        layer_index_(request.layer_index),
+        sizes_(DecoderSizes::Of(layer_, request.inputs[0])),
+        N_(request.inputs[3][0]),
+        T_(request.inputs[3][1]),
+        training_(request.mode == Mode::kTrain),
+        queue_(QueueOf(request.device)) {
+    PlaceMemory();
+    if (!training_) step_decoder_ = MakeAttentionStepDecoderCuda(layer_, request.device);
+  }
+
+  KernelNeeds Needs() const override {
+    KernelNeeds needs;
+    needs.scratch_bytes = std::max(forward_.bytes(), backward_.bytes());
+    needs.saved_bytes = saved_.bytes();
+    needs.backward_reads_inputs = true;
+    return needs;
+  }
+
+  StepDecoder* step_decoder() override { return step_decoder_.get(); }
+
+  void Forward(const KernelArgs& args) override {
+    const DecoderParams params = DecoderParams::Of(sizes_, args.params);
+    const int32_t* const target = args.inputs[3].i32();
+    FindLengths(queue_, args.inputs[2].i32(), N_, sizes_.S, layer_.pad(), Lengths(args));
+    DecoderKeys(queue_, params, EncoderOutputs(args), Keys(args));
+    DT_CUDA(cudaMemcpyAsync, Tokens(args), target, static_cast<size_t>(N_ * T_) * sizeof(int32_t),
+            cudaMemcpyDeviceToDevice, queue_.stream());
+    for (int64_t t = 0; t < T_; ++t) {
+      const DeviceMatrix e = StepOf(Features(args), t).Columns(sizes_.H + sizes_.C, sizes_.E);
+      if (ChoosesItself(args, t)) {
+        ChooseLargest(queue_, StepOf(Logits(args), t - 1), Tokens(args) + t, T_);
+      }
+      EmbedTokens(queue_, Tokens(args) + t, T_, params.embedding.data, sizes_.V, e);
+      Drop(args, t, e);
+      DecoderStep(queue_, params, RowsAt(args, params, t));
+      DecoderLogits(queue_, params, StepOf(Features(args), t), StepOf(Logits(args), t));
+    }
+  }
+
+  void Backward(const KernelArgs& args) override {
+    const DecoderParams params = DecoderParams::Of(sizes_, args.params);
+    const DecoderParams gradients = DecoderParams::Of(sizes_, args.param_gradients);
+    OutputGradients(args, params, gradients);
+    for (const auto& [place, count] :
+         {std::pair{dstate_, N_ * sizes_.H}, std::pair{dv_, N_ * sizes_.A},
+          std::pair{dkeys_, N_ * sizes_.S * sizes_.A}}) {
+      ZeroFloats(queue_, Scratch(args, place), count);
+    }
+    for (int64_t t = T_ - 1; t >= 0; --t) BackwardStep(args, params, t);
+    RecurrentGradients(args, gradients);
+    AttentionGradients(args, gradients);
+    EmbeddingGradients(args, params, gradients);
+    if (args.input_gradients[0].data != nullptr) EncoderGradients(args, params);
+    if (args.input_gradients[1].data != nullptr) {
+      DT_CUDA(cudaMemcpyAsync, args.input_gradients[1].data, Scratch(args, dstate_),
+              static_cast<size_t>(N_ * sizes_.H) * sizeof(float), cudaMemcpyDeviceToDevice,
+              queue_.stream());
+    }
+  }
+
+ private:
+  void PlaceMemory() {
+    const auto [H, C, E, A, V, S] = sizes_;
+    const int64_t all = N_ * T_, F = sizes_.features();
+    from_state_ = forward_.Take(N_ * 3 * H);
+    sums_ = forward_.Take(N_ * static_cast<int64_t>(sizeof(SoftmaxSum) / sizeof(float)));
+    FloatRoom& kept = training_ ? saved_ : forward_;
+    lengths_ = kept.Take(N_);
+    tokens_ = kept.Take(all);
+    features_ = kept.Take(all * F);
+    gates_ = kept.Take(all * GruCell::kRow * H);
+    query_ = kept.Take(all * A);
+    weights_ = kept.Take(all * S);
+    keys_ = kept.Take(N_ * S * A);
+    if (!training_) return;
+    dfeatures_ = backward_.Take(all * F);
+    before_ = backward_.Take(all * H);
+    dfrom_state_ = backward_.Take(all * 3 * H);
+    dquery_ = backward_.Take(all * A);
+    dstate_ = backward_.Take(N_ * H);
+    dv_ = backward_.Take(N_ * A);
+    room_ = backward_.Take(N_ * S);
+    dkeys_ = backward_.Take(N_ * S * A);
+    links_ = backward_.Take(2 * all);
+  }
+
+  // ---- where things are; rows are by (n, t) where nothing else is said
+  float* Kept(const KernelArgs& args, int64_t at) const {
+    return static_cast<float*>(training_ ? args.saved : args.scratch) + at;
+  }
+  float* Scratch(const KernelArgs& args, int64_t at) const {
+    return static_cast<float*>(args.scratch) + at;
+  }
+  DeviceMatrix All(const float* data, int64_t columns) const {
+    return DeviceMatrix::Dense(data, N_ * T_, columns);
+  }
+  DeviceMatrix Scratch(const KernelArgs& args, int64_t at, int64_t columns) const {
+    return All(Scratch(args, at), columns);
+  }
+  DeviceMatrix StepOf(const DeviceMatrix& all, int64_t t) const { return all.Every(T_, t, N_); }
+  DeviceMatrix Features(const KernelArgs& args) const {
+    return All(Kept(args, features_), sizes_.features());
+  }
+  DeviceMatrix Gates(const KernelArgs& args) const {
+    return All(Kept(args, gates_), GruCell::kRow * sizes_.H);
+  }
+  DeviceMatrix Logits(const KernelArgs& args) const { return All(args.outputs[0].f32(), sizes_.V); }
+  DeviceMatrix EncoderOutputs(const KernelArgs& args) const {
+    return DeviceMatrix::Dense(args.inputs[0].f32(), N_ * sizes_.S, sizes_.C);
+  }
+  DeviceMatrix Keys(const KernelArgs& args) const {
+    return DeviceMatrix::Dense(Kept(args, keys_), N_ * sizes_.S, sizes_.A);
+  }
+  int32_t* Tokens(const KernelArgs& args) const {  // what each step was given
+    return reinterpret_cast<int32_t*>(Kept(args, tokens_));
+  }
+  int32_t* Lengths(const KernelArgs& args) const {
+    return reinterpret_cast<int32_t*>(Kept(args, lengths_));
+  }
+  DeviceMatrix StateBefore(const KernelArgs& args, int64_t t) const {
+    return t == 0 ? DeviceMatrix::Dense(args.inputs[1].f32(), N_, sizes_.H)
+                  : StepOf(Features(args), t - 1).Columns(0, sizes_.H);
+  }
+
+  DecoderRowsCuda RowsAt(const KernelArgs& args, const DecoderParams& params, int64_t t) const {
+    return {.state_before = StateBefore(args, t),
+            .features = StepOf(Features(args), t),
+            .gates = StepOf(Gates(args), t),
+            .from_state = Scratch(args, from_state_),
+            .attention = AttentionAt(args, params, t),
+            .sums = reinterpret_cast<SoftmaxSum*>(Scratch(args, sums_))};
+  }
+  AttentionRows AttentionAt(const KernelArgs& args, const DecoderParams& params, int64_t t) const {
+    return {.keys = Kept(args, keys_),
+            .values = args.inputs[0].f32(),
+            .v = params.v,
+            .lengths = Lengths(args),
+            .sentence = nullptr,
+            .query = StepOf(All(Kept(args, query_), sizes_.A), t),
+            .weights = StepOf(All(Kept(args, weights_), sizes_.S), t)};
+  }
+
+  // token_t is its own choice.
+  bool ChoosesItself(const KernelArgs& args, int64_t t) const {
+    if (t == 0) return false;
+    return !training_ ||
+           !TeacherForces(layer_.teacher_forcing(), args.seed, layer_index_, args.step, t);
+  }
+
+  void Drop(const KernelArgs& args, int64_t t, const DeviceMatrix& e) const {
+    if (!training_ || layer_.dropout() == 0) return;
+    DropWords(queue_, {args.seed, layer_index_, args.step, args.first_position}, t,
+              layer_.dropout(), e);
+  }
+
+  // ---- backward
+  // dw = (or +=) dy^T x.
+  void WeightGradient(const KernelArgs& args, const DeviceMatrix& dy, const DeviceMatrix& x,
+                      const DeviceMatrix& dw) const {
+    Multiply(queue_, dy, x, dw, {.transpose_a = true, .add = args.accumulate});
+  }
+
+  // fc_out: of its weights, and dfeatures.
+  void OutputGradients(const KernelArgs& args, const DecoderParams& params,
+                       const DecoderParams& gradients) const {
+    const DeviceMatrix dy = All(args.output_gradients[0].f32(), sizes_.V);
+    SumOverRows(queue_, dy, args.accumulate, gradients.out_bias);
+    WeightGradient(args, dy, Features(args), gradients.out);
+    Multiply(queue_, dy, params.out, Scratch(args, dfeatures_, sizes_.features()));
+  }
+
+  void BackwardStep(const KernelArgs& args, const DecoderParams& params, int64_t t) const {
+    const auto [H, C, E, A, V, S] = sizes_;
+    const auto step = [&](int64_t place, int64_t columns) {
+      return StepOf(Scratch(args, place, columns), t);
+    };
+    const DeviceMatrix dfeatures = step(dfeatures_, sizes_.features()), before = step(before_, H);
+    const DeviceMatrix dfrom_state = step(dfrom_state_, 3 * H), dquery = step(dquery_, A);
+    const DeviceMatrix gates = StepOf(Gates(args), t), state_before = StateBefore(args, t);
+    const DeviceMatrix dstate = DeviceMatrix::Dense(Scratch(args, dstate_), N_, H);
+    const DeviceMatrix dcontext = dfeatures.Columns(H, C);
+    CellStep cell = {.samples = N_, .hidden = H, .row = gates.data};
+    cell.row_stride = gates.stride;
+    cell.state_before = state_before.data;
+    cell.before_stride = state_before.stride;
+    BackwardCells<GruCell>(queue_, cell,
+                           {.dy = dfeatures.data,
+                            .dy_stride = dfeatures.stride,
+                            .dstate = dstate.data,
+                            .from_state = dfrom_state.data,
+                            .from_state_stride = dfrom_state.stride,
+                            .before = before.data,
+                            .before_stride = before.stride});
+    Multiply(queue_, dfrom_state, params.state, dstate, {.add = true});
+    Multiply(queue_, gates.Columns(0, 3 * H), params.context, dcontext, {.add = true});
+    AttendBackward(queue_, AttentionAt(args, params, t), dcontext, Scratch(args, room_),
+                   Scratch(args, dkeys_), dquery, Scratch(args, dv_));
+    Multiply(queue_, dquery, params.query, dstate, {.add = true});
+  }
+
+  void RecurrentGradients(const KernelArgs& args, const DecoderParams& gradients) const {
+    const auto [H, C, E, A, V, S] = sizes_;
+    const DeviceMatrix din = Gates(args).Columns(0, 3 * H), features = Features(args);
+    const DeviceMatrix dfrom_state = Scratch(args, dfrom_state_, 3 * H);
+    WeightGradient(args, din, features.Columns(H, C), gradients.context);
+    WeightGradient(args, din, features.Columns(H + C, E), gradients.embedded);
+    WeightGradient(args, dfrom_state, Scratch(args, before_, H), gradients.state);
+    SumOverRows(queue_, din, args.accumulate, gradients.bias_in);
+    SumOverRows(queue_, dfrom_state, args.accumulate, gradients.bias_state);
+  }
+
+  void AttentionGradients(const KernelArgs& args, const DecoderParams& gradients) const {
+    const auto [H, C, E, A, V, S] = sizes_;
+    const DeviceMatrix dkeys = DeviceMatrix::Dense(Scratch(args, dkeys_), N_ * S, A);
+    WeightGradient(args, Scratch(args, dquery_, A), Scratch(args, before_, H), gradients.query);
+    WeightGradient(args, dkeys, EncoderOutputs(args), gradients.keys);
+    SumOverRows(queue_, dkeys, args.accumulate, gradients.keys_bias);
+    SumOverRows(queue_, DeviceMatrix::Dense(Scratch(args, dv_), N_, A), args.accumulate,
+                gradients.v);
+  }
+
+  void EmbeddingGradients(const KernelArgs& args, const DecoderParams& params,
+                          const DecoderParams& gradients) const {
+    const auto [H, C, E, A, V, S] = sizes_;
+    const DeviceMatrix de = Scratch(args, dfeatures_, sizes_.features()).Columns(H + C, E);
+    Multiply(queue_, Gates(args).Columns(0, 3 * H), params.embedded, de, {.add = true});
+    for (int64_t t = 0; t < T_; ++t) Drop(args, t, StepOf(de, t));
+    EmbeddingGradient(queue_, Tokens(args), de, V, args.accumulate, gradients.embedding.data,
+                      reinterpret_cast<int32_t*>(Scratch(args, links_)));
+  }
+
+  // By way of the context, then of the keys.
+  void EncoderGradients(const KernelArgs& args, const DecoderParams& params) const {
+    const auto [H, C, E, A, V, S] = sizes_;
+    float* const dvalues = args.input_gradients[0].f32();
+    const int64_t F = sizes_.features();
+    const DeviceMatrix dcontext = {Scratch(args, dfeatures_) + H, T_, C, F};
+    MultiplyEach(queue_, N_, {DeviceMatrix::Dense(Kept(args, weights_), T_, S), T_ * S},
+                 {dcontext, T_ * F}, {DeviceMatrix::Dense(dvalues, S, C), S * C},
+                 {.transpose_a = true});
+    Multiply(queue_, DeviceMatrix::Dense(Scratch(args, dkeys_), N_ * S, A), params.keys,
+             DeviceMatrix::Dense(dvalues, N_ * S, C), {.add = true});
+  }
+
+  const AttentionDecoder& layer_;
+  const uint64_t layer_index_;
+  const DecoderSizes sizes_;
+  const int64_t N_, T_;  // sentences, steps
+  const bool training_;
+  CudaQueue& queue_;
+  std::unique_ptr<StepDecoder> step_decoder_;  // evaluation only
+
+  // Places, in floats.  Kept from forward to backward: by (n, t) tokens, features [F], gates [4 H],
+  // query [A], weights [S]; by n lengths and keys [S, A].
+  FloatRoom saved_, forward_, backward_;
+  int64_t lengths_ = 0, tokens_ = 0, features_ = 0, gates_ = 0, query_ = 0, weights_ = 0, keys_ = 0;
+  // Scratch of forward, by n.
+  int64_t from_state_ = 0, sums_ = 0;
+  // Scratch of backward: by (n, t) dfeatures [F], before [H] (the states before), dfrom_state [3 H],
+  // dquery [A], links [2]; by n dstate [H], dv [A], room [S], dkeys [S, A].
+  int64_t dfeatures_ = 0, before_ = 0, dfrom_state_ = 0, dquery_ = 0, links_ = 0;
+  int64_t dstate_ = 0, dv_ = 0, room_ = 0, dkeys_ = 0;
+};
+
+std::unique_ptr<Kernel> MakeAttentionDecoderCuda(const KernelRequest& request, const KernelOffer&) {
+  return std::make_unique<AttentionDecoderCuda>(request);
+}
+
+DTRAIN_KERNEL("attention_decoder", DeviceKind::kCuda, "cublas", OfferPlain,
+              MakeAttentionDecoderCuda);
+
+}  // namespace
+}  // namespace dtrain

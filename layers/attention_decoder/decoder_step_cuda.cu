@@ -1,0 +1,68 @@
+#include "layers/attention_decoder/decoder_step_cuda.h"
+
+#include "framework/kernels/cuda/cells.h"
+#include "framework/kernels/cuda/rows.h"
+
+namespace dtrain {
+
+using P = AttentionDecoder;
+
+DecoderParams DecoderParams::Of(const DecoderSizes& s, std::span<const Tensor> params) {
+  const auto matrix = [&](P::Param which, int64_t rows, int64_t columns) {
+    return DeviceMatrix::Dense(params[which].f32(), rows, columns);
+  };
+  const DeviceMatrix attn = matrix(P::kAttnWeight, s.A, s.H + s.C);
+  const DeviceMatrix in = matrix(P::kWeightIn, 3 * s.H, s.E + s.C);
+  return {.sizes = s,
+          .query = attn.Columns(0, s.H),
+          .keys = attn.Columns(s.H, s.C),
+          .embedding = matrix(P::kEmbedding, s.V, s.E),
+          .embedded = in.Columns(0, s.E),
+          .context = in.Columns(s.E, s.C),
+          .state = matrix(P::kWeightState, 3 * s.H, s.H),
+          .out = matrix(P::kOutWeight, s.V, s.features()),
+          .keys_bias = params[P::kAttnBias].f32(),
+          .v = params[P::kV].f32(),
+          .bias_in = params[P::kBiasIn].f32(),
+          .bias_state = params[P::kBiasState].f32(),
+          .out_bias = params[P::kOutBias].f32()};
+}
+
+void DecoderKeys(CudaQueue& queue, const DecoderParams& params, const DeviceMatrix& encoder_outputs,
+                 const DeviceMatrix& keys) {
+  FillRows(queue, params.keys_bias, keys);
+  Multiply(queue, encoder_outputs, params.keys, keys, {.transpose_b = true, .add = true});
+}
+
+void DecoderStep(CudaQueue& queue, const DecoderParams& params, const DecoderRowsCuda& r) {
+  const DecoderSizes& s = params.sizes;
+  const int64_t rows = r.features.rows;
+  const DeviceMatrix context = r.features.Columns(s.H, s.C);
+  Multiply(queue, r.state_before, params.query, r.attention.query, {.transpose_b = true});
+  Attend(queue, r.attention, r.sums, context);
+  const DeviceMatrix in = r.gates.Columns(0, 3 * s.H);
+  Multiply(queue, context, params.context, in, {.transpose_b = true});
+  Multiply(queue, r.features.Columns(s.H + s.C, s.E), params.embedded, in,
+           {.transpose_b = true, .add = true});
+  Multiply(queue, r.state_before, params.state, DeviceMatrix::Dense(r.from_state, rows, 3 * s.H),
+           {.transpose_b = true});
+  ForwardCells<GruCell>(queue, {.samples = rows,
+                                .hidden = s.H,
+                                .row = r.gates.data,
+                                .row_stride = r.gates.stride,
+                                .state_before = r.state_before.data,
+                                .before_stride = r.state_before.stride,
+                                .state = r.features.data,
+                                .state_stride = r.features.stride,
+                                .from_state = r.from_state,
+                                .bias_in = params.bias_in,
+                                .bias_state = params.bias_state});
+}
+
+void DecoderLogits(CudaQueue& queue, const DecoderParams& params, const DeviceMatrix& features,
+                   const DeviceMatrix& logits) {
+  FillRows(queue, params.out_bias, logits);
+  Multiply(queue, features, params.out, logits, {.transpose_b = true, .add = true});
+}
+
+}  // namespace dtrain
