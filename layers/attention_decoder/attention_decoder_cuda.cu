@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "framework/kernels/cuda/cells.h"
+#include "framework/kernels/cuda/embedding_gradient.h"
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/attention_decoder/attention_search_cuda.h"
@@ -40,7 +41,8 @@ class AttentionDecoderCuda : public Kernel {
         N_(request.inputs[3][0]),
         T_(request.inputs[3][1]),
         training_(request.mode == Mode::kTrain),
-        queue_(QueueOf(request.device)) {
+        queue_(QueueOf(request.device)),
+        embedding_gradient_(N_ * T_, sizes_.V, sizes_.E) {
     PlaceMemory();
     if (!training_) step_decoder_ = MakeAttentionStepDecoderCuda(layer_, request.device);
   }
@@ -118,7 +120,8 @@ class AttentionDecoderCuda : public Kernel {
     dv_ = backward_.Take(N_ * A);
     room_ = backward_.Take(N_ * S);
     dkeys_ = backward_.Take(N_ * S * A);
-    links_ = backward_.Take(2 * all);
+    sorted_ = backward_.Take(
+        static_cast<int64_t>(embedding_gradient_.scratch_bytes() / sizeof(float)) + 1);
   }
 
   // ---- where things are; rows are by (n, t) where nothing else is said
@@ -262,8 +265,8 @@ class AttentionDecoderCuda : public Kernel {
     const DeviceMatrix de = Scratch(args, dfeatures_, sizes_.features()).Columns(H + C, E);
     Multiply(queue_, Gates(args).Columns(0, 3 * H), params.embedded, de, {.add = true});
     for (int64_t t = 0; t < T_; ++t) Drop(args, t, StepOf(de, t));
-    EmbeddingGradient(queue_, Tokens(args), de, V, args.accumulate, gradients.embedding.data,
-                      reinterpret_cast<int32_t*>(Scratch(args, links_)));
+    embedding_gradient_.Write(queue_, Tokens(args), de, args.accumulate, gradients.embedding.data,
+                              Scratch(args, sorted_));
   }
 
   // By way of the context, then of the keys.
@@ -285,6 +288,7 @@ class AttentionDecoderCuda : public Kernel {
   const int64_t N_, T_;  // sentences, steps
   const bool training_;
   CudaQueue& queue_;
+  const EmbeddingGradientCuda embedding_gradient_;
   std::unique_ptr<StepDecoder> step_decoder_;  // evaluation only
 
   // Places, in floats.  Kept from forward to backward: by (n, t) tokens, features [F], gates [4 H],
@@ -294,8 +298,8 @@ class AttentionDecoderCuda : public Kernel {
   // Scratch of forward, by n.
   int64_t from_state_ = 0, sums_ = 0;
   // Scratch of backward: by (n, t) dfeatures [F], before [H] (the states before), dfrom_state [3 H],
-  // dquery [A], links [2]; by n dstate [H], dv [A], room [S], dkeys [S, A].
-  int64_t dfeatures_ = 0, before_ = 0, dfrom_state_ = 0, dquery_ = 0, links_ = 0;
+  // dquery [A]; what the gradient of the embedding sorts; by n dstate [H], dv [A], room [S], dkeys [S, A].
+  int64_t dfeatures_ = 0, before_ = 0, dfrom_state_ = 0, dquery_ = 0, sorted_ = 0;
   int64_t dstate_ = 0, dv_ = 0, room_ = 0, dkeys_ = 0;
 };
 

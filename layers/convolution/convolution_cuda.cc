@@ -17,6 +17,7 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/kernels/cuda/images.h"
+#include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
 
@@ -124,7 +125,8 @@ class ConvolutionCuda : public Kernel {
             Scratch(args, turned_), window_.get(), forward_.algorithm, Scratch(args, workspace_),
             forward_.workspace, &kZero, y_.get(), args.outputs[0].data);
     const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
-    AddBias(queue_, pixels_.rows(), pixels_.columns(), bias, relu_, args.outputs[0].f32());
+    AddBias(queue_, DeviceMatrix::Dense(args.outputs[0].f32(), pixels_.rows(), pixels_.columns()),
+            bias, relu_);
   }
 
   void Backward(const KernelArgs& args) override {

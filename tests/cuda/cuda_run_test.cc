@@ -24,7 +24,7 @@ class CudaRunTest : public SystemTest {
     fs::copy_file(DTRAIN_BINARY_DIR "/dtrain", folder_ / "bin/dtrain");
     fs::create_symlink(DTRAIN_BINARY_DIR "/tests/cuda_standin/libdtrain_cuda.so",
                        folder_ / "bin/libdtrain_cuda.so");
-    fs::create_directory_symlink(DTRAIN_SOURCE_DIR "/configs", folder_ / "bin/configs");
+    fs::create_directory_symlink(DTRAIN_SOURCE_DIR "/configs", folder_ / "configs");
   }
   std::string Program() const override { return (folder_ / "bin/dtrain").string(); }
 

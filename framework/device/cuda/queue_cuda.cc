@@ -97,6 +97,7 @@ ReadyEvent CudaQueue::Record() {
 }
 
 void* CudaQueue::Allocate(size_t bytes) {
+  DT_CUDA(cudaSetDevice, index_);
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, bytes);
   if (status == cudaErrorMemoryAllocation) {
@@ -117,7 +118,10 @@ void CudaQueue::Free(void* memory) {
   cudaFree(memory);
 }
 
+// Every step begins with one.  Which GPU is meant is a thread's own: a net may be made by one thread
+// and stepped by another.
 void CudaQueue::Upload(void* to, const void* from, size_t bytes) {
+  DT_CUDA(cudaSetDevice, index_);
   DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyHostToDevice, stream_.get());
 }
 

@@ -18,13 +18,6 @@ inline Format ImageFormat(const Shape& image) {
 // to = (or += with `add`) from, both [N, C, H, W] and one of them plain, one channels last.
 void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool add = false);
 
-// y += bias in each row, then max(0, .) if `relu`, which keeps a NaN; bias may be null.
-void AddBias(CudaQueue& queue, int64_t rows, int64_t channels, const float* bias, bool relu,
-             float* y);
-
-// The backward pass of a fused ReLU: the gradient is 0 where the output is.
-void MaskGradient(CudaQueue& queue, int64_t count, const float* y, float* dy);
-
 // How the rows of a matrix are added up, column by column (SumColumns in column_sums.h).  Two passes:
 // threads that are neighbours add up columns that are neighbours, each every slices()-th row, so
 // that all of them together read the matrix as it lies in memory; then a sum over the slices.  The

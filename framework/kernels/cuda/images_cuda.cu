@@ -18,19 +18,6 @@ void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool 
   });
 }
 
-void AddBias(CudaQueue& queue, int64_t rows, int64_t channels, const float* bias, bool relu,
-             float* y) {
-  if (bias == nullptr && !relu) return;
-  ForEach(queue, rows * channels, [=] DT_DEVICE(int64_t i) {
-    const float value = bias == nullptr ? y[i] : y[i] + bias[i % channels];
-    y[i] = relu && value < 0 ? 0 : value;
-  });
-}
-
-void MaskGradient(CudaQueue& queue, int64_t count, const float* y, float* dy) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) { dy[i] = y[i] > 0 ? dy[i] : 0; });
-}
-
 void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const float* x, double* partial,
                  bool accumulate, float* sum) {
   const int64_t columns = sums.columns();

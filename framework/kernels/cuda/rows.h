@@ -13,18 +13,18 @@ void ZeroFloats(CudaQueue& queue, float* data, int64_t count);
 // Every row of `to` = values [columns].
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to);
 
+// y += bias in each row, then max(0, y) if `relu`, which keeps a NaN; bias may be null.
+void AddBias(CudaQueue& queue, const DeviceMatrix& y, const float* bias, bool relu);
+
+// The backward pass of a fused ReLU: the gradient is 0 where the output is.
+void MaskGradient(CudaQueue& queue, int64_t count, const float* y, float* dy);
+
 // sum[j] = (or +=) the sum over rows of x[row][j].
 void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum);
 
 // lengths[n] = the length of sentence n of tokens [sentences, steps] (nn/tokens.h).
 void FindLengths(CudaQueue& queue, const int32_t* tokens, int64_t sentences, int64_t steps,
                  int64_t pad, int32_t* lengths);
-
-// The gradient of an embedding: row w of dw [vocabulary, columns] = (or +=, if `accumulate`) the sum
-// of the rows of dy whose token is w, in their order.  Tokens outside the vocabulary are left out.
-// `room`: 2 numbers a token.
-void EmbeddingGradient(CudaQueue& queue, const int32_t* tokens, const DeviceMatrix& dy,
-                       int64_t vocabulary, bool accumulate, float* dw, int32_t* room);
 
 // Dropout: element i of row n is set to 0 where random_of(n).Bits(i) < ratio * 2^32, else scaled by
 // 1 / (1 - ratio).  `to` may be `from`.  random_of: a DT_DEVICE lambda from n to a Random.
