@@ -38,7 +38,7 @@ class LayerRun {
     layer_->Configure(reader);
     document.Finish();
     layer_->SetInputClasses(classes);
-    KernelRequest request;
+    KernelRequest& request = request_;
     request.layer = layer_.get();
     request.inputs = shapes;
     request.outputs = layer_->InferShapes(shapes);
@@ -91,6 +91,7 @@ class LayerRun {
   }
 
   Layer& layer() { return *layer_; }
+  const KernelRequest& request() const { return request_; }
   Kernel& kernel() { return *kernel_; }
 
   std::vector<LayerArray> inputs, outputs, params;
@@ -106,6 +107,7 @@ class LayerRun {
 
   const LayerRunOptions options_;
   std::unique_ptr<Layer> layer_;
+  KernelRequest request_;
   std::unique_ptr<Kernel> kernel_;
   std::vector<std::byte> scratch_, saved_;
   std::vector<Tensor> views_[6];
