@@ -10,7 +10,6 @@
 #include "framework/kernels/cuda/embedding_gradient.h"
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
-#include "layers/attention_decoder/attention_search_cuda.h"
 #include "layers/attention_decoder/decoder_step_cuda.h"
 
 namespace dtrain {

@@ -1,5 +1,4 @@
-#include "layers/attention_decoder/attention_search_cuda.h"
-
+// The attention decoder on the GPU, one step at a time, for greedy and beam search.
 #include <numeric>
 #include <vector>
 

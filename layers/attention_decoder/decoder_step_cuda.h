@@ -3,9 +3,10 @@
 // What a row has computed stands in its features [s; c; e], the order in which fc_out reads them.
 #pragma once
 
+#include <memory>
 #include <span>
 
-#include "framework/device/tensor.h"
+#include "framework/nn/step_decoder.h"
 #include "layers/attention_decoder/attention_decoder.h"
 #include "layers/attention_decoder/attention_loops_cuda.h"
 
@@ -44,5 +45,9 @@ void DecoderStep(CudaQueue& queue, const DecoderParams& params, const DecoderRow
 // logits [rows, V] of features.
 void DecoderLogits(CudaQueue& queue, const DecoderParams& params, const DeviceMatrix& features,
                    const DeviceMatrix& logits);
+
+// For search: attention_search_cuda.cu.
+std::unique_ptr<StepDecoder> MakeAttentionStepDecoderCuda(const AttentionDecoder& layer,
+                                                          const Device& device);
 
 }  // namespace dtrain

@@ -1,12 +1,14 @@
-// Search with the attention decoder on the GPU, against the CPU's (tests/nn/sequence_layers_test.cc
-// says what that is held to).
+// The attention decoder on the GPU: its search against the CPU's (tests/nn/sequence_layers_test.cc says
+// what that is held to), and choices that the layer suite does not meet.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "framework/device/buffer.h"
 #include "framework/nn/step_decoder.h"
+#include "layers/attention_decoder/attention_decoder.h"
 #include "tests/nn/layer_harness.h"
 #include "tests/support/sequence_inputs.h"
 
@@ -102,24 +104,47 @@ TEST_F(StepDecoderOnTheGpu, TrainingHasNoSearch) {
   EXPECT_EQ(DeviceDecoding(training).search(), nullptr);
 }
 
+class AttentionDecoderOnTheGpu : public testing::Test {
+ protected:
+  static constexpr int64_t kSentences = 3, kSteps = 3, kVocabulary = 7;
+
+  std::vector<float> Scores(const RefArgs& args) const {
+    const KernelVariant variant = VariantsOf("attention_decoder", setup_, args.mode).front();
+    return RunKernel(setup_, variant, args).outputs[0];
+  }
+
+  const CaseSetup setup_{
+      "attention_decoder",
+      {.name = "a few words",
+       .yaml = "{hidden: 3, embedding: 2}",
+       .inputs = {{kSentences, 3, 4}, {kSentences, 3}, {kSentences, 3}, {kSentences, kSteps}},
+       .input_classes = {0, 0, 9, kVocabulary}}};
+};
+
 // The host, which would name it, sees no token; the sentence's scores tell of it, and its
 // neighbours' do not.
-TEST(AttentionDecoderOnTheGpu, ATargetOutsideTheVocabularyGivesNaNs) {
-  constexpr int64_t kSentences = 3, kSteps = 2, kVocabulary = 7;
-  LayerCase layer_case{
-      .name = "unknown tokens",
-      .yaml = "{hidden: 3, embedding: 2}",
-      .inputs = {{kSentences, 3, 4}, {kSentences, 3}, {kSentences, 3}, {kSentences, kSteps}},
-      .input_classes = {0, 0, 9, kVocabulary}};
-  const CaseSetup setup("attention_decoder", layer_case);
-  RefArgs args = setup.Forward(Mode::kEvaluate);
+TEST_F(AttentionDecoderOnTheGpu, ATargetOutsideTheVocabularyGivesNaNs) {
+  RefArgs args = setup_.Forward(Mode::kEvaluate);
   args.inputs[3].values[0] = -1;
   args.inputs[3].values[2 * kSteps] = kVocabulary;
-  const KernelVariant variant = VariantsOf("attention_decoder", setup, Mode::kEvaluate).front();
-  const std::vector<float> scores = RunKernel(setup, variant, args).outputs[0];
+  const std::vector<float> scores = Scores(args);
   for (size_t i = 0; i < scores.size(); ++i) {
     const auto sentence = static_cast<int64_t>(i) / (kSteps * kVocabulary);
     EXPECT_EQ(std::isnan(scores[i]), sentence != 1) << i;
+  }
+}
+
+// Words 2 and 5 always have the same score, the largest; the next steps tell which was taken.
+TEST_F(AttentionDecoderOnTheGpu, OfEqualWordsTheFirstIsTaken) {
+  RefArgs args = setup_.Forward(Mode::kEvaluate);
+  constexpr int64_t kFeatures = 3 + 4 + 2;
+  std::vector<double>& weight = args.params[AttentionDecoder::kOutWeight].values;
+  std::copy_n(&weight[2 * kFeatures], kFeatures, &weight[5 * kFeatures]);
+  for (const int64_t word : {2, 5}) args.params[AttentionDecoder::kOutBias].values[word] = 20;
+  setup_.reference().Forward(setup_.layer(), args);
+  const std::vector<float> scores = Scores(args);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    EXPECT_NEAR(scores[i], args.outputs[0].values[i], 1e-5) << i;
   }
 }
 
