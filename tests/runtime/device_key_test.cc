@@ -9,6 +9,7 @@
 #include "framework/core/error.h"
 #include "framework/core/process.h"
 #include "framework/device/cuda/module.h"
+#include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "tests/support/message_of.h"
 
@@ -42,7 +43,7 @@ TEST(DeviceKey, AutoAndCpuAreTheCpu) {
 // Where the module is built, configs for a GPU are read on any machine, and refused where they run.
 TEST(DeviceKey, CudaIsRefusedWithWhatToDo) {
   const auto lack = WhyNoCuda();
-  if (!lack) GTEST_SKIP() << "this machine has a GPU";
+  if (!lack) return CheckDevice(Read("cuda", true));
   if (!lack->of_the_machine) {
     EXPECT_THAT(WhatOf<ConfigError>([] { Read("cuda", true); }),
                 AllOf(HasSubstr("small.yaml:4:1: device 'cuda' cannot be had: "),
@@ -101,6 +102,26 @@ TEST(CudaModules, OneOfAnotherBuildIsNotUsed) {
                                    Version() + " " + SourceRevision()));
   EXPECT_FALSE(lack.of_the_machine);
   EXPECT_THROW(OpenCuda(Precision::kFp32, Built("earlier")), ConfigError);
+}
+
+// The real module; cuda_tests have the rest.
+TEST(Gpu, TakesAStepAsTheCpu) {
+  if (const auto lack = WhyNoCuda()) GTEST_SKIP() << "no GPU: " << lack->why;
+  const RunConfig config = Read("cuda", true);
+  const Graph graph = ReadModel(config);
+  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
+  graph.InitializeWeights(1, weights.data());
+  Batch batch(config.data.source->fields(), 8);
+  batch.Resize(8);
+  batch.global_samples = 8;
+  double losses[2];
+  for (const char* const device : {"cpu", "cuda"}) {
+    Net net(graph, DeviceOf({.device = device}));
+    std::vector<float> gradients(weights.size());
+    losses[device == std::string("cuda")] =
+        net.Step(weights.data(), gradients.data(), nullptr, InputOf(batch, 1), nullptr).loss_sum;
+  }
+  EXPECT_NEAR(losses[1], losses[0], 1e-4 * losses[0]);
 }
 
 }  // namespace
