@@ -48,10 +48,6 @@ enum class Precision {
   kBf16   // factors are rounded to bf16 (8 bits of fraction, to nearest even)
 };
 
-constexpr std::string_view NameOf(Precision precision) {
-  return NameIn({"fp32", "tf32", "bf16"}, precision);
-}
-
 enum class DeviceKind { kCpu, kCuda };
 
 constexpr std::string_view NameOf(DeviceKind kind) { return NameIn({"cpu", "cuda"}, kind); }

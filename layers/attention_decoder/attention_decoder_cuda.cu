@@ -61,14 +61,13 @@ class AttentionDecoderCuda : public Kernel {
     const int32_t* const target = args.inputs[3].i32();
     FindLengths(queue_, args.inputs[2].i32(), N_, sizes_.S, layer_.pad(), Lengths(args));
     DecoderKeys(queue_, params, EncoderOutputs(args), Keys(args));
-    DT_CUDA(cudaMemcpyAsync, Tokens(args), target, static_cast<size_t>(N_ * T_) * sizeof(int32_t),
-            cudaMemcpyDeviceToDevice, queue_.stream());
+    queue_.Copy(Tokens(args), target, static_cast<size_t>(N_ * T_) * sizeof(int32_t));
     for (int64_t t = 0; t < T_; ++t) {
       const DeviceMatrix e = StepOf(Features(args), t).Columns(sizes_.H + sizes_.C, sizes_.E);
       if (ChoosesItself(args, t)) {
         ChooseLargest(queue_, StepOf(Logits(args), t - 1), Tokens(args) + t, T_);
       }
-      EmbedTokens(queue_, Tokens(args) + t, T_, params.embedding.data, sizes_.V, e);
+      TakeRows(queue_, Tokens(args) + t, T_, params.embedding, e);
       Drop(args, t, e);
       DecoderStep(queue_, params, RowsAt(args, params, t));
       DecoderLogits(queue_, params, StepOf(Features(args), t), StepOf(Logits(args), t));
@@ -90,9 +89,8 @@ class AttentionDecoderCuda : public Kernel {
     EmbeddingGradients(args, params, gradients);
     if (args.input_gradients[0].data != nullptr) EncoderGradients(args, params);
     if (args.input_gradients[1].data != nullptr) {
-      DT_CUDA(cudaMemcpyAsync, args.input_gradients[1].data, Scratch(args, dstate_),
-              static_cast<size_t>(N_ * sizes_.H) * sizeof(float), cudaMemcpyDeviceToDevice,
-              queue_.stream());
+      queue_.Copy(args.input_gradients[1].data, Scratch(args, dstate_),
+                  static_cast<size_t>(N_ * sizes_.H) * sizeof(float));
     }
   }
 

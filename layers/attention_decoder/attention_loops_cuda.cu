@@ -125,15 +125,6 @@ void AttendBackward(CudaQueue& queue, const AttentionRows& rows, const DeviceMat
   });
 }
 
-void EmbedTokens(CudaQueue& queue, const int32_t* tokens, int64_t apart, const float* embedding,
-                 int64_t vocabulary, const DeviceMatrix& e) {
-  ForEach(queue, e.rows * e.columns, [=] DT_DEVICE(int64_t at) {
-    const int64_t row = at / e.columns, i = at % e.columns, token = tokens[row * apart];
-    const bool known = token >= 0 && token < vocabulary;
-    e.data[row * e.stride + i] = known ? embedding[token * e.columns + i] : NAN;
-  });
-}
-
 void ChooseLargest(CudaQueue& queue, const DeviceMatrix& scores, int32_t* tokens, int64_t apart) {
   ForEachRow(
       queue, scores.rows, scores.columns, Largest{-INFINITY, 0},

@@ -42,11 +42,6 @@ void Attend(CudaQueue& queue, const AttentionRows& rows, SoftmaxSum* sums,
 void AttendBackward(CudaQueue& queue, const AttentionRows& rows, const DeviceMatrix& dcontext,
                     float* room, float* dkeys, const DeviceMatrix& dquery, float* dv);
 
-// e = embedding [vocabulary, E] of tokens[row * apart].  A token outside the vocabulary gets NaNs,
-// which the loss tells of.
-void EmbedTokens(CudaQueue& queue, const int32_t* tokens, int64_t apart, const float* embedding,
-                 int64_t vocabulary, const DeviceMatrix& e);
-
 // tokens[row * apart] = the first of the row's largest; 0 where all are NaN.
 void ChooseLargest(CudaQueue& queue, const DeviceMatrix& scores, int32_t* tokens, int64_t apart);
 

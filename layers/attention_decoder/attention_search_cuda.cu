@@ -11,15 +11,6 @@
 namespace dtrain {
 namespace {
 
-// to's row i = from's row parents[i].
-void GatherRows(CudaQueue& queue, const DeviceMatrix& from, const int32_t* parents,
-                const DeviceMatrix& to) {
-  ForEach(queue, to.rows * to.columns, [=] DT_DEVICE(int64_t at) {
-    const int64_t row = at / to.columns, i = at % to.columns;
-    to.data[row * to.stride + i] = from.data[parents[row] * from.stride + i];
-  });
-}
-
 // Which sentence a hypothesis is about is known here, all numbers are the GPU's.  A hypothesis has
 // the bits that it has alone as far as cuBLAS gives a row the same bits among fewer or more.
 class AttentionStepDecoderCuda : public StepDecoder {
@@ -55,10 +46,9 @@ class AttentionStepDecoderCuda : public StepDecoder {
     int32_t* const numbers = Integers(Room(numbers_, 3, rows));
     queue_.Upload(numbers, host_numbers_.data(), host_numbers_.size() * sizeof(int32_t));
     const DeviceMatrix before = Room(before_, rows, s.H);
-    GatherRows(queue_, states_, numbers, before);
+    TakeRows(queue_, numbers, 1, states_, before);
     const DeviceMatrix features = Room(features_, rows, s.features());
-    EmbedTokens(queue_, numbers + rows, 1, params_.embedding.data, s.V,
-                features.Columns(s.H + s.C, s.E));
+    TakeRows(queue_, numbers + rows, 1, params_.embedding, features.Columns(s.H + s.C, s.E));
     SoftmaxSum* const sums = Sums(rows);
     const AttentionRows attention = {.keys = keys_.f32(),
                                      .values = values_.f32(),
@@ -115,8 +105,7 @@ class AttentionStepDecoderCuda : public StepDecoder {
   }
   DeviceMatrix Copy(Buffer& memory, const float* from, int64_t rows, int64_t columns) const {
     const DeviceMatrix to = Room(memory, rows, columns);
-    DT_CUDA(cudaMemcpyAsync, to.data, from, static_cast<size_t>(rows * columns) * sizeof(float),
-            cudaMemcpyDeviceToDevice, queue_.stream());
+    queue_.Copy(to.data, from, static_cast<size_t>(rows * columns) * sizeof(float));
     return to;
   }
 

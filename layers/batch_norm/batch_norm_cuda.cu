@@ -232,11 +232,6 @@ class BatchNormCuda : public Kernel {
   std::vector<double> of_workers_;
 };
 
-std::optional<KernelOffer> OfferBatchNormCuda(const KernelRequest& request) {
-  const Format format = ImageFormat(request.inputs[0]);
-  return KernelOffer{{format}, {format}};
-}
-
 std::unique_ptr<Kernel> MakeBatchNormCuda(const KernelRequest& request, const KernelOffer&) {
   if (request.mode == Mode::kTrain) {
     static_cast<const BatchNorm&>(*request.layer).CheckEnoughIn(request.inputs[0]);
@@ -244,7 +239,7 @@ std::unique_ptr<Kernel> MakeBatchNormCuda(const KernelRequest& request, const Ke
   return std::make_unique<BatchNormCuda>(request);
 }
 
-DTRAIN_KERNEL("batch_norm", DeviceKind::kCuda, "direct", OfferBatchNormCuda, MakeBatchNormCuda);
+DTRAIN_KERNEL("batch_norm", DeviceKind::kCuda, "direct", OfferImage, MakeBatchNormCuda);
 
 }  // namespace
 }  // namespace dtrain

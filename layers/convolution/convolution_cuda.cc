@@ -198,13 +198,6 @@ class ConvolutionCuda : public Kernel {
   int64_t workspace_ = 0, turned_ = 0, partial_ = 0;
 };
 
-std::optional<KernelOffer> OfferConvolutionCuda(const KernelRequest& request) {
-  KernelOffer offer;
-  offer.inputs = {ImageFormat(request.inputs[0])};
-  offer.outputs = {ImageFormat(request.outputs[0])};
-  return offer;
-}
-
 std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request, const KernelOffer&) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   try {
@@ -218,7 +211,7 @@ std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request, const 
   }
 }
 
-DTRAIN_KERNEL("convolution", DeviceKind::kCuda, "cudnn", OfferConvolutionCuda, MakeConvolutionCuda);
+DTRAIN_KERNEL("convolution", DeviceKind::kCuda, "cudnn", OfferImage, MakeConvolutionCuda);
 
 }  // namespace
 }  // namespace dtrain

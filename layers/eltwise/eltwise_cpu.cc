@@ -47,15 +47,11 @@ class EltwiseDirect : public Kernel {
   const Device device_;
 };
 
-std::optional<KernelOffer> OfferEltwiseDirect(const KernelRequest& request) {
-  return FollowInput(request);
-}
-
 std::unique_ptr<Kernel> MakeEltwiseDirect(const KernelRequest& request, const KernelOffer& offer) {
   return std::make_unique<EltwiseDirect>(request, offer);
 }
 
-DTRAIN_KERNEL("eltwise", DeviceKind::kCpu, "direct", OfferEltwiseDirect, MakeEltwiseDirect);
+DTRAIN_KERNEL("eltwise", DeviceKind::kCpu, "direct", FollowInput, MakeEltwiseDirect);
 
 }  // namespace
 }  // namespace dtrain

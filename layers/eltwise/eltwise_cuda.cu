@@ -49,15 +49,11 @@ class EltwiseCuda : public Kernel {
   const bool relu_;
 };
 
-std::optional<KernelOffer> OfferEltwiseCuda(const KernelRequest& request) {
-  return FollowInput(request);
-}
-
 std::unique_ptr<Kernel> MakeEltwiseCuda(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<EltwiseCuda>(request);
 }
 
-DTRAIN_KERNEL("eltwise", DeviceKind::kCuda, "direct", OfferEltwiseCuda, MakeEltwiseCuda);
+DTRAIN_KERNEL("eltwise", DeviceKind::kCuda, "direct", FollowInput, MakeEltwiseCuda);
 
 }  // namespace
 }  // namespace dtrain

@@ -1,24 +1,11 @@
 // Embedding on the GPU, implementation "direct".
-#include <cmath>
-
 #include "framework/kernels/cuda/embedding_gradient.h"
-#include "framework/kernels/cuda/loops.h"
+#include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/embedding/embedding.h"
 
 namespace dtrain {
 namespace {
-
-// The rows of w [vocabulary, size] that the tokens name; NaN for what is no token.
-void TakeRows(CudaQueue& queue, const int32_t* tokens, int64_t count, const DeviceMatrix& w,
-              float* y) {
-  const float* const from = w.data;
-  const int64_t vocabulary = w.rows, size = w.columns;
-  ForEach(queue, count * size, [=] DT_DEVICE(int64_t i) {
-    const int64_t token = tokens[i / size];
-    y[i] = token >= 0 && token < vocabulary ? from[token * size + i % size] : NAN;
-  });
-}
 
 class EmbeddingCuda : public Kernel {
  public:
@@ -38,7 +25,8 @@ class EmbeddingCuda : public Kernel {
 
   void Forward(const KernelArgs& args) override {
     const DeviceMatrix w = DeviceMatrix::Dense(args.params[0].f32(), vocabulary_, size_);
-    TakeRows(queue_, args.inputs[0].i32(), tokens_, w, args.outputs[0].f32());
+    TakeRows(queue_, args.inputs[0].i32(), 1, w,
+             DeviceMatrix::Dense(args.outputs[0].f32(), tokens_, size_));
   }
 
   void Backward(const KernelArgs& args) override {

@@ -1,39 +1,31 @@
 // Final state on the GPU, implementation "direct".
-#include "framework/kernels/cuda/loops.h"
+#include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
-#include "framework/nn/tokens.h"
 #include "layers/final_state/final_state.h"
 
 namespace dtrain {
 namespace {
 
-// last[n]: the step of sample n's last token; 0 where it has none.
-void FindLast(CudaQueue& queue, const Shape& shape, const int32_t* tokens, int64_t pad,
-              int32_t* last) {
-  const int64_t steps = shape[1];
-  ForEach(queue, shape[0], [=] DT_DEVICE(int64_t n) {
-    const int64_t length = SentenceLength(tokens + n * steps, steps, pad);
-    last[n] = length > 0 ? static_cast<int32_t>(length - 1) : 0;
-  });
-}
+// The step of a sentence's last token; 0 where it has none.
+DT_DEVICE int64_t LastStep(int32_t length) { return length > 0 ? length - 1 : 0; }
 
 // Of element j < half it is the state at the last token, of the others that at the first.
-void TakeStates(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* last,
+void TakeStates(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* lengths,
                 const float* x, float* y) {
   const int64_t steps = shape[1], width = shape[2];
   ForEach(queue, shape[0] * width, [=] DT_DEVICE(int64_t i) {
     const int64_t n = i / width, j = i % width;
-    const int64_t step = j < half ? last[n] : 0;
+    const int64_t step = j < half ? LastStep(lengths[n]) : 0;
     y[i] = x[(n * steps + step) * width + j];
   });
 }
 
-void ReturnGradients(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* last,
+void ReturnGradients(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* lengths,
                      const float* dy, float* dx) {
   const int64_t steps = shape[1], width = shape[2];
   ForEach(queue, shape.count(), [=] DT_DEVICE(int64_t i) {
     const int64_t n = i / (steps * width), step = i / width % steps, j = i % width;
-    const bool is_final = step == (j < half ? last[n] : 0);
+    const bool is_final = step == (j < half ? LastStep(lengths[n]) : 0);
     dx[i] = is_final ? dy[n * width + j] : 0;
   });
 }
@@ -55,20 +47,20 @@ class FinalStateCuda : public Kernel {
   }
 
   void Forward(const KernelArgs& args) override {
-    TakeStates(queue_, shape_, half_, LastOf(args), args.inputs[0].f32(), args.outputs[0].f32());
+    TakeStates(queue_, shape_, half_, LengthsOf(args), args.inputs[0].f32(), args.outputs[0].f32());
   }
 
   void Backward(const KernelArgs& args) override {
     float* const dx = args.input_gradients[0].f32();
     if (dx == nullptr) return;
-    ReturnGradients(queue_, shape_, half_, LastOf(args), args.output_gradients[0].f32(), dx);
+    ReturnGradients(queue_, shape_, half_, LengthsOf(args), args.output_gradients[0].f32(), dx);
   }
 
  private:
-  const int32_t* LastOf(const KernelArgs& args) const {
-    auto* const last = static_cast<int32_t*>(args.scratch);
-    FindLast(queue_, shape_, args.inputs[1].i32(), pad_, last);
-    return last;
+  const int32_t* LengthsOf(const KernelArgs& args) const {
+    auto* const lengths = static_cast<int32_t*>(args.scratch);
+    FindLengths(queue_, args.inputs[1].i32(), shape_[0], shape_[1], pad_, lengths);
+    return lengths;
   }
 
   CudaQueue& queue_;

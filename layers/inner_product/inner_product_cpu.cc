@@ -82,16 +82,11 @@ class InnerProductGemm : public Kernel {
   Device device_;
 };
 
-std::optional<KernelOffer> OfferInnerProductGemm(const KernelRequest& request) {
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeInnerProductGemm(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<InnerProductGemm>(request);
 }
 
-DTRAIN_KERNEL("inner_product", DeviceKind::kCpu, "gemm", OfferInnerProductGemm,
-              MakeInnerProductGemm);
+DTRAIN_KERNEL("inner_product", DeviceKind::kCpu, "gemm", AllPlain, MakeInnerProductGemm);
 
 }  // namespace
 }  // namespace dtrain

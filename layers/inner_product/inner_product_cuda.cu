@@ -58,16 +58,11 @@ class InnerProductCublas : public Kernel {
   const bool relu_;
 };
 
-std::optional<KernelOffer> OfferInnerProductCublas(const KernelRequest& request) {
-  return AllPlain(request);
-}
-
 std::unique_ptr<Kernel> MakeInnerProductCublas(const KernelRequest& request, const KernelOffer&) {
   return std::make_unique<InnerProductCublas>(request);
 }
 
-DTRAIN_KERNEL("inner_product", DeviceKind::kCuda, "cublas", OfferInnerProductCublas,
-              MakeInnerProductCublas);
+DTRAIN_KERNEL("inner_product", DeviceKind::kCuda, "cublas", AllPlain, MakeInnerProductCublas);
 
 }  // namespace
 }  // namespace dtrain

@@ -180,10 +180,7 @@ class PoolingCuda : public Kernel {
 
 std::optional<KernelOffer> OfferPoolingCuda(const KernelRequest& request) {
   if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
-  KernelOffer offer;
-  offer.inputs = {ImageFormat(request.inputs[0])};
-  offer.outputs = {ImageFormat(request.outputs[0])};
-  return offer;
+  return OfferImage(request);
 }
 
 std::unique_ptr<Kernel> MakePoolingCuda(const KernelRequest& request, const KernelOffer&) {

@@ -15,7 +15,7 @@ KernelResult Compute(const std::string& type, const CaseSetup& setup, const RefA
   return RunKernel(setup, VariantsOf(type, setup, Mode::kTrain).at(0), args);
 }
 
-// Elements of row `row`, when there are so many in each.
+// Row `row` of a matrix with this many columns.
 std::vector<float> RowOf(const std::vector<float>& values, size_t row, size_t columns) {
   return {values.begin() + static_cast<std::ptrdiff_t>(row * columns),
           values.begin() + static_cast<std::ptrdiff_t>((row + 1) * columns)};

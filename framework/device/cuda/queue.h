@@ -47,6 +47,10 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   void Upload(void* to, const void* from, size_t bytes) override;
   void Download(void* to, const void* from, size_t bytes) override;
 
+  // Within the device's memory, in the queue's order.
+  void Zero(void* to, size_t bytes);
+  void Copy(void* to, const void* from, size_t bytes);
+
   cudaStream_t stream() const { return stream_.get(); }
   cublasHandle_t blas() const { return blas_.get(); }
   cudnnHandle_t dnn() const { return dnn_.get(); }

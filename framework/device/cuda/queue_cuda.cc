@@ -109,7 +109,7 @@ void* CudaQueue::Allocate(size_t bytes) {
         "a smaller batch, or accumulate: micro-batches need less");
   }
   CheckCall(status, "cudaMalloc");
-  DT_CUDA(cudaMemsetAsync, memory, 0, bytes, stream_.get());
+  Zero(memory, bytes);
   return memory;
 }
 
@@ -127,6 +127,14 @@ void CudaQueue::Upload(void* to, const void* from, size_t bytes) {
 
 void CudaQueue::Download(void* to, const void* from, size_t bytes) {
   DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, stream_.get());
+}
+
+void CudaQueue::Zero(void* to, size_t bytes) {
+  DT_CUDA(cudaMemsetAsync, to, 0, bytes, stream_.get());
+}
+
+void CudaQueue::Copy(void* to, const void* from, size_t bytes) {
+  DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToDevice, stream_.get());
 }
 
 void CudaQueue::Wait() { DT_CUDA(cudaStreamSynchronize, stream_.get()); }

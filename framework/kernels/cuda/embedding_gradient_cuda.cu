@@ -61,8 +61,7 @@ void EmbeddingGradientCuda::Write(CudaQueue& queue, const int32_t* tokens, const
                              .sorted_values = numbers + sorted_places_};
   SortPairs(queue, pairs, static_cast<char*>(scratch) + room_.bytes(), sort_bytes_);
   if (!accumulate) {
-    DT_CUDA(cudaMemsetAsync, dw, 0, static_cast<size_t>(vocabulary_ * size_) * sizeof(float),
-            queue.stream());
+    queue.Zero(dw, static_cast<size_t>(vocabulary_ * size_) * sizeof(float));
   }
   AddRuns(queue, pairs, dy, vocabulary_, accumulate, dw);
 }

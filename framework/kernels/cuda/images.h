@@ -6,6 +6,7 @@
 
 #include "framework/device/cuda/queue.h"
 #include "framework/device/tensor.h"
+#include "framework/nn/kernel.h"
 
 namespace dtrain {
 
@@ -13,6 +14,11 @@ namespace dtrain {
 // plain is what others have it in.
 inline Format ImageFormat(const Shape& image) {
   return image.rank() == 4 && image[1] != 1 ? Format::kChannelsLast : Format::kPlain;
+}
+
+// One such image in, one out.
+inline KernelOffer OfferImage(const KernelRequest& request) {
+  return {{ImageFormat(request.inputs[0])}, {ImageFormat(request.outputs[0])}};
 }
 
 // to = (or += with `add`) from, both [N, C, H, W] and one of them plain, one channels last.

@@ -8,8 +8,7 @@ namespace {
 
 void Reorder(CudaQueue& queue, const Tensor& from, const Tensor& to) {
   if (from.format == to.format) {
-    DT_CUDA(cudaMemcpyAsync, to.data, from.data, from.shape.count() * sizeof(float),
-            cudaMemcpyDeviceToDevice, queue.stream());
+    queue.Copy(to.data, from.data, static_cast<size_t>(from.shape.count()) * sizeof(float));
   } else {
     ReorderImages(queue, from, to);
   }
@@ -58,15 +57,11 @@ class AddKernel : public Kernel {
   CudaQueue& queue_;
 };
 
-void Zero(CudaQueue& queue, void* memory, size_t bytes) {
-  DT_CUDA(cudaMemsetAsync, memory, 0, bytes, queue.stream());
-}
-
 class SumKernel : public Kernel {
  public:
   explicit SumKernel(const Device& device) : queue_(QueueOf(device)) {}
   void Forward(const KernelArgs& args) override {
-    Zero(queue_, args.outputs[0].data, sizeof(double));
+    queue_.Zero(args.outputs[0].data, sizeof(double));
     for (const Tensor& input : args.inputs) {
       AddToSum(queue_, input.shape.count(), input.f32(),
                static_cast<double*>(args.outputs[0].data));
@@ -83,7 +78,7 @@ class ZeroKernel : public Kernel {
   explicit ZeroKernel(const Device& device) : queue_(QueueOf(device)) {}
   void Forward(const KernelArgs& args) override {
     for (const Tensor& output : args.outputs) {
-      Zero(queue_, output.data, static_cast<size_t>(output.shape.count()) * sizeof(float));
+      queue_.Zero(output.data, static_cast<size_t>(output.shape.count()) * sizeof(float));
     }
   }
   void Backward(const KernelArgs&) override {}

@@ -1,9 +1,12 @@
 #include "framework/kernels/cuda/rows.h"
+
+#include <cmath>
+
 #include "framework/nn/tokens.h"
 
 namespace dtrain {
 void ZeroFloats(CudaQueue& queue, float* data, int64_t count) {
-  DT_CUDA(cudaMemsetAsync, data, 0, static_cast<size_t>(count) * sizeof(float), queue.stream());
+  queue.Zero(data, static_cast<size_t>(count) * sizeof(float));
 }
 
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to) {
@@ -35,6 +38,15 @@ void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float
       [=] DT_DEVICE(int64_t column, float total) {
         sum[column] = accumulate ? sum[column] + total : total;
       });
+}
+
+void TakeRows(CudaQueue& queue, const int32_t* tokens, int64_t apart, const DeviceMatrix& from,
+              const DeviceMatrix& to) {
+  ForEach(queue, to.rows * to.columns, [=] DT_DEVICE(int64_t at) {
+    const int64_t row = at / to.columns, i = at % to.columns, token = tokens[row * apart];
+    const bool known = token >= 0 && token < from.rows;
+    to.data[row * to.stride + i] = known ? from.data[token * from.stride + i] : NAN;
+  });
 }
 
 void FindLengths(CudaQueue& queue, const int32_t* tokens, int64_t sentences, int64_t steps,
