@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include <cmath>
+#include <limits>
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
@@ -227,6 +228,39 @@ TEST(Net, AGradientIsReadyWhenTheDeviceSaysSo) {
   Recorder of_zeros;
   StepOf(net, data.Rows(0, 0), &of_zeros);
   EXPECT_THAT(of_zeros.done, ElementsAre(false, false, false));
+}
+
+// Waits for each range, and for no more than that.
+class Taker : public GradientSink {
+ public:
+  explicit Taker(const std::vector<float>& gradients) : gradients_(gradients) {}
+  void Ready(Range range, const ReadyEvent& written) override {
+    written.Wait();
+    taken.insert(taken.end(), gradients_.begin() + range.begin, gradients_.begin() + range.end);
+  }
+  std::vector<float> taken;
+
+ private:
+  const std::vector<float>& gradients_;
+};
+
+TEST(Net, AGradientIsInTheCallersMemoryOnceItsEventIsPast) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Device device = Cpu();
+  device.queue = std::make_shared<LazyQueue>();
+  Net lazy(graph, device), cpu(graph, Cpu());
+  Data data(8);
+  const std::vector<float> weights = Weights(graph);
+  for (const int64_t samples : {8, 0}) {
+    const NetInput input = data.Rows(0, samples);
+    std::vector<float> gradients(weights.size(), std::numeric_limits<float>::quiet_NaN());
+    Taker taker(gradients);
+    const double loss =
+        lazy.Step(weights.data(), gradients.data(), nullptr, input, &taker).loss_sum;
+    const Result want = StepOf(cpu, input);
+    EXPECT_EQ(taker.taken, want.gradients);
+    EXPECT_EQ(loss, want.loss);
+  }
 }
 
 TEST(Net, OnTheCpuAnAnnouncedGradientIsThere) {

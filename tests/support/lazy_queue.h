@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 
 #include "framework/device/device.h"
@@ -19,36 +20,46 @@ class LazyQueue : public DeviceQueue {
     return ReadyEvent(std::make_shared<Mark>(*this, recorded));
   }
 
-  void* Allocate(size_t bytes) override {
-    allocated += bytes;
-    return std::calloc(1, bytes);
-  }
+  void* Allocate(size_t bytes) override { return std::calloc(1, bytes); }
   void Free(void* memory) override { std::free(memory); }
-  void Upload(void* to, const void* from, size_t bytes) override {
-    uploaded += bytes;
-    std::memcpy(to, from, bytes);
-  }
+  void Upload(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  // Not before somebody waits for what is recorded behind it.
   void Download(void* to, const void* from, size_t bytes) override {
-    downloaded += bytes;
-    std::memcpy(to, from, bytes);
+    downloads_.push_back({recorded + 1, to, from, bytes});
   }
 
-  size_t allocated = 0, uploaded = 0, downloaded = 0;  // bytes
   int recorded = 0;
   int done = 0;
   int backlog = 0;  // the most that was ever to be done
 
  private:
+  struct Copy {
+    int number;  // of the event behind it
+    void* to;
+    const void* from;
+    size_t bytes;
+  };
+
+  void DoUntil(int number) {
+    done = std::max(done, number);
+    for (; !downloads_.empty() && downloads_.front().number <= done; downloads_.pop_front()) {
+      const Copy& copy = downloads_.front();
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    }
+  }
+
   class Mark : public ReadyEvent::Mark {
    public:
     Mark(LazyQueue& queue, int number) : queue_(queue), number_(number) {}
     bool Done() const override { return queue_.done >= number_; }
-    void Wait() const override { queue_.done = std::max(queue_.done, number_); }
+    void Wait() const override { queue_.DoUntil(number_); }
 
    private:
     LazyQueue& queue_;
     const int number_;
   };
+
+  std::deque<Copy> downloads_;
 };
 
 }  // namespace dtrain
