@@ -1,5 +1,6 @@
 // `dtrain bench`: one JSON line a case.  allreduce and link measure the ranks of an MPI launch (or
-// start --workers of them); step, layers and topk measure this process.
+// start --workers of them); exchange and sums do so for a config; step, layers and topk measure this
+// process.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "framework/bench/training/step_rig.h"
 #include "framework/cli/command.h"
 #include "framework/cli/scenario.h"
+#include "framework/core/file.h"
 #include "framework/core/statistics.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/launch/supervisor.h"
@@ -36,6 +38,7 @@ struct BenchOptions {
   int64_t threads = 1;
   std::string precision = "fp32";
   double seconds = 2;
+  std::string output;
 };
 
 // The config of a step benchmark: defaults but for what the options say.
@@ -136,6 +139,43 @@ int BenchExchange(const BenchOptions& options, const Invocation& invocation) {
   });
 }
 
+// How long sums take over real ranks; with --output, a profile that has them.
+int BenchSums(const BenchOptions& options, const Invocation& invocation) {
+  const RunConfig config = options.scenario.Load();
+  const std::optional<ModelProfile> profile = options.scenario.Profile();
+  if (!options.output.empty() && !profile) {
+    throw UsageError("--output writes the profile with the times of the sums",
+                     "name the one it is made from: --profile FILE (dtrain time --profile)");
+  }
+  BenchOptions ranks = options;
+  ranks.workers = PlacementOf(config).ranks();
+  if (!config.strategy->synchronous() || PlacementOf(config).servers > 0) {
+    throw UsageError("strategy '" + config.strategy_name + "' has no sums over all workers",
+                     "measure them for one of all-reduces: --set strategy.name=mgwfbp");
+  }
+  return OnRanks(ranks, invocation, [&](Transport& transport) {
+    const SumProfile sums = MeasureSumsOf(config, profile, transport);
+    if (transport.rank() != 0) return 0;
+    for (const SumProfile::Time& time : sums.times) {
+      const nlohmann::ordered_json line = {{"bench", "sums"},
+                                           {"by", sums.by},
+                                           {"workers", sums.workers},
+                                           {"bytes", time.bytes},
+                                           {"seconds", time.seconds}};
+      std::cout << line.dump() << std::endl;
+    }
+    if (!options.output.empty()) {
+      ModelProfile measured = *profile;
+      std::erase_if(measured.sums, [&](const SumProfile& old) {
+        return old.by == sums.by && old.workers == sums.workers;
+      });
+      measured.sums.push_back(sums);
+      WriteFileDurably(options.output, ToJson(measured));
+    }
+    return 0;
+  });
+}
+
 void AddStepOptions(CLI::App& command, BenchOptions& options) {
   command.add_option("--model", options.model, "a model of configs/models or a file")
       ->capture_default_str();
@@ -220,6 +260,13 @@ static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
                                   "to compare with dtrain simulate",
                                   [=, &invocation] { return BenchExchange(*options, invocation); });
   AddScenarioOptions(*exchange, options->scenario);
+  CLI::App* sums = AddCommand(*bench, invocation, "sums",
+                              "measure how long the sums of a config take over real ranks, for "
+                              "dtrain plan and strategy.profile",
+                              [=, &invocation] { return BenchSums(*options, invocation); });
+  AddScenarioOptions(*sums, options->scenario);
+  sums->add_option("--output", options->output,
+                   "write the profile, with the times of the sums, to this file");
   AddStepOptions(*AddCommand(*bench, invocation, "step", "measure a training step of a model",
                              [=, &invocation] {
                                LimitSpinning(invocation.argv);

@@ -15,6 +15,7 @@
 #include "framework/comm/sparse_collective.h"
 #include "framework/core/text.h"
 #include "framework/runtime/setup/run_exchange.h"
+#include "framework/runtime/setup/schedule_profile.h"
 #include "framework/runtime/simulate/simulated_run.h"
 #include "framework/strategies/sync/advice.h"
 #include "framework/strategies/sync/merging.h"
@@ -40,6 +41,7 @@ struct Prediction {
   std::string compressor;  // "" for none
   GradientPieces pieces;
   std::vector<Range> buckets;
+  bool measured = false;  // the times of its sums are the profile's
   bool overlaps = true;
   double seconds = 0;
 
@@ -68,16 +70,22 @@ RunConfig LoadFor(const ScenarioOptions& scenario, const std::string& schedule, 
   return config;
 }
 
-// The gradients, when each is ready, and what a sum of the collective costs.  They are the same for
-// every schedule; among thousands of workers it takes seconds to find them.
-GradientPieces PiecesFor(const ScenarioOptions& scenario,
-                         const std::optional<ModelProfile>& profile, const Way& way) {
+struct TimedGradients {
+  GradientPieces pieces;
+  bool measured = false;  // Prediction::measured
+};
+
+// They are the same for every schedule; among thousands of workers it takes seconds to find them.
+TimedGradients GradientsFor(const ScenarioOptions& scenario,
+                            const std::optional<ModelProfile>& profile, const Way& way) {
   const RunConfig config = LoadFor(scenario, "wfbp", way);
-  return TimedPieces(SimulatedRun(config, profile, false).setup());
+  const SimulatedRun run(config, profile, false);
+  return {run.PlannedPieces(), static_cast<bool>(MeasuredSums(run.setup().profile, config))};
 }
 
-Prediction Predict(const ScenarioOptions& scenario, const GradientPieces& pieces,
+Prediction Predict(const ScenarioOptions& scenario, const TimedGradients& gradients,
                    const std::string& schedule, const Way& way) {
+  const GradientPieces& pieces = gradients.pieces;
   const RunConfig config = LoadFor(scenario, schedule, way);
   const Placement placement = config.strategy->Place(2);
   if (!config.strategy->synchronous() || placement.actors() > placement.workers) {
@@ -89,6 +97,7 @@ Prediction Predict(const ScenarioOptions& scenario, const GradientPieces& pieces
                         config.compress.name,
                         pieces,
                         BucketsOf(config, pieces),
+                        gradients.measured,
                         config.strategy->Overlaps()};
   prediction.seconds =
       PredictStep(pieces, prediction.buckets,
@@ -148,6 +157,7 @@ ordered_json Json(const Prediction& prediction, double wfbp_seconds) {
                        {"exposed_seconds", prediction.exposed()},
                        {"start_up_seconds", prediction.pieces.reduce_seconds(0)},
                        {"sum_seconds", prediction.pieces.reduce_seconds(bytes)},
+                       {"sums", prediction.measured ? "measured" : "cluster"},
                        {"speedup_over_wfbp", wfbp_seconds / prediction.seconds}};
   ordered_json& sendings = json["sendings"] = ordered_json::array();
   for (const Sending& sending : SendingsOf(prediction)) {
@@ -184,8 +194,10 @@ void PrintAdvice(const Prediction& best, const std::vector<Prediction>& all) {
       "pass.\n",
       best.name(), best.way.text(), best.seconds, 100 * best.exposed() / best.seconds);
   std::cout << fmt::format(
-      "A sum costs {:.3f} ms to start, and {:.3f} ms for all {} of the gradient; to compute takes "
+      "{} a sum costs {:.3f} ms to start, and {:.3f} ms for all {} of the gradient; to compute "
+      "takes "
       "{:.3f} ms.\n",
+      best.measured ? "As the profile has measured," : "By the description of the cluster,",
       1e3 * start_up, 1e3 * best.pieces.reduce_seconds(static_cast<int64_t>(sent)),
       HumanBytes(sent), 1e3 * best.compute());
   std::vector<std::string> others;
@@ -219,12 +231,13 @@ int RunPlan(const PlanOptions& options, bool json) {
                      {"exposed_ms", "exposed ms", 3, true},
                      {"speedup", "x wfbp", 2, true}});
   for (const Way& way : PlannedWays(options, given.compress.on() && !given.compress.rounds())) {
-    const GradientPieces pieces = PiecesFor(scenario, profile, way);
-    const double wfbp = Predict(scenario, pieces, "wfbp", way).seconds;
+    const TimedGradients gradients = GradientsFor(scenario, profile, way);
+    const double wfbp = Predict(scenario, gradients, "wfbp", way).seconds;
     for (const std::string& schedule : options.schedules) {
-      const Prediction& it = all.emplace_back(Predict(scenario, pieces, schedule, way));
+      const Prediction& it = all.emplace_back(Predict(scenario, gradients, schedule, way));
       rows.push_back(Json(it, wfbp));
-      table.Add({.name = it.name() + ", " + way.collective + way.exchange,
+      table.Add({.name = it.name() + ", " + way.collective + way.exchange +
+                         (it.measured ? " (measured)" : ""),
                  .runs = 1,
                  .values = {{static_cast<double>(it.buckets.size())},
                             {1e3 * it.seconds},

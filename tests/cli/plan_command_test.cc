@@ -18,11 +18,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Four layers of 4 MB, 10 ms backward each; 1 Gbit/s, so that a layer's sum takes longer than that.
-CommandOutcome Plan(const TempFolder& folder, const std::vector<std::string>& arguments) {
+CommandOutcome Plan(const TempFolder& folder, const std::vector<std::string>& arguments,
+                    const std::vector<SumProfile>& sums = {}) {
   ModelProfile profile{.model = "four", .device = "cpu", .batch = 8};
   for (const char* name : {"a", "b", "c", "d"}) {
     profile.layers.push_back({name, 1'000'000, 4'000'000, 0.005, 0.01, 0});
   }
+  profile.sums = sums;
   const std::string file = folder.Write("profile.json", ToJson(profile));
   std::vector<std::string> words = {"plan",      "--profile", file,
                                     "--workers", "4",         "--set",
@@ -74,6 +76,39 @@ TEST(PlanCommand, ARowTellsWhatASumCosts) {
   const double sum = 300e-6 + 16e6 * (1.5 * 8e-9 + 0.75 / 8e9);
   EXPECT_NEAR(rows[0]["sum_seconds"].get<double>(), sum, 1e-6);
   EXPECT_NEAR(rows[0]["step_seconds"].get<double>(), 0.06 + sum, 1e-6);
+}
+
+// A sum of 16 MB takes 20 ms as measured, 192 by the cluster; among other numbers of workers, or by
+// another collective, the measured times say nothing.
+TEST(PlanCommand, SumsTakeAsLongAsTheProfileHasMeasured) {
+  const TempFolder folder;
+  const auto times = [](double seconds) {
+    return std::vector<SumProfile::Time>{{1000, seconds / 100}, {16'000'000, seconds}};
+  };
+  const std::vector<std::string> asked = {"--json", "--schedules", "single", "--collectives",
+                                          "ring,halving_doubling"};
+  const auto rows = Rows(Plan(folder, asked, {{"ring", 2, times(0.1)}, {"ring", 4, times(0.02)}}));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["sums"], "measured");
+  EXPECT_NEAR(rows[0]["sum_seconds"].get<double>(), 0.02, 1e-9);
+  EXPECT_NEAR(rows[0]["step_seconds"].get<double>(), 0.06 + 0.02, 1e-9);
+  EXPECT_EQ(rows[1]["sums"], "cluster");
+  EXPECT_EQ(rows[1], Rows(Plan(folder, asked))[1]);
+}
+
+// Where a sum costs 30 ms to start as measured, a simulated run sends fewer buckets than by the cluster.
+TEST(PlanCommand, ASimulationSendsTheBucketsThatMeasuredSumsAskFor) {
+  const TempFolder folder;
+  const auto messages = [&](const std::vector<SumProfile>& sums) {
+    Plan(folder, {"--collectives", "ring"}, sums);  // writes the profile
+    const CommandOutcome outcome =
+        RunCommand({"simulate", "--json", "--profile", (folder.path() / "profile.json").string(),
+                    "--workers", "4", "--set", "batch=32", "--set", "strategy.name=mgwfbp", "--set",
+                    "collective=ring", "--set", "max_steps=2"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out)["communication"]["messages"].get<int>();
+  };
+  EXPECT_LT(messages({{"ring", 4, {{64, 0.03}, {16'000'000, 0.04}}}}), messages({}));
 }
 
 TEST(PlanCommand, AScheduleMayHaveAKey) {

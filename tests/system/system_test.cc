@@ -130,6 +130,22 @@ TEST_F(SystemTest, TimeWritesAProfile) {
       AllOf(HasSubstr("\"conv1\""), HasSubstr("backward_seconds"), HasSubstr("ready_seconds")));
 }
 
+// The measured times of the sums make a profile by which a run of as many workers plans.
+TEST_F(SystemTest, BenchSumsCompletesAProfile) {
+  ASSERT_EQ(Run("time --config $CONFIGS/quickstart.yaml --iterations 2 --profile p.json").code, 0);
+  const std::string mine = " --workers 2 --set strategy.name=mgwfbp ";
+  const Outcome sums = Run("bench sums --profile p.json --output q.json" + mine);
+  ASSERT_EQ(sums.code, 0) << sums.err;
+  EXPECT_THAT(sums.out, AllOf(HasSubstr("\"by\":\"ordered\""), HasSubstr("\"bytes\":64,")));
+  EXPECT_THAT(Run("plan --profile q.json --schedules wfbp --collectives ordered" + mine).out,
+              HasSubstr("wfbp, ordered (measured)"));
+  const std::string train = std::string(kSmall) + "--set max_steps=2 --output r" + mine;
+  EXPECT_EQ(Run(train + "--set strategy.profile=q.json").code, 0);
+  const Outcome other = Run("bench sums --profile p.json --workers 2 --set strategy.name=ps_asp");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("'ps_asp' has no sums over all workers"));
+}
+
 TEST_F(SystemTest, ListsNameWhatExists) {
   EXPECT_THAT(Run("list layers").out, AllOf(HasSubstr("convolution"), HasSubstr("kernel")));
   EXPECT_THAT(Run("list strategies").out, AllOf(HasSubstr("allreduce"), HasSubstr("fusion_bytes")));

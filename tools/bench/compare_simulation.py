@@ -49,6 +49,21 @@ STRATEGIES = [  # name, servers, more settings
     ("ps_ssp", 1, ["strategy.staleness=3"]),
     ("ps_ssp", 2, ["strategy.staleness=3"]),
 ]
+# Of synchronous training: schedules, collectives and sums of what a compressor selects.
+SUMS = [
+    ("naive", 0, []),
+    ("wfbp", 0, []),
+    ("single", 0, []),
+    ("mgwfbp", 0, []),
+    ("wfbp", 0, ["collective=ring"]),
+    ("wfbp", 0, ["collective=halving_doubling"]),
+    ("wfbp", 0, ["collective=hierarchical", "cluster.per_node=2"]),
+    ("wfbp", 0, ["collective=double_trees"]),
+    ("wfbp", 0, ["compress.name=topk", "compress.density=0.05"]),
+    ("wfbp", 0, ["compress.name=gaussiank", "compress.density=0.05", "compress.exchange=gtopk"]),
+    ("wfbp", 0, ["compress.name=topk", "compress.density=0.05", "compress.exchange=oktopk"]),
+]
+SCENARIOS = {"strategies": STRATEGIES, "sums": SUMS}
 # By model and rate: seconds of a step's compute, and steps.  The network is the bottleneck in some
 # of them, the slow worker in others.
 LOADS = {
@@ -179,13 +194,13 @@ def broken_bounds(model, measured, predicted):
 
 
 def print_heading():
-    print(f"{'':32}" + "".join(f"{title:^29}" for title in
+    print(f"{'':48}" + "".join(f"{title:^29}" for title in
                                ["step mean s", "seconds in all", "staleness mean", "step p50 s"]))
-    print(f"{'scenario':32}" + f"{'measured':>11}{'predicted':>11}{'ratio':>7}" * 4, flush=True)
+    print(f"{'scenario':48}" + f"{'measured':>11}{'predicted':>11}{'ratio':>7}" * 4, flush=True)
 
 
 def print_row(scenario, measured, predicted, broken):
-    row = f"{scenario:32}"
+    row = f"{scenario:48}"
     for key in METRICS:
         ratio = f"{predicted[key] / measured[key]:.3f}" if measured[key] else "-"
         mark = "!" if key in broken else ""
@@ -200,14 +215,15 @@ def run_cluster(args, rate, ranks, profiles):
         link = fit_link(args, cluster)
         print_heading()
         for model in args.models:
-            for strategy in STRATEGIES:
+            for strategy in SCENARIOS[args.scenarios]:
                 if args.strategies and strategy[0] not in args.strategies:
                     continue
                 measured, predicted = compare(args, cluster, model, profiles[model], strategy, link)
                 broken = broken_bounds(model, measured, predicted)
                 count += len(broken)
                 servers = f" {strategy[1]} server{'s' if strategy[1] > 1 else ''}"
-                name = strategy[0] + (servers if strategy[1] else "")
+                more = [it.split("=")[1] for it in strategy[2] if args.scenarios == "sums"]
+                name = " ".join([strategy[0] + (servers if strategy[1] else ""), *more])
                 print_row(f"{model} {ranks} ranks {name}", measured, predicted, broken)
     return count
 
@@ -221,8 +237,10 @@ def parse_arguments():
                         default=["100mbit", "1gbit"])
     parser.add_argument("--ranks", nargs="+", type=int, default=[4, 8], help="one a host")
     parser.add_argument("--models", nargs="+", choices=list(STEP_BOUND), default=list(STEP_BOUND))
+    parser.add_argument("--scenarios", choices=list(SCENARIOS), default="strategies",
+                        help="all-reduce and parameter servers, or ways to sum (default: %(default)s)")
     parser.add_argument("--strategies", nargs="+", help="only these",
-                        choices=list(dict.fromkeys(name for name, _, _ in STRATEGIES)))
+                        choices=list(dict.fromkeys(name for name, _, _ in STRATEGIES + SUMS)))
     parser.add_argument("--repeats", type=int, default=3, help="real runs of a scenario")
     parser.add_argument("--fits", type=int, default=3, help="fits of a link")
     parser.add_argument("--set", action="append", default=[], help="more settings, for both sides")

@@ -12,8 +12,10 @@
 #include "framework/core/random.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/pacing.h"
+#include "framework/runtime/run/step_profile.h"
 #include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/setup/schedule_profile.h"
 #include "framework/runtime/simulate/simulated_run.h"
 #include "framework/sim/compute_model.h"
 
@@ -101,13 +103,8 @@ std::vector<int> HostsOfRanks(Transport& transport) {
   return hosts;
 }
 
-}  // namespace
-
-Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,
-                    const std::vector<std::vector<double>>& trace, Transport& transport) {
-  SimulatedRun run(config, profile, false);
-  run.UseTrace(trace);
-  const SimulationSetup& setup = run.setup();
+// The exchange between these ranks.
+ExchangeSpec SpecOf(const SimulationSetup& setup, Transport& transport) {
   ExchangeSpec spec = setup.exchange;
   const Placement& placement = spec.placement();
   if (transport.size() != placement.ranks()) {
@@ -116,9 +113,28 @@ Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& 
                     placement.servers, placement.ranks(), transport.size()),
         "start as many ranks, or change cluster.workers");
   }
+  if (spec.rank_nodes.empty()) spec.rank_nodes = HostsOfRanks(transport);
+  return spec;
+}
+
+}  // namespace
+
+SumProfile MeasureSumsOf(const RunConfig& config, const std::optional<ModelProfile>& profile,
+                         Transport& transport) {
+  const SimulatedRun run(config, profile, false);
+  const ExchangeSpec spec = SpecOf(run.setup(), transport);
+  return ProfileOf(MeasureSumTimes(transport, spec).value(), config);
+}
+
+Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,
+                    const std::vector<std::vector<double>>& trace, Transport& transport) {
+  SimulatedRun run(config, profile, false);
+  run.UseTrace(trace);
+  const SimulationSetup& setup = run.setup();
+  ExchangeSpec spec = SpecOf(setup, transport);
+  const Placement& placement = spec.placement();
   const std::vector<float> zeros(static_cast<size_t>(spec.size()));
   spec.start.weights = zeros;
-  if (spec.rank_nodes.empty()) spec.rank_nodes = HostsOfRanks(transport);
   const std::unique_ptr<Exchange> exchange = MakeExchange(spec, 1, config.stall_seconds, transport);
   Sleeper sleeper(setup, transport.rank(), *exchange);
   exchange->AtRest([](Transport& all) { all.Barrier(); });  // begin together

@@ -21,4 +21,9 @@ namespace dtrain {
 Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,
                     const std::vector<std::vector<double>>& trace, Transport& transport);
 
+// How long sums of this config take on these ranks, which do nothing else meanwhile (T(M), as a training
+// run measures it).  All ranks call it, with a synchronous strategy, else UsageError.
+SumProfile MeasureSumsOf(const RunConfig& config, const std::optional<ModelProfile>& profile,
+                         Transport& transport);
+
 }  // namespace dtrain

@@ -89,14 +89,19 @@ GradientPieces PiecesFrom(const ModelProfile& profile, const RunConfig& config) 
     const double before = pieces.ready.empty() ? 0 : pieces.ready.back();
     pieces.ready.push_back(std::max(before, scale * layer->ready_seconds.value()));
   }
+  pieces.reduce_seconds = MeasuredSums(profile, config);
+  DT_CHECK(pieces.reduce_seconds) << SumsBy(config);
+  return pieces;
+}
+
+ReduceTime MeasuredSums(const ModelProfile& profile, const RunConfig& config) {
   const SumProfile* const sums = SumsFor(profile, config);
-  DT_CHECK(sums != nullptr) << SumsBy(config);
+  if (sums == nullptr) return {};
   ReduceTable table;
   for (const SumProfile::Time& time : sums->times) {
     table.entries.push_back({time.bytes, time.seconds});
   }
-  pieces.reduce_seconds = ReduceTimeOf(table);
-  return pieces;
+  return ReduceTimeOf(table);
 }
 
 ReduceTime ReduceTimeOf(const ReduceTable& table) {

@@ -23,6 +23,9 @@ void CheckProfile(const RunConfig& config, const Graph& graph);
 // samples of a worker's share.
 GradientPieces PiecesFrom(const ModelProfile& profile, const RunConfig& config);
 
+// How long the config's sums take as the profile has it; empty where it has no such times.
+ReduceTime MeasuredSums(const ModelProfile& profile, const RunConfig& config);
+
 // T(M) as a function, and as a profile keeps it.
 ReduceTime ReduceTimeOf(const ReduceTable& table);
 SumProfile ProfileOf(const ReduceTable& table, const RunConfig& config);

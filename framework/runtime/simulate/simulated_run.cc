@@ -12,6 +12,7 @@
 #include "framework/runtime/run/run_basis.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/setup/schedule_profile.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/sim/replay.h"
 
@@ -105,14 +106,19 @@ void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile, con
   setup_.exchange = ExchangeOf(config_, ghost_layout_, PiecesOf(*profile), rule);
 }
 
+GradientPieces SimulatedRun::PlannedPieces() const {
+  GradientPieces pieces = TimedPieces(setup_);
+  if (ReduceTime measured = MeasuredSums(setup_.profile, config_)) {
+    pieces.reduce_seconds = std::move(measured);
+  }
+  return pieces;
+}
+
 // By the times that a run on this cluster would measure, unless `plan: FILE` has them.
 void SimulatedRun::PlanBuckets() {
   if (!PlansByTime(config_)) return;
   ExchangeSpec& spec = setup_.exchange;
-  if (plan_.buckets.empty()) {
-    const GradientPieces pieces = TimedPieces(setup_);
-    DecideBuckets(config_, pieces, plan_);
-  }
+  if (plan_.buckets.empty()) DecideBuckets(config_, PlannedPieces(), plan_);
   spec.actors.buckets = plan_.buckets;
 }
 

@@ -61,6 +61,9 @@ class SimulatedRun {
 
   const RunResults& results() const { return results_; }  // of the evaluations so far
   const SimulationSetup& setup() const { return setup_; }
+  // The gradients, when each is ready, and how long a sum takes: as the profile has measured it for this
+  // config, else on the cluster.
+  GradientPieces PlannedPieces() const;
   const Graph& graph() const { return *graph_; }  // of a config with a model
 
  private:
