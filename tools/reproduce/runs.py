@@ -9,10 +9,12 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -71,6 +73,27 @@ class Runs:
         lines = map(json.loads, (folder / "sweep.jsonl").read_text().splitlines())
         folders = [pathlib.Path(line["folder"]) for line in lines if line["kind"] == "run"]
         return [(json.loads((run / "summary.json").read_text()), run) for run in folders]
+
+    def simulate(self, name, config, settings):
+        """The numeric simulation of a config in FOLDER/NAME: (summary, folder).  It says how far it is, and one that
+        was interrupted goes on from its last checkpoint.  A run that diverges is a result as well: its
+        summary has exit_code 5."""
+        folder = self.folder / name
+        words = ["simulate", "--config", str(config), "--numeric", *flags(settings)]
+        stamp = folder / "command.txt"
+        if stamp.exists() and stamp.read_text() != "\n".join(words):
+            sys.exit(f"{folder} holds a run of other settings; remove it, or name another folder with --output")
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp.write_text("\n".join(words))
+        if not (folder / "summary.json").exists():
+            print(f"  {name} ...", file=sys.stderr, flush=True)
+            with open(folder / "log.txt", "a") as log:
+                status = follow([self.dtrain, *words, "--output", str(folder), "--resume", "auto"], log,
+                                f"  {name}", float(dict(settings).get("epochs", 0)))
+            if not (folder / "summary.json").exists():
+                sys.exit(f"{name} ended with code {status}:\n" +
+                         "".join((folder / "log.txt").read_text().splitlines(keepends=True)[-5:]))
+        return json.loads((folder / "summary.json").read_text()), folder
 
     def ghost(self, profile, settings):
         """The summary of a simulation of sizes only; it takes seconds and is kept as JSON."""
@@ -159,6 +182,27 @@ class Hosts:
         subprocess.run([self.program, "down"], env=self.environment, check=False)
 
 
+def follow(words, log, name, epochs):
+    """Runs a program with its output in a file, and shows its evaluations and, where it is known how many `epochs` there
+    are, when it will have ended: (exit status)."""
+    begin = first = None
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as program:
+        for line in program.stdout:
+            log.write(line)
+            log.flush()
+            found = re.search(r"epoch ([\d.]+), .*", line)
+            if not found:
+                continue
+            now, done = time.monotonic(), float(found[1])
+            left = ""
+            if begin is None:
+                begin, first = now, done
+            elif epochs > done > first:
+                left = f" ({(now - begin) / (done - first) * (epochs - done) / 60:.0f} minutes left)"
+            print(f"{name}: {found[0]}{left}", file=sys.stderr, flush=True)
+    return program.returncode
+
+
 def flags(settings):
     return [word for key, value in settings for word in ("--set", f"{key}={value}")]
 
@@ -189,13 +233,14 @@ def wait_share(summary):
     return wait / (wait + compute)
 
 
-def metric(folder, kind, key):
-    """Points (seconds of training, value) of metrics.jsonl."""
+def metric(folder, kind, key, over=None):
+    """Points (seconds of training, or the value of `over`; value) of metrics.jsonl."""
     points = []
     with open(folder / "metrics.jsonl") as lines:
         for line in map(json.loads, lines):
             if line["kind"] == kind and line.get(key) is not None:
-                points.append((line.get("training_seconds", line["seconds"]), line[key]))
+                at = line[over] if over else line.get("training_seconds", line["seconds"])
+                points.append((at, line[key]))
     return points
 
 

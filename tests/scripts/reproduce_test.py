@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""What tools/reproduce takes from runs, with a program in the place of dtrain that only writes what is read."""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import types
+import unittest
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "reproduce"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(FOLDER))
+import runs  # noqa: E402  (the folder is no package)
+
+# Counts its calls in calls.txt.  The first call with `stop=1` ends without a summary, as an interrupted one.
+PROGRAM = """#!/usr/bin/env python3
+import json, pathlib, sys
+words = sys.argv[1:]
+assert words[-2:] == ["--resume", "auto"], words
+folder = pathlib.Path(words[words.index("--output") + 1])
+calls = folder / "calls.txt"
+before = calls.read_text() if calls.exists() else ""
+calls.write_text(before + "x")
+print("12:00:00 epoch 1.0, 3.5 virtual s: test accuracy 90 %")
+if "stop=1" in words and not before:
+    sys.exit(75)
+code = 5 if "lr=1000" in words else 0
+(folder / "summary.json").write_text(json.dumps({"exit_code": code}))
+sys.exit(code)
+"""
+
+
+def load(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(FOLDER / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class Simulate(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        program = self.folder / "dtrain"
+        program.write_text(PROGRAM)
+        program.chmod(0o755)
+        self.runs = runs.Runs(types.SimpleNamespace(dtrain=str(program), output=self.folder / "runs"))
+        self.told = self.enterContext(contextlib.redirect_stderr(io.StringIO()))
+
+    def calls(self):
+        return len((self.folder / "runs" / "one" / "calls.txt").read_text())
+
+    def test_a_completed_run_is_not_run_again(self):
+        for _ in range(2):
+            summary, folder = self.runs.simulate("one", "a.yaml", [("lr", 1)])
+            self.assertEqual(summary["exit_code"], 0)
+        self.assertEqual(folder, self.folder / "runs" / "one")
+        self.assertEqual(self.calls(), 1)
+        self.assertIn("one: epoch 1.0, 3.5 virtual s", self.told.getvalue())
+
+    def test_an_interrupted_run_goes_on(self):
+        with self.assertRaisesRegex(SystemExit, "code 75"):
+            self.runs.simulate("one", "a.yaml", [("stop", 1)])
+        self.runs.simulate("one", "a.yaml", [("stop", 1)])
+        self.assertEqual(self.calls(), 2)
+
+    def test_a_diverged_run_is_a_result(self):
+        for _ in range(2):
+            self.assertEqual(self.runs.simulate("one", "a.yaml", [("lr", 1000)])[0]["exit_code"], 5)
+        self.assertEqual(self.calls(), 1)
+
+    def test_a_run_of_other_settings_is_not_taken_for_this_one(self):
+        self.runs.simulate("one", "a.yaml", [("lr", 1)])
+        with self.assertRaisesRegex(SystemExit, "other settings"):
+            self.runs.simulate("one", "a.yaml", [("lr", 2)])
+
+
+class Histograms(unittest.TestCase):
+    def test_shares_are_of_all_entries_and_those_of_a_normal_distribution_too(self):
+        # 4 entries below 2^-126, and 1, 1.5, 2.5, -3: squares 18.5.
+        record = {"begin": 8, "end": 16,
+                  "from": {"squares": 18.5, "zeros": 4, "exponent": 0, "negative": [0, 1], "positive": [2, 1]}}
+        up, down, normal_up, normal_down = load("topk").histogram_curves(record, "from")
+        self.assertEqual(up, [(0, 25), (1, 12.5)])
+        self.assertEqual(down, [(0, 0), (1, -12.5)])
+        self.assertEqual([(x, -y) for x, y in normal_up], normal_down)
+        # P(1 <= |x| < 4) for a deviation of sqrt(18.5 / 8) = 1.5207: by tables of the normal distribution.
+        self.assertAlmostEqual(sum(y for _, y in normal_up), 50 * (0.99147 - 0.48917), places=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

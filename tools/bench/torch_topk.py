@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""What torch.topk takes for the k largest magnitudes: the peer that `dtrain bench topk` is measured against.
+
+One JSON line for each size, of one thread; seconds is the least of the times that were measured, as there:
+
+    {"framework": "pytorch 2.9.0", "bench": "topk", "d": 1000000, "density": 0.001, "samples": 130,
+     "seconds": 0.0074}
+
+    torch_topk.py --sizes 1000000 10000000 100000000 --density 0.001 --seconds 1
+"""
+
+import argparse
+import json
+import time
+
+import torch
+
+LEAST_SAMPLES = 3
+
+
+def least_seconds(work, seconds):
+    """(the least time that a call took, calls) of as many calls as `seconds` have room for, three at least."""
+    times, begin = [], time.perf_counter()
+    while len(times) < LEAST_SAMPLES or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times), len(times)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10**6, 10**7, 10**8])
+    parser.add_argument("--density", type=float, default=0.001)
+    parser.add_argument("--seconds", type=float, default=1, help="that each size is measured for")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    for d in args.sizes:
+        values, k = torch.randn(d), max(1, int(args.density * d))
+        seconds, samples = least_seconds(lambda: torch.topk(values.abs(), k, sorted=False), args.seconds)
+        print(json.dumps({"framework": f"pytorch {torch.__version__}", "bench": "topk", "d": d,
+                          "density": args.density, "samples": samples, "seconds": seconds}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
