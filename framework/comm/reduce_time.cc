@@ -53,11 +53,15 @@ ReduceTable MeasureSums(Transport& transport, const std::vector<int64_t>& sizes,
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (!go_on()) return {};
     std::vector<double> seconds;
-    for (int time = 0; time <= kTimes; ++time) {
-      transport.Barrier();
-      const Nanos start = WallNow();
+    transport.Barrier();
+    sum(i);  // warms up
+    // One behind the other, as in a step: a rank that is done begins the next while others are not.
+    Nanos begin = WallNow();
+    for (int time = 0; time < kTimes; ++time) {
       sum(i);
-      if (time > 0) seconds.push_back(ToSeconds(WallNow() - start));  // the first one warms up
+      const Nanos end = WallNow();
+      seconds.push_back(ToSeconds(end - begin));
+      begin = end;
     }
     table.entries.push_back({sizes[i], Median(seconds)});
   }

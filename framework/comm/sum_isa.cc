@@ -1,25 +1,22 @@
 // Compiled once per instruction set (framework/core/isa.h); reached through sum.h.
 #include <cstdint>
 
+#include "framework/device/cpu/simd.h"
+
 namespace dtrain::DTRAIN_ISA_NS {
 
-// Sixteen floats; the compiler splits them into registers of the set it compiles for.
-using Vector = float __attribute__((vector_size(64), aligned(4), may_alias));
-
-static const Vector& Load(const float* from) { return *reinterpret_cast<const Vector*>(from); }
-
 void SumInOrder(float* to, const float* const* from, int count, int64_t n) {
-  constexpr int64_t kWidth = sizeof(Vector) / sizeof(float);
+  constexpr int kVectors =
+      4;  // in registers at a time, so that additions need not wait for one another
+  constexpr int64_t kStep = int64_t{kVectors} * kLanes;
   int64_t i = 0;
-  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
-    Vector low = Load(from[0] + i);
-    Vector high = Load(from[0] + i + kWidth);
+  for (; i + kStep <= n; i += kStep) {
+    Vec sums[kVectors];
+    for (int v = 0; v < kVectors; ++v) sums[v] = Load(from[0] + i + v * kLanes);
     for (int k = 1; k < count; ++k) {
-      low += Load(from[k] + i);
-      high += Load(from[k] + i + kWidth);
+      for (int v = 0; v < kVectors; ++v) sums[v] += Load(from[k] + i + v * kLanes);
     }
-    *reinterpret_cast<Vector*>(to + i) = low;
-    *reinterpret_cast<Vector*>(to + i + kWidth) = high;
+    for (int v = 0; v < kVectors; ++v) Store(to + i + v * kLanes, sums[v]);
   }
   for (; i < n; ++i) {
     float sum = from[0][i];
