@@ -14,8 +14,19 @@ namespace {
 // shorter: a rank sends no more than it would to 7 others.
 constexpr int64_t kExchangeBytes = 16 << 10;
 constexpr int kExchangePeers = 7;
+// Of two ranks an exchange sends no more than two rounds do, but each adds everything: up to here that
+// is quicker.
+constexpr int64_t kExchangeBytesOfTwo = 64 << 10;
+// And between two ranks of a machine a chunk costs more to start than caches gain, up to here.
+constexpr int64_t kWholeBytesOfTwo = 4 << 20;
 
 PlanRules OrderedRules(int world) {
+  if (world == 2) {
+    return {.planner = OrderedPlan,
+            .whole_bytes = kWholeBytesOfTwo,
+            .small_planner = ExchangePlan,
+            .small_bytes = kExchangeBytesOfTwo};
+  }
   const int64_t peers = std::max(world - 1, kExchangePeers);
   return {.planner = OrderedPlan,
           .small_planner = ExchangePlan,

@@ -22,13 +22,16 @@ int64_t ScratchBytes(const Plan& plan, int64_t chunk_bytes, Wire wire) {
 PlanCollective::PlanCollective(std::string name, const PlanRules& rules,
                                const CollectiveOptions& options, Transport& transport)
     : name_(std::move(name)), rules_(rules), options_(options), transport_(&transport) {
-  if (options.chunk_bytes > 0) rules_.chunk_bytes = options.chunk_bytes;
+  if (options.chunk_bytes > 0) {
+    rules_.chunk_bytes = options.chunk_bytes;
+    rules_.whole_bytes = 0;
+  }
   // Chunks are cut at multiples of PieceOf's 16 floats, so that none exceeds its scratch memory.
   rules_.chunk_bytes = (rules_.chunk_bytes + kCutBytes - 1) / kCutBytes * kCutBytes;
   const NodeMap nodes = options_.plan_nodes.empty() ? options_.node_of : options_.plan_nodes;
   plan_ = rules.planner(transport.size(), transport.rank(), nodes);
   const Wire wire = options_.rounds ? Wire::kBf16 : Wire::kFp32;
-  int64_t scratch = ScratchBytes(plan_, rules_.chunk_bytes, wire);
+  int64_t scratch = ScratchBytes(plan_, std::max(rules_.chunk_bytes, rules_.whole_bytes), wire);
   if (rules.small_planner != nullptr) {
     small_plan_ = rules.small_planner(transport.size(), transport.rank(), nodes);
     scratch = std::max(scratch, ScratchBytes(small_plan_, rules.small_bytes, wire));
@@ -53,6 +56,8 @@ int64_t PlanCollective::StartSum(std::span<float> data, const Rounding& rounding
   if (rules_.small_planner != nullptr && bytes <= rules_.small_bytes) {
     reduction.plan = &small_plan_;
     reduction.chunks = nothing_to_do ? 0 : 1;
+  } else if (!nothing_to_do && bytes <= rules_.whole_bytes) {
+    reduction.chunks = 1;
   } else if (!nothing_to_do) {
     reduction.chunks = static_cast<int>((bytes + rules_.chunk_bytes - 1) / rules_.chunk_bytes);
   }

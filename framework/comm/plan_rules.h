@@ -15,6 +15,7 @@ struct PlanRules {
   // `dtrain bench allreduce`).
   int64_t chunk_bytes = 512 << 10;
   int lanes = 4;
+  int64_t whole_bytes = 0;  // a vector of no more bytes is not cut
   // A round keeps only some ranks busy, and other chunks keep the others so: the time of a long
   // vector is that of chunks close behind one another, not of rounds with the whole vector.
   bool pipelined = false;
