@@ -10,7 +10,8 @@ packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libyaml-cp
 case ${1:-} in
   "") ;;
   --with-tests)
-    packages="$packages libgtest-dev libgmock-dev procps python3 shellcheck clang-format"
+    packages="$packages libgtest-dev libgmock-dev procps python3 shellcheck clang-format
+      patchelf xz-utils"
     ;;
   *)
     echo "$0: no such option: $1 (there is --with-tests)" >&2

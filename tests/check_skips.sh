@@ -36,6 +36,7 @@ holds() {
     no-mount) ! mounts_tmpfs ;;
     no-other-user) [ "$(id -u)" = 0 ] && ! setpriv --reuid 65534 true 2>/dev/null ;;
     no-gpu) [ ! -e /dev/nvidia0 ] ;;
+    no-patchelf) ! command -v patchelf >/dev/null ;;
     no-dev-full) [ ! -e /dev/full ] ;;
     *)
       echo "$list: no condition is named '$1'" >&2

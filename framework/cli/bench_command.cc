@@ -36,6 +36,7 @@ struct BenchOptions {
   std::string data = "digits";
   int64_t batch = 64;
   int64_t threads = 1;
+  std::string device = "auto";
   std::string precision = "fp32";
   double seconds = 2;
   std::string output;
@@ -44,9 +45,11 @@ struct BenchOptions {
 // The config of a step benchmark: defaults but for what the options say.
 RunConfig StepConfig(const BenchOptions& options) {
   const std::string text = fmt::format(
-      "model: {{name: {}}}\ndata: {{name: {}}}\nbatch: {}\nthreads: {}\nprecision: {}\n"
+      "model: {{name: {}}}\ndata: {{name: {}}}\nbatch: {}\nthreads: {}\ndevice: {}\n"
+      "precision: {}\n"
       "solver: {{name: sgd, lr: 0.01, momentum: 0.9}}\n",
-      options.model, options.data, options.batch, options.threads, options.precision);
+      options.model, options.data, options.batch, options.threads, options.device,
+      options.precision);
   config::Document document = config::Document::FromText(text, "bench");
   return ReadRunConfig(document);
 }
@@ -70,6 +73,7 @@ int BenchStep(const BenchOptions& options) {
   const nlohmann::json line = {{"bench", "step"},
                                {"model", options.model},
                                {"batch", options.batch},
+                               {"device", rig.plan().device},
                                {"threads", rig.plan().threads},
                                {"isa", rig.plan().isa},
                                {"precision", rig.plan().precision},
@@ -96,6 +100,7 @@ int BenchLayers(const BenchOptions& options) {
                                  {"type", type},
                                  {"kernel", kernel.implementation},
                                  {"batch", options.batch},
+                                 {"device", rig.plan().device},
                                  {"threads", rig.plan().threads},
                                  {"precision", rig.plan().precision},
                                  {"forward_min_us", forward * 1e6},
@@ -187,9 +192,10 @@ void AddStepOptions(CLI::App& command, BenchOptions& options) {
   command.add_option("--threads", options.threads, "compute threads")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command.add_option("--precision", options.precision, "fp32 or bf16")
+  AddDeviceOption(command, options.device);
+  command.add_option("--precision", options.precision, "fp32, bf16 (CPU) or tf32 (GPU)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"fp32", "bf16"}));
+      ->check(CLI::IsMember({"fp32", "bf16", "tf32"}));
   command.add_option("--seconds", options.seconds, "how long to measure")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

@@ -37,19 +37,25 @@ using CommandRegistry = Registry<CommandEntry>;
 CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& name,
                      const std::string& help, std::function<int()> run);
 
-// --config F, --cluster NAME and --set k.ey=v.
+// --config F, --cluster NAME, --set k.ey=v and --device D.
 struct ConfigOptions {
   std::string file;
   std::vector<std::string> overrides;
   std::string cluster = {};  // a name or a path; "": the config's own section
+  std::string device = {};   // "": the config's
 
   // The arguments that say the same to another process.
   std::vector<std::string> Arguments() const;
+  // The overrides, the device among them.
+  std::vector<std::string> Settings() const;
   config::Overlay overlay() const;  // throws ConfigError for a cluster that is not there
 };
 void AddConfigOptions(CLI::App& command, ConfigOptions& options);
-// The last two alone.
+// All but --config.
 void AddSettingOptions(CLI::App& command, ConfigOptions& options);
+
+// --device D alone, for a command without a config.
+void AddDeviceOption(CLI::App& command, std::string& device);
 
 // --beam K and --max-length N, for commands that translate.
 void AddSearchOptions(CLI::App& command, SearchOptions& options);

@@ -43,7 +43,14 @@ std::vector<std::string> ConfigOptions::Arguments() const {
   for (const std::string& setting : overrides) {
     arguments.insert(arguments.end(), {"--set", setting});
   }
+  if (!device.empty()) arguments.insert(arguments.end(), {"--device", device});
   return arguments;
+}
+
+std::vector<std::string> ConfigOptions::Settings() const {
+  std::vector<std::string> settings = overrides;
+  if (!device.empty()) settings.push_back("device=" + device);
+  return settings;
 }
 
 config::Overlay ConfigOptions::overlay() const {
@@ -68,6 +75,15 @@ void AddSettingOptions(CLI::App& command, ConfigOptions& options) {
       ->type_name("KEY=VALUE")
       ->take_all()
       ->allow_extra_args(false);
+  AddDeviceOption(command, options.device);
+}
+
+void AddDeviceOption(CLI::App& command, std::string& device) {
+  command
+      .add_option("--device", device,
+                  "compute on this device: cpu, cuda (a GPU), or auto, which says what it takes")
+      ->type_name("DEVICE")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
 }
 
 void AddSearchOptions(CLI::App& command, SearchOptions& options) {
@@ -81,11 +97,12 @@ void AddSearchOptions(CLI::App& command, SearchOptions& options) {
 
 RunConfig LoadConfig(const ConfigOptions& options) {
   config::Document document =
-      config::Document::FromFile(options.file, options.overrides, options.overlay());
+      config::Document::FromFile(options.file, options.Settings(), options.overlay());
   return ReadRunConfig(document);
 }
 
 int RunCommandLine(int argc, char** argv) {
+  LocateOwnMpi();
   CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.",
                "dtrain");
   app.set_version_flag("--version", "dtrain " + Version() + " (" + SourceRevision() + ")");

@@ -9,7 +9,6 @@
 #include "framework/cli/doctor_report.h"
 #include "framework/core/process.h"
 #include "framework/core/text.h"
-#include "framework/device/cuda/module.h"
 
 namespace dtrain {
 namespace {
@@ -32,7 +31,7 @@ std::vector<Row> RowsOf(const DoctorFacts& facts) {
                            {"instruction set", facts.isa + " (oneDNN: " + facts.onednn_isa + ")"},
                            {"AMX", AmxText(facts)},
                            {"bf16", facts.no_bf16.empty() ? "yes" : "no: " + facts.no_bf16},
-                           {"GPU", CudaDevices()},
+                           {"GPU", facts.gpu},
                            {"cores", std::to_string(facts.cores)},
                            {"memory", HumanBytes(facts.memory_bytes) +
                                           (facts.memory_limit_bytes > 0 ? limit : "")},

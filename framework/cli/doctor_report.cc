@@ -22,6 +22,7 @@
 #include <sstream>
 
 #include "framework/core/isa.h"
+#include "framework/device/cuda/module.h"
 #include "framework/runtime/launch/child_program.h"
 
 namespace dtrain {
@@ -155,6 +156,9 @@ DoctorFacts GatherDoctorFacts() {
   facts.isa = IsaName(CpuIsa());
   facts.onednn_isa = OneDnnIsaName();
   facts.no_bf16 = WhyNoAmx();
+  facts.gpu = CudaDevices();
+  const auto lack = WhyNoCuda();
+  if (lack && lack->module_is_there && !lack->of_the_machine) facts.gpu_hint = lack->hint;
   FindMachine(facts);
   return facts;
 }
@@ -175,6 +179,7 @@ std::vector<std::string> AdviceFor(const DoctorFacts& facts) {
         "this virtual machine reports AMX but hides CPUID leaf 0x1D: oneDNN's AMX kernels would "
         "die with SIGILL, so dtrain keeps oneDNN to AVX-512");
   }
+  if (!facts.gpu_hint.empty()) advice.push_back("no GPU can be used: " + facts.gpu_hint);
   constexpr int64_t kSharedMemoryMin = int64_t{256} << 20;  // containers often have 64 MB
   if (facts.shared_memory_bytes < kSharedMemoryMin) {
     advice.push_back(

@@ -20,6 +20,8 @@ struct DoctorFacts {
   bool amx_reported = false;
   bool amx_described = false;  // the leaf that oneDNN reads is there
   std::string no_bf16;         // why `precision: bf16` is not to be had; empty when it is
+  std::string gpu;             // as CudaDevices
+  std::string gpu_hint;        // what to do about a module that cannot be used; "" where it can
   int cores = 0;               // this process may use
   int64_t memory_bytes = 0;
   int64_t memory_limit_bytes = 0;   // of the control group; 0: none

@@ -66,6 +66,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
     graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));
     checkpoint = LoadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph, *dataset));
   });
+  if (transport.rank() == 0) TellDevice(config);
   ExecutionPlan plan =
       DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
   const std::unique_ptr<Net> net = MakeNet(*graph, {}, plan);

@@ -19,7 +19,7 @@ RunConfig ScenarioOptions::Load(const std::vector<std::string>& more) const {
   effective.overrides.insert(effective.overrides.end(), more.begin(), more.end());
   if (!config.file.empty()) return LoadConfig(effective);
   config::Document document = config::Document::FromText("{max_steps: 1000}", "(no config)",
-                                                         effective.overrides, effective.overlay());
+                                                         effective.Settings(), effective.overlay());
   return ReadGhostConfig(document);
 }
 

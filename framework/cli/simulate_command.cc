@@ -20,6 +20,7 @@
 #include "framework/core/timeline_file.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/results/run_folder.h"
+#include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/simulate/simulated_run.h"
 
 namespace dtrain {
@@ -65,7 +66,9 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   const bool resuming = !options.resume.empty() && options.resume != "none";
   if (!output.empty()) lock.emplace(RunFolder(output).Create(resuming));
   const std::optional<ModelProfile> profile = options.scenario.Profile();
-  SimulatedRun run(config, profile, options.numeric || !profile.has_value());
+  const bool numeric = options.numeric || !profile.has_value();
+  if (numeric && !quiet) TellDevice(config);
+  SimulatedRun run(config, profile, numeric);
   run.UseTrace(options.scenario.Trace(config));
   run.StudyGradients(output);
   std::optional<MetricsWriter> metrics;  // of a run that is evaluated

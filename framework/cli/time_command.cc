@@ -13,6 +13,7 @@
 #include "framework/core/model_profile.h"
 #include "framework/core/statistics.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/setup/schedule_profile.h"
 
 namespace dtrain {
@@ -84,6 +85,7 @@ ModelProfile ProfileOf(const StepTimes& times, StepRig& rig, int64_t batch) {
 int RunTime(const TimeOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   const RunConfig config = LoadConfig(options.config);
+  TellDevice(config);
   StepRig rig(config);
   const auto iterations = static_cast<size_t>(options.iterations);
   const StepTimes times = TimeSteps(

@@ -130,6 +130,7 @@ std::vector<std::string> NextLines(std::istream& in) {
 int RunTranslate(const TranslateOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   const RunConfig config = LoadConfig(options.config);
+  TellDevice(config);
   Translator translator(config, options.weights, options.search);
   std::ios::sync_with_stdio(false);  // so that in_avail knows what has arrived
   size_t first_line = 1;

@@ -2,7 +2,12 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+#include <utility>
+
 namespace dtrain {
+
+namespace fs = std::filesystem;
 
 std::string HostName() {
   char name[256] = {};
@@ -10,14 +15,33 @@ std::string HostName() {
   return name;
 }
 
-std::filesystem::path ProgramFile() { return std::filesystem::read_symlink("/proc/self/exe"); }
+fs::path ProgramFile() { return fs::read_symlink("/proc/self/exe"); }
 
-std::filesystem::path ProgramFolder() {
+fs::path ProgramFolder() {
   try {
     return ProgramFile().parent_path();
-  } catch (const std::filesystem::filesystem_error&) {
+  } catch (const fs::filesystem_error&) {
     return {};
   }
+}
+
+fs::path BundleFolder() {
+  const fs::path folder = ProgramFolder().parent_path();
+  std::error_code error;
+  return fs::exists(folder / "bundle.txt", error) ? folder : fs::path();
+}
+
+void LocateOwnMpi() {
+  const fs::path bundle = BundleFolder();
+  if (bundle.empty()) return;
+  const std::pair<const char*, fs::path> places[] = {
+      {"OPAL_PREFIX", bundle},
+      {"OPAL_SYSCONFDIR", bundle / "etc"},
+      {"PMIX_PKGLIBDIR", bundle / "lib/pmix"},
+      {"PMIX_PKGDATADIR", bundle / "share/pmix"},
+  };
+  for (const auto& [name, place] : places) ::setenv(name, place.c_str(), 1);
+  ::setenv("HWLOC_HIDE_ERRORS", "2", 0);  // it complains where /sys is not mounted
 }
 
 std::string SourceRevision() { return DTRAIN_REVISION; }

@@ -12,6 +12,14 @@ std::string HostName();  // of the machine
 std::filesystem::path ProgramFile();
 std::filesystem::path ProgramFolder();  // of it; empty where the system does not tell
 
+// The bundle (tools/bundle.sh) whose program this is; empty where the program lies in none.
+std::filesystem::path BundleFolder();
+
+// In a bundle: Open MPI, whose libraries the program has from there, takes its plugins and texts from
+// there too, whatever the environment said before, since both must be of one build.  Sets variables
+// of the environment: call it before MPI and before other threads start.
+void LocateOwnMpi();
+
 std::string SourceRevision();  // git's short commit, with "+" after uncommitted changes; "unknown"
 std::string Version();         // "0.1.0"
 

@@ -49,6 +49,12 @@ TEST(DoctorReport, AdvisesOnSmallSharedMemoryAndPages) {
               ElementsAre(HasSubstr("/dev/shm has 64 MB free"), HasSubstr("huge pages are off")));
 }
 
+TEST(DoctorReport, AdvisesOnACudaModuleThatDoesNotLoad) {
+  DoctorFacts facts = Healthy();
+  facts.gpu_hint = "install CUDA's libraries";
+  EXPECT_THAT(AdviceFor(facts), ElementsAre("no GPU can be used: install CUDA's libraries"));
+}
+
 TEST(DoctorReport, FindsWhatThisMachineHas) {
   const DoctorFacts facts = GatherDoctorFacts();
   EXPECT_GE(facts.cores, 1);

@@ -1,9 +1,10 @@
-// Whole runs of the program on the stand-in: a copy of it with that module beside it.
+// Whole runs of the program; on the stand-in by a copy of it with that module beside it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "tests/cuda/module_under_test.h"
 #include "tests/system/system_fixture.h"
 
 namespace dtrain {
@@ -16,27 +17,27 @@ constexpr char kOnDigits[] =
     "train --config $CONFIGS/quickstart.yaml --set data.name=digits --set data.train_samples=256 "
     "--set data.test_samples=64 --set batch=32 --set epochs=1 --set device=cuda ";
 
+// On the module under test.
 class CudaRunTest : public SystemTest {
  protected:
   void SetUp() override {
     SystemTest::SetUp();
+    if (ModuleBesideTests()) return;
     fs::create_directories(folder_ / "bin");
     fs::copy_file(DTRAIN_BINARY_DIR "/dtrain", folder_ / "bin/dtrain");
     fs::create_symlink(DTRAIN_BINARY_DIR "/tests/cuda_standin/libdtrain_cuda.so",
                        folder_ / "bin/libdtrain_cuda.so");
     fs::create_directory_symlink(DTRAIN_SOURCE_DIR "/configs", folder_ / "configs");
   }
-  std::string Program() const override { return (folder_ / "bin/dtrain").string(); }
+  std::string Program() const override {
+    return ((ModuleBesideTests() ? ProgramFolder() : folder_ / "bin") / "dtrain").string();
+  }
+  std::string Configs() const override { return ConfigsFolder().string(); }
 
   nlohmann::json SummaryOf(const std::string& run) const {
     return nlohmann::json::parse(Slurp(folder_ / run / "summary.json"));
   }
 };
-
-TEST_F(CudaRunTest, TheDoctorNamesIt) {
-  const Outcome outcome = Run("doctor");
-  EXPECT_THAT(outcome.out, HasSubstr("a stand-in for tests that computes on the CPU (16 GiB)"));
-}
 
 TEST_F(CudaRunTest, TrainsAsTheCpuDoes) {
   const Outcome gpu = Run(std::string(kOnDigits) + "--output gpu");
@@ -72,7 +73,32 @@ TEST_F(CudaRunTest, SeveralRanksShareAGpuUnderEveryFamilyOfStrategies) {
   }
 }
 
-TEST_F(CudaRunTest, NoRoomOnTheGpuSaysWhatWantedHowMuch) {
+// What --device means to each command is what `device` of a config does.
+TEST_F(CudaRunTest, ComputesWhereDeviceSays) {
+  ASSERT_EQ(Run(std::string(kOnDigits) + "--set device=cpu --device cuda --output run").code, 0);
+  EXPECT_EQ(SummaryOf("run").at("device"), "cuda");
+  EXPECT_THAT(Run("bench step --seconds 0.1 --device cuda").out, HasSubstr("\"device\":\"cuda\""));
+  EXPECT_THAT(Run("bench step --seconds 0.1 --device cpu").out, HasSubstr("\"device\":\"cpu\""));
+  for (const char* const device : {"cpu", "cuda"}) {
+    const std::string on = std::string("--config run/config.yaml --device ") + device;
+    EXPECT_EQ(Run("eval --weights run " + on).code, 0);
+    EXPECT_EQ(Run("simulate --numeric --set max_steps=3 " + on).code, 0);
+    EXPECT_EQ(Run("time --iterations 2 --profile profile.json " + on).code, 0);
+    EXPECT_EQ(nlohmann::json::parse(Slurp(folder_ / "profile.json")).at("device"), device);
+  }
+}
+
+// What only the stand-in is sure to say.
+class CudaStandinTest : public CudaRunTest {};
+
+TEST_F(CudaStandinTest, TheDoctorNamesItAndItsMemory) {
+  const Outcome outcome = Run("doctor");
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr(", driver for CUDA 13."),
+                                 HasSubstr("a stand-in for tests that computes on the CPU (16 "
+                                           "GiB, 16 free)")));
+}
+
+TEST_F(CudaStandinTest, NoRoomOnTheGpuSaysWhatWantedHowMuch) {
   const Outcome outcome = Run(std::string(kOnDigits) + "--output full", "DTRAIN_STANDIN_MIB=1");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("GPU 0 has no room for "), HasSubstr("GiB more: "),

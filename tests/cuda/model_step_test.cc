@@ -11,6 +11,7 @@
 #include "framework/core/file.h"
 #include "framework/core/random.h"
 #include "framework/nn/net.h"
+#include "tests/cuda/module_under_test.h"
 #include "tests/nn/layer_harness.h"
 
 namespace dtrain {
@@ -61,7 +62,7 @@ layers:
 
 std::vector<Model> Models() {
   return {{"perceptron", kPerceptron, kDigits},
-          {"lenet5", ReadFile(DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml"), kDigits},
+          {"lenet5", ReadFile(ConfigsFolder() / "models/lenet5.yaml"), kDigits},
           {"words", kWords, {}}};
 }
 
@@ -244,7 +245,7 @@ class ShippedModel : public testing::TestWithParam<std::string> {
   };
 
   ShippedModel()
-      : graph_(Graph::FromFile(DTRAIN_SOURCE_DIR "/configs/models/" + GetParam() + ".yaml",
+      : graph_(Graph::FromFile((ConfigsFolder() / "models" / (GetParam() + ".yaml")).string(),
                                InputsOf(GetParam()))) {}
 
   static std::vector<FieldSpec> InputsOf(const std::string& model) {

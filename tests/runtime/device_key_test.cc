@@ -9,8 +9,10 @@
 #include "framework/core/error.h"
 #include "framework/core/process.h"
 #include "framework/device/cuda/module.h"
+#include "framework/device/cuda/open_library.h"
 #include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "tests/data/temp_folder.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -19,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -102,6 +105,32 @@ TEST(CudaModules, OneOfAnotherBuildIsNotUsed) {
                                    Version() + " " + SourceRevision()));
   EXPECT_FALSE(lack.of_the_machine);
   EXPECT_THROW(OpenCuda(Precision::kFp32, Built("earlier")), ConfigError);
+}
+
+// CUDA's libraries as pip installs them with PyTorch, where the loader does not look.
+TEST(CudaModules, WhatTheLoaderDoesNotFindComesFromPackages) {
+  {
+    const ScopedVariable nowhere("DTRAIN_CUDA_LIBRARIES", "/nowhere");
+    const CudaLack lack = *WhyNoCuda(Built("needy"));
+    EXPECT_THAT(lack.why, AllOf(StartsWith("the module does not load: libdtrain_needed.so: "),
+                                HasSubstr("No such file")));
+    EXPECT_THAT(lack.hint, AllOf(HasSubstr("the folder of libdtrain_needed.so"),
+                                 HasSubstr("in DTRAIN_CUDA_LIBRARIES")));
+  }
+  const ScopedVariable packages("DTRAIN_CUDA_LIBRARIES", Built("packages").c_str());
+  EXPECT_THAT(WhyNoCuda(Built("needy"))->why, StartsWith("the module is of another build, 0.0.9"));
+}
+
+TEST(CudaLibraries, AreLookedForInThePackagesOfThePythonsAtHand) {
+  const TempFolder folder;
+  const fs::path lib = folder.path() / "lib/python3.11/site-packages/nvidia/cudnn/lib";
+  fs::create_directories(lib);
+  fs::create_directories(folder.path() / "lib/python3.11/site-packages/nvidia/without");
+  const ScopedVariable none("DTRAIN_CUDA_LIBRARIES", nullptr);
+  const ScopedVariable environment("VIRTUAL_ENV", folder.path().c_str());
+  EXPECT_EQ(CudaLibraryFolders().front(), lib);
+  const ScopedVariable given("DTRAIN_CUDA_LIBRARIES", "/a:/b");
+  EXPECT_THAT(CudaLibraryFolders(), ElementsAre("/a", "/b")) << "what is named counts alone";
 }
 
 // The real module; cuda_tests have the rest.

@@ -40,13 +40,13 @@ class SystemTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   virtual std::string Program() const { return DTRAIN_BINARY_DIR "/dtrain"; }
+  virtual std::string Configs() const { return DTRAIN_SOURCE_DIR "/configs"; }
 
   // Runs `dtrain <arguments>` with $OUT for the test's folder and $CONFIGS for configs/runs.
   Outcome Run(const std::string& arguments, const std::string& before = "") {
-    const std::string command = "export OUT='" + folder_.string() +
-                                "' CONFIGS=" DTRAIN_SOURCE_DIR "/configs/runs; cd \"$OUT\"; " +
-                                before + " " + Program() + " " + arguments +
-                                " >\"$OUT/out\" 2>\"$OUT/err\"";
+    const std::string command = "export OUT='" + folder_.string() + "' CONFIGS='" + Configs() +
+                                "/runs'; cd \"$OUT\"; " + before + " " + Program() + " " +
+                                arguments + " >\"$OUT/out\" 2>\"$OUT/err\"";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
             Slurp(folder_ / "out"), Slurp(folder_ / "err")};

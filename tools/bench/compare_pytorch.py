@@ -6,12 +6,14 @@
     build/torch/bin/python tools/bench/compare_pytorch.py --models resnet18 vgg19_bn --batch 32 128 \\
         --threads 1 2
     build/torch/bin/python tools/bench/compare_pytorch.py --models resnet18 --batch 32 --precision bf16
+    build/torch/bin/python tools/bench/compare_pytorch.py --models resnet18 --batch 128 --device cuda --precision tf32
 
 First every PyTorch setting (torch_step.py) runs once and the fastest few stay.  Then come rounds: each
 round runs the settings that stayed and `dtrain bench step`, one after the other, each in a process
 of its own, so that a slow phase of a shared machine hits both sides.  The table gives the medians
 over the rounds and the peak memory of a process; the ratio is to the PyTorch setting with the best
-median.  With --precision bf16 both sides compute their convolutions in bf16.
+median.  With --precision bf16 both sides compute their convolutions in bf16, with tf32 (a GPU) their
+products in tf32.
 """
 
 import argparse
@@ -19,8 +21,8 @@ import json
 import statistics
 from collections import namedtuple
 
-from torch_step import (BF16_COMPILED_SETTINGS, BF16_SETTINGS, COMPILED_SETTINGS, EAGER_SETTINGS, MODELS,
-                        run_process, run_setting)
+from torch_step import (BF16_COMPILED_SETTINGS, BF16_SETTINGS, COMPILED_SETTINGS, CUDA_SETTINGS,
+                        EAGER_SETTINGS, MODELS, run_process, run_setting)
 
 # Data whose samples have the model's shape; the numbers are synthetic.
 DATA = {"lenet5": "digits", "lenet5_caffe": "digits", "resnet18": "cifar10", "vgg19_bn": "cifar10",
@@ -35,7 +37,7 @@ def run_dtrain(args, case):
     command = [
         args.dtrain, "bench", "step", "--model", case.model, "--data", DATA[case.model],
         "--batch", str(case.batch), "--threads", str(case.threads), "--seconds", str(args.seconds),
-        "--precision", args.precision,
+        "--precision", args.precision, "--device", args.device,
     ]
     status, output, errors, peak_mib = run_process(command)
     if status != 0:
@@ -46,18 +48,26 @@ def run_dtrain(args, case):
 def run_torch(args, case, setting, repeats=3):
     """The same of one PyTorch process; (0, 0) where the setting does not work here."""
     record = run_setting(case.model, setting, case.threads, case.batch,
-                         seconds=args.seconds / repeats, repeats=repeats)
+                         seconds=args.seconds / repeats, repeats=repeats, device=args.device)
     if "error" in record:
         print(f"  {case.model}: '{setting}' left out: {record['error']}", flush=True)
         return 0.0, 0.0
     return record["steps_per_second"], record["peak_mib"]
 
 
-def fastest_settings(args, case):
+def usual_settings(args):
+    if args.device == "cuda":
+        settings = CUDA_SETTINGS + (COMPILED_SETTINGS if args.compiled else [])
+        return [setting + (" tf32" if args.precision == "tf32" else "") for setting in settings]
     bf16 = args.precision == "bf16"
     settings = list(BF16_SETTINGS if bf16 else EAGER_SETTINGS)
     if args.compiled:
         settings += BF16_COMPILED_SETTINGS if bf16 else COMPILED_SETTINGS
+    return settings
+
+
+def fastest_settings(args, case):
+    settings = usual_settings(args)
     if case.model == "seq2seq_attention":
         settings = [setting for setting in settings if "nhwc" not in setting.split()]
     rates = {setting: run_torch(args, case, setting, repeats=1)[0] for setting in settings}
@@ -83,7 +93,7 @@ def print_table(args, case, results):
     peaks = {name: max(peak for _, peak in runs) for name, runs in results.items()}
     medians = {name: statistics.median(values) for name, values in rates.items()}
     best = max((name for name in medians if name != "dtrain"), key=medians.get)
-    print(f"\n{case.model}, batch {case.batch}, {args.precision}, {case.threads} thread(s), {args.rounds} rounds")
+    print(f"\n{case.model}, batch {case.batch}, {args.device}, {args.precision}, {case.threads} thread(s), {args.rounds} rounds")
     print(f"  {'steps/s':32}{'median':>10}{'min':>10}{'max':>10}{'peak MiB':>10}")
     for name, values in rates.items():
         label = name if name == "dtrain" else f"pytorch {name}"
@@ -102,7 +112,9 @@ def parse_arguments():
                         default=["lenet5", "lenet5_caffe"])
     parser.add_argument("--batch", type=int, nargs="+", default=[64])
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
-    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precision", choices=["fp32", "bf16", "tf32"], default="fp32",
+                        help="bf16: on the CPU; tf32: on a GPU")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=2, help="length of one measurement")
     parser.add_argument("--settings", nargs="+", help="PyTorch settings, instead of trying all")

@@ -18,6 +18,10 @@ steps_per_second is the median over the repeats.  A setting is a list of words:
     compile       torch.compile; needs a C++ compiler, and is not eager mode
     autocast      convolutions and linear layers in bf16 (torch.autocast), weights in fp32
     allbf16       weights, activations and all else in bf16
+    tf32          products in tf32 (a GPU; without it they are fp32)
+    benchmark     cuDNN tries its algorithms and takes the fastest (a GPU)
+
+With --device cuda model and batch lie on the GPU, and a measurement ends when the GPU has done its work.
 
     torch_step.py --model lenet5 --threads 1                       all settings
     torch_step.py --model lenet5 --threads 1 --setting "nhwc malloc fused"
@@ -50,6 +54,10 @@ COMPILED_SETTINGS = ["nchw malloc fused compile", "nhwc malloc fused compile"]
 BF16_SETTINGS = [
     f"{layout}{malloc} fused {numbers}"
     for numbers in ("autocast", "allbf16") for layout in ("nchw", "nhwc") for malloc in ("", " malloc")
+]
+CUDA_SETTINGS = [
+    f"{layout}{variant}{benchmark}"
+    for layout in ("nchw", "nhwc") for variant in ("", " fused") for benchmark in ("", " benchmark")
 ]
 BF16_COMPILED_SETTINGS = ["nhwc malloc fused compile autocast", "nhwc malloc fused compile allbf16"]
 
@@ -156,6 +164,13 @@ MODELS = {
 }
 
 
+def on_device(part, device):
+    """A tensor, or a tuple of them, on the device."""
+    if isinstance(part, tuple):
+        return tuple(on_device(tensor, device) for tensor in part)
+    return part.to(device)
+
+
 def make_step(args, words):
     """A function without arguments that trains one step."""
     import torch
@@ -166,16 +181,18 @@ def make_step(args, words):
     torch.set_flush_denormal(True)
     if "nomkldnn" in words:
         torch.backends.mkldnn.set_flags(False)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = "tf32" in words
+    torch.backends.cudnn.benchmark = "benchmark" in words
     build, make_batch = MODELS[args.model]
-    model = build()
-    batch, labels = make_batch(args.batch)
+    model = build().to(args.device)
+    batch, labels = (on_device(part, args.device) for part in make_batch(args.batch))
     if "nhwc" in words:
         model = model.to(memory_format=torch.channels_last)
         batch = batch.to(memory_format=torch.channels_last)
     if "allbf16" in words:
         model = model.to(torch.bfloat16)
         batch = batch if isinstance(batch, tuple) else batch.to(torch.bfloat16)  # words stay numbers
-    autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled="autocast" in words)
+    autocast = torch.autocast(args.device, dtype=torch.bfloat16, enabled="autocast" in words)
     variant = {word: True for word in ("foreach", "fused") if word in words}
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, **variant)
@@ -196,12 +213,13 @@ def make_step(args, words):
     return step
 
 
-def run_for(step, seconds, least):
+def run_for(step, finish, seconds, least):
     """Steps per second of `least` steps, or as many as `seconds` have room for."""
     steps, begin = 0, time.perf_counter()
     while steps < least or time.perf_counter() - begin < seconds:
         step()
         steps += 1
+        finish()
     return steps / (time.perf_counter() - begin)
 
 
@@ -210,18 +228,21 @@ def measure(args):
     import torch
 
     step = make_step(args, args.setting.split())
-    run_for(step, 0.3, least=3)
-    steps = round(args.seconds * run_for(step, 0.3, least=1)) or 1
+    finish = torch.cuda.synchronize if args.device == "cuda" else lambda: None
+    run_for(step, finish, 0.3, least=3)
+    steps = round(args.seconds * run_for(step, finish, 0.3, least=1)) or 1
     rates = []
     for _ in range(args.repeats):
         begin = time.perf_counter()
         for _ in range(steps):
             step()
+        finish()
         rates.append(steps / (time.perf_counter() - begin))
     return {
         "framework": "pytorch " + torch.__version__.split("+")[0],
         "model": args.model,
         "setting": args.setting,
+        "device": args.device,
         "threads": args.threads,
         "batch": args.batch,
         "steps_per_second": round(statistics.median(rates), 4),
@@ -241,7 +262,7 @@ def run_process(command, environment=None):
         return process.returncode, output.read(), errors.read(), usage.ru_maxrss / 1024
 
 
-def run_setting(model, setting, threads, batch, seconds, repeats):
+def run_setting(model, setting, threads, batch, seconds, repeats, device="cpu"):
     """Runs one setting in a fresh process; its record and the peak memory, or {"setting", "error"}."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     if "malloc" in setting.split():
@@ -249,7 +270,7 @@ def run_setting(model, setting, threads, batch, seconds, repeats):
     command = [
         sys.executable, os.path.abspath(__file__), "--inside", "--model", model, "--setting", setting,
         "--threads", str(threads), "--batch", str(batch), "--seconds", str(seconds),
-        "--repeats", str(repeats),
+        "--repeats", str(repeats), "--device", device,
     ]
     status, output, errors, peak_mib = run_process(command, environment)
     if status == 0:
@@ -264,6 +285,7 @@ def parse_arguments():
     parser.add_argument("--model", choices=list(MODELS), default="lenet5")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--setting", default="", help="one setting instead of all")
     parser.add_argument("--seconds", type=float, default=0.5, help="length of one repeat")
     parser.add_argument("--repeats", type=int, default=7)
@@ -276,9 +298,10 @@ def main():
     if args.inside:
         print(json.dumps(measure(args)))
         return
-    for setting in [args.setting] if args.setting else EAGER_SETTINGS + COMPILED_SETTINGS:
+    usual = CUDA_SETTINGS if args.device == "cuda" else EAGER_SETTINGS + COMPILED_SETTINGS
+    for setting in [args.setting] if args.setting else usual:
         record = run_setting(
-            args.model, setting, args.threads, args.batch, args.seconds, args.repeats)
+            args.model, setting, args.threads, args.batch, args.seconds, args.repeats, args.device)
         print(json.dumps(record), flush=True)
 
 

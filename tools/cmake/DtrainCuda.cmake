@@ -29,7 +29,9 @@ endfunction()
 function(dtrain_cuda_options target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${DTRAIN_CUDNN_INCLUDE})
   target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-  target_compile_definitions(${target} PRIVATE "DTRAIN_BUILD=\"${PROJECT_VERSION} ${DTRAIN_REVISION}\"")
+  # Of this source alone, so that another revision does not compile all anew.
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/framework/device/cuda/module_cuda.cc PROPERTIES
+    COMPILE_DEFINITIONS "DTRAIN_BUILD=\"${PROJECT_VERSION} ${DTRAIN_REVISION}\"")
   target_link_libraries(${target} PRIVATE fmt::fmt)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME dtrain_cuda)
 endfunction()

@@ -6,6 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/process.h"
+#include "framework/device/cuda/open_library.h"
 
 namespace dtrain {
 namespace {
@@ -18,6 +19,7 @@ constexpr char kFile[] = "libdtrain_cuda.so";
 struct Module {
   bool found = false;
   std::string error;  // "" when it can be used
+  std::string hint = "build it anew with the program, or take device: cpu";
   const DtrainCudaModule* table = nullptr;
 };
 
@@ -34,12 +36,17 @@ Module Open(const fs::path& folder) {
   const fs::path path = PlaceOf(folder) / kFile;
   module.found = fs::exists(path, error);
   if (!module.found) return module;
-  void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    module.error = std::string("the module does not load: ") + ::dlerror();
+  const OpenedLibrary library = OpenLibrary(path);
+  if (library.handle == nullptr) {
+    module.error = "the module does not load: " + library.error;
+    if (!library.missing.empty()) {
+      module.hint = "install CUDA's libraries, or name the folder of " + library.missing +
+                    ", or a site-packages folder with nvidia/ in it, in " + kCudaLibrariesVariable +
+                    "; or take device: cpu";
+    }
     return module;
   }
-  const auto table = reinterpret_cast<decltype(&DtrainCuda)>(::dlsym(handle, "DtrainCuda"));
+  const auto table = reinterpret_cast<decltype(&DtrainCuda)>(::dlsym(library.handle, "DtrainCuda"));
   if (table == nullptr) {
     module.error = "the module is of another version";
   } else if (table()->build != Build()) {
@@ -75,16 +82,16 @@ std::optional<CudaLack> WhyNoCuda(const fs::path& folder) {
   const Module module = Open(folder);
   if (!module.found) {
     return CudaLack{std::string("there is no ") + kFile + " in " + place.string(),
-                    "build where CMake finds a CUDA toolkit (preset cuda), or take device: cpu"};
+                    "build where CMake finds a CUDA toolkit (preset cuda), or take device: cpu",
+                    false};
   }
   if (!module.error.empty()) {
-    return CudaLack{module.error + " (" + (place / kFile).string() + ")",
-                    "build it anew with the program, or take device: cpu"};
+    return CudaLack{module.error + " (" + (place / kFile).string() + ")", module.hint};
   }
   char why[256] = {};
   if (module.table->count(why, sizeof(why)) > 0) return std::nullopt;
   return CudaLack{std::string("CUDA finds no GPU: ") + why,
-                  "dtrain doctor shows the driver; device: cpu needs none", true};
+                  "dtrain doctor shows the driver; device: cpu needs none", true, true};
 }
 
 std::shared_ptr<DeviceQueue> OpenCuda(Precision precision, const fs::path& folder) {

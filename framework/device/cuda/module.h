@@ -15,14 +15,15 @@
 
 namespace dtrain {
 
-// "CUDA 13.0, cuDNN 9.19, NVIDIA H200 (139 GiB)", "CUDA 13.0, ..., no GPU: ..." or, without the
-// module, "not built in".  Never throws.
+// "CUDA 13.0, cuDNN 9.19, driver for CUDA 13.0, NVIDIA H200 (139 GiB, 138 free)", "CUDA 13.0, ...,
+// no GPU: this machine has no NVIDIA driver" or, without the module, "not built in".  Never throws.
 std::string CudaDevices();
 
 // Why nothing can be computed with CUDA here, and what to do about it.
 struct CudaLack {
   std::string why;
   std::string hint;
+  bool module_is_there = true;
   bool of_the_machine = false;  // the module is as it shall be: another machine may have a GPU
 };
 

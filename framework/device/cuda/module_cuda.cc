@@ -1,6 +1,6 @@
 // What the module exports.
 #include <cstdio>
-#include <cstring>
+#include <string>
 
 #include "framework/device/cuda/module.h"
 #include "framework/device/cuda/queue.h"
@@ -8,31 +8,66 @@
 namespace dtrain {
 namespace {
 
+// "13.0"
+std::string CudaVersion(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// The newest CUDA that the driver knows, as "13.0"; "" where there is no driver.
+std::string DriverVersion() {
+  int version = 0;
+  if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) return "";
+  return CudaVersion(version);
+}
+
+// CUDA calls a missing driver one that is too old.
+std::string WhyNone(cudaError_t status) {
+  const std::string driver = DriverVersion();
+  if (driver.empty()) return "this machine has no NVIDIA driver";
+  if (status == cudaErrorInsufficientDriver) {
+    return "the driver is too old: it knows CUDA " + driver + ", the module is of " +
+           CudaVersion(CUDART_VERSION);
+  }
+  return status == cudaSuccess ? "none" : cudaGetErrorString(status);
+}
+
 // cudaGetDeviceCount leaves the count alone where there is no driver.
 int Count(char* why, unsigned long bytes) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count > 0) return count;
-  std::snprintf(why, bytes, "%s", status == cudaSuccess ? "none" : cudaGetErrorString(status));
+  std::snprintf(why, bytes, "%s", WhyNone(status).c_str());
   return 0;
+}
+
+// "NVIDIA H200 (139 GiB, 138 free)"
+std::string DescribeGpu(int index) {
+  cudaDeviceProp properties;
+  if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return "one that does not answer";
+  const auto gib = [](size_t size) { return static_cast<double>(size) / (1 << 30); };
+  char text[400];
+  std::snprintf(text, sizeof(text), "%s (%.0f GiB", properties.name,
+                gib(properties.totalGlobalMem));
+  std::string gpu = text;
+  size_t free = 0, total = 0;
+  if (cudaSetDevice(index) == cudaSuccess && cudaMemGetInfo(&free, &total) == cudaSuccess) {
+    std::snprintf(text, sizeof(text), ", %.0f free", gib(free));
+    gpu += text;
+  }
+  return gpu + ")";
 }
 
 void Describe(char* text, unsigned long bytes) {
   const size_t dnn = cudnnGetVersion();
-  int used = std::snprintf(text, bytes, "CUDA %d.%d, cuDNN %zu.%zu", CUDART_VERSION / 1000,
-                           CUDART_VERSION % 1000 / 10, dnn / 10000, dnn % 10000 / 100);
+  const std::string driver = DriverVersion();
+  std::string all = "CUDA " + CudaVersion(CUDART_VERSION) + ", cuDNN " +
+                    std::to_string(dnn / 10000) + "." + std::to_string(dnn % 10000 / 100) +
+                    (driver.empty() ? "" : ", driver for CUDA " + driver);
   char why[256];
   const int count = Count(why, sizeof(why));
-  if (count == 0) {
-    std::snprintf(text + used, bytes - static_cast<unsigned long>(used), ", no GPU: %s", why);
-  }
-  for (int i = 0; i < count && used < static_cast<int>(bytes); ++i) {
-    cudaDeviceProp properties;
-    if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
-    used +=
-        std::snprintf(text + used, bytes - static_cast<unsigned long>(used), ", %s (%.0f GiB)",
-                      properties.name, static_cast<double>(properties.totalGlobalMem) / (1 << 30));
-  }
+  if (count == 0) all += std::string(", no GPU: ") + why;
+  for (int i = 0; i < count; ++i) all += ", " + DescribeGpu(i);
+  std::snprintf(text, bytes, "%s", all.c_str());
 }
 
 void OpenQueue(int index, Precision precision, std::shared_ptr<DeviceQueue>* queue) {

@@ -50,7 +50,7 @@ struct MpirunOptions {
   bool progress_terminal = false;
 };
 
-// The first mpirun of PATH; empty when there is none.
+// In a bundle its own, else the first mpirun of PATH; empty when there is none.
 std::string FindMpirun();
 
 // Throws UsageError when PATH has no mpirun.

@@ -44,6 +44,7 @@ std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
 }  // namespace
 
 std::string FindMpirun() {
+  if (const fs::path bundle = BundleFolder(); !bundle.empty()) return bundle / "bin/mpirun";
   const char* search = std::getenv("PATH");
   std::istringstream folders(search == nullptr ? "" : search);
   for (std::string folder; std::getline(folders, folder, ':');) {

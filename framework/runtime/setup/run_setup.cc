@@ -19,6 +19,7 @@
 #include "framework/runtime/setup/run_exchange.h"
 
 namespace dtrain {
+namespace fs = std::filesystem;
 
 // Layers and data know nothing of each other; here they meet.
 static_assert(kPadToken == token::kPad, "layers mask what data sets pad with");
@@ -48,6 +49,16 @@ void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<Fi
   throw ConfigError(
       fmt::format("stop.target is {}; it is a perplexity here, which is at least 1", target),
       "a run on sentences is judged by perplexity; 0 switches the target off");
+}
+
+// Opening CUDA's libraries takes a while: not where no driver is anyway (/dev/dxg: Windows's Linux).
+std::string WhyNotByItself() {
+  std::error_code error;
+  if (!fs::exists("/dev/nvidiactl", error) && !fs::exists("/dev/dxg", error)) {
+    return "this machine has no NVIDIA driver";
+  }
+  const auto lack = WhyNoCuda();
+  return lack ? lack->why : "one is here, but it is taken with device: cuda alone";
 }
 
 }  // namespace
@@ -178,6 +189,11 @@ void CheckDevice(const RunConfig& config) {
     throw ConfigError(fmt::format("device 'cuda' cannot be had on {}: {}", HostName(), lack->why),
                       lack->hint);
   }
+}
+
+void TellDevice(const RunConfig& config) {
+  if (config.device != "auto") return;
+  log::Info("device: auto takes the CPU, not a GPU: {}", WhyNotByItself());
 }
 
 Precision PrecisionOf(const std::string& precision, DeviceKind device) {

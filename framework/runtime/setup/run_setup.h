@@ -74,6 +74,10 @@ DeviceKind DeviceKindOf(const std::string& device);
 // with that precision.
 void CheckDevice(const RunConfig& config);
 
+// Says what `device: auto` takes, and why not the other; of a device that was named there is nothing
+// to say.  For one rank of a run.
+void TellDevice(const RunConfig& config);
+
 // Throws ConfigError where this device cannot compute with that precision: nothing falls back to
 // another one.
 Precision PrecisionOf(const std::string& precision, DeviceKind device);

@@ -1,12 +1,26 @@
-// Stands in for the CUDA module (device_key_test.cc): one of an earlier build, or with
-// DTRAIN_STRANGE_MODULE a library that exports something else.
+// Stands in for the CUDA module (device_key_test.cc).  By DTRAIN_KIND: one of an earlier build; one that
+// needs a library as well (`needy`); that library (`needed`); one that exports something else.
 #include "framework/device/cuda/module.h"
 
-#ifndef DTRAIN_STRANGE_MODULE
+#define earlier 1
+#define needy 2
+#define needed 3
+#define strange 4
+
+#if DTRAIN_KIND == needy
+extern "C" const char* DtrainNeeded();
+#define DTRAIN_MODULE_BUILD DtrainNeeded()
+#else
+#define DTRAIN_MODULE_BUILD "0.0.9 abacus"
+#endif
+
+#if DTRAIN_KIND == needed
+extern "C" const char* DtrainNeeded() { return "0.0.9 abacus"; }
+#elif DTRAIN_KIND == strange
+extern "C" int DtrainStrange() { return 0; }
+#else
 extern "C" const DtrainCudaModule* DtrainCuda() {
-  static constexpr DtrainCudaModule kModule = {"0.0.9 abacus", nullptr, nullptr, nullptr};
+  static const DtrainCudaModule kModule = {DTRAIN_MODULE_BUILD, nullptr, nullptr, nullptr};
   return &kModule;
 }
-#else
-extern "C" int DtrainStrange() { return 0; }
 #endif
