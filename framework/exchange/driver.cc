@@ -113,7 +113,7 @@ void Driver::Restore(HostedActor& host, const Piece& weights) const {
     const auto it = spec_.start.solver->find(names[i]);
     if (it == spec_.start.solver->end()) continue;
     const Range range = host.vectors.RangeOf(host.master);
-    std::copy_n(it->second.begin() + range.begin, range.size(), host.solver_memory[i].f32());
+    CopyIn(host.solver_memory[i].arena(), it->second.data() + range.begin, range.size());
   }
 }
 
@@ -150,6 +150,10 @@ void Driver::ReadyLast(Range range, const StepReport& report) {
   if (spec_.ghost) {
     outcome_ = OutcomeOf(report);
     if (report.global_samples > 0) outcome_.samples = report.global_samples;
+  } else if (OnDevice()) {  // nothing is summed with it
+    float tail[Reducer::kTailSize];
+    Reducer::WriteReport(report, tail);
+    outcome_ = Reducer::ReadOutcome(tail);
   } else {
     Reducer::WriteReport(report, gradients() + spec_.size());
     if (worker_->master == kNoVector) {
@@ -172,7 +176,7 @@ void Driver::StudyGradient(Range range) {
 
 // What the sum of all reports has come to.
 StepOutcome Driver::ReadOutcome() const {
-  if (spec_.ghost) return outcome_;
+  if (spec_.ghost || OnDevice()) return outcome_;
   return Reducer::ReadOutcome(worker_->vectors.Data(worker_->gradient) + spec_.size());
 }
 
@@ -480,7 +484,7 @@ void Driver::VisitToGoOn(StateVisitor& visitor) {
 }
 
 void Driver::Visit(StateVisitor& visitor) {
-  DT_CHECK(effects_.empty() && !reducer_.busy() && !post_.Busy()) << Describe();
+  DT_CHECK(effects_.empty() && !reducer_.busy() && !post_.Busy() && !OnDevice()) << Describe();
   for (const auto& host : hosts_) {
     visitor.Owner(spec_.placement().NameOf(host->id));
     host->actor->Visit(visitor);

@@ -171,6 +171,10 @@ class Driver : private EffectTarget {
   void TellNotFinite(Range range);
   void EndSum(const Reduced& reduced) override;
 
+  // The vectors are in a device's memory: its pools make them there.
+  bool OnDevice() const {
+    return seams_.pools != nullptr && seams_.pools->device().queue != nullptr;
+  }
   bool DeliverLetter();
   double DensityNow() const;
   bool HoldsBack() const;

@@ -14,12 +14,6 @@
 
 #include "framework/device/cuda/queue.h"
 
-#ifdef __CUDACC__
-#define DT_DEVICE __device__
-#else
-#define DT_DEVICE
-#endif
-
 namespace dtrain {
 
 #ifdef __CUDACC__
