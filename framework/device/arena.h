@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <vector>
 
 #include "framework/device/device.h"
 
@@ -45,6 +46,11 @@ inline void CopyOut(float* to, ConstArena from, int64_t n) {
     from.queue->Download(to, from.data, static_cast<size_t>(n) * sizeof(float));
     from.queue->Record().Wait();
   }
+}
+inline std::vector<float> FloatsOf(ConstArena from, int64_t n) {
+  std::vector<float> floats(static_cast<size_t>(n));
+  CopyOut(floats.data(), from, n);
+  return floats;
 }
 
 }  // namespace dtrain

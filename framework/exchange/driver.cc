@@ -150,10 +150,8 @@ void Driver::ReadyLast(Range range, const StepReport& report) {
   if (spec_.ghost) {
     outcome_ = OutcomeOf(report);
     if (report.global_samples > 0) outcome_.samples = report.global_samples;
-  } else if (OnDevice()) {  // nothing is summed with it
-    float tail[Reducer::kTailSize];
-    Reducer::WriteReport(report, tail);
-    outcome_ = Reducer::ReadOutcome(tail);
+  } else if (OnDevice()) {
+    outcome_ = Reducer::OutcomeAlone(report);
   } else {
     Reducer::WriteReport(report, gradients() + spec_.size());
     if (worker_->master == kNoVector) {
@@ -172,12 +170,6 @@ void Driver::StudyGradient(Range range) {
   GradientStudy* const study = spec_.study;
   if (study == nullptr || worker_->id != study->worker() || !study->due()) return;
   study->SentWhole(range, gradients() + range.begin, IsLast(range));
-}
-
-// What the sum of all reports has come to.
-StepOutcome Driver::ReadOutcome() const {
-  if (spec_.ghost || OnDevice()) return outcome_;
-  return Reducer::ReadOutcome(worker_->vectors.Data(worker_->gradient) + spec_.size());
 }
 
 bool Driver::TakeStarted() {
@@ -308,7 +300,11 @@ bool Driver::TakeReduced() {
 }
 
 void Driver::TellReduced(Range range) {
-  if (IsLast(range)) worker_->actor->OnOutcome(ReadOutcome(), worker_->port);
+  // What the sum of all reports has come to.
+  const auto outcome = [&] {
+    return spec_.ghost || OnDevice() ? outcome_ : Reducer::ReadOutcome(gradients() + spec_.size());
+  };
+  if (IsLast(range)) worker_->actor->OnOutcome(outcome(), worker_->port);
   worker_->actor->OnReduced(range, worker_->port);
 }
 

@@ -185,7 +185,6 @@ class Driver : private EffectTarget {
   void Note(const Event& event);
   Nanos EventTime(ActorId actor);
   void StudyGradient(Range range);
-  StepOutcome ReadOutcome() const;
 
   const ExchangeSpec& spec_;
   const Rank rank_;

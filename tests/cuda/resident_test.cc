@@ -39,9 +39,7 @@ Buffer OnDevice(const std::vector<float>& values) {
 }
 
 std::vector<float> FloatsOf(const Buffer& buffer) {
-  std::vector<float> values(buffer.bytes() / sizeof(float));
-  CopyOut(values.data(), buffer.arena(), static_cast<int64_t>(values.size()));
-  return values;
+  return FloatsOf(buffer.arena(), static_cast<int64_t>(buffer.bytes() / sizeof(float)));
 }
 
 // Weights, then the solver's vectors, after an update of `range`.

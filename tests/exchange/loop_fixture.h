@@ -128,12 +128,6 @@ struct LoopRank {
   ExchangeSpec spec;
 };
 
-inline std::vector<float> FloatsOf(const Blob& blob) {
-  std::vector<float> floats(static_cast<size_t>(blob.size()));
-  CopyOut(floats.data(), blob.arena(), blob.size());
-  return floats;
-}
-
 // "weights[17] is 0.5 instead of 0.25"; empty where all are the same bits.
 inline std::string Difference(const char* name, const float* values,
                               const std::vector<float>& expected) {
@@ -164,8 +158,8 @@ inline void ExpectAtRest(Exchange& exchange, Rank rank, const plain::Model& expe
 // Begin and the backward pass of one step, with the gradient that these weights have.
 inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int64_t own,
                     int64_t all) {
-  const std::vector<float> gradient =
-      plain::GradientOf(worker, step, FloatsOf(turn.weights).data(), kSize, own, all);
+  const std::vector<float> gradient = plain::GradientOf(
+      worker, step, FloatsOf(turn.weights.arena(), kSize).data(), kSize, own, all);
   const Arena to = {exchange.gradients(), turn.weights.arena().queue};
   turn.weights = Blob();
   for (const Range& piece : kPieces.ranges) {
@@ -189,7 +183,9 @@ inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Tr
       const int64_t own = plain::PartOf(all, placement.workers, rank);
       Turn turn = exchange->Begin(own);
       if (turn.rest) Fail(fmt::format("rank {} rests before step {}", rank, step));
-      EXPECT_EQ(Difference("weights", FloatsOf(turn.weights).data(), trace[seen(step)].weights), "")
+      EXPECT_EQ(Difference("weights", FloatsOf(turn.weights.arena(), kSize).data(),
+                           trace[seen(step)].weights),
+                "")
           << "step " << step;
       StepReport report{
           .samples = own, .loss_sum = static_cast<double>(own), .global_samples = all};

@@ -52,8 +52,7 @@ class Trainer {
   bool root() const { return transport_.rank() == 0; }
   bool HasWorker() const { return placement_.IsWorker(transport_.rank()); }
   int workers() const { return placement_.workers; }
-  // Where this rank's worker computes.
-  Device device() const { return net_ == nullptr ? Device{} : net_->device(); }
+  Device device() const { return net_ == nullptr ? Device{} : net_->device(); }  // of the net
 
   bool SetUp();
   bool IsFinished(const RestRule& rule);
@@ -70,7 +69,6 @@ class Trainer {
   void LookAtSchedule(const RestPoint& point);
   bool Judge(bool run_ends);
   bool MayEnd();
-  std::vector<float> Statistics() const;
   void MeanStatistics();
   void Evaluate(Split split);
   void SaveCheckpoint();
@@ -366,16 +364,10 @@ bool Trainer::MayEnd() {
   return over == "yes";
 }
 
-std::vector<float> Trainer::Statistics() const {
-  std::vector<float> own(static_cast<size_t>(graph_->state().size()));
-  CopyOut(own.data(), state_.arena(), graph_->state().size());
-  return own;
-}
-
 void Trainer::MeanStatistics() {
   const auto count = static_cast<size_t>(graph_->state().size());
   if (count == 0) return;
-  const std::vector<float> own = Statistics();
+  const std::vector<float> own = FloatsOf(state_.arena(), graph_->state().size());
   exchange_->AtRest([&](Transport& transport) {
     GatherMeanState(transport, own, StateWeights(*sampler_, workers()), {mean_state_.f32(), count});
   });
@@ -423,7 +415,8 @@ std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position
   file.holds = std::move(own.holds);
   file.exchange = std::move(own.state);
   if (HasWorker()) {
-    WorkerState worker{next_batch_ + accounts_.steps, Statistics()};
+    WorkerState worker{next_batch_ + accounts_.steps,
+                       FloatsOf(state_.arena(), graph_->state().size())};
     file.host = RecordState([&](StateVisitor& visitor) { worker.Visit(visitor); });
   }
   return WriteRankFiles(*exchange_, outputs_.CheckpointFile(position.step), file);
@@ -431,14 +424,10 @@ std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position
 
 // Names where the first NaN or infinity is, in this rank's gradient or in the weights.
 ExitCode Trainer::Diverge() {
-  std::vector<float> gradients;  // empty without a worker
-  if (HasWorker()) {
-    gradients.resize(static_cast<size_t>(graph_->weights().size()));
-    CopyOut(gradients.data(), {exchange_->gradients(), exchange_->weights().arena().queue},
-            graph_->weights().size());
-  }
-  const std::string where = FirstNotFinite(graph_->weights(), exchange_->HostWeights(),
-                                           gradients.empty() ? nullptr : gradients.data());
+  // Null without a worker, or before its first step.
+  const ConstArena gradients = {HasWorker() ? exchange_->gradients() : nullptr,
+                                exchange_->weights().arena().queue};
+  const auto where = FirstNotFinite(graph_->weights(), exchange_->HostWeights(), gradients);
   outputs_.Diverged(now(), fmt::format("step {}: NaN or infinity in {} (loss {})", now().step,
                                        where, position_.loss()));
   return ExitCode::kDiverged;

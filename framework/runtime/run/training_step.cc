@@ -91,10 +91,14 @@ std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, do
   return std::make_unique<ThreadedExchange>(transport, spec, stall_seconds, FlushDenormals);
 }
 
-std::string FirstNotFinite(const ArenaLayout& layout, const float* weights,
-                           const float* gradients) {
+std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, ConstArena gradients) {
+  std::vector<float> copy;
+  if (gradients.data != nullptr && gradients.queue != nullptr) {
+    copy = FloatsOf(gradients, layout.size());
+    gradients = copy.data();
+  }
   for (const ArenaEntry& entry : layout.entries) {
-    if (gradients != nullptr && !Finite(gradients, entry.range)) {
+    if (gradients.data != nullptr && !Finite(gradients.data, entry.range)) {
       return "the gradient of " + entry.name;
     }
     if (!Finite(weights, entry.range)) return "the weights of " + entry.name;

@@ -39,6 +39,6 @@ std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, do
 // Where the first NaN or infinity of a model is, for the message of a run that has diverged:
 // "the gradient of conv1.weight", "the weights of fc3.bias", or "the loss" where both arenas are
 // finite; in the order of the backward pass.  `gradients` may be null: this rank has none.
-std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, const float* gradients);
+std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, ConstArena gradients);
 
 }  // namespace dtrain
