@@ -9,13 +9,6 @@
 #include "framework/core/isa.h"
 #include "framework/core/text.h"
 
-// Before a function or a lambda that a GPU runs as well, where nvcc compiles it.
-#ifdef __CUDACC__
-#define DT_DEVICE __device__
-#else
-#define DT_DEVICE
-#endif
-
 namespace dtrain {
 
 // ReadyEvent: a point in what a device has been asked to do, such as "this gradient is written".  A

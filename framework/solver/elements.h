@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "framework/device/device.h"
+#include "framework/device/device_code.h"
 #include "framework/solver/loops.h"
 
 namespace dtrain {

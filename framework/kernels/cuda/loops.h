@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "framework/device/cuda/queue.h"
+#include "framework/device/device_code.h"
 
 namespace dtrain {
 

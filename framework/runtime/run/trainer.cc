@@ -378,8 +378,7 @@ void Trainer::Evaluate(Split split) {
   Say(Doing::kEvaluating);
   SplitScores mine;
   if (HasWorker()) {
-    const Blob weights = exchange_->weights();
-    mine = ScoreSplit(*net_, *dataset_, split, weights.arena(), mean_state_.f32(),
+    mine = ScoreSplit(*net_, *dataset_, split, exchange_->weights().arena(), mean_state_.f32(),
                       transport_.rank(), workers(), RunSearchOf(split));
   }
   Evaluation result;
