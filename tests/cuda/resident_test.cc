@@ -68,7 +68,7 @@ class Rig {
     spec.start.weights = weights_;
     exchange = MakeExchange(spec, 1, 0, *transport_, device);
     batch_.Resize(kSamples);
-    batch_.global_samples = kSamples;
+    batch_.global_samples = batch_.terms = batch_.global_terms = kSamples;
     const Random random(1, Purpose::kSelfTest);
     for (int64_t i = 0; i < batch_.fields[0].shape.count(); ++i) {
       batch_.fields[0].f32()[i] = random.Normal(static_cast<uint64_t>(i));
@@ -152,7 +152,7 @@ TEST(GpuSteps, EverySolverTrainsAsOnTheCpuAndRepeatsToTheBit) {
   for (std::string section :
        {"{name: sgd, momentum: 0}", "{name: sgd, nesterov: true, weight_decay: 0.01}",
         "{name: adam, weight_decay: 0.01}", "{name: adamw}"}) {
-    section.insert(section.size() - 1, ", clip_norm: 0.5, lr: 0.01");
+    section.insert(section.size() - 1, ", clip_norm: 0.5, lr: 0.0001");
     Rig gpu(DeviceUnderTest(), section), again(DeviceUnderTest(), section), cpu(kCpu, section);
     const std::vector<float> before = cpu.Weights();
     for (int step = 0; step < 5; ++step) {
