@@ -57,6 +57,7 @@ class Translator {
     checkpoint_ = LoadWeights(path, LayoutFor(config));
     ExecutionPlan plan = DecidePlan(config, *graph_, 1, ThreadsHere(1));
     net_ = MakeNet(*graph_, {}, plan);
+    model_ = net_->Bring(checkpoint_.weights.data(), checkpoint_.state.data());
   }
 
   // `first_line`: the number of lines[0], for messages.
@@ -69,8 +70,7 @@ class Translator {
       sentences.push_back(std::move(words));
       places.push_back(i);
     }
-    const auto answers = dtrain::Translate(*net_, checkpoint_.weights.data(),
-                                           checkpoint_.state.data(), sentences, search_);
+    const auto answers = dtrain::Translate(*net_, model_.weights, model_.state, sentences, search_);
     std::vector<std::string> translations(lines.size());
     for (size_t a = 0; a < answers.size(); ++a) {
       translations[places[a]] = JoinWords(facts_.target.WordsOf(answers[a]));
@@ -114,6 +114,7 @@ class Translator {
   std::unique_ptr<Graph> graph_;
   Checkpoint checkpoint_;
   std::unique_ptr<Net> net_;
+  BroughtModel model_;
 };
 
 // The next lines: one, and those that have already arrived.

@@ -24,6 +24,7 @@ Blob Blob::First(BlobBody& body) {
 }
 
 const float* Blob::f32() const { return body_->data; }
+ConstArena Blob::arena() const { return {body_->data, body_->queue}; }
 int64_t Blob::size() const { return body_->elements; }
 DType Blob::dtype() const { return body_->dtype; }
 bool Blob::shared() const {
@@ -35,7 +36,8 @@ float* Blob::MutableF32() {
   return body_->data;
 }
 
-BlobPool::BlobPool(int64_t elements, DType dtype) : elements_(elements), dtype_(dtype) {}
+BlobPool::BlobPool(int64_t elements, DType dtype, Device device)
+    : elements_(elements), dtype_(dtype), device_(std::move(device)) {}
 
 BlobPool::~BlobPool() {
   DT_CHECK(free_.size() == all_.size())
@@ -46,9 +48,10 @@ Blob BlobPool::New() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
     auto body = std::make_unique<Body>();
-    body->buffer = Buffer(static_cast<size_t>(elements_) * SizeOf(dtype_));
+    body->buffer = Buffer(device_, static_cast<size_t>(elements_) * SizeOf(dtype_));
     body->owner = this;
     body->data = body->buffer.f32();
+    body->queue = device_.queue.get();
     body->elements = elements_;
     body->dtype = dtype_;
     free_.reserve(all_.size() + 1);

@@ -29,6 +29,7 @@ class BlobOwner;
 struct BlobBody {
   BlobOwner* owner = nullptr;
   float* data = nullptr;
+  DeviceQueue* queue = nullptr;  // whose memory that is; null: the machine's
   int64_t elements = 0;
   DType dtype = DType::kF32;
   bool foreign = false;  // another process has written it, and counts who reads it
@@ -58,6 +59,7 @@ class Blob {
 
   explicit operator bool() const { return body_ != nullptr; }
   const float* f32() const;
+  ConstArena arena() const;
   int64_t size() const;  // elements
   DType dtype() const;
   bool shared() const;  // somebody else holds this version as well, or it is not ours to write
@@ -84,10 +86,10 @@ class BlobSource {
   ~BlobSource() = default;
 };
 
-// Makes Blobs of one size and type.
+// Makes Blobs of one size and type, in a device's memory where it is given one.
 class BlobPool : public BlobOwner {
  public:
-  BlobPool(int64_t elements, DType dtype);
+  BlobPool(int64_t elements, DType dtype, Device device = {});
   ~BlobPool();  // all Blobs must be gone
 
   Blob New();  // content unspecified (zero when fresh)
@@ -99,6 +101,7 @@ class BlobPool : public BlobOwner {
 
   const int64_t elements_;
   const DType dtype_;
+  const Device device_;
   std::mutex mutex_;  // guards free_ and all_
   std::vector<BlobBody*> free_;
   std::vector<std::unique_ptr<Body>> all_;
@@ -112,14 +115,17 @@ class BlobPool : public BlobOwner {
 // left over and a buffer fits the next one again.
 class BlobPools {
  public:
+  explicit BlobPools(Device device = {}) : device_(std::move(device)) {}
+
+  const Device& device() const { return device_; }  // in whose memory they are
   Blob CopyOf(std::span<const float> values) {
     Blob blob = New(static_cast<int64_t>(values.size()));
-    std::copy(values.begin(), values.end(), blob.MutableF32());
+    CopyIn({blob.MutableF32(), device_.queue.get()}, values.data(), blob.size());
     return blob;
   }
   Blob New(int64_t elements) {
     std::unique_ptr<BlobPool>& pool = pools_[elements];
-    if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32);
+    if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32, device_);
     return pool->New();
   }
   // For what will be sent: where the other ranks of the node can read it, if there is room.
@@ -141,6 +147,7 @@ class BlobPools {
   static constexpr int64_t kLeastRoom = 64;
 
  private:
+  const Device device_;
   std::map<int64_t, std::unique_ptr<BlobPool>> pools_;
   BlobSource* to_send_ = nullptr;
 };

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "framework/device/device.h"
+#include "framework/device/arena.h"
 
 namespace dtrain {
 
@@ -30,6 +30,7 @@ class Buffer {
 
   void* data() const { return data_; }
   float* f32() const { return static_cast<float*>(data_); }
+  Arena arena() const { return {f32(), queue_.get()}; }
   size_t bytes() const { return bytes_; }
 
  private:

@@ -113,7 +113,7 @@ void Driver::Restore(HostedActor& host, const Piece& weights) const {
     const auto it = spec_.start.solver->find(names[i]);
     if (it == spec_.start.solver->end()) continue;
     const Range range = host.vectors.RangeOf(host.master);
-    std::copy_n(it->second.begin() + range.begin, range.size(), host.solver_memory[i].f32());
+    CopyIn(host.solver_memory[i].arena(), it->second.data() + range.begin, range.size());
   }
 }
 
@@ -150,6 +150,8 @@ void Driver::ReadyLast(Range range, const StepReport& report) {
   if (spec_.ghost) {
     outcome_ = OutcomeOf(report);
     if (report.global_samples > 0) outcome_.samples = report.global_samples;
+  } else if (OnDevice()) {
+    outcome_ = Reducer::OutcomeAlone(report);
   } else {
     Reducer::WriteReport(report, gradients() + spec_.size());
     if (worker_->master == kNoVector) {
@@ -168,12 +170,6 @@ void Driver::StudyGradient(Range range) {
   GradientStudy* const study = spec_.study;
   if (study == nullptr || worker_->id != study->worker() || !study->due()) return;
   study->SentWhole(range, gradients() + range.begin, IsLast(range));
-}
-
-// What the sum of all reports has come to.
-StepOutcome Driver::ReadOutcome() const {
-  if (spec_.ghost) return outcome_;
-  return Reducer::ReadOutcome(worker_->vectors.Data(worker_->gradient) + spec_.size());
 }
 
 bool Driver::TakeStarted() {
@@ -304,7 +300,11 @@ bool Driver::TakeReduced() {
 }
 
 void Driver::TellReduced(Range range) {
-  if (IsLast(range)) worker_->actor->OnOutcome(ReadOutcome(), worker_->port);
+  // What the sum of all reports has come to.
+  const auto outcome = [&] {
+    return spec_.ghost || OnDevice() ? outcome_ : Reducer::ReadOutcome(gradients() + spec_.size());
+  };
+  if (IsLast(range)) worker_->actor->OnOutcome(outcome(), worker_->port);
   worker_->actor->OnReduced(range, worker_->port);
 }
 
@@ -480,7 +480,7 @@ void Driver::VisitToGoOn(StateVisitor& visitor) {
 }
 
 void Driver::Visit(StateVisitor& visitor) {
-  DT_CHECK(effects_.empty() && !reducer_.busy() && !post_.Busy()) << Describe();
+  DT_CHECK(effects_.empty() && !reducer_.busy() && !post_.Busy() && !OnDevice()) << Describe();
   for (const auto& host : hosts_) {
     visitor.Owner(spec_.placement().NameOf(host->id));
     host->actor->Visit(visitor);

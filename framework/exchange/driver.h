@@ -171,6 +171,10 @@ class Driver : private EffectTarget {
   void TellNotFinite(Range range);
   void EndSum(const Reduced& reduced) override;
 
+  // The vectors are in a device's memory: its pools make them there.
+  bool OnDevice() const {
+    return seams_.pools != nullptr && seams_.pools->device().queue != nullptr;
+  }
   bool DeliverLetter();
   double DensityNow() const;
   bool HoldsBack() const;
@@ -181,7 +185,6 @@ class Driver : private EffectTarget {
   void Note(const Event& event);
   Nanos EventTime(ActorId actor);
   void StudyGradient(Range range);
-  StepOutcome ReadOutcome() const;
 
   const ExchangeSpec& spec_;
   const Rank rank_;

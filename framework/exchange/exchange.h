@@ -5,7 +5,8 @@
 //   StepOutcome outcome = exchange.End(report); // blocks until the step is over
 //
 // Between Begin and End the trainer owns gradients().  Dropping the weights before End lets the
-// update happen in place.  On a rank without a worker Begin waits for the next rest.  One thread
+// update happen in place.  Weights and gradients may lie in a device's memory (Blob::arena), both or
+// neither.  On a rank without a worker Begin waits for the next rest.  One thread
 // calls an Exchange.
 #pragma once
 
@@ -49,7 +50,7 @@ class Exchange {
 
   // `samples`: of the mini-batch that the step would take.  After a rest, Leave comes first.
   virtual Turn Begin(int64_t samples) = 0;
-  virtual float* gradients() = 0;  // one arena, in layout order
+  virtual float* gradients() = 0;  // one arena, in layout order, in the memory that weights are in
   virtual void Ready(Range range) = 0;
   // Between Begin and End of a synchronous strategy: values[i] becomes the sum of every worker's,
   // in rank order.  Blocks until all workers have called it, each with as many values.  For a few
@@ -63,8 +64,11 @@ class Exchange {
   virtual void AtRest(const std::function<void(Transport&)>& work) = 0;
   // Brings the model's weights to every rank and, when asked, the solver's vectors to rank 0.
   virtual void Collect(bool with_solver) = 0;
-  // What Collect brought: valid until Leave.
+  // What Collect brought: valid until Leave.  Weights are where steps get them; HostWeights are in
+  // the machine's memory, copied there by the first call where they are not.  So is the solver's
+  // state, by Collect.
   virtual Blob weights() = 0;
+  virtual const float* HostWeights() = 0;
   virtual std::span<float* const> solver_state() = 0;
   virtual int64_t updates() = 0;  // that the weights have had; with the solver, on rank 0
   virtual double spread() = 0;    // of replicas about their mean (ModelAtRest), on rank 0

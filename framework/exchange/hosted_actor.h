@@ -30,7 +30,7 @@ struct HostedActor {
     if (master == kNoVector || pools == nullptr) return;
     const size_t bytes = static_cast<size_t>(vectors.RangeOf(master).size()) * sizeof(float);
     for (size_t i = 0; i < spec.solver.solver->StateNames().size(); ++i) {
-      solver_memory.emplace_back(bytes);
+      solver_memory.emplace_back(pools->device(), bytes);
     }
   }
 

@@ -3,10 +3,27 @@
 #include "framework/core/check.h"
 
 namespace dtrain {
+namespace {
 
-InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads)
+Device HomeOf(const ExchangeSpec& spec, const Device& device) {
+  const bool stays =
+      spec.placement().servers == 0 && !spec.actors.compress.on() && spec.study == nullptr;
+  return stays ? device : Device{};
+}
+
+// On a device an update is one kernel, not one for each bucket.
+ExchangeSpec SpecFor(ExchangeSpec spec, const Device& device) {
+  spec.actors.whole_update |= HomeOf(spec, device).queue != nullptr;
+  return spec;
+}
+
+}  // namespace
+
+InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads,
+                               const Device& device)
     : transport_(transport),
-      spec_(spec),
+      spec_(SpecFor(spec, device)),
+      pools_(HomeOf(spec, device)),
       parts_(spec_, 0, SeamsOver(transport, spec_, clock_, pools_, threads)) {}
 
 Turn InlineExchange::Begin(int64_t samples) {

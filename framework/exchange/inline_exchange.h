@@ -8,8 +8,12 @@ namespace dtrain {
 
 class InlineExchange : public Exchange {
  public:
-  // `transport` has one rank and is only for AtRest.  `threads`: of the trainer's team.
-  InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads = 1);
+  // `transport` has one rank and is only for AtRest.  `threads`: of the trainer's team.  `device`:
+  // where the net computes.  Weights, gradients and the solver's state are in its memory, where
+  // nobody but the net and the solver touches them: with one worker that updates its own weights,
+  // and neither compresses nor studies its gradients.
+  InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads = 1,
+                 const Device& device = {});
 
   Turn Begin(int64_t samples) override;
   float* gradients() override { return parts_.driver.gradients(); }
@@ -19,6 +23,7 @@ class InlineExchange : public Exchange {
   void AtRest(const std::function<void(Transport&)>& work) override { work(transport_); }
   void Collect(bool with_solver) override { parts_.model.Collect(transport_, with_solver); }
   Blob weights() override { return parts_.model.weights(); }
+  const float* HostWeights() override { return parts_.model.HostWeights(); }
   std::span<float* const> solver_state() override { return parts_.model.solver_state(); }
   int64_t updates() override { return parts_.model.updates(); }
   double spread() override { return parts_.model.spread(); }

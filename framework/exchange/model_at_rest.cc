@@ -15,8 +15,29 @@ ModelAtRest::ModelAtRest(Driver& driver, const ExchangeSpec& spec, BlobPools* po
 
 void ModelAtRest::Drop() {
   weights_ = Blob();
+  host_weights_.clear();
   solver_.clear();
   solver_memory_.clear();
+}
+
+const float* ModelAtRest::HostWeights() {
+  const ConstArena weights = weights_.arena();
+  if (weights.queue == nullptr) return weights.data;
+  if (host_weights_.empty()) {
+    host_weights_.resize(static_cast<size_t>(spec_.size()));
+    CopyOut(host_weights_.data(), weights, spec_.size());
+  }
+  return host_weights_.data();
+}
+
+// The memory is kept for the next time.
+void ModelAtRest::BringSolver(DeviceQueue* queue) {
+  host_solver_.resize(solver_.size());
+  for (size_t i = 0; i < solver_.size(); ++i) {
+    host_solver_[i].resize(static_cast<size_t>(spec_.size()));
+    CopyOut(host_solver_[i].data(), {solver_[i], queue}, spec_.size());
+    solver_[i] = host_solver_[i].data();
+  }
 }
 
 void ModelAtRest::Collect(Transport& transport, bool with_solver) {
@@ -26,8 +47,10 @@ void ModelAtRest::Collect(Transport& transport, bool with_solver) {
     const std::vector<Driver::Master> masters = driver_.Masters();
     DT_CHECK(masters.size() == 1 && masters[0].range == (Range{0, spec_.size()}));
     weights_ = masters[0].weights;
-    solver_ = masters[0].solver_state;
     updates_ = masters[0].updates;
+    DeviceQueue* const queue = weights_.arena().queue;
+    if (queue == nullptr || with_solver) solver_ = masters[0].solver_state;
+    if (queue != nullptr) BringSolver(queue);
     return;
   }
   const size_t solver_vectors = spec_.solver.solver->StateNames().size();

@@ -3,7 +3,8 @@
 //
 // Where every rank has a master of everything (synchronous strategies), that is it, by reference.
 // Servers' shards are broadcast to all ranks; their solver vectors go to rank 0.  Of replicas the
-// model is the mean by their shares, and so are the solver's vectors.
+// model is the mean by their shares, and so are the solver's vectors.  What lies in a device's memory
+// is copied to the machine's when it is asked for.
 #pragma once
 
 #include <span>
@@ -24,6 +25,7 @@ class ModelAtRest {
   void Drop();
 
   const Blob& weights() const { return weights_; }
+  const float* HostWeights();
   std::span<float* const> solver_state() const { return solver_; }
   // Solver steps that the weights have had; on rank 0 after Collect with the solver.  At rest all
   // shards have had as many.
@@ -33,6 +35,7 @@ class ModelAtRest {
   double spread() const { return spread_; }
 
  private:
+  void BringSolver(DeviceQueue* queue);
   void CollectShard(Transport& transport, int server, bool with_solver);
   void CollectReplicas(Transport& transport, bool with_solver);
   double AddFrom(Transport& transport, Rank owner, const float* mine, double share, float* mean);
@@ -43,6 +46,9 @@ class ModelAtRest {
   BlobPools* const pools_;
   Blob weights_;
   std::vector<Blob> solver_memory_;
+  // Of what lies in a device's memory.
+  std::vector<float> host_weights_;
+  std::vector<std::vector<float>> host_solver_;
   std::vector<float*> solver_;
   int64_t updates_ = 0;
   double spread_ = 0;

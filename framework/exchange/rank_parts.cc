@@ -8,6 +8,11 @@
 namespace dtrain {
 namespace {
 
+std::unique_ptr<VectorOps> OpsOn(const BlobPools* pools) {
+  if (pools == nullptr || pools->device().queue == nullptr) return MakeCpuVectorOps();
+  return MakeDeviceVectorOps(pools->device());
+}
+
 // Vectors travel to and from servers and, where a strategy has them, the actors of nodes.  Ranks that
 // have neither beside them count as nodes of their own here: they have nothing to lend.
 std::vector<int> NodesWithLetters(const ExchangeSpec& spec) {
@@ -36,7 +41,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
     : seams(std::move(given)),
       timeline(spec.timeline ? std::make_unique<RankTimeline>(seams.timeline_events) : nullptr),
       sum_times(seams.clock),
-      ops(MakeCpuVectorOps()),
+      ops(OpsOn(seams.pools)),
       driver(spec, rank,
              {.mail = seams.mail.get(),
               .collective = seams.collective.get(),

@@ -14,8 +14,9 @@ namespace dtrain {
 // What differs from host to host.
 struct RankSeams {
   const Clock* clock = nullptr;
-  EventTimes* event_times = nullptr;                   // DriverSeams
-  BlobPools* pools = nullptr;                          // outlives the rank; null in a ghost run
+  EventTimes* event_times = nullptr;  // DriverSeams
+  // Outlives the rank, whose vectors are where it makes blobs; null in a ghost run.
+  BlobPools* pools = nullptr;
   std::unique_ptr<NodeWindow> window = nullptr;        // of the mail; null where there is none
   std::unique_ptr<Mail> mail;                          // null with one rank
   std::unique_ptr<Collective> collective = nullptr;    // null with one worker or with servers

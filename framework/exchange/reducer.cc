@@ -95,4 +95,10 @@ StepOutcome Reducer::ReadOutcome(const float* tail) {
   return {static_cast<int64_t>(tail[kSamples]), tail[kLoss], tail[kStop] != 0, true};
 }
 
+StepOutcome Reducer::OutcomeAlone(const StepReport& report) {
+  float tail[kTailSize];
+  WriteReport(report, tail);
+  return ReadOutcome(tail);
+}
+
 }  // namespace dtrain

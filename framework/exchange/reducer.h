@@ -63,6 +63,7 @@ class Reducer {
   static void WriteReport(const StepReport& report, float* tail);
   static void WriteNotFinite(float* tail);  // ReadOutcome then says so, at all ranks
   static StepOutcome ReadOutcome(const float* tail);
+  static StepOutcome OutcomeAlone(const StepReport& report);  // of one worker
 
  private:
   struct Reduction {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "framework/comm/sum.h"
-#include "framework/solver/solver.h"
+#include "framework/solver/solver_loops.h"
 
 namespace dtrain {
 namespace {
@@ -98,8 +98,33 @@ class CpuVectorOps : public VectorOps {
   }
 };
 
+class DeviceVectorOps : public CpuVectorOps {
+ public:
+  explicit DeviceVectorOps(const Device& device) : loops_(MakeSolverLoops(device)) {}
+
+  int64_t slice_elements() const override { return std::numeric_limits<int64_t>::max() / 2; }
+
+  double SumOfSquares(const float* values, int64_t n) override {
+    return loops_->SumOfSquares(values, n);
+  }
+
+  bool Update(const Solver& solver, const ArenaLayout& layout, Range slice,
+              const UpdateArgs& args) override {
+    UpdateArgs here = args;
+    here.loops = loops_.get();
+    return solver.Apply(layout, slice, here);
+  }
+
+ private:
+  const std::unique_ptr<SolverLoops> loops_;
+};
+
 }  // namespace
 
 std::unique_ptr<VectorOps> MakeCpuVectorOps() { return std::make_unique<CpuVectorOps>(); }
+
+std::unique_ptr<VectorOps> MakeDeviceVectorOps(const Device& device) {
+  return std::make_unique<DeviceVectorOps>(device);
+}
 
 }  // namespace dtrain

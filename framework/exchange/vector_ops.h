@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "framework/core/short_float.h"
+#include "framework/device/device.h"
 #include "framework/solver/solver.h"
 
 namespace dtrain {
@@ -60,5 +61,10 @@ class VectorOps {
 
 // Of the CPU, in the thread that calls.
 std::unique_ptr<VectorOps> MakeCpuVectorOps();
+
+// For vectors in a device's memory: Update and SumOfSquares of it, without slices.  They have
+// computed when they return.  The others would read what the CPU cannot: vectors that anything
+// else happens to are not there (InlineExchange).
+std::unique_ptr<VectorOps> MakeDeviceVectorOps(const Device& device);
 
 }  // namespace dtrain

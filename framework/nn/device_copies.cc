@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/core/check.h"
+
 namespace dtrain {
 namespace {
 
@@ -9,11 +11,16 @@ size_t BytesOf(int64_t elements) { return static_cast<size_t>(elements) * sizeof
 
 }  // namespace
 
-float* DeviceCopies::Bring(Buffer& copy, const float* host, int64_t elements) {
-  if (device_.queue == nullptr || host == nullptr) return const_cast<float*>(host);
+bool DeviceCopies::InPlace(ConstArena given) const {
+  DT_CHECK(given.queue == nullptr || given.queue == device_.queue.get()) << "of another device";
+  return given.data == nullptr || given.queue == device_.queue.get();
+}
+
+Arena DeviceCopies::Bring(Buffer& copy, ConstArena given, int64_t elements, bool again) {
+  if (InPlace(given)) return {const_cast<float*>(given.data), given.queue};
   if (copy.bytes() < BytesOf(elements)) copy = Buffer(device_, BytesOf(elements));
-  device_.queue->Upload(copy.data(), host, BytesOf(elements));
-  return copy.f32();
+  if (!again) device_.queue->Upload(copy.data(), given.data, BytesOf(elements));
+  return copy.arena();
 }
 
 std::span<const Tensor> DeviceCopies::Fields(std::span<const Tensor> host) {
@@ -30,21 +37,21 @@ std::span<const Tensor> DeviceCopies::Fields(std::span<const Tensor> host) {
   return fields_;
 }
 
-float* DeviceCopies::Gradients(float* host, int64_t elements) {
-  if (device_.queue == nullptr) return host;
+float* DeviceCopies::Gradients(Arena given, int64_t elements) {
+  if (InPlace(given)) return given.data;
   if (gradients_.bytes() < BytesOf(elements)) gradients_ = Buffer(device_, BytesOf(elements));
   return gradients_.f32();
 }
 
-void DeviceCopies::ReturnGradients(float* host, Range range) const {
-  if (device_.queue == nullptr) return;
-  device_.queue->Download(host + range.begin, gradients_.f32() + range.begin,
+void DeviceCopies::ReturnGradients(Arena given, Range range) const {
+  if (InPlace(given)) return;
+  device_.queue->Download(given.data + range.begin, gradients_.f32() + range.begin,
                           BytesOf(range.size()));
 }
 
-void DeviceCopies::ReturnState(float* host, int64_t elements) const {
-  if (device_.queue == nullptr || host == nullptr) return;
-  device_.queue->Download(host, state_.data(), BytesOf(elements));
+void DeviceCopies::ReturnState(Arena given, int64_t elements) const {
+  if (InPlace(given)) return;
+  device_.queue->Download(given.data, state_.data(), BytesOf(elements));
 }
 
 void DeviceCopies::ReturnSum(double* host, const void* sum) const {

@@ -156,7 +156,8 @@ void Net::RunForward(Program& program, const Here& here, KernelArgs& args) {
   }
 }
 
-void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, GradientSink* sink) {
+void Net::RunBackward(Program& program, Arena gradients, KernelArgs& args, bool last,
+                      GradientSink* sink) {
   float* const here = copies_.Gradients(gradients, graph_.weights().size());
   for (auto op = program.ops.rbegin(); op != program.ops.rend(); ++op) {
     if (!op->has_backward) continue;
@@ -170,11 +171,11 @@ void Net::RunBackward(Program& program, float* gradients, KernelArgs& args, Grad
       branches.outputs = op->sums;
       op->add->Forward(branches);
     }
-    if (!op->params.empty()) Announce(gradients, op->layer->param_range, sink);
+    if (last && !op->params.empty()) Announce(gradients, op->layer->param_range, sink);
   }
 }
 
-void Net::Announce(float* gradients, Range range, GradientSink* sink) {
+void Net::Announce(Arena gradients, Range range, GradientSink* sink) {
   copies_.ReturnGradients(gradients, range);
   if (sink == nullptr) return;
   announcements_.push_back({range, device_.Record()});
@@ -189,8 +190,18 @@ void Net::TellSink(GradientSink& sink, bool all) {
   }
 }
 
-// In the order in which the others come to the layers.
-void Net::SyncWithoutSamples(float* state, WorkerSums& sums) const {
+// In the order in which the others come to the layers, on the host: there is nothing to compute.
+void Net::SyncWithoutSamples(Arena given, WorkerSums& sums) const {
+  const bool any = std::ranges::any_of(
+      graph_.layers(), [](const GraphLayer& layer) { return layer.layer->syncs_workers(); });
+  if (!any) return;
+  std::vector<float> copy;
+  float* state = given.data;
+  if (given.queue != nullptr) {
+    copy.resize(static_cast<size_t>(graph_.state().size()));
+    state = copy.data();
+    CopyOut(state, given, graph_.state().size());
+  }
   for (const GraphLayer& layer : graph_.layers()) {
     if (!layer.layer->syncs_workers()) continue;
     std::vector<float*> states;
@@ -202,10 +213,11 @@ void Net::SyncWithoutSamples(float* state, WorkerSums& sums) const {
   for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
     if (layer->layer->syncs_workers()) layer->layer->BackwardWithoutSamples(sums);
   }
+  if (given.queue != nullptr) CopyIn(given, state, graph_.state().size());
 }
 
-void Net::WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate) {
-  if (!accumulate) {
+void Net::WriteZeroGradients(Arena gradients, GradientSink* sink, PartOfStep part) {
+  if (part.first) {
     if (zero_ == nullptr) {
       zero_ = InsertedKernels::Make("zero", device_, "model '" + graph_.name() + "'");
     }
@@ -215,6 +227,7 @@ void Net::WriteZeroGradients(float* gradients, GradientSink* sink, bool accumula
     args.outputs = {&all, 1};
     zero_->Forward(args);
   }
+  if (!part.last) return;
   for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
     if (!layer->params.empty()) Announce(gradients, layer->param_range, sink);
   }
@@ -234,38 +247,47 @@ double Net::ReadSums(const Program& program) {
 }
 
 // The caller's memory where the kernels reach it.
-Net::Here Net::Bring(const float* weights, const float* state, const NetInput& input) {
-  Here here = {copies_.Weights(weights, graph_.weights().size()),
-               copies_.State(state, graph_.state().size()), input};
+Net::Here Net::Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again) {
+  Here here = {copies_.Weights(weights, graph_.weights().size(), again).data,
+               copies_.State(state, graph_.state().size(), again).data, input};
   here.input.fields = copies_.Fields(input.fields);
   return here;
 }
 
-StepResult Net::Step(const float* weights, float* gradients, float* state, const NetInput& input,
-                     GradientSink* sink, bool accumulate) {
+BroughtModel Net::Bring(ConstArena weights, ConstArena state) {
+  const BroughtModel model = {copies_.Weights(weights, graph_.weights().size()),
+                              copies_.State(state, graph_.state().size())};
+  device_.Record().Wait();  // the caller's memory is his again
+  return model;
+}
+
+StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const NetInput& input,
+                     GradientSink* sink, PartOfStep part) {
   announcements_.clear();
   told_ = 0;
   if (input.samples == 0) {
-    if (input.worker_sums != nullptr) SyncWithoutSamples(state, *input.worker_sums);
-    WriteZeroGradients(gradients, sink, accumulate);
+    const Arena here = copies_.State(state, graph_.state().size(), !part.first);
+    if (input.worker_sums != nullptr) SyncWithoutSamples(here, *input.worker_sums);
+    if (part.last) copies_.ReturnState(state, graph_.state().size());
+    WriteZeroGradients(gradients, sink, part);
     if (sink != nullptr) TellSink(*sink, true);
     device_.Record().Wait();
     return {};
   }
   Program& program = ProgramFor(Mode::kTrain, input);
   KernelArgs args;
-  args.accumulate = accumulate;
+  args.accumulate = !part.first;
   const int64_t terms = input.global_terms > 0 ? input.global_terms : input.global_samples;
   args.loss_scale = 1.0f / static_cast<float>(terms);
-  const Here here = Bring(weights, state, input);
+  const Here here = Bring(weights, state, input, !part.first);
   RunForward(program, here, args);
-  RunBackward(program, gradients, args, sink);
-  copies_.ReturnState(state, graph_.state().size());
+  RunBackward(program, gradients, args, part.last, sink);
+  if (part.last) copies_.ReturnState(state, graph_.state().size());
   if (sink != nullptr) TellSink(*sink, true);
   return {ReadSums(program)};
 }
 
-EvaluateResult Net::Evaluate(const float* weights, const float* state, const NetInput& input) {
+EvaluateResult Net::Evaluate(ConstArena weights, ConstArena state, const NetInput& input) {
   Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
   RunForward(program, Bring(weights, state, input), args);
@@ -278,7 +300,7 @@ EvaluateResult Net::Evaluate(const float* weights, const float* state, const Net
   return result;
 }
 
-StepDecoder& Net::StartDecoding(const float* weights, const float* state, const NetInput& input) {
+StepDecoder& Net::StartDecoding(ConstArena weights, ConstArena state, const NetInput& input) {
   Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
   const Here here = Bring(weights, state, input);
@@ -316,8 +338,8 @@ std::map<std::string, std::string> Net::ChosenKernels(int64_t samples) const {
 
 int64_t LargestPart(int64_t samples, int64_t parts) { return PartOf(samples, parts, 0).size(); }
 
-StepResult StepInParts(Net& net, int64_t parts, const float* weights, float* gradients,
-                       float* state, const NetInput& input, GradientSink* sink) {
+StepResult StepInParts(Net& net, int64_t parts, ConstArena weights, Arena gradients, Arena state,
+                       const NetInput& input, GradientSink* sink) {
   if (parts == 1) return net.Step(weights, gradients, state, input, sink);
   StepResult sum;
   std::vector<Tensor> fields(input.fields.size());
@@ -328,9 +350,8 @@ StepResult StepInParts(Net& net, int64_t parts, const float* weights, float* gra
     micro.fields = fields;
     micro.samples = rows.size();
     micro.first_position = input.first_position + rows.begin;
-    const bool last = part + 1 == parts;
     sum.loss_sum +=
-        net.Step(weights, gradients, state, micro, last ? sink : nullptr, part > 0).loss_sum;
+        net.Step(weights, gradients, state, micro, sink, {part == 0, part + 1 == parts}).loss_sum;
   }
   return sum;
 }

@@ -7,8 +7,9 @@
 // shapes are prepared allocates nothing and touches no fresh page; other shapes are compiled when
 // they come.
 //
-// The arenas and batches that it is given lie in the machine's memory, on any device
-// (device_copies.h).
+// Batches lie in the machine's memory, on any device; arenas there or in the device's (arena.h).  What
+// is not where the kernels reach it is copied with every call (device_copies.h), unless it was brought
+// before.
 //
 // One thread calls a Net.
 #pragma once
@@ -75,6 +76,18 @@ struct KernelTiming {
 };
 using KernelObserver = std::function<void(const KernelTiming&)>;
 
+// Whose arenas are where a net's kernels reach them.
+struct BroughtModel {
+  ConstArena weights, state;
+};
+
+// Which part of a share's step it is (StepInParts).  Gradients, and the state, are added up where the
+// kernels are: brought with the first part, and given back with the last.
+struct PartOfStep {
+  bool first = true;
+  bool last = true;
+};
+
 class Net {
  public:
   static constexpr size_t kMaxPrograms = 64;
@@ -88,22 +101,27 @@ class Net {
   void Prepare(Mode mode, std::span<const Shape> inputs);
   void Prepare(Mode mode, int64_t samples);
 
-  // Forward and backward.  Writes the gradients; with `accumulate` adds to them, as the step before
-  // left them.  `sink` may be null.  A share of 0 samples writes zeros, and takes part in what the
-  // layers sum over the workers.
-  StepResult Step(const float* weights, float* gradients, float* state, const NetInput& input,
-                  GradientSink* sink, bool accumulate = false);
+  // Forward and backward.  Writes the gradients; a part that is not the first adds to them, as the one
+  // before left them.  `sink` may be null.  A share of 0 samples writes zeros, and takes part in what
+  // the layers sum over the workers.
+  StepResult Step(ConstArena weights, Arena gradients, Arena state, const NetInput& input,
+                  GradientSink* sink, PartOfStep part = {});
+
+  // For several calls of Evaluate and StartDecoding with the same model, so that it is copied once:
+  // valid until the net is given another one.
+  BroughtModel Bring(ConstArena weights, ConstArena state);
 
   // Forward only.
-  EvaluateResult Evaluate(const float* weights, const float* state, const NetInput& input);
+  EvaluateResult Evaluate(ConstArena weights, ConstArena state, const NetInput& input);
 
   // Runs what comes before the model's decoder as Evaluate does, and starts that (step_decoder.h).
   // The target and label fields may have length 1; what they hold does not matter.  The decoder
   // lives until the net does something else.  Throws ConfigError for a model without one.
-  StepDecoder& StartDecoding(const float* weights, const float* state, const NetInput& input);
+  StepDecoder& StartDecoding(ConstArena weights, ConstArena state, const NetInput& input);
   bool CanDecode();
 
   const Graph& graph() const { return graph_; }
+  const Device& device() const { return device_; }
   std::vector<std::string> metric_names() const { return graph_.metric_names(); }
   // layer -> implementation of a training program for `samples` (prepared).
   std::map<std::string, std::string> ChosenKernels(int64_t samples) const;
@@ -118,19 +136,20 @@ class Net {
     float* state;
     NetInput input;
   };
-  Here Bring(const float* weights, const float* state, const NetInput& input);
+  Here Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again = false);
   void Bind(const Program& program, Op& op, const Here& here, KernelArgs& args) const;
   static void Give(const Op& op, KernelArgs& args);
   void Call(Op& op, bool backward, KernelArgs& args);
   void RunForward(Program& program, const Here& here, KernelArgs& args);
-  void RunBackward(Program& program, float* gradients, KernelArgs& args, GradientSink* sink);
+  void RunBackward(Program& program, Arena gradients, KernelArgs& args, bool last,
+                   GradientSink* sink);
   // An announcement behind what the device has been asked for; and those whose time has come, or
   // all that are left.
-  void Announce(float* gradients, Range range, GradientSink* sink);
+  void Announce(Arena gradients, Range range, GradientSink* sink);
   void TellSink(GradientSink& sink, bool all);
   double ReadSums(const Program& program);
-  void SyncWithoutSamples(float* state, WorkerSums& sums) const;
-  void WriteZeroGradients(float* gradients, GradientSink* sink, bool accumulate);
+  void SyncWithoutSamples(Arena state, WorkerSums& sums) const;
+  void WriteZeroGradients(Arena gradients, GradientSink* sink, PartOfStep part);
 
   const Graph& graph_;
   const Device device_;
@@ -162,8 +181,8 @@ class Net {
 int64_t LargestPart(int64_t samples, int64_t parts);
 
 // The net's step in `parts` parts.  Gradients are announced to `sink` with the last one only.
-StepResult StepInParts(Net& net, int64_t parts, const float* weights, float* gradients,
-                       float* state, const NetInput& input, GradientSink* sink);
+StepResult StepInParts(Net& net, int64_t parts, ConstArena weights, Arena gradients, Arena state,
+                       const NetInput& input, GradientSink* sink);
 
 // The net compiled for every part of a share of so many samples.
 void PrepareParts(Net& net, int64_t samples, int64_t parts);

@@ -12,9 +12,7 @@
 #include <cmath>
 
 #include "framework/core/check.h"
-#include "framework/solver/loops.h"
-#include "framework/solver/pieces.h"
-#include "framework/solver/solver.h"
+#include "framework/solver/solver_loops.h"
 
 namespace dtrain {
 namespace {
@@ -47,13 +45,7 @@ class Adam : public Solver {
   bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
     DT_CHECK(args.state.size() == 2 && args.updates >= 0)
         << args.state.size() << " state vectors, " << args.updates << " updates";
-    const AdamStep decaying = StepOf(args, true), plain = StepOf(args, false);
-    return ForEachPiece(
-        layout, range, args.threads, [&](int64_t count, int64_t offset, bool decays) {
-          return DTRAIN_ISA_SELECT(isa_, AdamLoop)(
-              decays ? decaying : plain, count, args.gradient + offset, args.weights_in + offset,
-              args.weights_out + offset, args.state[0] + offset, args.state[1] + offset);
-        });
+    return LoopsOf(args).Adam({StepOf(args, true), StepOf(args, false)}, layout, range, args);
   }
 
  private:
@@ -74,7 +66,6 @@ class Adam : public Solver {
     return step;
   }
 
-  const Isa isa_ = CpuIsa();
   const bool decoupled_;
   const double beta1_, beta2_, epsilon_, weight_decay_;
 };

@@ -12,6 +12,7 @@ namespace dtrain {
 struct SgdStep {
   float lr, momentum, weight_decay, gradient_scale;
   bool nesterov;
+  friend bool operator==(const SgdStep&, const SgdStep&) = default;
 };
 
 // One SGD step (sgd.cc has the formulas).  velocity is null without momentum; w_out may be w_in.
@@ -26,6 +27,7 @@ struct AdamStep {
   float step_size;   // lr / (1 - beta1^t)
   float root_scale;  // 1 / sqrt(1 - beta2^t)
   float epsilon;
+  friend bool operator==(const AdamStep&, const AdamStep&) = default;
 };
 
 // One step of Adam; m and v are its running means.  w_out may be w_in.  False when a w_out is NaN

@@ -1,31 +1,21 @@
-#include "framework/solver/loops.h"
+#include "framework/solver/elements.h"
 
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-constexpr uint32_t kExponent = 0x7f800000;  // all ones: infinity or NaN
-
-inline uint32_t IsBad(float x) {
-  return (__builtin_bit_cast(uint32_t, x) & kExponent) == kExponent ? 1u : 0u;
-}
-
 template <bool kMomentum, bool kNesterov>
-bool Sgd(const SgdStep& step, int64_t count, const float* gradient, const float* w_in, float* w_out,
-         float* velocity) {
-  const auto [lr, momentum, weight_decay, scale, nesterov] = step;
+bool Sgd(const SgdStep& given, int64_t count, const float* gradient, const float* w_in,
+         float* w_out, float* velocity) {
+  const SgdStep step = given;
   uint32_t bad = 0;
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) {
-    const float w = w_in[i];
-    float direction = scale * gradient[i] + weight_decay * w;
-    if constexpr (kMomentum) {
-      const float v = momentum * velocity[i] + direction;
-      velocity[i] = v;
-      direction = kNesterov ? direction + momentum * v : v;
-    }
-    const float next = w - lr * direction;
+    float v = 0;
+    if constexpr (kMomentum) v = velocity[i];
+    const float next = SgdElement<kMomentum, kNesterov>(step, gradient[i], w_in[i], v);
+    if constexpr (kMomentum) velocity[i] = v;
     w_out[i] = next;
-    bad |= IsBad(next);
+    bad |= NotFinite(next);
   }
   return bad == 0;
 }
@@ -39,22 +29,18 @@ bool SgdLoop(const SgdStep& step, int64_t count, const float* gradient, const fl
   return Sgd<true, false>(step, count, gradient, w_in, w_out, velocity);
 }
 
-bool AdamLoop(const AdamStep& step, int64_t count, const float* gradient, const float* w_in,
+bool AdamLoop(const AdamStep& given, int64_t count, const float* gradient, const float* w_in,
               float* w_out, float* m, float* v) {
-  const AdamStep s = step;
+  const AdamStep step = given;
   uint32_t bad = 0;
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) {
-    const float w = w_in[i];
-    const float g = s.gradient_scale * gradient[i] + s.weight_decay * w;
-    const float mean = s.beta1 * m[i] + s.take1 * g;
-    const float square = s.beta2 * v[i] + s.take2 * g * g;
+    float mean = m[i], square = v[i];
+    const float next = AdamElement(step, gradient[i], w_in[i], mean, square);
     m[i] = mean;
     v[i] = square;
-    const float root = __builtin_sqrtf(square) * s.root_scale + s.epsilon;
-    const float next = s.keep_weights * w - s.step_size * (mean / root);
     w_out[i] = next;
-    bad |= IsBad(next);
+    bad |= NotFinite(next);
   }
   return bad == 0;
 }

@@ -6,9 +6,7 @@
 //
 // Caffe multiplies lr into v instead; the two differ only when lr changes.
 #include "framework/core/check.h"
-#include "framework/solver/loops.h"
-#include "framework/solver/pieces.h"
-#include "framework/solver/solver.h"
+#include "framework/solver/solver_loops.h"
 
 namespace dtrain {
 
@@ -39,26 +37,18 @@ class Sgd : public Solver {
 
   bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
     DT_CHECK(args.state.size() == StateNames().size()) << args.state.size() << " state vectors";
-    return ForEachPiece(layout, range, args.threads,
-                        [&](int64_t count, int64_t offset, bool decays) {
-                          return ApplyPiece(count, offset, decays, args);
-                        });
+    return LoopsOf(args).Sgd({StepOf(args, true), StepOf(args, false)}, layout, range, args);
   }
 
  private:
-  bool ApplyPiece(int64_t count, int64_t offset, bool decays, const UpdateArgs& args) const {
-    const SgdStep step = {.lr = static_cast<float>(args.lr),
-                          .momentum = static_cast<float>(momentum_),
-                          .weight_decay = decays ? static_cast<float>(weight_decay_) : 0.0f,
-                          .gradient_scale = args.gradient_scale,
-                          .nesterov = nesterov_};
-    float* velocity = args.state.empty() ? nullptr : args.state[0] + offset;
-    return DTRAIN_ISA_SELECT(isa_, SgdLoop)(step, count, args.gradient + offset,
-                                            args.weights_in + offset, args.weights_out + offset,
-                                            velocity);
+  SgdStep StepOf(const UpdateArgs& args, bool decays) const {
+    return {.lr = static_cast<float>(args.lr),
+            .momentum = static_cast<float>(momentum_),
+            .weight_decay = decays ? static_cast<float>(weight_decay_) : 0.0f,
+            .gradient_scale = args.gradient_scale,
+            .nesterov = nesterov_};
   }
 
-  const Isa isa_ = CpuIsa();
   double momentum_;
   bool nesterov_;
   double weight_decay_;

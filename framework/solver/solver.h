@@ -26,6 +26,8 @@
 
 namespace dtrain {
 
+class SolverLoops;
+
 // What one update reads and writes.  Every pointer addresses element `range.begin` of its arena (so
 // that a server may hold its shard only).
 struct UpdateArgs {
@@ -37,6 +39,8 @@ struct UpdateArgs {
   float* weights_out = nullptr;   // may be weights_in, or another Blob version
   std::span<float* const> state;  // in StateNames() order, updated in place
   int threads = 1;                // of the caller's team; changes no bits
+  // Of the device whose memory all of it is (solver_loops.h); null: the machine's.
+  SolverLoops* loops = nullptr;
 };
 
 class Solver {

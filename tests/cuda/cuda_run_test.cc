@@ -34,6 +34,17 @@ class CudaRunTest : public SystemTest {
   }
   std::string Configs() const override { return ConfigsFolder().string(); }
 
+  // The distance of the parameter that lies farthest from the first run's, by its length.
+  double FarthestOf(const std::string& first, const std::string& second) {
+    const Outcome outcome = Run("ckpt diff --json " + first + " " + second);
+    double farthest = outcome.code == 0 || outcome.code == 6 ? 0 : 1;
+    const nlohmann::json found = nlohmann::json::parse(outcome.out);
+    for (const auto& tensor : found.at("tensors")) {
+      farthest = std::max(farthest, tensor.at("relative").get<double>());
+    }
+    return farthest;
+  }
+
   nlohmann::json SummaryOf(const std::string& run) const {
     return nlohmann::json::parse(Slurp(folder_ / run / "summary.json"));
   }
@@ -61,6 +72,43 @@ TEST_F(CudaRunTest, CheckpointsGoFromOneDeviceToTheOther) {
   ASSERT_EQ(gpu.code, 0) << gpu.err;
   const Outcome eval = Run("eval --config run/config.yaml --weights run");
   EXPECT_EQ(eval.code, 0) << eval.err;
+}
+
+// With the solver's vectors of the other device, past an evaluation and to the end.
+TEST_F(CudaRunTest, ARunGoesOnOnTheOtherDeviceAsOnItsOwn) {
+  const std::string run = std::string(kOnDigits) + "--set epochs=2 --set solver.name=adam ";
+  const auto on = [&](const std::string& device, const std::string& rest) {
+    const Outcome outcome = Run(run + "--set device=" + device + " " + rest);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+  };
+  on("cpu", "--output whole");
+  for (const auto& [first, second] :
+       {std::pair{"cuda", "cpu"}, {"cpu", "cuda"}, {"cuda", "cuda"}}) {
+    const std::string name = std::string(first) + "-" + second;
+    on(first, "--set max_steps=5 --output " + name);
+    on(second, "--resume auto --output " + name);
+    EXPECT_LE(FarthestOf("whole", name), 1e-3) << name;
+  }
+}
+
+// And what was evaluated in the middle did not touch it.
+TEST_F(CudaRunTest, EverySolverTrainsAsOnTheCpu) {
+  for (const std::string solver : {"sgd --set solver.nesterov=true --set solver.clip_norm=1",
+                                   "adam --set solver.clip_norm=1", "adamw"}) {
+    const std::string run = std::string(kOnDigits) + "--set epochs=2 --set solver.name=" + solver +
+                            " --set accumulate=2 ";
+    const std::string name = solver.substr(0, solver.find(' '));
+    const Outcome gpu = Run(run + "--output " + name);
+    ASSERT_EQ(gpu.code, 0) << gpu.err;
+    ASSERT_EQ(Run(run + "--set device=cpu --output cpu-" + name).code, 0);
+    EXPECT_LE(FarthestOf("cpu-" + name, name), 1e-3) << solver;
+  }
+}
+
+TEST_F(CudaRunTest, ALossThatIsNoNumberEndsTheRun) {
+  const Outcome outcome = Run(std::string(kOnDigits) + "--set solver.lr=1e30 --output run");
+  EXPECT_EQ(outcome.code, 5) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("NaN or infinity in the "));
 }
 
 TEST_F(CudaRunTest, SeveralRanksShareAGpuUnderEveryFamilyOfStrategies) {

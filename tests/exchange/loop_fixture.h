@@ -38,6 +38,7 @@ struct Scheme {
   int64_t last_step = 7;
   int64_t rest_every = 4;
   bool sentences = false;  // samples have more than one term of the loss, and not all as many
+  Device device = {};      // of a single rank's vectors
 
   int64_t TermsOf(int worker, int64_t samples) const {
     return sentences ? (3 * worker + 2) * samples : samples;
@@ -94,7 +95,7 @@ inline Trace TraceOf(const Scheme& scheme, int workers, bool at_server, const Se
 struct LoopRank {
   LoopRank(const Scheme& scheme, const Strategy& strategy, const Placement& placement,
            const plain::Model& from)
-      : weights(from.weights) {
+      : weights(from.weights), device(scheme.device) {
     if (from.updates > 0) {
       const char* const names[] = {"exp_avg", "momentum"};
       solver[names[scheme.rule.adaptive() ? 0 : 1]] = from.first;
@@ -117,11 +118,12 @@ struct LoopRank {
   }
 
   std::unique_ptr<Exchange> Make(Transport& transport) const {
-    if (transport.size() == 1) return std::make_unique<InlineExchange>(spec, transport);
+    if (transport.size() == 1) return std::make_unique<InlineExchange>(spec, transport, 1, device);
     return std::make_unique<ThreadedExchange>(transport, spec, 0);
   }
 
   std::vector<float> weights;
+  Device device;
   std::map<std::string, std::vector<float>> solver;
   ExchangeSpec spec;
 };
@@ -142,7 +144,7 @@ inline std::string Difference(const char* name, const float* values,
 // What the exchange holds at rest is what the plain loop has.
 inline void ExpectAtRest(Exchange& exchange, Rank rank, const plain::Model& expected) {
   exchange.Collect(true);
-  EXPECT_EQ(Difference("weights", exchange.weights().f32(), expected.weights), "");
+  EXPECT_EQ(Difference("weights", exchange.HostWeights(), expected.weights), "");
   if (rank != 0) return;
   EXPECT_EQ(exchange.updates(), expected.updates);
   const auto state = exchange.solver_state();
@@ -156,11 +158,12 @@ inline void ExpectAtRest(Exchange& exchange, Rank rank, const plain::Model& expe
 // Begin and the backward pass of one step, with the gradient that these weights have.
 inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int64_t own,
                     int64_t all) {
-  const std::vector<float> gradient =
-      plain::GradientOf(worker, step, turn.weights.f32(), kSize, own, all);
+  const std::vector<float> gradient = plain::GradientOf(
+      worker, step, FloatsOf(turn.weights.arena(), kSize).data(), kSize, own, all);
+  const Arena to = {exchange.gradients(), turn.weights.arena().queue};
   turn.weights = Blob();
   for (const Range& piece : kPieces.ranges) {
-    std::copy_n(gradient.begin() + piece.begin, piece.size(), exchange.gradients() + piece.begin);
+    CopyIn(to.From(piece.begin), gradient.data() + piece.begin, piece.size());
     exchange.Ready(piece);
   }
 }
@@ -180,7 +183,9 @@ inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Tr
       const int64_t own = plain::PartOf(all, placement.workers, rank);
       Turn turn = exchange->Begin(own);
       if (turn.rest) Fail(fmt::format("rank {} rests before step {}", rank, step));
-      EXPECT_EQ(Difference("weights", turn.weights.f32(), trace[seen(step)].weights), "")
+      EXPECT_EQ(Difference("weights", FloatsOf(turn.weights.arena(), kSize).data(),
+                           trace[seen(step)].weights),
+                "")
           << "step " << step;
       StepReport report{
           .samples = own, .loss_sum = static_cast<double>(own), .global_samples = all};

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "tests/exchange/loop_fixture.h"
+#include "tests/support/lazy_queue.h"
 
 namespace dtrain::loop {
 namespace {
@@ -98,6 +99,21 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values(Way{"{name: ps_asp, prefetch: true}", 1},
                                          Way{"{name: ps_asp, servers: 3, prefetch: true}", 1}),
                        ::testing::Values(plain::ClippedCosine(), plain::Adam())));
+
+// With weights, gradients and the solver's state in a device's memory.
+TEST(SequentialLoop, OnADeviceAllIsAsInTheMachinesMemory) {
+  const auto strategy = MakeStrategy("{name: allreduce, fusion_bytes: 1300}");
+  const Seen seen = [](int64_t step) { return step; };
+  for (const plain::Rule& rule : {plain::Steps(), plain::ClippedCosine(), ClippedAdamW()}) {
+    Scheme scheme{rule};
+    scheme.device.queue = std::make_shared<LazyQueue>();
+    const Trace trace = TraceOf(scheme, 1, false, seen);
+    const auto transport = LocalWorld(1).Connect(0);
+    for (const int64_t from : {0, 2, 5}) {
+      FollowTrace(scheme, *strategy, trace, seen, from, *transport);
+    }
+  }
+}
 
 // The cases above would show little if nothing were clipped, or all.
 TEST(SequentialLoop, SomeStepsAreClippedAndOthersAreNot) {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
@@ -182,7 +183,7 @@ TEST(Net, AccumulateAddsToTheGradients) {
   const Result once = StepOf(net, input);
   const std::vector<float> weights = Weights(graph);
   std::vector<float> twice = once.gradients;
-  net.Step(weights.data(), twice.data(), nullptr, input, nullptr, true);
+  net.Step(weights.data(), twice.data(), nullptr, input, nullptr, {.first = false});
   for (float& g : twice) g /= 2;
   ExpectClose(twice, once.gradients, 1e-7);
 }
@@ -260,6 +261,78 @@ TEST(Net, AGradientIsInTheCallersMemoryOnceItsEventIsPast) {
     const Result want = StepOf(cpu, input);
     EXPECT_EQ(taker.taken, want.gradients);
     EXPECT_EQ(loss, want.loss);
+  }
+}
+
+// A net on a device, and what was copied since it was asked last.
+struct Lazy {
+  Lazy() { device.queue = queue; }
+  size_t Uploaded() { return queue->uploaded - std::exchange(up, queue->uploaded); }
+  size_t Downloaded() { return queue->downloaded - std::exchange(down, queue->downloaded); }
+
+  const std::shared_ptr<LazyQueue> queue = std::make_shared<LazyQueue>();
+  Device device = Cpu();
+  size_t up = 0, down = 0;
+};
+
+size_t BytesOf(const NetInput& input) {
+  size_t bytes = 0;
+  for (const Tensor& field : input.fields) {
+    bytes += static_cast<size_t>(field.shape.count()) * SizeOf(field.dtype);
+  }
+  return bytes;
+}
+
+TEST(Net, WhatIsInTheDevicesMemoryIsNotCopied) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Lazy lazy;
+  Net net(graph, lazy.device), cpu(graph, Cpu());
+  Data data(8);
+  const NetInput input = data.Rows(0, 8);
+  const std::vector<float> weights = Weights(graph);
+  const auto count = static_cast<int64_t>(weights.size());
+  const Buffer there(lazy.device, weights.size() * sizeof(float));
+  const Buffer gradients(lazy.device, weights.size() * sizeof(float));
+  CopyIn(there.arena(), weights.data(), count);
+  lazy.Uploaded();
+  const double loss = net.Step(there.arena(), gradients.arena(), nullptr, input, nullptr).loss_sum;
+  EXPECT_EQ(lazy.Uploaded(), BytesOf(input));
+  EXPECT_EQ(lazy.Downloaded(), sizeof(double)) << "the loss";
+  const Result want = StepOf(cpu, input);
+  EXPECT_EQ(loss, want.loss);
+  std::vector<float> got(weights.size());
+  CopyOut(got.data(), gradients.arena(), count);
+  EXPECT_EQ(got, want.gradients);
+}
+
+TEST(Net, PartsOfAStepTakeTheWeightsOnceAndLeaveTheGradientsOnce) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Lazy lazy;
+  Net net(graph, lazy.device), cpu(graph, Cpu());
+  Data data(8);
+  const NetInput input = data.Rows(0, 8);
+  const std::vector<float> weights = Weights(graph);
+  std::vector<float> got(weights.size(), NAN), want(weights.size(), NAN);
+  StepInParts(net, 3, weights.data(), got.data(), nullptr, input, nullptr);
+  EXPECT_EQ(lazy.Uploaded(), weights.size() * sizeof(float) + BytesOf(input));
+  EXPECT_EQ(lazy.Downloaded(), weights.size() * sizeof(float) + 3 * sizeof(double));
+  StepInParts(cpu, 3, weights.data(), want.data(), nullptr, input, nullptr);
+  EXPECT_EQ(got, want);
+}
+
+TEST(Net, AModelThatWasBroughtIsEvaluatedWithoutAnotherCopy) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Lazy lazy;
+  Net net(graph, lazy.device), cpu(graph, Cpu());
+  Data data(8);
+  const NetInput input = data.Rows(0, 8);
+  const std::vector<float> weights = Weights(graph);
+  const BroughtModel model = net.Bring(weights.data(), nullptr);
+  EXPECT_EQ(lazy.Uploaded(), weights.size() * sizeof(float));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(net.Evaluate(model.weights, model.state, input).loss_sum,
+              cpu.Evaluate(weights.data(), nullptr, input).loss_sum);
+    EXPECT_EQ(lazy.Uploaded(), BytesOf(input));
   }
 }
 

@@ -22,15 +22,20 @@ class LazyQueue : public DeviceQueue {
 
   void* Allocate(size_t bytes) override { return std::calloc(1, bytes); }
   void Free(void* memory) override { std::free(memory); }
-  void Upload(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void Upload(void* to, const void* from, size_t bytes) override {
+    uploaded += bytes;
+    std::memcpy(to, from, bytes);
+  }
   // Not before somebody waits for what is recorded behind it.
   void Download(void* to, const void* from, size_t bytes) override {
+    downloaded += bytes;
     downloads_.push_back({recorded + 1, to, from, bytes});
   }
 
   int recorded = 0;
   int done = 0;
-  int backlog = 0;  // the most that was ever to be done
+  int backlog = 0;                      // the most that was ever to be done
+  size_t uploaded = 0, downloaded = 0;  // bytes
 
  private:
   struct Copy {

@@ -55,19 +55,21 @@ StepRig::StepRig(const RunConfig& config)
       graph_(std::make_unique<Graph>(ReadModel(config))),
       plan_(DecidePlan(config, *graph_, 1, ThreadsHere(1))),
       transport_(LocalWorld(1).Connect(0)),
-      batch_(config.data.source->fields(), config.batch),
-      state_(static_cast<size_t>(graph_->state().size()) * sizeof(float)) {
+      batch_(config.data.source->fields(), config.batch)) {
   net_ = MakeNet(*graph_, {.shares = {config.batch}, .parts = parts_}, plan_);
   std::vector<float> weights(static_cast<size_t>(graph_->weights().size()));
   graph_->InitializeWeights(config.seed, weights.data());
-  graph_->InitializeState(state_.f32());
+  std::vector<float> state(static_cast<size_t>(graph_->state().size()));
+  graph_->InitializeState(state.data());
+  state_ = Buffer(net_->device(), state.size() * sizeof(float));
+  CopyIn(state_.arena(), state.data(), graph_->state().size());
   // One endless epoch: no rest, and the rate stays where it starts.
   constexpr int64_t kEndless = int64_t{1} << 60;
   const RestRule rule{.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless};
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
   spec.start.weights = weights;
   ready_ = std::make_unique<ReadyTimes>(spec.pieces, 1000);
-  exchange_ = MakeExchange(spec, plan_.threads, config.stall_seconds, *transport_);
+  exchange_ = MakeExchange(spec, plan_.threads, config.stall_seconds, *transport_, net_->device());
   batch_.Resize(config.batch);
   batch_.global_samples = config.batch;
   FillBatch(config.data.source->classes());
@@ -97,7 +99,7 @@ void StepRig::Step() {
   batch_.step = step_++;
   Turn turn = exchange_->Begin(batch_.samples);
   const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_,
-                                            state_.f32(), 1, nullptr, parts_, ready_.get());
+                                            state_.arena(), 1, nullptr, parts_, ready_.get());
   exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
 }
 

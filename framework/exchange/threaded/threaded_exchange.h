@@ -39,6 +39,7 @@ class ThreadedExchange : public Exchange {
   void AtRest(const std::function<void(Transport&)>& work) override;
   void Collect(bool with_solver) override;
   Blob weights() override { return parts_->model.weights(); }
+  const float* HostWeights() override { return parts_->model.HostWeights(); }
   std::span<float* const> solver_state() override { return parts_->model.solver_state(); }
   int64_t updates() override { return parts_->model.updates(); }
   double spread() override { return parts_->model.spread(); }

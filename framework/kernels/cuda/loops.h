@@ -13,12 +13,7 @@
 #include <cstdint>
 
 #include "framework/device/cuda/queue.h"
-
-#ifdef __CUDACC__
-#define DT_DEVICE __device__
-#else
-#define DT_DEVICE
-#endif
+#include "framework/device/device_code.h"
 
 namespace dtrain {
 

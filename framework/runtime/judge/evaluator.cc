@@ -34,8 +34,7 @@ int64_t EvaluationBlockOf(const Dataset& dataset) {
 }
 
 std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split split,
-                                        const float* weights, const float* state, int rank,
-                                        int ranks) {
+                                        ConstArena weights, ConstArena state, int rank, int ranks) {
   const int64_t size = EvaluationBlockOf(dataset);
   const std::vector<Range> all = EvaluationBlocks(dataset.size(split), size);
   std::vector<Range> mine;
@@ -43,12 +42,13 @@ std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split 
     mine.push_back(all[b]);
   }
   std::vector<BlockResult> results;
+  const BroughtModel model = net.Bring(weights, state);
   Prefetcher batches(dataset.fields(), size, EvaluationBatches(dataset, split, mine));
   while (const Batch* batch = batches.Next()) {
     NetInput input;
     input.fields = batch->fields;
     input.samples = batch->samples;
-    const EvaluateResult result = net.Evaluate(weights, state, input);
+    const EvaluateResult result = net.Evaluate(model.weights, model.state, input);
     const int64_t block = rank + static_cast<int64_t>(results.size()) * ranks;
     results.push_back({block, result.samples, batch->terms, result.loss_sum, result.metric_counts});
   }

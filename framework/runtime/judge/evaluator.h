@@ -42,8 +42,7 @@ struct BlockResult {
 
 // This rank's blocks.
 std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split split,
-                                        const float* weights, const float* state, int rank,
-                                        int ranks);
+                                        ConstArena weights, ConstArena state, int rank, int ranks);
 
 // All ranks call it at rest; all get the same answer.  With a perplexity where `dataset` is text.
 Evaluation JoinEvaluations(Transport& transport, const Dataset& dataset,

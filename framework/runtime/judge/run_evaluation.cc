@@ -29,8 +29,8 @@ std::optional<SearchOptions> RunSearchOf(Split split) {
   return SearchOptions{};
 }
 
-SplitScores ScoreSplit(Net& net, const Dataset& dataset, Split split, const float* weights,
-                       const float* state, int rank, int ranks,
+SplitScores ScoreSplit(Net& net, const Dataset& dataset, Split split, ConstArena weights,
+                       ConstArena state, int rank, int ranks,
                        const std::optional<SearchOptions>& search) {
   SplitScores scores;
   scores.blocks = EvaluateBlocks(net, dataset, split, weights, state, rank, ranks);

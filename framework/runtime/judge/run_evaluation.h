@@ -36,8 +36,8 @@ struct SplitScores {
 };
 
 // This rank's part.  With `search`, what the set has of sentences is translated too.
-SplitScores ScoreSplit(Net& net, const Dataset& dataset, Split split, const float* weights,
-                       const float* state, int rank, int ranks,
+SplitScores ScoreSplit(Net& net, const Dataset& dataset, Split split, ConstArena weights,
+                       ConstArena state, int rank, int ranks,
                        const std::optional<SearchOptions>& search);
 
 // All ranks call it at rest; all get the same answer.

@@ -43,7 +43,7 @@ std::vector<int64_t> ByLength(const SentencePairs& pairs, Split split, int64_t c
 
 }  // namespace
 
-std::vector<std::vector<int32_t>> Translate(Net& net, const float* weights, const float* state,
+std::vector<std::vector<int32_t>> Translate(Net& net, ConstArena weights, ConstArena state,
                                             const std::vector<std::vector<int32_t>>& sentences,
                                             const SearchOptions& options) {
   if (sentences.empty()) return {};
@@ -52,10 +52,11 @@ std::vector<std::vector<int32_t>> Translate(Net& net, const float* weights, cons
   return BeamSearch(net.StartDecoding(weights, state, decoding.input), options);
 }
 
-BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, const float* weights,
-                          const float* state, int rank, int ranks, const SearchOptions& options) {
+BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, ConstArena weights,
+                          ConstArena state, int rank, int ranks, const SearchOptions& options) {
   BleuCounts counts;
   if (!net.CanDecode() || dataset.sentence_pairs() == nullptr) return counts;
+  const BroughtModel model = net.Bring(weights, state);
   const SentencePairs& pairs = *dataset.sentence_pairs();  // all there are, limited or not
   const std::vector<int64_t> order = ByLength(pairs, split, dataset.size(split));
   const size_t stride = kBlock * static_cast<size_t>(ranks);
@@ -66,7 +67,7 @@ BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, const f
       const auto source = pairs.Source(split, order[i]);
       sentences.emplace_back(source.begin(), source.end());
     }
-    const auto answers = Translate(net, weights, state, sentences, options);
+    const auto answers = Translate(net, model.weights, model.state, sentences, options);
     for (size_t i = begin; i < end; ++i) {
       counts.Add(pairs.facts().target.WordsOf(answers[i - begin]),
                  pairs.Reference(split, order[i]));

@@ -31,15 +31,14 @@ std::vector<std::vector<int32_t>> BeamSearch(StepDecoder& decoder, const SearchO
 
 // Answers to sentences of word numbers without marks.  An answer depends on its own sentence alone,
 // not on those beside it.
-std::vector<std::vector<int32_t>> Translate(Net& net, const float* weights, const float* state,
+std::vector<std::vector<int32_t>> Translate(Net& net, ConstArena weights, ConstArena state,
                                             const std::vector<std::vector<int32_t>>& sentences,
                                             const SearchOptions& options);
 
 // BLEU counts of this rank's part of a split; nothing for a net without a decoder, or for a set
 // that is no text.
-BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, const float* weights,
-                          const float* state, int rank, int ranks,
-                          const SearchOptions& options = {});
+BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, ConstArena weights,
+                          ConstArena state, int rank, int ranks, const SearchOptions& options = {});
 
 // All ranks call it at rest; all get the sum.
 BleuCounts JoinCounts(Transport& transport, const BleuCounts& mine);

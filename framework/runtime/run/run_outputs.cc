@@ -122,8 +122,7 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                             source.text,
                             source.rank_files};
   const ModelLayout layout = ModelLayoutOf(source.graph);
-  const Blob weights = source.exchange.weights();
-  CheckpointView view{info, layout, weights.f32(), {}, source.state};
+  CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};
   const std::vector<std::string> names = config_.solver.solver->StateNames();
   for (size_t i = 0; i < names.size(); ++i)
     view.solver[names[i]] = source.exchange.solver_state()[i];

@@ -52,6 +52,7 @@ class Trainer {
   bool root() const { return transport_.rank() == 0; }
   bool HasWorker() const { return placement_.IsWorker(transport_.rank()); }
   int workers() const { return placement_.workers; }
+  Device device() const { return net_ == nullptr ? Device{} : net_->device(); }  // of the net
 
   bool SetUp();
   bool IsFinished(const RestRule& rule);
@@ -100,7 +101,7 @@ class Trainer {
   ExecutionPlan plan_;
   std::unique_ptr<Net> net_;
   std::unique_ptr<Pacer> pacer_;
-  Buffer state_;       // batch-norm statistics of this worker
+  Buffer state_;       // batch-norm statistics of this worker, where it computes
   Buffer mean_state_;  // of all workers, as of the last rest
   std::unique_ptr<Exchange> exchange_;
   std::optional<ScheduleWatch> schedule_;  // where the plan goes by time
@@ -173,7 +174,7 @@ bool Trainer::SetUp() {
                 .ranks = &basis.ranks,
                 .residual = basis.start.ranks.residual};
   spec.study = outputs_.StudyGradients(next_batch_);
-  exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_);
+  exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_, device());
   return true;
 }
 
@@ -187,9 +188,9 @@ bool Trainer::IsFinished(const RestRule& rule) {
 
 void Trainer::PrepareState(const RunBasis& basis) {
   const StartPoint& start = basis.start;
-  state_ = Buffer(static_cast<size_t>(graph_->state().size()) * sizeof(float));
+  state_ = Buffer(device(), static_cast<size_t>(graph_->state().size()) * sizeof(float));
   const std::vector<float>& own = basis.worker ? basis.worker->statistics : start.state;
-  std::copy(own.begin(), own.end(), state_.f32());
+  CopyIn(state_.arena(), own.data(), graph_->state().size());
   mean_state_ = Buffer(state_.bytes());
   std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
   if (!HasWorker()) return;
@@ -252,9 +253,9 @@ ExitCode Trainer::Loop() {
 
 void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
   const Nanos started = WallNow();
-  const StepResult result =
-      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.f32(), config_.seed,
-                      pacer_.get(), config_.accumulate, schedule_ ? schedule_->ready() : nullptr);
+  const StepResult result = ForwardBackward(
+      *net_, *exchange_, std::move(turn.weights), batch, state_.arena(), config_.seed, pacer_.get(),
+      config_.accumulate, schedule_ ? schedule_->ready() : nullptr);
   const Nanos computed = WallNow();
   StepReport report = ReportOf(result, batch);
   report.stop = StopRequested();
@@ -366,9 +367,9 @@ bool Trainer::MayEnd() {
 void Trainer::MeanStatistics() {
   const auto count = static_cast<size_t>(graph_->state().size());
   if (count == 0) return;
+  const std::vector<float> own = FloatsOf(state_.arena(), graph_->state().size());
   exchange_->AtRest([&](Transport& transport) {
-    GatherMeanState(transport, {state_.f32(), count}, StateWeights(*sampler_, workers()),
-                    {mean_state_.f32(), count});
+    GatherMeanState(transport, own, StateWeights(*sampler_, workers()), {mean_state_.f32(), count});
   });
 }
 
@@ -377,9 +378,8 @@ void Trainer::Evaluate(Split split) {
   Say(Doing::kEvaluating);
   SplitScores mine;
   if (HasWorker()) {
-    const Blob weights = exchange_->weights();
-    mine = ScoreSplit(*net_, *dataset_, split, weights.f32(), mean_state_.f32(), transport_.rank(),
-                      workers(), RunSearchOf(split));
+    mine = ScoreSplit(*net_, *dataset_, split, exchange_->weights().arena(), mean_state_.f32(),
+                      transport_.rank(), workers(), RunSearchOf(split));
   }
   Evaluation result;
   exchange_->AtRest([&](Transport& transport) { result = JoinScores(transport, *dataset_, mine); });
@@ -415,7 +415,7 @@ std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position
   file.exchange = std::move(own.state);
   if (HasWorker()) {
     WorkerState worker{next_batch_ + accounts_.steps,
-                       {state_.f32(), state_.f32() + graph_->state().size()}};
+                       FloatsOf(state_.arena(), graph_->state().size())};
     file.host = RecordState([&](StateVisitor& visitor) { worker.Visit(visitor); });
   }
   return WriteRankFiles(*exchange_, outputs_.CheckpointFile(position.step), file);
@@ -423,10 +423,10 @@ std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position
 
 // Names where the first NaN or infinity is, in this rank's gradient or in the weights.
 ExitCode Trainer::Diverge() {
-  const Blob weights = exchange_->weights();
   // Null without a worker, or before its first step.
-  const float* const gradients = HasWorker() ? exchange_->gradients() : nullptr;
-  const std::string where = FirstNotFinite(graph_->weights(), weights.f32(), gradients);
+  const ConstArena gradients = {HasWorker() ? exchange_->gradients() : nullptr,
+                                exchange_->weights().arena().queue};
+  const auto where = FirstNotFinite(graph_->weights(), exchange_->HostWeights(), gradients);
   outputs_.Diverged(now(), fmt::format("step {}: NaN or infinity in {} (loss {})", now().step,
                                        where, position_.loss()));
   return ExitCode::kDiverged;
@@ -468,8 +468,8 @@ Summary Trainer::Summarize(ExitCode code) {
   const RankReport mine{accounts_.steps, accounts_.compute, exchange_->stats()};
   exchange_->AtRest(
       [&](Transport& transport) { GatherReports(transport, mine, workers(), summary); });
-  const Blob weights = exchange_->weights();
-  summary.weights_sha256 = WeightsSha256(ModelLayoutOf(*graph_), weights.f32(), mean_state_.f32());
+  summary.weights_sha256 =
+      WeightsSha256(ModelLayoutOf(*graph_), exchange_->HostWeights(), mean_state_.f32());
   SaveRecord(summary.weights_sha256);
   SaveTimeline();
   if (!root()) return summary;

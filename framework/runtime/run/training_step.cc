@@ -55,7 +55,7 @@ NetInput InputOf(const Batch& batch, uint64_t seed) {
 }
 
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
-                           float* state, uint64_t seed, Pacer* pacer, int64_t parts,
+                           Arena state, uint64_t seed, Pacer* pacer, int64_t parts,
                            ReadyTimes* watch) {
   ReadyToExchange sink(exchange, watch);
   SumsOfExchange sums(exchange);
@@ -63,7 +63,8 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
   input.worker_sums = &sums;
   if (pacer != nullptr) pacer->BeginStep(static_cast<int64_t>(batch.step));
   if (watch != nullptr) watch->BeginStep();
-  const StepResult result = StepInParts(net, parts, weights.f32(), exchange.gradients(), state,
+  const ConstArena here = weights.arena();
+  const StepResult result = StepInParts(net, parts, here, {exchange.gradients(), here.queue}, state,
                                         input, pacer == nullptr ? &sink : pacer->Wrap(&sink));
   if (pacer != nullptr) pacer->FinishStep();
   return result;
@@ -83,17 +84,21 @@ StepReport ReportOf(const StepResult& result, const Batch& batch) {
 }
 
 std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, double stall_seconds,
-                                       Transport& transport) {
+                                       Transport& transport, const Device& device) {
   if (transport.size() == 1) {  // the trainer's thread does it all, with its team
-    return std::make_unique<InlineExchange>(spec, transport, threads);
+    return std::make_unique<InlineExchange>(spec, transport, threads, device);
   }
   return std::make_unique<ThreadedExchange>(transport, spec, stall_seconds, FlushDenormals);
 }
 
-std::string FirstNotFinite(const ArenaLayout& layout, const float* weights,
-                           const float* gradients) {
+std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, ConstArena gradients) {
+  std::vector<float> copy;
+  if (gradients.data != nullptr && gradients.queue != nullptr) {
+    copy = FloatsOf(gradients, layout.size());
+    gradients = copy.data();
+  }
   for (const ArenaEntry& entry : layout.entries) {
-    if (gradients != nullptr && !Finite(gradients, entry.range)) {
+    if (gradients.data != nullptr && !Finite(gradients.data, entry.range)) {
       return "the gradient of " + entry.name;
     }
     if (!Finite(weights, entry.range)) return "the weights of " + entry.name;

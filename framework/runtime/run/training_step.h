@@ -23,21 +23,22 @@ NetInput InputOf(const Batch& batch, uint64_t seed);
 // happen in place.  `watch` notes when each is there; null: nobody wants to know.  Exchange::Begin
 // and End are the caller's.
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
-                           float* state, uint64_t seed, Pacer* pacer = nullptr, int64_t parts = 1,
+                           Arena state, uint64_t seed, Pacer* pacer = nullptr, int64_t parts = 1,
                            ReadyTimes* watch = nullptr);
 
 // What a worker says of a step with this share of a batch.  Protocols add up losses and samples,
 // and the quotient shall be the mean over the terms (Batch) of the global batch.
 StepReport ReportOf(const StepResult& result, const Batch& batch);
 
-// An exchange for this rank: inline for one rank, on `threads` threads; with an exchange thread
-// that owns the transport for several.  What the spec borrows outlives it.
+// An exchange for this rank: inline for one rank, on `threads` threads, with what it can in the memory
+// of `device`; with an exchange thread that owns the transport for several.  What the spec borrows
+// outlives it.
 std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, double stall_seconds,
-                                       Transport& transport);
+                                       Transport& transport, const Device& device = {});
 
 // Where the first NaN or infinity of a model is, for the message of a run that has diverged:
 // "the gradient of conv1.weight", "the weights of fc3.bias", or "the loss" where both arenas are
 // finite; in the order of the backward pass.  `gradients` may be null: this rank has none.
-std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, const float* gradients);
+std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, ConstArena gradients);
 
 }  // namespace dtrain

@@ -1,0 +1,149 @@
+// The solvers' passes on the GPU: one kernel over a range of the arenas, and sums of squares.
+//
+// It is compiled without fused multiply-add (tools/cmake/DtrainCuda.cmake), as all of the program is, so that
+// weights are the CPU's where gradients are.
+#include <vector>
+
+#include "framework/device/buffer.h"
+#include "framework/kernels/cuda/loops.h"
+#include "framework/solver/elements.h"
+#include "framework/solver/solver_loops.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kRow = 4096;  // of a sum's first half: elements that a block adds up
+
+// What a pass works on; `decays`, an element each, is null where that makes no difference.
+struct Pass {
+  const float* gradient;
+  const float* w_in;
+  float* w_out;
+  const uint8_t* decays;
+  uint32_t* bad;  // becomes 1
+};
+
+template <bool kMomentum, bool kNesterov>
+void SgdPass(CudaQueue& queue, int64_t count, const Steps<SgdStep>& steps, const Pass& pass,
+             float* velocity) {
+  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
+    const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
+    float v = kMomentum ? velocity[i] : 0;
+    const float next = SgdElement<kMomentum, kNesterov>(decays ? steps.decaying : steps.plain,
+                                                        pass.gradient[i], pass.w_in[i], v);
+    if (kMomentum) velocity[i] = v;
+    pass.w_out[i] = next;
+    if (NotFinite(next)) *pass.bad = 1;  // whoever is last writes the same
+  });
+}
+
+void AdamPass(CudaQueue& queue, int64_t count, const Steps<AdamStep>& steps, const Pass& pass,
+              float* m, float* v) {
+  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
+    const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
+    float mean = m[i], square = v[i];
+    const float next = AdamElement(decays ? steps.decaying : steps.plain, pass.gradient[i],
+                                   pass.w_in[i], mean, square);
+    m[i] = mean;
+    v[i] = square;
+    pass.w_out[i] = next;
+    if (NotFinite(next)) *pass.bad = 1;
+  });
+}
+
+// sum[row] of x's rows of kRow elements, then their sum: an order that goes by `count` alone.
+void SquarePass(CudaQueue& queue, const float* x, int64_t count, int64_t rows, double* sums,
+                double* sum) {
+  const auto add = [=] DT_DEVICE(double a, double b) { return a + b; };
+  ForEachRow(
+      queue, rows, kRow, 0.0,
+      [=] DT_DEVICE(int64_t row, int64_t column) {
+        const int64_t i = row * kRow + column;
+        return i < count ? static_cast<double>(x[i]) * x[i] : 0.0;
+      },
+      add, [=] DT_DEVICE(int64_t row, double total) { sums[row] = total; });
+  ForEachRow(
+      queue, 1, rows, 0.0, [=] DT_DEVICE(int64_t, int64_t row) { return sums[row]; }, add,
+      [=] DT_DEVICE(int64_t, double total) { *sum = total; });
+}
+
+class CudaSolverLoops : public SolverLoops {
+ public:
+  explicit CudaSolverLoops(const Device& device)
+      : device_(device), queue_(QueueOf(device)), answer_(device, sizeof(double)) {}
+
+  bool Sgd(const Steps<SgdStep>& steps, const ArenaLayout& layout, Range range,
+           const UpdateArgs& args) override {
+    const Pass pass = Begin(steps.decaying == steps.plain, layout, range, args);
+    if (args.state.empty()) {
+      SgdPass<false, false>(queue_, range.size(), steps, pass, nullptr);
+    } else if (steps.plain.nesterov) {
+      SgdPass<true, true>(queue_, range.size(), steps, pass, args.state[0]);
+    } else {
+      SgdPass<true, false>(queue_, range.size(), steps, pass, args.state[0]);
+    }
+    return Answer<uint32_t>() == 0;
+  }
+
+  bool Adam(const Steps<AdamStep>& steps, const ArenaLayout& layout, Range range,
+            const UpdateArgs& args) override {
+    const Pass pass = Begin(steps.decaying == steps.plain, layout, range, args);
+    AdamPass(queue_, range.size(), steps, pass, args.state[0], args.state[1]);
+    return Answer<uint32_t>() == 0;
+  }
+
+  double SumOfSquares(const float* x, int64_t count) override {
+    const int64_t rows = (count + kRow - 1) / kRow;
+    const size_t bytes = static_cast<size_t>(rows) * sizeof(double);
+    if (sums_.bytes() < bytes) sums_ = Buffer(device_, bytes);
+    SquarePass(queue_, x, count, rows, static_cast<double*>(sums_.data()),
+               static_cast<double*>(answer_.data()));
+    return Answer<double>();
+  }
+
+ private:
+  Pass Begin(bool all_alike, const ArenaLayout& layout, Range range, const UpdateArgs& args) {
+    queue_.Zero(answer_.data(), sizeof(uint32_t));
+    const uint8_t* const decays = all_alike ? nullptr : DecaysOf(layout) + range.begin;
+    return {args.gradient, args.weights_in, args.weights_out, decays,
+            static_cast<uint32_t*>(answer_.data())};
+  }
+
+  // Made with the first update: a run has one layout.
+  const uint8_t* DecaysOf(const ArenaLayout& layout) {
+    if (layout_ != &layout) {
+      std::vector<uint8_t> decays(static_cast<size_t>(layout.size()));
+      for (const ArenaEntry& entry : layout.entries) {
+        std::fill(decays.begin() + entry.range.begin, decays.begin() + entry.range.end,
+                  entry.weight_decay ? 1 : 0);
+      }
+      decays_ = Buffer(device_, decays.size());
+      queue_.Upload(decays_.data(), decays.data(), decays.size());
+      queue_.Wait();
+      layout_ = &layout;
+    }
+    return static_cast<const uint8_t*>(decays_.data());
+  }
+
+  template <class T>
+  T Answer() {
+    T answer;
+    queue_.Download(&answer, answer_.data(), sizeof(T));
+    queue_.Wait();
+    return answer;
+  }
+
+  const Device device_;
+  CudaQueue& queue_;
+  Buffer answer_, sums_, decays_;
+  const ArenaLayout* layout_ = nullptr;  // of decays_
+};
+
+std::unique_ptr<SolverLoops> MakeCudaSolverLoops(const Device& device) {
+  return std::make_unique<CudaSolverLoops>(device);
+}
+
+DTRAIN_SOLVER_LOOPS(DeviceKind::kCuda, MakeCudaSolverLoops);
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,40 @@
+// What solvers do with one element, for the CPU's loops (loops_isa.cc) and a GPU's alike: one formula,
+// so that the same arithmetic gives the same bits.  Functions are static, since the CPU's loops are
+// compiled once per instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/device/device_code.h"
+#include "framework/solver/loops.h"
+
+namespace dtrain {
+
+DT_DEVICE static inline uint32_t NotFinite(float x) {
+  constexpr uint32_t kExponent = 0x7f800000;  // all ones: infinity or NaN
+  return (__builtin_bit_cast(uint32_t, x) & kExponent) == kExponent ? 1u : 0u;
+}
+
+// The new weight; moves `velocity` along.
+template <bool kMomentum, bool kNesterov>
+DT_DEVICE static inline float SgdElement(const SgdStep& step, float gradient, float w,
+                                         float& velocity) {
+  float direction = step.gradient_scale * gradient + step.weight_decay * w;
+  if constexpr (kMomentum) {
+    velocity = step.momentum * velocity + direction;
+    direction = kNesterov ? direction + step.momentum * velocity : velocity;
+  }
+  return w - step.lr * direction;
+}
+
+// The same; `mean` and `square` are Adam's m and v.
+DT_DEVICE static inline float AdamElement(const AdamStep& step, float gradient, float w,
+                                          float& mean, float& square) {
+  const float g = step.gradient_scale * gradient + step.weight_decay * w;
+  mean = step.beta1 * mean + step.take1 * g;
+  square = step.beta2 * square + step.take2 * g * g;
+  const float root = __builtin_sqrtf(square) * step.root_scale + step.epsilon;
+  return step.keep_weights * w - step.step_size * (mean / root);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,228 @@
+// Steps of one worker whose weights, gradients and solver's state are in the GPU's memory, beside the
+// CPU's.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/core/random.h"
+#include "framework/runtime/run/training_step.h"
+#include "framework/runtime/setup/run_exchange.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "tests/nn/layer_harness.h"
+
+namespace dtrain {
+namespace {
+
+std::vector<float> FloatsOf(const Buffer& buffer) {
+  return FloatsOf(buffer.arena(), static_cast<int64_t>(buffer.bytes() / sizeof(float)));
+}
+
+// What the stand-in has copied since it was asked last; a real GPU does not count.
+class Copies {
+ public:
+  static bool Counted() { return Counter() != nullptr; }
+  void Forget() { Counter()(&up_, &down_); }
+  uint64_t Up() { return Since(true); }
+  uint64_t Down() { return Since(false); }
+
+ private:
+  using Count = void (*)(uint64_t* up, uint64_t* down);
+  static Count Counter() {
+    DeviceUnderTest();
+    void* const module =
+        ::dlopen(DTRAIN_BINARY_DIR "/tests/cuda_standin/libdtrain_cuda.so", RTLD_NOW | RTLD_NOLOAD);
+    return module == nullptr ? nullptr : reinterpret_cast<Count>(::dlsym(module, "StandinCopies"));
+  }
+  uint64_t Since(bool up) const {
+    uint64_t now_up = 0, now_down = 0;
+    Counter()(&now_up, &now_down);
+    return up ? now_up - up_ : now_down - down_;
+  }
+  uint64_t up_ = 0, down_ = 0;
+};
+
+constexpr int64_t kSamples = 4;
+
+// A training run of a model with batch normalisation, step by step.
+class Rig {
+ public:
+  Rig(const Device& device, const std::string& solver)
+      : config_(Read(solver)),
+        graph_(Graph::FromText(kModel, "m.yaml", config_.data.source->fields())),
+        plan_(DecidePlan(config_, graph_, 1, 1)),
+        device_(device),
+        net(graph_, device),
+        transport_(LocalWorld(1).Connect(0)),
+        weights_(static_cast<size_t>(graph_.weights().size())),
+        state(device, static_cast<size_t>(graph_.state().size()) * sizeof(float)),
+        batch_(config_.data.source->fields(), kSamples) {
+    graph_.InitializeWeights(3, weights_.data());
+    std::vector<float> start(static_cast<size_t>(graph_.state().size()));
+    graph_.InitializeState(start.data());
+    CopyIn(state.arena(), start.data(), graph_.state().size());
+    const RestRule rule{.epoch_samples = 1000, .batch = kSamples, .last_samples = 1000};
+    ExchangeSpec spec = ExchangeOf(config_, graph_, plan_, rule);
+    spec.start.weights = weights_;
+    exchange = MakeExchange(spec, 1, 0, *transport_, device);
+    batch_.Resize(kSamples);
+    batch_.global_samples = batch_.terms = batch_.global_terms = kSamples;
+    const Random random(1, Purpose::kSelfTest);
+    for (int64_t i = 0; i < batch_.fields[0].shape.count(); ++i) {
+      batch_.fields[0].f32()[i] = random.Normal(static_cast<uint64_t>(i));
+    }
+    for (int i = 0; i < kSamples; ++i) batch_.fields[1].i32()[i] = i;
+  }
+
+  StepOutcome Step(int64_t parts = 1) {
+    Turn turn = exchange->Begin(kSamples);
+    const StepResult result = ForwardBackward(net, *exchange, std::move(turn.weights), batch_,
+                                              state.arena(), 1, nullptr, parts);
+    return exchange->End(ReportOf(result, batch_));
+  }
+  std::vector<float> Weights() {
+    exchange->Collect(true);
+    const float* const weights = exchange->HostWeights();
+    return {weights, weights + graph_.weights().size()};
+  }
+  uint64_t BatchBytes() const {
+    uint64_t bytes = 0;
+    for (const Tensor& field : batch_.fields) {
+      bytes += static_cast<uint64_t>(field.shape.count()) * SizeOf(field.dtype);
+    }
+    return bytes;
+  }
+  NetInput Input() const { return InputOf(batch_, 1); }
+  const Graph& graph() const { return graph_; }
+  Batch& batch() { return batch_; }
+
+ private:
+  static constexpr char kModel[] = R"(
+name: normed
+layers:
+  - {name: conv, type: convolution, outputs: 4, kernel: 5, bias: false}
+  - {name: norm, type: batch_norm}
+  - {name: relu, type: relu}
+  - {name: flat, type: flatten}
+  - {name: fc, type: inner_product, outputs: 10}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+  - {name: accuracy, type: accuracy, input: [fc, label]}
+)";
+
+  static RunConfig Read(const std::string& solver) {
+    config::Document document = config::Document::FromText(
+        "model: lenet5\ndata: digits\nbatch: 4\nsolver: " + solver + "\n",
+        DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+    return ReadRunConfig(document);
+  }
+
+  const RunConfig config_;
+  const Graph graph_;
+  const ExecutionPlan plan_;
+  const Device device_;
+
+ public:
+  Net net;
+
+ private:
+  const std::unique_ptr<Transport> transport_;
+  std::vector<float> weights_;
+
+ public:
+  Buffer state;
+
+ private:
+  Batch batch_;
+
+ public:
+  std::unique_ptr<Exchange> exchange;
+};
+
+const Device kCpu = {DeviceKind::kCpu, 1, CpuIsa()};
+
+double Distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
+  return std::sqrt(sum);
+}
+
+TEST(GpuSteps, EverySolverTrainsAsOnTheCpuAndRepeatsToTheBit) {
+  for (std::string section :
+       {"{name: sgd, momentum: 0}", "{name: sgd, nesterov: true, weight_decay: 0.01}",
+        "{name: adam, weight_decay: 0.01}", "{name: adamw}"}) {
+    section.insert(section.size() - 1, ", clip_norm: 0.5, lr: 0.0001");
+    Rig gpu(DeviceUnderTest(), section), again(DeviceUnderTest(), section), cpu(kCpu, section);
+    const std::vector<float> before = cpu.Weights();
+    for (int step = 0; step < 5; ++step) {
+      const StepOutcome got = gpu.Step(), want = cpu.Step();
+      EXPECT_NEAR(got.loss_sum, want.loss_sum, 1e-4 * want.loss_sum) << section;
+      EXPECT_EQ(got.samples, want.samples);
+      again.Step();
+    }
+    const std::vector<float> weights = cpu.Weights();
+    EXPECT_LE(Distance(gpu.Weights(), weights), 1e-3 * Distance(before, weights)) << section;
+    EXPECT_EQ(gpu.Weights(), again.Weights()) << section;
+    EXPECT_LE(Distance(FloatsOf(gpu.state), FloatsOf(cpu.state)), 1e-4) << section;
+  }
+}
+
+// Neither weights nor gradients, nor the statistics of batch normalisation.
+TEST(GpuSteps, AStepCopiesTheBatchUpAndAFewNumbersDown) {
+  if (!Copies::Counted()) return;
+  for (const bool clips : {false, true}) {
+    Rig rig(DeviceUnderTest(), clips ? "{name: adam, clip_norm: 0.1}" : "{name: adam}");
+    rig.Step();
+    Copies copies;
+    for (const uint64_t parts : {1, 2, 4}) {
+      copies.Forget();
+      rig.Step(static_cast<int64_t>(parts));
+      EXPECT_EQ(copies.Up(), rig.BatchBytes());
+      const uint64_t norm = clips ? sizeof(double) : 0;
+      EXPECT_EQ(copies.Down(), parts * sizeof(double) + norm + sizeof(uint32_t)) << "losses, flag";
+    }
+  }
+}
+
+TEST(GpuSteps, AnEvaluationBetweenStepsCopiesNoWeightsAndChangesNothing) {
+  Rig rig(DeviceUnderTest(), "{name: sgd}"), other(DeviceUnderTest(), "{name: sgd}");
+  rig.Step();
+  other.Step();
+  rig.exchange->Collect(false);
+  {
+    const Blob weights = rig.exchange->weights();
+    const std::vector<float> statistics = FloatsOf(rig.state);
+    Copies copies;
+    if (Copies::Counted()) copies.Forget();
+    const BroughtModel model = rig.net.Bring(weights.arena(), statistics.data());
+    const double loss = rig.net.Evaluate(model.weights, model.state, rig.Input()).loss_sum;
+    EXPECT_EQ(rig.net.Evaluate(model.weights, model.state, rig.Input()).loss_sum, loss);
+    if (Copies::Counted()) {
+      EXPECT_EQ(copies.Up(), statistics.size() * sizeof(float) + 2 * rig.BatchBytes());
+    }
+    Net net(rig.graph(), kCpu);
+    EXPECT_NEAR(net.Evaluate(rig.exchange->HostWeights(), statistics.data(), rig.Input()).loss_sum,
+                loss, 1e-5 * loss);
+  }
+  rig.Step();
+  other.Step();
+  EXPECT_EQ(rig.Weights(), other.Weights());
+}
+
+TEST(GpuSteps, ANaNIsSeenInItsStep) {
+  Rig rig(DeviceUnderTest(), "{name: sgd}");
+  EXPECT_TRUE(rig.Step().finite);
+  rig.batch().fields[0].f32()[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(rig.Step().finite);
+}
+
+TEST(GpuSteps, AnUpdateThatOverflowsIsSeenInItsStep) {
+  Rig rig(DeviceUnderTest(), "{name: sgd, lr: 1e38, weight_decay: 1e10}");
+  const StepOutcome outcome = rig.Step();
+  EXPECT_TRUE(std::isfinite(outcome.loss_sum));
+  EXPECT_FALSE(outcome.finite);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,162 @@
+// The solvers on the GPU, bit for bit beside the CPU's; and an exchange whose vectors are in its memory,
+// beside the plain loop.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "framework/core/random.h"
+#include "framework/solver/solver_loops.h"
+#include "tests/exchange/loop_fixture.h"
+#include "tests/nn/layer_harness.h"
+
+namespace dtrain {
+namespace {
+
+const ArenaLayout kArena{{{"a.weight", {5000}, {0, 5000}, true},
+                          {"a.bias", {3}, {5000, 5003}, false},
+                          {"b.weight", {90'000}, {5003, 95'003}, true}}};
+
+std::vector<float> Numbers(uint64_t stream, float low = -1) {
+  const Random random(5, Purpose::kSelfTest, stream);
+  std::vector<float> values(static_cast<size_t>(kArena.size()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = random.Uniform(i, low, 1);
+  return values;
+}
+
+Buffer OnDevice(const std::vector<float>& values) {
+  Buffer buffer(DeviceUnderTest(), values.size() * sizeof(float));
+  CopyIn(buffer.arena(), values.data(), static_cast<int64_t>(values.size()));
+  return buffer;
+}
+
+std::vector<float> FloatsOf(const Buffer& buffer) {
+  return FloatsOf(buffer.arena(), static_cast<int64_t>(buffer.bytes() / sizeof(float)));
+}
+
+// Weights, then the solver's vectors, after an update of `range`.
+struct Updated {
+  bool finite;
+  std::vector<std::vector<float>> vectors;
+};
+
+constexpr UpdateArgs kUpdate = {.lr = 0.1, .updates = 2, .gradient_scale = 0.75f};
+
+Updated OnTheCpu(const Solver& solver, Range range, std::vector<std::vector<float>> vectors,
+                 const std::vector<float>& gradient) {
+  UpdateArgs args = kUpdate;
+  std::vector<float*> state;
+  for (size_t v = 1; v < vectors.size(); ++v) state.push_back(vectors[v].data() + range.begin);
+  args.gradient = gradient.data() + range.begin;
+  args.weights_in = args.weights_out = vectors[0].data() + range.begin;
+  args.state = state;
+  const bool finite = solver.Apply(kArena, range, args);
+  return {finite, std::move(vectors)};
+}
+
+Updated OnTheGpu(const Solver& solver, Range range, const std::vector<std::vector<float>>& vectors,
+                 const std::vector<float>& gradient, SolverLoops& loops) {
+  std::vector<Buffer> there;
+  for (const std::vector<float>& vector : vectors) there.push_back(OnDevice(vector));
+  const Buffer gradient_there = OnDevice(gradient);
+  UpdateArgs args = kUpdate;
+  args.loops = &loops;
+  std::vector<float*> state;
+  for (size_t v = 1; v < there.size(); ++v) state.push_back(there[v].f32() + range.begin);
+  args.gradient = gradient_there.f32() + range.begin;
+  args.weights_in = args.weights_out = there[0].f32() + range.begin;
+  args.state = state;
+  Updated result{solver.Apply(kArena, range, args), {}};
+  for (const Buffer& buffer : there) result.vectors.push_back(FloatsOf(buffer));
+  return result;
+}
+
+std::vector<std::string> EverySolver() {
+  std::vector<std::string> sections;
+  for (const std::string& name : SolverRegistry::Names()) {
+    sections.push_back("{name: " + name + "}");
+    sections.push_back("{name: " + name + ", weight_decay: 0.01}");
+  }
+  sections.push_back("{name: sgd, momentum: 0, weight_decay: 0.01}");
+  sections.push_back("{name: sgd, nesterov: true, weight_decay: 0.01}");
+  return sections;
+}
+
+// Of parameters that decay and one that does not, whole and cut.
+TEST(GpuSolver, EverySolverWritesTheCpusBits) {
+  const auto loops = MakeSolverLoops(DeviceUnderTest());
+  const std::vector<float> gradient = Numbers(1);
+  for (const std::string& section : EverySolver()) {
+    const auto solver = MakeSolver(section).solver;
+    std::vector<std::vector<float>> vectors = {Numbers(2)};
+    for (size_t s = 0; s < solver->StateNames().size(); ++s) vectors.push_back(Numbers(3 + s, 0));
+    for (const Range range : {Range{0, kArena.size()}, Range{4999, 5001}, Range{5001, 60'000}}) {
+      const Updated want = OnTheCpu(*solver, range, vectors, gradient);
+      const Updated got = OnTheGpu(*solver, range, vectors, gradient, *loops);
+      EXPECT_TRUE(got.finite) << section;
+      EXPECT_TRUE(got.vectors == want.vectors)
+          << section << " of [" << range.begin << ", " << range.end << ")";
+      EXPECT_FALSE(got.vectors == vectors) << section;
+    }
+  }
+}
+
+TEST(GpuSolver, SaysWhatIsNotFiniteOfEachUpdateByItself) {
+  const auto loops = MakeSolverLoops(DeviceUnderTest());
+  for (const std::string& section : EverySolver()) {
+    const auto solver = MakeSolver(section).solver;
+    std::vector<std::vector<float>> vectors = {Numbers(2)};
+    for (size_t s = 0; s < solver->StateNames().size(); ++s) vectors.push_back(Numbers(3 + s, 0));
+    const Range all = {0, kArena.size()};
+    for (const int64_t place : {int64_t{0}, int64_t{5001}, all.end - 1}) {
+      std::vector<float> gradient = Numbers(1);
+      gradient[static_cast<size_t>(place)] = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_FALSE(OnTheGpu(*solver, all, vectors, gradient, *loops).finite) << section;
+      EXPECT_TRUE(OnTheGpu(*solver, all, vectors, Numbers(1), *loops).finite) << section;
+    }
+  }
+}
+
+TEST(GpuSolver, SumsOfSquaresAreRightAndRepeat) {
+  const auto loops = MakeSolverLoops(DeviceUnderTest());
+  for (const int64_t count : {int64_t{1}, int64_t{4095}, int64_t{4097}, kArena.size()}) {
+    const std::vector<float> values = Numbers(7);
+    const Buffer there = OnDevice(values);
+    const double sum = loops->SumOfSquares(there.f32(), count);
+    const double want = SumOfSquares(values.data(), count);
+    EXPECT_NEAR(sum, want, 1e-13 * want) << count;
+    EXPECT_EQ(loops->SumOfSquares(there.f32(), count), sum);
+  }
+}
+
+plain::Rule ClippedAdamW() {
+  return {.name = "adamw",
+          .lr = 0.02,
+          .beta1 = 0.8,
+          .beta2 = 0.99,
+          .epsilon = 1e-4,
+          .weight_decay = 0.1,
+          .clip_norm = 5};
+}
+
+class GpuLoop : public testing::TestWithParam<plain::Rule> {};
+
+// From the beginning, and from the weights and solver's vectors that a run on the CPU has left; at rest
+// the machine gets those that such a run would have.
+TEST_P(GpuLoop, EveryStepHasTheWeightsOfThePlainLoop) {
+  loop::Scheme scheme{GetParam()};
+  scheme.device = DeviceUnderTest();
+  const auto strategy = MakeStrategy("{name: allreduce, fusion_bytes: 1300}");
+  const loop::Seen seen = [](int64_t step) { return step; };
+  const loop::Trace trace = loop::TraceOf(scheme, 1, false, seen);
+  const auto transport = LocalWorld(1).Connect(0);
+  for (const int64_t from : {0, 2, 5}) {
+    loop::FollowTrace(scheme, *strategy, trace, seen, from, *transport);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, GpuLoop,
+                         testing::Values(plain::Steps(), plain::ClippedCosine(), plain::Adam(),
+                                         ClippedAdamW()));
+
+}  // namespace
+}  // namespace dtrain
