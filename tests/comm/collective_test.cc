@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "framework/comm/local/local_world.h"
 #include "framework/comm/plan.h"
@@ -63,6 +65,20 @@ TEST(Collective, TrafficIsWhatThePlanCosts) {
       EXPECT_EQ(collective->traffic().bytes_sent, 3 * price.bytes_sent);
       EXPECT_EQ(collective->traffic().bytes_received, 3 * price.bytes_received);
       EXPECT_EQ(collective->traffic().messages, 3 * price.messages);
+    }
+  });
+}
+
+// Of two ranks, up to 64 KB go in one round and up to 4 MB in two with a message each; what is longer is cut.
+TEST(Collective, TwoRanksCutWhatIsLong) {
+  LocalWorld::Run(2, [](Transport& transport) {
+    for (const auto& [bytes, messages] : {std::pair{64 << 10, 1}, std::pair{(64 << 10) + 64, 2},
+                                          std::pair{4 << 20, 2}, std::pair{(4 << 20) + 64, 18}}) {
+      std::vector<float> data(static_cast<size_t>(bytes) / sizeof(float), 1.0f);
+      const auto collective = MakeCollective("ordered", transport);
+      WaitFor(*collective, collective->Start(data));
+      EXPECT_EQ(collective->traffic().messages, messages) << bytes;
+      EXPECT_EQ(std::count(data.begin(), data.end(), 2.0f), std::ssize(data));
     }
   });
 }

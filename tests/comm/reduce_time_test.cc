@@ -47,9 +47,11 @@ TEST(ReduceTime, SmallAndLargeVectorsAreMeasuredOnBothSidesOfTheStep) {
   }
 }
 
-// Of ordered, a rank sends no more in its small plan than to 7 others; a ring has one plan.
+// Of ordered, a rank sends no more in its small plan than to 7 others, and one of two no more than else; a
+// ring has one plan.
 TEST(ReduceTime, TheStepIsWhereTheCollectiveHasIt) {
-  EXPECT_EQ(SmallBytesOf("ordered", 2), 16 << 10);
+  EXPECT_EQ(SmallBytesOf("ordered", 2), 64 << 10);
+  EXPECT_EQ(SmallBytesOf("ordered", 3), 16 << 10);
   EXPECT_EQ(SmallBytesOf("ordered", 8), 16 << 10);
   EXPECT_EQ(SmallBytesOf("ordered", 15), 8 << 10);
   EXPECT_EQ(SmallBytesOf("ring", 15), 0);

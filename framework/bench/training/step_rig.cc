@@ -55,7 +55,7 @@ StepRig::StepRig(const RunConfig& config)
       graph_(std::make_unique<Graph>(ReadModel(config))),
       plan_(DecidePlan(config, *graph_, 1, ThreadsHere(1))),
       transport_(LocalWorld(1).Connect(0)),
-      batch_(config.data.source->fields(), config.batch)) {
+      batch_(config.data.source->fields(), config.batch) {
   net_ = MakeNet(*graph_, {.shares = {config.batch}, .parts = parts_}, plan_);
   std::vector<float> weights(static_cast<size_t>(graph_->weights().size()));
   graph_->InitializeWeights(config.seed, weights.data());
