@@ -61,6 +61,7 @@ for program in mpirun orted; do
 bundle=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd) || exit 1
 export OPAL_PREFIX="$bundle" OPAL_SYSCONFDIR="$bundle/etc"
 export PMIX_PKGLIBDIR="$bundle/lib/pmix" PMIX_PKGDATADIR="$bundle/share/pmix"
+export PATH="${PATH:-/usr/local/bin:/usr/bin:/bin}"  # by which Open MPI looks for ssh
 export HWLOC_HIDE_ERRORS="${HWLOC_HIDE_ERRORS:-2}"  # it complains where /sys is not mounted
 # Without ssh it would not start ranks on this machine either; no other one can be reached then.
 command -v ssh >/dev/null || command -v rsh >/dev/null ||

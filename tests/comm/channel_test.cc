@@ -27,6 +27,10 @@ class NotingTransport : public ForwardingTransport {
   std::vector<int> chunks;  // in the order of their first beginning, of all reductions
 };
 
+// More than ordered sends of two ranks in one round.
+constexpr int kChunkBytes = 128 << 10;
+constexpr size_t kChunkFloats = kChunkBytes / sizeof(float);
+
 // Two ranks in one thread, so that who does what when is the test's choice.
 class TwoRanks {
  public:
@@ -35,7 +39,7 @@ class TwoRanks {
       transports_.push_back(world_.Connect(rank));
       noted.push_back(std::make_unique<NotingTransport>(*transports_.back()));
       collectives.push_back(
-          MakeCollective(name, *noted.back(), {.chunk_bytes = 4096, .overlap = overlap}));
+          MakeCollective(name, *noted.back(), {.chunk_bytes = kChunkBytes, .overlap = overlap}));
     }
   }
 
@@ -63,8 +67,8 @@ TEST_P(ChannelTest, CarriesOneReductionAtATime) {
   std::vector<float> first[2], none, second[2];
   TwoRanks ranks(GetParam(), false);
   for (Rank rank = 0; rank < 2; ++rank) {
-    first[rank].assign(1024 * kChunks, 1.0f);
-    second[rank].assign(1024 * 2, 1.0f);
+    first[rank].assign(kChunkFloats * kChunks, 1.0f);
+    second[rank].assign(kChunkFloats * 2, 1.0f);
     ranks.Start(rank, first[rank]);
     ranks.Start(rank, none);  // does not let the next one past
     ranks.Start(rank, second[rank]);
@@ -83,7 +87,7 @@ TEST_P(ChannelTest, CarriesOneReductionAtATime) {
 
 TEST_P(ChannelTest, CarriesChunksOfTheNextReductionWhereTheyOverlap) {
   for (const bool overlap : {false, true}) {
-    std::vector<float> first(1024, 1.0f), second(1024, 1.0f), others(1024, 1.0f);
+    std::vector<float> first(kChunkFloats, 1.0f), second(kChunkFloats, 1.0f);
     TwoRanks ranks(GetParam(), overlap);
     ranks.Start(0, first);
     ranks.Start(0, second);
