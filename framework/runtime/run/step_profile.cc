@@ -88,7 +88,10 @@ ReduceTable MeasureRoundedSums(Transport& transport, const ExchangeSpec& spec, i
                                const std::function<bool()>& go_on) {
   const Wire wire = spec.actors.compress.wire();
   const auto collective = MakeCollective(spec.collective, transport, spec.collective_options());
-  const std::vector<int64_t> sizes = SizesToMeasure(bytes_most);
+  // A small vector is one that is small as it travels.
+  const int64_t small = SmallBytesOf(spec.collective, transport.size()) *
+                        static_cast<int64_t>(sizeof(float)) / BytesOf(wire);
+  const std::vector<int64_t> sizes = SizesToMeasure(bytes_most, small);
   std::vector<float> kept(static_cast<size_t>(sizes.back()) / sizeof(float)), sent(kept.size());
   return MeasureSums(transport, sizes, go_on, [&](size_t i) {
     const size_t count = static_cast<size_t>(sizes[i]) / sizeof(float);
