@@ -152,12 +152,13 @@ int BenchSums(const BenchOptions& options, const Invocation& invocation) {
     throw UsageError("--output writes the profile with the times of the sums",
                      "name the one it is made from: --profile FILE (dtrain time --profile)");
   }
-  BenchOptions ranks = options;
-  ranks.workers = PlacementOf(config).ranks();
-  if (!config.strategy->synchronous() || PlacementOf(config).servers > 0) {
+  const Placement placement = PlacementOf(config);
+  if (!config.strategy->synchronous() || placement.servers > 0) {
     throw UsageError("strategy '" + config.strategy_name + "' has no sums over all workers",
                      "measure them for one of all-reduces: --set strategy.name=mgwfbp");
   }
+  BenchOptions ranks = options;
+  ranks.workers = placement.ranks();
   return OnRanks(ranks, invocation, [&](Transport& transport) {
     const SumProfile sums = MeasureSumsOf(config, profile, transport);
     if (transport.rank() != 0) return 0;

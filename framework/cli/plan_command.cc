@@ -75,7 +75,8 @@ struct TimedGradients {
   bool measured = false;  // Prediction::measured
 };
 
-// They are the same for every schedule; among thousands of workers it takes seconds to find them.
+// Gradients and times are the same for every schedule; among thousands of workers it takes seconds to
+// find them.
 TimedGradients GradientsFor(const ScenarioOptions& scenario,
                             const std::optional<ModelProfile>& profile, const Way& way) {
   const RunConfig config = LoadFor(scenario, "wfbp", way);
@@ -195,8 +196,7 @@ void PrintAdvice(const Prediction& best, const std::vector<Prediction>& all) {
       best.name(), best.way.text(), best.seconds, 100 * best.exposed() / best.seconds);
   std::cout << fmt::format(
       "{} a sum costs {:.3f} ms to start, and {:.3f} ms for all {} of the gradient; to compute "
-      "takes "
-      "{:.3f} ms.\n",
+      "takes {:.3f} ms.\n",
       best.measured ? "As the profile has measured," : "By the description of the cluster,",
       1e3 * start_up, 1e3 * best.pieces.reduce_seconds(static_cast<int64_t>(sent)),
       HumanBytes(sent), 1e3 * best.compute());

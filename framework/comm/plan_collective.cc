@@ -52,14 +52,12 @@ int64_t PlanCollective::StartSum(std::span<float> data, const Rounding& rounding
   ForgetFinished();
   Reduction reduction{.data = data, .rounding = rounding, .plan = &plan_};
   const int64_t bytes = static_cast<int64_t>(data.size()) * BytesOf(rounding.wire);
-  const bool nothing_to_do = data.empty() || transport_->size() == 1;
-  if (rules_.small_planner != nullptr && bytes <= rules_.small_bytes) {
-    reduction.plan = &small_plan_;
-    reduction.chunks = nothing_to_do ? 0 : 1;
-  } else if (!nothing_to_do && bytes <= rules_.whole_bytes) {
-    reduction.chunks = 1;
-  } else if (!nothing_to_do) {
-    reduction.chunks = static_cast<int>((bytes + rules_.chunk_bytes - 1) / rules_.chunk_bytes);
+  const bool small = rules_.small_planner != nullptr && bytes <= rules_.small_bytes;
+  if (small) reduction.plan = &small_plan_;
+  if (!data.empty() && transport_->size() > 1) {
+    const bool whole = small || bytes <= rules_.whole_bytes;
+    reduction.chunks =
+        whole ? 1 : static_cast<int>((bytes + rules_.chunk_bytes - 1) / rules_.chunk_bytes);
   }
   reduction.chunks_left = reduction.chunks;
   reductions_.push_back(reduction);

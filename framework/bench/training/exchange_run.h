@@ -22,7 +22,7 @@ Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& 
                     const std::vector<std::vector<double>>& trace, Transport& transport);
 
 // How long sums of this config take on these ranks, which do nothing else meanwhile (T(M), as a training
-// run measures it).  All ranks call it, with a synchronous strategy, else UsageError.
+// run measures it).  All ranks call it, with a strategy of all-reduces.
 SumProfile MeasureSumsOf(const RunConfig& config, const std::optional<ModelProfile>& profile,
                          Transport& transport);
 
