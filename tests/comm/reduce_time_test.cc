@@ -5,9 +5,22 @@
 #include <algorithm>
 
 #include "framework/comm/local/local_world.h"
+#include "tests/support/counting_transport.h"
 
 namespace dtrain {
 namespace {
+
+class BarrierCounter : public ForwardingTransport {
+ public:
+  using ForwardingTransport::ForwardingTransport;
+
+  void Barrier() override {
+    ++barriers;
+    ForwardingTransport::Barrier();
+  }
+
+  int barriers = 0;
+};
 
 TEST(ReduceTable, GoesAlongTheLinesBetweenItsEntries) {
   const ReduceTable table{{{100, 1}, {200, 2}, {201, 5}, {400, 7}}};
@@ -73,6 +86,19 @@ TEST(ReduceTime, EveryRankHasATable) {
     const ReduceTable table = MeasureReductions(transport, *collective, 100'000);
     EXPECT_EQ(table.entries.size(), SizesToMeasure(100'000, 16 << 10).size());
     for (const ReduceTable::Entry& entry : table.entries) EXPECT_GT(entry.seconds, 0);
+  });
+}
+
+// As a step has them: a barrier before each would add what the slowest rank is late to every sum.
+TEST(ReduceTime, SumsOfASizeFollowOneAnotherWithoutABarrier) {
+  LocalWorld::Run(2, [](Transport& world) {
+    BarrierCounter transport(world);
+    int sums = 0;
+    const ReduceTable table = MeasureSums(
+        transport, {64, 256, 1024}, [] { return true; }, [&](size_t) { ++sums; });
+    EXPECT_EQ(table.entries.size(), 3);
+    EXPECT_EQ(transport.barriers, 3) << "one for each size";
+    EXPECT_GE(sums, 3 * 4) << "the first of each warms up";
   });
 }
 
