@@ -9,7 +9,7 @@
 #   models     every shipped model: first losses, gradients and statistics beside the CPU's
 #   resnet     steps a second of ResNet-18 at batch 128, beside PyTorch's
 #   runs       whole runs: training, resuming, several ranks, every family of strategies
-#   torch      steps a second of all models in fp32 and tf32, beside PyTorch's
+#   torch      steps a second of all models in fp32, tf32 and bf16, beside PyTorch's
 #   sanitizer  small layers and models under compute-sanitizer
 #
 # $PYTHON (python3) is the Python that is asked for PyTorch.  --standin runs the parts on what stands in for
@@ -115,13 +115,13 @@ run_part() {
   case $1 in
     layers) tests 'Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*' ;;
     models) tests 'Models/*' ;;
-    resnet) speed resnet18 128 fp32 tf32 ;;
+    resnet) speed resnet18 128 fp32 tf32 bf16 ;;
     runs) tests 'CudaRunTest.*' ;;
     torch)
       has_torch || echo "no PyTorch here that sees a GPU: dtrain alone"
-      speed lenet5 64 fp32 tf32
-      speed vgg19_bn 128 fp32 tf32
-      speed seq2seq_attention 128 fp32 tf32
+      speed lenet5 64 fp32 tf32 bf16
+      speed vgg19_bn 128 fp32 tf32 bf16
+      speed seq2seq_attention 128 fp32 tf32 bf16
       ;;
     sanitizer)
       local tool

@@ -194,7 +194,7 @@ void AddStepOptions(CLI::App& command, BenchOptions& options) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   AddDeviceOption(command, options.device);
-  command.add_option("--precision", options.precision, "fp32, bf16 (CPU) or tf32 (GPU)")
+  command.add_option("--precision", options.precision, "fp32, bf16, or on a GPU tf32")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32", "bf16", "tf32"}));
   command.add_option("--seconds", options.seconds, "how long to measure")

@@ -19,7 +19,7 @@ namespace dtrain {
 struct ExecutionPlan {
   std::string device = "cpu";      // that the kernels run on: "cpu", "cuda"
   std::string isa;                 // IsaName(CpuIsa()): "baseline", "avx", "avx2", "avx512"
-  std::string precision = "fp32";  // of products: "fp32", "bf16"
+  std::string precision = "fp32";  // of products: "fp32", "tf32", "bf16"
   int threads = 1;                 // compute threads of a rank
   int workers = 1;                 // the canonical sum has this many terms
   std::string collective;          // "ordered", "mpi", "ring", ...

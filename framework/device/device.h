@@ -65,6 +65,7 @@ class DeviceQueue {
   // UsageError where there is no room: what was wanted, and how much is left.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* memory) = 0;  // when all that was asked for before is done
+  virtual size_t FreeBytes() = 0;       // that nobody has taken
 
   // Copies into the device's memory, and out of it.  The memory outside is left alone until an
   // event that was recorded behind has come to pass.

@@ -97,13 +97,58 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
     op.param_gradients = op.params;
     op.state = TensorsOf(graph_.state(), op.layer->first_state, op.layer->states.size());
   }
-  Keep(std::move(program));
+  try {
+    Keep(std::move(program));
+  } catch (const UsageError& error) {
+    if (device_.queue == nullptr) throw;
+    ThrowTooLarge(error, mode, inputs);
+  }
 }
 
+// Where the device's memory is too small for so many samples: says for how many it is not.
+void Net::ThrowTooLarge(const UsageError& error, Mode mode, std::span<const Shape> inputs) {
+  arena_ = Buffer();
+  scratch_ = Buffer();
+  // Weights, gradients and as much as two vectors of a solver.
+  const size_t others = 4 * sizeof(float) * static_cast<size_t>(graph_.weights().size());
+  const size_t free = device_.queue->FreeBytes();
+  const auto fits = [&](int64_t samples) {
+    std::vector<Shape> shapes;
+    size_t batch = 0;  // its copy on the device
+    for (const Shape& input : inputs) {
+      shapes.push_back(input.WithBatch(samples));
+      batch += sizeof(float) * static_cast<size_t>(shapes.back().count());
+    }
+    const Program program = Compile(graph_, mode, shapes, device_, kernels_);
+    return program.scratch_bytes + program.arena_bytes + batch + others <= free;
+  };
+  const int64_t samples = inputs[0][0];
+  int64_t most = 0;
+  for (int64_t too_many = samples; too_many - most > 1;) {
+    const int64_t middle = (most + too_many) / 2;
+    (fits(middle) ? most : too_many) = middle;
+  }
+  const std::string less =
+      mode == Mode::kEvaluate || most == 0
+          ? "a smaller model, or device: cpu"
+          : fmt::format("a smaller batch, or accumulate: {}", (samples + most - 1) / most);
+  throw UsageError(
+      error.what(),
+      fmt::format("there is room for {} of the {} samples that are {} at a time: {}", most, samples,
+                  mode == Mode::kEvaluate ? "evaluated" : "trained on", less));
+}
+
+// What was there is freed before: there may be no room for both.
 void Net::Keep(std::unique_ptr<Program> program) {
-  if (program->scratch_bytes > scratch_.bytes()) scratch_ = Buffer(device_, program->scratch_bytes);
+  if (program->scratch_bytes > scratch_.bytes()) {
+    scratch_ = Buffer();
+    scratch_ = Buffer(device_, program->scratch_bytes);
+  }
   const bool grows = program->arena_bytes > arena_.bytes();
-  if (grows) arena_ = Buffer(device_, program->arena_bytes);
+  if (grows) {
+    arena_ = Buffer();
+    arena_ = Buffer(device_, program->arena_bytes);
+  }
   program->Bind(static_cast<std::byte*>(arena_.data()));
   if (programs_.size() == kMaxPrograms) programs_.erase(programs_.begin());
   programs_.push_back(std::move(program));

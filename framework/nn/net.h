@@ -147,6 +147,8 @@ class Net {
   // all that are left.
   void Announce(Arena gradients, Range range, GradientSink* sink);
   void TellSink(GradientSink& sink, bool all);
+  [[noreturn]] void ThrowTooLarge(const UsageError& error, Mode mode,
+                                  std::span<const Shape> inputs);
   double ReadSums(const Program& program);
   void SyncWithoutSamples(Arena state, WorkerSums& sums) const;
   void WriteZeroGradients(Arena gradients, GradientSink* sink, PartOfStep part);

@@ -12,6 +12,11 @@
 // The bias is our own too: forward it is one pass with the ReLU, backward a sum in double and in a
 // fixed order.  cuDNN promises neither, and its additions to images channels last are reported to be
 // many times slower than to plain ones.
+//
+// With `precision: bf16` cuDNN gets copies in bf16 and gives its results so (it has no convolution of bf16 to
+// fp32 among those with a fixed algorithm): results are rounded once more than the table in
+// framework/device/README.md says of the CPU.  The copies lie in scratch and are made anew in each pass: to keep
+// those of the forward pass would cost half as much memory again as the activations.
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
@@ -34,20 +39,24 @@ int ToInt(int64_t extent) {
   return static_cast<int>(extent);
 }
 
-TensorDesc ImagesDesc(const Shape& shape) {
+cudnnDataType_t TypeOf(Precision precision) {
+  return precision == Precision::kBf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+}
+
+TensorDesc ImagesDesc(const Shape& shape, cudnnDataType_t type) {
   cudnnTensorDescriptor_t made = nullptr;
   DT_CUDA(cudnnCreateTensorDescriptor, &made);
   TensorDesc desc(made);
-  DT_CUDA(cudnnSetTensor4dDescriptor, made, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, ToInt(shape[0]),
+  DT_CUDA(cudnnSetTensor4dDescriptor, made, CUDNN_TENSOR_NHWC, type, ToInt(shape[0]),
           ToInt(shape[1]), ToInt(shape[2]), ToInt(shape[3]));
   return desc;
 }
 
-FilterDesc WeightsDesc(const Shape& shape) {
+FilterDesc WeightsDesc(const Shape& shape, cudnnDataType_t type) {
   cudnnFilterDescriptor_t made = nullptr;
   DT_CUDA(cudnnCreateFilterDescriptor, &made);
   FilterDesc desc(made);
-  DT_CUDA(cudnnSetFilter4dDescriptor, made, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, ToInt(shape[0]),
+  DT_CUDA(cudnnSetFilter4dDescriptor, made, type, CUDNN_TENSOR_NHWC, ToInt(shape[0]),
           ToInt(shape[1]), ToInt(shape[2]), ToInt(shape[3]));
   return desc;
 }
@@ -59,7 +68,7 @@ ConvolutionDesc WindowDesc(const Convolution& layer, Precision precision) {
   const int pad = ToInt(layer.pad()), stride = ToInt(layer.stride());
   DT_CUDA(cudnnSetConvolution2dDescriptor, made, pad, pad, stride, stride, 1, 1,
           CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
-  // Tensor cores round the factors of fp32 images, to TF32.
+  // Tensor cores round the factors of fp32 images, to TF32; those of bf16 are what they are.
   DT_CUDA(cudnnSetConvolutionMathType, made,
           precision == Precision::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
   return desc;
@@ -98,16 +107,23 @@ class ConvolutionCuda : public Kernel {
         wants_dx_(training_ && request.needs_input_gradient[0]),
         y_shape_(request.outputs[0]),
         w_shape_(request.layer->Params()[0].shape),
+        x_count_(request.inputs[0].count()),
         pixels_(y_shape_.count() / y_shape_[1], y_shape_[1]),
-        x_(ImagesDesc(request.inputs[0])),
-        y_(ImagesDesc(y_shape_)),
-        w_(WeightsDesc(w_shape_)),
+        type_(TypeOf(queue_.precision())),
+        x_(ImagesDesc(request.inputs[0], type_)),
+        y_(ImagesDesc(y_shape_, type_)),
+        w_(WeightsDesc(w_shape_, type_)),
         window_(WindowDesc(static_cast<const Convolution&>(*request.layer), queue_.precision())) {
     ChooseAlgorithms();
     // First, as cuDNN likes its workspace aligned better than on a cache line.
     const size_t most = std::max({forward_.workspace, data_.workspace, weights_.workspace});
     workspace_ = room_.Take(static_cast<int64_t>((most + sizeof(float) - 1) / sizeof(float)));
     turned_ = room_.Take(w_shape_.count());
+    if (type_ != CUDNN_DATA_FLOAT) {
+      x16_ = room_.Take((x_count_ + 1) / 2);
+      y16_ = room_.Take((y_shape_.count() + 1) / 2);
+      w16_ = room_.Take((w_shape_.count() + 1) / 2);
+    }
     if (training_) partial_ = room_.Take(2 * pixels_.partial_sums());
   }
 
@@ -120,13 +136,14 @@ class ConvolutionCuda : public Kernel {
   }
 
   void Forward(const KernelArgs& args) override {
-    TurnWeights(args);
-    DT_CUDA(cudnnConvolutionForward, queue_.dnn(), &kOne, x_.get(), args.inputs[0].data, w_.get(),
-            Scratch(args, turned_), window_.get(), forward_.algorithm, Scratch(args, workspace_),
-            forward_.workspace, &kZero, y_.get(), args.outputs[0].data);
+    float* const y = args.outputs[0].f32();
+    DT_CUDA(cudnnConvolutionForward, queue_.dnn(), &kOne, x_.get(),
+            Factor(args, x16_, args.inputs[0].f32(), x_count_), w_.get(), Weights(args),
+            window_.get(), forward_.algorithm, Scratch(args, workspace_), forward_.workspace,
+            &kZero, y_.get(), Result(args, y16_, y));
+    Deliver(args, y16_, y, y_shape_.count());
     const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
-    AddBias(queue_, DeviceMatrix::Dense(args.outputs[0].f32(), pixels_.rows(), pixels_.columns()),
-            bias, relu_);
+    AddBias(queue_, DeviceMatrix::Dense(y, pixels_.rows(), pixels_.columns()), bias, relu_);
   }
 
   void Backward(const KernelArgs& args) override {
@@ -136,16 +153,20 @@ class ConvolutionCuda : public Kernel {
       SumOverRows(queue_, pixels_, dy, reinterpret_cast<double*>(Scratch(args, partial_)),
                   args.accumulate, args.param_gradients[1].f32());
     }
-    DT_CUDA(cudnnConvolutionBackwardFilter, queue_.dnn(), &kOne, x_.get(), args.inputs[0].data,
-            y_.get(), dy, window_.get(), weights_.algorithm, Scratch(args, workspace_),
-            weights_.workspace, &kZero, w_.get(), Scratch(args, turned_));
+    const void* const dy_factor = Factor(args, y16_, dy, y_shape_.count());
+    DT_CUDA(cudnnConvolutionBackwardFilter, queue_.dnn(), &kOne, x_.get(),
+            Factor(args, x16_, args.inputs[0].f32(), x_count_), y_.get(), dy_factor, window_.get(),
+            weights_.algorithm, Scratch(args, workspace_), weights_.workspace, &kZero, w_.get(),
+            Result(args, w16_, Scratch(args, turned_)));
+    Deliver(args, w16_, Scratch(args, turned_), w_shape_.count());
     ReorderImages(queue_, Turned(args), args.param_gradients[0], args.accumulate);
     if (args.input_gradients[0].data == nullptr) return;
     DT_CHECK(wants_dx_) << "an input gradient that nobody asked for";
-    TurnWeights(args);
-    DT_CUDA(cudnnConvolutionBackwardData, queue_.dnn(), &kOne, w_.get(), Scratch(args, turned_),
-            y_.get(), dy, window_.get(), data_.algorithm, Scratch(args, workspace_),
-            data_.workspace, &kZero, x_.get(), args.input_gradients[0].data);
+    float* const dx = args.input_gradients[0].f32();
+    DT_CUDA(cudnnConvolutionBackwardData, queue_.dnn(), &kOne, w_.get(), Weights(args), y_.get(),
+            dy_factor, window_.get(), data_.algorithm, Scratch(args, workspace_), data_.workspace,
+            &kZero, x_.get(), Result(args, x16_, dx));
+    Deliver(args, x16_, dx, x_count_);
   }
 
  private:
@@ -180,14 +201,33 @@ class ConvolutionCuda : public Kernel {
   Tensor Turned(const KernelArgs& args) const {
     return {Scratch(args, turned_), w_shape_, DType::kF32, Format::kChannelsLast};
   }
-  void TurnWeights(const KernelArgs& args) { ReorderImages(queue_, args.params[0], Turned(args)); }
+
+  // What cuDNN reads as `data`: with bf16 a rounded copy of it, at `copy` of the scratch.
+  const void* Factor(const KernelArgs& args, int64_t copy, const float* data, int64_t count) {
+    if (type_ == CUDNN_DATA_FLOAT) return data;
+    RoundToBf16(queue_, count, data, Scratch(args, copy));
+    return Scratch(args, copy);
+  }
+  const void* Weights(const KernelArgs& args) {
+    ReorderImages(queue_, args.params[0], Turned(args));
+    return Factor(args, w16_, Scratch(args, turned_), w_shape_.count());
+  }
+  // Where cuDNN writes `data`, which has it after Deliver.
+  void* Result(const KernelArgs& args, int64_t copy, float* data) {
+    return type_ == CUDNN_DATA_FLOAT ? data : Scratch(args, copy);
+  }
+  void Deliver(const KernelArgs& args, int64_t copy, float* data, int64_t count) {
+    if (type_ != CUDNN_DATA_FLOAT) WidenBf16(queue_, count, Scratch(args, copy), data);
+  }
 
   CudaQueue& queue_;
   const bool relu_;
   const bool training_;
   const bool wants_dx_;
   const Shape y_shape_, w_shape_;
+  const int64_t x_count_;
   const ColumnSums pixels_;
+  const cudnnDataType_t type_;  // of what cuDNN reads and writes
   const TensorDesc x_, y_;
   const FilterDesc w_;
   const ConvolutionDesc window_;
@@ -196,6 +236,7 @@ class ConvolutionCuda : public Kernel {
   Pass<cudnnConvolutionBwdDataAlgo_t> data_;
   FloatRoom room_;
   int64_t workspace_ = 0, turned_ = 0, partial_ = 0;
+  int64_t x16_ = 0, y16_ = 0, w16_ = 0;  // copies in bf16, of their gradients too
 };
 
 std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request, const KernelOffer&) {

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <regex>
 
 #include "tests/cuda/module_under_test.h"
 #include "tests/system/system_fixture.h"
@@ -105,6 +108,18 @@ TEST_F(CudaRunTest, EverySolverTrainsAsOnTheCpu) {
   }
 }
 
+TEST_F(CudaRunTest, TrainsInBf16BesideFp32) {
+  const std::string run = std::string(kOnDigits) + "--set epochs=2 ";
+  ASSERT_EQ(Run(run + "--output fp32").code, 0);
+  const Outcome bf16 = Run(run + "--set precision=bf16 --output bf16");
+  ASSERT_EQ(bf16.code, 0) << bf16.err;
+  EXPECT_GT(FarthestOf("fp32", "bf16"), 1e-5) << "nothing was rounded";
+  const auto loss = [&](const std::string& of) {
+    return SummaryOf(of).at("train").at("loss").get<double>();
+  };
+  EXPECT_NEAR(loss("bf16"), loss("fp32"), 0.02 * loss("fp32"));
+}
+
 TEST_F(CudaRunTest, ALossThatIsNoNumberEndsTheRun) {
   const Outcome outcome = Run(std::string(kOnDigits) + "--set solver.lr=1e30 --output run");
   EXPECT_EQ(outcome.code, 5) << outcome.err;
@@ -147,10 +162,41 @@ TEST_F(CudaStandinTest, TheDoctorNamesItAndItsMemory) {
 }
 
 TEST_F(CudaStandinTest, NoRoomOnTheGpuSaysWhatWantedHowMuch) {
-  const Outcome outcome = Run(std::string(kOnDigits) + "--output full", "DTRAIN_STANDIN_MIB=1");
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("GPU 0 has no room for "), HasSubstr("GiB more: "),
-                                 HasSubstr("a smaller batch, or accumulate")));
+  const std::string run = std::string(kOnDigits) + "--output run --set batch=256 ";
+  const Outcome tiny = Run(run, "DTRAIN_STANDIN_MIB=1");
+  EXPECT_EQ(tiny.code, 2);
+  EXPECT_THAT(tiny.err,
+              AllOf(HasSubstr("GPU 0 has no room for "), HasSubstr(" MiB of 1.0 MiB are free"),
+                    HasSubstr("samples that are evaluated at a time: a smaller model")));
+  const Outcome small = Run(run, "DTRAIN_STANDIN_MIB=4");
+  EXPECT_EQ(small.code, 2);
+  std::smatch found;
+  ASSERT_TRUE(
+      std::regex_search(small.err, found,
+                        std::regex("room for (\\d+) of the 256 samples that are trained on at a "
+                                   "time: a smaller batch, or accumulate: (\\d+)")))
+      << small.err;
+  const int most = std::stoi(found[1]);
+  const auto fits = [&](const std::string& keys) {
+    return Run(run + keys, "DTRAIN_STANDIN_MIB=4").code == 0;
+  };
+  EXPECT_TRUE(fits("--set accumulate=" + found.str(2)));
+  fs::remove_all(folder_ / "run");
+  EXPECT_TRUE(fits(fmt::format("--set batch={}", most)));
+  fs::remove_all(folder_ / "run");
+  EXPECT_FALSE(fits(fmt::format("--set batch={}", most * 5 / 4)));
+}
+
+TEST_F(CudaStandinTest, AnOldGpuHasNoTensorCoresForTheseNumbers) {
+  const std::string old = "DTRAIN_STANDIN_CAPABILITY=75",
+                    run = std::string(kOnDigits) + "--output ";
+  for (const std::string precision : {"tf32", "bf16"}) {
+    const Outcome outcome = Run(run + "r --set precision=" + precision, old);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("precision " + precision +
+                                       " needs a GPU of compute capability 8.0; GPU 0 has 7.5"));
+  }
+  EXPECT_EQ(Run(run + "fp32", old).code, 0);
 }
 
 }  // namespace

@@ -1,18 +1,21 @@
 // The layer suite (tests/nn) on the CUDA module.
+#include <map>
+
 #include "framework/device/cuda/module.h"
 #include "tests/cuda/module_under_test.h"
 #include "tests/nn/layer_harness.h"
 
 namespace dtrain {
 
-// Each thread has a queue of its own, as processes do.
-Device DeviceUnderTest() {
-  static thread_local const Device device = [] {
+// Each thread has a queue of its own for each precision, as processes do.
+Device DeviceUnderTest(Precision precision) {
+  static thread_local std::map<Precision, Device> devices;
+  Device& device = devices[precision];
+  if (device.queue == nullptr) {
     const char* const folder = ModuleBesideTests() ? "" : DTRAIN_BINARY_DIR "/tests/cuda_standin";
-    Device gpu{DeviceKind::kCuda, 1, CpuIsa()};
-    gpu.queue = OpenCuda(Precision::kFp32, folder);
-    return gpu;
-  }();
+    device = {DeviceKind::kCuda, 1, CpuIsa(), precision};
+    device.queue = OpenCuda(precision, folder);
+  }
   return device;
 }
 

@@ -125,7 +125,7 @@ std::vector<KernelResult> RunShares(const CaseSetup& setup, const RefArgs& args,
 void ExpectAsWhole(const Shape& shape, const std::vector<int64_t>& shares, bool relu) {
   const CaseSetup setup("batch_norm", {"sync", "{sync: true}", {shape}});
   RefArgs args = setup.Forward(Mode::kTrain);
-  if (relu) setup.FuseRelu(args);
+  if (relu) setup.FuseRelu(args, 1e-4);
   setup.Backward(args);
   const std::vector<KernelResult> results = RunShares(setup, args, shares, relu);
   std::vector<double> weight(args.params[0].values.size()), bias(weight.size());

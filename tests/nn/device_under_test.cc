@@ -2,6 +2,6 @@
 
 namespace dtrain {
 
-Device DeviceUnderTest() { return {DeviceKind::kCpu, 1, CpuIsa()}; }
+Device DeviceUnderTest(Precision precision) { return {DeviceKind::kCpu, 1, CpuIsa(), precision}; }
 
 }  // namespace dtrain

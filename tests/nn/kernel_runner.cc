@@ -294,8 +294,12 @@ std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& 
     }
   };
   if (const Device gpu = DeviceUnderTest(); gpu.kind != DeviceKind::kCpu) {
-    for (const KernelEntry& entry : KernelRegistry::Of(type, gpu.kind))
+    for (const KernelEntry& entry : KernelRegistry::Of(type, gpu.kind)) {
       consider_formats(entry, gpu);
+      if (type == "convolution" || type == "inner_product") {
+        consider_formats(entry, DeviceUnderTest(Precision::kBf16));
+      }
+    }
     return variants;
   }
   for (const KernelEntry& entry : KernelRegistry::Of(type, DeviceKind::kCpu)) {

@@ -134,12 +134,10 @@ RefArgs CaseSetup::Forward(Mode mode) const {
   return args;
 }
 
-void CaseSetup::FuseRelu(RefArgs& args) const {
-  // Where rounding decides on which side of 0 an output lies, no gradient flows, on either side.
-  constexpr double kNearZero = 1e-4;
+void CaseSetup::FuseRelu(RefArgs& args, double near_zero) const {
   for (size_t i = 0; i < args.outputs[0].values.size(); ++i) {
     double& y = args.outputs[0].values[i];
-    if (y < kNearZero) args.output_gradients[0].values[i] = 0;
+    if (y < near_zero) args.output_gradients[0].values[i] = 0;
     y = std::max(y, 0.0);
   }
 }

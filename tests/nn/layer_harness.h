@@ -28,8 +28,9 @@ class CaseSetup {
   // Random inputs, parameters and output gradients (all exact in fp32), outputs computed, gradients
   // zero.  Inputs are distinct and far from 0, so that no kink is near.
   RefArgs Forward(Mode mode) const;
-  // The gradients, filled; `fused_relu` puts a ReLU behind the layer: args then hold its outputs.
-  void FuseRelu(RefArgs& args) const;
+  // The gradients, filled; `fused_relu` puts a ReLU behind the layer: args then hold its outputs.  Where an
+  // output is below `near_zero`, so that rounding may decide on its side, no gradient flows, on either side.
+  void FuseRelu(RefArgs& args, double near_zero) const;
   void Backward(RefArgs& args) const;
 
   // The same layer with inputs, weights and output gradients rounded to bf16: what a bf16 kernel
@@ -58,10 +59,11 @@ struct KernelVariant {
 };
 
 // Where the suite's kernels run; the program that the suite is linked into says.
-Device DeviceUnderTest();
+Device DeviceUnderTest(Precision precision = Precision::kFp32);
 
 // Every variant of the layer's kernels that this machine can run.  On the CPU: each instruction set
-// with one thread, the best one also with two, and what bf16 adds to those.
+// with one thread, the best one also with two, and what bf16 adds to those.  On the GPU: bf16 as well
+// where the layer is one product or sum of products of its inputs, so that the reference can round them.
 std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& setup, Mode mode);
 
 struct RunOptions {

@@ -50,8 +50,7 @@ TEST(Precision, IsOfTheDevice) {
   EXPECT_EQ(PrecisionOf("tf32", DeviceKind::kCuda), Precision::kTf32);
   EXPECT_EQ(WhatOf<ConfigError>([] { PrecisionOf("tf32", DeviceKind::kCpu); }),
             "precision tf32 needs a GPU: the CPU has no such products");
-  EXPECT_EQ(WhatOf<ConfigError>([] { PrecisionOf("bf16", DeviceKind::kCuda); }),
-            "precision bf16 is computed on the CPU only");
+  EXPECT_EQ(PrecisionOf("bf16", DeviceKind::kCuda), Precision::kBf16) << "with or without AMX";
 }
 
 TEST(Precision, TheDeviceHasThePlans) {
@@ -93,6 +92,9 @@ TEST(Precision, AResumedRunOfAnotherPrecisionChoosesItsKernelsAndSaysSo) {
 TEST(Precision, APlanSaysWhetherAnythingIsComputedInBf16) {
   EXPECT_TRUE(ComputesInBf16({.kernels = {{"conv1", "onednn"}, {"conv2", "amx"}}}));
   EXPECT_FALSE(ComputesInBf16({.precision = "bf16", .kernels = {{"conv1", "blocked"}}}));
+  const std::map<std::string, std::string> gpu = {{"conv1", "cudnn"}};
+  EXPECT_TRUE(ComputesInBf16({.device = "cuda", .precision = "bf16", .kernels = gpu}));
+  EXPECT_FALSE(ComputesInBf16({.device = "cuda", .precision = "tf32", .kernels = gpu}));
 }
 
 // Batch norm was oneDNN's once.

@@ -44,6 +44,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   ReadyEvent Record() override;
   void* Allocate(size_t bytes) override;
   void Free(void* memory) override;
+  size_t FreeBytes() override;
   void Upload(void* to, const void* from, size_t bytes) override;
   void Download(void* to, const void* from, size_t bytes) override;
 

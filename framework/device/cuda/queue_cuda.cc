@@ -13,11 +13,32 @@ namespace {
               "kernel did it");
 }
 
-double GiB(size_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+// Tensor cores round fp32 and take bf16 from Ampere on.
+void CheckPrecision(int index, Precision precision) {
+  int major = 0, minor = 0;
+  DT_CUDA(cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor, index);
+  DT_CUDA(cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor, index);
+  if (precision == Precision::kFp32 || major >= 8) return;
+  throw ConfigError(
+      fmt::format("precision {} needs a GPU of compute capability 8.0; GPU {} has {}.{}",
+                  precision == Precision::kTf32 ? "tf32" : "bf16", index, major, minor),
+      "precision: fp32");
+}
+
+std::string Size(size_t bytes) {
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.2f} GiB", mib / 1024);
+}
 
 }  // namespace
 
 void CheckCall(cudaError_t status, const char* call) {
+  if (status == cudaErrorNoKernelImageForDevice) {
+    throw ConfigError(
+        "the CUDA module was built for other GPUs than this one",
+        "configure with -DDTRAIN_CUDA_ARCHS=N, N the GPU's compute capability (70 for "
+        "7.0), and build it again");
+  }
   if (status != cudaSuccess) Refuse(call, cudaGetErrorString(status));
 }
 
@@ -62,6 +83,7 @@ CudaQueue::CudaQueue(int index, Precision precision) : index_(index), precision_
                       "dtrain doctor lists the GPUs; device: cpu needs none");
   }
   DT_CUDA(cudaSetDevice, index);
+  CheckPrecision(index, precision);
   cudaStream_t stream = nullptr;
   DT_CUDA(cudaStreamCreateWithFlags, &stream, cudaStreamNonBlocking);
   stream_.reset(stream);
@@ -73,8 +95,6 @@ CudaQueue::CudaQueue(int index, Precision precision) : index_(index), precision_
   DT_CUDA(cudnnCreate, &dnn);
   dnn_.reset(dnn);
   DT_CUDA(cudnnSetStream, dnn, stream);
-  DT_CUDA(cublasSetMathMode, blas,
-          precision == Precision::kFp32 ? CUBLAS_PEDANTIC_MATH : CUBLAS_TF32_TENSOR_OP_MATH);
 }
 
 CudaQueue::~CudaQueue() {
@@ -103,14 +123,20 @@ void* CudaQueue::Allocate(size_t bytes) {
   if (status == cudaErrorMemoryAllocation) {
     size_t free = 0, total = 0;
     DT_CUDA(cudaMemGetInfo, &free, &total);
-    throw UsageError(
-        fmt::format("GPU {} has no room for {:.2f} GiB more: {:.2f} GiB of {:.1f} are free", index_,
-                    GiB(bytes), GiB(free), GiB(total)),
-        "a smaller batch, or accumulate: micro-batches need less");
+    throw UsageError(fmt::format("GPU {} has no room for {} more: {} of {} are free", index_,
+                                 Size(bytes), Size(free), Size(total)),
+                     "a smaller batch, or accumulate: micro-batches need less");
   }
   CheckCall(status, "cudaMalloc");
   Zero(memory, bytes);
   return memory;
+}
+
+size_t CudaQueue::FreeBytes() {
+  DT_CUDA(cudaSetDevice, index_);
+  size_t free = 0, total = 0;
+  DT_CUDA(cudaMemGetInfo, &free, &total);
+  return free;
 }
 
 void CudaQueue::Free(void* memory) {

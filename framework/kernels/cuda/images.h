@@ -24,6 +24,10 @@ inline KernelOffer OfferImage(const KernelRequest& request) {
 // to = (or += with `add`) from, both [N, C, H, W] and one of them plain, one channels last.
 void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool add = false);
 
+// Numbers of fp32 as bf16, to nearest even; and back.
+void RoundToBf16(CudaQueue& queue, int64_t count, const float* from, void* to);
+void WidenBf16(CudaQueue& queue, int64_t count, const void* from, float* to);
+
 // How the rows of a matrix are added up, column by column (SumColumns in column_sums.h).  Two passes:
 // threads that are neighbours add up columns that are neighbours, each every slices()-th row, so
 // that all of them together read the matrix as it lies in memory; then a sum over the slices.  The

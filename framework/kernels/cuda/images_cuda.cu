@@ -1,5 +1,7 @@
 #include "framework/kernels/cuda/images.h"
 
+#include <cuda_bf16.h>
+
 #include "framework/kernels/cuda/column_sums.h"
 
 namespace dtrain {
@@ -16,6 +18,16 @@ void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool 
     const float value = x[image * inner * outer + at % inner * outer + at / inner];
     y[i] = add ? y[i] + value : value;
   });
+}
+
+void RoundToBf16(CudaQueue& queue, int64_t count, const float* from, void* to) {
+  auto* const rounded = static_cast<__nv_bfloat16*>(to);
+  ForEach(queue, count, [=] DT_DEVICE(int64_t i) { rounded[i] = __float2bfloat16_rn(from[i]); });
+}
+
+void WidenBf16(CudaQueue& queue, int64_t count, const void* from, float* to) {
+  const auto* const rounded = static_cast<const __nv_bfloat16*>(from);
+  ForEach(queue, count, [=] DT_DEVICE(int64_t i) { to[i] = __bfloat162float(rounded[i]); });
 }
 
 void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const float* x, double* partial,

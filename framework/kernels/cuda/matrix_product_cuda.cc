@@ -32,23 +32,38 @@ struct BlasProduct {
 
 int Leading(const DeviceMatrix& matrix) { return static_cast<int>(matrix.stride); }
 
+// How cuBLAS multiplies fp32 matrices: it rounds the factors itself, and adds in fp32 in all three.
+cublasComputeType_t ComputeTypeOf(Precision precision) {
+  switch (precision) {
+    case Precision::kTf32:
+      return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case Precision::kBf16:
+      return CUBLAS_COMPUTE_32F_FAST_16BF;
+    case Precision::kFp32:
+      break;
+  }
+  return CUBLAS_COMPUTE_32F_PEDANTIC;
+}
+
 }  // namespace
 
 void Multiply(CudaQueue& queue, const DeviceMatrix& a, const DeviceMatrix& b, const DeviceMatrix& c,
               const ProductOptions& options) {
   const BlasProduct p(a, b, c, options);
   if (p.empty()) return;
-  DT_CUDA(cublasSgemm, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one, b.data, Leading(b),
-          a.data, Leading(a), &p.beta, c.data, Leading(c));
+  DT_CUDA(cublasGemmEx, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one, b.data, CUDA_R_32F,
+          Leading(b), a.data, CUDA_R_32F, Leading(a), &p.beta, c.data, CUDA_R_32F, Leading(c),
+          ComputeTypeOf(queue.precision()), CUBLAS_GEMM_DEFAULT);
 }
 
 void MultiplyEach(CudaQueue& queue, int64_t count, const DeviceMatrices& a, const DeviceMatrices& b,
                   const DeviceMatrices& c, const ProductOptions& options) {
   const BlasProduct p(a.first, b.first, c.first, options);
   if (p.empty()) return;
-  DT_CUDA(cublasSgemmStridedBatched, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one,
-          b.first.data, Leading(b.first), b.apart, a.first.data, Leading(a.first), a.apart, &p.beta,
-          c.first.data, Leading(c.first), c.apart, static_cast<int>(count));
+  DT_CUDA(cublasGemmStridedBatchedEx, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one,
+          b.first.data, CUDA_R_32F, Leading(b.first), b.apart, a.first.data, CUDA_R_32F,
+          Leading(a.first), a.apart, &p.beta, c.first.data, CUDA_R_32F, Leading(c.first), c.apart,
+          static_cast<int>(count), ComputeTypeOf(queue.precision()), CUBLAS_GEMM_DEFAULT);
 }
 
 }  // namespace dtrain

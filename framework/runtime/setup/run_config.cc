@@ -122,7 +122,7 @@ void CheckDensities(Reader reader, const RunConfig& run) {
   if (run.compress.dense_steps > 0) refuse("dense_steps");
 }
 
-// The workers take over the solver's momentum.
+// The workers take over the solver's momentum, and its clipping, which is for what goes into momentum.
 void TakeMomentum(Reader reader, RunConfig& run) {
   if (!run.strategy->synchronous() || !run.compress.compressor->corrects_momentum()) return;
   Solver::WithoutMomentum without = run.solver.solver->TakeMomentum();
@@ -137,6 +137,31 @@ void TakeMomentum(Reader reader, RunConfig& run) {
   }
   run.compress.momentum = without.momentum;
   run.solver.solver = std::move(without.solver);
+  std::swap(run.compress.clip_norm, run.solver.clip_norm);
+  const bool clips = run.compress.clip_norm > 0;
+  run.notes.push_back(fmt::format(
+      "{}: each worker keeps sgd's momentum ({}){} itself, before its selection; the solver runs "
+      "without",
+      run.compress.name, run.compress.momentum,
+      clips ? fmt::format(" and clips its own gradient (to clip_norm {} / sqrt(workers))",
+                          run.compress.clip_norm)
+            : ""));
+}
+
+std::string WhyBitsFollowBuckets(const RunConfig& run) {
+  const CompressConfig& compress = run.compress;
+  const bool gathers = compress.exchange == "gather";
+  const std::string why = compress.rounds() ? "who rounds their sums goes by their sizes"
+                          : gathers         ? "entries are selected from each bucket"
+                                            : compress.exchange + " keeps the largest sums of each";
+  const std::string others = compress.rounds() ? ""
+                             : gathers         ? "compress.scope layer or model, or "
+                                               : "compress.scope model, or ";
+  return fmt::format(
+      "{} measures its buckets before each run, and {}: two runs may differ; with {}the plan of "
+      "another "
+      "run (plan: FILE) they do not",
+      run.strategy_name, why, others);
 }
 
 void ReadCompress(Reader root, RunConfig& run) {
@@ -151,13 +176,8 @@ void ReadCompress(Reader root, RunConfig& run) {
                   "gtopk (the largest sums, by a tree) or oktopk (the largest "
                   "sums, each by the owner of its region)"));
   }
-  if (run.strategy->PlansByTime() && !run.compress.rounds() &&
-      run.compress.scope == Compressor::Scope::kBucket) {
-    run.warnings.push_back(
-        fmt::format("{} measures its buckets before each run, and entries are selected from each "
-                    "bucket: two runs "
-                    "may differ; with compress.scope layer or model they do not",
-                    run.strategy_name));
+  if (run.strategy->PlansByTime() && run.compress.FollowsBuckets()) {
+    run.warnings.push_back(WhyBitsFollowBuckets(run));
   }
   CheckDensities(reader, run);
   if (run.strategy->Takes(*run.compress.compressor)) return TakeMomentum(reader, run);
@@ -226,7 +246,7 @@ void ReadMachine(Reader root, RunConfig& run) {
       root.String("precision", "fp32")
           .OneOf({"fp32", "tf32", "bf16"})
           .Help("numbers that large products multiply, all else stays fp32; bf16: convolutions on "
-                "a CPU with AMX; tf32: all products on a GPU"));
+                "a CPU with AMX, all products on a GPU; tf32: all products on a GPU"));
   run.threads = root.Int("threads", 0)
                     .Min(0)
                     .Max(4096)

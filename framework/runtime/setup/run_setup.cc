@@ -164,6 +164,7 @@ std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPla
 }
 
 bool ComputesInBf16(const ExecutionPlan& plan) {
+  if (plan.device == "cuda") return plan.precision == "bf16";
   return std::any_of(plan.kernels.begin(), plan.kernels.end(),
                      [](const auto& kernel) { return kernel.second == "amx"; });
 }
@@ -204,10 +205,7 @@ Precision PrecisionOf(const std::string& precision, DeviceKind device) {
                       "precision: fp32, or device: cuda");
   }
   if (precision != "bf16") throw ConfigError("no precision is called '" + precision + "'");
-  if (device == DeviceKind::kCuda) {
-    throw ConfigError("precision bf16 is computed on the CPU only", "precision: tf32 or fp32");
-  }
-  if (!AmxAvailable()) {
+  if (device == DeviceKind::kCpu && !AmxAvailable()) {
     throw ConfigError("precision bf16 needs AMX: " + WhyNoAmx(), "precision: fp32");
   }
   return Precision::kBf16;

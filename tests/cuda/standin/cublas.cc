@@ -1,5 +1,6 @@
 // cuBLAS of the stand-in (stream.h): column-major, as the library's.
 #include <cublas_v2.h>
+#include <cuda_bf16.h>
 
 #include "tests/cuda/standin/stream.h"
 
@@ -15,6 +16,7 @@ float At(const float* matrix, int leading, cublasOperation_t op, int64_t row, in
 }
 
 struct Product {
+  cublasComputeType_t type;
   cublasOperation_t op_a, op_b;
   int m, n, k;
   float alpha;
@@ -25,6 +27,11 @@ struct Product {
   float beta;
   float* c;
   int ldc;
+
+  double Factor(float value) const {
+    return type == CUBLAS_COMPUTE_32F_FAST_16BF ? __bfloat162float(__float2bfloat16_rn(value))
+                                                : value;
+  }
 };
 
 void Multiply(const Product& p) {
@@ -33,7 +40,7 @@ void Multiply(const Product& p) {
       double sum = 0;
       for (int64_t i = 0; i < p.k; ++i) {
         sum +=
-            static_cast<double>(At(p.a, p.lda, p.op_a, row, i)) * At(p.b, p.ldb, p.op_b, i, column);
+            p.Factor(At(p.a, p.lda, p.op_a, row, i)) * p.Factor(At(p.b, p.ldb, p.op_b, i, column));
       }
       float& c = p.c[column * p.ldc + row];
       c = p.alpha * static_cast<float>(sum) + (p.beta == 0 ? 0 : p.beta * c);
@@ -46,6 +53,16 @@ bool Fits(const Product& p) {
          p.ldb >= (p.op_b == CUBLAS_OP_N ? p.k : p.n) && p.ldc >= p.m && p.lda > 0 && p.ldb > 0 &&
          p.ldc > 0;
 }
+
+// Matrices of fp32, whose factors may be rounded.
+bool Knows(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t type) {
+  return a == CUDA_R_32F && b == CUDA_R_32F && c == CUDA_R_32F &&
+         (type == CUBLAS_COMPUTE_32F_PEDANTIC || type == CUBLAS_COMPUTE_32F_FAST_TF32 ||
+          type == CUBLAS_COMPUTE_32F_FAST_16BF);
+}
+
+float Float(const void* value) { return *static_cast<const float*>(value); }
+const float* Floats(const void* matrix) { return static_cast<const float*>(matrix); }
 
 }  // namespace
 
@@ -65,25 +82,56 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   handle->stream = stream;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
 
 // alpha and beta are read now: the handle's pointer mode is the host's.
-cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                              int m, int n, int k, const float* alpha, const float* a, int lda,
-                              const float* b, int ldb, const float* beta, float* c, int ldc) {
-  const Product product = {op_a, op_b, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc};
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                            int m, int n, int k, const void* alpha, const void* a,
+                            cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
+                            int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
+                            cublasComputeType_t type, cublasGemmAlgo_t) {
+  const Product product = {type,
+                           op_a,
+                           op_b,
+                           m,
+                           n,
+                           k,
+                           Float(alpha),
+                           Floats(a),
+                           lda,
+                           Floats(b),
+                           ldb,
+                           Float(beta),
+                           static_cast<float*>(c),
+                           ldc};
+  if (!Knows(type_a, type_b, type_c, type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!Fits(product)) return CUBLAS_STATUS_INVALID_VALUE;
   dtrain::standin::InStream(handle->stream, [=] { Multiply(product); });
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a,
-                                         cublasOperation_t op_b, int m, int n, int k,
-                                         const float* alpha, const float* a, int lda,
-                                         long long stride_a, const float* b, int ldb,
-                                         long long stride_b, const float* beta, float* c, int ldc,
-                                         long long stride_c, int batches) {
-  const Product first = {op_a, op_b, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc};
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
+                                          cublasOperation_t op_b, int m, int n, int k,
+                                          const void* alpha, const void* a, cudaDataType type_a,
+                                          int lda, long long stride_a, const void* b,
+                                          cudaDataType type_b, int ldb, long long stride_b,
+                                          const void* beta, void* c, cudaDataType type_c, int ldc,
+                                          long long stride_c, int batches, cublasComputeType_t type,
+                                          cublasGemmAlgo_t) {
+  const Product first = {type,
+                         op_a,
+                         op_b,
+                         m,
+                         n,
+                         k,
+                         Float(alpha),
+                         Floats(a),
+                         lda,
+                         Floats(b),
+                         ldb,
+                         Float(beta),
+                         static_cast<float*>(c),
+                         ldc};
+  if (!Knows(type_a, type_b, type_c, type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!Fits(first)) return CUBLAS_STATUS_INVALID_VALUE;
   dtrain::standin::InStream(handle->stream, [=] {
     for (int64_t i = 0; i < batches; ++i) {

@@ -192,6 +192,20 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 
+// DTRAIN_STANDIN_CAPABILITY: "70" is 7.0.
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  const char* const told = std::getenv("DTRAIN_STANDIN_CAPABILITY");
+  const int capability = told == nullptr ? 90 : std::atoi(told);
+  if (attribute == cudaDevAttrComputeCapabilityMajor) {
+    *value = capability / 10;
+  } else if (attribute == cudaDevAttrComputeCapabilityMinor) {
+    *value = capability % 10;
+  } else {
+    return cudaErrorNotSupported;
+  }
+  return cudaSuccess;
+}
+
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorString(cudaError_t error) {

@@ -1,5 +1,6 @@
 // cuDNN of the stand-in (stream.h): naive loops from the descriptors given.  It is strict: what does
 // not fit together, or does not lie in the device's memory, stops the program.
+#include <cuda_bf16.h>
 #include <cudnn.h>
 
 #include <cstring>
@@ -14,11 +15,15 @@ struct cudnnContext {
   cudaStream_t stream = nullptr;
 };
 
-// Four extents in the order N, C, H, W (of a filter: outputs, channels, ...), channels last.
+// Four extents in the order N, C, H, W (of a filter: outputs, channels, ...), channels last; of fp32 or bf16.
 struct cudnnTensorStruct {
   int64_t n = 0, c = 0, h = 0, w = 0;
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
 
   int64_t count() const { return n * c * h * w; }
+  size_t bytes() const {
+    return static_cast<size_t>(count()) * (type == CUDNN_DATA_BFLOAT16 ? 2 : sizeof(float));
+  }
   int64_t At(int64_t image, int64_t row, int64_t column) const {
     return ((image * h + row) * w + column) * c;
   }
@@ -36,7 +41,9 @@ constexpr int64_t kMaxElements = int64_t{1} << 31;  // of one tensor
 
 cudnnStatus_t SetExtents(cudnnTensorFormat_t format, cudnnDataType_t type,
                          cudnnTensorStruct extents, cudnnTensorStruct* to) {
-  if (format != CUDNN_TENSOR_NHWC || type != CUDNN_DATA_FLOAT) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (format != CUDNN_TENSOR_NHWC) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16) return CUDNN_STATUS_NOT_SUPPORTED;
+  extents.type = type;
   if (extents.n < 1 || extents.c < 1 || extents.h < 1 || extents.w < 1) {
     return CUDNN_STATUS_BAD_PARAM;
   }
@@ -51,7 +58,8 @@ struct Problem {
   cudnnConvolutionStruct window;
 
   bool Fits() const {
-    return x.n == y.n && x.c == w.c && w.n == y.c && window.has_math_type &&
+    return x.type == w.type && x.type == y.type && x.n == y.n && x.c == w.c && w.n == y.c &&
+           window.has_math_type &&
            y.h == (x.h + 2 * window.pad_height - w.h) / window.stride_height + 1 &&
            y.w == (x.w + 2 * window.pad_width - w.w) / window.stride_width + 1;
   }
@@ -116,8 +124,28 @@ size_t FilterBytes(const Problem& p) { return static_cast<size_t>(p.y.count()) *
 
 struct Operand {
   const void* memory;
-  int64_t count;
+  const cudnnTensorStruct& tensor;
 };
+
+float Get(const cudnnTensorStruct& tensor, const void* memory, int64_t i) {
+  return tensor.type == CUDNN_DATA_BFLOAT16
+             ? __bfloat162float(static_cast<const __nv_bfloat16*>(memory)[i])
+             : static_cast<const float*>(memory)[i];
+}
+void Set(const cudnnTensorStruct& tensor, void* memory, int64_t i, float value) {
+  if (tensor.type == CUDNN_DATA_BFLOAT16) {
+    static_cast<__nv_bfloat16*>(memory)[i] = __float2bfloat16_rn(value);
+  } else {
+    static_cast<float*>(memory)[i] = value;
+  }
+}
+
+std::vector<float> Floats(const cudnnTensorStruct& tensor, const void* memory) {
+  std::vector<float> floats(static_cast<size_t>(tensor.count()));
+  for (size_t i = 0; i < floats.size(); ++i)
+    floats[i] = Get(tensor, memory, static_cast<int64_t>(i));
+  return floats;
+}
 
 // Spoils the workspace, then result = alpha pass(sums) + beta result, when the stream comes to it.
 template <class Pass>
@@ -128,26 +156,28 @@ cudnnStatus_t Run(cudnnHandle_t handle, const char* call, const Problem& problem
   if (workspace.bytes < wanted) Refuse(call, "the workspace is smaller than was asked for");
   if (!OnDevice(workspace.memory, workspace.bytes)) Refuse(call, "the workspace lies elsewhere");
   for (const Operand& operand : operands) {
-    if (!OnDevice(operand.memory, static_cast<size_t>(operand.count) * sizeof(float))) {
+    if (!OnDevice(operand.memory, operand.tensor.bytes())) {
       Refuse(call, "an operand is no memory of the device of that size");
     }
   }
   const float one = *static_cast<const float*>(alpha), old = *static_cast<const float*>(beta);
-  float* const result = static_cast<float*>(const_cast<void*>(operands[2].memory));
-  const int64_t count = operands[2].count;
-  dtrain::standin::InStream(handle->stream, [=] {
-    std::memset(workspace.memory, 0xff, workspace.bytes);
-    std::vector<double> sums(static_cast<size_t>(count));
-    pass(sums.data());
-    for (int64_t i = 0; i < count; ++i) {
-      result[i] = static_cast<float>(one * sums[i] + (old == 0 ? 0 : old * result[i]));
-    }
-    std::memset(workspace.memory, 0xff, workspace.bytes);
-  });
+  const Operand &first = operands[0], &second = operands[1];
+  void* const result = const_cast<void*>(operands[2].memory);
+  dtrain::standin::InStream(handle->stream,
+                            [=, a = first.memory, a_desc = first.tensor, b = second.memory,
+                             b_desc = second.tensor, desc = operands[2].tensor] {
+                              std::memset(workspace.memory, 0xff, workspace.bytes);
+                              std::vector<double> sums(static_cast<size_t>(desc.count()));
+                              pass(Floats(a_desc, a).data(), Floats(b_desc, b).data(), sums.data());
+                              for (size_t i = 0; i < sums.size(); ++i) {
+                                const auto at = static_cast<int64_t>(i);
+                                const double was = old == 0 ? 0 : old * Get(desc, result, at);
+                                Set(desc, result, at, static_cast<float>(one * sums[i] + was));
+                              }
+                              std::memset(workspace.memory, 0xff, workspace.bytes);
+                            });
   return CUDNN_STATUS_SUCCESS;
 }
-
-const float* Floats(const void* memory) { return static_cast<const float*>(memory); }
 
 // A descriptor's two functions.
 template <class Struct>
@@ -259,10 +289,9 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
                                       const cudnnTensorDescriptor_t y_desc, void* y) {
   const Problem p = {*x_desc, *w_desc, *y_desc, *window};
   if (!Supports(p, algorithm)) return CUDNN_STATUS_NOT_SUPPORTED;
-  return Run(handle, "cudnnConvolutionForward", p,
-             {{x, p.x.count()}, {w, p.w.count()}, {y, p.y.count()}}, {workspace, bytes},
-             ForwardBytes(p), alpha, beta,
-             [=](double* sums) { Forward(p, Floats(x), Floats(w), sums); });
+  return Run(handle, "cudnnConvolutionForward", p, {{x, p.x}, {w, p.w}, {y, p.y}},
+             {workspace, bytes}, ForwardBytes(p), alpha, beta,
+             [=](const float* x, const float* w, double* sums) { Forward(p, x, w, sums); });
 }
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
                                            const cudnnFilterDescriptor_t w_desc, const void* w,
@@ -273,10 +302,9 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
                                            const cudnnTensorDescriptor_t dx_desc, void* dx) {
   const Problem p = {*dx_desc, *w_desc, *dy_desc, *window};
   if (algorithm != CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) return CUDNN_STATUS_NOT_SUPPORTED;
-  return Run(handle, "cudnnConvolutionBackwardData", p,
-             {{w, p.w.count()}, {dy, p.y.count()}, {dx, p.x.count()}}, {workspace, bytes},
-             DataBytes(p), alpha, beta,
-             [=](double* sums) { BackwardData(p, Floats(w), Floats(dy), sums); });
+  return Run(handle, "cudnnConvolutionBackwardData", p, {{w, p.w}, {dy, p.y}, {dx, p.x}},
+             {workspace, bytes}, DataBytes(p), alpha, beta,
+             [=](const float* w, const float* dy, double* sums) { BackwardData(p, w, dy, sums); });
 }
 cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha,
                                              const cudnnTensorDescriptor_t x_desc, const void* x,
@@ -287,10 +315,10 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
                                              const cudnnFilterDescriptor_t dw_desc, void* dw) {
   const Problem p = {*x_desc, *dw_desc, *dy_desc, *window};
   if (algorithm != CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1) return CUDNN_STATUS_NOT_SUPPORTED;
-  return Run(handle, "cudnnConvolutionBackwardFilter", p,
-             {{x, p.x.count()}, {dy, p.y.count()}, {dw, p.w.count()}}, {workspace, bytes},
-             FilterBytes(p), alpha, beta,
-             [=](double* sums) { BackwardFilter(p, Floats(x), Floats(dy), sums); });
+  return Run(
+      handle, "cudnnConvolutionBackwardFilter", p, {{x, p.x}, {dy, p.y}, {dw, p.w}},
+      {workspace, bytes}, FilterBytes(p), alpha, beta,
+      [=](const float* x, const float* dy, double* sums) { BackwardFilter(p, x, dy, sums); });
 }
 
 }  // extern "C"
