@@ -18,6 +18,7 @@ static void AddCheckCommand(CLI::App& app, Invocation& invocation) {
         const RunConfig config = LoadConfig(*options);
         CheckProfile(config, ReadModel(config));
         for (const std::string& warning : config.warnings) log::Warning("{}", warning);
+        for (const std::string& note : config.notes) log::Info("{}", note);
         std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
         return 0;
       });

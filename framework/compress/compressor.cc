@@ -10,7 +10,7 @@ namespace {
 
 // Larger than what rounding does to density * n, smaller than any part of an entry that matters.
 constexpr double kRounding = 1e-12;
-constexpr uint64_t kUnitsMost = uint64_t{1} << 20;
+constexpr uint64_t kUnitsMost = uint64_t{1} << 31;
 
 Compressor::Scope ScopeOf(const std::string& name) {
   if (name == "layer") return Compressor::Scope::kLayer;
@@ -76,6 +76,12 @@ std::vector<Range> UnitsOf(Compressor::Scope scope, Range range, std::span<const
     if (!part.empty()) units.push_back(part);
   }
   return units;
+}
+
+bool CompressConfig::FollowsBuckets() const {
+  if (!on() || rounds()) return on();
+  return scope == Compressor::Scope::kBucket ||
+         (exchange != "gather" && scope != Compressor::Scope::kModel);
 }
 
 double CompressConfig::DensityAt(int64_t epoch) const {

@@ -56,8 +56,9 @@ class Selection {
 struct SelectionKey {
   uint64_t seed = 1;  // of the run; with the next three, of the lots that are drawn
   int actor = 0;
-  int64_t call = 0;  // of this actor, counted from 0
-  int64_t unit = 0;  // of the call, below 2^20
+  int64_t call = 0;  // how often this actor has selected from the unit
+  // The unit's first element, below 2^31, so that other buckets change no lot of a layer.
+  int64_t unit = 0;
   // What the last selection of this unit by this actor handed on; 0: nothing, or none is known.
   // Who hosts actors of a compressor that carries_threshold() keeps one float for each unit, as part
   // of the actor's state; without it the selection begins with statistics of its own.
@@ -118,6 +119,9 @@ struct CompressConfig {
   // residual is the velocity v = momentum v + g, and where an entry is sent v begins anew.  (Lin et al.,
   // "Deep Gradient Compression", ICLR 2018, section 3.2: momentum correction and factor masking.)
   double momentum = 0;
+  // Before that it shortens its gradient to clip_norm / sqrt(workers), the solver's clip_norm, where it is longer
+  // (section 3.2, local gradient clipping); 0: it does not.
+  double clip_norm = 0;
   // Of compressors whose density the strategy decides on (gdtopk).
   std::string policy;         // "contribution", "speed_gap"
   bool flush_epochs = false;  // residuals are sent whole at the end of each epoch
@@ -126,6 +130,15 @@ struct CompressConfig {
   bool selects() const { return on() && density < 1; }  // behind the warm-up
   Wire wire() const { return on() ? compressor->wire() : Wire::kFp32; }
   bool rounds() const { return wire() != Wire::kFp32; }  // a cast: it sends all
+  // How the gradient is cut into buckets shows in the bits of its sum, also with collective `ordered`.  Who
+  // rounds a sum of a cast goes by the bucket's size, and gtopk and oktopk keep the largest of each.
+  bool FollowsBuckets() const;
+  // Whether to gather so many workers' selections takes more bytes than to sum whole vectors: a rank receives
+  // 2 (W - 1) density n numbers, or 2 (W - 1)/W n.  Each then fills its selection up with zeros and the
+  // collective sums that.  gtopk and oktopk choose once more while they sum, and never do so.
+  bool PaysDense(double of_density, int workers) const {
+    return on() && !rounds() && exchange == "gather" && of_density * workers >= 1;
+  }
   // What is sent of a gradient, in which epoch and, counted from the run's begin, which step.
   double DensityAt(int64_t epoch) const;
   double DensityAt(int64_t epoch, int64_t step) const;

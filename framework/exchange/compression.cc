@@ -8,6 +8,13 @@
 namespace dtrain {
 namespace {
 
+// How often these elements have been selected from, with this time.  A vector is selected from in the order of
+// its elements, in one piece or bucket by bucket.
+int64_t CallOf(HostedActor& host, const CompressedRange& what) {
+  if (what.range.begin == host.vectors.RangeOf(what.from).begin) ++host.compressions;
+  return host.compressions;
+}
+
 // Where this worker's step is to be looked at.
 GradientStudy* StudyOf(const ExchangeSpec& spec, const HostedActor& host) {
   const bool due = spec.study != nullptr && spec.study->worker() == host.id && spec.study->due();
@@ -27,7 +34,7 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
       ghost_(spec.ghost),
       wire_(spec.actors.compress.wire()),
       whole_(what.density >= 1 && wire_ == Wire::kFp32),
-      key_{spec.seed, host.id, host.compressions++, 0},
+      key_{spec.seed, host.id, CallOf(host, what), 0},
       study_(StudyOf(spec, host)) {
   DT_CHECK(what.density > 0 && (!whole_ || vectors_.RangeOf(what.from) == range_))
       << host.actor->Describe();
@@ -84,7 +91,7 @@ bool Compression::RunSlice() {
 
 void Compression::BeginUnit() {
   const Range unit = units_[unit_];
-  key_.unit = static_cast<int64_t>(unit_);
+  key_.unit = unit.begin;
   if (compressor_->carries_threshold()) key_.threshold = host_.thresholds[unit.begin];
   selection_ = compressor_->Select(unit.size(), what_.density, key_);
   checked_ = false;

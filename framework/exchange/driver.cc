@@ -102,11 +102,7 @@ void Driver::Restore(HostedActor& host, const Piece& weights) const {
       std::copy_n(weights.At(vector.range.begin), vector.range.size(), host.vectors.Overwrite(id));
     }
   }
-  const VectorId residual = host.vectors.Find(VectorRole::kResidual);
-  if (host.id == 0 && residual != kNoVector && !spec_.start.residual.empty()) {
-    const std::span<const float> from = spec_.start.residual;
-    std::copy(from.begin(), from.end(), host.vectors.Overwrite(residual));
-  }
+  if (host.id == 0 && spec_.start.kept != nullptr) host.BeginWith(*spec_.start.kept);
   if (spec_.start.solver == nullptr) return;
   const std::vector<std::string> names = spec_.solver.solver->StateNames();
   for (size_t i = 0; i < host.solver_memory.size(); ++i) {
@@ -154,10 +150,12 @@ void Driver::ReadyLast(Range range, const StepReport& report) {
     outcome_ = Reducer::OutcomeAlone(report);
   } else {
     Reducer::WriteReport(report, gradients() + spec_.size());
+    const std::span<float> own(gradients(), static_cast<size_t>(spec_.size()));
+    const CompressConfig& compress = spec_.actors.compress;
+    ClipBeforeMomentum(compress.clip_norm, spec_.placement().workers, *seams_.ops, own);
     if (worker_->master == kNoVector) {
-      ClipOwnGradient(spec_.solver.clip_norm, report, *seams_.ops,
-                      {gradients(), static_cast<size_t>(spec_.size())});
-      if (!spec_.actors.compress.on()) StudyGradient({0, spec_.size()});
+      ClipOwnGradient(spec_.solver.clip_norm, report, *seams_.ops, own);
+      if (!compress.on()) StudyGradient({0, spec_.size()});
     }
   }
   Ready(range);

@@ -166,7 +166,10 @@ class Driver : private EffectTarget {
   void EndStep(HostedActor& host, const StepOutcome& outcome) override;
   void Send(HostedActor& host, SendEffect& effect, std::optional<Piece> piece) override;
   void StartSum(HostedActor& host, Range range, Piece selected, int64_t k) override;
-  void StartDenseSum(Range range) override { reducer_.Start(range, gradients()); }
+  void StartDenseSum(Range range) override {
+    if (spec_.actors.compress.on()) TellNotFinite(range);
+    reducer_.Start(range, gradients());
+  }
   void StartRoundedSum(HostedActor& host, Range range) override;
   void TellNotFinite(Range range);
   void EndSum(const Reduced& reduced) override;

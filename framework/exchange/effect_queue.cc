@@ -110,6 +110,7 @@ void EffectQueue::BeginCompression(Item& item, const CompressedRange& what) {
 bool EffectQueue::RunCompression(Item& item) {
   const Nanos begin = clock_ == nullptr ? 0 : clock_->Now();
   const bool more = item.compression->RunSlice();
+  ++selection_slices_;
   if (!more) {
     item.rest = {};
     const CompressionReport report = item.compression->report();
@@ -130,6 +131,7 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
   const double density = effect.density;
   const bool keeps_momentum = spec_.actors.compress.momentum > 0;
   const bool rounds = spec_.actors.compress.rounds();
+  const bool dense = spec_.actors.compress.PaysDense(density, spec_.placement().workers);
   if (item.compression == nullptr) {
     if (density >= 1 && !rounds) {
       TakeAll(item);
@@ -143,15 +145,29 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
         {.from = host.vectors.Find(VectorRole::kResidual),
          .range = effect.range,
          .density = density,
-         .origin = effect.range.begin,
+         .origin = dense ? 0 : effect.range.begin,
          .masked = keeps_momentum ? host.vectors.Find(VectorRole::kVelocity) : kNoVector,
          .rounded = rounds && !spec_.ghost ? host.vectors.Data(host.gradient) + effect.range.begin
                                            : nullptr});
   }
-  if (RunCompression(item)) return;
-  if (rounds) return target_.StartRoundedSum(host, effect.range);
-  target_.StartSum(host, effect.range, item.compression->Take(),
-                   EntriesAsked(density, effect.range.size()));
+  if (item.source.range.empty()) {
+    if (RunCompression(item)) return;
+    if (rounds) return target_.StartRoundedSum(host, effect.range);
+    Piece selected = item.compression->Take();
+    if (!dense) {
+      return target_.StartSum(host, effect.range, std::move(selected),
+                              EntriesAsked(density, effect.range.size()));
+    }
+    item.source = std::move(selected);
+    item.rest = effect.range;
+    return;
+  }
+  RunSliceOf(item, [&](Range slice) {  // zeros around what is selected
+    float* const gradient = host.vectors.Data(host.gradient) + slice.begin;
+    ops_.Zero(gradient, slice.size());
+    ops_.Scatter(gradient, slice.begin, ViewOf(item.source.Part(slice)));
+  });
+  if (item.rest.empty()) target_.StartDenseSum(effect.range);
 }
 
 // velocity = momentum velocity + gradient; where it then is.

@@ -101,6 +101,8 @@ class EffectQueue {
   const CompressionReport& compression() const { return compression_; }
   // Of vectors, so far: for who charges for it (the simulator) or notes it (timelines).
   int64_t bytes_written() const { return bytes_written_; }
+  // Of the slices so far, those of selections: for timelines.
+  int64_t selection_slices() const { return selection_slices_; }
 
  private:
   struct Item {
@@ -159,7 +161,7 @@ class EffectQueue {
   std::vector<float> scratch_;  // a slice of a sparse source
   CompressionReport compression_;
   bool finite_ = true;
-  int64_t bytes_written_ = 0;
+  int64_t bytes_written_ = 0, selection_slices_ = 0;
 };
 
 }  // namespace dtrain

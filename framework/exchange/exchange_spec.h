@@ -21,6 +21,11 @@
 
 namespace dtrain {
 
+// What the workers of a run have kept to themselves, summed: for a run of other workers.  Empty: zeros.
+struct KeptVectors {
+  std::vector<float> residual, velocity;
+};
+
 struct ExchangeSpec {
   const ArenaLayout* layout = nullptr;  // outlives the exchange, as does the strategy
   const Strategy* strategy = nullptr;
@@ -56,8 +61,7 @@ struct ExchangeSpec {
     // What ranks have kept of their own (RankParts::Save); one that is not in it begins as all did
     // once.  Null: so do all.
     const std::map<Rank, StateRecord>* ranks = nullptr;
-    // With which the residual of worker 0 begins, where it has one; empty: zeros.
-    std::span<const float> residual;
+    const KeptVectors* kept = nullptr;  // with which worker 0 begins
   };
   Start start;
 

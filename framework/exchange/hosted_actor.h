@@ -2,8 +2,10 @@
 // weights, the solver's.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "framework/device/buffer.h"
@@ -34,6 +36,16 @@ struct HostedActor {
     }
   }
 
+  // Its residual and velocity, where it has such.
+  void BeginWith(const KeptVectors& kept) {
+    for (const auto& [role, from] : {std::pair(VectorRole::kResidual, &kept.residual),
+                                     std::pair(VectorRole::kVelocity, &kept.velocity)}) {
+      const VectorId to = vectors.Find(role);
+      if (to == kNoVector || from->empty()) continue;
+      std::copy(from->begin(), from->end(), vectors.Overwrite(to));
+    }
+  }
+
   void VisitThresholds(StateVisitor& visitor) {
     std::vector<int64_t> units;
     std::vector<float> values;
@@ -57,7 +69,7 @@ struct HostedActor {
   int64_t samples_applied;       // a master's: the schedule follows it; a worker's: of its steps
   int64_t updates;               // of the master, complete ones
   int64_t updated_elements = 0;  // of the one being made: it may come in buckets
-  int64_t compressions = 0;      // so far: what selections that draw lots are keyed by
+  int64_t compressions = 0;      // of the whole vector, so far: lots are keyed by it
   std::map<int64_t, float> thresholds;  // SelectionKey::threshold, by the unit's first element
   int64_t told_of_end = 0;              // it has heard that the run ends here, and nothing since
 };

@@ -2,7 +2,8 @@
 //
 //   compute    wait (for admission or weights), compute (forward and backward), exposed (the step's
 //              end waits for the exchange), evaluate, checkpoint
-//   exchange   arithmetic (on vectors), and letters as they are sent and read
+//   exchange   arithmetic (on vectors), select (what a compressor takes to choose or to round), and letters
+//              as they are sent and read
 //
 // Times are those of the rank's Clock.  Each lane has one writer: the trainer's thread and the
 // exchange thread.
@@ -31,6 +32,9 @@ class RankTimeline {
   void Arithmetic(Nanos begin, Nanos end, int64_t bytes) {
     exchange_.Span(arithmetic_, begin, end, {exchange_bytes_, bytes});
   }
+  void Selected(Nanos begin, Nanos end, int64_t bytes) {
+    exchange_.Span(select_, begin, end, {exchange_bytes_, bytes});
+  }
   void Sent(Nanos at, Rank to, int64_t bytes) {
     exchange_.Instant(send_, at, {peer_, to}, {exchange_bytes_, bytes});
   }
@@ -52,9 +56,9 @@ class RankTimeline {
   const int wait_ = compute_.Name("wait"), computing_ = compute_.Name("compute"),
             exposed_ = compute_.Name("exposed"), evaluate_ = compute_.Name("evaluate"),
             checkpoint_ = compute_.Name("checkpoint"), samples_ = compute_.Name("samples");
-  const int arithmetic_ = exchange_.Name("arithmetic"), send_ = exchange_.Name("send"),
-            read_ = exchange_.Name("read"), peer_ = exchange_.Name("peer"),
-            exchange_bytes_ = exchange_.Name("bytes");
+  const int arithmetic_ = exchange_.Name("arithmetic"), select_ = exchange_.Name("select"),
+            send_ = exchange_.Name("send"), read_ = exchange_.Name("read"),
+            peer_ = exchange_.Name("peer"), exchange_bytes_ = exchange_.Name("bytes");
 };
 
 }  // namespace dtrain

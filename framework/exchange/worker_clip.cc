@@ -1,5 +1,7 @@
 #include "framework/exchange/worker_clip.h"
 
+#include <cmath>
+
 namespace dtrain {
 namespace {
 
@@ -21,6 +23,14 @@ void ClipOwnGradient(double clip_norm, const StepReport& report, VectorOps& ops,
   const auto n = static_cast<int64_t>(gradient.size());
   const double squares = ops.SumOfSquares(gradient.data(), n);
   const float scale = ClipScale(clip_norm, squares / (share * share));
+  if (scale != 1) ops.Scale(gradient.data(), scale, n);
+}
+
+void ClipBeforeMomentum(double clip_norm, int workers, VectorOps& ops, std::span<float> gradient) {
+  if (clip_norm == 0) return;
+  const auto n = static_cast<int64_t>(gradient.size());
+  const float scale =
+      ClipScale(clip_norm / std::sqrt(workers), ops.SumOfSquares(gradient.data(), n));
   if (scale != 1) ops.Scale(gradient.data(), scale, n);
 }
 

@@ -46,14 +46,21 @@ void SimRank::Look() {
   look_scheduled_ = false;
   Driver& driver = parts_.driver;
   while (!rest().reached()) {
-    const int64_t written = driver.effects().bytes_written();
+    const EffectQueue& effects = driver.effects();
+    const int64_t written = effects.bytes_written(), selected = effects.selection_slices();
     const bool progressed = driver.Progress();
     if (!StepMoved() && !Bury() && !progressed) break;
-    const int64_t bytes = driver.effects().bytes_written() - written;
+    const int64_t bytes = effects.bytes_written() - written;
     const Nanos cost = compute_.VectorTime(bytes);
     if (cost == 0) continue;
     busy_until_ = events_.now() + cost;
-    if (parts_.timeline) parts_.timeline->Arithmetic(events_.now(), busy_until_, bytes);
+    if (RankTimeline* const timeline = parts_.timeline.get()) {
+      if (effects.selection_slices() > selected) {
+        timeline->Selected(events_.now(), busy_until_, bytes);
+      } else {
+        timeline->Arithmetic(events_.now(), busy_until_, bytes);
+      }
+    }
     return Wake();
   }
   if (rest().reached()) return TellRest();

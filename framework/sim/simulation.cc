@@ -60,6 +60,13 @@ ReduceTime TimeOfRoundedSums(const SimulationSetup& setup, const ComputeModel& c
 // With what the exchange thread does before and behind: the residual, the selection, the sum.
 ReduceTime TimeOfSelections(const SimulationSetup& setup, const ComputeModel& compute) {
   const CompressConfig& compress = setup.exchange.actors.compress;
+  if (compress.PaysDense(compress.density, setup.exchange.placement().workers)) {
+    return [price = PriceOfSums(setup), vectors = 2 + compress.compressor->passes(),
+            compute](int64_t bytes) {
+      return ToSeconds(price.Of(bytes / static_cast<int64_t>(sizeof(float))) +
+                       compute.VectorTime(vectors * bytes));
+    };
+  }
   return [price = PriceOfSelections(setup), density = compress.density,
           vectors = 2 + compress.compressor->passes(), compute](int64_t bytes) {
     const int64_t n = bytes / static_cast<int64_t>(sizeof(float));

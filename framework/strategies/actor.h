@@ -31,11 +31,13 @@ enum class VectorRole {
               // In a worker without kWeights also what it computes with.
   kResidual,  // a worker's, of the name kResidualName: what a compressor has kept back; begins
               // empty.  With another number of workers the first one goes on with the sum of all.
-  kVelocity,  // a worker's: the momentum that it keeps before its gradient is compressed; begins empty
-  kPlain,     // anything else; begins empty, which counts as zeros
+  kVelocity,  // a worker's, of the name kVelocityName: the momentum that it keeps before its gradient is
+              // compressed; begins empty
+  kPlain,  // anything else; begins empty, which counts as zeros
 };
 
 inline constexpr char kResidualName[] = "residual";
+inline constexpr char kVelocityName[] = "velocity";
 
 struct VectorSpec {
   std::string name;  // "weights", "sum", ...

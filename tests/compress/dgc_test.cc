@@ -20,7 +20,7 @@ std::vector<int32_t> ByHand(const std::vector<float>& values, double density,
   const int64_t draws =
       std::min<int64_t>(n, static_cast<int64_t>(std::ceil(std::max(0.01 * n, 10 / density))));
   const Random random(key.seed, Purpose::kSelection, static_cast<uint64_t>(key.actor),
-                      (static_cast<uint64_t>(key.call) << 20) + static_cast<uint64_t>(key.unit));
+                      (static_cast<uint64_t>(key.call) << 31) + static_cast<uint64_t>(key.unit));
   std::vector<float> sample;
   for (int64_t i = 0, begin = 0; i < draws; ++i) {
     const int64_t size = n / draws + (i < n % draws ? 1 : 0);

@@ -58,7 +58,7 @@ std::vector<int32_t> ByHand(const std::vector<float>& values, double density,
   } else {
     const size_t draws = static_cast<size_t>(std::ceil(static_cast<double>(n) * 0.01));
     const Random random(key.seed, Purpose::kSelection, static_cast<uint64_t>(key.actor),
-                        (static_cast<uint64_t>(key.call) << 20) + static_cast<uint64_t>(key.unit));
+                        (static_cast<uint64_t>(key.call) << 31) + static_cast<uint64_t>(key.unit));
     for (size_t i = 0; i < draws; ++i) sample.push_back(std::abs(values[random.Below(i, n)]));
   }
   std::sort(sample.begin(), sample.end(), std::greater<>());

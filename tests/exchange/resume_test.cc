@@ -157,8 +157,9 @@ INSTANTIATE_TEST_SUITE_P(
 // What is left of other workers' residuals.
 TEST(ExchangeResume, WorkerZeroBeginsWithTheSumOfResiduals) {
   const auto strategy = MakeStrategy("{name: ps_asp}");
-  std::vector<float> residual(kSize), weights(kSize, 1);
-  for (int64_t i = 0; i < kSize; ++i) residual[i] = static_cast<float>(i);
+  std::vector<float> weights(kSize, 1);
+  KeptVectors before{std::vector<float>(kSize), {}};
+  for (int64_t i = 0; i < kSize; ++i) before.residual[i] = static_cast<float>(i);
   LocalWorld::Run(3, [&](Transport& transport) {
     ExchangeSpec spec;
     spec.layout = &kLayout;
@@ -168,7 +169,7 @@ TEST(ExchangeResume, WorkerZeroBeginsWithTheSumOfResiduals) {
     spec.actors.compress = MakeCompress("{name: topk, density: 0.1}");
     spec.solver = MakeSolver("{name: sgd}");
     spec.rule = {.epoch_samples = 100, .batch = 10, .last_samples = 100};
-    spec.start = {.samples_applied = 100, .weights = weights, .residual = residual};
+    spec.start = {.samples_applied = 100, .weights = weights, .kept = &before};
     ThreadedExchange exchange(transport, spec, 60);
     EXPECT_TRUE(exchange.Begin(5).rest);
     const StateRecord state = exchange.SaveOwn().state;
@@ -176,7 +177,7 @@ TEST(ExchangeResume, WorkerZeroBeginsWithTheSumOfResiduals) {
     const StateField* const kept = state.Find(worker, "residual");
     EXPECT_EQ(kept != nullptr, transport.rank() == 0);
     if (kept != nullptr) {
-      EXPECT_EQ(kept->floats, residual);
+      EXPECT_EQ(kept->floats, before.residual);
     }
   });
 }

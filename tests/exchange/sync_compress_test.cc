@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "framework/comm/local/local_world.h"
 #include "framework/exchange/inline_exchange.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
@@ -14,8 +16,6 @@
 
 namespace dtrain {
 namespace {
-
-constexpr double kDensity = 0.01;
 
 struct Case {
   int ranks;
@@ -78,27 +78,52 @@ TEST_P(SyncCompressTest, EndsWithTheWeightsOfAPlainLoop) {
     }
     EXPECT_EQ(WeightsOf(exchange), model.weights);
     const ExchangeStats stats = exchange.stats();
-    EXPECT_NEAR(stats.compression.density(), kDensity, 0.002);
+    EXPECT_NEAR(stats.compression.density(), compress.density, 0.002);
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Worlds, SyncCompressTest,
-    ::testing::Values(Case{1, "{name: wfbp}", "{name: topk, density: 0.01}"},
-                      Case{2, "{name: allreduce}", "{name: topk, density: 0.01}"},
-                      Case{3, "{name: allreduce, fusion_bytes: 5000}",
-                           "{name: topk, density: 0.01}"},
-                      Case{4, "{name: naive}", "{name: topk, density: 0.01}"},
-                      Case{5, "{name: single}", "{name: topk, density: 0.01, scope: layer}"},
-                      Case{8, "{name: mgwfbp}", "{name: topk, density: 0.01}"}));
+    ::testing::Values(
+        Case{1, "{name: wfbp}", "{name: topk, density: 0.01}"},
+        Case{2, "{name: allreduce}", "{name: topk, density: 0.01}"},
+        Case{3, "{name: allreduce, fusion_bytes: 5000}", "{name: topk, density: 0.01}"},
+        Case{4, "{name: naive}", "{name: topk, density: 0.01}"},
+        Case{5, "{name: single}", "{name: topk, density: 0.01, scope: layer}"},
+        Case{8, "{name: mgwfbp}", "{name: topk, density: 0.01}"},
+        Case{4, "{name: allreduce, fusion_bytes: 5000}", "{name: topk, density: 0.3}"}));
+
+// Gathered, selections of a density of 1 / ranks and more would be more bytes than the gradients.
+TEST(SyncCompress, SelectionsThatPayDenseTravelAsWholeVectors) {
+  constexpr int kRanks = 4;
+  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
+  const auto bytes = [&](const std::string& exchange, const std::string& compress) {
+    int64_t sent = 0;
+    LocalWorld::Run(kRanks, [&](Transport& transport) {
+      RankInputs inputs(*strategy, {.workers = kRanks}, 0);
+      if (!compress.empty()) inputs.spec.actors.compress = MakeCompress(compress);
+      inputs.spec.actors.compress.exchange = exchange;
+      ThreadedExchange threaded(transport, inputs.spec, 0);
+      for (int step = 0; step < kSteps; ++step) RunStep(threaded, transport.rank(), step);
+      if (transport.rank() == 0) sent = threaded.stats().traffic.bytes_sent;
+    });
+    return sent;
+  };
+  const int64_t dense = bytes("gather", "");
+  EXPECT_EQ(bytes("gather", "{name: topk, density: 0.25}"), dense);
+  EXPECT_LT(bytes("gather", "{name: topk, density: 0.24}"), dense);
+  EXPECT_NE(bytes("oktopk", "{name: topk, density: 0.25}"), dense);
+}
 
 // With the momentum at the workers: the residual takes up each worker's velocity, which begins anew where
-// an entry is sent.  The first step is dense.
+// an entry is sent.  The first step is dense.  Each worker clips what goes into its velocity.
 TEST(SyncCompress, MomentumAtTheWorkersIsThatOfAPlainLoop) {
   constexpr int kRanks = 3;
+  constexpr double kClip = 2;
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
   CompressConfig compress = MakeCompress("{name: topk, density: 0.01, dense_steps: 1}");
   compress.momentum = 0.9;
+  compress.clip_norm = kClip;
   const std::vector<Range> buckets = strategy->Buckets(kPieces);
   plain::Rule rule = SgdRule(0);
   rule.momentum = 0;
@@ -109,8 +134,16 @@ TEST(SyncCompress, MomentumAtTheWorkersIsThatOfAPlainLoop) {
     std::vector<std::vector<float>> sent(kRanks, zeros);
     for (int rank = 0; rank < kRanks; ++rank) {
       std::vector<float>&v = velocities[rank], &u = residuals[rank];
+      std::vector<float> g(v.size());
+      double squares = 0;
+      for (size_t i = 0; i < g.size(); ++i) {
+        g[i] = Gradient(rank, step, static_cast<int64_t>(i));
+        squares += double{g[i]} * g[i];
+      }
+      const auto scale = static_cast<float>(kClip / std::sqrt(kRanks) / std::sqrt(squares));
+      ASSERT_LT(scale, 1) << "nothing to clip";
       for (size_t i = 0; i < v.size(); ++i) {
-        v[i] = 0.9F * v[i] + Gradient(rank, step, static_cast<int64_t>(i));
+        v[i] = 0.9F * v[i] + scale * g[i];
         if (step > 0) u[i] += v[i];
       }
       if (step == 0) sent[rank] = v;
@@ -211,11 +244,14 @@ TEST(SyncCompress, NothingStaysBehindWhenAllIsSent) {
 // A selector may never send one, so nobody would see it.
 TEST(SyncCompress, ANaNOfOneRankEndsTheStepOfAll) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
-  for (const float bad :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  using Limits = std::numeric_limits<float>;
+  for (const auto& [bad, density] : {std::pair(Limits::quiet_NaN(), 0.01),
+                                     {Limits::infinity(), 0.01},
+                                     {Limits::quiet_NaN(), 0.4}}) {
     LocalWorld::Run(3, [&](Transport& transport) {
       RankInputs inputs(*strategy, {.workers = 3}, 0);
-      inputs.spec.actors.compress = MakeCompress("{name: topk, density: 0.01}");
+      inputs.spec.actors.compress =
+          MakeCompress(fmt::format("{{name: topk, density: {}}}", density));
       ThreadedExchange exchange(transport, inputs.spec, 0);
       EXPECT_TRUE(RunStep(exchange, transport.rank(), 0).finite);
       exchange.Begin(10);

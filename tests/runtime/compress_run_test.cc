@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/file.h"
+#include "framework/core/timeline_file.h"
+#include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 
@@ -259,6 +261,94 @@ TEST_P(CastRunTest, KeysOfSelectionsAreNotItsOwn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Casts, CastRunTest, testing::Values("fp16", "bf16"));
+
+std::vector<std::string> Selectors() {
+  const std::unique_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", "wfbp").make();
+  std::vector<std::string> names;
+  for (const std::string& name : CompressorsOf(*strategy)) {
+    if (CompressorRegistry::Get("compressor", name).make()->wire() == Wire::kFp32)
+      names.push_back(name);
+  }
+  return names;
+}
+
+// Each by lots or thresholds of its own.
+TEST_F(CompressRunTest, SelectedLayerByLayerNoScheduleChangesABit) {
+  ASSERT_GE(Selectors().size(), 5u);
+  for (const std::string& name : Selectors()) {
+    const auto hash = [&](const std::string& strategy) {
+      return Run(Config(name + strategy, {"strategy={name: " + strategy + "}",
+                                          "compress={name: " + name + ", scope: layer}",
+                                          "cluster.workers=2", "max_steps=4"}))
+          .summary.weights_sha256;
+    };
+    EXPECT_EQ(hash("wfbp"), hash("single")) << name;
+  }
+}
+
+TEST_F(CompressRunTest, ARunSaysWhereItsBitsFollowMeasuredBuckets) {
+  const auto warnings = [&](const std::string& compress) {
+    return Config("run", {"strategy={name: mgwfbp}", "compress=" + compress}).warnings;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(
+      warnings("{name: topk, scope: bucket}"),
+      ElementsAre(AllOf(HasSubstr("selected from each bucket"), HasSubstr("scope layer or"))));
+  EXPECT_THAT(warnings("{name: topk, scope: layer, exchange: oktopk}"),
+              ElementsAre(AllOf(HasSubstr("oktopk keeps the largest sums of each"),
+                                HasSubstr("compress.scope model, or the plan of another run"))));
+  EXPECT_THAT(warnings("{name: bf16}"), ElementsAre(HasSubstr("who rounds their sums")));
+  for (const char* const same : {"{name: topk, scope: layer}", "{name: randk, scope: layer}",
+                                 "{name: topk, scope: model, exchange: gtopk}"}) {
+    EXPECT_THAT(warnings(same), testing::IsEmpty()) << same;
+  }
+}
+
+// sgd's momentum and its clipping are the workers'; a solver with momentum of another kind is refused.
+TEST_F(CompressRunTest, DgcSaysWhatItTakesOverFromTheSolver) {
+  const RunConfig config = Config("run", {"strategy={name: wfbp}", "compress={name: dgc}",
+                                          "solver={name: sgd, momentum: 0.8, clip_norm: 2}"});
+  EXPECT_EQ(config.compress.momentum, 0.8);
+  EXPECT_EQ(config.compress.clip_norm, 2);
+  EXPECT_EQ(config.solver.clip_norm, 0);
+  EXPECT_THAT(config.notes, testing::ElementsAre(AllOf(
+                                HasSubstr("dgc: each worker keeps sgd's momentum (0.8) and clips"),
+                                HasSubstr("clip_norm 2 / sqrt(workers)"))));
+  testing::internal::CaptureStderr();
+  Run(Config("run", {"strategy={name: wfbp}", "compress={name: dgc}", "max_steps=1"}));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the solver runs without"));
+}
+
+TEST_F(CompressRunTest, TheTimelineShowsSelections) {
+  const auto timeline = [&](const std::string& name, bool simulated) {
+    const RunConfig config = Config(name, {"strategy={name: wfbp}", "compress.name=" + name,
+                                           "cluster.workers=2", "max_steps=2", "timeline=true"});
+    if (!simulated) {
+      Run(config);
+      return ReadFile(folder_ / name / "timeline.json");
+    }
+    SimulatedRun run(config, std::nullopt, true);
+    run.Run();
+    TimelineFile file(folder_ / "simulated.json");
+    for (const std::string& rank : run.timelines()) file.Add(rank);
+    file.Finish();
+    return ReadFile(folder_ / "simulated.json");
+  };
+  for (const bool simulated : {false, true}) {
+    EXPECT_THAT(timeline("topk", simulated), HasSubstr("\"select\""));
+    const std::string without = timeline("none", simulated);
+    EXPECT_THAT(without, AllOf(HasSubstr("\"compute\""), Not(HasSubstr("\"select\""))));
+  }
+}
+
+TEST_F(CompressRunTest, TimesOfSumsAreOfWhatIsSummed) {
+  const auto by = [&](const std::string& compress) {
+    return SumsBy(Config("run", {"compress=" + compress}));
+  };
+  EXPECT_EQ(by("none"), "ordered");
+  EXPECT_EQ(by("{name: fp16}"), "fp16 by ordered");
+  EXPECT_EQ(by("{name: topk, density: 0.02}"), "topk 0.02 by gather");
+}
 
 // Selected layer by layer, it does not matter which layers are summed together.
 TEST_F(CompressRunTest, MergingByMeasuredTimesChangesNoBitWhereLayersAreSelectedFrom) {

@@ -66,13 +66,13 @@ class RankStateTest : public RunFixture {
   }
 
   // Of the newest checkpoint, in worker order.
-  std::vector<float> SumOfResiduals(int workers) const {
+  std::vector<float> SumOf(const std::string& vector, int workers) const {
     std::vector<float> sum(61706);
     for (int rank = 0; rank < workers; ++rank) {
       const RankCheckpoint file = FileOf(rank);
-      const StateField* residual = file.exchange.Find(fmt::format("worker {}", rank), "residual");
-      if (residual == nullptr || residual->floats.size() != sum.size()) return {};
-      for (size_t i = 0; i < sum.size(); ++i) sum[i] += residual->floats[i];
+      const StateField* kept = file.exchange.Find(fmt::format("worker {}", rank), vector);
+      if (kept == nullptr || kept->floats.size() != sum.size()) return {};
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += kept->floats[i];
     }
     return sum;
   }
@@ -101,7 +101,7 @@ std::vector<std::string> With(std::vector<std::string> keys, const std::string& 
 // Each worker's was due at lr / 3, and worker 0 sends them at lr / 2.
 TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllResidualsAtTheRateThatItIsDueAt) {
   Run(Config(3, With(kTopk, "max_steps=7")));
-  std::vector<float> due = SumOfResiduals(3);
+  std::vector<float> due = SumOf("residual", 3);
   ASSERT_FALSE(due.empty());
   for (float& value : due) value *= static_cast<float>((1.0 / 3) / (1.0 / 2));
   RankStart start;
@@ -110,21 +110,44 @@ TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllResidualsAtTheRateThatItIsD
                           HasSubstr("worker 0 goes on with the sum of all residuals"),
                           HasSubstr("each worker's position in its data becomes the average")));
   EXPECT_FALSE(start.exact());
-  EXPECT_EQ(start.residual, due);
+  EXPECT_EQ(start.kept.residual, due);
   // And it is what a run does.
   EXPECT_EQ(Run(Config(2, With(kTopk, "max_steps=14")), {.resume = "auto"}).code, ExitCode::kDone);
   EXPECT_EQ(ReadStoredInfo(Latest()).rank_files.size(), 2u);
 }
 
+// Of dgc's workers, who keep the momentum: it is a sum over them.
+TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllMomentum) {
+  const std::vector<std::string> dgc = {"strategy={name: allreduce}",
+                                        "compress={name: dgc, density: 0.02}"};
+  Run(Config(3, With(dgc, "max_steps=7")));
+  RankStart start;
+  EXPECT_THAT(Said([&] { start = StartIn(Config(2, dgc)); }),
+              HasSubstr("worker 0 goes on with the sum of all workers' momentum"));
+  EXPECT_EQ(start.kept.velocity, SumOf("velocity", 3));
+  EXPECT_EQ(start.kept.residual, SumOf("residual", 3));
+  EXPECT_EQ(Run(Config(2, With(dgc, "max_steps=9")), {.resume = "auto"}).code, ExitCode::kDone);
+}
+
+TEST_F(RankStateTest, MomentumThatHasNoPlaceIsMissed) {
+  Run(Config(2,
+             {"strategy={name: allreduce}", "compress={name: dgc, density: 0.02}", "max_steps=7"}));
+  const std::string topk = "compress={name: topk, density: 0.02}";
+  EXPECT_THAT(Said([&] {
+                StartIn(Config(2, {"strategy={name: allreduce}", topk}));
+              }),
+              HasSubstr("the momentum that workers kept is lost"));
+}
+
 TEST_F(RankStateTest, WhereEveryGradientTakesTheWholeRateTheSumIsAsItIs) {
   const std::vector<std::string> one = With(kTopk, "strategy.scale=one");
   Run(Config(3, With(one, "max_steps=7")));
-  Said([&] { EXPECT_EQ(StartIn(Config(2, one)).residual, SumOfResiduals(3)); });
+  Said([&] { EXPECT_EQ(StartIn(Config(2, one)).kept.residual, SumOf("residual", 3)); });
   // The same workers, but each gradient takes half the rate from now on.
   Said([&] {
-    std::vector<float> due = SumOfResiduals(3);
+    std::vector<float> due = SumOf("residual", 3);
     for (float& value : due) value *= static_cast<float>(1 / (1.0 / 3));
-    EXPECT_EQ(StartIn(Config(3, With(kTopk, "strategy.scale=share"))).residual, due);
+    EXPECT_EQ(StartIn(Config(3, With(kTopk, "strategy.scale=share"))).kept.residual, due);
   });
 }
 
@@ -141,7 +164,7 @@ TEST_F(RankStateTest, TheSameRunGoesOnWithItsOwn) {
   RankStart start;
   EXPECT_EQ(Said([&] { start = StartIn(Config(2, kTopk)); }), "");
   EXPECT_TRUE(start.exact());
-  EXPECT_TRUE(start.residual.empty());
+  EXPECT_TRUE(start.kept.residual.empty());
   EXPECT_EQ(start.hashes.size(), 2u);
 }
 
@@ -196,7 +219,7 @@ TEST_F(RankStateTest, AnotherStrategyTakesTheResiduals) {
   EXPECT_THAT(said, AllOf(HasSubstr("-   name: ps_asp"), HasSubstr("+   name: ps_ssp"),
                           HasSubstr("worker 0 goes on with the sum of all residuals")));
   EXPECT_FALSE(start.exact());
-  EXPECT_EQ(start.residual, SumOfResiduals(2));
+  EXPECT_EQ(start.kept.residual, SumOf("residual", 2));
 }
 
 TEST_F(RankStateTest, ASynchronousRunHasNoRankFiles) {

@@ -66,6 +66,24 @@ TEST(ResumedPlan, OtherBucketsMatterToSomeCollectives) {
   EXPECT_THAT(said("ordered", "ring"), HasSubstr("buckets"));
 }
 
+// Nor does that of what is selected from each of them.
+TEST(ResumedPlan, OtherBucketsMatterToWhatIsSelectedFromThem) {
+  const auto said = [](const std::string& compress) {
+    config::Document document =
+        config::Document::FromText("model: lenet5\ndata: digits\ncompress: " + compress,
+                                   DTRAIN_SOURCE_DIR "/configs/runs/a.yaml");
+    StartPoint start;
+    start.plan = ExecutionPlan{.collective = "ordered", .buckets = {{0, 10}}};
+    ExecutionPlan plan{.collective = "ordered", .buckets = {{0, 5}, {5, 10}}};
+    testing::internal::CaptureStderr();
+    FollowPlanOf(start, ReadRunConfig(document), plan);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said("{name: topk}"), HasSubstr("its plan differs (buckets"));
+  EXPECT_THAT(said("{name: fp16}"), HasSubstr("its plan differs (buckets"));
+  EXPECT_EQ(said("{name: topk, scope: layer}"), "");
+}
+
 // On other hosts too: the same bits come before short ways.
 TEST(ResumedPlan, KeepsTheNodesOfItsSums) {
   config::Document defaults = config::Document::Empty();

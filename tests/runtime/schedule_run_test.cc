@@ -217,6 +217,11 @@ TEST_F(ScheduleRunTest, CompressedRunsPlanAnew) {
   const TrainResult anew = Run(Config("anew", 2, with(By(slow, ", replan: epoch"))));
   EXPECT_EQ(anew.code, ExitCode::kDone);
   EXPECT_GE(anew.summary.plan->replans, 1);
+  EXPECT_EQ(anew.summary.plan->drift->step, 7);
+  // Steps of a warm-up are none that the plan was made for.
+  std::vector<std::string> warms_up = with(By(slow, ", replan: epoch"));
+  warms_up.push_back("compress.density_warmup=[0.2]");
+  EXPECT_EQ(Run(Config("warmed", 2, warms_up)).summary.plan->drift->step, 14);
 }
 
 // ------------------------------------------------------------------ auto

@@ -69,11 +69,16 @@ bool ThreadedExchange::Step() {
 bool ThreadedExchange::MoveDriver() {
   Driver& driver = parts_->driver;
   if (parts_->timeline == nullptr) return driver.Progress();
-  const int64_t written = driver.effects().bytes_written();
+  const EffectQueue& effects = driver.effects();
+  const int64_t written = effects.bytes_written(), selected = effects.selection_slices();
   const Nanos begin = WallNow();
   const bool moved = driver.Progress();
-  const int64_t bytes = driver.effects().bytes_written() - written;
-  if (bytes > 0) parts_->timeline->Arithmetic(begin, WallNow(), bytes);
+  const int64_t bytes = effects.bytes_written() - written;
+  if (effects.selection_slices() > selected) {
+    parts_->timeline->Selected(begin, WallNow(), bytes);
+  } else if (bytes > 0) {
+    parts_->timeline->Arithmetic(begin, WallNow(), bytes);
+  }
   return moved;
 }
 

@@ -107,9 +107,17 @@ std::string DifferenceOf(const std::string& there, const std::string& here,
 
 // Of all ranks of a checkpoint.
 struct Kept {
-  std::vector<float> residual;  // the sum, in worker order
+  KeptVectors sums;  // in worker order
   std::string holds;
 };
+
+// sum += values; a sum of zeros alone stays empty.
+void AddTo(std::vector<float>& sum, std::span<const float> values) {
+  const auto none = [](float value) { return value == 0; };
+  if (std::all_of(values.begin(), values.end(), none)) return;
+  sum.resize(values.size());
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
+}
 
 Kept ReadKept(const Checkpoint& checkpoint) {
   Kept kept;
@@ -118,13 +126,11 @@ Kept ReadKept(const Checkpoint& checkpoint) {
                                                    checkpoint.info.rank_files[rank]);
     if (!file.holds.empty()) kept.holds += (kept.holds.empty() ? "" : "; ") + file.holds;
     for (const StateField& field : file.exchange.fields) {
-      if (field.name != kResidualName || field.kind != StateField::Kind::kFloats) continue;
-      kept.residual.resize(field.floats.size());
-      for (size_t i = 0; i < kept.residual.size(); ++i) kept.residual[i] += field.floats[i];
+      if (field.kind != StateField::Kind::kFloats) continue;
+      if (field.name == kResidualName) AddTo(kept.sums.residual, field.floats);
+      if (field.name == kVelocityName) AddTo(kept.sums.velocity, field.floats);
     }
   }
-  const auto none = [](float value) { return value == 0; };
-  if (std::all_of(kept.residual.begin(), kept.residual.end(), none)) kept.residual.clear();
   return kept;
 }
 
@@ -151,10 +157,11 @@ void Rescale(const std::string& there, const std::string& here, std::vector<floa
 }
 
 RankStart AmongOthers(const Checkpoint& checkpoint, const RankCheckpoint& there,
-                      const RankCheckpoint& here, bool has_residuals,
+                      const RankCheckpoint& here, const RunConfig& config,
                       const std::string& difference) {
   Kept kept = ReadKept(checkpoint);
-  if (!kept.residual.empty() && !has_residuals) {
+  const bool same_model = OrderIn(there.actors) == OrderIn(here.actors);
+  if (!kept.sums.residual.empty() && !(config.compress.on() && same_model)) {
     kept.holds += (kept.holds.empty() ? "" : "; ") +
                   std::string("residuals, for which this run's workers have no place");
   }
@@ -166,12 +173,19 @@ RankStart AmongOthers(const Checkpoint& checkpoint, const RankCheckpoint& there,
         "resume with the values of the run that wrote it, or start a new run from its weights "
         "with --weights");
   }
-  RankStart start{.residual = std::move(kept.residual)};
-  Rescale(there.placement, here.placement, start.residual);
+  std::string said =
+      kept.sums.residual.empty() ? "" : "worker 0 goes on with the sum of all residuals; ";
+  if (!kept.sums.velocity.empty()) {
+    const bool has_place = config.compress.momentum > 0 && same_model;
+    said += has_place ? "worker 0 goes on with the sum of all workers' momentum; "
+                      : "the momentum that workers kept is lost; ";
+    if (!has_place) kept.sums.velocity.clear();
+  }
+  RankStart start{.kept = std::move(kept.sums)};
+  Rescale(there.placement, here.placement, start.kept.residual);
+  Rescale(there.placement, here.placement, start.kept.velocity);
   log::Warning("{} is of a run with other keys, workers or servers (- checkpoint, + now):\n{}{}{}",
-               checkpoint.path.filename().string(), difference,
-               start.residual.empty() ? "" : "worker 0 goes on with the sum of all residuals; ",
-               kFromTheMean);
+               checkpoint.path.filename().string(), difference, said, kFromTheMean);
   return start;
 }
 
@@ -217,8 +231,7 @@ RankStart StartOfRanks(const Checkpoint& checkpoint, const RunConfig& config,
   const std::string difference = DifferenceOf(there.actors, here.actors, *config.strategy) +
                                  DifferenceOf(there.placement, here.placement, *config.strategy);
   if (difference.empty()) return {checkpoint.path.string(), hashes, {}};
-  const bool same_model = OrderIn(there.actors) == OrderIn(here.actors);
-  return AmongOthers(checkpoint, there, here, config.compress.on() && same_model, difference);
+  return AmongOthers(checkpoint, there, here, config, difference);
 }
 
 std::vector<std::string> WriteRankFiles(Exchange& exchange, const std::filesystem::path& main,

@@ -49,7 +49,7 @@ struct WorkerState {
 struct RankStart {
   std::string main;                 // the checkpoint whose rank files are taken; "": none are
   std::vector<std::string> hashes;  // of them, by rank
-  std::vector<float> residual;      // for worker 0, which is on rank 0; not told to the others
+  KeptVectors kept;                 // for worker 0, which is on rank 0; not told to the others
   bool exact() const { return !main.empty(); }
   DTRAIN_FIELDS(main, hashes)
 };

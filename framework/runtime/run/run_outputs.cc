@@ -19,6 +19,7 @@ RunOutputs::RunOutputs(const RunConfig& config, bool root)
 void RunOutputs::CreateFolder(bool resuming) {
   if (!root_) return;
   for (const std::string& warning : config_.warnings) log::Warning("{}", warning);
+  for (const std::string& note : config_.notes) log::Info("{}", note);
   lock_.emplace(folder_.Create(resuming));
 }
 

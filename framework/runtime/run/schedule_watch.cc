@@ -87,6 +87,14 @@ bool ScheduleWatch::Look(Exchange& exchange, int64_t step, bool replan) {
 // What is answered at once is the same on all ranks: they have had the same steps.
 bool ScheduleWatch::Look(Transport& transport, SumTimes& sums, int64_t step, bool replan) {
   if (plan_.compute_seconds <= 0) return false;  // nobody knows what it was made from
+  // Steps of a warm-up send more than those that the plan is for.
+  const CompressConfig& compress = config_.compress;
+  const int64_t last = step - 1, epoch = last / spec_.rule.steps_per_epoch();
+  if (compress.selects() && compress.DensityAt(epoch, last) != compress.density) {
+    sums.Clear();
+    ready_.Clear();
+    return false;
+  }
   if (sums.steps().size() < kLeastSteps || ready_.steps() < sums.steps().size()) return false;
   const SeenTimes seen = Join(transport, sums);
   bool drifted = transport.rank() == 0 && Judge(seen, step);

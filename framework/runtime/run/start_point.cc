@@ -85,7 +85,8 @@ void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPla
     plan.sum_seconds = start.plan->sum_seconds;
   }
   ExecutionPlan before = *start.plan;
-  if (plan.collective == "ordered" && before.collective == "ordered") {
+  if (plan.collective == "ordered" && before.collective == "ordered" &&
+      !config.compress.FollowsBuckets()) {
     before.buckets = plan.buckets;  // the canonical sum does not depend on them
   }
   const std::string differences = Differences(before, plan);

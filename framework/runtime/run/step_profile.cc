@@ -1,8 +1,10 @@
 #include "framework/runtime/run/step_profile.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/comm/collective.h"
@@ -58,28 +60,68 @@ void MeasureSteps(const MeasuredWorker& worker, const GradientPieces& pieces, Re
   }
 }
 
-// T(M) of what a compressor selects of vectors of these sizes, with the time to select it.
+// A worker's vectors as a step with a compressor has them, and what it does with them.
+class MeasuredSelection {
+ public:
+  MeasuredSelection(Transport& transport, const ExchangeSpec& spec, int64_t bytes_most)
+      : compress_(spec.actors.compress),
+        gradient_(static_cast<size_t>(bytes_most) / sizeof(float)),
+        residual_(gradient_.size()),
+        sum_(gradient_.size()) {
+    const Random random(spec.seed, Purpose::kSelfTest, static_cast<uint64_t>(transport.rank()));
+    for (size_t i = 0; i < gradient_.size(); ++i) gradient_[i] = random.Normal(i);
+    if (compress_.PaysDense(compress_.density, transport.size())) {
+      dense_ = MakeCollective(spec.collective, transport, spec.collective_options());
+    } else {
+      sparse_ = MakeSparseCollective(compress_.exchange, transport, {.node_of = spec.rank_nodes});
+    }
+  }
+
+  // Of the first n elements; `unit` is theirs alone.
+  void Sum(int unit, size_t n) {
+    for (size_t i = 0; i < n; ++i) residual_[i] += gradient_[i];
+    const std::vector<int32_t> places =
+        SelectFrom(*compress_.compressor, {residual_.data(), n}, compress_.density,
+                   {.call = call_++, .threshold = thresholds_[unit]}, &thresholds_[unit]);
+    chosen_.clear();
+    for (const int32_t place : places) {
+      chosen_.push_back(std::exchange(residual_[static_cast<size_t>(place)], 0.0f));
+    }
+    std::fill_n(sum_.begin(), n, 0.0f);
+    if (dense_ != nullptr) {
+      Add({places, chosen_});
+      return WaitFor(*dense_, dense_->Start({sum_.data(), n}));
+    }
+    const auto count = static_cast<int64_t>(n);
+    const int64_t ticket =
+        sparse_->Start(unit, count, EntriesAsked(compress_.density, count), {places, chosen_});
+    WaitFor(*sparse_, ticket);
+    for (const SparseEntries& part : sparse_->Of(ticket).parts) Add(part);
+    sparse_->Release(ticket);
+  }
+
+ private:
+  void Add(const SparseEntries& entries) {
+    for (size_t i = 0; i < entries.positions.size(); ++i) {
+      sum_[static_cast<size_t>(entries.positions[i])] += entries.values[i];
+    }
+  }
+
+  const CompressConfig& compress_;
+  std::vector<float> gradient_, residual_, sum_, chosen_;
+  std::unique_ptr<Collective> dense_;
+  std::unique_ptr<SparseCollective> sparse_;
+  std::map<int, float> thresholds_;
+  int64_t call_ = 0;
+};
+
+// T(M) of what a compressor selects of vectors of these sizes, with all that a step does for it.
 ReduceTable MeasureSelections(Transport& transport, const ExchangeSpec& spec, int64_t bytes_most,
                               const std::function<bool()>& go_on) {
-  const CompressConfig& compress = spec.actors.compress;
-  const auto sums =
-      MakeSparseCollective(compress.exchange, transport, {.node_of = spec.rank_nodes});
-  const Random random(spec.seed, Purpose::kSelfTest, static_cast<uint64_t>(transport.rank()));
   const std::vector<int64_t> sizes = SizesToMeasure(bytes_most);
-  std::vector<float> all(static_cast<size_t>(sizes.back()) / sizeof(float));
-  for (size_t i = 0; i < all.size(); ++i) all[i] = random.Normal(i);
+  MeasuredSelection selection(transport, spec, sizes.back());
   return MeasureSums(transport, sizes, go_on, [&](size_t unit) {
-    const std::span<const float> values(all.data(),
-                                        static_cast<size_t>(sizes[unit]) / sizeof(float));
-    const std::vector<int32_t> places =
-        SelectFrom(*compress.compressor, values, compress.density, {});
-    std::vector<float> chosen;
-    for (const int32_t place : places) chosen.push_back(values[static_cast<size_t>(place)]);
-    const int64_t n = std::ssize(values);
-    const int64_t ticket =
-        sums->Start(static_cast<int>(unit), n, EntriesAsked(compress.density, n), {places, chosen});
-    WaitFor(*sums, ticket);
-    sums->Release(ticket);
+    selection.Sum(static_cast<int>(unit), static_cast<size_t>(sizes[unit]) / sizeof(float));
   });
 }
 

@@ -172,7 +172,7 @@ bool Trainer::SetUp() {
                 .weights = basis.start.weights,
                 .solver = &basis.start.solver,
                 .ranks = &basis.ranks,
-                .residual = basis.start.ranks.residual};
+                .kept = &basis.start.ranks.kept};
   spec.study = outputs_.StudyGradients(next_batch_);
   exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_, device());
   return true;

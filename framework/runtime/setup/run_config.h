@@ -64,7 +64,7 @@ struct RunConfig {
   std::vector<int> node_of;     // the node of each worker, where PlaceOnHosts or a record said so
   std::vector<int> rank_hosts;  // the host of each rank, where PlaceOnHosts said so
   std::string device;           // "auto", "cpu", "cuda"
-  std::string precision;        // "fp32", "bf16"
+  std::string precision;        // "fp32", "tf32", "bf16"
   int64_t threads = 0;          // of a rank; 0: by rule
   uint64_t seed = 1;
   int64_t evaluate_every_epochs = 1;  // 0: not by epochs
@@ -80,6 +80,7 @@ struct RunConfig {
   bool output_has_time = false;  // runs that start together would share the name (MakeOwnFolder)
 
   std::vector<std::string> warnings;  // of what is valid and not what it seems, with its line
+  std::vector<std::string> notes;     // what a run does that its keys do not say
 
   std::string effective_yaml;  // every key with its value; run again, it does the same
   std::string effective_json;  // the same as JSON

@@ -82,6 +82,7 @@ std::string MeasuredFor(const RunConfig& config) {
 
 std::string SumsBy(const RunConfig& config) {
   const CompressConfig& compress = config.compress;
+  if (compress.rounds()) return fmt::format("{} by {}", compress.name, config.collective);
   if (!compress.selects()) return config.collective;
   return fmt::format("{} {} by {}", compress.name, compress.density, compress.exchange);
 }

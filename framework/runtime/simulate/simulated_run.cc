@@ -69,6 +69,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
                            bool numeric, std::shared_ptr<const Dataset> data)
     : config_(config), data_(std::move(data)) {
   for (const std::string& warning : config.warnings) log::Warning("{}", warning);
+  for (const std::string& note : config.notes) log::Info("{}", note);
   if (!config.model_yaml.empty() && config.data.source) {
     if (numeric && !data_) data_ = LoadData(config);
     graph_ =
@@ -186,7 +187,7 @@ void SimulatedRun::GoOn() {
                            .weights = start_.weights,
                            .solver = &start_.solver,
                            .ranks = &actors_,
-                           .residual = start_.ranks.residual};
+                           .kept = &start_.ranks.kept};
   setup_.first_step = start_.position.step;
   for (int worker = 0; worker < setup_.exchange.placement().workers; ++worker) {
     std::copy(start_.state.begin(), start_.state.end(), engine_->State(worker).begin());

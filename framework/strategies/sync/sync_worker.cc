@@ -10,7 +10,7 @@ SyncWorker::SyncWorker(std::string strategy, const ActorSetup& setup, MergeStart
     : strategy_(std::move(strategy)),
       buckets_(setup.buckets),
       whole_update_(setup.whole_update),
-      start_(start),
+      start_(setup.compress.clip_norm > 0 ? MergeStart::kAfterBackward : start),
       compresses_(setup.compress.on()),
       keeps_momentum_(setup.compress.momentum > 0),
       total_(buckets_.empty() ? 0 : buckets_.back().end) {
@@ -21,7 +21,7 @@ std::vector<VectorSpec> SyncWorker::Vectors() const {
   std::vector<VectorSpec> vectors = {{"gradient", VectorRole::kGradient, {0, total_}},
                                      {"weights", VectorRole::kMaster, {0, total_}}};
   if (compresses_) vectors.push_back({kResidualName, VectorRole::kResidual, {0, total_}});
-  if (keeps_momentum_) vectors.push_back({"velocity", VectorRole::kVelocity, {0, total_}});
+  if (keeps_momentum_) vectors.push_back({kVelocityName, VectorRole::kVelocity, {0, total_}});
   return vectors;
 }
 

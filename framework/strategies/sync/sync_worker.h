@@ -20,7 +20,8 @@ class SyncWorker : public Actor {
  public:
   // Of `setup`, the buckets are contiguous, ascending and cover the arena.  With a compressor what is
   // summed is a selection, and the worker has a residual for the rest; where it keeps the solver's
-  // momentum, a velocity as well.
+  // momentum, a velocity as well, and where it clips what goes into that, nothing is sent before the whole
+  // gradient is there.
   // `strategy`: whose schedule it follows, for Describe.
   SyncWorker(std::string strategy, const ActorSetup& setup, MergeStart start = MergeStart::kReady);
 
