@@ -41,8 +41,8 @@ struct Prediction {
   std::string compressor;  // "" for none
   GradientPieces pieces;
   std::vector<Range> buckets;
-  bool measured = false;  // the times of its sums are the profile's
-  bool overlaps = true;
+  bool measured = false;               // the times of its sums are the profile's
+  std::vector<GroupSending> sendings;  // of each bucket
   double seconds = 0;
 
   std::string name() const { return compressor.empty() ? schedule : schedule + "+" + compressor; }
@@ -93,16 +93,12 @@ Prediction Predict(const ScenarioOptions& scenario, const TimedGradients& gradie
     throw UsageError("'" + schedule + "' is no schedule of all-reduces",
                      "--schedules takes naive, wfbp, single, allreduce and mgwfbp");
   }
-  Prediction prediction{schedule,
-                        way,
-                        config.compress.name,
-                        pieces,
-                        BucketsOf(config, pieces),
-                        gradients.measured,
-                        config.strategy->Overlaps()};
-  prediction.seconds =
-      PredictStep(pieces, prediction.buckets,
-                  prediction.overlaps ? MergeStart::kReady : MergeStart::kAfterBackward);
+  Prediction prediction{
+      schedule, way, config.compress.name, pieces, BucketsOf(config, pieces), gradients.measured};
+  const MergeStart start =
+      config.strategy->Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward;
+  prediction.sendings = SendingsOf(pieces, prediction.buckets, start);
+  prediction.seconds = prediction.sendings.back().end;
   return prediction;
 }
 
@@ -117,33 +113,6 @@ std::vector<Way> PlannedWays(const PlanOptions& options, bool compresses) {
   if (!compresses) return ways;
   for (const std::string& name : SparseCollectiveNames()) ways.push_back({"", name});
   return ways;
-}
-
-// When each bucket of a plan is on its way.
-struct Sending {
-  Range bucket;
-  size_t gradients = 0;
-  double ready = 0, begin = 0, end = 0;  // seconds since the step began
-};
-
-std::vector<Sending> SendingsOf(const Prediction& prediction) {
-  std::vector<Sending> sendings;
-  const GradientPieces& pieces = prediction.pieces;
-  double free = 0;
-  size_t piece = 0;
-  for (const Range& bucket : prediction.buckets) {
-    Sending sending{bucket};
-    for (; piece < pieces.ranges.size() && pieces.ranges[piece].end <= bucket.end; ++piece) {
-      sending.ready = pieces.ready[piece];
-      sending.gradients += pieces.ranges[piece].empty() ? 0 : 1;
-    }
-    if (!prediction.overlaps) sending.ready = prediction.compute();
-    sending.begin = std::max(free, sending.ready);
-    const int64_t bytes = bucket.size() * static_cast<int64_t>(sizeof(float));
-    free = sending.end = sending.begin + pieces.reduce_seconds(bytes);
-    sendings.push_back(sending);
-  }
-  return sendings;
 }
 
 ordered_json Json(const Prediction& prediction, double wfbp_seconds) {
@@ -161,9 +130,10 @@ ordered_json Json(const Prediction& prediction, double wfbp_seconds) {
                        {"sums", prediction.measured ? "measured" : "cluster"},
                        {"speedup_over_wfbp", wfbp_seconds / prediction.seconds}};
   ordered_json& sendings = json["sendings"] = ordered_json::array();
-  for (const Sending& sending : SendingsOf(prediction)) {
-    sendings.push_back({{"begin", sending.bucket.begin},
-                        {"end", sending.bucket.end},
+  for (size_t i = 0; i < prediction.sendings.size(); ++i) {
+    const GroupSending& sending = prediction.sendings[i];
+    sendings.push_back({{"begin", prediction.buckets[i].begin},
+                        {"end", prediction.buckets[i].end},
                         {"gradients", sending.gradients},
                         {"ready_seconds", sending.ready},
                         {"begin_seconds", sending.begin},
@@ -178,11 +148,10 @@ void PrintBuckets(const Prediction& prediction) {
   std::cout << fmt::format("{:>8}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "bucket", "gradients", "size",
                            "ready", "sent from", "to");
   int number = 0;
-  for (const Sending& sending : SendingsOf(prediction)) {
-    const auto bytes = static_cast<double>(sending.bucket.size()) * sizeof(float);
+  for (const GroupSending& sending : prediction.sendings) {
     std::cout << fmt::format("{:>8}{:>12}{:>12}{:>12.3f}{:>12.3f}{:>12.3f}\n", ++number,
-                             sending.gradients, HumanBytes(bytes), 1e3 * sending.ready,
-                             1e3 * sending.begin, 1e3 * sending.end);
+                             sending.gradients, HumanBytes(static_cast<double>(sending.bytes)),
+                             1e3 * sending.ready, 1e3 * sending.begin, 1e3 * sending.end);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -76,6 +77,29 @@ TEST(PlanCommand, ARowTellsWhatASumCosts) {
   const double sum = 300e-6 + 16e6 * (1.5 * 8e-9 + 0.75 / 8e9);
   EXPECT_NEAR(rows[0]["sum_seconds"].get<double>(), sum, 1e-6);
   EXPECT_NEAR(rows[0]["step_seconds"].get<double>(), 0.06 + sum, 1e-6);
+}
+
+// Layers are ready 30, 40, 50 and 60 ms after the step began, and a sum of one takes longer than 10 ms.
+TEST(PlanCommand, ARowTellsWhenItsBucketsAreOnTheirWay) {
+  const TempFolder folder;
+  const auto rows =
+      Rows(Plan(folder, {"--json", "--schedules", "wfbp,naive", "--collectives", "ring"}));
+  ASSERT_EQ(rows.size(), 2u);
+  for (const nlohmann::json& row : rows) {
+    ASSERT_EQ(row["sendings"].size(), 4u);
+    double free = 0;
+    for (int i = 0; i < 4; ++i) {
+      const nlohmann::json& sending = row["sendings"][static_cast<size_t>(i)];
+      EXPECT_EQ(sending["begin"], 1'000'000 * i);
+      EXPECT_EQ(sending["end"], 1'000'000 * (i + 1));
+      EXPECT_EQ(sending["gradients"], 1);
+      const double ready = row["schedule"] == "naive" ? 0.06 : 0.03 + 0.01 * i;
+      EXPECT_NEAR(sending["ready_seconds"].get<double>(), ready, 1e-9);
+      EXPECT_NEAR(sending["begin_seconds"].get<double>(), std::max(free, ready), 1e-9);
+      free = sending["end_seconds"];
+    }
+    EXPECT_EQ(row["step_seconds"], free);
+  }
 }
 
 // A sum of 16 MB takes 20 ms as measured, 192 by the cluster; among other numbers of workers, or by

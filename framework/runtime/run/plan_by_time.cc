@@ -12,11 +12,11 @@
 namespace dtrain {
 namespace {
 
-ModelProfile ProfileOf(const Measurement& measured, const Graph& graph, int64_t samples,
-                       const RunConfig& config, const ExecutionPlan& plan) {
+ModelProfile ModelProfileOf(const Measurement& measured, const Graph& graph, int64_t samples,
+                            const RunConfig& config, const ExecutionPlan& plan) {
   ModelProfile profile{graph.name(), plan.device, samples, plan.threads, measured.layers};
   NoteReady(measured.ready, profile);
-  profile.sums.push_back(ProfileOf(measured.sums, config));
+  profile.sums.push_back(SumProfileOf(measured.sums, config));
   return profile;
 }
 
@@ -49,7 +49,7 @@ std::optional<ModelProfile> PlanByTime(Transport& transport, const Graph& graph,
       DecideBuckets(config, pieces, plan);
       return std::nullopt;
     }
-    if (root) profile = ProfileOf(*measured, graph, worker.batch.samples, config, plan);
+    if (root) profile = ModelProfileOf(*measured, graph, worker.batch.samples, config, plan);
     pieces.ready = std::move(measured->ready);
     pieces.reduce_seconds = ReduceTimeOf(measured->sums);
   }

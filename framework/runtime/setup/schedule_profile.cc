@@ -108,7 +108,7 @@ ReduceTime ReduceTimeOf(const ReduceTable& table) {
   return [table](int64_t bytes) { return table.Seconds(bytes); };
 }
 
-SumProfile ProfileOf(const ReduceTable& table, const RunConfig& config) {
+SumProfile SumProfileOf(const ReduceTable& table, const RunConfig& config) {
   SumProfile sums{SumsBy(config), static_cast<int>(config.workers), {}};
   for (const ReduceTable::Entry& entry : table.entries) {
     sums.times.push_back({entry.bytes, entry.seconds});

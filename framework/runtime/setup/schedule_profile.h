@@ -28,7 +28,7 @@ ReduceTime MeasuredSums(const ModelProfile& profile, const RunConfig& config);
 
 // T(M) as a function, and as a profile keeps it.
 ReduceTime ReduceTimeOf(const ReduceTable& table);
-SumProfile ProfileOf(const ReduceTable& table, const RunConfig& config);
+SumProfile SumProfileOf(const ReduceTable& table, const RunConfig& config);
 
 // The inverse of PiecesFrom, for layers in forward order: notes in `profile` when each is ready.
 void NoteReady(const std::vector<double>& ready, ModelProfile& profile);
