@@ -1,5 +1,6 @@
 #include "framework/runtime/run/plan_by_time.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/comm/gather.h"
@@ -12,10 +13,19 @@
 namespace dtrain {
 namespace {
 
+// Pacing only delays.
+double SlowestOf(const RunConfig& config) {
+  double slowest = 1;
+  for (const double factor : config.cluster.SlowdownOf(static_cast<int>(config.workers))) {
+    slowest = std::max(slowest, factor);
+  }
+  return slowest;
+}
+
 ModelProfile ModelProfileOf(const Measurement& measured, const Graph& graph, int64_t samples,
                             const RunConfig& config, const ExecutionPlan& plan) {
   ModelProfile profile{graph.name(), plan.device, samples, plan.threads, measured.layers};
-  NoteReady(measured.ready, profile);
+  NoteReady(measured.ready, SlowestOf(config), profile);
   profile.sums.push_back(SumProfileOf(measured.sums, config));
   return profile;
 }
