@@ -1,4 +1,5 @@
-// `dtrain plan`: how long a step takes with each schedule and collective, before anything is run.
+// `dtrain plan`: how long a step takes with each schedule, compressor, collective and exchange, before
+// anything is run, and which of them to take.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -9,161 +10,86 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
+#include "framework/cli/plan_prediction.h"
 #include "framework/cli/result_table.h"
-#include "framework/cli/scenario.h"
-#include "framework/comm/collective.h"
-#include "framework/comm/sparse_collective.h"
 #include "framework/core/text.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/setup/schedule_profile.h"
-#include "framework/runtime/simulate/simulated_run.h"
 #include "framework/strategies/sync/advice.h"
-#include "framework/strategies/sync/merging.h"
 
 namespace dtrain {
 namespace {
 
 using nlohmann::ordered_json;
 
-// How sums are carried: a collective or, of what a compressor selects, an exchange.
-struct Way {
-  std::string collective, exchange;  // one of them is ""
-
-  std::string text() const {
-    return exchange.empty() ? "collective " + collective : "exchange " + exchange;
-  }
+// Times that were measured and times by the cluster's description are not compared: where there are some of
+// both, the advice is the best one of those that were measured.
+struct Advice {
+  const Prediction* best = nullptr;
+  const Prediction* described = nullptr;  // not measured, and would be shorter
+  bool mixed = false;
 };
 
-// In the model of MG-WFBP (strategies/sync/merging.h).
-struct Prediction {
-  std::string schedule;
-  Way way;
-  std::string compressor;  // "" for none
-  GradientPieces pieces;
-  std::vector<Range> buckets;
-  bool measured = false;  // the times of its sums are the profile's
-  bool overlaps = true;
-  double seconds = 0;
-
-  std::string name() const { return compressor.empty() ? schedule : schedule + "+" + compressor; }
-  double compute() const { return pieces.ready.back(); }
-  double exposed() const { return std::max(0.0, seconds - compute()); }
-};
-
-struct PlanOptions {
-  ScenarioOptions scenario;
-  std::vector<std::string> schedules = {"naive",     "wfbp",   "single",
-                                        "allreduce", "mgwfbp", "mgwfbp:rule=published"};
-  std::vector<std::string> collectives;  // empty: all whose plan is known
-};
-
-// `schedule`: a strategy, with one of its keys as in mgwfbp:rule=published.
-RunConfig LoadFor(const ScenarioOptions& scenario, const std::string& schedule, const Way& way) {
-  const size_t colon = schedule.find(':');
-  std::vector<std::string> overrides = {"strategy.name=" + schedule.substr(0, colon)};
-  if (!way.collective.empty()) overrides.push_back("collective=" + way.collective);
-  if (!way.exchange.empty()) overrides.push_back("compress.exchange=" + way.exchange);
-  if (colon != std::string::npos) overrides.push_back("strategy." + schedule.substr(colon + 1));
-  RunConfig config = scenario.Load(overrides);
-  if (way.exchange.empty() && !config.compress.rounds()) config.compress = {};
-  config.warnings.clear();  // nothing is run
-  return config;
-}
-
-struct TimedGradients {
-  GradientPieces pieces;
-  bool measured = false;  // Prediction::measured
-};
-
-// Gradients and times are the same for every schedule; among thousands of workers it takes seconds to
-// find them.
-TimedGradients GradientsFor(const ScenarioOptions& scenario,
-                            const std::optional<ModelProfile>& profile, const Way& way) {
-  const RunConfig config = LoadFor(scenario, "wfbp", way);
-  const SimulatedRun run(config, profile, false);
-  return {run.PlannedPieces(), static_cast<bool>(MeasuredSums(run.setup().profile, config))};
-}
-
-Prediction Predict(const ScenarioOptions& scenario, const TimedGradients& gradients,
-                   const std::string& schedule, const Way& way) {
-  const GradientPieces& pieces = gradients.pieces;
-  const RunConfig config = LoadFor(scenario, schedule, way);
-  const Placement placement = config.strategy->Place(2);
-  if (!config.strategy->synchronous() || placement.actors() > placement.workers) {
-    throw UsageError("'" + schedule + "' is no schedule of all-reduces",
-                     "--schedules takes naive, wfbp, single, allreduce and mgwfbp");
-  }
-  Prediction prediction{schedule,
-                        way,
-                        config.compress.name,
-                        pieces,
-                        BucketsOf(config, pieces),
-                        gradients.measured,
-                        config.strategy->Overlaps()};
-  prediction.seconds =
-      PredictStep(pieces, prediction.buckets,
-                  prediction.overlaps ? MergeStart::kReady : MergeStart::kAfterBackward);
-  return prediction;
-}
-
-// All, those of selections where the config compresses.
-std::vector<Way> PlannedWays(const PlanOptions& options, bool compresses) {
-  std::vector<Way> ways;
-  for (const std::string& name : options.collectives) ways.push_back({name, ""});
-  if (!ways.empty()) return ways;
-  for (const std::string& name : CollectiveRegistry::Names()) {
-    if (CollectiveRegistry::Get("collective", name).rules != nullptr) ways.push_back({name, ""});
-  }
-  if (!compresses) return ways;
-  for (const std::string& name : SparseCollectiveNames()) ways.push_back({"", name});
-  return ways;
-}
-
-// When each bucket of a plan is on its way.
-struct Sending {
-  Range bucket;
-  size_t gradients = 0;
-  double ready = 0, begin = 0, end = 0;  // seconds since the step began
-};
-
-std::vector<Sending> SendingsOf(const Prediction& prediction) {
-  std::vector<Sending> sendings;
-  const GradientPieces& pieces = prediction.pieces;
-  double free = 0;
-  size_t piece = 0;
-  for (const Range& bucket : prediction.buckets) {
-    Sending sending{bucket};
-    for (; piece < pieces.ranges.size() && pieces.ranges[piece].end <= bucket.end; ++piece) {
-      sending.ready = pieces.ready[piece];
-      sending.gradients += pieces.ranges[piece].empty() ? 0 : 1;
+// Of equal ones, but for rounding, the one with fewer buckets; null where there is none.
+template <class Condition>
+const Prediction* BestOf(const std::vector<Prediction>& all, const Condition& counts) {
+  const Prediction* best = nullptr;
+  for (const Prediction& it : all) {
+    if (!counts(it)) continue;
+    if (best == nullptr ||
+        IsBetterSchedule(it.seconds, it.buckets.size(), best->seconds, best->buckets.size())) {
+      best = &it;
     }
-    if (!prediction.overlaps) sending.ready = prediction.compute();
-    sending.begin = std::max(free, sending.ready);
-    const int64_t bytes = bucket.size() * static_cast<int64_t>(sizeof(float));
-    free = sending.end = sending.begin + pieces.reduce_seconds(bytes);
-    sendings.push_back(sending);
   }
-  return sendings;
+  return best;
 }
 
-ordered_json Json(const Prediction& prediction, double wfbp_seconds) {
-  const int64_t bytes = prediction.pieces.total() * static_cast<int64_t>(sizeof(float));
+Advice Advise(const std::vector<Prediction>& all) {
+  const auto measured = [](const Prediction& it) { return it.measured; };
+  const auto any = [](const Prediction&) { return true; };
+  const int64_t count = std::count_if(all.begin(), all.end(), measured);
+  Advice advice{.best = count > 0 ? BestOf(all, measured) : BestOf(all, any),
+                .mixed = count > 0 && count < std::ssize(all)};
+  if (const Prediction* const best = BestOf(all, any); best->measured != advice.best->measured) {
+    advice.described = best;
+  }
+  return advice;
+}
+
+ordered_json NamesOf(const Prediction& prediction) {
   ordered_json json = {{"schedule", prediction.schedule},
                        {"collective", prediction.way.collective},
                        {"compressor", prediction.compressor},
-                       {"exchange", prediction.way.exchange},
-                       {"buckets", prediction.buckets.size()},
-                       {"step_seconds", prediction.seconds},
-                       {"compute_seconds", prediction.compute()},
-                       {"exposed_seconds", prediction.exposed()},
-                       {"start_up_seconds", prediction.pieces.reduce_seconds(0)},
-                       {"sum_seconds", prediction.pieces.reduce_seconds(bytes)},
-                       {"sums", prediction.measured ? "measured" : "cluster"},
-                       {"speedup_over_wfbp", wfbp_seconds / prediction.seconds}};
+                       {"exchange", prediction.way.exchange}};
+  if (prediction.density) json["density"] = *prediction.density;
+  return json;
+}
+
+void PutTimes(const Prediction& prediction, ordered_json& json) {
+  json["step_seconds"] = prediction.seconds;
+  json["compute_seconds"] = prediction.compute();
+  json["exposed_seconds"] = prediction.exposed();
+  json["sums"] = prediction.measured ? "measured" : "cluster";
+}
+
+ordered_json Short(const Prediction& prediction) {
+  ordered_json json = NamesOf(prediction);
+  PutTimes(prediction, json);
+  return json;
+}
+
+ordered_json Json(const Prediction& prediction, const std::optional<Prediction>& own) {
+  const int64_t bytes = prediction.pieces.total() * static_cast<int64_t>(sizeof(float));
+  ordered_json json = NamesOf(prediction);
+  json["buckets"] = prediction.buckets.size();
+  PutTimes(prediction, json);
+  json["start_up_seconds"] = prediction.pieces.reduce_seconds(0);
+  json["sum_seconds"] = prediction.pieces.reduce_seconds(bytes);
+  json["speedup_over_wfbp"] = prediction.wfbp_seconds / prediction.seconds;
+  if (own) json["speedup_over_config"] = own->seconds / prediction.seconds;
   ordered_json& sendings = json["sendings"] = ordered_json::array();
-  for (const Sending& sending : SendingsOf(prediction)) {
-    sendings.push_back({{"begin", sending.bucket.begin},
-                        {"end", sending.bucket.end},
+  for (size_t i = 0; i < prediction.sendings.size(); ++i) {
+    const GroupSending& sending = prediction.sendings[i];
+    sendings.push_back({{"begin", prediction.buckets[i].begin},
+                        {"end", prediction.buckets[i].end},
                         {"gradients", sending.gradients},
                         {"ready_seconds", sending.ready},
                         {"begin_seconds", sending.begin},
@@ -172,94 +98,161 @@ ordered_json Json(const Prediction& prediction, double wfbp_seconds) {
   return json;
 }
 
+void PrintJson(const Predictions& predictions, const Advice& advice) {
+  ordered_json rows = ordered_json::array();
+  for (const Prediction& it : predictions.all) rows.push_back(Json(it, predictions.own));
+  ordered_json json = {{"predictions", rows}, {"advice", Short(*advice.best)}};
+  if (advice.described != nullptr) json["shorter_if_described_well"] = Short(*advice.described);
+  if (predictions.own) json["config"] = Short(*predictions.own);
+  std::cout << json.dump(2) << '\n';
+}
+
+std::string RowName(const Prediction& it) {
+  return it.name() + ", " + it.way.collective + it.way.exchange +
+         (it.measured ? " (measured)" : "");
+}
+
+void PrintTable(const Predictions& predictions) {
+  ResultTable table("schedule", "",
+                    {{"buckets", "buckets", 0, true},
+                     {"step_ms", "step ms", 3, true},
+                     {"exposed_ms", "exposed ms", 3, true},
+                     {"speedup", "x wfbp", 2, true},
+                     {"speedup_over_config", "x config", 2, false}});
+  for (const Prediction& it : predictions.all) {
+    TableRow row{.name = RowName(it),
+                 .runs = 1,
+                 .values = {{static_cast<double>(it.buckets.size())},
+                            {1e3 * it.seconds},
+                            {1e3 * it.exposed()},
+                            {it.wfbp_seconds / it.seconds},
+                            {}}};
+    if (predictions.own) row.values.back() = {predictions.own->seconds / it.seconds};
+    table.Add(std::move(row));
+  }
+  std::cout << table.Text();
+}
+
 void PrintBuckets(const Prediction& prediction) {
   std::cout << fmt::format("\nThe buckets of {} with {}, in milliseconds since the step began:\n",
-                           prediction.name(), prediction.way.text());
+                           prediction.name(), prediction.way.sums());
   std::cout << fmt::format("{:>8}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "bucket", "gradients", "size",
                            "ready", "sent from", "to");
   int number = 0;
-  for (const Sending& sending : SendingsOf(prediction)) {
-    const auto bytes = static_cast<double>(sending.bucket.size()) * sizeof(float);
+  for (const GroupSending& sending : prediction.sendings) {
     std::cout << fmt::format("{:>8}{:>12}{:>12}{:>12.3f}{:>12.3f}{:>12.3f}\n", ++number,
-                             sending.gradients, HumanBytes(bytes), 1e3 * sending.ready,
-                             1e3 * sending.begin, 1e3 * sending.end);
+                             sending.gradients, HumanBytes(static_cast<double>(sending.bytes)),
+                             1e3 * sending.ready, 1e3 * sending.begin, 1e3 * sending.end);
   }
 }
 
-// What the best one gains, and over what.
-void PrintAdvice(const Prediction& best, const std::vector<Prediction>& all) {
+// "a step takes 0.0600 s, 12.0 % of it after the backward pass"
+std::string StepText(const Prediction& it) {
+  return fmt::format("{:.4f} s, {:.1f} % of it after the backward pass", it.seconds,
+                     100 * it.exposed() / it.seconds);
+}
+
+bool SameChoice(const Prediction& a, const Prediction& b) {
+  return a.schedule == b.schedule && a.way == b.way;
+}
+
+// The best one of each other compressor, of each other way to sum with the same one, and the other
+// schedules in the same way.
+std::vector<const Prediction*> OthersThan(const Prediction& best,
+                                          const std::vector<Prediction>& all) {
+  std::vector<const Prediction*> others;
+  const auto add = [&](const Prediction* other) {
+    const bool known = std::find(others.begin(), others.end(), other) != others.end();
+    if (!known && !SameChoice(*other, best)) others.push_back(other);
+  };
+  for (const Prediction& it : all) {
+    if (it.way.compressor == best.way.compressor) continue;
+    add(BestOf(all,
+               [&](const Prediction& other) { return other.way.compressor == it.way.compressor; }));
+  }
+  for (const Prediction& it : all) {
+    if (it.way.compressor != best.way.compressor || it.way == best.way) continue;
+    add(BestOf(all, [&](const Prediction& other) { return other.way == it.way; }));
+  }
+  for (const Prediction& it : all) {
+    if (it.way == best.way) add(&it);
+  }
+  return others;
+}
+
+// What becomes of a step where something else is taken.
+void PrintOthers(const Advice& advice, const Predictions& predictions) {
+  ResultTable table("instead of it", "",
+                    {{"step_ms", "step ms", 3, true},
+                     {"exposed_ms", "exposed ms", 3, true},
+                     {"longer", "x the step", 2, true}});
+  const auto add = [&](const Prediction& it, const std::string& what) {
+    const std::string by = advice.mixed && !it.measured ? " (described)" : "";
+    table.Add({.name = RowName(it) + by + what,
+               .runs = 1,
+               .values = {
+                   {1e3 * it.seconds}, {1e3 * it.exposed()}, {it.seconds / advice.best->seconds}}});
+  };
+  const std::vector<const Prediction*> others = OthersThan(*advice.best, predictions.all);
+  if (predictions.own) add(*predictions.own, " (the config)");
+  for (const Prediction* const other : others) add(*other, "");
+  if (predictions.own || !others.empty()) std::cout << '\n' << table.Text();
+}
+
+void PrintAdvice(const Advice& advice, const Predictions& predictions) {
+  const Prediction& best = *advice.best;
   const double start_up = best.pieces.reduce_seconds(0);
   const auto sent = static_cast<double>(best.pieces.total()) * sizeof(float);
-  std::cout << fmt::format(
-      "\nTake strategy {} with {}: a step takes {:.4f} s, {:.1f} % of it after the backward "
-      "pass.\n",
-      best.name(), best.way.text(), best.seconds, 100 * best.exposed() / best.seconds);
+  std::cout << fmt::format("\nTake strategy {} with {}: a step takes {}.\n", best.name(),
+                           best.way.sums(), StepText(best));
   std::cout << fmt::format(
       "{} a sum costs {:.3f} ms to start, and {:.3f} ms for all {} of the gradient; to compute "
       "takes {:.3f} ms.\n",
       best.measured ? "As the profile has measured," : "By the description of the cluster,",
       1e3 * start_up, 1e3 * best.pieces.reduce_seconds(static_cast<int64_t>(sent)),
       HumanBytes(sent), 1e3 * best.compute());
-  std::vector<std::string> others;
-  for (const Prediction& other : all) {
-    if (other.way.text() != best.way.text() || other.schedule == best.schedule) continue;
-    others.push_back(
-        fmt::format("{:.2f} times as fast as {}", other.seconds / best.seconds, other.name()));
+  if (predictions.own) {
+    const Prediction& own = *predictions.own;
+    std::cout << fmt::format("{} of the config, with {}, takes {}: {:.2f} times as long.\n",
+                             own.name(), own.way.sums(), StepText(own), own.seconds / best.seconds);
   }
-  if (!others.empty()) std::cout << Join(others, ",\n") << ".\n";
-}
-
-// Of equal ones, but for rounding, the one with fewer buckets.
-const Prediction& BestOf(const std::vector<Prediction>& all) {
-  return *std::min_element(all.begin(), all.end(), [](const Prediction& a, const Prediction& b) {
-    return IsBetterSchedule(a.seconds, a.buckets.size(), b.seconds, b.buckets.size());
-  });
+  if (advice.mixed) {
+    std::cout
+        << "The profile has measured some of the sums and not the others, so this is the best "
+           "one of those that were measured.\n";
+  }
+  if (advice.described != nullptr) {
+    const Prediction& it = *advice.described;
+    std::cout << fmt::format(
+        "By the description of the cluster alone {} with {} would be shorter, {:.4f} s: dtrain "
+        "bench "
+        "sums measures it.\n",
+        it.name(), it.way.sums(), it.seconds);
+  }
+  if (!best.compressor.empty()) {
+    const Prediction* const dense = BestOf(predictions.all, [&](const Prediction& it) {
+      return it.compressor.empty() && it.measured == best.measured;
+    });
+    std::cout << best.way.compressor << " changes what is computed";
+    if (dense != nullptr) {
+      std::cout << fmt::format("; without a compressor take {} with {}: {}", dense->name(),
+                               dense->way.sums(), StepText(*dense));
+    }
+    std::cout << ".\n";
+  }
+  PrintOthers(advice, predictions);
 }
 
 int RunPlan(const PlanOptions& options, bool json) {
-  const ScenarioOptions& scenario = options.scenario;
-  const std::optional<ModelProfile> profile = scenario.Profile();
-  const RunConfig given = scenario.Load();
-  if (given.workers < 2) {
-    throw UsageError("one worker alone exchanges nothing", "give --workers N or a --cluster");
-  }
-  std::vector<Prediction> all;
-  ordered_json rows = ordered_json::array();
-  ResultTable table("schedule", "",
-                    {{"buckets", "buckets", 0, true},
-                     {"step_ms", "step ms", 3, true},
-                     {"exposed_ms", "exposed ms", 3, true},
-                     {"speedup", "x wfbp", 2, true}});
-  for (const Way& way : PlannedWays(options, given.compress.on() && !given.compress.rounds())) {
-    const TimedGradients gradients = GradientsFor(scenario, profile, way);
-    const double wfbp = Predict(scenario, gradients, "wfbp", way).seconds;
-    for (const std::string& schedule : options.schedules) {
-      const Prediction& it = all.emplace_back(Predict(scenario, gradients, schedule, way));
-      rows.push_back(Json(it, wfbp));
-      table.Add({.name = it.name() + ", " + way.collective + way.exchange +
-                         (it.measured ? " (measured)" : ""),
-                 .runs = 1,
-                 .values = {{static_cast<double>(it.buckets.size())},
-                            {1e3 * it.seconds},
-                            {1e3 * it.exposed()},
-                            {wfbp / it.seconds}}});
-    }
-  }
-  const Prediction& best = BestOf(all);
+  const Predictions predictions = PredictAll(options);
+  const Advice advice = Advise(predictions.all);
   if (json) {
-    std::cout << ordered_json{{"predictions", rows},
-                              {"advice",
-                               {{"schedule", best.schedule},
-                                {"collective", best.way.collective},
-                                {"compressor", best.compressor},
-                                {"exchange", best.way.exchange}}}}
-                     .dump(2)
-              << '\n';
+    PrintJson(predictions, advice);
     return 0;
   }
-  std::cout << table.Text();
-  PrintAdvice(best, all);
-  PrintBuckets(best);
+  PrintTable(predictions);
+  PrintAdvice(advice, predictions);
+  PrintBuckets(*advice.best);
   return 0;
 }
 
@@ -269,18 +262,25 @@ static void AddPlanCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command =
       AddCommand(app, invocation, "plan",
-                 "predict the step time of every synchronous schedule and collective on a cluster",
+                 "predict the step time of every synchronous schedule with each compressor, "
+                 "collective and exchange of selections (compress.exchange) on a cluster, and say "
+                 "which to take",
                  [options, &invocation] { return RunPlan(*options, invocation.json); });
   AddScenarioOptions(*command, options->scenario);
-  command
-      ->add_option("--schedules", options->schedules,
-                   "schedules to predict, with a key as in allreduce:fusion_bytes=4194304")
-      ->delimiter(',')
+  const auto add = [&](const char* name, std::vector<std::string>& list, const char* help) {
+    return command->add_option(name, list, help)->delimiter(',');
+  };
+  add("--schedules", options->schedules,
+      "schedules to predict, with a key as in allreduce:fusion_bytes=4194304")
       ->capture_default_str();
-  command
-      ->add_option("--collectives", options->collectives,
-                   "collectives to predict (default: all but mpi)")
-      ->delimiter(',');
+  add("--compressors", options->compressors,
+      "compressors to predict beside none, with a key as in topk:density=0.001; those without a "
+      "density of their own have the config's (default: the config's own compressor)");
+  add("--collectives", options->collectives,
+      "collectives to predict, for gradients that are sent whole or rounded (default: all but "
+      "mpi)");
+  add("--exchanges", options->exchanges,
+      "exchanges to predict, for gradients of which a compressor selects entries (default: all)");
 }
 
 DTRAIN_COMMAND("plan", 45, AddPlanCommand);

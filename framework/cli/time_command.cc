@@ -78,7 +78,7 @@ ModelProfile ProfileOf(const StepTimes& times, StepRig& rig, int64_t batch) {
                               row.flops() * static_cast<double>(batch)});
     pending_forward = pending_backward = 0;
   }
-  NoteReady(rig.ready().Medians(), profile);
+  NoteReady(rig.ready().Medians(), 1, profile);
   return profile;
 }
 

@@ -20,8 +20,9 @@ struct LayerProfile {
   double forward_seconds = 0;  // one pass over `batch` samples
   double backward_seconds = 0;
   double flops = 0;  // forward and backward, one pass
-  // When its gradient is there, in seconds since the step began, at the slowest worker.  Absent
-  // where nobody has measured it, and for layers without parameters.
+  // When its gradient is there, in seconds since the step began, at the slowest worker, where
+  // cluster.slowdown slows down none.  Absent where nobody has measured it, and for layers without
+  // parameters.
   std::optional<double> ready_seconds = {};
 
   friend bool operator==(const LayerProfile&, const LayerProfile&) = default;

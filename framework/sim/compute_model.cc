@@ -24,6 +24,17 @@ bool KnowsFlops(const ModelProfile& profile) {
                      [](const LayerProfile& layer) { return layer.flops > 0; });
 }
 
+// Of all gradients, which is what a run measures.
+bool KnowsReady(const ModelProfile& profile) {
+  double last = 0;
+  for (const LayerProfile& layer : profile.layers) {
+    if (layer.params == 0) continue;
+    if (!layer.ready_seconds) return false;
+    last = std::max(last, *layer.ready_seconds);
+  }
+  return last > 0;
+}
+
 struct LayerCost {
   double forward;
   double backward;
@@ -47,25 +58,31 @@ std::vector<LayerCost> CostsOf(const ModelProfile& profile, double gflops) {
 ComputeModel::ComputeModel(const ClusterConfig& cluster, const ModelProfile& profile, int workers,
                            uint64_t seed)
     : cluster_(cluster), slowdown_(cluster.SlowdownOf(workers)), seed_(seed) {
-  const bool has_costs = KnowsTimes(profile) || KnowsFlops(profile);
-  if (has_costs && profile.batch <= 0) {
+  const bool measured = KnowsReady(profile);
+  has_costs_ = measured || KnowsTimes(profile) || KnowsFlops(profile);
+  if (has_costs_ && profile.batch <= 0) {
     throw ConfigError("the profile of model '" + profile.model + "' has a batch of no samples",
                       "measure it again: dtrain time --profile FILE");
   }
+  if (has_costs_) batch_ = static_cast<double>(profile.batch);
   const std::vector<LayerCost> costs = CostsOf(profile, cluster.gflops);
-  double forward = 0;
-  double total = 0;
   for (const LayerCost& cost : costs) {
-    forward += cost.forward;
-    total += cost.forward + cost.backward;
+    forward_ += cost.forward;
+    whole_ += cost.forward + cost.backward;
   }
-  if (has_costs) seconds_per_sample_ = total / static_cast<double>(profile.batch);
-  if (total > 0) forward_part_ = forward / total;
-  double done = forward;
+  double done = forward_, last = 0;
   for (size_t layer = costs.size(); layer-- > 0;) {
     done += costs[layer].backward;
-    if (profile.layers[layer].params > 0) ready_part_.push_back(std::min(1.0, done / total));
+    if (profile.layers[layer].params == 0) continue;
+    last = measured ? std::max(last, *profile.layers[layer].ready_seconds) : done;
+    ready_.push_back(last);
   }
+  if (measured && !KnowsTimes(profile)) {  // what was measured comes before what FLOPs make likely
+    forward_ *= last / whole_;
+    whole_ = 0;
+  }
+  whole_ = std::max(whole_, last);
+  if (!ready_.empty()) forward_ = std::min(forward_, ready_.front());
 }
 
 void ComputeModel::UseTrace(std::vector<std::vector<double>> seconds) {
@@ -82,10 +99,10 @@ StepTiming ComputeModel::Step(int worker, int64_t step, int64_t samples) const {
   StepTiming timing;
   const bool pauses = trace_.empty() && PausesIn(cluster_.pauses.probability, seed_, worker, step);
   if (pauses) timing.pause = ToNanos(cluster_.pauses.seconds);
-  timing.forward = timing.pause + ToNanos(forward_part_ * seconds);
-  timing.ready.reserve(ready_part_.size());
-  for (const double part : ready_part_) {
-    timing.ready.push_back(timing.pause + ToNanos(part * seconds));
+  if (whole_ > 0) timing.forward = timing.pause + ToNanos(forward_ * (seconds / whole_));
+  timing.ready.reserve(ready_.size());
+  for (const double ready : ReadyIn(seconds)) {
+    timing.ready.push_back(timing.pause + ToNanos(ready));
   }
   timing.end = timing.pause + ToNanos(seconds);
   return timing;
@@ -96,13 +113,35 @@ double ComputeModel::Duration(int worker, int64_t step, int64_t samples) const {
     const std::vector<double>& durations = trace_[worker];
     return durations[step % static_cast<int64_t>(durations.size())];
   }
-  const double compute = seconds_per_sample_ * static_cast<double>(samples);
-  return std::max(compute, cluster_.step_seconds) * slowdown_[worker] *
-         JitterFactor(cluster_.jitter, seed_, worker, step);
+  return UsualSeconds(worker, samples) * JitterFactor(cluster_.jitter, seed_, worker, step);
+}
+
+double ComputeModel::UsualSeconds(int worker, int64_t samples) const {
+  const double compute = has_costs_ ? whole_ * (static_cast<double>(samples) / batch_) : 0;
+  return std::max(compute, cluster_.step_seconds) * slowdown_[worker];
+}
+
+// In this order a step that takes what was measured has the times that were measured, to the bit.
+std::vector<double> ComputeModel::ReadyIn(double seconds) const {
+  std::vector<double> ready;
+  const double factor = whole_ > 0 ? seconds / whole_ : 0;
+  for (const double it : ready_) ready.push_back(std::min(it * factor, seconds));
+  return ready;
 }
 
 Nanos ComputeModel::VectorTime(int64_t bytes) const {
   return std::llround(static_cast<double>(bytes) / cluster_.memory_gbyte_s);
+}
+
+std::vector<double> UsualReady(const ClusterConfig& cluster, const ModelProfile& profile,
+                               const std::vector<int64_t>& samples) {
+  const int workers = static_cast<int>(samples.size());
+  const ComputeModel compute(cluster, profile, workers, 1);
+  double slowest = 0;  // all have the same proportions
+  for (int worker = 0; worker < workers; ++worker) {
+    slowest = std::max(slowest, compute.UsualSeconds(worker, samples[static_cast<size_t>(worker)]));
+  }
+  return compute.ReadyIn(slowest);
 }
 
 }  // namespace dtrain

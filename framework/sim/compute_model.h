@@ -3,11 +3,13 @@
 //
 //   duration = max(compute, step_seconds) x slowdown of the worker x jitter of (worker, step)
 //   compute  = the profile's layer times, else its FLOPs / gflops (a third of them forward), scaled
-//              from the profile's batch to the step's samples
+//              from the profile's batch to the step's samples; at least until the last gradient is
+//              ready, where that was measured
 //
 // Within a step come a pause (if any), the forward pass and the backward pass, layer by layer from
-// the last to the first, in the profile's proportions.  A profile that knows neither times nor
-// FLOPs has layers of equal cost.  Pure: every step is a function of (seed, worker, step, samples).
+// the last to the first, in the profile's proportions: gradients are there as they were when it was
+// measured (LayerProfile::ready_seconds), else when the backward pass of their layer ends.  A profile
+// that knows neither times nor FLOPs has layers of equal cost.  Pure: every step is a function of (seed, worker, step, samples).
 #pragma once
 
 #include <cstdint>
@@ -41,6 +43,11 @@ class ComputeModel {
 
   StepTiming Step(int worker, int64_t step, int64_t samples) const;
 
+  // StepTiming::ready of a step that takes so many seconds, without the pause and not rounded.
+  std::vector<double> ReadyIn(double seconds) const;
+  // What a step of the worker takes where there is no jitter.
+  double UsualSeconds(int worker, int64_t samples) const;
+
   // Arithmetic on vectors (sums, solver steps) whose result has so many bytes.
   Nanos VectorTime(int64_t bytes) const;
 
@@ -50,10 +57,17 @@ class ComputeModel {
   ClusterConfig cluster_;
   std::vector<double> slowdown_;  // by worker
   uint64_t seed_;
-  double seconds_per_sample_ = 0;
-  double forward_part_ = 0;         // of a step
-  std::vector<double> ready_part_;  // as StepTiming::ready
+  bool has_costs_ = false;
+  double batch_ = 1;           // samples of the pass that all of these are of
+  double whole_ = 0;           // seconds; without costs in any unit, as the next two
+  double forward_ = 0;         // when the forward pass ends
+  std::vector<double> ready_;  // as StepTiming::ready
   std::vector<std::vector<double>> trace_;
 };
+
+// When each gradient is there at the slowest worker, in a step of so many samples of each worker that
+// neither jitter nor pauses disturb: seconds since it began.
+std::vector<double> UsualReady(const ClusterConfig& cluster, const ModelProfile& profile,
+                               const std::vector<int64_t>& samples);
 
 }  // namespace dtrain

@@ -78,20 +78,16 @@ ReduceTime TimeOfSelections(const SimulationSetup& setup, const ComputeModel& co
 }  // namespace
 
 GradientPieces TimedPieces(const SimulationSetup& given) {
-  SimulationSetup setup = Completed(given);
-  setup.cluster.jitter = 0;
-  setup.cluster.pauses = {};
+  const SimulationSetup setup = Completed(given);
   const ExchangeSpec& spec = setup.exchange;
   const int workers = spec.placement().workers;
-  const ComputeModel compute(setup.cluster, setup.profile, workers, setup.seed);
-  GradientPieces pieces = spec.pieces;
-  pieces.ready.assign(pieces.ranges.size(), 0);
+  std::vector<int64_t> samples;
   for (int worker = 0; worker < workers; ++worker) {
-    const StepTiming timing = compute.Step(worker, 0, SampleCounts(spec, worker, 0).samples);
-    for (size_t i = 0; i < pieces.ready.size(); ++i) {
-      pieces.ready[i] = std::max(pieces.ready[i], ToSeconds(timing.ready[i]));
-    }
+    samples.push_back(SampleCounts(spec, worker, 0).samples);
   }
+  GradientPieces pieces = spec.pieces;
+  pieces.ready = UsualReady(setup.cluster, setup.profile, samples);
+  const ComputeModel compute(setup.cluster, setup.profile, workers, setup.seed);
   pieces.reduce_seconds = workers == 1                     ? ReduceTime([](int64_t) { return 0.0; })
                           : spec.actors.compress.rounds()  ? TimeOfRoundedSums(setup, compute)
                           : spec.actors.compress.selects() ? TimeOfSelections(setup, compute)

@@ -7,9 +7,11 @@
 #include "framework/core/file.h"
 #include "framework/core/model_profile.h"
 #include "framework/runtime/launch/stop_signal.h"
+#include "framework/runtime/simulate/simulated_run.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/stored_checkpoint.h"
 #include "framework/strategies/sync/advice.h"
+#include "framework/strategies/sync/merging.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/send_signal.h"
 
@@ -91,6 +93,42 @@ TEST_F(ScheduleRunTest, WhatWasMeasuredCanBeGivenBack) {
   Run(Config("twice", 2,
              {By((folder_ / "measured/profile.json").string()), "batch=128", "max_steps=1"}));
   EXPECT_DOUBLE_EQ(PlanOf("twice").compute_seconds, 2 * before.compute_seconds);
+}
+
+// A profile tells of machines that nothing slows down.
+TEST_F(ScheduleRunTest, WhatWasMeasuredOfSlowWorkersIsNotSlowedDownTwice) {
+  const std::string slow = "cluster.slowdown=[1, 4]";
+  Run(Config("measured", 2, {"strategy.name=mgwfbp", "max_steps=1", slow}));
+  const std::string file = By((folder_ / "measured/profile.json").string());
+  const double seconds = PlanOf("measured").compute_seconds;
+  double last = 0;
+  for (const LayerProfile& layer : ProfileOf("measured").layers) {
+    last = std::max(last, layer.ready_seconds.value_or(0));
+  }
+  EXPECT_DOUBLE_EQ(4 * last, seconds);
+  Run(Config("given", 2, {file, "max_steps=1", slow}));
+  EXPECT_NEAR(PlanOf("given").compute_seconds, seconds, 1e-9 * seconds);
+  Run(Config("fast", 2, {file, "max_steps=1"}));
+  EXPECT_NEAR(PlanOf("fast").compute_seconds, seconds / 4, 1e-9 * seconds);
+}
+
+// What a simulation with the same profile plans by.
+TEST_F(ScheduleRunTest, ARunAndASimulationPlanByTheSameTimes) {
+  Run(Config("measured", 2, {"strategy.name=mgwfbp", "max_steps=1"}));
+  ModelProfile profile = ProfileOf("measured");
+  double ready = 5;
+  for (auto layer = profile.layers.rbegin(); layer != profile.layers.rend(); ++layer) {
+    if (layer->params > 0) layer->ready_seconds = ready += 0.1;
+  }
+  const std::string file = Write("late.json", profile);
+  const RunConfig config =
+      Config("run", 2, {By(file), "max_steps=1", "batch=48", "cluster.slowdown=[1, 1.5]"});
+  Run(config);
+  const GradientPieces pieces = SimulatedRun(config, profile, false).PlannedPieces();
+  EXPECT_EQ(pieces.ready.back(), PlanOf("run").compute_seconds);
+  EXPECT_NEAR(pieces.ready.back(), ready * 1.5 * 24 / 32, 1e-9);
+  EXPECT_NEAR(pieces.ready.front(), 5.1 * 1.5 * 24 / 32, 1e-9);
+  EXPECT_EQ(PredictStep(pieces, PlanOf("run").buckets), PlanOf("run").predicted_seconds);
 }
 
 TEST_F(ScheduleRunTest, AProfileOfSomethingElseIsAConfigError) {
@@ -290,6 +328,41 @@ TEST_F(ScheduleRunTest, AutoGoesByAFile) {
   const TrainResult result =
       Run(Config("run", 2, {"strategy={name: auto, profile: " + file + "}", "max_steps=1"}));
   EXPECT_EQ(result.summary.strategy, "wfbp");
+}
+
+// The schedule of a plan that goes by time stands in it; any other is known by its buckets.
+TEST_F(ScheduleRunTest, AutoTakesThePlanOfAnotherRunWithoutMeasuring) {
+  const auto said = [&](const std::string& output, const std::vector<std::string>& more) {
+    ::testing::internal::CaptureStderr();
+    Run(Config(output, 2, more));
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string plan = "plan=" + (folder_ / "measured/plan.json").string();
+  Run(Config("measured", 2, {"strategy.name=mgwfbp", "max_steps=1"}));
+  EXPECT_THAT(said("run", {"strategy.name=auto", "max_steps=1", plan}),
+              AllOf(HasSubstr("auto: mgwfbp, as in "), Not(HasSubstr("measuring"))));
+  EXPECT_EQ(PlanOf("run"), PlanOf("measured"));
+  EXPECT_THAT(Text("run/config.yaml"), HasSubstr("\n  name: mgwfbp\n"));
+  // It was measured for other sums.
+  EXPECT_THAT(said("ring", {"strategy.name=auto", "max_steps=1", plan, "collective=ring"}),
+              AllOf(Not(HasSubstr("as in ")), HasSubstr("measuring 20 steps")));
+  for (const std::string name : {"wfbp", "single"}) {
+    Run(Config(name, 2, {"strategy.name=" + name, "max_steps=1"}));
+    const std::string by_rule = "plan=" + (folder_ / name / "plan.json").string();
+    EXPECT_THAT(said("by" + name, {"strategy.name=auto", "max_steps=1", by_rule}),
+                AllOf(HasSubstr("auto: " + name + ", as in "), Not(HasSubstr("measuring"))));
+    EXPECT_EQ(PlanOf("by" + name).buckets, PlanOf(name).buckets);
+    EXPECT_THAT(
+        said("anew" + name, {"strategy={name: auto, replan: epoch}", "max_steps=1", by_rule}),
+        HasSubstr("measuring 20 steps"))
+        << "it could not plan anew";
+  }
+  EXPECT_THAT(
+      MessageOf([&] {
+        WriteFileDurably(folder_ / "no.json", "no plan");
+        Run(Config("bad", 2, {"strategy.name=auto", "plan=" + (folder_ / "no.json").string()}));
+      }),
+      AllOf(HasSubstr("2: "), HasSubstr("no.json")));
 }
 
 // ------------------------------------------------------------------ stop

@@ -71,6 +71,72 @@ TEST(ComputeModel, ALayerAtTheInputWithoutParametersEndsTheStep) {
   EXPECT_EQ(timing.end, 21 * kMs);
 }
 
+// c is ready after 18 ms and a after 30, which its layers' times alone would not say.
+ModelProfile WithReady() {
+  ModelProfile profile = Times();
+  profile.layers[0].ready_seconds = 0.030;
+  profile.layers[2].ready_seconds = 0.018;
+  return profile;
+}
+
+TEST(ComputeModel, GradientsAreReadyAsTheyWereMeasured) {
+  const ComputeModel model(ClusterConfig(), WithReady(), 1, 1);
+  const StepTiming timing = model.Step(0, 0, 10);
+  EXPECT_EQ(timing.forward, 6 * kMs);
+  EXPECT_THAT(timing.ready, ElementsAre(18 * kMs, 30 * kMs));
+  EXPECT_EQ(timing.end, 30 * kMs);
+  EXPECT_THAT(model.Step(0, 0, 5).ready, ElementsAre(9 * kMs, 15 * kMs));
+  ClusterConfig slow;
+  slow.slowdown = {2};
+  EXPECT_THAT(ComputeModel(slow, WithReady(), 1, 1).Step(0, 0, 10).ready,
+              ElementsAre(36 * kMs, 60 * kMs));
+  slow.step_seconds = 0.09;
+  EXPECT_THAT(ComputeModel(slow, WithReady(), 1, 1).Step(0, 0, 10).ready,
+              ElementsAre(108 * kMs, 180 * kMs));
+}
+
+// Behind the last gradient a step may go on; none is ready before the one in front of it.
+TEST(ComputeModel, AStepEndsNoEarlierThanItsLayers) {
+  ModelProfile profile = WithReady();
+  profile.layers[0].ready_seconds = 0.015;
+  const StepTiming timing = ComputeModel(ClusterConfig(), profile, 1, 1).Step(0, 0, 10);
+  EXPECT_THAT(timing.ready, ElementsAre(18 * kMs, 18 * kMs));
+  EXPECT_EQ(timing.end, 21 * kMs);
+  profile.layers[2].ready_seconds = 0.002;
+  EXPECT_EQ(ComputeModel(ClusterConfig(), profile, 1, 1).Step(0, 0, 10).forward, 2 * kMs);
+}
+
+TEST(ComputeModel, ReadyTimesOfSomeGradientsSayNothing) {
+  ModelProfile profile = WithReady();
+  profile.layers[2].ready_seconds.reset();
+  EXPECT_THAT(ComputeModel(ClusterConfig(), profile, 1, 1).Step(0, 0, 10).ready,
+              ElementsAre(12 * kMs, 21 * kMs));
+}
+
+TEST(ComputeModel, ReadyTimesNeedNoOthersButABatch) {
+  ModelProfile profile = WithReady();
+  for (LayerProfile& layer : profile.layers)
+    layer.forward_seconds = layer.backward_seconds = layer.flops = 0;
+  const StepTiming timing = ComputeModel(ClusterConfig(), profile, 1, 1).Step(0, 0, 10);
+  EXPECT_EQ(timing.end, 30 * kMs);
+  EXPECT_EQ(timing.forward, 10 * kMs);
+  for (LayerProfile& layer : profile.layers) layer.flops = 1e12;
+  EXPECT_EQ(ComputeModel(ClusterConfig(), profile, 1, 1).Step(0, 0, 10).end, 30 * kMs);
+  profile.batch = 0;
+  EXPECT_THROW(ComputeModel(ClusterConfig(), profile, 1, 1), ConfigError);
+}
+
+// Worker 1 has fewer samples, and is slower.
+TEST(ComputeModel, TheSlowestWorkerCounts) {
+  ClusterConfig cluster;
+  cluster.slowdown = {1, 4};
+  cluster.jitter = 0.5;
+  cluster.pauses = {.probability = 1, .seconds = 1};
+  EXPECT_THAT(UsualReady(cluster, WithReady(), {10, 5}), ElementsAre(0.036, 0.060));
+  cluster.slowdown = {1, 1};
+  EXPECT_THAT(UsualReady(cluster, WithReady(), {10, 5}), ElementsAre(0.018, 0.030));
+}
+
 TEST(ComputeModel, AStepTakesAtLeastStepSeconds) {
   ClusterConfig cluster;
   cluster.step_seconds = 0.042;

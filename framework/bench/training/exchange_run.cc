@@ -123,7 +123,7 @@ SumProfile MeasureSumsOf(const RunConfig& config, const std::optional<ModelProfi
                          Transport& transport) {
   const SimulatedRun run(config, profile, false);
   const ExchangeSpec spec = SpecOf(run.setup(), transport);
-  return ProfileOf(MeasureSumTimes(transport, spec).value(), config);
+  return SumProfileOf(MeasureSumTimes(transport, spec).value(), config);
 }
 
 Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,

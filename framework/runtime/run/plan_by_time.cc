@@ -1,5 +1,6 @@
 #include "framework/runtime/run/plan_by_time.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/comm/gather.h"
@@ -12,11 +13,20 @@
 namespace dtrain {
 namespace {
 
-ModelProfile ProfileOf(const Measurement& measured, const Graph& graph, int64_t samples,
-                       const RunConfig& config, const ExecutionPlan& plan) {
+// Pacing only delays.
+double SlowestOf(const RunConfig& config) {
+  double slowest = 1;
+  for (const double factor : config.cluster.SlowdownOf(static_cast<int>(config.workers))) {
+    slowest = std::max(slowest, factor);
+  }
+  return slowest;
+}
+
+ModelProfile ModelProfileOf(const Measurement& measured, const Graph& graph, int64_t samples,
+                            const RunConfig& config, const ExecutionPlan& plan) {
   ModelProfile profile{graph.name(), plan.device, samples, plan.threads, measured.layers};
-  NoteReady(measured.ready, profile);
-  profile.sums.push_back(ProfileOf(measured.sums, config));
+  NoteReady(measured.ready, SlowestOf(config), profile);
+  profile.sums.push_back(SumProfileOf(measured.sums, config));
   return profile;
 }
 
@@ -49,7 +59,7 @@ std::optional<ModelProfile> PlanByTime(Transport& transport, const Graph& graph,
       DecideBuckets(config, pieces, plan);
       return std::nullopt;
     }
-    if (root) profile = ProfileOf(*measured, graph, worker.batch.samples, config, plan);
+    if (root) profile = ModelProfileOf(*measured, graph, worker.batch.samples, config, plan);
     pieces.ready = std::move(measured->ready);
     pieces.reduce_seconds = ReduceTimeOf(measured->sums);
   }

@@ -9,8 +9,10 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
+#include "framework/runtime/launch/world.h"
 #include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/setup/run_exchange.h"
+#include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/stored_checkpoint.h"
 #include "framework/strategies/sync/advice.h"
@@ -47,6 +49,12 @@ std::string ScheduleOfCheckpoint(const RunConfig& config, const std::string& res
   } catch (const Error&) {
   }
   return "";
+}
+
+// Of `plan: FILE`; "" where it is not for this run, which then measures.
+std::string ScheduleOfPlanFile(const RunConfig& config) {
+  if (config.plan == "auto") return "";
+  return ScheduleOf(ReadPlan(config.plan), config, PiecesOf(ReadModel(config)));
 }
 
 std::string DescribeChoice(const std::string& name,
@@ -91,7 +99,8 @@ RunConfig SettleStrategy(const RunConfig& config, const TrainRequest& request,
                          Transport& transport) {
   if (config.strategy_name != kAutoStrategy) return config;
   std::string name;
-  if (transport.rank() == 0) {
+  TryTogether(transport, [&] {
+    if (transport.rank() != 0) return;
     name = ScheduleOfCheckpoint(config, request.resume);
     if (!name.empty()) {
       log::Info("auto: {}, as in the run that is resumed", name);
@@ -100,8 +109,10 @@ RunConfig SettleStrategy(const RunConfig& config, const TrainRequest& request,
       log::Info("auto takes {}: {}", name,
                 config.workers == 1 ? "one worker alone exchanges nothing"
                                     : "entries are selected from the whole model, at once");
+    } else if (name = ScheduleOfPlanFile(config); !name.empty()) {
+      log::Info("auto: {}, as in {}", name, config.plan);
     }
-  }
+  });
   name = Broadcast(transport, name);
   return name.empty() ? config : WithSchedule(config, name);
 }

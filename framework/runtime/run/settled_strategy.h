@@ -13,8 +13,8 @@ namespace dtrain {
 // `config` as if it had named this schedule; `profile` and `replan` stay where it has such keys.
 RunConfig WithSchedule(const RunConfig& config, const std::string& name);
 
-// What needs no measuring: a run that is resumed goes on with the schedule of its checkpoint, and where
-// nothing goes by time one is as good as the other.  Else, and for a config that names a strategy,
+// What needs no measuring: a run that is resumed goes on with the schedule of its checkpoint, one with
+// `plan: FILE` takes the file's, and where nothing goes by time one is as good as the other.  Else, and for a config that names a strategy,
 // `config` itself.  All ranks call it and get the same.
 RunConfig SettleStrategy(const RunConfig& config, const TrainRequest& request,
                          Transport& transport);

@@ -9,6 +9,7 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/text.h"
+#include "framework/strategies/sync/advice.h"
 #include "framework/strategies/sync/merging.h"
 
 namespace dtrain {
@@ -41,6 +42,28 @@ bool SelectsFromAll(const RunConfig& config) {
          config.compress.scope == Compressor::Scope::kModel;
 }
 
+std::string MeasuredFor(const RunConfig& config, const std::string& schedule) {
+  const CompressConfig& compress = config.compress;
+  const std::string way =
+      !compress.on() ? config.collective
+                     : fmt::format("{} by {}", compress.name,
+                                   compress.rounds() ? config.collective : compress.exchange);
+  return fmt::format("{}, {}, {}", schedule, Counted(config.workers, "worker"), way);
+}
+
+// Whether each bucket has whole pieces, and all of them are in one.
+bool AreBuckets(const std::vector<Range>& buckets, const GradientPieces& pieces) {
+  int64_t begin = 0;
+  size_t bucket = 0;
+  for (const Range& piece : pieces.ranges) {
+    if (bucket == buckets.size() || buckets[bucket].begin != begin) return false;
+    if (piece.end < buckets[bucket].end) continue;
+    if (piece.end > buckets[bucket].end) return false;
+    begin = buckets[bucket++].end;
+  }
+  return bucket == buckets.size();
+}
+
 }  // namespace
 
 GradientPieces PiecesOf(const Graph& graph) {
@@ -71,13 +94,7 @@ bool PlansByTime(const RunConfig& config) {
 }
 
 std::string MeasuredFor(const RunConfig& config) {
-  const CompressConfig& compress = config.compress;
-  const std::string way =
-      !compress.on() ? config.collective
-                     : fmt::format("{} by {}", compress.name,
-                                   compress.rounds() ? config.collective : compress.exchange);
-  return fmt::format("{}{}, {}, {}", config.strategy_name, config.strategy->PlanningRule(),
-                     Counted(config.workers, "worker"), way);
+  return MeasuredFor(config, config.strategy_name + config.strategy->PlanningRule());
 }
 
 std::string SumsBy(const RunConfig& config) {
@@ -90,6 +107,31 @@ std::string SumsBy(const RunConfig& config) {
 bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t total) {
   return plan.measured_for == MeasuredFor(config) && !plan.buckets.empty() &&
          plan.buckets.back().end == total;
+}
+
+std::string ScheduleOf(const ExecutionPlan& plan, const RunConfig& config,
+                       const GradientPieces& pieces) {
+  if (config.strategy_name != kAutoStrategy || !PlansByTime(config)) return "";
+  if (!AreBuckets(plan.buckets, pieces)) return "";
+  for (const std::string& name : ScheduleNames()) {
+    if (plan.measured_for == MeasuredFor(config, name)) return name;
+  }
+  // Only who plans by time can do so again.
+  if (!plan.measured_for.empty() || config.replan) return "";
+  if (plan.workers != config.workers || plan.collective != config.collective) return "";
+  for (const std::string& name : ScheduleNames()) {
+    if (plan.buckets == BucketsOfSchedule(name, pieces)) return name;
+  }
+  return "";
+}
+
+void SettleBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan) {
+  const bool by_time = PlansByTime(config);
+  const bool fits = HasBucketsFor(plan, config, pieces.total()) && AreBuckets(plan.buckets, pieces);
+  if (by_time && (fits || !ScheduleOf(plan, config, pieces).empty())) return;
+  plan.buckets = by_time ? std::vector<Range>() : BucketsOf(config, pieces);
+  plan.measured_for.clear();
+  plan.predicted_seconds = plan.compute_seconds = plan.sum_seconds = 0;
 }
 
 void DecideBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan) {

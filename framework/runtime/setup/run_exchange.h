@@ -28,6 +28,14 @@ std::string MeasuredFor(const RunConfig& config);
 std::string SumsBy(const RunConfig& config);
 // Whether these buckets can be taken over: they are for the same, and cover `total` elements.
 bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t total);
+// For a config that leaves it to the run (auto): the schedule that this plan is of, as that run has
+// chosen or named it; "" where it is of none, or was made for others.  Only a schedule by time notes for
+// what; any other is known by its buckets.
+std::string ScheduleOf(const ExecutionPlan& plan, const RunConfig& config,
+                       const GradientPieces& pieces);
+// `plan: FILE`: its buckets stay where they can be taken over.  Else they are the strategy's, or none
+// where they have yet to be planned by time.
+void SettleBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan);
 // Where it does: the buckets by the times of `pieces`, and how long a step then takes.  Without times
 // they are those of a plan that nobody has measured yet.
 void DecideBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan);

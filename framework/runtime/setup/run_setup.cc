@@ -124,13 +124,7 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   if (!SameKernels(given, plan)) plan.kernels.clear();  // chosen for another device or numbers
   plan.workers = workers;
   plan.collective = config.collective;
-  const GradientPieces pieces = PiecesOf(graph);
-  if (!PlansByTime(config) || !HasBucketsFor(plan, config, pieces.total())) {
-    plan.buckets.clear();
-    plan.measured_for.clear();
-    plan.predicted_seconds = plan.compute_seconds = plan.sum_seconds = 0;
-  }
-  if (!PlansByTime(config)) plan.buckets = BucketsOf(config, pieces);  // else to be measured
+  SettleBuckets(config, PiecesOf(graph), plan);
   plan.node_of = PlanNodesOf(config);
   if (given.node_of.size() == plan.node_of.size()) plan.node_of = given.node_of;
   if (config.threads > 0) {

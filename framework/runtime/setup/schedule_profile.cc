@@ -9,6 +9,7 @@
 #include "framework/core/text.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "framework/sim/compute_model.h"
 
 namespace dtrain {
 namespace {
@@ -82,13 +83,12 @@ void CheckProfile(const RunConfig& config, const Graph& graph) {
 
 GradientPieces PiecesFrom(const ModelProfile& profile, const RunConfig& config) {
   GradientPieces pieces = PiecesOf(profile);
-  const int64_t share = (config.batch + config.workers - 1) / config.workers;
-  const double scale = static_cast<double>(share) / static_cast<double>(profile.batch);
-  for (auto layer = profile.layers.rbegin(); layer != profile.layers.rend(); ++layer) {
-    if (layer->params == 0) continue;
-    const double before = pieces.ready.empty() ? 0 : pieces.ready.back();
-    pieces.ready.push_back(std::max(before, scale * layer->ready_seconds.value()));
+  const int workers = static_cast<int>(config.workers);
+  std::vector<int64_t> shares;
+  for (int worker = 0; worker < workers; ++worker) {
+    shares.push_back(SplitEvenly({0, config.batch}, workers, worker).size());
   }
+  pieces.ready = UsualReady(config.cluster, profile, shares);
   pieces.reduce_seconds = MeasuredSums(profile, config);
   DT_CHECK(pieces.reduce_seconds) << SumsBy(config);
   return pieces;
@@ -108,7 +108,7 @@ ReduceTime ReduceTimeOf(const ReduceTable& table) {
   return [table](int64_t bytes) { return table.Seconds(bytes); };
 }
 
-SumProfile ProfileOf(const ReduceTable& table, const RunConfig& config) {
+SumProfile SumProfileOf(const ReduceTable& table, const RunConfig& config) {
   SumProfile sums{SumsBy(config), static_cast<int>(config.workers), {}};
   for (const ReduceTable::Entry& entry : table.entries) {
     sums.times.push_back({entry.bytes, entry.seconds});
@@ -116,10 +116,10 @@ SumProfile ProfileOf(const ReduceTable& table, const RunConfig& config) {
   return sums;
 }
 
-void NoteReady(const std::vector<double>& ready, ModelProfile& profile) {
+void NoteReady(const std::vector<double>& ready, double slowest, ModelProfile& profile) {
   size_t piece = 0;
   for (auto layer = profile.layers.rbegin(); layer != profile.layers.rend(); ++layer) {
-    if (layer->params > 0) layer->ready_seconds = ready.at(piece++);
+    if (layer->params > 0) layer->ready_seconds = ready.at(piece++) / slowest;
   }
   DT_CHECK(piece == ready.size()) << piece << " layers, " << ready.size() << " times";
 }

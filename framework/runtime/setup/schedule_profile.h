@@ -20,7 +20,8 @@ void CheckProfile(const ModelProfile& profile, const RunConfig& config, const Gr
 void CheckProfile(const RunConfig& config, const Graph& graph);
 
 // The gradients with their times, of a profile that has been checked.  Ready times go with the
-// samples of a worker's share.
+// samples of a worker's share and with the cluster's step_seconds and slowdown, as in a simulation
+// (UsualReady).
 GradientPieces PiecesFrom(const ModelProfile& profile, const RunConfig& config);
 
 // How long the config's sums take as the profile has it; empty where it has no such times.
@@ -28,9 +29,10 @@ ReduceTime MeasuredSums(const ModelProfile& profile, const RunConfig& config);
 
 // T(M) as a function, and as a profile keeps it.
 ReduceTime ReduceTimeOf(const ReduceTable& table);
-SumProfile ProfileOf(const ReduceTable& table, const RunConfig& config);
+SumProfile SumProfileOf(const ReduceTable& table, const RunConfig& config);
 
 // The inverse of PiecesFrom, for layers in forward order: notes in `profile` when each is ready.
-void NoteReady(const std::vector<double>& ready, ModelProfile& profile);
+// `slowest`: the factor by which the slowest worker was slowed down meanwhile.
+void NoteReady(const std::vector<double>& ready, double slowest, ModelProfile& profile);
 
 }  // namespace dtrain

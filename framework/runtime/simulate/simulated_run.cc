@@ -77,6 +77,8 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
     CheckCanBeSimulated(config, *graph_);
     const int workers = static_cast<int>(config.workers);
     plan_ = DecidePlan(config, *graph_, workers, ThreadsHere(workers));
+  } else if (config.plan != "auto") {
+    plan_ = ReadPlan(config.plan);
   }
   setup_.cluster = config.cluster;
   setup_.seed = config.seed;
@@ -119,6 +121,11 @@ GradientPieces SimulatedRun::PlannedPieces() const {
 void SimulatedRun::PlanBuckets() {
   if (!PlansByTime(config_)) return;
   ExchangeSpec& spec = setup_.exchange;
+  SettleBuckets(config_, spec.pieces, plan_);
+  if (plan_.buckets.empty() && config_.plan != "auto") {
+    log::Warning("{} has no buckets for this run ({}): they are planned anew", config_.plan,
+                 MeasuredFor(config_));
+  }
   if (plan_.buckets.empty()) DecideBuckets(config_, PlannedPieces(), plan_);
   spec.actors.buckets = plan_.buckets;
 }

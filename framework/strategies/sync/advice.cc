@@ -25,6 +25,10 @@ const std::vector<std::string>& ScheduleNames() {
   return names;
 }
 
+std::vector<Range> BucketsOfSchedule(const std::string& name, const GradientPieces& pieces) {
+  return WithDefaults(name)->Buckets(pieces);
+}
+
 std::vector<SchedulePrediction> PredictSchedules(const GradientPieces& pieces) {
   std::vector<SchedulePrediction> predictions;
   for (const std::string& name : ScheduleNames()) {

@@ -14,6 +14,9 @@ inline constexpr char kAutoStrategy[] = "auto";
 // What it decides between, in the order in which equal ones are preferred.
 const std::vector<std::string>& ScheduleNames();
 
+// Of one of them, with its keys' defaults.
+std::vector<Range> BucketsOfSchedule(const std::string& name, const GradientPieces& pieces);
+
 struct SchedulePrediction {
   std::string name;
   std::vector<Range> buckets;

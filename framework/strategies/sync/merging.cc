@@ -32,8 +32,8 @@ std::vector<Range> BucketsOf(const GradientPieces& pieces, const MergePlan& plan
   return buckets;
 }
 
-double PredictStep(const GradientPieces& pieces, const std::vector<Range>& buckets,
-                   MergeStart start) {
+std::vector<GroupSending> SendingsOf(const GradientPieces& pieces,
+                                     const std::vector<Range>& buckets, MergeStart start) {
   MergePlan plan;
   size_t gradient = 0;
   for (const Range& piece : pieces.ranges) {
@@ -42,7 +42,13 @@ double PredictStep(const GradientPieces& pieces, const std::vector<Range>& bucke
     if (plan.size() < buckets.size() && piece.end >= buckets[plan.size()].end)
       plan.push_back(gradient);
   }
-  return StepEnd(ReadyOf(pieces), pieces.reduce_seconds, plan, start);
+  return SendingsOf(ReadyOf(pieces), pieces.reduce_seconds, plan, start);
+}
+
+double PredictStep(const GradientPieces& pieces, const std::vector<Range>& buckets,
+                   MergeStart start) {
+  const std::vector<GroupSending> sendings = SendingsOf(pieces, buckets, start);
+  return sendings.empty() ? 0 : sendings.back().end;
 }
 
 MergePlan MergeNone(const ReadyGradients& gradients) {
@@ -104,20 +110,30 @@ MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& takes) {
   return plan;
 }
 
-double StepEnd(const ReadyGradients& gradients, const ReduceTime& takes, const MergePlan& plan,
-               MergeStart start) {
-  double end = 0;
+std::vector<GroupSending> SendingsOf(const ReadyGradients& gradients, const ReduceTime& takes,
+                                     const MergePlan& plan, MergeStart start) {
+  std::vector<GroupSending> sendings;
+  double free = 0;  // when the channel is
   size_t begin = 0;
   for (const size_t stop : plan) {
-    const double ready =
-        start == MergeStart::kReady ? gradients.ready[stop - 1] : gradients.ready.back();
-    const int64_t bytes =
+    GroupSending sending{.gradients = stop - begin};
+    sending.bytes =
         std::accumulate(gradients.bytes.begin() + static_cast<int64_t>(begin),
                         gradients.bytes.begin() + static_cast<int64_t>(stop), int64_t{0});
-    end = std::max(end, ready) + takes(bytes);
+    sending.ready =
+        start == MergeStart::kReady ? gradients.ready[stop - 1] : gradients.ready.back();
+    sending.begin = std::max(free, sending.ready);
+    free = sending.end = sending.begin + takes(sending.bytes);
+    sendings.push_back(sending);
     begin = stop;
   }
-  return end;
+  return sendings;
+}
+
+double StepEnd(const ReadyGradients& gradients, const ReduceTime& takes, const MergePlan& plan,
+               MergeStart start) {
+  const std::vector<GroupSending> sendings = SendingsOf(gradients, takes, plan, start);
+  return sendings.empty() ? 0 : sendings.back().end;
 }
 
 }  // namespace dtrain

@@ -45,7 +45,17 @@ MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes);
 // each j, the one with fewer groups.
 MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& takes);
 
-// When the last group has arrived, in seconds since the step began; 0 without gradients.
+// What one group carries, and when it is on its way: seconds since the step began.
+struct GroupSending {
+  size_t gradients = 0;
+  int64_t bytes = 0;
+  double ready = 0, begin = 0, end = 0;
+};
+// Of each group of a plan, one after the other.
+std::vector<GroupSending> SendingsOf(const ReadyGradients& gradients, const ReduceTime& takes,
+                                     const MergePlan& plan, MergeStart start = MergeStart::kReady);
+
+// When the last group has arrived; 0 without gradients.
 double StepEnd(const ReadyGradients& gradients, const ReduceTime& takes, const MergePlan& plan,
                MergeStart start = MergeStart::kReady);
 
@@ -55,7 +65,10 @@ ReadyGradients ReadyOf(const GradientPieces& pieces);
 // A plan for them as ranges of the gradient arena.
 std::vector<Range> BucketsOf(const GradientPieces& pieces, const MergePlan& plan);
 
-// StepEnd of these buckets, where the pieces' times are known.
+// Of these buckets, where the pieces' times are known: when each is on its way, and StepEnd.
+std::vector<GroupSending> SendingsOf(const GradientPieces& pieces,
+                                     const std::vector<Range>& buckets,
+                                     MergeStart start = MergeStart::kReady);
 double PredictStep(const GradientPieces& pieces, const std::vector<Range>& buckets,
                    MergeStart start = MergeStart::kReady);
 

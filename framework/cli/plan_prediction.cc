@@ -1,0 +1,205 @@
+#include "framework/cli/plan_prediction.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/comm/collective.h"
+#include "framework/comm/sparse_collective.h"
+#include "framework/compress/compressor.h"
+#include "framework/core/error.h"
+#include "framework/runtime/setup/run_exchange.h"
+#include "framework/runtime/setup/schedule_profile.h"
+#include "framework/runtime/simulate/simulated_run.h"
+
+namespace dtrain {
+namespace {
+
+// "mgwfbp:rule=published", "topk:density=0.001": a name, with one of its keys.
+struct NameWithKey {
+  explicit NameWithKey(const std::string& text)
+      : name(text.substr(0, text.find(':'))),
+        key(text.substr(std::min(name.size() + 1, text.size()))) {}
+  std::string name, key;
+};
+
+// Settings of a section go with the name that the config gives it.
+void DropSettings(const std::string& section, ScenarioOptions& scenario) {
+  std::vector<std::string>& all = scenario.config.overrides;
+  std::erase_if(all, [&](const std::string& it) { return it.rfind(section + ".", 0) == 0; });
+}
+
+bool HasDensity(const std::string& compressor) {
+  const auto made = CompressorRegistry::Get("compressor", compressor).make();
+  return made->form() != Compressor::Form::kRounded && !made->density_by_strategy();
+}
+
+class StepForecast {
+ public:
+  explicit StepForecast(const PlanOptions& options)
+      : options_(options), profile_(options.scenario.Profile()), given_(options.scenario.Load()) {
+    if (given_.workers < 2) {
+      throw UsageError("one worker alone exchanges nothing", "give --workers N or a --cluster");
+    }
+    given_.warnings.clear();  // nothing is run
+  }
+
+  Predictions Run() const {
+    Predictions predictions;
+    for (const Way& way : Ways()) {
+      const TimedGradients gradients = GradientsOf(LoadFor("wfbp", way));
+      const double wfbp = Predict(LoadFor("wfbp", way), gradients, "wfbp", way).seconds;
+      for (const std::string& schedule : options_.schedules) {
+        Prediction it = Predict(LoadFor(schedule, way), gradients, schedule, way);
+        it.wfbp_seconds = wfbp;
+        predictions.all.push_back(std::move(it));
+      }
+    }
+    if (IsSchedule(given_) && HasPlan(given_.collective)) {
+      const TimedGradients gradients = GradientsOf(given_);
+      predictions.own = Predict(given_, gradients, given_.strategy_name, OwnWay());
+      Send(given_, gradients.planned, *predictions.own);  // with `plan: FILE` the file's
+    }
+    return predictions;
+  }
+
+ private:
+  // Gradients and times are the same for every schedule; among thousands of workers it takes seconds to
+  // find them.
+  struct TimedGradients {
+    GradientPieces pieces;
+    bool measured = false;       // Prediction::measured
+    std::vector<Range> planned;  // the buckets of this config's run
+  };
+
+  static bool HasPlan(const std::string& collective) {
+    return CollectiveRegistry::Get("collective", collective).rules != nullptr;
+  }
+  static bool IsSchedule(const RunConfig& config) {
+    const Placement placement = config.strategy->Place(2);
+    return config.strategy->synchronous() && placement.actors() <= placement.workers;
+  }
+
+  bool IsOwn(const std::string& compressor) const {
+    return given_.compress.on() && NameWithKey(compressor).name == given_.compress.name;
+  }
+
+  Way OwnWay() const {
+    const CompressConfig& compress = given_.compress;
+    if (compress.on() && !compress.rounds()) return {compress.name, "", compress.exchange};
+    return {compress.name, given_.collective, ""};
+  }
+
+  std::vector<std::string> Compressors() const {
+    std::vector<std::string> asked = options_.compressors;
+    if (asked.empty() && given_.compress.on()) asked = {given_.compress.name};
+    std::vector<std::string> compressors = {""};  // what they are compared with
+    for (const std::string& it : asked) {
+      const bool known = std::find(compressors.begin(), compressors.end(), it) != compressors.end();
+      if (it != "none" && !known) compressors.push_back(it);
+    }
+    return compressors;
+  }
+
+  std::vector<Way> Ways() const {
+    std::vector<std::string> collectives = options_.collectives;
+    if (collectives.empty()) {
+      collectives = CollectiveRegistry::Names();
+      std::erase_if(collectives, [](const std::string& it) { return !HasPlan(it); });
+    }
+    const std::vector<std::string> exchanges =
+        options_.exchanges.empty() ? SparseCollectiveNames() : options_.exchanges;
+    std::vector<Way> ways;
+    bool selects = false;
+    for (const std::string& compressor : Compressors()) {
+      const std::string name = NameWithKey(compressor).name;
+      if (!name.empty() &&
+          CompressorRegistry::Get("compressor", name).make()->wire() == Wire::kFp32) {
+        for (const std::string& it : exchanges) ways.push_back({compressor, "", it});
+        selects = true;
+      } else {
+        for (const std::string& it : collectives) ways.push_back({compressor, it, ""});
+      }
+    }
+    if (!selects && !options_.exchanges.empty()) {
+      throw UsageError(
+          "--exchanges is for what a compressor selects, and there is none that selects",
+          "--compressors topk");
+    }
+    return ways;
+  }
+
+  // Of the config's own nothing changes but what is said with the name.
+  void SetCompressor(const std::string& asked, ScenarioOptions& scenario,
+                     std::vector<std::string>& overrides) const {
+    const NameWithKey compressor(asked);
+    if (asked.empty() || !IsOwn(asked)) {
+      DropSettings("compress", scenario);
+      overrides.push_back("compress.name=" + (asked.empty() ? "none" : compressor.name));
+    }
+    if (asked.empty()) return;
+    const bool same_density = !IsOwn(asked) && given_.compress.on() && !given_.compress.rounds() &&
+                              HasDensity(given_.compress.name) && HasDensity(compressor.name);
+    if (same_density && compressor.key.rfind("density=", 0) != 0) {
+      overrides.push_back(fmt::format("compress.density={}", given_.compress.density));
+    }
+    if (!compressor.key.empty()) overrides.push_back("compress." + compressor.key);
+  }
+
+  RunConfig LoadFor(const std::string& asked, const Way& way) const {
+    ScenarioOptions scenario = options_.scenario;
+    const NameWithKey schedule(asked);
+    DropSettings("strategy", scenario);
+    std::vector<std::string> overrides = {"strategy.name=" + schedule.name};
+    if (!schedule.key.empty()) overrides.push_back("strategy." + schedule.key);
+    SetCompressor(way.compressor, scenario, overrides);
+    if (!way.collective.empty()) overrides.push_back("collective=" + way.collective);
+    if (!way.exchange.empty()) overrides.push_back("compress.exchange=" + way.exchange);
+    RunConfig config = scenario.Load(overrides);
+    config.warnings.clear();
+    config.plan = "auto";
+    return config;
+  }
+
+  TimedGradients GradientsOf(const RunConfig& config) const {
+    const SimulatedRun run(config, profile_, false);
+    const SimulationSetup& setup = run.setup();
+    return {run.PlannedPieces(), static_cast<bool>(MeasuredSums(setup.profile, config)),
+            setup.exchange.actors.buckets};
+  }
+
+  static Prediction Predict(const RunConfig& config, const TimedGradients& gradients,
+                            const std::string& schedule, const Way& way) {
+    if (!IsSchedule(config)) {
+      throw UsageError("'" + schedule + "' is no schedule of all-reduces",
+                       "--schedules takes naive, wfbp, single, allreduce and mgwfbp");
+    }
+    const CompressConfig& compress = config.compress;
+    Prediction prediction{.schedule = schedule,
+                          .way = way,
+                          .compressor = compress.name,
+                          .pieces = gradients.pieces,
+                          .measured = gradients.measured};
+    if (compress.on() && !compress.rounds()) prediction.density = compress.density;
+    Send(config, BucketsOf(config, gradients.pieces), prediction);
+    return prediction;
+  }
+
+  static void Send(const RunConfig& config, const std::vector<Range>& buckets, Prediction& it) {
+    it.buckets = buckets;
+    it.sendings =
+        SendingsOf(it.pieces, buckets,
+                   config.strategy->Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward);
+    it.seconds = it.sendings.back().end;
+  }
+
+  const PlanOptions& options_;
+  const std::optional<ModelProfile> profile_;
+  RunConfig given_;
+};
+
+}  // namespace
+
+Predictions PredictAll(const PlanOptions& options) { return StepForecast(options).Run(); }
+
+}  // namespace dtrain

@@ -1,0 +1,72 @@
+// The README's table of commands names what there is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/core/file.h"
+#include "tests/cli/command_outcome.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::Contains;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// As `dtrain ARGUMENTS --help` lists them.
+std::set<std::string> CommandsOf(std::vector<std::string> arguments) {
+  arguments.emplace_back("--help");
+  const std::string help = RunCommand(arguments).out;
+  std::istringstream lines(help.substr(std::min(help.find("Subcommands:"), help.size())));
+  std::set<std::string> names;
+  static const std::regex row("^ {2}([a-z]+)( .*)?$");
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, match, row)) names.insert(match[1]);
+  }
+  return names;
+}
+
+// The first words of its rows, with what may follow: {"bench", "allreduce\|link"}.
+std::vector<std::pair<std::string, std::string>> RowsOfReadme() {
+  std::istringstream lines(ReadFile(DTRAIN_SOURCE_DIR "/README.md"));
+  std::vector<std::pair<std::string, std::string>> rows;
+  static const std::regex row(R"(^\| `([a-z]+) ?([a-z\\|]*).*$)");
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, match, row)) rows.emplace_back(match[1], match[2]);
+  }
+  return rows;
+}
+
+TEST(Readme, EveryCommandHasARow) {
+  const std::set<std::string> commands = CommandsOf({});
+  EXPECT_THAT(commands, Contains("plan"));
+  std::set<std::string> rows;
+  for (const auto& [name, more] : RowsOfReadme()) rows.insert(name);
+  for (const std::string& command : commands) EXPECT_THAT(rows, Contains(command));
+}
+
+TEST(Readme, TheRowOfBenchHasAllOfThem) {
+  const std::set<std::string> benches = CommandsOf({"bench"});
+  ASSERT_THAT(benches, Not(IsEmpty()));
+  std::set<std::string> told;
+  for (const auto& [name, more] : RowsOfReadme()) {
+    if (name != "bench") continue;
+    static const std::regex word("[a-z]+");
+    for (std::sregex_iterator it(more.begin(), more.end(), word), end; it != end; ++it) {
+      told.insert(it->str());
+    }
+  }
+  EXPECT_EQ(told, benches);
+}
+
+}  // namespace
+}  // namespace dtrain
