@@ -25,6 +25,9 @@
 
 namespace dtrain {
 
+// Bytes of arithmetic in one Progress, about: then the network is looked at again.
+inline constexpr int64_t kArithmeticPerProgress = 1 << 20;
+
 // How the values of a sum travel in 16 bits.
 struct Rounding {
   Wire wire = Wire::kFp32;
@@ -42,8 +45,7 @@ class Collective {
   // memory is the collective's until Done(ticket) or the collective's own end.
   virtual int64_t Start(std::span<float> data) = 0;
 
-  // Moves everything in flight along a little (at most about 1 MB of arithmetic); true when
-  // something moved.
+  // Moves everything in flight along a little (kArithmeticPerProgress); true when something moved.
   virtual bool Progress() = 0;
   virtual bool Done(int64_t ticket) const = 0;
   virtual bool Idle() const = 0;

@@ -4,13 +4,10 @@
 #include <numeric>
 
 #include "framework/comm/collective.h"
+#include "framework/comm/power_of_two.h"
 
 namespace dtrain {
 namespace {
-
-int PowerOfTwoIn(int members) {
-  return static_cast<int>(std::bit_floor(static_cast<unsigned>(members)));
-}
 
 // Of a power of two ranks.
 int HalvingRounds(int ranks) { return std::bit_width(static_cast<unsigned>(ranks)) - 1; }
@@ -64,17 +61,17 @@ void AddExchanges(Plan& plan, const Core& core, int index, Run all, int round) {
 
 }  // namespace
 
-int HalvingDoublingPieces(int members) { return PowerOfTwoIn(members); }
+int HalvingDoublingPieces(int members) { return PowerOfTwoWithin(members); }
 
 int HalvingDoublingRounds(int members) {
-  const int core = PowerOfTwoIn(members);
+  const int core = PowerOfTwoWithin(members);
   return 2 * HalvingRounds(core) + (core < members ? 2 : 0);
 }
 
 void AddHalvingDoubling(Plan& plan, const std::vector<Rank>& members, int index, int first,
                         int round) {
   const auto size = static_cast<int>(members.size());
-  const Run all{first, PowerOfTwoIn(size)};
+  const Run all{first, PowerOfTwoWithin(size)};
   const int folded = size - all.count;
   const int last = round + HalvingDoublingRounds(size) - 1;
   const bool in_pair = index < 2 * folded;

@@ -8,7 +8,6 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kCutBytes = 64;
-constexpr int64_t kArithmeticPerProgress = 1 << 20;  // bytes
 
 // Memory for what a chunk of this size receives; a chunk's floats have `wire`'s size in messages.
 int64_t ScratchBytes(const Plan& plan, int64_t chunk_bytes, Wire wire) {

@@ -1,44 +1,60 @@
 #include "framework/comm/sparse_all_gather.h"
 
-#include <algorithm>
 #include <numeric>
 #include <span>
 
 namespace dtrain {
 
-SparseAllGather::SparseAllGather(SparseLink& link)
-    : link_(&link), messages_(link), counts_(static_cast<size_t>(link.size())) {}
+SparseRounds::SparseRounds(const SparseLink& link)
+    : link_(&link), counts_(static_cast<size_t>(link.size())) {}
 
-void SparseAllGather::Begin(SparseList& all) {
-  known_ = false;
-  Reset(all);
+void SparseRounds::Begin(SparseCount mine) {
+  counts_[0] = mine;
+  have_ = 1;
 }
 
-void SparseAllGather::BeginKnown(SparseList& all, const std::vector<SparseCount>& counts) {
-  known_ = true;
-  Reset(all);
+void SparseRounds::BeginKnown(const std::vector<SparseCount>& counts) {
   for (int i = 0; i < link_->size(); ++i) {
     counts_[i] = counts[static_cast<size_t>(link_->Around(i))];
   }
-  all.Reserve(EntriesOf(0, link_->size()));  // before anything is sent from it
+  have_ = 1;
 }
 
-void SparseAllGather::Reset(SparseList& all) {
+void SparseRounds::SwapCounts(SparseMessages& messages) {
+  const std::span counts(counts_);
+  messages.Send(to(), std::span<const SparseCount>(counts.first(blocks())));
+  messages.Receive(from(), counts.subspan(have_, blocks()));
+}
+
+int64_t SparseRounds::Sum(int first, int count) const {
+  return std::accumulate(counts_.begin() + first, counts_.begin() + first + count, int64_t{0});
+}
+
+SparseCount SparseRounds::Of(Rank rank) const {
+  const int ahead = (rank - link_->rank() + link_->size()) % link_->size();
+  return counts_[static_cast<size_t>(ahead)];
+}
+
+SparseAllGather::SparseAllGather(SparseLink& link) : link_(&link), messages_(link), rounds_(link) {}
+
+void SparseAllGather::Begin(SparseList& all) {
+  rounds_.Begin(static_cast<SparseCount>(all.size()));
   all_ = &all;
-  counts_[0] = static_cast<SparseCount>(all.size());
-  have_ = 1;
+  known_ = false;
   stage_ = Stage::kBegin;
 }
 
-int SparseAllGather::blocks() const { return std::min(have_, link_->size() - have_); }
-
-int64_t SparseAllGather::EntriesOf(int first, int count) const {
-  return std::accumulate(counts_.begin() + first, counts_.begin() + first + count, int64_t{0});
+void SparseAllGather::BeginKnown(SparseList& all, const std::vector<SparseCount>& counts) {
+  rounds_.BeginKnown(counts);
+  all_ = &all;
+  known_ = true;
+  stage_ = Stage::kBegin;
+  all.Reserve(rounds_.all());  // before anything is sent from it
 }
 
 bool SparseAllGather::Advance() {
   while (stage_ != Stage::kDone) {
-    if (have_ == link_->size()) {
+    if (rounds_.complete()) {
       if (!messages_.Sent()) return false;
       outgrown_.clear();
       stage_ = Stage::kDone;
@@ -51,7 +67,7 @@ bool SparseAllGather::Advance() {
       ReceiveEntries();
       stage_ = Stage::kEntries;
     } else {
-      have_ += blocks();
+      rounds_.Next();
       stage_ = Stage::kBegin;
     }
   }
@@ -59,20 +75,15 @@ bool SparseAllGather::Advance() {
 }
 
 void SparseAllGather::BeginRound() {
-  const Rank to = link_->Around(-have_);
-  const std::span counts(counts_);
-  if (!known_) {
-    messages_.Send(to, std::span<const SparseCount>(counts.first(blocks())));
-    messages_.Receive(link_->Around(have_), counts.subspan(have_, blocks()));
-  }
-  messages_.SendEntries(to, all_->entries().Part(0, EntriesOf(0, blocks())));
+  if (!known_) rounds_.SwapCounts(messages_);
+  messages_.SendEntries(rounds_.to(), all_->entries().Part(0, rounds_.given()));
 }
 
 // Growing must not wait for what is being sent from the old memory: the rank that receives it may be
 // waiting for the same reason.
 void SparseAllGather::ReceiveEntries() {
   const int64_t begin = all_->size();
-  const int64_t count = EntriesOf(have_, blocks());
+  const int64_t count = rounds_.got();
   if (begin + count > all_->capacity()) {
     SparseList larger;
     larger.Reserve(std::max(begin + count, 2 * begin));
@@ -81,47 +92,35 @@ void SparseAllGather::ReceiveEntries() {
     outgrown_.push_back(std::move(larger));
   }
   all_->Resize(begin + count);
-  messages_.ReceiveEntries(link_->Around(have_),
+  messages_.ReceiveEntries(rounds_.from(),
                            {all_->positions() + begin, all_->values() + begin, count});
 }
 
 void SparseAllGather::Parts(std::vector<SparseEntries>& parts) const {
-  parts.resize(counts_.size());
+  parts.resize(static_cast<size_t>(link_->size()));
   int64_t begin = 0;
   for (int i = 0; i < link_->size(); ++i) {
-    parts[static_cast<size_t>(link_->Around(i))] = all_->entries().Part(begin, begin + counts_[i]);
-    begin += counts_[i];
+    const Rank rank = link_->Around(i);
+    const int64_t end = begin + rounds_.Of(rank);
+    parts[static_cast<size_t>(rank)] = all_->entries().Part(begin, end);
+    begin = end;
   }
 }
 
-CountGather::CountGather(SparseLink& link)
-    : link_(&link), messages_(link), counts_(static_cast<size_t>(link.size())) {}
+CountGather::CountGather(SparseLink& link) : messages_(link), rounds_(link) {}
 
 void CountGather::Begin(SparseCount mine) {
-  counts_[0] = mine;
-  have_ = 1;
-  BeginRound();
-}
-
-void CountGather::BeginRound() {
-  const int blocks = std::min(have_, link_->size() - have_);
-  const std::span counts(counts_);
-  messages_.Send(link_->Around(-have_), std::span<const SparseCount>(counts.first(blocks)));
-  messages_.Receive(link_->Around(have_), counts.subspan(have_, blocks));
+  rounds_.Begin(mine);
+  if (!rounds_.complete()) rounds_.SwapCounts(messages_);
 }
 
 bool CountGather::Advance() {
   while (messages_.Arrived()) {
-    have_ += std::min(have_, link_->size() - have_);
-    if (have_ == link_->size()) return messages_.Sent();
-    BeginRound();
+    if (!rounds_.complete()) rounds_.Next();
+    if (rounds_.complete()) return messages_.Sent();
+    rounds_.SwapCounts(messages_);
   }
   return false;
-}
-
-SparseCount CountGather::Of(Rank rank) const {
-  const int ahead = (rank - link_->rank() + link_->size()) % link_->size();
-  return counts_[static_cast<size_t>(ahead)];
 }
 
 }  // namespace dtrain

@@ -11,12 +11,48 @@
 // Where sizes are not known each round's counts travel just ahead of its entries, at no start-up more.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "framework/comm/sparse_messages.h"
 
 namespace dtrain {
+
+// SparseRounds: the schedule, and the counts that it carries.
+//
+//   for (rounds.Begin(mine); !rounds.complete(); rounds.Next()) {
+//     rounds.SwapCounts(messages);
+//     // and, what they are the counts of: given() go to to(), then got() come from from()
+//   }
+class SparseRounds {
+ public:
+  explicit SparseRounds(const SparseLink& link);
+
+  void Begin(SparseCount mine);
+  // Where the counts are known, by rank: SwapCounts is not needed.
+  void BeginKnown(const std::vector<SparseCount>& counts);
+  bool complete() const { return have_ == link_->size(); }
+
+  // Of this round.
+  Rank to() const { return link_->Around(-have_); }
+  Rank from() const { return link_->Around(have_); }
+  void SwapCounts(SparseMessages& messages);
+  int64_t given() const { return Sum(0, blocks()); }
+  int64_t got() const { return Sum(have_, blocks()); }
+  void Next() { have_ += blocks(); }
+
+  SparseCount Of(Rank rank) const;
+  int64_t all() const { return Sum(0, link_->size()); }
+
+ private:
+  int blocks() const { return std::min(have_, link_->size() - have_); }
+  int64_t Sum(int first, int count) const;
+
+  const SparseLink* link_;
+  std::vector<SparseCount> counts_;  // from this rank around
+  int have_ = 0;                     // ranks, this one and those behind it
+};
 
 class SparseAllGather {
  public:
@@ -34,37 +70,29 @@ class SparseAllGather {
  private:
   enum class Stage { kBegin, kCounts, kEntries, kDone };
 
-  void Reset(SparseList& all);
-  int blocks() const;  // of this round
-  int64_t EntriesOf(int first, int count) const;
   void BeginRound();
   void ReceiveEntries();
 
   SparseLink* link_;
   SparseMessages messages_;
+  SparseRounds rounds_;
   SparseList* all_ = nullptr;
-  std::vector<SparseCount> counts_;  // from this rank around
   bool known_ = false;
-  int have_ = 0;  // ranks, this one and those behind it
   Stage stage_ = Stage::kDone;
   std::vector<SparseList> outgrown_;  // may still be being sent from
 };
 
-// CountGather: every rank gets one count of each rank, by the same schedule.
+// CountGather: the counts alone.
 class CountGather {
  public:
   explicit CountGather(SparseLink& link);
   void Begin(SparseCount mine);
   bool Advance();
-  SparseCount Of(Rank rank) const;
+  SparseCount Of(Rank rank) const { return rounds_.Of(rank); }
 
  private:
-  void BeginRound();
-
-  SparseLink* link_;
   SparseMessages messages_;
-  std::vector<SparseCount> counts_;  // from this rank around
-  int have_ = 0;
+  SparseRounds rounds_;
 };
 
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "framework/core/check.h"
+#include "framework/core/magnitude.h"
 
 namespace dtrain {
 namespace {
@@ -22,7 +23,7 @@ void KthLargest::Begin(int64_t k) {
 void KthLargest::Count(std::span<const float> values) {
   const int shift = 8 * (kDigits - 1 - digit_);
   for (const float value : values) {
-    const uint32_t bits = MagnitudeBits(value);
+    const uint32_t bits = Magnitude(value);
     // In 64 bits: the first digit has nothing above it to agree with.
     if (((uint64_t{bits} ^ bits_) >> (shift + 8)) == 0) ++counts_[(bits >> shift) & 0xff];
   }
@@ -98,7 +99,7 @@ bool LargestCut::Look(SparseLink& link) {
 bool LargestCut::Split(SparseLink& link) {
   const int64_t end = next_ + link.Grant(from_.size() - next_, kEntryBytes);
   for (; next_ < end; ++next_) {
-    const uint32_t bits = MagnitudeBits(from_.values[next_]);
+    const uint32_t bits = Magnitude(from_.values[next_]);
     const bool keeps = bits > largest_.bits() || (bits == largest_.bits() && equals_-- > 0);
     (keeps ? kept_ : dropped_)->Add(from_.positions[next_], from_.values[next_]);
   }
@@ -182,7 +183,7 @@ bool ThresholdCut::Advance(SparseLink& link) {
   const int64_t end = next_ + link.Grant(from_.size() - next_, kEntryBytes);
   for (; next_ < end; ++next_) {
     const float value = from_.values[next_];
-    if (MagnitudeBits(value) >= least_) kept_->Add(from_.positions[next_], value);
+    if (Magnitude(value) >= least_) kept_->Add(from_.positions[next_], value);
   }
   return next_ == from_.size();
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -14,12 +13,11 @@
 
 namespace dtrain {
 
-// The bits of |value| order as the magnitudes do, NaN above infinity.
-inline uint32_t MagnitudeBits(float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffu; }
-
 // KthLargest: the k-th largest magnitude of values that may lie on several ranks.  A radix selection,
 // from the top, by digits of eight bits: it is counted how many of the values that agree with the
-// digits found so far have which next one.
+// digits found so far have which next one.  (LargestSelection in compress/largest.h does the same with
+// values at hand, in fewer looks: its digits have up to 2048 values.  Here the counts of each digit
+// travel from rank to rank.)
 //
 //   for (int i = 0; i < KthLargest::kDigits; ++i) {
 //     for (each part of the values) Count(part);   // and the counts of all ranks are summed
@@ -36,7 +34,7 @@ class KthLargest {
   std::vector<int64_t>& counts() { return counts_; }  // of the next digit
   void Next();
 
-  // The k-th largest magnitude's bits; 0 where there are fewer than k, for k = 0 above all numbers.
+  // The k-th largest magnitude (core/magnitude.h); 0 where there are fewer than k, for k = 0 above all numbers.
   uint32_t bits() const { return bits_; }
   // Of those with just these bits, how many belong to the k largest.
   int64_t equals() const { return left_; }

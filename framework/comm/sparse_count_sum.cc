@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "framework/comm/sparse_tree.h"
+#include "framework/comm/power_of_two.h"
 
 namespace dtrain {
 

@@ -5,11 +5,6 @@
 #include "framework/core/check.h"
 
 namespace dtrain {
-namespace {
-
-constexpr int64_t kArithmeticPerProgress = 1 << 20;  // bytes
-
-}  // namespace
 
 SparseQueue::SparseQueue(std::string name, Transport& transport, const CollectiveOptions& options)
     : name_(std::move(name)), link_{.transport = transport, .node_of = options.node_of} {}
@@ -17,7 +12,9 @@ SparseQueue::SparseQueue(std::string name, Transport& transport, const Collectiv
 SparseQueue::~SparseQueue() { GiveUp(); }
 
 void SparseQueue::GiveUp() {
-  if (!Idle()) link_.transport.Withdraw();
+  if (Idle()) return;
+  link_.transport.Withdraw();
+  front_ = next_ticket();  // once is enough
 }
 
 void SparseQueue::Do(std::function<void()> step) {

@@ -35,8 +35,8 @@ class SparseQueue : public SparseCollective {
   Collective::Traffic traffic() const override { return link_.traffic; }
 
  protected:
-  // For destructors of those that keep memory of their own which messages in flight refer to: nobody
-  // reads or writes it any more.
+  // Nobody reads or writes any more what messages in flight refer to.  The destructors of those that
+  // keep such memory of their own begin with it; the queue's own comes too late for that.
   void GiveUp();
 
   // One sum, and the memory of its result.  Used again for another after Release.

@@ -1,12 +1,8 @@
 #include "framework/comm/sparse_tree.h"
 
-#include <bit>
+#include "framework/comm/power_of_two.h"
 
 namespace dtrain {
-
-int PowerOfTwoWithin(int ranks) {
-  return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-}
 
 SparseTree TreeOf(int ranks, Rank rank) {
   SparseTree tree;

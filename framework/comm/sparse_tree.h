@@ -18,7 +18,4 @@ struct SparseTree {
 
 SparseTree TreeOf(int ranks, Rank rank);
 
-// The largest power of two that is not above `ranks`.
-int PowerOfTwoWithin(int ranks);
-
 }  // namespace dtrain

@@ -14,7 +14,6 @@ class Cast : public Compressor {
   explicit Cast(Wire wire) : wire_(wire) {}
 
   void Configure(config::Reader&, CompressConfig&) final {}
-  Form form() const final { return Form::kRounded; }
   Wire wire() const final { return wire_; }
   std::unique_ptr<Selection> Select(int64_t, double, const SelectionKey&) const final {
     DT_CHECK(false) << "a cast selects nothing";

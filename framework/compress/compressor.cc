@@ -26,7 +26,7 @@ const char* NameOf(Compressor::Scope scope) {
 }  // namespace
 
 void ReadCompressorKeys(config::Reader& reader, Compressor& compressor, CompressConfig& config) {
-  if (compressor.form() == Compressor::Form::kRounded) return compressor.Configure(reader, config);
+  if (compressor.rounds()) return compressor.Configure(reader, config);
   if (!compressor.density_by_strategy()) {
     config.density =
         reader.Number("density", 0.01)

@@ -67,13 +67,6 @@ struct SelectionKey {
 
 class Compressor {
  public:
-  // How selections of several workers can be summed.
-  enum class Form {
-    kDense,    // as whole vectors: all choose the same entries
-    kGather,   // each worker's entries are collected and added up
-    kOwn,      // by messages of the compressor's own
-    kRounded,  // all are sent, in 16 bits: nothing is chosen (cast.h)
-  };
   // What is chosen from at a time.
   enum class Scope { kLayer, kBucket, kModel };
 
@@ -81,7 +74,6 @@ class Compressor {
 
   // Its own keys in section `compress`.
   virtual void Configure(config::Reader& reader, CompressConfig& config) = 0;
-  virtual Form form() const { return Form::kGather; }
   virtual Scope default_scope() const { return Scope::kBucket; }
   // The strategy decides on the density of each selection: there is no key `density`.
   virtual bool density_by_strategy() const { return false; }
@@ -101,8 +93,9 @@ class Compressor {
   virtual int passes() const = 0;
   // k: about as many are chosen, or exactly.
   virtual int64_t Asked(int64_t n, double density) const;
-  // How the values of a cast travel.
+  // How values travel; a cast (cast.h) sends all of them in 16 bits.
   virtual Wire wire() const { return Wire::kFp32; }
+  bool rounds() const { return wire() != Wire::kFp32; }
 };
 
 // Section `compress`, as read and checked.
@@ -129,7 +122,7 @@ struct CompressConfig {
   bool on() const { return compressor != nullptr; }
   bool selects() const { return on() && density < 1; }  // behind the warm-up
   Wire wire() const { return on() ? compressor->wire() : Wire::kFp32; }
-  bool rounds() const { return wire() != Wire::kFp32; }  // a cast: it sends all
+  bool rounds() const { return on() && compressor->rounds(); }  // a cast: it sends all
   // How the gradient is cut into buckets shows in the bits of its sum, also with collective `ordered`.  Who
   // rounds a sum of a cast goes by the bucket's size, and gtopk and oktopk keep the largest of each.
   bool FollowsBuckets() const;

@@ -4,22 +4,17 @@
 // A radix selection on the bits of |u|, from the top: each look counts how many values have which
 // next digit, among those that agree with the k-th largest so far.  Three looks at digits of 11, 10
 // and 10 bits find the k-th largest magnitude; O(n), no memory that depends on n, and the parts of
-// the values may come one at a time.
+// the values may come one at a time.  (KthLargest in comm/sparse_arithmetic.h does the same with values
+// of several ranks, whose counts travel: it has smaller digits, and more looks.)
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
 
 #include "framework/compress/compressor.h"
+#include "framework/core/magnitude.h"
 
 namespace dtrain {
-
-// The magnitude of a float as an integer that orders as it does: |a| < |b| is Magnitude(a) <
-// Magnitude(b).  Infinity is above all numbers, NaN above infinity.
-inline uint32_t Magnitude(float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffu; }
-
-inline float OfMagnitude(uint32_t magnitude) { return std::bit_cast<float>(magnitude); }
 
 class LargestSelection : public Selection {
  public:

@@ -1,6 +1,6 @@
 // Passes over values that a selection makes, in the widest instructions of the CPU.
 //
-// Magnitudes are the integers of largest.h: |a| >= |b| is Magnitude(a) >= Magnitude(b).  The same
+// Magnitudes are the integers of core/magnitude.h: |a| >= |b| is Magnitude(a) >= Magnitude(b).  The same
 // results under every instruction set.
 #pragma once
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/comm/power_of_two.h"
 #include "framework/comm/sparse_arithmetic.h"
 #include "framework/comm/sparse_collective.h"
 #include "framework/comm/sparse_oktopk.h"
-#include "framework/comm/sparse_tree.h"
 
 namespace dtrain {
 namespace {

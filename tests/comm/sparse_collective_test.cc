@@ -9,6 +9,7 @@
 #include "tests/comm/sparse_reference.h"
 #include "tests/comm/sparse_scenarios.h"
 #include "tests/comm/sparse_world.h"
+#include "tests/support/counting_transport.h"
 
 namespace dtrain {
 namespace {
@@ -289,6 +290,33 @@ TEST(SparseCollective, SumsAreCarriedOutInTheOrderOfStartAndKeptUntilReleased) {
     EXPECT_EQ(Summed::Of(world.at(1).Of(0)), first[0]) << name;
     EXPECT_EQ(Summed::Of(world.at(1).Of(2)), first[2]) << name;
     EXPECT_EQ(world.at(1).Of(5).parts.size(), name == "gtopk" ? 1u : 3u);
+  }
+}
+
+class WithdrawalCounter : public ForwardingTransport {
+ public:
+  using ForwardingTransport::ForwardingTransport;
+  void Withdraw() override {
+    ++withdrawals;
+    ForwardingTransport::Withdraw();
+  }
+  int withdrawals = 0;
+};
+
+TEST(SparseCollective, OnlyAnUnfinishedSumIsWithdrawnAndOnlyOnce) {
+  Selected selected;
+  selected.Add(3, 1.0f);
+  for (const std::string& name : SparseCollectiveNames()) {
+    for (const bool starts : {false, true}) {
+      LocalWorld world(2);
+      const std::unique_ptr<Transport> inner = world.Connect(0);
+      WithdrawalCounter transport(*inner);
+      auto collective = MakeSparseCollective(name, transport, {});
+      if (starts) collective->Start(0, 10, 1, selected.entries());
+      collective->Progress();
+      collective.reset();
+      EXPECT_EQ(transport.withdrawals, starts ? 1 : 0) << name;
+    }
   }
 }
 

@@ -86,8 +86,6 @@ TEST(RandK, WorkersDrawTheSameOrNot) {
   EXPECT_NE(SelectFrom(Same(), ones, 0.1, here), SelectFrom(Same(), ones, 0.1, later));
   EXPECT_NE(SelectFrom(Different(), ones, 0.1, here), SelectFrom(Different(), ones, 0.1, there));
   EXPECT_NE(SelectFrom(Different(), ones, 0.1, here), SelectFrom(Different(), ones, 0.1, later));
-  EXPECT_EQ(Same().form(), Compressor::Form::kDense);
-  EXPECT_EQ(Different().form(), Compressor::Form::kGather);
 }
 
 // Whatever the values of a worker are: others have something there.

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "framework/compress/largest.h"
 #include "framework/compress/scan_selection.h"
+#include "framework/core/magnitude.h"
 #include "tests/compress/isas.h"
 #include "tests/compress/values.h"
 

@@ -208,6 +208,43 @@ TEST_P(SumsTest, LoseNothingAndAgreeOnAllRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, SumsTest, ::testing::Values("gather", "gtopk", "oktopk"));
 
+// The entries that each rank sends in each step: behind it nothing is kept back there.
+std::vector<std::vector<std::vector<size_t>>> SentByRandK(const std::string& seeds, int ranks) {
+  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
+  std::vector<std::vector<std::vector<size_t>>> sent(static_cast<size_t>(ranks));
+  LocalWorld::Run(ranks, [&](Transport& transport) {
+    RankInputs inputs(*strategy, {.workers = ranks}, 0);
+    inputs.spec.actors.compress =
+        MakeCompress("{name: randk, density: 0.01, seeds: " + seeds + "}");
+    ThreadedExchange exchange(transport, inputs.spec, 0);
+    for (int step = 0; step < kSteps; ++step) {
+      RunStep(exchange, transport.rank(), step);
+      std::vector<size_t>& now = sent[transport.rank()].emplace_back();
+      for (const StateField& field : exchange.SaveOwn().state.fields) {
+        for (size_t i = 0; field.name == kResidualName && i < field.floats.size(); ++i) {
+          if (field.floats[i] == 0) now.push_back(i);
+        }
+      }
+    }
+  });
+  return sent;
+}
+
+TEST(SyncCompress, WorkersOfRandKSendTheSameEntriesOnlyWithTheSameSeeds) {
+  constexpr int kRanks = 3;
+  const auto same = SentByRandK("same", kRanks), different = SentByRandK("different", kRanks);
+  for (int step = 0; step < kSteps; ++step) {
+    EXPECT_NEAR(same[0][step].size(), kDensity * static_cast<double>(kLayout.size()), 10) << step;
+    for (int rank = 1; rank < kRanks; ++rank) {
+      EXPECT_EQ(same[rank][step], same[0][step]) << step;
+      EXPECT_NE(different[rank][step], different[0][step]) << step;
+    }
+    if (step > 0) {
+      EXPECT_NE(same[0][step], same[0][step - 1]);
+    }
+  }
+}
+
 TEST(SyncCompress, AtDensityOneItIsTheDenseRun) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
   LocalWorld::Run(3, [&](Transport& transport) {

@@ -79,6 +79,37 @@ class Simulate(unittest.TestCase):
             self.runs.simulate("one", "a.yaml", [("lr", 2)])
 
 
+class Link(unittest.TestCase):
+    PLAN = {"step_seconds": 1.0, "compute_seconds": 0.6, "exposed_seconds": 0.4}
+
+    def verdicts(self, step=1.0, simulated=1.0, best=1.0, planned_best=1.0):
+        return load("mgwfbp").link_verdicts(step, self.PLAN, simulated, best, planned_best)
+
+    def test_as_planned_and_simulated(self):
+        self.assertEqual(self.verdicts(), ("yes", "yes", "yes"))
+        self.assertEqual(self.verdicts(step=1.059), ("yes", "yes", "yes"))
+
+    def test_exposed_communication_may_be_off_by_15_per_cent(self):
+        self.assertEqual(self.verdicts(step=1.061), ("NO", "yes", "yes"))
+        self.assertEqual(self.verdicts(step=0.939), ("NO", "yes", "yes"))
+
+    def test_a_step_may_be_off_the_simulated_one_by_10_per_cent(self):
+        self.assertEqual(self.verdicts(simulated=0.92), ("yes", "yes", "yes"))
+        self.assertEqual(self.verdicts(simulated=0.90), ("yes", "NO", "yes"))
+
+    def test_mgwfbp_may_be_behind_by_10_per_cent_as_measured_and_not_at_all_as_planned(self):
+        self.assertEqual(self.verdicts(best=1.09), ("yes", "yes", "yes"))
+        self.assertEqual(self.verdicts(best=1.11), ("yes", "yes", "NO"))
+        self.assertEqual(self.verdicts(planned_best=1.001), ("yes", "yes", "NO"))
+
+
+class Authors(unittest.TestCase):
+    def test_seconds_of_resnet50_are_those_of_their_fit(self):
+        seconds = load("topk").authors_seconds
+        self.assertAlmostEqual(seconds("P102-100", 25.5e6), 0.137, places=3)
+        self.assertAlmostEqual(seconds("V100", 25.5e6), 0.31, places=2)
+
+
 class Histograms(unittest.TestCase):
     def test_shares_are_of_all_entries_and_those_of_a_normal_distribution_too(self):
         # 4 entries below 2^-126, and 1, 1.5, 2.5, -3: squares 18.5.

@@ -12,7 +12,7 @@ namespace dtrain {
 inline std::vector<std::string> CompressorNames(bool casts) {
   std::vector<std::string> names;
   for (const auto& [name, entry] : CompressorRegistry::All()) {
-    if ((entry.make()->wire() != Wire::kFp32) == casts) names.push_back(name);
+    if (entry.make()->rounds() == casts) names.push_back(name);
   }
   return names;
 }

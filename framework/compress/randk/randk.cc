@@ -6,8 +6,9 @@
 //
 // `seeds: different`: every worker draws its own.  Zeros are not sent; where only such were drawn,
 // the largest entry is.
-// `seeds: same`: all workers draw the same places at the same call, so that values can be summed as
-// a short dense vector; what is there is sent, zeros too.
+// `seeds: same`: all workers draw the same places at the same call, so that all send the same
+// positions; what is there is sent, zeros too.  They travel as those of any selection do, each with
+// its position: it is for comparisons, and saves no bytes.
 #include <algorithm>
 #include <optional>
 
@@ -104,7 +105,6 @@ class RandK : public Compressor {
                                       "draw the same");
     same_ = seeds == "same";
   }
-  Form form() const override { return same_ ? Form::kDense : Form::kGather; }
   std::unique_ptr<Selection> Select(int64_t n, double density,
                                     const SelectionKey& key) const override {
     SelectionKey lots = key;

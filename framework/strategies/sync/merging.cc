@@ -61,8 +61,22 @@ MergePlan MergeAll(const ReadyGradients& gradients) {
   return gradients.size() == 0 ? MergePlan{} : MergePlan{gradients.size()};
 }
 
+double StartUp(const ReduceTime& takes) {
+  constexpr int64_t kStepBytes = 32 << 10;
+  constexpr int kSizes = 63;
+  double mean_seconds = 0, product = 0, square = 0;
+  for (int i = 1; i <= kSizes; ++i) {
+    const double seconds = takes(i * kStepBytes);
+    const double off = i - (kSizes + 1) / 2.0;  // from the mean size, in steps
+    mean_seconds += seconds / kSizes;
+    product += off * seconds;
+    square += off * off;
+  }
+  return std::max(0.0, mean_seconds - (kSizes + 1) / 2.0 * product / square);
+}
+
 MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes) {
-  const double start_up = takes(0);
+  const double start_up = StartUp(takes);
   MergePlan plan;
   int64_t bytes = 0;
   double free = 0;  // when the channel is

@@ -17,7 +17,7 @@ class SyncStrategy : public Strategy {
         Name(), setup, Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward);
   }
   bool Takes(const Compressor& compressor) const override {
-    return compressor.form() != Compressor::Form::kOwn && !compressor.density_by_strategy();
+    return !compressor.density_by_strategy();
   }
 
  private:
