@@ -87,6 +87,10 @@ GradientPieces TimedPieces(const SimulationSetup& given) {
   }
   GradientPieces pieces = spec.pieces;
   pieces.ready = UsualReady(setup.cluster, setup.profile, samples);
+  // Workers that clip their own gradient send nothing before the whole of it is there.
+  if (spec.actors.compress.clip_norm > 0) {
+    std::fill(pieces.ready.begin(), pieces.ready.end(), pieces.ready.back());
+  }
   const ComputeModel compute(setup.cluster, setup.profile, workers, setup.seed);
   pieces.reduce_seconds = workers == 1                     ? ReduceTime([](int64_t) { return 0.0; })
                           : spec.actors.compress.rounds()  ? TimeOfRoundedSums(setup, compute)

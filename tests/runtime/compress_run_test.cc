@@ -319,6 +319,25 @@ TEST_F(CompressRunTest, DgcSaysWhatItTakesOverFromTheSolver) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the solver runs without"));
 }
 
+// Two layers whose sums take a second each, and both together a second and a half.
+TEST_F(CompressRunTest, WorkersThatClipArePlannedToSendBehindTheBackwardPass) {
+  GradientPieces pieces{{{0, 100}, {100, 200}}};
+  pieces.ready = {1, 2};
+  pieces.reduce_seconds = [](int64_t bytes) { return 0.5 + static_cast<double>(bytes) / 800; };
+  const auto plan = [&](const std::string& solver) {
+    ExecutionPlan decided;
+    DecideBuckets(Config("run", {"strategy={name: mgwfbp}", "compress={name: dgc, scope: layer}",
+                                 "cluster.workers=2", "solver=" + solver}),
+                  pieces, decided);
+    return decided;
+  };
+  const ExecutionPlan overlaps = plan("{name: sgd}"), waits = plan("{name: sgd, clip_norm: 1}");
+  EXPECT_EQ(overlaps.buckets.size(), 2u);
+  EXPECT_DOUBLE_EQ(overlaps.predicted_seconds, 3);
+  EXPECT_EQ(waits.buckets.size(), 1u);
+  EXPECT_DOUBLE_EQ(waits.predicted_seconds, 3.5);
+}
+
 TEST_F(CompressRunTest, TheTimelineShowsSelections) {
   const auto timeline = [&](const std::string& name, bool simulated) {
     const RunConfig config = Config(name, {"strategy={name: wfbp}", "compress.name=" + name,

@@ -134,7 +134,11 @@ void SettleBuckets(const RunConfig& config, const GradientPieces& pieces, Execut
   plan.predicted_seconds = plan.compute_seconds = plan.sum_seconds = 0;
 }
 
-void DecideBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan) {
+void DecideBuckets(const RunConfig& config, GradientPieces pieces, ExecutionPlan& plan) {
+  // Workers that clip their own gradient send nothing before the whole of it is there.
+  if (config.compress.clip_norm > 0 && pieces.timed()) {
+    std::fill(pieces.ready.begin(), pieces.ready.end(), pieces.ready.back());
+  }
   plan.buckets = BucketsOf(config, pieces);
   if (!pieces.timed()) return;
   plan.measured_for = MeasuredFor(config);

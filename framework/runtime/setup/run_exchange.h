@@ -38,7 +38,7 @@ std::string ScheduleOf(const ExecutionPlan& plan, const RunConfig& config,
 void SettleBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan);
 // Where it does: the buckets by the times of `pieces`, and how long a step then takes.  Without times
 // they are those of a plan that nobody has measured yet.
-void DecideBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan);
+void DecideBuckets(const RunConfig& config, GradientPieces pieces, ExecutionPlan& plan);
 std::string DescribeBuckets(const RunConfig& config, const GradientPieces& pieces,
                             const ExecutionPlan& plan);
 
