@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,11 +21,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// A compressor changes what is computed, so that it is advised only where it makes a step shorter by that.
+constexpr double kWorthACompressor = 0.01;
+
 // Times that were measured and times by the cluster's description are not compared: where there are some of
 // both, the advice is the best one of those that were measured.
 struct Advice {
   const Prediction* best = nullptr;
-  const Prediction* described = nullptr;  // not measured, and would be shorter
+  const Prediction* described = nullptr;   // not measured, and would be shorter
+  const Prediction* compressed = nullptr;  // shorter as well, but not by enough
   bool mixed = false;
 };
 
@@ -50,6 +55,13 @@ Advice Advise(const std::vector<Prediction>& all) {
                 .mixed = count > 0 && count < std::ssize(all)};
   if (const Prediction* const best = BestOf(all, any); best->measured != advice.best->measured) {
     advice.described = best;
+  }
+  if (advice.best->compressor.empty()) return advice;
+  const Prediction* const dense = BestOf(all, [&](const Prediction& it) {
+    return it.compressor.empty() && it.measured == advice.best->measured;
+  });
+  if (dense != nullptr && advice.best->seconds > (1 - kWorthACompressor) * dense->seconds) {
+    advice.compressed = std::exchange(advice.best, dense);
   }
   return advice;
 }
@@ -228,6 +240,13 @@ void PrintAdvice(const Advice& advice, const Predictions& predictions) {
         "bench "
         "sums measures it.\n",
         it.name(), it.way.sums(), it.seconds);
+  }
+  if (advice.compressed != nullptr) {
+    std::cout << fmt::format(
+        "{} with {} takes {:.4f} s, less than {:.0f} % of a step less, and changes what is "
+        "computed.\n",
+        advice.compressed->name(), advice.compressed->way.sums(), advice.compressed->seconds,
+        100 * kWorthACompressor);
   }
   if (!best.compressor.empty()) {
     const Prediction* const dense = BestOf(predictions.all, [&](const Prediction& it) {
