@@ -33,9 +33,7 @@ class PsStrategy : public Strategy {
 };
 
 // Whether a worker's selection can be applied by itself, at the config's density.
-inline bool CanPush(const Compressor& compressor) {
-  return !compressor.density_by_strategy();
-}
+inline bool CanPush(const Compressor& compressor) { return !compressor.density_by_strategy(); }
 
 // Keys `scale` and `damping` of the strategies that apply each gradient by itself; no bound.
 SspOptions ReadSspOptions(config::Reader& reader);
