@@ -31,7 +31,7 @@ void DropSettings(const std::string& section, ScenarioOptions& scenario) {
 
 bool HasDensity(const std::string& compressor) {
   const auto made = CompressorRegistry::Get("compressor", compressor).make();
-  return made->form() != Compressor::Form::kRounded && !made->density_by_strategy();
+  return !made->rounds() && !made->density_by_strategy();
 }
 
 class StepForecast {
