@@ -234,7 +234,7 @@ TEST(SyncCompress, WorkersOfRandKSendTheSameEntriesOnlyWithTheSameSeeds) {
   constexpr int kRanks = 3;
   const auto same = SentByRandK("same", kRanks), different = SentByRandK("different", kRanks);
   for (int step = 0; step < kSteps; ++step) {
-    EXPECT_NEAR(same[0][step].size(), kDensity * static_cast<double>(kLayout.size()), 10) << step;
+    EXPECT_NEAR(same[0][step].size(), 0.01 * static_cast<double>(kLayout.size()), 10) << step;
     for (int rank = 1; rank < kRanks; ++rank) {
       EXPECT_EQ(same[rank][step], same[0][step]) << step;
       EXPECT_NE(different[rank][step], different[0][step]) << step;
