@@ -13,6 +13,14 @@ double ShareOf(const StepReport& report) {
   return static_cast<double>(by_terms ? report.terms : report.samples) / static_cast<double>(all);
 }
 
+void Shorten(float scale, VectorOps& ops, std::span<float> gradient) {
+  if (scale != 1) ops.Scale(gradient.data(), scale, static_cast<int64_t>(gradient.size()));
+}
+
+double SumOfSquares(VectorOps& ops, std::span<const float> gradient) {
+  return ops.SumOfSquares(gradient.data(), static_cast<int64_t>(gradient.size()));
+}
+
 }  // namespace
 
 void ClipOwnGradient(double clip_norm, const StepReport& report, VectorOps& ops,
@@ -20,18 +28,13 @@ void ClipOwnGradient(double clip_norm, const StepReport& report, VectorOps& ops,
   if (clip_norm == 0) return;
   const double share = ShareOf(report);
   if (share == 0) return;
-  const auto n = static_cast<int64_t>(gradient.size());
-  const double squares = ops.SumOfSquares(gradient.data(), n);
-  const float scale = ClipScale(clip_norm, squares / (share * share));
-  if (scale != 1) ops.Scale(gradient.data(), scale, n);
+  const double squares = SumOfSquares(ops, gradient);
+  Shorten(ClipScale(clip_norm, squares / (share * share)), ops, gradient);
 }
 
 void ClipBeforeMomentum(double clip_norm, int workers, VectorOps& ops, std::span<float> gradient) {
   if (clip_norm == 0) return;
-  const auto n = static_cast<int64_t>(gradient.size());
-  const float scale =
-      ClipScale(clip_norm / std::sqrt(workers), ops.SumOfSquares(gradient.data(), n));
-  if (scale != 1) ops.Scale(gradient.data(), scale, n);
+  Shorten(ClipScale(clip_norm / std::sqrt(workers), SumOfSquares(ops, gradient)), ops, gradient);
 }
 
 }  // namespace dtrain
