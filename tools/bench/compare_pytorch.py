@@ -12,8 +12,8 @@ First every PyTorch setting (torch_step.py) runs once and the fastest few stay. 
 round runs the settings that stayed and `dtrain bench step`, one after the other, each in a process
 of its own, so that a slow phase of a shared machine hits both sides.  The table gives the medians
 over the rounds and the peak memory of a process; the ratio is to the PyTorch setting with the best
-median.  With --precision bf16 both sides compute their convolutions in bf16, with tf32 (a GPU) their
-products in tf32.
+median.  With --precision bf16 both sides compute their convolutions in bf16 (on a GPU all products), with
+tf32 (a GPU) their products in tf32.
 """
 
 import argparse
@@ -58,7 +58,8 @@ def run_torch(args, case, setting, repeats=3):
 def usual_settings(args):
     if args.device == "cuda":
         settings = CUDA_SETTINGS + (COMPILED_SETTINGS if args.compiled else [])
-        return [setting + (" tf32" if args.precision == "tf32" else "") for setting in settings]
+        words = {"fp32": [""], "tf32": [" tf32"], "bf16": [" autocast", " allbf16"]}[args.precision]
+        return [setting + word for setting in settings for word in words]
     bf16 = args.precision == "bf16"
     settings = list(BF16_SETTINGS if bf16 else EAGER_SETTINGS)
     if args.compiled:
@@ -114,7 +115,7 @@ def parse_arguments():
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["fp32", "bf16", "tf32"], default="fp32",
-                        help="bf16: on the CPU; tf32: on a GPU")
+                        help="tf32: on a GPU")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=2, help="length of one measurement")
     parser.add_argument("--settings", nargs="+", help="PyTorch settings, instead of trying all")
