@@ -62,6 +62,16 @@ Advice Advise(const std::vector<Prediction>& all) {
   });
   if (dense != nullptr && advice.best->seconds > (1 - kWorthACompressor) * dense->seconds) {
     advice.compressed = std::exchange(advice.best, dense);
+    return advice;
+  }
+  // Among compressors that differ by less than that, the one that was named first.
+  for (const Prediction& it : all) {
+    if (it.compressor.empty() || it.measured != advice.best->measured) continue;
+    if (it.seconds * (1 - kWorthACompressor) > advice.best->seconds) continue;
+    advice.best = BestOf(all, [&](const Prediction& other) {
+      return other.way.compressor == it.way.compressor && other.measured == it.measured;
+    });
+    break;
   }
   return advice;
 }

@@ -8,6 +8,7 @@
 #include "framework/comm/sparse_collective.h"
 #include "framework/compress/compressor.h"
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/schedule_profile.h"
 #include "framework/runtime/simulate/simulated_run.h"
@@ -23,12 +24,6 @@ struct NameWithKey {
   std::string name, key;
 };
 
-// Settings of a section go with the name that the config gives it.
-void DropSettings(const std::string& section, ScenarioOptions& scenario) {
-  std::vector<std::string>& all = scenario.config.overrides;
-  std::erase_if(all, [&](const std::string& it) { return it.rfind(section + ".", 0) == 0; });
-}
-
 bool HasDensity(const std::string& compressor) {
   const auto made = CompressorRegistry::Get("compressor", compressor).make();
   return !made->rounds() && !made->density_by_strategy();
@@ -42,6 +37,17 @@ class StepForecast {
       throw UsageError("one worker alone exchanges nothing", "give --workers N or a --cluster");
     }
     given_.warnings.clear();  // nothing is run
+    if (given_.overlap_buckets) {
+      log::Warning(
+          "overlap_buckets is not in what follows, where one bucket is summed behind the other; "
+          "dtrain simulate has it");
+    }
+    if (!IsSchedule(given_)) {
+      log::Info(
+          "strategy {} is no schedule of all-reduces and not among what follows; dtrain simulate "
+          "--compare sets it beside them",
+          given_.strategy_name);
+    }
   }
 
   Predictions Run() const {
@@ -134,7 +140,7 @@ class StepForecast {
                      std::vector<std::string>& overrides) const {
     const NameWithKey compressor(asked);
     if (asked.empty() || !IsOwn(asked)) {
-      DropSettings("compress", scenario);
+      scenario.DropSettings("compress");
       overrides.push_back("compress.name=" + (asked.empty() ? "none" : compressor.name));
     }
     if (asked.empty()) return;
@@ -149,7 +155,7 @@ class StepForecast {
   RunConfig LoadFor(const std::string& asked, const Way& way) const {
     ScenarioOptions scenario = options_.scenario;
     const NameWithKey schedule(asked);
-    DropSettings("strategy", scenario);
+    scenario.DropSettings("strategy");
     std::vector<std::string> overrides = {"strategy.name=" + schedule.name};
     if (!schedule.key.empty()) overrides.push_back("strategy." + schedule.key);
     SetCompressor(way.compressor, scenario, overrides);

@@ -9,6 +9,11 @@
 
 namespace dtrain {
 
+void ScenarioOptions::DropSettings(const std::string& section) {
+  std::erase_if(config.overrides,
+                [&](const std::string& it) { return it.starts_with(section + "."); });
+}
+
 RunConfig ScenarioOptions::Load(const std::vector<std::string>& more) const {
   if (config.file.empty() && profile.empty()) {
     throw UsageError("there is nothing to run",

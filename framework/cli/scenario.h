@@ -16,6 +16,9 @@ struct ScenarioOptions {
   std::string trace;  // record of a run, whose step times are taken
   int workers = 0;    // 0: the config's
 
+  // Settings of a section go with the name that the config gives it: for another name they are dropped.
+  void DropSettings(const std::string& section);
+
   // With `more` overrides behind those given.  Throws UsageError when there is neither a config nor
   // a profile.
   RunConfig Load(const std::vector<std::string>& more = {}) const;

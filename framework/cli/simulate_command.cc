@@ -177,6 +177,21 @@ ResultTable TableOfColumns() {
   return {"strategy", "seeds", std::move(columns)};
 }
 
+// Of what stands behind --compare: what --set says of the config's own strategy or compressor is not for
+// others.
+RunConfig LoadCompared(const SimulateOptions& options, const std::string& name,
+                       const RunConfig& own, uint64_t seed) {
+  ScenarioOptions scenario = options.scenario;
+  std::vector<std::string> overrides =
+      ComparedOverrides(name, own.strategy_name, own.compress.on() ? own.compress.name : "none");
+  for (const std::string& it : overrides) {
+    if (it.starts_with("strategy.name=")) scenario.DropSettings("strategy");
+    if (it.starts_with("compress.name=")) scenario.DropSettings("compress");
+  }
+  overrides.push_back(fmt::format("seed={}", seed));
+  return scenario.Load(overrides);
+}
+
 int Compare(const SimulateOptions& options, bool json) {
   if (!options.output.empty()) {
     throw UsageError("--output is for one run, not for a comparison", "use --json");
@@ -186,15 +201,19 @@ int Compare(const SimulateOptions& options, bool json) {
   std::vector<std::string> names = options.compare;
   if (names.empty()) names.push_back("");
   std::vector<uint64_t> seeds = options.seeds;
-  if (seeds.empty()) seeds.push_back(options.scenario.Load().seed);
-  ResultTable table = TableOfColumns();
+  if (seeds.empty()) seeds.push_back(own.seed);
+  // All of them first: nothing runs before a mistake in the last one is found.
+  std::vector<std::vector<RunConfig>> configs;
   for (const std::string& name : names) {
+    auto& of = configs.emplace_back();
+    for (const uint64_t seed : seeds) of.push_back(LoadCompared(options, name, own, seed));
+  }
+  ResultTable table = TableOfColumns();
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
     std::vector<Summary> runs;
-    for (const uint64_t seed : seeds) {
-      std::vector<std::string> overrides = ComparedOverrides(
-          name, own.strategy_name, own.compress.on() ? own.compress.name : "none");
-      overrides.push_back(fmt::format("seed={}", seed));
-      runs.push_back(*SimulateOnce(options, options.scenario.Load(overrides), "", true));
+    for (const RunConfig& config : configs[i]) {
+      runs.push_back(*SimulateOnce(options, config, "", true));
     }
     for (const Summary& run : runs) code = std::max(code, run.exit_code);
     table.Add(RowOf(name.empty() ? runs[0].strategy : name, runs));
@@ -258,7 +277,9 @@ static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       ->add_option(
           "--compare", options->compare,
           "simulate several strategies, each with a compressor where '+' names one, and print a "
-          "table, e.g. allreduce ps_ssp:staleness=5 gssp+gdtopk")
+          "table, e.g. allreduce ps_ssp:staleness=5 gssp+gdtopk; keys are the strategy's, those of "
+          "the "
+          "compressor are written as compress.KEY")
       ->type_name("STRATEGY[+COMPRESSOR][:KEY=VALUE,...]");
   command->add_option("--seeds", options->seeds, "simulate once for each seed and print a table")
       ->delimiter(',');

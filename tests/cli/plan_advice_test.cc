@@ -256,5 +256,29 @@ TEST(PlanCommand, TheAdviceGoesByWhatWasMeasured) {
               AllOf(Not(HasSubstr("has measured some")), Not(HasSubstr("described)"))));
 }
 
+// randk charges one pass over the values less, which is no reason to take it.
+TEST(PlanCommand, OfCompressorsThatDifferLittleTheFirstNamedIsAdvised) {
+  const TempFolder folder;
+  const auto advised = [&](const std::string& compressors) {
+    return AdviceOf(Plan(folder, {"--json", "--compressors", compressors, "--exchanges",
+                                  "gather"}))["advice"]["compressor"];
+  };
+  EXPECT_EQ(advised("topk:density=0.001,randk:density=0.001"), "topk");
+  EXPECT_EQ(advised("randk:density=0.001,topk:density=0.001"), "randk");
+  EXPECT_EQ(advised("fp16,topk:density=0.001"), "topk") << "by far";
+}
+
+TEST(PlanCommand, SaysWhatItLeavesOut) {
+  const TempFolder folder;
+  const auto said = [&](const std::string& key) {
+    const CommandOutcome outcome = Plan(folder, {"--set", key});
+    EXPECT_EQ(outcome.code, 0);
+    return outcome.err;
+  };
+  EXPECT_THAT(said("overlap_buckets=true"), HasSubstr("overlap_buckets is not in what follows"));
+  EXPECT_THAT(said("strategy.name=ps_asp"), HasSubstr("strategy ps_asp is no schedule"));
+  EXPECT_EQ(said("strategy.name=wfbp"), "");
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -177,5 +177,32 @@ TEST(PlanCommand, WhatHasNoPlanIsRefused) {
               HasSubstr("there is none that selects"));
 }
 
+// What --set says of the config's own compressor is not for others, and a mistake in the last one is found before
+// the first one runs.
+TEST(SimulateCommand, ComparesACompressorWithKeysBesideNone) {
+  const TempFolder folder;
+  Plan(folder, {});  // for the profile
+  const auto compare = [&](const std::vector<std::string>& names) {
+    std::vector<std::string> words = {"simulate",  "--json",
+                                      "--profile", (folder.path() / "profile.json").string(),
+                                      "--workers", "4",
+                                      "--set",     "max_steps=5",
+                                      "--set",     "strategy.name=ps_ssp",
+                                      "--set",     "strategy.staleness=5",
+                                      "--set",     "compress.name=topk",
+                                      "--set",     "compress.density=0.02",
+                                      "--compare"};
+    words.insert(words.end(), names.begin(), names.end());
+    return RunCommand(words);
+  };
+  const CommandOutcome good = compare({"ps_ssp", "allreduce", "allreduce+fp16", "allreduce+topk"});
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_EQ(nlohmann::json::parse(good.out).size(), 4u) << good.out;
+  const CommandOutcome bad = compare({"mgwfbp+topk", "ps_bsp+topk"});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("strategy 'ps_bsp' takes no compressor"));
+  EXPECT_THAT(bad.err, Not(HasSubstr("measures its buckets"))) << "a run of mgwfbp+topk begins so";
+}
+
 }  // namespace
 }  // namespace dtrain

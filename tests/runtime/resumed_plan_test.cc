@@ -32,6 +32,29 @@ TEST(DecidedPlan, ThreadsAreTheKeysElseThePlansElseTheRules) {
   EXPECT_EQ(threads("threads: 1\nplan: " + file.string() + "\n"), 1);
 }
 
+TEST(DecidedPlan, SaysWhereItIsNotTheFilesAndThatMatters) {
+  const auto file = FreshFolder() / "plan.json";
+  const auto said = [&](const std::string& collective, const std::string& keys) {
+    Spit(file, ToJson(ExecutionPlan{.isa = IsaName(CpuIsa()),
+                                    .workers = 2,
+                                    .collective = collective,
+                                    .buckets = {{0, 61706}}}));
+    config::Document document = config::Document::FromText(
+        "model: lenet5\ndata: digits\nplan: " + file.string() + "\ncollective: " + collective +
+            "\ncluster: {workers: 2}\n" + keys,
+        DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+    const RunConfig config = ReadRunConfig(document);
+    testing::internal::CaptureStderr();
+    DecidePlan(config, ReadModel(config), 2, 1);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said("ordered", "strategy: {name: wfbp}\n"), "");
+  EXPECT_EQ(said("ring", "strategy: {name: mgwfbp}\n"), "") << "planned when the ranks are there";
+  EXPECT_THAT(said("ring", "strategy: {name: wfbp}\n"), HasSubstr("buckets 1 -> 5"));
+  EXPECT_THAT(said("ordered", "strategy: {name: wfbp}\ncompress: topk\n"),
+              HasSubstr("buckets 1 -> 5"));
+}
+
 TEST(ResumedPlan, KeepsThreadsKernelsAndChunks) {
   StartPoint start;
   start.plan =
