@@ -17,6 +17,7 @@ static void AddCheckCommand(CLI::App& app, Invocation& invocation) {
       [options, &invocation] {
         const RunConfig config = LoadConfig(*options);
         CheckProfile(config, ReadModel(config));
+        if (config.plan != "auto") ReadPlan(config.plan);
         for (const std::string& warning : config.warnings) log::Warning("{}", warning);
         for (const std::string& note : config.notes) log::Info("{}", note);
         std::cout << (invocation.json ? config.effective_json : config.effective_yaml);

@@ -103,5 +103,17 @@ TEST_F(PlanFile, OneThatIsNoneIsRefused) {
   }
 }
 
+TEST_F(PlanFile, CheckReadsIt) {
+  const auto check = [&](const std::string& text) {
+    const std::string plan = folder_.Write("some.json", text).string();
+    return RunCommand({"check", "--config", DTRAIN_SOURCE_DIR "/configs/runs/quickstart.yaml",
+                       "--set", "plan=" + plan});
+  };
+  const CommandOutcome bad = check("no plan");
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("some.json: not JSON"));
+  EXPECT_EQ(check(ToJson(ExecutionPlan{.isa = "avx2"})).code, 0);
+}
+
 }  // namespace
 }  // namespace dtrain
