@@ -53,8 +53,9 @@ class StepForecast {
   Predictions Run() const {
     Predictions predictions;
     for (const Way& way : Ways()) {
-      const TimedGradients gradients = GradientsOf(LoadFor("wfbp", way));
-      const double wfbp = Predict(LoadFor("wfbp", way), gradients, "wfbp", way).seconds;
+      const RunConfig each_layer = LoadFor("wfbp", way);
+      const TimedGradients gradients = GradientsOf(each_layer);
+      const double wfbp = Predict(each_layer, gradients, "wfbp", way).seconds;
       for (const std::string& schedule : options_.schedules) {
         Prediction it = Predict(LoadFor(schedule, way), gradients, schedule, way);
         it.wfbp_seconds = wfbp;
@@ -119,8 +120,7 @@ class StepForecast {
     bool selects = false;
     for (const std::string& compressor : Compressors()) {
       const std::string name = NameWithKey(compressor).name;
-      if (!name.empty() &&
-          CompressorRegistry::Get("compressor", name).make()->wire() == Wire::kFp32) {
+      if (!name.empty() && !CompressorRegistry::Get("compressor", name).make()->rounds()) {
         for (const std::string& it : exchanges) ways.push_back({compressor, "", it});
         selects = true;
       } else {
@@ -163,6 +163,7 @@ class StepForecast {
     if (!way.exchange.empty()) overrides.push_back("compress.exchange=" + way.exchange);
     RunConfig config = scenario.Load(overrides);
     config.warnings.clear();
+    config.notes.clear();
     config.plan = "auto";
     return config;
   }

@@ -105,7 +105,7 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
   }
 }
 
-// Where the device's memory is too small for so many samples: says for how many it is not.
+// The error when a batch does not fit in the device's memory; its hint says how many samples would.
 void Net::ThrowTooLarge(const UsageError& error, Mode mode, std::span<const Shape> inputs) {
   arena_ = Buffer();
   scratch_ = Buffer();

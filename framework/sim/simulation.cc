@@ -1,6 +1,7 @@
 #include "framework/sim/simulation.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
@@ -60,18 +61,17 @@ ReduceTime TimeOfRoundedSums(const SimulationSetup& setup, const ComputeModel& c
 // With what the exchange thread does before and behind: the residual, the selection, the sum.
 ReduceTime TimeOfSelections(const SimulationSetup& setup, const ComputeModel& compute) {
   const CompressConfig& compress = setup.exchange.actors.compress;
-  if (compress.PaysDense(compress.density, setup.exchange.placement().workers)) {
-    return [price = PriceOfSums(setup), vectors = 2 + compress.compressor->passes(),
-            compute](int64_t bytes) {
-      return ToSeconds(price.Of(bytes / static_cast<int64_t>(sizeof(float))) +
-                       compute.VectorTime(vectors * bytes));
-    };
-  }
-  return [price = PriceOfSelections(setup), density = compress.density,
-          vectors = 2 + compress.compressor->passes(), compute](int64_t bytes) {
-    const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
+  std::function<Nanos(int64_t)> sum = [price = PriceOfSelections(setup),
+                                       density = compress.density](int64_t n) {
     const auto k = static_cast<double>(n == 0 ? 0 : EntriesAsked(density, n));
-    return ToSeconds(price.Of({.entries = k, .k = k}) + compute.VectorTime(vectors * bytes));
+    return price.Of({.entries = k, .k = k});
+  };
+  if (compress.PaysDense(compress.density, setup.exchange.placement().workers)) {
+    sum = [price = PriceOfSums(setup)](int64_t n) { return price.Of(n); };
+  }
+  return [sum, vectors = 2 + compress.compressor->passes(), compute](int64_t bytes) {
+    const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
+    return ToSeconds(sum(n) + compute.VectorTime(vectors * bytes));
   };
 }
 

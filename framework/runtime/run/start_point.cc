@@ -85,10 +85,7 @@ void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPla
     plan.sum_seconds = start.plan->sum_seconds;
   }
   ExecutionPlan before = *start.plan;
-  if (plan.collective == "ordered" && before.collective == "ordered" &&
-      !config.compress.FollowsBuckets()) {
-    before.buckets = plan.buckets;  // the canonical sum does not depend on them
-  }
+  if (!BucketsMatter(config, before, plan)) before.buckets = plan.buckets;
   const std::string differences = Differences(before, plan);
   if (differences.empty()) return;
   log::Warning("not bit-equal to the undisturbed run: its plan differs ({})", differences);

@@ -8,6 +8,7 @@
 #include "framework/comm/collective.h"
 #include "framework/core/check.h"
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/core/text.h"
 #include "framework/strategies/sync/advice.h"
 #include "framework/strategies/sync/merging.h"
@@ -129,9 +130,18 @@ void SettleBuckets(const RunConfig& config, const GradientPieces& pieces, Execut
   const bool by_time = PlansByTime(config);
   const bool fits = HasBucketsFor(plan, config, pieces.total()) && AreBuckets(plan.buckets, pieces);
   if (by_time && (fits || !ScheduleOf(plan, config, pieces).empty())) return;
+  if (by_time && config.plan != "auto") {
+    log::Warning("{} has no buckets for this run ({}): they are planned anew", config.plan,
+                 MeasuredFor(config));
+  }
   plan.buckets = by_time ? std::vector<Range>() : BucketsOf(config, pieces);
   plan.measured_for.clear();
   plan.predicted_seconds = plan.compute_seconds = plan.sum_seconds = 0;
+}
+
+bool BucketsMatter(const RunConfig& config, const ExecutionPlan& before, const ExecutionPlan& now) {
+  return before.collective != "ordered" || now.collective != "ordered" ||
+         config.compress.FollowsBuckets();
 }
 
 void DecideBuckets(const RunConfig& config, GradientPieces pieces, ExecutionPlan& plan) {

@@ -33,8 +33,10 @@ bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t t
 // what; any other is known by its buckets.
 std::string ScheduleOf(const ExecutionPlan& plan, const RunConfig& config,
                        const GradientPieces& pieces);
+// Whether other buckets give other bits: but for canonical sums they do.
+bool BucketsMatter(const RunConfig& config, const ExecutionPlan& before, const ExecutionPlan& now);
 // `plan: FILE`: its buckets stay where they can be taken over.  Else they are the strategy's, or none
-// where they have yet to be planned by time.
+// where they have yet to be planned by time, with a warning.
 void SettleBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan);
 // Where it does: the buckets by the times of `pieces`, and how long a step then takes.  Without times
 // they are those of a plan that nobody has measured yet.

@@ -133,10 +133,8 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
     plan.threads = threads_by_rule;
   }
   ExecutionPlan before = given;
-  // Those that have yet to be planned are no others, and canonical sums do not depend on them.
-  const bool canonical = given.collective == "ordered" && plan.collective == "ordered" &&
-                         !config.compress.FollowsBuckets();
-  if (plan.buckets.empty() || canonical) before.buckets = plan.buckets;
+  // Those that have yet to be planned are no others.
+  if (plan.buckets.empty() || !BucketsMatter(config, given, plan)) before.buckets = plan.buckets;
   const std::string differences = config.plan == "auto" ? "" : Differences(before, plan);
   if (!differences.empty()) {
     log::Warning("not bit-equal to the runs of {}: {}", config.plan, differences);

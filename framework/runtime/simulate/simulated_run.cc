@@ -121,11 +121,7 @@ GradientPieces SimulatedRun::PlannedPieces() const {
 void SimulatedRun::PlanBuckets() {
   if (!PlansByTime(config_)) return;
   ExchangeSpec& spec = setup_.exchange;
-  SettleBuckets(config_, spec.pieces, plan_);
-  if (plan_.buckets.empty() && config_.plan != "auto") {
-    log::Warning("{} has no buckets for this run ({}): they are planned anew", config_.plan,
-                 MeasuredFor(config_));
-  }
+  if (!graph_) SettleBuckets(config_, spec.pieces, plan_);  // else DecidePlan has
   if (plan_.buckets.empty()) DecideBuckets(config_, PlannedPieces(), plan_);
   spec.actors.buckets = plan_.buckets;
 }

@@ -84,31 +84,6 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
 }
 
 // alpha and beta are read now: the handle's pointer mode is the host's.
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                            int m, int n, int k, const void* alpha, const void* a,
-                            cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
-                            int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
-                            cublasComputeType_t type, cublasGemmAlgo_t) {
-  const Product product = {type,
-                           op_a,
-                           op_b,
-                           m,
-                           n,
-                           k,
-                           Float(alpha),
-                           Floats(a),
-                           lda,
-                           Floats(b),
-                           ldb,
-                           Float(beta),
-                           static_cast<float*>(c),
-                           ldc};
-  if (!Knows(type_a, type_b, type_c, type)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (!Fits(product)) return CUBLAS_STATUS_INVALID_VALUE;
-  dtrain::standin::InStream(handle->stream, [=] { Multiply(product); });
-  return CUBLAS_STATUS_SUCCESS;
-}
-
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
                                           cublasOperation_t op_b, int m, int n, int k,
                                           const void* alpha, const void* a, cudaDataType type_a,
@@ -143,6 +118,15 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
     }
   });
   return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                            int m, int n, int k, const void* alpha, const void* a,
+                            cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
+                            int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
+                            cublasComputeType_t type, cublasGemmAlgo_t algorithm) {
+  return cublasGemmStridedBatchedEx(handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, 0, b,
+                                    type_b, ldb, 0, beta, c, type_c, ldc, 0, 1, type, algorithm);
 }
 
 }  // extern "C"
