@@ -10,6 +10,7 @@
 #   resnet     steps a second of ResNet-18 at batch 128, beside PyTorch's
 #   runs       whole runs: training, resuming, several ranks, every family of strategies
 #   torch      steps a second of all models in fp32, tf32 and bf16, beside PyTorch's
+#   select     selections of one value in a thousand, beside torch.topk on the GPU
 #   sanitizer  small layers and models under compute-sanitizer
 #
 # $PYTHON (python3) is the Python that is asked for PyTorch.  --standin runs the parts on what stands in for
@@ -25,15 +26,15 @@ while [ $# -gt 0 ]; do
   case $1 in
     --build) build=$(cd "${2:?--build needs a folder}" && pwd) && shift ;;
     --standin) standin=yes ;;
-    layers | models | resnet | runs | torch | sanitizer) parts+=("$1") ;;
+    layers | models | resnet | runs | torch | select | sanitizer) parts+=("$1") ;;
     *)
-      echo "$0: there is no part '$1' (layers, models, resnet, runs, torch, sanitizer)" >&2
+      echo "$0: there is no part '$1' (layers, models, resnet, runs, torch, select, sanitizer)" >&2
       exit 2
       ;;
   esac
   shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(layers models resnet runs torch sanitizer)
+[ ${#parts[@]} -gt 0 ] || parts=(layers models resnet runs torch select sanitizer)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -122,6 +123,16 @@ run_part() {
       speed lenet5 64 fp32 tf32 bf16
       speed vgg19_bn 128 fp32 tf32 bf16
       speed seq2seq_attention 128 fp32 tf32 bf16
+      ;;
+    select)
+      local sizes=1000000,10000000,100000000
+      [ -z "$standin" ] || sizes=50000
+      limited "$dtrain" bench topk --device cuda --sizes "$sizes"
+      if has_torch; then
+        limited "$python" "$root/tools/bench/torch_topk.py" --device cuda --sizes ${sizes//,/ }
+      else
+        echo "no PyTorch here that sees a GPU: dtrain alone"
+      fi
       ;;
     sanitizer)
       local tool

@@ -87,7 +87,7 @@ cp -r "$(mpi_path pkgdatadir)"/*.txt "$bundle/$(below_prefix pkgdatadir)/"
 
 cp -r "$source/configs" "$bundle/configs"
 cp "$source/tests/gpu.sh" "$bundle/tests/"
-cp "$source"/tools/bench/{compare_pytorch,torch_step,torch_seq2seq}.py "$bundle/tools/bench/"
+cp "$source"/tools/bench/{compare_pytorch,torch_step,torch_seq2seq,torch_topk}.py "$bundle/tools/bench/"
 cp "$source/README.md" "$source/LICENSE" "$bundle/"
 
 # The libraries of the files given, as paths: not glibc's, CUDA's and those of fast networks.

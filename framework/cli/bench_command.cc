@@ -19,9 +19,11 @@
 #include "framework/core/file.h"
 #include "framework/core/statistics.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/device/cuda/module.h"
 #include "framework/runtime/launch/supervisor.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/run_exchange.h"
+#include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
 namespace {
@@ -202,7 +204,17 @@ void AddStepOptions(CLI::App& command, BenchOptions& options) {
       ->check(CLI::PositiveNumber);
 }
 
-void AddTopkOptions(CLI::App& command, BenchTopkOptions& options) {
+int BenchSelections(const BenchOptions& options) {
+  Device device;
+  if (DeviceKindOf(options.device) == DeviceKind::kCuda) {
+    device = {DeviceKind::kCuda, 1, CpuIsa(), Precision::kFp32, OpenCuda(Precision::kFp32)};
+  }
+  return BenchTopk(options.topk, device, std::cout);
+}
+
+void AddTopkOptions(CLI::App& command, BenchOptions& bench) {
+  AddDeviceOption(command, bench.device);
+  BenchTopkOptions& options = bench.topk;
   command
       .add_option("--compressors", options.compressors,
                   "compressors, with keys as in gaussiank:loop=published")
@@ -289,8 +301,8 @@ static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
       *options);
   AddTopkOptions(*AddCommand(*bench, invocation, "topk",
                              "measure selections of compressors beside a plain read",
-                             [=] { return BenchTopk(options->topk, std::cout); }),
-                 options->topk);
+                             [=] { return BenchSelections(*options); }),
+                 *options);
 }
 
 DTRAIN_COMMAND("bench", 100, AddBenchCommand);

@@ -64,9 +64,14 @@ std::vector<Listed> Strategies() {
 std::vector<Listed> Compressors() {
   std::vector<Listed> all;
   for (const auto& [name, entry] : CompressorRegistry::All()) {
+    const auto compressor = entry.make();
     const auto read = [&](config::Reader& reader) {
       CompressConfig config;
-      ReadCompressorKeys(reader, *entry.make(), config);
+      ReadCompressorKeys(reader, *compressor, config);
+      // Of those whose density a strategy decides on, no sum over all workers is made.
+      if (!compressor->rounds() && !compressor->density_by_strategy()) {
+        ReadSelectionExchange(reader, config);
+      }
     };
     all.push_back({name, entry.help, KeysOf(read), "strategies", StrategiesOf(name)});
   }

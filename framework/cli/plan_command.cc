@@ -168,9 +168,9 @@ void PrintBuckets(const Prediction& prediction) {
   }
 }
 
-// "a step takes 0.0600 s, 12.0 % of it after the backward pass"
+// "60.000 ms, 12.0 % of it after the backward pass"
 std::string StepText(const Prediction& it) {
-  return fmt::format("{:.4f} s, {:.1f} % of it after the backward pass", it.seconds,
+  return fmt::format("{:.3f} ms, {:.1f} % of it after the backward pass", 1e3 * it.seconds,
                      100 * it.exposed() / it.seconds);
 }
 
@@ -246,16 +246,15 @@ void PrintAdvice(const Advice& advice, const Predictions& predictions) {
   if (advice.described != nullptr) {
     const Prediction& it = *advice.described;
     std::cout << fmt::format(
-        "By the description of the cluster alone {} with {} would be shorter, {:.4f} s: dtrain "
-        "bench "
-        "sums measures it.\n",
-        it.name(), it.way.sums(), it.seconds);
+        "By the description of the cluster alone {} with {} would be shorter, {:.3f} ms: dtrain "
+        "bench sums measures it.\n",
+        it.name(), it.way.sums(), 1e3 * it.seconds);
   }
   if (advice.compressed != nullptr) {
     std::cout << fmt::format(
-        "{} with {} takes {:.4f} s, less than {:.0f} % of a step less, and changes what is "
+        "{} with {} takes {:.3f} ms, less than {:.0f} % of a step less, and changes what is "
         "computed.\n",
-        advice.compressed->name(), advice.compressed->way.sums(), advice.compressed->seconds,
+        advice.compressed->name(), advice.compressed->way.sums(), 1e3 * advice.compressed->seconds,
         100 * kWorthACompressor);
   }
   if (!best.compressor.empty()) {

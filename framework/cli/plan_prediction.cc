@@ -102,6 +102,10 @@ class StepForecast {
     if (asked.empty() && given_.compress.on()) asked = {given_.compress.name};
     std::vector<std::string> compressors = {""};  // what they are compared with
     for (const std::string& it : asked) {
+      if (NameWithKey(it).key.rfind("exchange", 0) == 0) {
+        throw UsageError("--compressors: '" + it + "' says how selections are summed",
+                         "name that with --exchanges, for all compressors");
+      }
       const bool known = std::find(compressors.begin(), compressors.end(), it) != compressors.end();
       if (it != "none" && !known) compressors.push_back(it);
     }

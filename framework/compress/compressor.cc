@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/compress/device_values.h"
 #include "framework/core/check.h"
 
 namespace dtrain {
@@ -21,6 +22,20 @@ const char* NameOf(Compressor::Scope scope) {
   return scope == Compressor::Scope::kLayer    ? "layer"
          : scope == Compressor::Scope::kBucket ? "bucket"
                                                : "model";
+}
+
+template <class Look, class Choose>
+std::vector<int32_t> SelectIn(const Compressor& compressor, int64_t n, double density,
+                              const SelectionKey& key, float* threshold, Look look, Choose choose) {
+  const std::unique_ptr<Selection> selection = compressor.Select(n, density, key);
+  while (selection->WantsLook()) look(*selection);
+  const int64_t most = compressor.EntriesMost(n, density);
+  std::vector<int32_t> chosen(static_cast<size_t>(most));
+  const int64_t count = choose(*selection, chosen.data());
+  DT_CHECK(count <= most) << count << " entries chosen of at most " << most;
+  chosen.resize(static_cast<size_t>(count));
+  if (threshold != nullptr) *threshold = selection->Threshold();
+  return chosen;
 }
 
 }  // namespace
@@ -111,19 +126,29 @@ Random LotsOf(const SelectionKey& key) {
           static_cast<uint64_t>(key.call) * kUnitsMost + static_cast<uint64_t>(key.unit)};
 }
 
+void Selection::LookOn(DeviceValues& values) { Look(values.All(), {0, values.size()}); }
+
+int64_t Selection::ChooseOn(DeviceValues& values, int32_t* chosen) {
+  return Choose(values.All(), {0, values.size()}, chosen);
+}
+
 std::vector<int32_t> SelectFrom(const Compressor& compressor, std::span<const float> values,
                                 double density, const SelectionKey& key, float* threshold) {
-  const int64_t n = static_cast<int64_t>(values.size());
-  const Range whole{0, n};
-  const std::unique_ptr<Selection> selection = compressor.Select(n, density, key);
-  while (selection->WantsLook()) selection->Look(values.data(), whole);
-  const int64_t most = compressor.EntriesMost(n, density);
-  std::vector<int32_t> chosen(static_cast<size_t>(most));
-  const int64_t count = selection->Choose(values.data(), whole, chosen.data());
-  DT_CHECK(count <= most) << count << " entries chosen of at most " << most;
-  chosen.resize(static_cast<size_t>(count));
-  if (threshold != nullptr) *threshold = selection->Threshold();
-  return chosen;
+  const Range whole{0, static_cast<int64_t>(values.size())};
+  return SelectIn(
+      compressor, whole.size(), density, key, threshold,
+      [&](Selection& selection) { selection.Look(values.data(), whole); },
+      [&](Selection& selection, int32_t* chosen) {
+        return selection.Choose(values.data(), whole, chosen);
+      });
+}
+
+std::vector<int32_t> SelectFrom(const Compressor& compressor, DeviceValues& values, double density,
+                                const SelectionKey& key, float* threshold) {
+  return SelectIn(
+      compressor, values.size(), density, key, threshold,
+      [&](Selection& selection) { selection.LookOn(values); },
+      [&](Selection& selection, int32_t* chosen) { return selection.ChooseOn(values, chosen); });
 }
 
 }  // namespace dtrain

@@ -29,6 +29,7 @@
 namespace dtrain {
 
 struct CompressConfig;
+class DeviceValues;
 
 // One choice among the n values of a unit (a layer, a bucket, the whole model), in passes over
 // them: whoever asks goes through the unit in parts, and looks at the network between two of them.
@@ -47,6 +48,10 @@ class Selection {
   // Writes the chosen ones' places in the unit, ascending, and returns how many there are.  What a
   // unit's parts have together is at most Compressor::EntriesMost.
   virtual int64_t Choose(const float* values, Range part, int32_t* chosen) = 0;
+  // The same passes over all values where they lie in a device's memory (device_values.h).  These copy
+  // them to the machine's; who chooses among few of them overrides both.
+  virtual void LookOn(DeviceValues& values);
+  virtual int64_t ChooseOn(DeviceValues& values, int32_t* chosen);
   // Where the unit's next selection may begin (SelectionKey::threshold), once it is known what to
   // choose; 0: nothing is handed on.
   virtual float Threshold() const { return 0; }
@@ -171,6 +176,9 @@ Random LotsOf(const SelectionKey& key);
 std::vector<int32_t> SelectFrom(const Compressor& compressor, std::span<const float> values,
                                 double density, const SelectionKey& key,
                                 float* threshold = nullptr);
+// The same where they are in a device's memory.
+std::vector<int32_t> SelectFrom(const Compressor& compressor, DeviceValues& values, double density,
+                                const SelectionKey& key, float* threshold = nullptr);
 
 }  // namespace dtrain
 

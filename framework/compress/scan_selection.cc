@@ -51,6 +51,11 @@ void Sample::Look(const float* values, Range part) {
   }
 }
 
+void Sample::LookOn(DeviceValues& values) {
+  const std::span<const float> all = values.Runs(begins_, run_);
+  largest_.Look(all.data(), {0, std::ssize(all)});
+}
+
 void Sample::Put(const float* values, int64_t count) {
   gathered_.insert(gathered_.end(), values, values + count);
   if (gathered_.size() >= kGatheredMost) Flush();
@@ -86,6 +91,16 @@ void ScanSelection::Look(const float* values, Range part) {
 
 int64_t ScanSelection::Choose(const float*, Range part, int32_t* chosen) {
   return survivors_.Choose(part, chosen);
+}
+
+void ScanSelection::LookOn(DeviceValues& values) {
+  if (pass_ == Pass::kSample) return sample_->LookOn(values);
+  if (pass_ == Pass::kScan) return survivors_.LookOn(values);
+  moments_ = values.Moments();
+}
+
+int64_t ScanSelection::ChooseOn(DeviceValues& values, int32_t* chosen) {
+  return survivors_.Choose({0, values.size()}, chosen);
 }
 
 ScanSelection::Pass ScanSelection::TakeSample(std::vector<int64_t> begins, int64_t run,

@@ -27,6 +27,7 @@ class Sample {
   // `rank`: which of the largest will be asked for.  The runs do not overlap.
   Sample(std::vector<int64_t> begins, int64_t run, int64_t rank, Isa isa);
   void Look(const float* values, Range part);
+  void LookOn(DeviceValues& values);
   // The rank-th largest magnitude; 1 where so many are not zero.
   uint32_t Ranked();
 
@@ -47,6 +48,8 @@ class ScanSelection : public Selection {
   bool WantsLook() final;
   void Look(const float* values, Range part) final;
   int64_t Choose(const float* values, Range part, int32_t* chosen) final;
+  void LookOn(DeviceValues& values) final;
+  int64_t ChooseOn(DeviceValues& values, int32_t* chosen) final;
 
  protected:
   enum class Pass { kNone, kMoments, kSample, kScan };

@@ -32,11 +32,28 @@ void Survivors::Look(const float* values, Range part) {
     size_ += DTRAIN_ISA_SELECT(isa_, TakeReaching)(values + at, block, least_,
                                                    static_cast<int32_t>(part.begin + at),
                                                    places_.get() + size_, values_.get() + size_);
-    if (size_ <= room_) continue;
-    overfull_ = true;
-    KeepLargest(keep_);
-    least_ = Smallest() + 1;  // an equal one would be at a higher place
+    DropSmaller();
   }
+}
+
+void Survivors::LookOn(DeviceValues& values) {
+  const UnitEntries reached = values.Reaching(least_, room_);
+  const int64_t count = std::ssize(reached.places);
+  for (int64_t at = 0; at < count; at += kBlock) {
+    for (int64_t i = at; i < std::min(count, at + kBlock); ++i) {
+      if (Magnitude(reached.values[i]) < least_) continue;
+      places_[size_] = reached.places[i];
+      values_[size_++] = reached.values[i];
+    }
+    DropSmaller();
+  }
+}
+
+void Survivors::DropSmaller() {
+  if (size_ <= room_) return;
+  overfull_ = true;
+  KeepLargest(keep_);
+  least_ = Smallest() + 1;  // an equal one would be at a higher place
 }
 
 int64_t Survivors::CountReaching(uint32_t least) const {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "framework/compress/device_values.h"
 #include "framework/compress/largest.h"
 #include "framework/core/isa.h"
 #include "framework/core/layout.h"
@@ -25,6 +26,7 @@ class Survivors {
   void Begin(uint32_t least);
   // The parts come in order.
   void Look(const float* values, Range part);
+  void LookOn(DeviceValues& values);
 
   // More than are at hand have reached it: these are at least `keep`, and the largest.
   bool overfull() const { return overfull_; }
@@ -44,6 +46,8 @@ class Survivors {
   int64_t Choose(Range part, int32_t* chosen);
 
  private:
+  void DropSmaller();
+
   const Isa isa_;
   const int64_t keep_;
   const int64_t room_;

@@ -7,8 +7,8 @@
 
 namespace dtrain {
 
-inline uint32_t Magnitude(float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffu; }
+constexpr uint32_t Magnitude(float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffu; }
 
-inline float OfMagnitude(uint32_t magnitude) { return std::bit_cast<float>(magnitude); }
+constexpr float OfMagnitude(uint32_t magnitude) { return std::bit_cast<float>(magnitude); }
 
 }  // namespace dtrain

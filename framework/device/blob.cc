@@ -36,8 +36,8 @@ float* Blob::MutableF32() {
   return body_->data;
 }
 
-BlobPool::BlobPool(int64_t elements, DType dtype, Device device)
-    : elements_(elements), dtype_(dtype), device_(std::move(device)) {}
+BlobPool::BlobPool(int64_t elements, DType dtype, BlobMemory memory)
+    : elements_(elements), dtype_(dtype), memory_(std::move(memory)) {}
 
 BlobPool::~BlobPool() {
   DT_CHECK(free_.size() == all_.size())
@@ -48,10 +48,11 @@ Blob BlobPool::New() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
     auto body = std::make_unique<Body>();
-    body->buffer = Buffer(device_, static_cast<size_t>(elements_) * SizeOf(dtype_));
+    body->buffer = Buffer(memory_.device, static_cast<size_t>(elements_) * SizeOf(dtype_));
+    if (memory_.pinned_for != nullptr) body->buffer.PinFor(memory_.pinned_for);
     body->owner = this;
     body->data = body->buffer.f32();
-    body->queue = device_.queue.get();
+    body->queue = memory_.device.queue.get();
     body->elements = elements_;
     body->dtype = dtype_;
     free_.reserve(all_.size() + 1);

@@ -86,10 +86,16 @@ class BlobSource {
   ~BlobSource() = default;
 };
 
-// Makes Blobs of one size and type, in a device's memory where it is given one.
+// Where the memory of Blobs is: a device's, or the machine's, pinned for one that copies from and to it.
+struct BlobMemory {
+  Device device = {};
+  std::shared_ptr<DeviceQueue> pinned_for = nullptr;
+};
+
+// Makes Blobs of one size and type.
 class BlobPool : public BlobOwner {
  public:
-  BlobPool(int64_t elements, DType dtype, Device device = {});
+  BlobPool(int64_t elements, DType dtype, BlobMemory memory = {});
   ~BlobPool();  // all Blobs must be gone
 
   Blob New();  // content unspecified (zero when fresh)
@@ -101,7 +107,7 @@ class BlobPool : public BlobOwner {
 
   const int64_t elements_;
   const DType dtype_;
-  const Device device_;
+  const BlobMemory memory_;
   std::mutex mutex_;  // guards free_ and all_
   std::vector<BlobBody*> free_;
   std::vector<std::unique_ptr<Body>> all_;
@@ -115,17 +121,17 @@ class BlobPool : public BlobOwner {
 // left over and a buffer fits the next one again.
 class BlobPools {
  public:
-  explicit BlobPools(Device device = {}) : device_(std::move(device)) {}
+  explicit BlobPools(BlobMemory memory = {}) : memory_(std::move(memory)) {}
 
-  const Device& device() const { return device_; }  // in whose memory they are
+  const Device& device() const { return memory_.device; }  // in whose memory they are
   Blob CopyOf(std::span<const float> values) {
     Blob blob = New(static_cast<int64_t>(values.size()));
-    CopyIn({blob.MutableF32(), device_.queue.get()}, values.data(), blob.size());
+    CopyIn({blob.MutableF32(), device().queue.get()}, values.data(), blob.size());
     return blob;
   }
   Blob New(int64_t elements) {
     std::unique_ptr<BlobPool>& pool = pools_[elements];
-    if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32, device_);
+    if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32, memory_);
     return pool->New();
   }
   // For what will be sent: where the other ranks of the node can read it, if there is room.
@@ -147,7 +153,7 @@ class BlobPools {
   static constexpr int64_t kLeastRoom = 64;
 
  private:
-  const Device device_;
+  const BlobMemory memory_;
   std::map<int64_t, std::unique_ptr<BlobPool>> pools_;
   BlobSource* to_send_ = nullptr;
 };

@@ -31,7 +31,12 @@ Buffer::Buffer(const Device& device, size_t bytes) {
   }
 }
 
+void Buffer::PinFor(const std::shared_ptr<DeviceQueue>& queue) {
+  if (data_ != nullptr && queue_ == nullptr && queue->Pin(data_, bytes_)) pinned_ = queue;
+}
+
 Buffer::~Buffer() {
+  if (pinned_ != nullptr) pinned_->Unpin(data_);
   if (queue_ == nullptr) {
     std::free(data_);
   } else if (data_ != nullptr) {

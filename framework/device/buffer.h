@@ -20,13 +20,18 @@ class Buffer {
   Buffer(Buffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         bytes_(std::exchange(other.bytes_, 0)),
-        queue_(std::move(other.queue_)) {}
+        queue_(std::move(other.queue_)),
+        pinned_(std::move(other.pinned_)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
     std::swap(queue_, other.queue_);
+    std::swap(pinned_, other.pinned_);
     return *this;
   }
+
+  // Of the machine's memory, where a device copies from and to it in every step (DeviceQueue::Pin).
+  void PinFor(const std::shared_ptr<DeviceQueue>& queue);
 
   void* data() const { return data_; }
   float* f32() const { return static_cast<float*>(data_); }
@@ -36,7 +41,8 @@ class Buffer {
  private:
   void* data_ = nullptr;
   size_t bytes_ = 0;
-  std::shared_ptr<DeviceQueue> queue_;  // whose memory it is; null: the machine's
+  std::shared_ptr<DeviceQueue> queue_;   // whose memory it is; null: the machine's
+  std::shared_ptr<DeviceQueue> pinned_;  // for whom; null: it is not
 };
 
 }  // namespace dtrain

@@ -61,11 +61,19 @@ class DeviceQueue {
   // Comes to pass when all that was asked for before is done.
   virtual ReadyEvent Record() = 0;
 
+  // One of the same device, for the thread that calls.
+  virtual std::shared_ptr<DeviceQueue> Another() = 0;
+
   // Memory that its kernels work on and nobody else looks at; zeroed, 256-byte aligned.  Throws
   // UsageError where there is no room: what was wanted, and how much is left.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* memory) = 0;  // when all that was asked for before is done
   virtual size_t FreeBytes() = 0;       // that nobody has taken
+
+  // From now until Unpin the device copies from and to this memory of the machine by itself; what is not
+  // pinned may hold up the thread that asks for a copy.  False where that cannot be had.
+  virtual bool Pin(void* memory, size_t bytes) = 0;
+  virtual void Unpin(void* memory) = 0;
 
   // Copies into the device's memory, and out of it.  The memory outside is left alone until an
   // event that was recorded behind has come to pass.

@@ -35,6 +35,7 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
       wire_(spec.actors.compress.wire()),
       whole_(what.density >= 1 && wire_ == Wire::kFp32),
       key_{spec.seed, host.id, CallOf(host, what), 0},
+      there_(host.there),
       study_(StudyOf(spec, host)) {
   DT_CHECK(what.density > 0 && (!whole_ || vectors_.RangeOf(what.from) == range_))
       << host.actor->Describe();
@@ -48,7 +49,7 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
   if (whole_ && study_ != nullptr) {
     study_->SentWhole(range_, vectors_.Data(host_.gradient) + range_.begin, true);
   }
-  if (whole_ || values_ == nullptr) return;
+  if (whole_ || (values_ == nullptr && there_ == nullptr)) return;
   if (wire_ != Wire::kFp32) {
     if (what.rounded == nullptr) moved_ = vectors_.NewDense(range_.size());
     if (study_ != nullptr) {
@@ -74,6 +75,10 @@ bool Compression::RunSlice() {
     return false;
   }
   if (selection_ == nullptr) BeginUnit();
+  if (there_ != nullptr) {
+    SelectThere();
+    return true;
+  }
   const Range unit = units_[unit_];
   const Range slice{next_, std::min(unit.end, next_ + ops_.slice_elements())};
   const Range part{slice.begin - unit.begin, slice.end - unit.begin};
@@ -104,20 +109,38 @@ void Compression::BeginUnit() {
 
 void Compression::EndPass() {
   checked_ = true;
-  if (choosing_) {
-    if (compressor_->carries_threshold()) {
-      host_.thresholds[units_[unit_].begin] = selection_->Threshold();
-    }
-    if (study_ != nullptr) {
-      const int64_t n = units_[unit_].size();
-      study_->EndUnit(what_.density, compressor_->Asked(n, what_.density));
-    }
-    selection_ = nullptr;
-    ++unit_;
-    return;
-  }
+  if (choosing_) return EndUnit();
   next_ = units_[unit_].begin;
   choosing_ = !selection_->WantsLook();
+}
+
+void Compression::EndUnit() {
+  if (compressor_->carries_threshold()) {
+    host_.thresholds[units_[unit_].begin] = selection_->Threshold();
+  }
+  if (study_ != nullptr) {
+    const int64_t n = units_[unit_].size();
+    study_->EndUnit(what_.density, compressor_->Asked(n, what_.density));
+  }
+  selection_ = nullptr;
+  ++unit_;
+}
+
+// A unit at a time: to go through it in parts would be many round trips in the place of a few.
+void Compression::SelectThere() {
+  const Range unit = units_[unit_];
+  DeviceValues& values = there_->ValuesOf(unit);
+  finite_ &= values.Finite();
+  for (; !choosing_; choosing_ = !selection_->WantsLook()) selection_->LookOn(values);
+  float* const room = moved_.MutableF32();
+  int32_t* const positions = reinterpret_cast<int32_t*>(room) + count_;
+  const int64_t chosen = selection_->ChooseOn(values, positions);
+  DT_CHECK(count_ + chosen <= room_) << count_ + chosen << " entries of at most " << room_;
+  there_->TakeOut(unit, {positions, static_cast<size_t>(chosen)}, room + room_ + count_);
+  const auto offset = static_cast<int32_t>(unit.begin - what_.origin);
+  for (int64_t i = 0; i < chosen; ++i) positions[i] += offset;
+  count_ += chosen;
+  EndUnit();
 }
 
 void Compression::MoveOut(Range part) {

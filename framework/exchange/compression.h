@@ -7,8 +7,11 @@
 //
 // A cast rounds every value: what is sent is the rounded ones, what stays is the errors.
 //
-// A density of 1 or more moves the whole vector, by reference.  (A cast's is 1, and it moves none.)  A ghost gets as many entries as the
-// density asks for.
+// Where the residual is in a device's memory (device_residual.h) a slice is a unit, of which only the
+// chosen entries come to the machine's.
+//
+// A density of 1 or more moves the whole vector, by reference.  (A cast's is 1, and it moves none.)  A
+// ghost gets as many entries as the density asks for.
 #pragma once
 
 #include <memory>
@@ -49,7 +52,8 @@ class Compression {
   void BeginUnit();
   void EndPass();
   void MoveOut(Range part);
-  void Study();
+  void SelectThere();
+  void EndUnit();
   bool CheckSlice();
   bool RoundSlice();
 
@@ -65,6 +69,7 @@ class Compression {
   SelectionKey key_;
 
   const float* values_ = nullptr;  // of `from`, before anything is moved; null: zeros
+  DeviceResidual* const there_;    // in whose memory `from` is; null: in the machine's
   std::vector<Range> units_;
   size_t unit_ = 0;
   int64_t next_ = 0;  // the arena's element at which the next slice begins

@@ -60,7 +60,7 @@ class Driver::Port : public Effects {
 struct Driver::Host : HostedActor {
   Host(ActorId id, Driver& driver)
       : HostedActor(id, driver.spec_.strategy->MakeActor(id, driver.spec_.actors), driver.spec_,
-                    Reducer::kTailSize, driver.seams_.pools),
+                    Reducer::kTailSize, driver.seams_.pools, driver.seams_.worker_residual),
         port(driver, *this) {}
   Port port;
 };
@@ -278,12 +278,13 @@ double Driver::DensityNow() const {
   return compress.DensityAt(samples / spec_.rule.epoch_samples, spec_.rule.StepsOf(samples));
 }
 
-// Whether the worker has more to send than its gradient.
+// Whether the worker has more to send than the gradient that is here.
 bool Driver::HoldsBack() const {
   const CompressConfig& compress = spec_.actors.compress;
   if (!compress.on()) return false;
   const ActorVectors& vectors = worker_->vectors;
-  return compress.momentum > 0 || !vectors.Empty(vectors.Find(VectorRole::kResidual));
+  return worker_->there != nullptr || compress.momentum > 0 ||
+         !vectors.Empty(vectors.Find(VectorRole::kResidual));
 }
 
 bool Driver::TakeReduced() {
@@ -482,7 +483,7 @@ void Driver::Visit(StateVisitor& visitor) {
   for (const auto& host : hosts_) {
     visitor.Owner(spec_.placement().NameOf(host->id));
     host->actor->Visit(visitor);
-    host->vectors.Visit(visitor);
+    host->VisitVectors(visitor);
     visitor.Int("samples_applied", host->samples_applied);
     visitor.Int("updates", host->updates);
     if (spec_.actors.compress.on()) {

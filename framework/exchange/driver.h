@@ -56,11 +56,12 @@ struct DriverSeams {
   const Clock* clock = nullptr;
   EventTimes* event_times = nullptr;  // null: the clock's
   VectorOps* ops = nullptr;
-  BlobPools* pools = nullptr;        // null in a ghost run
-  RankTimeline* timeline = nullptr;  // null: not asked for
-  SumTimes* sum_times = nullptr;     // the same
-  EventLog* record = nullptr;        // notes every event; null: nobody wants to know
-  int threads = 1;                   // of the team of the thread that drives, for solver updates
+  BlobPools* pools = nullptr;                 // null in a ghost run
+  DeviceResidual* worker_residual = nullptr;  // null: it is among the worker's vectors
+  RankTimeline* timeline = nullptr;           // null: not asked for
+  SumTimes* sum_times = nullptr;              // the same
+  EventLog* record = nullptr;                 // notes every event; null: nobody wants to know
+  int threads = 1;  // of the team of the thread that drives, for solver updates
 };
 
 class Driver : private EffectTarget {
@@ -90,7 +91,8 @@ class Driver : private EffectTarget {
   const StepOutcome& outcome() const { return outcome_; }
   // Synchronous: by all workers, as this one knows.  Else by this one, from where the run began.
   int64_t samples_applied() const;
-  // What the worker computes with, and where the backward pass writes (null in a ghost run).
+  // What the worker computes with, and where sums come to (null in a ghost run): where the backward pass
+  // writes as well, unless the worker's residual is in a device's memory.
   Blob weights();
   float* gradients();
 

@@ -187,6 +187,7 @@ void EffectQueue::TakeAll(Item& item) {
   const VectorId residual = vectors.Find(VectorRole::kResidual);
   RunSliceOf(item, [&](Range slice) {
     float* const gradient = vectors.Data(host.gradient) + slice.begin;
+    if (host.there != nullptr) return host.there->TakeAll(slice, gradient);
     if (spec_.actors.compress.momentum > 0) {
       ops_.Copy(gradient, UpdateVelocity(host, slice), slice.size());
     }
@@ -202,6 +203,7 @@ void EffectQueue::AddToResidual(Item& item) {
   const VectorId residual = vectors.Find(VectorRole::kResidual);
   const bool keeps_momentum = spec_.actors.compress.momentum > 0;
   RunSliceOf(item, [&](Range slice) {
+    if (item.host->there != nullptr) return item.host->there->Add(slice);
     const float* const gradient = keeps_momentum ? UpdateVelocity(*item.host, slice)
                                                  : vectors.Data(item.host->gradient) + slice.begin;
     const auto memory = vectors.Slice(residual, slice);
@@ -234,6 +236,7 @@ void EffectQueue::Run(Item& item, ScatterEffect& effect) {
     }
     const SparseView back = EntriesIn(sum.returned, within);
     if (back.count == 0) return;
+    if (item.host->there != nullptr) return item.host->there->PutBack(range.begin, back);
     const VectorId residual = vectors.Find(VectorRole::kResidual);
     ops_.ScatterAdd(vectors.SliceWithValues(residual, slice, ops_), within.begin, 1, back);
   });

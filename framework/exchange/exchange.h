@@ -5,8 +5,7 @@
 //   StepOutcome outcome = exchange.End(report); // blocks until the step is over
 //
 // Between Begin and End the trainer owns gradients().  Dropping the weights before End lets the
-// update happen in place.  Weights and gradients may lie in a device's memory (Blob::arena), both or
-// neither.  On a rank without a worker Begin waits for the next rest.  One thread
+// update happen in place.  Weights and gradients may lie in a device's memory (Blob::arena).  On a rank without a worker Begin waits for the next rest.  One thread
 // calls an Exchange.
 #pragma once
 
@@ -50,7 +49,7 @@ class Exchange {
 
   // `samples`: of the mini-batch that the step would take.  After a rest, Leave comes first.
   virtual Turn Begin(int64_t samples) = 0;
-  virtual float* gradients() = 0;  // one arena, in layout order, in the memory that weights are in
+  virtual Arena gradients() = 0;  // in layout order
   virtual void Ready(Range range) = 0;
   // Between Begin and End of a synchronous strategy: values[i] becomes the sum of every worker's,
   // in rank order.  Blocks until all workers have called it, each with as many values.  For a few

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/device/buffer.h"
+#include "framework/exchange/device_residual.h"
 #include "framework/exchange/exchange_spec.h"
 #include "framework/exchange/vectors.h"
 #include "framework/strategies/actor.h"
@@ -17,11 +18,12 @@ namespace dtrain {
 
 struct HostedActor {
   // `pools` is null in a ghost run.  The gradient gets `gradient_tail` more elements behind its
-  // range.
+  // range.  `worker_residual`: of a worker.
   HostedActor(ActorId actor_id, std::unique_ptr<Actor> the_actor, const ExchangeSpec& spec,
-              int gradient_tail, BlobPools* pools)
+              int gradient_tail, BlobPools* pools, DeviceResidual* worker_residual = nullptr)
       : id(actor_id),
         actor(std::move(the_actor)),
+        there(spec.placement().IsWorker(actor_id) ? worker_residual : nullptr),
         vectors(actor->Vectors(), gradient_tail, pools),
         master(vectors.Find(VectorRole::kMaster)),
         gradient(vectors.Find(VectorRole::kGradient)),
@@ -44,6 +46,13 @@ struct HostedActor {
       if (to == kNoVector || from->empty()) continue;
       std::copy(from->begin(), from->end(), vectors.Overwrite(to));
     }
+    if (there != nullptr) there->TakeFrom(vectors);
+  }
+
+  void VisitVectors(StateVisitor& visitor) {
+    if (there != nullptr) there->Bring(vectors);
+    vectors.Visit(visitor);
+    if (there != nullptr) there->TakeFrom(vectors);
   }
 
   void VisitThresholds(StateVisitor& visitor) {
@@ -62,6 +71,7 @@ struct HostedActor {
 
   const ActorId id;
   const std::unique_ptr<Actor> actor;
+  DeviceResidual* const there;  // a worker's; null: its residual is among its vectors
   ActorVectors vectors;
   const VectorId master, gradient;
   VectorId weights;                   // what a worker computes with

@@ -5,15 +5,15 @@
 namespace dtrain {
 namespace {
 
-Device HomeOf(const ExchangeSpec& spec, const Device& device) {
+BlobMemory HomeOf(const ExchangeSpec& spec, const Device& device) {
   const bool stays =
       spec.placement().servers == 0 && !spec.actors.compress.on() && spec.study == nullptr;
-  return stays ? device : Device{};
+  return stays ? BlobMemory{.device = device} : BlobMemory{.pinned_for = device.queue};
 }
 
 // On a device an update is one kernel, not one for each bucket.
 ExchangeSpec SpecFor(ExchangeSpec spec, const Device& device) {
-  spec.actors.whole_update |= HomeOf(spec, device).queue != nullptr;
+  spec.actors.whole_update |= HomeOf(spec, device).device.queue != nullptr;
   return spec;
 }
 
@@ -24,7 +24,7 @@ InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, i
     : transport_(transport),
       spec_(SpecFor(spec, device)),
       pools_(HomeOf(spec, device)),
-      parts_(spec_, 0, SeamsOver(transport, spec_, clock_, pools_, threads)) {}
+      parts_(spec_, 0, SeamsOver(transport, spec_, clock_, pools_, device, threads)) {}
 
 Turn InlineExchange::Begin(int64_t samples) {
   Driver& driver = parts_.driver;

@@ -11,12 +11,12 @@ class InlineExchange : public Exchange {
   // `transport` has one rank and is only for AtRest.  `threads`: of the trainer's team.  `device`:
   // where the net computes.  Weights, gradients and the solver's state are in its memory, where
   // nobody but the net and the solver touches them: with one worker that updates its own weights,
-  // and neither compresses nor studies its gradients.
+  // and neither compresses (device_residual.h) nor studies its gradients.
   InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads = 1,
                  const Device& device = {});
 
   Turn Begin(int64_t samples) override;
-  float* gradients() override { return parts_.driver.gradients(); }
+  Arena gradients() override { return parts_.gradients(); }
   void Ready(Range range) override;
   void SumOverWorkers(std::span<double>) override {}  // of one worker
   StepOutcome End(const StepReport& report) override;

@@ -50,6 +50,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
               .event_times = seams.event_times,
               .ops = ops.get(),
               .pools = seams.pools,
+              .worker_residual = seams.residual.get(),
               .timeline = timeline.get(),
               .sum_times = spec.watch_sums ? &sum_times : nullptr,
               .record = spec.record ? &log : nullptr,
@@ -62,6 +63,11 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
   seams.weights = {};  // the driver's from here on
 }
 
+Arena RankParts::gradients() {
+  if (seams.residual != nullptr) return seams.residual->gradient();
+  return {driver.gradients(), seams.pools->device().queue.get()};
+}
+
 // What rest has said last may still be on its way out; nothing comes in.
 StateRecord RankParts::Save() {
   while (seams.mail != nullptr && seams.mail->Sending()) {
@@ -71,8 +77,9 @@ StateRecord RankParts::Save() {
 }
 
 RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,
-                    BlobPools& pools, int threads) {
+                    BlobPools& pools, const Device& device, int threads) {
   RankSeams seams{.clock = &clock, .pools = &pools, .threads = threads};
+  seams.residual = DeviceResidual::For(spec, device);
   const Placement& placement = spec.placement();
   if (placement.ranks() > 1) {
     seams.window = WindowOf(transport, spec);

@@ -21,6 +21,7 @@ struct RankSeams {
   std::unique_ptr<Mail> mail;                          // null with one rank
   std::unique_ptr<Collective> collective = nullptr;    // null with one worker or with servers
   std::unique_ptr<SparseCollective> sparse = nullptr;  // the same, where its sums are compressed
+  std::unique_ptr<DeviceResidual> residual = nullptr;  // DriverSeams::worker_residual
   Piece weights = {};  // the model's, to begin with; no blob in a ghost run
   int threads = 1;     // of the team of the thread that drives
   int64_t timeline_events = Timeline::kEventsMax;
@@ -30,6 +31,8 @@ struct RankParts {
   // `spec` outlives it.
   RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given);
 
+  // Where the backward pass writes.
+  Arena gradients();
   // At rest: what this rank keeps of its own, for checkpoints.
   StateRecord Save();
 
@@ -47,8 +50,9 @@ struct RankParts {
 
 // The mail and the collective that a spec's strategy needs over a real transport, with weights of
 // the spec's start.  Clock, transport and pools outlive the rank.  Every rank calls it: where the
-// spec wants a window between ranks of a node, they agree on it here.
+// spec wants a window between ranks of a node, they agree on it here.  `device`: where the net
+// computes; the thread that calls is the one that drives.
 RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,
-                    BlobPools& pools, int threads = 1);
+                    BlobPools& pools, const Device& device = {}, int threads = 1);
 
 }  // namespace dtrain

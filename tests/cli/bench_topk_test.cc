@@ -22,7 +22,7 @@ TEST(BenchTopk, PrintsALineForEachCompressorAndSize) {
                                    .density = 0.01,
                                    .distribution = distribution,
                                    .seconds = 0};
-    EXPECT_EQ(BenchTopk(options, out), 0);
+    EXPECT_EQ(BenchTopk(options, {}, out), 0);
     std::istringstream in(out.str());
     std::vector<nlohmann::json> lines;
     for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
@@ -46,7 +46,7 @@ TEST(BenchTopk, MistakesComeBeforeAnyMeasurement) {
   const auto error_of = [](const std::string& compressor) {
     std::ostringstream out;
     const std::string error = WhatOf<std::exception>([&] {
-      BenchTopk({.compressors = {"topk", compressor}, .sizes = {10}}, out);
+      BenchTopk({.compressors = {"topk", compressor}, .sizes = {10}}, {}, out);
     });
     EXPECT_EQ(out.str(), "");
     return error;

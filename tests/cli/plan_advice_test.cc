@@ -59,6 +59,8 @@ TEST(PlanCommand, WhatIsSentWholeHasACollectiveAndWhatIsSelectedAnExchange) {
               ElementsAre("none ring", "bf16 ring", "topk gather"));
   EXPECT_THAT(names({"--collectives", "double_trees", "--compressors", "fp16"}),
               ElementsAre("none ring", "none double_trees", "fp16 ring", "fp16 double_trees"));
+  EXPECT_THAT(Plan(folder, Asked(kWfbp, {"--compressors", "topk:exchange=gtopk"})).err,
+              AllOf(HasSubstr("'topk:exchange=gtopk'"), HasSubstr("name that with --exchanges")));
 }
 
 // The row without a compressor is that of a config without one.

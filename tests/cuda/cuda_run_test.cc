@@ -136,12 +136,36 @@ TEST_F(CudaRunTest, SeveralRanksShareAGpuUnderEveryFamilyOfStrategies) {
   }
 }
 
+// The residual and the selection are in the GPU's memory, but for a run whose gradients are looked at, which
+// has them in the machine's; from the first step on, over dense ones, and past a resume.
+TEST_F(CudaRunTest, WhatIsSelectedOnTheGpuIsWhatTheCpuSelects) {
+  for (const std::string compress :
+       {"{name: topk, density: 0.02}", "{name: topk, density: 0.02, scope: model, exchange: gtopk}",
+        "{name: topk, density: 0.02, dense_steps: 3, scope: layer, exchange: oktopk}",
+        "{name: dgc, density: 0.02, density_warmup: [0.6, 0.1]}", "{name: randk, density: 0.1}"}) {
+    const std::string run =
+        std::string(kOnDigits) + "--workers 2 --set epochs=2 --set 'compress=" + compress + "' ";
+    fs::remove_all(folder_ / "there");
+    fs::remove_all(folder_ / "here");
+    const Outcome there = Run(run + "--output there --set max_steps=7");
+    ASSERT_EQ(there.code, 0) << there.err;
+    const Outcome on = Run(run + "--output there --resume auto --set max_steps=12");
+    ASSERT_EQ(on.code, 0) << on.err;
+    const Outcome here = Run(run + "--output here --set gradients.every=1000 --set max_steps=12");
+    ASSERT_EQ(here.code, 0) << here.err;
+    EXPECT_EQ(WeightsOf("there"), WeightsOf("here")) << compress;
+  }
+}
+
 // What --device means to each command is what `device` of a config does.
 TEST_F(CudaRunTest, ComputesWhereDeviceSays) {
   ASSERT_EQ(Run(std::string(kOnDigits) + "--set device=cpu --device cuda --output run").code, 0);
   EXPECT_EQ(SummaryOf("run").at("device"), "cuda");
   EXPECT_THAT(Run("bench step --seconds 0.1 --device cuda").out, HasSubstr("\"device\":\"cuda\""));
   EXPECT_THAT(Run("bench step --seconds 0.1 --device cpu").out, HasSubstr("\"device\":\"cpu\""));
+  EXPECT_THAT(Run("bench topk --seconds 0 --sizes 20000 --device cuda").out,
+              AllOf(HasSubstr("\"compressor\":\"topk\""), HasSubstr("\"device\":\"cuda\""),
+                    HasSubstr("\"selected\":20")));
   for (const char* const device : {"cpu", "cuda"}) {
     const std::string on = std::string("--config run/config.yaml --device ") + device;
     EXPECT_EQ(Run("eval --weights run " + on).code, 0);

@@ -24,24 +24,28 @@ std::vector<float> FloatsOf(const Buffer& buffer) {
 class Copies {
  public:
   static bool Counted() { return Counter() != nullptr; }
-  void Forget() { Counter()(&up_, &down_); }
-  uint64_t Up() { return Since(true); }
-  uint64_t Down() { return Since(false); }
+  void Forget() { before_ = Now(); }
+  uint64_t Up() const { return Now().up - before_.up; }
+  uint64_t Down() const { return Now().down - before_.down; }
+  uint64_t Pageable() const { return Now().pageable - before_.pageable; }  // of both
 
  private:
-  using Count = void (*)(uint64_t* up, uint64_t* down);
+  struct Bytes {
+    uint64_t up = 0, down = 0, pageable = 0;
+  };
+  using Count = void (*)(uint64_t* up, uint64_t* down, uint64_t* pageable);
   static Count Counter() {
     DeviceUnderTest();
     void* const module =
         ::dlopen(DTRAIN_BINARY_DIR "/tests/cuda_standin/libdtrain_cuda.so", RTLD_NOW | RTLD_NOLOAD);
     return module == nullptr ? nullptr : reinterpret_cast<Count>(::dlsym(module, "StandinCopies"));
   }
-  uint64_t Since(bool up) const {
-    uint64_t now_up = 0, now_down = 0;
-    Counter()(&now_up, &now_down);
-    return up ? now_up - up_ : now_down - down_;
+  static Bytes Now() {
+    Bytes bytes;
+    Counter()(&bytes.up, &bytes.down, &bytes.pageable);
+    return bytes;
   }
-  uint64_t up_ = 0, down_ = 0;
+  Bytes before_;
 };
 
 constexpr int64_t kSamples = 4;
@@ -183,6 +187,35 @@ TEST(GpuSteps, AStepCopiesTheBatchUpAndAFewNumbersDown) {
       EXPECT_EQ(copies.Down(), parts * sizeof(double) + norm + sizeof(uint32_t)) << "losses, flag";
     }
   }
+}
+
+// Of the gradient: what has been looked at on the way to a selection, and that.
+TEST(GpuSteps, OfASelectionLittleIsCopiedDown) {
+  if (!Copies::Counted()) return;
+  for (const std::string scope : {"layer", "model"}) {
+    Rig rig(DeviceUnderTest(),
+            "{name: sgd}\ncompress: {name: topk, density: 0.01, scope: " + scope + "}");
+    rig.Step();
+    Copies copies;
+    copies.Forget();
+    EXPECT_TRUE(rig.Step().finite);
+    const uint64_t gradient = static_cast<uint64_t>(rig.graph().weights().size()) * sizeof(float);
+    EXPECT_LT(copies.Down(), gradient / 5) << scope;
+  }
+}
+
+// Weights and gradients are pinned where they go up and down in each step; the batch and losses are not.
+TEST(GpuSteps, WhatTheExchangeHoldsIsCopiedFromPinnedMemory) {
+  if (!Copies::Counted()) return;
+  Rig rig(DeviceUnderTest(), "{name: sgd}\ncompress: fp16");
+  rig.Step();
+  Copies copies;
+  copies.Forget();
+  rig.Step();
+  const uint64_t weights = static_cast<uint64_t>(rig.graph().weights().size()) * sizeof(float);
+  EXPECT_EQ(copies.Up(), weights + rig.BatchBytes());
+  EXPECT_EQ(copies.Down(), weights + sizeof(double));
+  EXPECT_EQ(copies.Pageable(), rig.BatchBytes() + sizeof(double));
 }
 
 TEST(GpuSteps, AnEvaluationBetweenStepsCopiesNoWeightsAndChangesNothing) {

@@ -100,8 +100,8 @@ TEST_P(EveryCast, ANaNOfOneRankEndsTheStepOfAll) {
       EXPECT_TRUE(RunStep(exchange, transport.rank(), 0).finite);
       exchange.Begin(10);
       for (const Range& piece : kPieces.ranges) {
-        for (int64_t i = piece.begin; i < piece.end; ++i) exchange.gradients()[i] = 0.5F;
-        if (transport.rank() == 1 && piece.begin == 701) exchange.gradients()[800] = bad;
+        for (int64_t i = piece.begin; i < piece.end; ++i) exchange.gradients().data[i] = 0.5F;
+        if (transport.rank() == 1 && piece.begin == 701) exchange.gradients().data[800] = bad;
         exchange.Ready(piece);
       }
       EXPECT_FALSE(exchange.End({.samples = 10, .loss_sum = 1}).finite);
@@ -120,8 +120,8 @@ TEST_P(EveryCast, WhatIsTooLargeGoesOutLater) {
     const float before = InitialWeights()[5];
     for (int step = 0; step < 3; ++step) {
       exchange.Begin(10);
-      std::fill_n(exchange.gradients(), kLayout.size(), 0.0F);
-      if (step == 0) exchange.gradients()[5] = 131072;  // twice 65536
+      std::fill_n(exchange.gradients().data, kLayout.size(), 0.0F);
+      if (step == 0) exchange.gradients().data[5] = 131072;  // twice 65536
       for (const Range& piece : kPieces.ranges) exchange.Ready(piece);
       EXPECT_TRUE(exchange.End({.samples = 10, .loss_sum = 1}).finite);
     }

@@ -81,7 +81,7 @@ inline StepOutcome RunStep(Exchange& exchange, int rank, int step, bool stop = f
   EXPECT_EQ(turn.weights.size(), kLayout.size());
   for (const Range& piece : kPieces.ranges) {
     for (int64_t i = piece.begin; i < piece.end; ++i) {
-      exchange.gradients()[i] = Gradient(rank, step, i);
+      exchange.gradients().data[i] = Gradient(rank, step, i);
     }
     exchange.Ready(piece);
   }

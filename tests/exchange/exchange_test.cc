@@ -138,7 +138,8 @@ TEST(ThreadedExchange, SumsOverWorkersAreThoseInRankOrder) {
           EXPECT_EQ(sum[i], ((value(0, step, i) + value(1, step, i)) + value(2, step, i)) +
                                 value(3, step, i));
         }
-        std::fill(exchange->gradients() + piece.begin, exchange->gradients() + piece.end, 0.0f);
+        std::fill(exchange->gradients().data + piece.begin, exchange->gradients().data + piece.end,
+                  0.0f);
         exchange->Ready(piece);
       }
       EXPECT_EQ(exchange->End({.samples = 10}).samples, 40);
@@ -179,7 +180,7 @@ TEST(ThreadedExchange, ANaNGradientOfOneRankIsSeenByAll) {
     const auto exchange = MakeThreaded(transport, 2, 0, 0);
     Turn turn = exchange->Begin(1);
     for (const Range& piece : kPieces.ranges) {
-      std::fill(exchange->gradients() + piece.begin, exchange->gradients() + piece.end,
+      std::fill(exchange->gradients().data + piece.begin, exchange->gradients().data + piece.end,
                 transport.rank() == 1 && piece.begin == 701 ? NAN : 0.0f);
       exchange->Ready(piece);
     }
@@ -191,7 +192,7 @@ TEST(ThreadedExchange, ANaNLossIsSeenByAll) {
   LocalWorld::Run(2, [](Transport& transport) {
     const auto exchange = MakeThreaded(transport, 2, 0, 0);
     Turn turn = exchange->Begin(1);
-    std::fill_n(exchange->gradients(), kLayout.size(), 0.0f);
+    std::fill_n(exchange->gradients().data, kLayout.size(), 0.0f);
     for (const Range& piece : kPieces.ranges) exchange->Ready(piece);
     EXPECT_FALSE(
         exchange->End({.samples = 1, .loss_sum = transport.rank() == 0 ? NAN : 1.0}).finite);

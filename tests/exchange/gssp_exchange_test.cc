@@ -45,7 +45,7 @@ AtRest RunTo(const std::string& keys, int64_t steps, bool last, const std::strin
     Turn turn = exchange->Begin(2);
     for (int64_t step = 0; !turn.rest; ++step, turn = exchange->Begin(2)) {
       turn.weights = Blob();
-      for (size_t i = 0; i < kSize; ++i) exchange->gradients()[i] = GradientAt(rank, step, i);
+      for (size_t i = 0; i < kSize; ++i) exchange->gradients().data[i] = GradientAt(rank, step, i);
       for (const Range& piece : kPieces.ranges) exchange->Ready(piece);
       exchange->End({.samples = 2, .loss_sum = 1});
       found.steps[rank] = step + 1;

@@ -138,8 +138,8 @@ std::vector<float> RunFreely(const std::string& keys, const Write& write, const 
     for (; !turn.rest; turn = exchange->Begin(2)) {
       look(rank, turn.weights.f32());
       turn.weights = Blob();
-      std::fill_n(exchange->gradients(), kSize, 0.0f);
-      write(rank, steps[rank]++, exchange->gradients());
+      std::fill_n(exchange->gradients().data, kSize, 0.0f);
+      write(rank, steps[rank]++, exchange->gradients().data);
       // Nobody waits for the network, so that steps of no length would outrun the word of the end.
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       for (const Range& piece : kPieces.ranges) exchange->Ready(piece);

@@ -160,7 +160,7 @@ inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int
                     int64_t all) {
   const std::vector<float> gradient = plain::GradientOf(
       worker, step, FloatsOf(turn.weights.arena(), kSize).data(), kSize, own, all);
-  const Arena to = {exchange.gradients(), turn.weights.arena().queue};
+  const Arena to = exchange.gradients();
   turn.weights = Blob();
   for (const Range& piece : kPieces.ranges) {
     CopyIn(to.From(piece.begin), gradient.data() + piece.begin, piece.size());

@@ -43,7 +43,7 @@ int StepToRest(Exchange& exchange, Rank rank, RestState& rest) {
     turn.weights = Blob();
     for (const Range& piece : kPieces.ranges) {
       for (int64_t i = piece.begin; i < piece.end; ++i) {
-        exchange.gradients()[i] = Gradient(rank, step, i);
+        exchange.gradients().data[i] = Gradient(rank, step, i);
       }
       exchange.Ready(piece);
     }
@@ -160,7 +160,7 @@ TEST(PsExchange, AStopWishOfOneWorkerBringsAllToRest) {
           EXPECT_TRUE(turn.state.finite);
           return;
         }
-        std::fill_n(exchange.gradients(), kLayout.size(), 0.0f);
+        std::fill_n(exchange.gradients().data, kLayout.size(), 0.0f);
         exchange.Ready({0, kLayout.size()});
         exchange.End({.samples = 10, .stop = rank == 1 && step == 2});
       }
@@ -179,8 +179,8 @@ TEST(PsExchange, ANaNInAServersUpdateBringsAllToRest) {
           return;
         }
         ASSERT_LT(step, 50);
-        std::fill_n(exchange.gradients(), kLayout.size(), 0.0f);
-        if (rank == 1 && step == 1) exchange.gradients()[299'999] = NAN;
+        std::fill_n(exchange.gradients().data, kLayout.size(), 0.0f);
+        if (rank == 1 && step == 1) exchange.gradients().data[299'999] = NAN;
         exchange.Ready({0, kLayout.size()});
         exchange.End({.samples = 10});
       }
@@ -198,7 +198,7 @@ TEST(PsExchange, ANaNInTheLastPushIsNoGoodEnd) {
         EXPECT_FALSE(turn.state.finite);
         return;
       }
-      std::fill_n(exchange.gradients(), kLayout.size(), NAN);
+      std::fill_n(exchange.gradients().data, kLayout.size(), NAN);
       exchange.Ready({0, kLayout.size()});
       exchange.End({.samples = 10});
     }

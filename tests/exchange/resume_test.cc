@@ -85,7 +85,7 @@ class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
       Turn turn = exchange.Begin(10);
       if (turn.rest) return turn.state;
       turn.weights = Blob();
-      for (int64_t i = 0; i < kSize; ++i) exchange.gradients()[i] = Gradient(rank, step, i);
+      for (int64_t i = 0; i < kSize; ++i) exchange.gradients().data[i] = Gradient(rank, step, i);
       // A step takes longer than word of a rest.
       std::this_thread::sleep_for(std::chrono::microseconds(300));
       for (const Range& piece : kPieces.ranges) exchange.Ready(piece);

@@ -294,9 +294,9 @@ TEST(SyncCompress, ANaNOfOneRankEndsTheStepOfAll) {
       exchange.Begin(10);
       for (const Range& piece : kPieces.ranges) {
         for (int64_t i = piece.begin; i < piece.end; ++i) {
-          exchange.gradients()[i] = Gradient(transport.rank(), 1, i);
+          exchange.gradients().data[i] = Gradient(transport.rank(), 1, i);
         }
-        if (transport.rank() == 1 && piece.begin == 701) exchange.gradients()[800] = bad;
+        if (transport.rank() == 1 && piece.begin == 701) exchange.gradients().data[800] = bad;
         exchange.Ready(piece);
       }
       EXPECT_FALSE(exchange.End({.samples = 10, .loss_sum = 1}).finite);

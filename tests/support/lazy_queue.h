@@ -20,9 +20,12 @@ class LazyQueue : public DeviceQueue {
     return ReadyEvent(std::make_shared<Mark>(*this, recorded));
   }
 
+  std::shared_ptr<DeviceQueue> Another() override { return std::make_shared<LazyQueue>(); }
   void* Allocate(size_t bytes) override { return std::calloc(1, bytes); }
   void Free(void* memory) override { std::free(memory); }
   size_t FreeBytes() override { return SIZE_MAX; }
+  bool Pin(void*, size_t) override { return false; }
+  void Unpin(void*) override {}
   void Upload(void* to, const void* from, size_t bytes) override {
     uploaded += bytes;
     std::memcpy(to, from, bytes);

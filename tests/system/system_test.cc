@@ -154,7 +154,7 @@ TEST_F(SystemTest, ListsNameWhatExists) {
   EXPECT_THAT(Run("list compressors").out,
               AllOf(HasSubstr("topk"),
                     HasSubstr("strategies:            allreduce, auto, mgwfbp, naive, ps_asp"),
-                    HasSubstr("density")));
+                    HasSubstr("density"), HasSubstr("exchange               all-reduce: how")));
   EXPECT_THAT(Run("list datasets").out, AllOf(HasSubstr("digits"), HasSubstr("mnist")));
   EXPECT_THAT(Run("list solvers").out, AllOf(HasSubstr("sgd"), HasSubstr("one_cycle")));
   EXPECT_THAT(Run("list models", "cd " DTRAIN_SOURCE_DIR ";").out,

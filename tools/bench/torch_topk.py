@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What torch.topk takes for the k largest magnitudes: the peer that `dtrain bench topk` is measured against.
 
-One JSON line for each size, of one thread; seconds is the least of the times that were measured, as there:
+One JSON line for each size, of one thread or of a GPU; seconds is the least of the times that were measured, as
+there:
 
-    {"framework": "pytorch 2.9.0", "bench": "topk", "d": 1000000, "density": 0.001, "samples": 130,
-     "seconds": 0.0074}
+    {"framework": "pytorch 2.9.0", "bench": "topk", "device": "cpu", "d": 1000000, "density": 0.001,
+     "samples": 130, "seconds": 0.0074}
 
-    torch_topk.py --sizes 1000000 10000000 100000000 --density 0.001 --seconds 1
+    torch_topk.py --sizes 1000000 10000000 100000000 --density 0.001 --seconds 1 --device cpu
 """
 
 import argparse
@@ -34,13 +35,20 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=[10**6, 10**7, 10**8])
     parser.add_argument("--density", type=float, default=0.001)
     parser.add_argument("--seconds", type=float, default=1, help="that each size is measured for")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
     for d in args.sizes:
-        values, k = torch.randn(d), max(1, int(args.density * d))
-        seconds, samples = least_seconds(lambda: torch.topk(values.abs(), k, sorted=False), args.seconds)
-        print(json.dumps({"framework": f"pytorch {torch.__version__}", "bench": "topk", "d": d,
+        values, k = torch.randn(d, device=args.device), max(1, int(args.density * d))
+
+        def select():
+            torch.topk(values.abs(), k, sorted=False)
+            if args.device == "cuda":
+                torch.cuda.synchronize()
+
+        seconds, samples = least_seconds(select, args.seconds)
+        print(json.dumps({"framework": f"pytorch {torch.__version__}", "bench": "topk", "device": args.device, "d": d,
                           "density": args.density, "samples": samples, "seconds": seconds}), flush=True)
 
 

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <ostream>
 
 #include <nlohmann/json.hpp>
 
 #include "framework/bench/selection/plain_read.h"
 #include "framework/compress/compressor.h"
+#include "framework/compress/device_values.h"
 #include "framework/core/error.h"
 #include "framework/core/time.h"
+#include "framework/device/buffer.h"
 
 namespace dtrain {
 namespace {
@@ -81,6 +84,7 @@ struct Outcome {
 
 Outcome SelectOnce(const Compressor& compressor, const Values& values, double density,
                    const SelectionKey& key, std::vector<int32_t>& chosen) {
+  // In slices, as the exchange does, and so not by SelectFrom.
   const auto selection = compressor.Select(std::ssize(values), density, key);
   while (selection->WantsLook()) {
     ForSlices(values, [&](const float* part, Range range) { selection->Look(part, range); });
@@ -105,45 +109,104 @@ struct Times {
   int samples = 0;
 };
 
-Times TimeOf(const Compressor& compressor, const Values& before, const Values& values,
-             const BenchTopkOptions& options) {
-  const int64_t d = std::ssize(values);
-  std::vector<int32_t> chosen(static_cast<size_t>(compressor.EntriesMost(d, options.density)));
-  SelectionKey key;
-  key.threshold = SelectOnce(compressor, before, options.density, key, chosen).threshold;
+// By turns.  `select` says how many it has selected.
+template <class Select, class Read>
+Times TimeOf(const BenchTopkOptions& options, Select select, Read read) {
   Times times;
-  volatile uint32_t sink = 0;
   const Nanos begin = WallNow();
   while (times.samples < kSamplesLeast || ToSeconds(WallNow() - begin) < options.seconds) {
-    ++key.call;
     ++times.samples;
-    times.read = std::min(times.read, SecondsOf([&] {
-                            sink = DTRAIN_ISA_SELECT(CpuIsa(), PlainRead)(values.data(), d);
-                          }));
-    times.selection = std::min(
-        times.selection, SecondsOf([&] {
-          times.selected = SelectOnce(compressor, values, options.density, key, chosen).selected;
-        }));
+    times.read = std::min(times.read, SecondsOf(read));
+    times.selection =
+        std::min(times.selection, SecondsOf([&] { times.selected = select(times.samples); }));
   }
   return times;
 }
 
+// Two vectors of one distribution: selections from the first come before what is measured.
+struct Drawn {
+  Drawn(const std::string& distribution, int64_t d)
+      : before(static_cast<size_t>(d)), values(static_cast<size_t>(d)) {
+    Fill(distribution, 0, before);
+    Fill(distribution, 1, values);
+  }
+  Values before, values;
+};
+
+Times TimeOnCpu(const Compressor& compressor, const Drawn& drawn, const BenchTopkOptions& options) {
+  const Values& values = drawn.values;
+  const int64_t d = std::ssize(values);
+  std::vector<int32_t> chosen(static_cast<size_t>(compressor.EntriesMost(d, options.density)));
+  SelectionKey key;
+  key.threshold = SelectOnce(compressor, drawn.before, options.density, key, chosen).threshold;
+  volatile uint32_t sink = 0;
+  return TimeOf(
+      options,
+      [&](int call) {
+        key.call = call;
+        return SelectOnce(compressor, values, options.density, key, chosen).selected;
+      },
+      [&] { sink = DTRAIN_ISA_SELECT(CpuIsa(), PlainRead)(values.data(), d); });
+}
+
+// A read is a look for NaN and infinity.
+class DeviceBench {
+ public:
+  DeviceBench(const Device& device, const Drawn& drawn)
+      : before_(Copy(device, drawn.before)),
+        values_(Copy(device, drawn.values)),
+        d_(std::ssize(drawn.values)),
+        passes_(MakeDeviceValues(device)) {}
+
+  Times TimeOfSelections(const Compressor& compressor, const BenchTopkOptions& options) {
+    SelectionKey key;
+    const auto select = [&](const Buffer& from, float* threshold) {
+      passes_->Begin(from.f32(), d_);
+      return std::ssize(SelectFrom(compressor, *passes_, options.density, key, threshold));
+    };
+    float threshold = 0;
+    select(before_, &threshold);
+    key.threshold = threshold;
+    return TimeOf(
+        options,
+        [&](int call) {
+          key.call = call;
+          return select(values_, nullptr);
+        },
+        [&] { passes_->Finite(); });
+  }
+
+ private:
+  static Buffer Copy(const Device& device, const Values& values) {
+    Buffer buffer(device, values.size() * sizeof(float));
+    CopyIn(buffer.arena(), values.data(), std::ssize(values));
+    return buffer;
+  }
+
+  const Buffer before_, values_;
+  const int64_t d_;
+  const std::unique_ptr<DeviceValues> passes_;
+};
+
 }  // namespace
 
-int BenchTopk(const BenchTopkOptions& options, std::ostream& out) {
+int BenchTopk(const BenchTopkOptions& options, const Device& device, std::ostream& out) {
   std::vector<CompressConfig> configs;
   for (const std::string& name : options.compressors) configs.push_back(Read(name));
   for (const int64_t d : options.sizes) {
-    Values before(static_cast<size_t>(d)), values(static_cast<size_t>(d));
-    Fill(options.distribution, 0, before);
-    Fill(options.distribution, 1, values);
+    const Drawn drawn(options.distribution, d);
+    std::optional<DeviceBench> there;
+    if (device.queue != nullptr) there.emplace(device, drawn);
     for (size_t i = 0; i < configs.size(); ++i) {
-      const Times times = TimeOf(*configs[i].compressor, before, values, options);
+      const Compressor& compressor = *configs[i].compressor;
+      const Times times = there ? there->TimeOfSelections(compressor, options)
+                                : TimeOnCpu(compressor, drawn, options);
       const nlohmann::ordered_json line = {{"bench", "topk"},
                                            {"compressor", options.compressors[i]},
                                            {"d", d},
                                            {"density", options.density},
                                            {"distribution", options.distribution},
+                                           {"device", NameOf(device.kind)},
                                            {"isa", IsaName(CpuIsa())},
                                            {"samples", times.samples},
                                            {"seconds", times.selection},

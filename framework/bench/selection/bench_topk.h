@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/device/device.h"
+
 namespace dtrain {
 
 struct BenchTopkOptions {
@@ -19,8 +21,8 @@ struct BenchTopkOptions {
 };
 
 // One JSON line for each compressor and size: the least of the times that one selection took, in the
-// thread that calls, and a read likewise, by turns.  The selection is one of a training run in
+// thread that calls or on a device with memory of its own, from values there, and a read likewise, by turns.  The selection is one of a training run in
 // its course: it begins from what the one before, of other values of the distribution, handed on.
-int BenchTopk(const BenchTopkOptions& options, std::ostream& out);
+int BenchTopk(const BenchTopkOptions& options, const Device& device, std::ostream& out);
 
 }  // namespace dtrain

@@ -77,7 +77,7 @@ class Sleeper {
       values_.resize(static_cast<size_t>(setup_.exchange.size()));
       for (size_t i = 0; i < values_.size(); ++i) values_[i] = random.Normal(i);
     }
-    std::copy(values_.begin(), values_.end(), exchange_.gradients());
+    std::copy(values_.begin(), values_.end(), exchange_.gradients().data);
   }
 
   const SimulationSetup& setup_;

@@ -35,6 +35,26 @@ struct HandleDeleter {
 template <class Handle, auto kDestroy>
 using Owned = std::unique_ptr<Handle, HandleDeleter<Handle, kDestroy>>;
 
+// Memory of the machine that a GPU copies from and to while the thread that asked goes on.
+class PinnedMemory {
+ public:
+  // At least so much, until the next call.
+  void* Room(size_t bytes) {
+    if (bytes > bytes_) {
+      memory_.reset();
+      void* memory = nullptr;
+      DT_CUDA(cudaMallocHost, &memory, bytes);
+      memory_.reset(memory);
+      bytes_ = bytes;
+    }
+    return memory_.get();
+  }
+
+ private:
+  Owned<void*, &cudaFreeHost> memory_;
+  size_t bytes_ = 0;
+};
+
 class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQueue> {
  public:
   // Of GPU `index`.  Throws ConfigError where there is none of that number.
@@ -42,9 +62,14 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   ~CudaQueue() override;
 
   ReadyEvent Record() override;
+  std::shared_ptr<DeviceQueue> Another() override {
+    return std::make_shared<CudaQueue>(index_, precision_);
+  }
   void* Allocate(size_t bytes) override;
   void Free(void* memory) override;
   size_t FreeBytes() override;
+  bool Pin(void* memory, size_t bytes) override;
+  void Unpin(void* memory) override;
   void Upload(void* to, const void* from, size_t bytes) override;
   void Download(void* to, const void* from, size_t bytes) override;
 
@@ -53,8 +78,9 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   void Copy(void* to, const void* from, size_t bytes);
 
   cudaStream_t stream() const { return stream_.get(); }
-  cublasHandle_t blas() const { return blas_.get(); }
-  cudnnHandle_t dnn() const { return dnn_.get(); }
+  // Made when first asked for: not every queue computes products.
+  cublasHandle_t blas();
+  cudnnHandle_t dnn();
   Precision precision() const { return precision_; }
 
   // All that was asked for is done.  For kernels whose result depends on other workers.

@@ -87,14 +87,26 @@ CudaQueue::CudaQueue(int index, Precision precision) : index_(index), precision_
   cudaStream_t stream = nullptr;
   DT_CUDA(cudaStreamCreateWithFlags, &stream, cudaStreamNonBlocking);
   stream_.reset(stream);
-  cublasHandle_t blas = nullptr;
-  DT_CUDA(cublasCreate, &blas);
-  blas_.reset(blas);
-  DT_CUDA(cublasSetStream, blas, stream);
-  cudnnHandle_t dnn = nullptr;
-  DT_CUDA(cudnnCreate, &dnn);
-  dnn_.reset(dnn);
-  DT_CUDA(cudnnSetStream, dnn, stream);
+}
+
+cublasHandle_t CudaQueue::blas() {
+  if (blas_ == nullptr) {
+    cublasHandle_t blas = nullptr;
+    DT_CUDA(cublasCreate, &blas);
+    blas_.reset(blas);
+    DT_CUDA(cublasSetStream, blas, stream());
+  }
+  return blas_.get();
+}
+
+cudnnHandle_t CudaQueue::dnn() {
+  if (dnn_ == nullptr) {
+    cudnnHandle_t dnn = nullptr;
+    DT_CUDA(cudnnCreate, &dnn);
+    dnn_.reset(dnn);
+    DT_CUDA(cudnnSetStream, dnn, stream());
+  }
+  return dnn_.get();
 }
 
 CudaQueue::~CudaQueue() {
@@ -142,6 +154,18 @@ size_t CudaQueue::FreeBytes() {
 void CudaQueue::Free(void* memory) {
   cudaStreamSynchronize(stream_.get());
   cudaFree(memory);
+}
+
+bool CudaQueue::Pin(void* memory, size_t bytes) {
+  DT_CUDA(cudaSetDevice, index_);
+  if (cudaHostRegister(memory, bytes, cudaHostRegisterDefault) == cudaSuccess) return true;
+  cudaGetLastError();  // such as too little memory that may be locked: the next call shall not tell of it
+  return false;
+}
+
+void CudaQueue::Unpin(void* memory) {
+  cudaStreamSynchronize(stream_.get());
+  cudaHostUnregister(memory);
 }
 
 // Every step begins with one.  Which GPU is meant is a thread's own: a net may be made by one thread

@@ -21,8 +21,13 @@ void GiveWayToExchange() {
 }  // namespace
 
 ThreadedExchange::ThreadedExchange(Transport& transport, const ExchangeSpec& spec,
-                                   double stall_seconds, std::function<void()> on_thread)
-    : transport_(transport), spec_(spec), stall_(FromSeconds(stall_seconds)) {
+                                   double stall_seconds, std::function<void()> on_thread,
+                                   const Device& device)
+    : transport_(transport),
+      spec_(spec),
+      device_(device),
+      stall_(FromSeconds(stall_seconds)),
+      pools_({.pinned_for = device.queue}) {
   thread_ = std::thread([this, on_thread = std::move(on_thread)] {
     try {
       on_thread();

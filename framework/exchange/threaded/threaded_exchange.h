@@ -25,14 +25,14 @@ namespace dtrain {
 class ThreadedExchange : public Exchange {
  public:
   // `transport` and what `spec` borrows outlive the exchange; the transport is touched by its
-  // thread only until then.  `on_thread` runs first on that thread.
+  // thread only until then.  `on_thread` runs first on that thread.  `device`: where the net computes.
   ThreadedExchange(
       Transport& transport, const ExchangeSpec& spec, double stall_seconds,
-      std::function<void()> on_thread = [] {});
+      std::function<void()> on_thread = [] {}, const Device& device = {});
   ~ThreadedExchange() override;
 
   Turn Begin(int64_t samples) override;
-  float* gradients() override { return gradients_; }
+  Arena gradients() override { return gradients_; }
   void Ready(Range range) override;
   void SumOverWorkers(std::span<double> values) override;
   StepOutcome End(const StepReport& report) override;
@@ -107,6 +107,7 @@ class ThreadedExchange : public Exchange {
 
   Transport& transport_;
   ExchangeSpec spec_;
+  const Device device_;
   const Nanos stall_;
   const WallClock clock_;
   BlobPools pools_;
@@ -119,7 +120,7 @@ class ThreadedExchange : public Exchange {
   Wanted wanted_ = Wanted::kParts;
   std::exception_ptr error_;
   Turn turn_;  // the answer to kStepOrRest
-  float* gradients_ = nullptr;
+  Arena gradients_;
   StepOutcome outcome_;  // the answer to kEndOfStep
   Rest::Told told_;
   ExchangeStats stats_;

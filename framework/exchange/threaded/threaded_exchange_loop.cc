@@ -16,7 +16,7 @@ constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank looks for a 
 
 void ThreadedExchange::PutTogether() {
   parts_ = std::make_unique<RankParts>(spec_, transport_.rank(),
-                                       SeamsOver(transport_, spec_, clock_, pools_));
+                                       SeamsOver(transport_, spec_, clock_, pools_, device_));
   Driver& driver = parts_->driver;
   sums_ = std::make_unique<SumLetters>(driver.service(), spec_.placement().workers,
                                        transport_.rank(), [this] { Answer(Wanted::kSum); });
@@ -141,7 +141,7 @@ bool ThreadedExchange::Answered(Wanted wanted) {
   }
   if (wanted == Wanted::kStepOrRest && driver.stage() == StepStage::kRunning) {
     turn_ = {.weights = driver.weights()};
-    gradients_ = driver.gradients();
+    gradients_ = parts_->gradients();
     return true;
   }
   if (wanted == Wanted::kEndOfStep && driver.stage() == StepStage::kNone) {

@@ -424,8 +424,7 @@ std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position
 // Names where the first NaN or infinity is, in this rank's gradient or in the weights.
 ExitCode Trainer::Diverge() {
   // Null without a worker, or before its first step.
-  const ConstArena gradients = {HasWorker() ? exchange_->gradients() : nullptr,
-                                exchange_->weights().arena().queue};
+  const ConstArena gradients = HasWorker() ? exchange_->gradients() : Arena();
   const auto where = FirstNotFinite(graph_->weights(), exchange_->HostWeights(), gradients);
   outputs_.Diverged(now(), fmt::format("step {}: NaN or infinity in {} (loss {})", now().step,
                                        where, position_.loss()));

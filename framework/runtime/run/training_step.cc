@@ -63,8 +63,7 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
   input.worker_sums = &sums;
   if (pacer != nullptr) pacer->BeginStep(static_cast<int64_t>(batch.step));
   if (watch != nullptr) watch->BeginStep();
-  const ConstArena here = weights.arena();
-  const StepResult result = StepInParts(net, parts, here, {exchange.gradients(), here.queue}, state,
+  const StepResult result = StepInParts(net, parts, weights.arena(), exchange.gradients(), state,
                                         input, pacer == nullptr ? &sink : pacer->Wrap(&sink));
   if (pacer != nullptr) pacer->FinishStep();
   return result;
@@ -88,7 +87,7 @@ std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, do
   if (transport.size() == 1) {  // the trainer's thread does it all, with its team
     return std::make_unique<InlineExchange>(spec, transport, threads, device);
   }
-  return std::make_unique<ThreadedExchange>(transport, spec, stall_seconds, FlushDenormals);
+  return std::make_unique<ThreadedExchange>(transport, spec, stall_seconds, FlushDenormals, device);
 }
 
 std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, ConstArena gradients) {

@@ -82,6 +82,15 @@ void ReadPlanning(Reader reader, RunConfig& run) {
   run.replan = replan == "epoch";
 }
 
+void ReadSelectionExchange(Reader reader, CompressConfig& compress) {
+  compress.exchange = static_cast<std::string>(
+      reader.String("exchange", "gather")
+          .OneOf(SparseCollectiveNames())
+          .Help("all-reduce: how the workers' selections are summed: gather "
+                "(all of them), gtopk (the largest sums, by a tree) or "
+                "oktopk (the largest sums, each by the owner of its region)"));
+}
+
 namespace {
 
 void ReadStrategy(Reader root, RunConfig& run) {
@@ -169,12 +178,7 @@ void ReadCompress(Reader root, RunConfig& run) {
   run.compress = ReadCompressConfig(reader);
   if (!run.compress.on()) return;
   if (run.strategy->synchronous() && !run.compress.rounds()) {
-    run.compress.exchange = static_cast<std::string>(
-        reader.String("exchange", "gather")
-            .OneOf(SparseCollectiveNames())
-            .Help("how the workers' selections are summed: gather (all of them), "
-                  "gtopk (the largest sums, by a tree) or oktopk (the largest "
-                  "sums, each by the owner of its region)"));
+    ReadSelectionExchange(reader, run.compress);
   }
   if (run.strategy->PlansByTime() && run.compress.FollowsBuckets()) {
     run.warnings.push_back(WhyBitsFollowBuckets(run));

@@ -100,6 +100,9 @@ RunConfig ReadGhostConfig(config::Document& document);
 // The keys of section `strategy` that every strategy has which plans by time, beside its own.
 void ReadPlanning(config::Reader strategy, RunConfig& run);
 
+// The key of section `compress` that is for sums over all workers of what was selected.
+void ReadSelectionExchange(config::Reader compress, CompressConfig& config);
+
 // `output` with {config} (the config's file name without folder and ending) and {time} filled in.
 // Throws ConfigError for any other {word}.
 std::string ExpandOutput(const std::string& output, const std::string& config_file,

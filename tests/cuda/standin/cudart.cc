@@ -83,7 +83,37 @@ class DeviceMemory {
   int at_work_ = 0;  // streams
 };
 
-std::atomic<uint64_t> bytes_up = 0, bytes_down = 0;
+std::atomic<uint64_t> bytes_up = 0, bytes_down = 0, bytes_pageable = 0;
+
+// Of the machine's memory, what is pinned.
+class PinnedRanges {
+ public:
+  void Add(const void* memory, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    sizes_[memory] = bytes;
+  }
+  bool Remove(const void* memory) {
+    const std::lock_guard lock(mutex_);
+    return sizes_.erase(memory) == 1;
+  }
+  bool Holds(const void* memory, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    auto at = sizes_.upper_bound(memory);
+    if (at == sizes_.begin()) return false;
+    --at;
+    return static_cast<const char*>(memory) + bytes <=
+           static_cast<const char*>(at->first) + at->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const void*, size_t> sizes_;
+};
+
+PinnedRanges& Pinned() {
+  static PinnedRanges& ranges = *new PinnedRanges;
+  return ranges;
+}
 
 DeviceMemory& Device() {
   static DeviceMemory& memory = *new DeviceMemory;
@@ -221,6 +251,26 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 cudaError_t cudaMalloc(void** memory, size_t bytes) { return Device().New(memory, bytes); }
 cudaError_t cudaFree(void* memory) { return Device().Free(memory); }
 
+cudaError_t cudaMallocHost(void** memory, size_t bytes) {
+  *memory = std::malloc(bytes);
+  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+  Pinned().Add(*memory, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* memory) {
+  Pinned().Remove(memory);
+  std::free(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
+  Pinned().Add(memory, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  if (!Pinned().Remove(memory)) Refuse("cudaHostUnregister", "it was not registered");
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st;
   return cudaSuccess;
@@ -269,14 +319,18 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   if (from_device != Device().Holds(from, bytes)) Refuse("cudaMemcpyAsync", "where from?");
   if (!from_device) bytes_up += bytes;
   if (!to_device) bytes_down += bytes;
+  const void* const host = !from_device ? from : !to_device ? to : nullptr;
+  if (host != nullptr && !Pinned().Holds(host, bytes)) bytes_pageable += bytes;
   stream->Ask([=] { std::memmove(to, from, bytes); });
   return cudaSuccess;
 }
 
-// For tests: what was copied so far, into the device's memory and out of it.
-void StandinCopies(uint64_t* up, uint64_t* down) {
+// For tests: what was copied so far, into the device's memory and out of it; and of both what was not from
+// or to pinned memory.
+void StandinCopies(uint64_t* up, uint64_t* down, uint64_t* pageable) {
   *up = bytes_up;
   *down = bytes_down;
+  *pageable = bytes_pageable;
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {

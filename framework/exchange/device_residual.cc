@@ -1,0 +1,98 @@
+#include "framework/exchange/device_residual.h"
+
+#include <algorithm>
+
+namespace dtrain {
+namespace {
+
+Device WithAnotherQueue(Device device) {
+  device.queue = device.queue->Another();
+  return device;
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceResidual> DeviceResidual::For(const ExchangeSpec& spec,
+                                                    const Device& device) {
+  const CompressConfig& compress = spec.actors.compress;
+  const bool serves = device.queue != nullptr && compress.on() && !compress.rounds() &&
+                      compress.clip_norm == 0 && spec.study == nullptr && spec.synchronous() &&
+                      spec.placement().servers == 0;
+  return serves ? std::make_unique<DeviceResidual>(spec, device) : nullptr;
+}
+
+DeviceResidual::DeviceResidual(const ExchangeSpec& spec, const Device& device)
+    : momentum_(static_cast<float>(spec.actors.compress.momentum)),
+      size_(spec.size()),
+      net_queue_(device.queue.get()),
+      device_(WithAnotherQueue(device)),
+      values_(MakeDeviceValues(device_)) {
+  const size_t bytes = static_cast<size_t>(size_) * sizeof(float);
+  gradient_ = Buffer(device_, bytes);
+  residual_ = Buffer(device_, bytes);
+  if (momentum_ > 0) velocity_ = Buffer(device_, bytes);
+  device_.Record().Wait();  // the net's queue finds it zeroed
+}
+
+void DeviceResidual::Add(Range range) {
+  const float* added = gradient_.f32() + range.begin;
+  if (momentum_ > 0) {
+    float* const velocity = velocity_.f32() + range.begin;
+    values_->Accelerate(velocity, momentum_, added, range.size());
+    added = velocity;
+  }
+  values_->Add(residual_.f32() + range.begin, added, range.size());
+}
+
+void DeviceResidual::TakeAll(Range range, float* to) {
+  Add(range);
+  float* const from = residual_.f32() + range.begin;
+  device_.queue->Download(to, from, static_cast<size_t>(range.size()) * sizeof(float));
+  values_->Zero(from, range.size());
+  device_.Record().Wait();
+}
+
+DeviceValues& DeviceResidual::ValuesOf(Range unit) {
+  values_->Begin(residual_.f32() + unit.begin, unit.size());
+  return *values_;
+}
+
+void DeviceResidual::TakeOut(Range unit, std::span<const int32_t> places, float* to) {
+  float* const masked = momentum_ > 0 ? velocity_.f32() + unit.begin : nullptr;
+  const std::span<const float> taken =
+      values_->TakeOut(residual_.f32() + unit.begin, masked, places);
+  std::copy(taken.begin(), taken.end(), to);
+}
+
+void DeviceResidual::PutBack(int64_t first, const SparseView& entries) {
+  const auto count = static_cast<size_t>(entries.count);
+  values_->AddAt(residual_.f32() + first, {{entries.positions, count}, {entries.values, count}});
+}
+
+void DeviceResidual::Bring(ActorVectors& vectors) const {
+  const auto bring = [&](VectorRole role, const Buffer& from) {
+    const VectorId to = vectors.Find(role);
+    if (to == kNoVector || from.data() == nullptr) return;
+    CopyOut(vectors.Overwrite(to), from.arena(), size_);
+  };
+  bring(VectorRole::kResidual, residual_);
+  bring(VectorRole::kVelocity, velocity_);
+}
+
+void DeviceResidual::TakeFrom(ActorVectors& vectors) {
+  const auto take = [&](VectorRole role, Buffer& to) {
+    const VectorId from = vectors.Find(role);
+    if (from == kNoVector || to.data() == nullptr) return;
+    if (vectors.Empty(from)) {
+      values_->Zero(to.f32(), size_);
+      device_.Record().Wait();
+    } else {
+      CopyIn(to.arena(), vectors.Get(from).At(0), size_);
+    }
+    vectors.Clear(from);
+  };
+  take(VectorRole::kResidual, residual_);
+  take(VectorRole::kVelocity, velocity_);
+}
+
+}  // namespace dtrain
