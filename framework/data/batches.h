@@ -45,9 +45,11 @@ BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<R
 // batch it is filling.
 class Prefetcher {
  public:
-  // `depth` batches of at most `max_samples`, one of them the trainer's; at least 2.
+  static constexpr int kDepth = 3;
+  // `depth` batches of at most `max_samples`, one of them the trainer's; at least 2.  `device`: what
+  // copies them (DeviceQueue::Pin).
   Prefetcher(const std::vector<FieldSpec>& fields, int64_t max_samples, BatchFiller filler,
-             int depth = 3);
+             int depth = kDepth, const Device& device = {});
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;

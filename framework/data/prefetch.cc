@@ -6,9 +6,13 @@
 namespace dtrain {
 
 Prefetcher::Prefetcher(const std::vector<FieldSpec>& fields, int64_t max_samples,
-                       BatchFiller filler, int depth)
+                       BatchFiller filler, int depth, const Device& device)
     : filler_(std::move(filler)) {
-  for (int i = 0; i < std::max(depth, 2); ++i) ring_.emplace_back(fields, max_samples);
+  for (int i = 0; i < std::max(depth, 2); ++i) {
+    for (Buffer& memory : ring_.emplace_back(fields, max_samples).memory) {
+      if (device.queue != nullptr) memory.PinFor(device.queue);
+    }
+  }
   thread_ = std::thread([this] { Run(); });
 }
 

@@ -129,11 +129,7 @@ class BlobPools {
     CopyIn({blob.MutableF32(), device().queue.get()}, values.data(), blob.size());
     return blob;
   }
-  Blob New(int64_t elements) {
-    std::unique_ptr<BlobPool>& pool = pools_[elements];
-    if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32, memory_);
-    return pool->New();
-  }
+  Blob New(int64_t elements) { return PoolOf(elements, memory_).New(); }
   // For what will be sent: where the other ranks of the node can read it, if there is room.
   Blob NewToSend(int64_t elements) {
     Blob blob = to_send_ == nullptr ? Blob() : to_send_->New(elements);
@@ -141,8 +137,8 @@ class BlobPools {
   }
   // Where NewToSend looks first; outlives the last call of it.
   void SendFrom(BlobSource* source) { to_send_ = source; }
-  // At least so many elements.
-  Blob NewRoom(int64_t elements) { return New(CapacityFor(elements)); }
+  // At least so many elements, which no device copies.
+  Blob NewRoom(int64_t elements) { return PoolOf(CapacityFor(elements), {memory_.device}).New(); }
 
   // The smallest capacity for so many: m * 2^e with 8 <= m < 16, and not below kLeastRoom.
   static int64_t CapacityFor(int64_t elements) {
@@ -153,6 +149,12 @@ class BlobPools {
   static constexpr int64_t kLeastRoom = 64;
 
  private:
+  BlobPool& PoolOf(int64_t elements, const BlobMemory& memory) {
+    std::unique_ptr<BlobPool>& pool = pools_[elements];
+    if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32, memory);
+    return *pool;
+  }
+
   const BlobMemory memory_;
   std::map<int64_t, std::unique_ptr<BlobPool>> pools_;
   BlobSource* to_send_ = nullptr;

@@ -17,7 +17,8 @@
 //   - no allocation after construction; `scratch` is shared by all kernels of a net and holds
 //     nothing between calls; `saved` lives from Forward to Backward of the same step.
 //   - samples are independent of the position in the batch and of the other samples, so that the
-//     forward result of a sample does not depend on how a batch is divided among ranks or threads.
+//     forward result of a sample does not depend on how a batch is divided among ranks or threads; the
+//     last bits do where a GPU's libraries multiply.
 #pragma once
 
 #include <cstddef>

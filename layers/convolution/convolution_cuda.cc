@@ -81,7 +81,8 @@ struct Pass {
   size_t workspace = 0;  // bytes
 };
 
-// By the first algorithm that cuDNN has for these shapes.  ask(algorithm, &workspace) is `call`.
+// By the first algorithm that cuDNN has for these shapes; what it lacks it also calls a bad parameter.
+// ask(algorithm, &workspace) is `call`.
 template <class Algorithm, class Ask>
 Pass<Algorithm> FirstOf(std::initializer_list<Algorithm> algorithms, const char* call,
                         const Ask& ask) {
@@ -90,7 +91,8 @@ Pass<Algorithm> FirstOf(std::initializer_list<Algorithm> algorithms, const char*
   for (const Algorithm algorithm : algorithms) {
     pass.algorithm = algorithm;
     status = ask(algorithm, &pass.workspace);
-    if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) break;
+    const auto category = CUDNN_STATUS_CATEGORY(status);
+    if (category != CUDNN_STATUS_NOT_SUPPORTED && category != CUDNN_STATUS_BAD_PARAM) break;
   }
   CheckCall(status, call);
   return pass;

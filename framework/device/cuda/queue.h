@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -41,11 +42,14 @@ class PinnedMemory {
   // At least so much, until the next call.
   void* Room(size_t bytes) {
     if (bytes > bytes_) {
+      const size_t most =
+          std::max(bytes, bytes_ + bytes_ / 2);  // what is asked for differs a little
       memory_.reset();
+      bytes_ = 0;
       void* memory = nullptr;
-      DT_CUDA(cudaMallocHost, &memory, bytes);
+      DT_CUDA(cudaMallocHost, &memory, most);
       memory_.reset(memory);
-      bytes_ = bytes;
+      bytes_ = most;
     }
     return memory_.get();
   }
@@ -77,11 +81,19 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   void Zero(void* to, size_t bytes);
   void Copy(void* to, const void* from, size_t bytes);
 
-  cudaStream_t stream() const { return stream_.get(); }
+  // Of the thread that calls, this queue's GPU is the current one from then on: CUDA launches kernels on no
+  // other, and a thread begins with GPU 0.
+  cudaStream_t stream() const {
+    DT_CUDA(cudaSetDevice, index_);
+    return stream_.get();
+  }
   // Made when first asked for: not every queue computes products.
   cublasHandle_t blas();
   cudnnHandle_t dnn();
   Precision precision() const { return precision_; }
+
+  // Memory for a product's factor in bf16, one for each of the two; until it is asked for again.
+  void* FactorRoom(int factor, size_t bytes);
 
   // All that was asked for is done.  For kernels whose result depends on other workers.
   void Wait();
@@ -94,6 +106,11 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   Owned<cudaStream_t, &cudaStreamDestroy> stream_;
   Owned<cublasHandle_t, &cublasDestroy> blas_;
   Owned<cudnnHandle_t, &cudnnDestroy> dnn_;
+  struct Room {
+    void* memory = nullptr;
+    size_t bytes = 0;
+  };
+  Room factors_[2];
   std::mutex mutex_;                       // guards spare_events_: marks are dropped on any thread
   std::vector<cudaEvent_t> spare_events_;  // an event a gradient and step, made once
 };

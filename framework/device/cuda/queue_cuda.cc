@@ -32,7 +32,9 @@ std::string Size(size_t bytes) {
 
 }  // namespace
 
+// What is thrown has been told of: the next call shall not tell of it again.
 void CheckCall(cudaError_t status, const char* call) {
+  if (status != cudaSuccess) cudaGetLastError();
   if (status == cudaErrorNoKernelImageForDevice) {
     throw ConfigError(
         "the CUDA module was built for other GPUs than this one",
@@ -47,7 +49,10 @@ void CheckCall(cublasStatus_t status, const char* call) {
 }
 
 void CheckCall(cudnnStatus_t status, const char* call) {
-  if (status != CUDNN_STATUS_SUCCESS) Refuse(call, cudnnGetErrorString(status));
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  char why[512] = {};
+  cudnnGetLastErrorString(why, sizeof why);  // which condition was not met
+  Refuse(call, fmt::format("{} {}", cudnnGetErrorString(status), why));
 }
 
 // An event of CUDA, which goes back to the queue when nobody asks for it any more.
@@ -62,7 +67,10 @@ class CudaQueue::Mark : public ReadyEvent::Mark {
 
   bool Done() const override {
     const cudaError_t status = cudaEventQuery(event_);
-    if (status == cudaErrorNotReady) return false;
+    if (status == cudaErrorNotReady) {
+      cudaGetLastError();
+      return false;
+    }
     CheckCall(status, "cudaEventQuery");
     return true;
   }
@@ -91,30 +99,46 @@ CudaQueue::CudaQueue(int index, Precision precision) : index_(index), precision_
 
 cublasHandle_t CudaQueue::blas() {
   if (blas_ == nullptr) {
+    const cudaStream_t of = stream();
     cublasHandle_t blas = nullptr;
     DT_CUDA(cublasCreate, &blas);
-    blas_.reset(blas);
-    DT_CUDA(cublasSetStream, blas, stream());
+    Owned<cublasHandle_t, &cublasDestroy> made(blas);
+    DT_CUDA(cublasSetStream, blas, of);
+    blas_ = std::move(made);
   }
   return blas_.get();
 }
 
 cudnnHandle_t CudaQueue::dnn() {
   if (dnn_ == nullptr) {
+    const cudaStream_t of = stream();
     cudnnHandle_t dnn = nullptr;
     DT_CUDA(cudnnCreate, &dnn);
-    dnn_.reset(dnn);
-    DT_CUDA(cudnnSetStream, dnn, stream());
+    Owned<cudnnHandle_t, &cudnnDestroy> made(dnn);
+    DT_CUDA(cudnnSetStream, dnn, of);
+    dnn_ = std::move(made);
   }
   return dnn_.get();
 }
 
 CudaQueue::~CudaQueue() {
   cudaStreamSynchronize(stream_.get());
+  for (const Room& room : factors_) cudaFree(room.memory);
   for (const cudaEvent_t event : spare_events_) cudaEventDestroy(event);
 }
 
+void* CudaQueue::FactorRoom(int factor, size_t bytes) {
+  Room& room = factors_[factor];
+  if (room.bytes < bytes) {
+    if (room.memory != nullptr) Free(room.memory);
+    room = {};
+    room = {Allocate(bytes), bytes};
+  }
+  return room.memory;
+}
+
 ReadyEvent CudaQueue::Record() {
+  const cudaStream_t of = stream();
   cudaEvent_t event = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -124,7 +148,7 @@ ReadyEvent CudaQueue::Record() {
     }
   }
   if (event == nullptr) DT_CUDA(cudaEventCreateWithFlags, &event, cudaEventDisableTiming);
-  DT_CUDA(cudaEventRecord, event, stream_.get());
+  DT_CUDA(cudaEventRecord, event, of);
   return ReadyEvent(std::make_shared<Mark>(shared_from_this(), event));
 }
 
@@ -133,6 +157,7 @@ void* CudaQueue::Allocate(size_t bytes) {
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, bytes);
   if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
     size_t free = 0, total = 0;
     DT_CUDA(cudaMemGetInfo, &free, &total);
     throw UsageError(fmt::format("GPU {} has no room for {} more: {} of {} are free", index_,
@@ -168,25 +193,20 @@ void CudaQueue::Unpin(void* memory) {
   cudaHostUnregister(memory);
 }
 
-// Every step begins with one.  Which GPU is meant is a thread's own: a net may be made by one thread
-// and stepped by another.
 void CudaQueue::Upload(void* to, const void* from, size_t bytes) {
-  DT_CUDA(cudaSetDevice, index_);
-  DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyHostToDevice, stream_.get());
+  DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyHostToDevice, stream());
 }
 
 void CudaQueue::Download(void* to, const void* from, size_t bytes) {
-  DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, stream_.get());
+  DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, stream());
 }
 
-void CudaQueue::Zero(void* to, size_t bytes) {
-  DT_CUDA(cudaMemsetAsync, to, 0, bytes, stream_.get());
-}
+void CudaQueue::Zero(void* to, size_t bytes) { DT_CUDA(cudaMemsetAsync, to, 0, bytes, stream()); }
 
 void CudaQueue::Copy(void* to, const void* from, size_t bytes) {
-  DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToDevice, stream_.get());
+  DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToDevice, stream());
 }
 
-void CudaQueue::Wait() { DT_CUDA(cudaStreamSynchronize, stream_.get()); }
+void CudaQueue::Wait() { DT_CUDA(cudaStreamSynchronize, stream()); }
 
 }  // namespace dtrain

@@ -204,7 +204,10 @@ class CudaValues : public DeviceValues {
   template <class T>
   T* Room(Buffer& buffer, int64_t count) {
     const size_t bytes = static_cast<size_t>(count) * sizeof(T);
-    if (buffer.bytes() < bytes) buffer = Buffer(device_, bytes);
+    // To allocate holds up all queues, and counts differ a little from step to step.
+    if (buffer.bytes() < bytes) {
+      buffer = Buffer(device_, std::max(bytes, buffer.bytes() + buffer.bytes() / 2));
+    }
     return static_cast<T*>(buffer.data());
   }
 

@@ -1,6 +1,7 @@
 #include "framework/kernels/cuda/matrix_product.h"
 
 #include "framework/core/check.h"
+#include "framework/kernels/cuda/rows.h"
 
 namespace dtrain {
 namespace {
@@ -32,17 +33,32 @@ struct BlasProduct {
 
 int Leading(const DeviceMatrix& matrix) { return static_cast<int>(matrix.stride); }
 
-// How cuBLAS multiplies fp32 matrices: it rounds the factors itself, and adds in fp32 in all three.
-cublasComputeType_t ComputeTypeOf(Precision precision) {
-  switch (precision) {
-    case Precision::kTf32:
-      return CUBLAS_COMPUTE_32F_FAST_TF32;
-    case Precision::kBf16:
-      return CUBLAS_COMPUTE_32F_FAST_16BF;
-    case Precision::kFp32:
-      break;
+// A factor as cuBLAS reads it, of `count` products.
+struct Factor {
+  const void* data;
+  cudaDataType type = CUDA_R_32F;
+  int leading;
+  int64_t apart;
+};
+
+// With bf16 rounded here: to leave it to cuBLAS (FAST_16BF) allows it to round, or to take fp32 or TF32,
+// as it likes.
+Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrices& matrices) {
+  const DeviceMatrix& matrix = matrices.first;
+  if (queue.precision() != Precision::kBf16) {
+    return {matrix.data, CUDA_R_32F, Leading(matrix), matrices.apart};
   }
-  return CUBLAS_COMPUTE_32F_PEDANTIC;
+  const int64_t stride =
+      (matrix.columns + 7) / 8 * 8;  // rows of 16 bytes, as tensor cores like them
+  const int64_t apart = matrix.rows * stride;
+  void* const room = queue.FactorRoom(number, static_cast<size_t>(count * apart) * 2);
+  RoundRowsToBf16(queue, count, matrices, stride, room);
+  return {room, CUDA_R_16BF, static_cast<int>(stride), apart};
+}
+
+// TF32 is an allowance: cuBLAS takes fp32 where it thinks that faster.
+cublasComputeType_t ComputeTypeOf(Precision precision) {
+  return precision == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
 }  // namespace
@@ -51,18 +67,20 @@ void Multiply(CudaQueue& queue, const DeviceMatrix& a, const DeviceMatrix& b, co
               const ProductOptions& options) {
   const BlasProduct p(a, b, c, options);
   if (p.empty()) return;
-  DT_CUDA(cublasGemmEx, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one, b.data, CUDA_R_32F,
-          Leading(b), a.data, CUDA_R_32F, Leading(a), &p.beta, c.data, CUDA_R_32F, Leading(c),
-          ComputeTypeOf(queue.precision()), CUBLAS_GEMM_DEFAULT);
+  const Factor left = FactorOf(queue, 0, 1, {a}), right = FactorOf(queue, 1, 1, {b});
+  DT_CUDA(cublasGemmEx, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one, right.data, right.type,
+          right.leading, left.data, left.type, left.leading, &p.beta, c.data, CUDA_R_32F,
+          Leading(c), ComputeTypeOf(queue.precision()), CUBLAS_GEMM_DEFAULT);
 }
 
 void MultiplyEach(CudaQueue& queue, int64_t count, const DeviceMatrices& a, const DeviceMatrices& b,
                   const DeviceMatrices& c, const ProductOptions& options) {
   const BlasProduct p(a.first, b.first, c.first, options);
   if (p.empty()) return;
+  const Factor left = FactorOf(queue, 0, count, a), right = FactorOf(queue, 1, count, b);
   DT_CUDA(cublasGemmStridedBatchedEx, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one,
-          b.first.data, CUDA_R_32F, Leading(b.first), b.apart, a.first.data, CUDA_R_32F,
-          Leading(a.first), a.apart, &p.beta, c.first.data, CUDA_R_32F, Leading(c.first), c.apart,
+          right.data, right.type, right.leading, right.apart, left.data, left.type, left.leading,
+          left.apart, &p.beta, c.first.data, CUDA_R_32F, Leading(c.first), c.apart,
           static_cast<int>(count), ComputeTypeOf(queue.precision()), CUBLAS_GEMM_DEFAULT);
 }
 

@@ -10,6 +10,11 @@ namespace dtrain {
 // data[i] = 0, of `count` numbers.
 void ZeroFloats(CudaQueue& queue, float* data, int64_t count);
 
+// to = the numbers of `count` matrices in bf16, to nearest even, one matrix behind the other, its rows `stride`
+// apart; what is behind a row is left alone.
+void RoundRowsToBf16(CudaQueue& queue, int64_t count, const DeviceMatrices& matrices,
+                     int64_t stride, void* to);
+
 // Every row of `to` = values [columns].
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to);
 

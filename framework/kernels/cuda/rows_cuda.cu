@@ -1,5 +1,7 @@
 #include "framework/kernels/cuda/rows.h"
 
+#include <cuda_bf16.h>
+
 #include <cmath>
 
 #include "framework/nn/tokens.h"
@@ -7,6 +9,18 @@
 namespace dtrain {
 void ZeroFloats(CudaQueue& queue, float* data, int64_t count) {
   queue.Zero(data, static_cast<size_t>(count) * sizeof(float));
+}
+
+void RoundRowsToBf16(CudaQueue& queue, int64_t count, const DeviceMatrices& matrices,
+                     int64_t stride, void* to) {
+  const DeviceMatrix from = matrices.first;
+  const int64_t apart = matrices.apart, rows = from.rows, columns = from.columns;
+  auto* const rounded = static_cast<__nv_bfloat16*>(to);
+  ForEach(queue, count * rows * columns, [=] DT_DEVICE(int64_t i) {
+    const int64_t row = i / columns, column = i % columns;
+    const float* const matrix = from.data + row / rows * apart;
+    rounded[row * stride + column] = __float2bfloat16_rn(matrix[row % rows * from.stride + column]);
+  });
 }
 
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to) {

@@ -223,7 +223,7 @@ std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
                                                       static_cast<uint64_t>(position_.last_step()))
                                     : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
   return std::make_unique<Prefetcher>(dataset_->fields(), sampler_->MaxShare(workers()),
-                                      std::move(filler));
+                                      std::move(filler), Prefetcher::kDepth, device());
 }
 
 ExitCode Trainer::Loop() {

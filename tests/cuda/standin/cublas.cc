@@ -10,38 +10,39 @@ struct cublasContext {
 
 namespace {
 
-// Element (row, column) of op(matrix).
-float At(const float* matrix, int leading, cublasOperation_t op, int64_t row, int64_t column) {
-  return op == CUBLAS_OP_N ? matrix[column * leading + row] : matrix[row * leading + column];
-}
+// A factor: floats of 32 or 16 bits.
+struct Factor {
+  const void* data;
+  cudaDataType type;
+  cublasOperation_t op;
+  int leading;
+
+  // Element (row, column) of op(matrix).
+  double At(int64_t row, int64_t column) const {
+    const int64_t at = op == CUBLAS_OP_N ? column * leading + row : row * leading + column;
+    return type == CUDA_R_16BF ? __bfloat162float(static_cast<const __nv_bfloat16*>(data)[at])
+                               : static_cast<const float*>(data)[at];
+  }
+  Factor Behind(int64_t elements) const {
+    const int64_t bytes = elements * (type == CUDA_R_16BF ? 2 : 4);
+    return {static_cast<const char*>(data) + bytes, type, op, leading};
+  }
+};
 
 struct Product {
-  cublasComputeType_t type;
-  cublasOperation_t op_a, op_b;
   int m, n, k;
   float alpha;
-  const float* a;
-  int lda;
-  const float* b;
-  int ldb;
+  Factor a, b;
   float beta;
   float* c;
   int ldc;
-
-  double Factor(float value) const {
-    return type == CUBLAS_COMPUTE_32F_FAST_16BF ? __bfloat162float(__float2bfloat16_rn(value))
-                                                : value;
-  }
 };
 
 void Multiply(const Product& p) {
   for (int64_t column = 0; column < p.n; ++column) {
     for (int64_t row = 0; row < p.m; ++row) {
       double sum = 0;
-      for (int64_t i = 0; i < p.k; ++i) {
-        sum +=
-            p.Factor(At(p.a, p.lda, p.op_a, row, i)) * p.Factor(At(p.b, p.ldb, p.op_b, i, column));
-      }
+      for (int64_t i = 0; i < p.k; ++i) sum += p.a.At(row, i) * p.b.At(i, column);
       float& c = p.c[column * p.ldc + row];
       c = p.alpha * static_cast<float>(sum) + (p.beta == 0 ? 0 : p.beta * c);
     }
@@ -49,20 +50,19 @@ void Multiply(const Product& p) {
 }
 
 bool Fits(const Product& p) {
-  return p.m >= 0 && p.n >= 0 && p.k >= 0 && p.lda >= (p.op_a == CUBLAS_OP_N ? p.m : p.k) &&
-         p.ldb >= (p.op_b == CUBLAS_OP_N ? p.k : p.n) && p.ldc >= p.m && p.lda > 0 && p.ldb > 0 &&
-         p.ldc > 0;
+  return p.m >= 0 && p.n >= 0 && p.k >= 0 && p.a.leading >= (p.a.op == CUBLAS_OP_N ? p.m : p.k) &&
+         p.b.leading >= (p.b.op == CUBLAS_OP_N ? p.k : p.n) && p.ldc >= p.m && p.a.leading > 0 &&
+         p.b.leading > 0 && p.ldc > 0;
 }
 
-// Matrices of fp32, whose factors may be rounded.
+// Factors of 32 or 16 bits, into fp32.
 bool Knows(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t type) {
-  return a == CUDA_R_32F && b == CUDA_R_32F && c == CUDA_R_32F &&
-         (type == CUBLAS_COMPUTE_32F_PEDANTIC || type == CUBLAS_COMPUTE_32F_FAST_TF32 ||
-          type == CUBLAS_COMPUTE_32F_FAST_16BF);
+  if (a != b || c != CUDA_R_32F) return false;
+  if (a == CUDA_R_16BF) return type == CUBLAS_COMPUTE_32F;
+  return a == CUDA_R_32F && (type == CUBLAS_COMPUTE_32F || type == CUBLAS_COMPUTE_32F_FAST_TF32);
 }
 
 float Float(const void* value) { return *static_cast<const float*>(value); }
-const float* Floats(const void* matrix) { return static_cast<const float*>(matrix); }
 
 }  // namespace
 
@@ -92,17 +92,12 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           const void* beta, void* c, cudaDataType type_c, int ldc,
                                           long long stride_c, int batches, cublasComputeType_t type,
                                           cublasGemmAlgo_t) {
-  const Product first = {type,
-                         op_a,
-                         op_b,
-                         m,
+  const Product first = {m,
                          n,
                          k,
                          Float(alpha),
-                         Floats(a),
-                         lda,
-                         Floats(b),
-                         ldb,
+                         {a, type_a, op_a, lda},
+                         {b, type_b, op_b, ldb},
                          Float(beta),
                          static_cast<float*>(c),
                          ldc};
@@ -111,8 +106,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
   dtrain::standin::InStream(handle->stream, [=] {
     for (int64_t i = 0; i < batches; ++i) {
       Product product = first;
-      product.a += i * stride_a;
-      product.b += i * stride_b;
+      product.a = first.a.Behind(i * stride_a);
+      product.b = first.b.Behind(i * stride_b);
       product.c += i * stride_c;
       Multiply(product);
     }

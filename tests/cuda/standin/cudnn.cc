@@ -209,6 +209,10 @@ cudnnStatus_t AnswerBytes(const Problem& problem, bool supported, size_t wanted,
 
 extern "C" {
 
+void cudnnGetLastErrorString(char* text, size_t bytes) {
+  if (bytes > 0) *text = 0;
+}
+
 size_t cudnnGetVersion() { return CUDNN_VERSION; }
 const char* cudnnGetErrorString(cudnnStatus_t) { return "a status of the stand-in"; }
 
