@@ -38,5 +38,26 @@ TEST(GsspGroups, WithoutGroupsAllWaitForTheSlowest) {
   EXPECT_NEAR(RateOfTheFirstTwo("gssp", one_group, {1, 1, 1, 5}) / alone, 0.2, 0.03);
 }
 
+// Four workers keep a server's link busy all the time, so that steps take equally long whatever they
+// compute: a round trip is longer, the shorter the compute.
+TEST(GsspGroups, AreThoseOfComputeWhereServersLinksAreBusy) {
+  for (const char* groups : {"auto", "4"}) {
+    SCOPED_TRACE(groups);
+    Scenario scenario("gssp", 16, std::string("servers: 4, staleness: 3, groups: ") + groups);
+    std::vector<double> slowdown;
+    for (int worker = 0; worker < 16; ++worker) slowdown.push_back(1 + 0.35 * (worker % 4));
+    scenario.Slowdown(slowdown).Stragglers(0.1);
+    scenario.setup.cluster.network.between_nodes.bandwidth_gbit_s = kSize * 32 / 0.03 / 1e9;
+    scenario.setup.exchange.rule.strategy_after_steps = 20;
+    const SimulationResult result = scenario.Run();
+    EXPECT_EQ(result.protocol.regroups, 1);
+    for (int worker = 0; worker < 16; ++worker) {
+      const int64_t of_class = result.workers[worker % 4].protocol.group;
+      EXPECT_EQ(result.workers[worker].protocol.group, of_class) << worker;
+      if (worker > 0 && worker < 4) EXPECT_NE(of_class, result.workers[0].protocol.group);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -160,9 +160,10 @@ TEST(SimulationSeeds, GsspAppliesEveryGradientOnceAndKeepsTheBoundInAGroup) {
     int64_t steps = 0;
     for (const SimulatedWorker& worker : result.workers) steps += worker.steps;
     ASSERT_EQ(result.protocol.gradients(), steps);
-    // Beside gradients, residuals are flushed: one to each server.
+    // Beside gradients, residuals are flushed: one to each group's server.
     const int64_t flushed = result.protocol.up_transfers - steps;
-    ASSERT_EQ(flushed % servers, 0);
+    const auto idle = static_cast<int64_t>(result.protocol.idle_servers.size());
+    ASSERT_TRUE(result.protocol.regroups > 0 || flushed % (servers - idle) == 0) << flushed;
     ASSERT_EQ(flushed > 0, scenario.setup.exchange.actors.compress.on());
     ASSERT_TRUE(inside == "bsp" || result.protocol.clock_lead_max <= staleness);
   }

@@ -28,14 +28,17 @@ class Rests {
         setup_(SetupFor(*strategy_, workers, 10, compress)),
         coordinator_(strategy_->MakeActor(setup_.placement.CoordinatorId(), setup_)) {}
 
-  // The servers of all workers, if it has said any.
-  Servers At(int64_t steps, int64_t epochs, const Times& compute, const Times& transfers = {}) {
+  // The servers of all workers, if it has said any.  The group servers' probes find `alone`, or
+  // nothing.
+  Servers At(int64_t steps, int64_t epochs, const Times& compute, const Times& transfers = {},
+             const Times& alone = {}) {
     Servers servers;
     densities_.clear();
     EffectWriter effects(setup_.placement, setup_.placement.CoordinatorId(), *coordinator_, text_,
                          [&](ActorId to, const Message& message) {
                            if (message.kind == Regroup::kKind)
                              servers = Unpack<Regroup>(message).server_of;
+                           probes_ += message.kind == Probe::kKind ? 1 : 0;
                            if (message.kind != Density::kKind) return;
                            EXPECT_EQ(to, static_cast<ActorId>(densities_.size()));
                            densities_.push_back(Unpack<Density>(message).density);
@@ -46,6 +49,16 @@ class Rests {
                         .steps = steps,
                         .epochs = epochs};
       coordinator_->OnMessage(worker, Pack(stats), effects);
+    }
+    if (std::exchange(probes_, 0) == 0) return servers;
+    const ActorId first = setup_.placement.ServerId(0);
+    for (int server = 0; server < setup_.placement.servers; ++server) {
+      EXPECT_EQ(servers, Servers{}) << "server " << server << " has not answered";
+      Probed probed{Times(setup_.placement.workers, kUnknown)};
+      for (int w = server; w < setup_.placement.workers; w += setup_.placement.servers) {
+        probed.alone[w] = alone.empty() ? 0 : alone[w];
+      }
+      coordinator_->OnMessage(first + server, Pack(probed), effects);
     }
     return servers;
   }
@@ -67,6 +80,7 @@ class Rests {
   std::unique_ptr<Actor> coordinator_;
   std::string text_;
   Densities densities_;
+  int probes_ = 0;  // that it asked for
 };
 
 // ------------------------------------------------------------------ when
@@ -123,6 +137,23 @@ TEST(FirstGrouping, IsByComputeAloneWhereNoTransferIsMeasured) {
   EXPECT_EQ(one.At(20, 0, {20, 25, 20, 25}, Times(4, kUnknown)), (Servers{0, 0, 0, 0}));
 }
 
+// What transfers took during steps says who shares a link with whom; probes say how long they are.
+TEST(FirstGrouping, IsByWhatProbesFind) {
+  const Times equal(4, 100), busy = {900, 900, 100, 100};
+  EXPECT_EQ(Rests("servers: 2", 4).At(20, 0, equal, busy, {50, 200, 50, 200}),
+            (Servers{0, 1, 0, 1}));
+  // Where transfers are most of a step, compute alone asks for two groups.
+  EXPECT_EQ(Rests("servers: 2", 4).At(20, 0, {100, 200, 100, 200}, busy, Times(4, 5000)),
+            (Servers{0, 1, 0, 1}));
+}
+
+// Probes are dense.  Sent with density 0.35, transfers take 1.7 / 3 of that.
+TEST(FirstGrouping, CountsWhatTransfersTakeAtTheirDensity) {
+  const Times compute = {100, 300, 100, 300}, alone = {300, 50, 20, 60};  // 270, 328, 111, 334
+  EXPECT_EQ(Rests("servers: 2, groups: 2", 4, "{name: gdtopk}").At(20, 0, compute, {}, alone),
+            (Servers{0, 1, 0, 1}));  // dense it would be 400, 350, 120, 360
+}
+
 TEST(Drift, OfOneEpochMovesNobody) {
   Rests rests("servers: 2", 6);
   const Times steady = {100, 100, 100, 300, 300, 300};
@@ -171,17 +202,19 @@ TEST(Regrouping, MergesGroupsIntoTheServersThatTheyHave) {
 TEST(Densities, GoWithTheWorkersWhenGroupsChange) {
   // Compute is the same, transfers are not: by speed_gap whoever transfers longer sends less.
   Rests rests("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
-  const Times compute(6, 1000);
-  rests.At(20, 0, compute, {100, 100, 100, 3000, 3000, 3000});
+  Times compute(6, 1000);
+  const Times slow_links = {100, 100, 100, 3000, 3000, 3000};
+  rests.At(20, 0, compute, slow_links, slow_links);
   rests.At(25, 1, compute, {100, 100, 100, 3000, 3000, 3000});
   EXPECT_EQ(rests.densities()[2], 0.35);
   EXPECT_NEAR(rests.densities()[3], 0.177, 1e-9);
   // Worker 2 becomes one of the slow ones; it has sent at 0.35 until now.
-  rests.At(30, 2, compute, {100, 100, 3000, 2400, 2400, 2400});
+  compute[2] = 4000;
+  rests.At(30, 2, compute, {100, 100, 100, 2400, 2400, 2400});
   const double slow = rests.densities()[3];
   EXPECT_EQ(rests.densities()[2], 0.35);
   EXPECT_LT(slow, 0.177);
-  EXPECT_EQ(rests.At(35, 3, compute, {100, 100, 3000, 2100, 2100, 2100}),
+  EXPECT_EQ(rests.At(35, 3, compute, {100, 100, 100, 2100, 2100, 2100}),
             (Servers{0, 0, 1, 1, 1, 1}));
   // Half-way from what the four have sent at, on average, to the least density.
   const double mean = (0.35 + 3 * slow) / 4;

@@ -87,6 +87,14 @@ std::string HandoverText(const gssp::Handover& handover) {
                      handover.worker, handover.behind, handover.waiting != 0 ? ", waiting" : "");
 }
 
+std::string ProbedText(const gssp::Probed& probed) {
+  std::string text = "probed: alone";
+  for (const int64_t time : probed.alone) {
+    text += time == gssp::kUnknown ? " unknown" : fmt::format(" {}", time);
+  }
+  return text;
+}
+
 std::string GsspText(const Message& message) {
   using namespace gssp;
   switch (message.kind) {
@@ -119,6 +127,10 @@ std::string GsspText(const Message& message) {
       return HandoverText(Unpack<Handover>(message));
     case Density::kKind:
       return fmt::format("density: {}", Unpack<Density>(message).density);
+    case Probe::kKind:
+      return "probe";
+    case Probed::kKind:
+      return ProbedText(Unpack<Probed>(message));
     case Replica::kKind:
       return "replica";
     default:

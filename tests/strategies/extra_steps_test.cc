@@ -51,6 +51,21 @@ TEST(ExtraSteps, AreNoneWhereNothingIsKnown) {
   EXPECT_FALSE(extra.Take(0, clocks, 8));
 }
 
+// An evaluation took from 100 to 1000.
+TEST(ExtraSteps, DoNotTakeARestForPartOfAnInterval) {
+  ClockTable clocks(2);
+  ExtraSteps extra(2);
+  extra.OnPush(0, 90), extra.OnPush(0, 100);
+  extra.OnPush(1, 40), extra.OnPush(1, 80);
+  extra.OnRest();
+  extra.OnPush(1, 1000), extra.OnPush(0, 1001);
+  clocks.Finish(0);
+  // The slowest pushes next at 1040, 40 behind its last: four steps of 10 end at 1041, 1031 is farther.
+  int given = 0;
+  while (given < 8 && extra.Take(0, clocks, 8)) ++given;
+  EXPECT_EQ(given, 4);
+}
+
 TEST(ExtraSteps, WaitForTheLastOfSeveralSlowest) {
   ClockTable clocks(3);
   ExtraSteps extra(3);

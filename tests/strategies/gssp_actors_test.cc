@@ -116,6 +116,31 @@ TEST(GsspServer, SendsItsSumToTheOthersAndCountsThat) {
   EXPECT_EQ(server.report().down_transfers, 2);
 }
 
+// With one group there is nobody to have its sum: nothing is sent, counted or in a resume's way.
+TEST(GsspServer, OwesNobodyAnythingWhereItHasAllWorkers) {
+  Alone server("gssp", "servers: 2, group_of: [0, 0]", 2, 2);
+  for (const int worker : {0, 1, 0})
+    EXPECT_THAT(server.Hears(worker, Push{4}), Not(HasSubstr("acc")));
+  EXPECT_EQ(server.HearsQuiet({.last = true}), "");
+  EXPECT_EQ(server.actor().Holds(), "");
+  EXPECT_EQ(server.report().exchanges, 0);
+  // It may come to that with a sum that the others were to have.
+  Alone left("gssp", "servers: 2, group_of: [0, 0, 1]", 3, 3);
+  left.Hears(0, Push{4});
+  EXPECT_THAT(left.Hears(left.coordinator(), Regroup{1, {0, 0, 0}}), HasSubstr("clear acc"));
+  EXPECT_EQ(left.actor().Holds(), "");
+}
+
+TEST(GsspServer, ProbesItsWorkersOneAfterTheOther) {
+  Alone server("gssp", "servers: 2, group_of: [0, 1, 0]", 3, 3);
+  EXPECT_THAT(server.Hears(server.coordinator(), Probe{}, 0), HasSubstr("s0 > w0 probe"));
+  EXPECT_THAT(server.Hears(0, Probe{}, 70), HasSubstr("s0 > w2 probe"));
+  EXPECT_THAT(server.Hears(2, Probe{}, 100), HasSubstr("alone 70 unknown 30"));
+  Alone idle("gssp", "servers: 3, group_of: [0, 1, 0]", 3, 5);
+  EXPECT_THAT(idle.Hears(idle.coordinator(), Probe{}, 0),
+              HasSubstr("alone unknown unknown unknown"));
+}
+
 TEST(GsspServer, HoldsAStepThatIsNotWhole) {
   Alone server("gssp", "servers: 1, inside: bsp", 2, 2);
   EXPECT_EQ(server.actor().Holds(), "");

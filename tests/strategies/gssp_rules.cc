@@ -84,6 +84,7 @@ void GsspRules::Sent(ActorId from, ActorId to, const Message& message, const Par
       workers_[Unpack<Handover>(message).worker].at = -1;
       return;
     case Regroup::kKind:
+      regroups_ = Unpack<Regroup>(message).number;
       return CheckGroups(Unpack<Regroup>(message).server_of);
     case Flush::kKind:
       return SeesFlush(from, parts);
@@ -129,6 +130,7 @@ void GsspRules::SeesPush(ActorId from, int server, const Push& push, const Parts
 // `exchange`: null where the weights go.
 void GsspRules::SeesExchange(int number, const Parts& parts, const Exchange* exchange) {
   Server& server = servers_[number];
+  exchanges_ += server.exchanged ? 0 : 1;  // one goes to several
   server.exchanged = true;
   const int64_t every =
       run_.options.exchange_every > 0 ? run_.options.exchange_every : Members(number);
@@ -283,7 +285,8 @@ void GsspRules::Settled(ActorId actor) {
              fmt::format("server {} does not hand worker {} over", number, w));
     }
   }
-  if (std::exchange(server.exchanged, false)) server.acc = server.acc_samples = 0;
+  const bool exchanged = std::exchange(server.exchanged, false);
+  if (exchanged || !HasOthers(number)) server.acc = server.acc_samples = 0;
   Expect(Members(number) > 0 || server.acc == 0,
          fmt::format("server {} has no group and owes the others {}", number, server.acc));
   const int64_t every =
@@ -300,6 +303,7 @@ void GsspRules::Settled(ActorId actor) {
 
 void GsspRules::Quieted(const Quiet&) {
   for (Worker& worker : workers_) worker.flushes = 0;
+  groups_at_rest_ = static_cast<int>(std::set(last_groups_.begin(), last_groups_.end()).size());
   for (Server& server : servers_) server.handles = 0;
 }
 
@@ -308,7 +312,7 @@ void GsspRules::Rested(const Quiet& quiet) {
   const bool epoch_ends = std::exchange(epochs_, quiet.epochs) != quiet.epochs;
   const bool due = run_.compresses && (quiet.last || (run_.flushes && epoch_ends));
   for (int w = 0; w < placement_.workers; ++w) {
-    Expect(workers_[w].flushes == (due ? placement_.servers : 0),
+    Expect(workers_[w].flushes == (due ? groups_at_rest_ : 0),
            fmt::format("worker {} flushes to {} servers", w, workers_[w].flushes));
     if (due) workers_[w].kept.clear();
   }
@@ -323,7 +327,9 @@ void GsspRules::CheckAllAreSomewhere() {
 
 void GsspRules::Finished(const ProtocolReport& report) {
   Expect(report.gradients() == submitted_, "a gradient has no staleness");
-  // A residual goes to every server.
+  Expect(report.exchanges == exchanges_, "exchanges are miscounted");
+  Expect(report.regroups == regroups_, "changes of groups are miscounted");
+  // A residual goes to every group's server.
   Expect(report.up_transfers == submitted_ + flushed_, "pushes are miscounted");
   Expect(report.down_transfers == answered_, "answers are miscounted");
   CheckAllAreSomewhere();

@@ -103,6 +103,8 @@ class GsspRules : public world::Rules {
   int64_t submitted_ = 0, submitted_samples_ = 0;
   int64_t flushed_ = 0;  // letters with residuals
   int64_t answered_ = 0;
+  int groups_at_rest_ = 0;  // when it began
+  int64_t exchanges_ = 0, regroups_ = 0;
 };
 
 }  // namespace dtrain::gssp

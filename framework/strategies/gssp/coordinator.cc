@@ -12,7 +12,7 @@
 namespace dtrain::gssp {
 namespace {
 
-constexpr double kOldShare = 0.3;  // of the average that an epoch's time is mixed with
+constexpr double kOldShare = 0.3;  // of the average that a rest's time is mixed with
 constexpr int64_t kEpochsMisplaced = 2;
 
 int64_t Mixed(int64_t old, int64_t now) {
@@ -35,29 +35,55 @@ Coordinator::Coordinator(const ActorSetup& setup, const GsspOptions& options,
       server_of_(std::move(server_of)),
       compute_(placement_.workers, kUnknown),
       transfers_(placement_.workers, kUnknown),
+      alone_(placement_.workers, kUnknown),
       densities_(placement_.workers, kDensityAtStart),
       heard_(placement_.workers),
       misplaced_(placement_.workers) {}
 
-// Decides when all have been heard at this rest and, at the run's first ones, have been measured.
-void Coordinator::OnMessage(ActorId worker, const Message& message, Effects& effects) {
-  const auto stats = Unpack<Stats>(message);
-  compute_[worker] = Mixed(compute_[worker], stats.compute);
-  transfers_[worker] = Mixed(transfers_[worker], stats.transfers);
-  heard_[worker] = true;
+void Coordinator::OnMessage(ActorId from, const Message& message, Effects& effects) {
+  if (message.kind == Probed::kKind) {
+    const auto probed = Unpack<Probed>(message);
+    for (size_t worker = 0; worker < alone_.size(); ++worker) {
+      alone_[worker] = std::max(alone_[worker], probed.alone[worker]);
+    }
+  } else {
+    const auto stats = Unpack<Stats>(message);
+    compute_[from] = Mixed(compute_[from], stats.compute);
+    transfers_[from] = Mixed(transfers_[from], stats.transfers);
+    heard_[from] = true;
+    steps_ = stats.steps;
+    epochs_heard_ = stats.epochs;
+  }
   if (Contains(heard_, 0)) return;
+  if (MustProbe()) return AskForProbes(effects);
   heard_.assign(heard_.size(), 0);
-  if (Contains(compute_, kUnknown)) return;
-  if (options_.measured && ShouldRegroup(stats)) Decide(effects);
-  DecideDensities(stats.epochs, effects);
-  epochs_ = stats.epochs;
+  if (Contains(compute_, kUnknown)) return;  // a rest later
+  if (options_.Regroups(placement_.servers) && ShouldRegroup()) Decide(effects);
+  DecideDensities(effects);
+  epochs_ = epochs_heard_;
+}
+
+// Once, at the first rest behind the steps that speeds are measured in.
+bool Coordinator::MustProbe() const {
+  return options_.Regroups(placement_.servers) && steps_ >= kStepsBeforeGrouping &&
+         Contains(alone_, kUnknown);
+}
+
+void Coordinator::AskForProbes(Effects& effects) {
+  if (std::exchange(asked_, true) != 0) return;  // not all have answered
+  for (int server = 0; server < placement_.servers; ++server) {
+    effects.Send(placement_.ServerId(server), Pack(Probe{}));
+  }
 }
 
 std::vector<double> Coordinator::OwnTimes() const {
   std::vector<double> times;
   for (size_t worker = 0; worker < compute_.size(); ++worker) {
-    times.push_back(
-        static_cast<double>(compute_[worker] + std::max<int64_t>(transfers_[worker], 0)));
+    const auto alone = static_cast<double>(alone_[worker]);
+    times.push_back(static_cast<double>(compute_[worker]) +
+                    (policy_ == DensityPolicy::kNone
+                         ? alone
+                         : TransfersAt(alone, /*from=*/1, densities_[worker])));
   }
   return times;
 }
@@ -72,9 +98,9 @@ GroupingRule Coordinator::Rule() const {
   return {.groups = decided ? now : 0, .groups_max = now, .equal_size = options_.equal_size};
 }
 
-bool Coordinator::ShouldRegroup(const Stats& stats) {
-  if (grouped_ == 0) return stats.steps >= kStepsBeforeGrouping;
-  if (stats.epochs <= epochs_) return false;
+bool Coordinator::ShouldRegroup() {
+  if (grouped_ == 0) return steps_ >= kStepsBeforeGrouping;
+  if (epochs_heard_ <= epochs_) return false;
   const std::vector<bool> misplaced = Misplaced(OwnTimes(), server_of_, Rule());
   bool due = false;
   for (size_t worker = 0; worker < misplaced.size(); ++worker) {
@@ -86,7 +112,9 @@ bool Coordinator::ShouldRegroup(const Stats& stats) {
 
 void Coordinator::Decide(Effects& effects) {
   misplaced_.assign(misplaced_.size(), 0);
-  const std::vector<int64_t> server_of = KeepServers(GroupBySpeed(OwnTimes(), Rule()), server_of_);
+  const std::vector<double> compute(compute_.begin(), compute_.end());
+  const std::vector<int64_t> server_of =
+      KeepServers(GroupBySpeed(OwnTimes(), Rule(), compute), server_of_);
   grouped_ = true;
   if (server_of == server_of_) return;
   server_of_ = server_of;
@@ -101,8 +129,8 @@ void Coordinator::Decide(Effects& effects) {
 
 // ------------------------------------------------------------------ densities
 
-// By server; zeros for one without workers.  Transfers are those at the mean of the workers' densities, which differ where some
-// have come from another group.
+// By server; zeros for one without workers.  Transfers are those at the mean of the workers'
+// densities, which differ where some have come from another group.
 std::vector<GroupSpeed> Coordinator::Speeds() const {
   std::vector<GroupSpeed> groups(placement_.servers);
   for (ActorId worker = 0; worker < placement_.workers; ++worker) {
@@ -121,9 +149,9 @@ std::vector<GroupSpeed> Coordinator::Speeds() const {
 }
 
 // Once an epoch, by the groups that there are now.
-void Coordinator::DecideDensities(int64_t epochs, Effects& effects) {
-  if (policy_ == DensityPolicy::kNone || epochs <= epochs_) return;
-  const std::vector<double> densities = DensitiesOf(policy_, Speeds(), epochs + 1);
+void Coordinator::DecideDensities(Effects& effects) {
+  if (policy_ == DensityPolicy::kNone || epochs_heard_ <= epochs_) return;
+  const std::vector<double> densities = DensitiesOf(policy_, Speeds(), epochs_heard_ + 1);
   for (ActorId worker = 0; worker < placement_.workers; ++worker) {
     const double now = densities[server_of_[worker]];
     const double before = std::exchange(densities_[worker], now);
@@ -140,8 +168,12 @@ void Coordinator::Visit(StateVisitor& visitor) {
   visitor.Int("grouped", grouped_);
   visitor.Int("regroups", regroups_);
   visitor.Int("epochs", epochs_);
+  visitor.Int("steps", steps_);
+  visitor.Int("asked", asked_);
+  visitor.Int("epochs_heard", epochs_heard_);
   VisitFixed(visitor, "compute", compute_);
   VisitFixed(visitor, "transfers", transfers_);
+  VisitFixed(visitor, "alone", alone_);
   VisitFixed(visitor, "densities", densities_);
   VisitFixed(visitor, "heard", heard_);
   VisitFixed(visitor, "misplaced", misplaced_);

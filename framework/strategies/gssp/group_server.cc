@@ -22,7 +22,8 @@ GroupServer::GroupServer(int server, const ActorSetup& setup, const GsspOptions&
       admission_(workers(), options.inside == Inside::kBsp ? ps::kNoBound : options.bound),
       has_(workers()),
       pushed_at_(workers()),
-      held_(workers()) {
+      held_(workers()),
+      alone_(workers(), kUnknown) {
   for (int worker = 0; worker < workers(); ++worker) {
     if (!IsMember(worker)) admission_.Leave(worker);
   }
@@ -61,6 +62,8 @@ void GroupServer::OnMessage(ActorId from, const Message& message, Effects& effec
       return OnReplica(placement_.ServerOf(from), effects);
     case Flush::kKind:
       return OnFlush(effects);
+    case Probe::kKind:
+      return OnProbe(from, effects);
     case Regroup::kKind:
       return OnRegroup(Unpack<Regroup>(message), effects);
     default:
@@ -104,6 +107,7 @@ void GroupServer::Step(VectorId gradients, int64_t count, int64_t samples, Effec
   effects.Apply(Averages() ? UpdateOf(gradients, count, Members(), samples * workers() / Members())
                            : UpdateOf(gradients, count, workers(), samples));
   ++version_;
+  if (!HasOthers()) return;  // nobody is to have it
   if (!Averages()) effects.Add(kAcc, gradients);
   acc_gradients_ += count;
   acc_samples_ += samples;
@@ -184,6 +188,17 @@ void GroupServer::OnQuiet(const Quiet& quiet, Effects& effects) {
   SendExchange(effects);
 }
 
+void GroupServer::OnProbe(ActorId from, Effects& effects) {
+  if (from != placement_.CoordinatorId()) {
+    DT_CHECK(from == probed_) << "worker " << from << " answers a probe of worker " << probed_;
+    alone_[probed_++] = effects.Time() - probed_at_;
+  }
+  while (probed_ < workers() && !IsMember(static_cast<int>(probed_))) ++probed_;
+  if (probed_ == workers()) return effects.Send(placement_.CoordinatorId(), Pack(Probed{alone_}));
+  probed_at_ = effects.Time();
+  effects.Send(static_cast<ActorId>(probed_), Pack(Probe{}), {kMaster});
+}
+
 // Whoever leaves takes along what its new server must know.  A server that is left without workers
 // passes its sum on, since it hears of nobody from here on.
 void GroupServer::OnRegroup(const Regroup& regroup, Effects& effects) {
@@ -196,6 +211,10 @@ void GroupServer::OnRegroup(const Regroup& regroup, Effects& effects) {
   if (emptied) SendExchange(effects);
   regroup_ = regroup.number;
   server_of_ = regroup.server_of;
+  if (!HasOthers() && acc_gradients_ > 0) {  // the one group that is left; nobody is to have it
+    if (!Averages()) effects.Clear(kAcc);
+    acc_gradients_ = acc_samples_ = 0;
+  }
   for (int worker = 0; worker < workers(); ++worker) {
     if (before[worker] != server_ || IsMember(worker)) continue;
     const bool waiting = admission_.Waits(worker);
@@ -248,6 +267,9 @@ void GroupServer::Visit(StateVisitor& visitor) {
   visitor.Int("acc_gradients", acc_gradients_);
   visitor.Int("acc_samples", acc_samples_);
   VisitFixed(visitor, "held", held_);
+  visitor.Int("probed", probed_);
+  visitor.Int("probed_at", probed_at_);
+  VisitFixed(visitor, "alone", alone_);
   visitor.Int("exchanges", exchanges_);
   visitor.Int("answers", answers_);
   visitor.Ints("staleness_counts", counted_.staleness);

@@ -16,6 +16,10 @@
 // weights instead (Replica), and a server moves towards what arrives by that group's share of the
 // workers; its own gradients then count among its group only, and there is no acc.
 //
+// Before workers are grouped by speed it probes, when the coordinator asks for it, how long a step's
+// transfers take for each worker of its group with nobody beside it: one after the other, at all
+// servers at once.
+//
 // Staleness of a gradient = updates between the weights it was computed from and itself, an exchange
 // counting as one.
 #pragma once
@@ -59,6 +63,7 @@ class GroupServer : public Actor {
   int64_t Members() const;
   bool IsMember(int worker) const { return server_of_[worker] == server_; }
   bool IsActive(int server) const;
+  bool HasOthers() const { return Members() < workers(); }  // workers of other groups
 
   void OnPush(int worker, const Push& push, Effects& effects);
   Update UpdateOf(VectorId sum, int64_t count, int64_t all, int64_t samples) const;
@@ -72,6 +77,7 @@ class GroupServer : public Actor {
   void SendWeights(const std::vector<int>& workers, Effects& effects);
   void OnRegroup(const Regroup& regroup, Effects& effects);
   void OnHandover(const Handover& handover, Effects& effects);
+  void OnProbe(ActorId from, Effects& effects);
   void TakeOver(const Handover& handover, Effects& effects);
 
   const int server_;
@@ -89,6 +95,9 @@ class GroupServer : public Actor {
   int64_t acc_gradients_ = 0;       // since the last exchange
   int64_t acc_samples_ = 0;         // of them
   std::vector<int64_t> held_;       // by worker: samples of its gradient in this round; 0: none
+  int64_t probed_ = 0;              // workers before this one: all of them at the end
+  int64_t probed_at_ = 0;           // time of the probe that is under way
+  std::vector<int64_t> alone_;      // by worker: what probes took
   int64_t exchanges_ = 0;
   int64_t answers_ = 0;  // weights sent to workers
   ProtocolReport counted_;

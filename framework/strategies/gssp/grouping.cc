@@ -26,7 +26,6 @@ class SortedTimes {
     for (const int worker : order_) {
       DT_CHECK(times[worker] > 0) << "worker " << worker << " takes " << times[worker];
       const double value = std::log(times[worker]);
-      logs_.push_back(value);
       sums_.push_back(sums_.back() + value);
       squares_.push_back(squares_.back() + value * value);
     }
@@ -37,12 +36,10 @@ class SortedTimes {
     const double sum = sums_[end] - sums_[begin];
     return squares_[end] - squares_[begin] - sum * sum / (end - begin);
   }
-  double Spread(int begin, int end) const { return std::exp(logs_[end - 1] - logs_[begin]) - 1; }
   int worker(int place) const { return order_[place]; }
 
  private:
   std::vector<int> order_;
-  std::vector<double> logs_;
   std::vector<double> sums_ = {0}, squares_ = {0};
 };
 
@@ -84,25 +81,34 @@ std::vector<int> Ends(const SortedTimes& times, int groups, bool equal_size) {
   return BestEnds(times, groups, LeastSize(times.size(), groups));
 }
 
-double WidestSpread(const SortedTimes& times, const std::vector<int>& ends) {
+// The largest slowest / fastest - 1 of a group; `times` by worker, in `order`'s sequence.
+double WidestSpread(const std::vector<double>& times, const SortedTimes& order,
+                    const std::vector<int>& ends) {
   double widest = 0;
-  for (size_t group = 0; group < ends.size(); ++group) {
-    const int begin = group == 0 ? 0 : ends[group - 1];
-    widest = std::max(widest, times.Spread(begin, ends[group]));
+  for (int group = 0, place = 0; group < static_cast<int>(ends.size()); ++group) {
+    double fastest = std::numeric_limits<double>::infinity(), slowest = 0;
+    for (; place < ends[group]; ++place) {
+      fastest = std::min(fastest, times[order.worker(place)]);
+      slowest = std::max(slowest, times[order.worker(place)]);
+    }
+    widest = std::max(widest, slowest / fastest - 1);
   }
   return widest;
 }
 
 }  // namespace
 
-std::vector<int> GroupBySpeed(const std::vector<double>& times, const GroupingRule& rule) {
+std::vector<int> GroupBySpeed(const std::vector<double>& times, const GroupingRule& rule,
+                              const std::vector<double>& compute) {
   const SortedTimes sorted(times);
   int groups = std::max(rule.groups, 1);
   DT_CHECK(groups <= sorted.size()) << groups << " groups of " << sorted.size() << " workers";
   std::vector<int> ends = Ends(sorted, groups, rule.equal_size);
   if (rule.groups == 0) {
     const int most = std::min(rule.groups_max, sorted.size());
-    while (groups < most && WidestSpread(sorted, ends) > rule.spread) {
+    while (groups < most &&
+           std::max(WidestSpread(times, sorted, ends),
+                    compute.empty() ? 0 : WidestSpread(compute, sorted, ends)) > rule.spread) {
       ends = Ends(sorted, ++groups, rule.equal_size);
     }
   }

@@ -8,7 +8,7 @@
 namespace dtrain::gssp {
 
 struct GroupingRule {
-  int groups = 0;        // 0: the smallest number within which speeds differ by at most `spread`
+  int groups = 0;        // 0: the smallest number within which times differ by at most `spread`
   int groups_max = 1;    // of that
   double spread = 0.25;  // slowest / fastest - 1
   bool equal_size = false;
@@ -18,7 +18,13 @@ struct GroupingRule {
 // are neighbours in speed; of all such partitions it is one with the least sum of squares of
 // log(time) about the groups' means.  A group has at least two workers where there are twice as many
 // workers as groups, never none.
-std::vector<int> GroupBySpeed(const std::vector<double>& times, const GroupingRule& rule);
+//
+// Where the number of groups is left open, `compute`, the part of each time that is no transfer, may
+// differ no more than the times.  Times alone would merge groups where transfers are most of a step,
+// and with a group goes its server, whose link made these transfers as short as they are.  Empty:
+// there are no transfers.
+std::vector<int> GroupBySpeed(const std::vector<double>& times, const GroupingRule& rule,
+                              const std::vector<double>& compute = {});
 
 // The server of each worker, by the groups' new numbers and the workers' servers of before: groups
 // keep the servers of most of their workers, the ones that have most first, so that no more workers

@@ -33,7 +33,7 @@ class Gssp : public Strategy {
   }
   // Groups follow speeds, and the epoch's residuals and densities go out.
   Rests rests(const CompressConfig& compress) const override {
-    const bool regroups = options_.measured && options_.groups != 1 && servers_.servers != 1;
+    const bool regroups = options_.Regroups(servers_.servers != 1 ? kServers : 1);
     return {.every_epochs = regroups || compress.on() ? 1 : 0,
             .after_steps = regroups ? kStepsBeforeGrouping : 0};
   }
@@ -125,7 +125,7 @@ std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
     mistakes.push_back({"servers",
                         fmt::format("{} group servers, but {}: a group needs a worker", servers,
                                     Counted(workers, "worker")),
-                        ""});
+                        "set strategy.servers to as many as there are workers, or fewer"});
   }
   if (options_.groups > std::min(servers, workers)) {
     mistakes.push_back({"groups",
@@ -147,7 +147,9 @@ std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
 // groups that is given is that of the start as well.
 void Gssp::CheckGroupOf(int workers, int servers, std::vector<Mistake>& mistakes) const {
   const std::vector<int64_t>& group_of = options_.group_of;
-  const auto add = [&](const std::string& what) { mistakes.push_back({"group_of", what, ""}); };
+  const auto add = [&](const std::string& what) {
+    mistakes.push_back({"group_of", what, "give one number a worker, each group's from 0 on"});
+  };
   if (static_cast<int>(group_of.size()) != workers) {
     return add(
         fmt::format("group_of has {} numbers for {}", group_of.size(), Counted(workers, "worker")));
@@ -182,7 +184,7 @@ std::unique_ptr<Actor> Gssp::MakeActor(ActorId id, const ActorSetup& setup) cons
   const std::vector<int64_t> server_of = FirstGroups(placement);
   switch (placement.KindOf(id)) {
     case ActorKind::kWorker:
-      return std::make_unique<GsspWorker>(id, setup, static_cast<int>(server_of[id]));
+      return std::make_unique<GsspWorker>(id, setup, server_of);
     case ActorKind::kServer:
       return std::make_unique<GroupServer>(placement.ServerOf(id), setup, options_, server_of);
     default:

@@ -33,12 +33,13 @@ struct Exchange {
   DTRAIN_FIELDS(gradients, samples)
 };
 
-// Worker to coordinator, at rest: how long its steps take by themselves, ns, without waiting.
+// Worker to coordinator, at rest: how long its steps take, ns, without waiting for admission.
 struct Stats {
   static constexpr int kKind = 4;
   int64_t compute = kUnknown;    // kUnknown: not measured yet
-  int64_t transfers = kUnknown;  // of its gradient there, and of the weights back; kUnknown: not
-                                 // measured since its density changed
+  int64_t transfers = kUnknown;  // of its gradient there, and of the weights back, while others of
+                                 // the group sent theirs; kUnknown: not measured since its density
+                                 // changed
   int64_t steps = 0;             // global batches of the run so far, of all workers together
   int64_t epochs = 0;            // whole ones, the same
   DTRAIN_FIELDS(compute, transfers, steps, epochs)
@@ -69,7 +70,7 @@ struct Density {
   DTRAIN_FIELDS(density)
 };
 
-// Worker to every group's server, at rest, with its residual.
+// Worker to the servers of all groups, at rest, with its residual.
 struct Flush {
   static constexpr int kKind = 8;
   DTRAIN_FIELDS()
@@ -79,6 +80,20 @@ struct Flush {
 struct Replica {
   static constexpr int kKind = 9;
   DTRAIN_FIELDS()
+};
+
+// How long a step's transfers take by themselves.  Coordinator to all servers, at rest: find it out.
+// Server to a worker of its group with weights, and back with as much: one worker at a time.
+struct Probe {
+  static constexpr int kKind = 10;
+  DTRAIN_FIELDS()
+};
+
+// Server to coordinator, at rest: what it has learned so.
+struct Probed {
+  static constexpr int kKind = 11;
+  std::vector<int64_t> alone;  // by worker: ns there and back; kUnknown: of another group
+  DTRAIN_FIELDS(alone)
 };
 
 }  // namespace dtrain::gssp

@@ -29,6 +29,9 @@ struct GsspOptions {
   bool equal_size = false;        // groups of equal size
   int64_t groups = 0;             // 0: as many as the speeds ask for, at most one a server
   std::vector<int64_t> group_of;  // by worker, to begin with; empty: by rank
+
+  // Whether workers may come to another group than they begin in.
+  bool Regroups(int servers) const { return measured && groups != 1 && servers > 1; }
 };
 
 }  // namespace dtrain::gssp

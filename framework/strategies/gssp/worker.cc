@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "framework/core/check.h"
 #include "framework/core/state_record.h"
 #include "framework/strategies/gssp/density_policy.h"
 #include "framework/strategies/gssp/messages.h"
+#include "framework/strategies/visit.h"
 
 namespace dtrain::gssp {
 namespace {
@@ -30,13 +32,13 @@ int64_t MedianOf(std::vector<int64_t> values) {
 
 }  // namespace
 
-GsspWorker::GsspWorker(ActorId id, const ActorSetup& setup, int server)
+GsspWorker::GsspWorker(ActorId id, const ActorSetup& setup, std::vector<int64_t> server_of)
     : id_(id),
       placement_(setup.placement),
       size_(setup.size),
       compresses_(setup.compress.on()),
       flushes_(setup.compress.flush_epochs),
-      server_(server),
+      server_of_(std::move(server_of)),
       density_(kDensityAtStart) {}
 
 std::vector<VectorSpec> GsspWorker::Vectors() const {
@@ -70,7 +72,7 @@ void GsspWorker::OnEnd(const StepReport& report, Effects& effects) {
 }
 
 void GsspWorker::SendGradient(int64_t samples, Effects& effects) {
-  const ActorId server = placement_.ServerId(static_cast<int>(server_));
+  const ActorId server = MyServer();
   if (!compresses_) return effects.Send(server, Pack(Push{samples}), {kGradient});
   effects.Add(kResidual, kGradient);
   effects.Compress(kOut, kResidual, density_);
@@ -80,8 +82,11 @@ void GsspWorker::SendGradient(int64_t samples, Effects& effects) {
 
 void GsspWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
   if (message.kind == Regroup::kKind) {
-    server_ = Unpack<Regroup>(message).server_of[id_];
+    server_of_ = Unpack<Regroup>(message).server_of;
     return;
+  }
+  if (message.kind == Probe::kKind) {
+    return effects.Send(MyServer(), Pack(Probe{}), {kWeights});
   }
   if (message.kind == Density::kKind) {
     const double density = Unpack<Density>(message).density;
@@ -105,11 +110,11 @@ void GsspWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
 void GsspWorker::OnQuiet(const Quiet& quiet, Effects& effects) {
   const bool epoch_ends = std::exchange(epochs_, quiet.epochs) != quiet.epochs;
   if (compresses_ && (quiet.last || (flushes_ && epoch_ends))) {
-    for (int server = 0; server < placement_.servers; ++server) {
-      effects.Send(placement_.ServerId(server), Pack(Flush{}), {kResidual});
+    for (const int64_t server : std::set(server_of_.begin(), server_of_.end())) {
+      effects.Send(placement_.ServerId(static_cast<int>(server)), Pack(Flush{}), {kResidual});
+      ++flushed_;
     }
     effects.Clear(kResidual);
-    flushed_ += placement_.servers;
   }
   if (quiet.last) return;
   const int64_t compute = compute_.empty() ? kUnknown : std::max<int64_t>(MedianOf(compute_), 1);
@@ -127,7 +132,7 @@ void GsspWorker::Advance(Effects& effects) {
 
 void GsspWorker::Visit(StateVisitor& visitor) {
   visitor.Int("phase", phase_);
-  visitor.Int("server", server_);
+  VisitFixed(visitor, "server_of", server_of_);
   visitor.Int("clock", clock_);
   visitor.Int("awaited", awaited_);
   visitor.Int("arrived", arrived_);
@@ -141,13 +146,13 @@ void GsspWorker::Visit(StateVisitor& visitor) {
 
 std::string GsspWorker::Describe() const {
   static constexpr const char* kPhases[] = {"idle", "waiting", "computing"};
-  return fmt::format("gssp worker {} of group {}: clock {}, {}{}", id_, server_, clock_,
+  return fmt::format("gssp worker {} of group {}: clock {}, {}{}", id_, server_of_[id_], clock_,
                      kPhases[phase_], awaited_ != 0 ? ", no weights yet" : "");
 }
 
 void GsspWorker::Report(ProtocolReport& report) const {
   report.up_transfers += clock_ + flushed_;
-  report.group = server_;
+  report.group = server_of_[id_];
 }
 
 }  // namespace dtrain::gssp

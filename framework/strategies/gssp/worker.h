@@ -21,7 +21,8 @@ namespace dtrain::gssp {
 
 class GsspWorker : public Actor {
  public:
-  GsspWorker(ActorId id, const ActorSetup& setup, int server);
+  // `server_of`: by worker, to begin with.
+  GsspWorker(ActorId id, const ActorSetup& setup, std::vector<int64_t> server_of);
 
   std::vector<VectorSpec> Vectors() const override;
   void OnBegin(Effects& effects) override;
@@ -37,6 +38,7 @@ class GsspWorker : public Actor {
   enum : VectorId { kGradient, kWeights, kArriving, kResidual, kOut };
   enum Phase : int64_t { kIdle, kWaiting, kComputing };  // kWaiting: the trainer wants to start
 
+  ActorId MyServer() const { return placement_.ServerId(static_cast<int>(server_of_[id_])); }
   void Advance(Effects& effects);
   void SendGradient(int64_t samples, Effects& effects);
 
@@ -47,13 +49,13 @@ class GsspWorker : public Actor {
   const bool flushes_;  // its residual, at the end of each epoch
 
   int64_t phase_ = kIdle;
-  int64_t server_;
-  int64_t clock_ = 0;    // steps finished
-  int64_t awaited_ = 0;  // weights were asked for and are not there
-  int64_t arrived_ = 0;  // `arriving` is newer than `weights`
+  std::vector<int64_t> server_of_;  // by worker
+  int64_t clock_ = 0;               // steps finished
+  int64_t awaited_ = 0;             // weights were asked for and are not there
+  int64_t arrived_ = 0;             // `arriving` is newer than `weights`
   int64_t pushed_at_ = 0;
   int64_t epochs_ = 0;                        // whole ones when the residual was flushed last
-  int64_t flushed_ = 0;                       // residuals sent, each to every server
+  int64_t flushed_ = 0;                       // residuals sent, each to every group's server
   double density_;                            // of its gradients
   std::vector<int64_t> compute_, transfers_;  // of the last steps, ns, the oldest first
 };

@@ -48,6 +48,7 @@ class SspServer : public Actor {
     return {{"master", VectorRole::kMaster, shard_}};
   }
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
+  void OnQuiet(const Quiet&, Effects&) override { extra_.OnRest(); }
 
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
