@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "framework/cli/command.h"
+#include "framework/cli/standard_streams.h"
 #include "framework/cli/train_report.h"
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
@@ -137,6 +138,7 @@ int TrainOnce(const TrainOptions& options, const Invocation& invocation, const R
     supervisor.ranks = ranks;
     supervisor.arguments = RankArguments(options, output, seed, invocation.json);
     supervisor.max_restarts = options.max_restarts;
+    supervisor.stall_seconds = config.stall_seconds;
     return Supervise(supervisor);
   }
   TrainOptions alone = options;
@@ -159,6 +161,7 @@ int TrainSeeds(const TrainOptions& options, const Invocation& invocation, const 
 
 int RunTrain(const TrainOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
+  OutliveReaders();
   if (InsideMpiLaunch()) {
     if (!options.seeds.empty()) {
       throw UsageError("--seeds starts one run after the other and needs no launcher",

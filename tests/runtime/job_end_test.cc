@@ -112,5 +112,26 @@ TEST(JobEnd, RestartsResume) {
   EXPECT_THAT(WithResumeAuto({"train"}), ElementsAre("train", "--resume", "auto"));
 }
 
+TEST(JobEnd, AStoppedRankIsNamedAndMayBeRestarted) {
+  ExpectVerdict(
+      {.exit_status = 137, .ranks = {Rank(0), Rank(1)}, .stopped = 1}, 7,
+      "rank 1 (node1, pid 101) did not answer after step 815, training: it was stopped, and nobody "
+      "let it go on",
+      true);
+}
+
+TEST(JobEnd, MpirunItselfMayBeKilledOrHang) {
+  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0)}, .first_lost = 0, .mpirun_signal = 9}, 137,
+                "mpirun was killed by signal 9 (Killed)", true);
+  ExpectVerdict(
+      {.exit_status = 137, .ranks = {Rank(0), Rank(1)}, .first_lost = 1, .mpirun_hung = true}, 4,
+      "rank 1 (node1, pid 101) was lost after step 815, training", true);
+  ExpectVerdict(
+      {.exit_status = 137, .ranks = {Rank(0, 6, "disk full"), Rank(1)}, .mpirun_hung = true}, 6,
+      "rank 0 (node1, pid 100) ended with exit code 6 after step 815: disk full", false);
+  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0, 0)}, .mpirun_hung = true}, 4,
+                "no rank lives, and mpirun did not end", true);
+}
+
 }  // namespace
 }  // namespace dtrain

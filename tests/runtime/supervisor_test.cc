@@ -1,5 +1,6 @@
 #include "framework/runtime/launch/supervisor.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -41,6 +42,12 @@ bool IsGone(pid_t pid) {
   return Slurp("/proc/" + std::to_string(pid) + "/stat").find(") Z ") != std::string::npos;
 }
 
+pid_t ParentOf(pid_t pid) {
+  const std::string stat =
+      Slurp("/proc/" + std::to_string(pid) + "/stat");  // "pid (name) S parent"
+  return std::stoi(stat.substr(stat.rfind(") ") + 4));
+}
+
 class SupervisorTest : public testing::Test {
  protected:
   SupervisorOptions Options(const std::string& behaviour, int restarts = 0) {
@@ -61,12 +68,13 @@ class SupervisorTest : public testing::Test {
   }
 
   // Runs it in a process and group of its own, to which signals can be sent, once all ranks run.
-  pid_t Start(const std::string& behaviour) {
+  pid_t Start(const std::string& behaviour) { return Start(Options(behaviour)); }
+  pid_t Start(const SupervisorOptions& options) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::setpgid(0, 0);
       if (std::freopen((folder_ / "err").c_str(), "w", stderr) == nullptr) ::_exit(99);
-      ::_exit(Supervise(Options(behaviour)));
+      ::_exit(Supervise(options));
     }
     EXPECT_TRUE(Eventually([&] { return Pids().size() == 2; })) << "the ranks did not start";
     return child;
@@ -227,6 +235,78 @@ TEST_F(SupervisorTest, AnMpirunThatCannotRunIsAUsageError) {
               "cannot start " + (folder_ / "mpirun").string() + ": No such file or directory");
   }
   ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST(MpirunCommand, AColonIsNoBeginOfAnotherProgram) {
+  const auto command = MakeMpirunCommand({.ranks = 2,
+                                          .executable = "x",
+                                          .arguments = {"train", "--output", ":", "--set", "a=:"},
+                                          .status_folder = "/folder"});
+  EXPECT_THAT(command.arguments, testing::IsSupersetOf({"--output=:", "a=:"}));
+  EXPECT_THAT(command.arguments, testing::Not(testing::Contains(":")));
+}
+
+// Of two ranks the first to start is stopped, with a record of its own and without one.
+TEST_F(SupervisorTest, AStoppedRankEndsTheRunAndIsNamed) {
+  for (const std::string behaviour : {"train", "silent"}) {
+    fs::remove(folder_ / "pids");
+    SupervisorOptions options = Options(behaviour);
+    options.stall_seconds = 1;
+    const pid_t supervisor = Start(options);
+    ::kill(Pids()[0], SIGSTOP);
+    EXPECT_EQ(CodeOf(supervisor), 7) << behaviour;
+    EXPECT_THAT(Slurp(folder_ / "err"),
+                testing::AllOf(HasSubstr(", pid " + std::to_string(Pids()[0]) + ") did not answer"),
+                               HasSubstr("it was stopped")));
+    ExpectRanksGone();
+  }
+}
+
+// What a supervisor was not looking at does not count.
+TEST_F(SupervisorTest, ARankThatGoesOnInTimeIsNotLost) {
+  SupervisorOptions options = Options("train-briefly");
+  options.stall_seconds = 20;
+  const pid_t supervisor = Start(options);
+  ::kill(Pids()[0], SIGSTOP);
+  ::usleep(1'500'000);
+  ::kill(Pids()[0], SIGCONT);
+  EXPECT_EQ(CodeOf(supervisor), 0) << Slurp(folder_ / "err");
+}
+
+TEST_F(SupervisorTest, WhenMpirunIsKilledNoRankStays) {
+  const pid_t supervisor = Start("deaf");
+  const auto mpirun = ParentOf(Pids()[0]);
+  ::kill(mpirun, SIGKILL);
+  EXPECT_EQ(CodeOf(supervisor), 137);
+  EXPECT_THAT(Slurp(folder_ / "err"), HasSubstr("mpirun was killed by signal 9 (Killed)"));
+  ExpectRanksGone();
+}
+
+TEST_F(SupervisorTest, NothingStaysInTheFoldersForTemporaryFiles) {
+  const auto count = [](const fs::path& folder, const std::string& begin) {
+    int found = 0;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      found += entry.path().filename().string().starts_with(begin) ? 1 : 0;
+    }
+    return found;
+  };
+  fs::create_directories(folder_ / "tmp");
+  ::setenv("TMPDIR", (folder_ / "tmp").c_str(), 1);
+  const std::string ours = "dtrain-" + std::to_string(::getpid()) + "-";
+  EXPECT_EQ(Run(Options("killed")), 137);
+  EXPECT_EQ(count(folder_ / "tmp", ""), 0);
+  EXPECT_EQ(count("/dev/shm", ours), 0);
+  // What one leaves that is killed, the next one removes.
+  const pid_t supervisor = Start("deaf");
+  ::kill(supervisor, SIGKILL);
+  CodeOf(supervisor);
+  ExpectRanksGone();
+  fs::create_directories(folder_ / "tmp" / fmt::format("dtrain-{}-left", supervisor));
+  fs::create_directories(folder_ / "tmp/dtrain-mine");
+  EXPECT_EQ(Run(Options("succeed")), 0);
+  EXPECT_EQ(count(folder_ / "tmp", "dtrain-"), 1) << "somebody's own folder is left alone";
+  EXPECT_EQ(count("/dev/shm", "dtrain-" + std::to_string(supervisor)), 0);
+  ::unsetenv("TMPDIR");
 }
 
 }  // namespace

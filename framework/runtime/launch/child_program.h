@@ -46,7 +46,8 @@ struct MpirunOptions {
   int ranks = 1;
   std::string executable;  // empty: this program
   std::vector<std::string> arguments;
-  std::filesystem::path status_folder;
+  std::filesystem::path status_folder;  // Open MPI has its session in it, too
+  std::filesystem::path shared_memory;  // folder for what ranks share; empty: where Open MPI likes
   bool progress_terminal = false;
 };
 

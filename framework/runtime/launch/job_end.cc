@@ -15,6 +15,7 @@ namespace {
 constexpr int kSignalMax = 64;
 constexpr int kStopped = static_cast<int>(ExitCode::kStopped);
 constexpr int kPeerLost = static_cast<int>(ExitCode::kPeerLost);
+constexpr int kStalled = static_cast<int>(ExitCode::kStalled);
 
 bool IsSignal(int status) { return status > kSignalBase && status <= kSignalBase + kSignalMax; }
 
@@ -92,9 +93,23 @@ Verdict Decide(const JobEnd& end) {
     return {kSignalBase + end.stop_signal,
             "left at once at a second " + SignalName(end.stop_signal)};
   }
+  if (end.stopped) {
+    const RankStatus* const rank = FindRank(end, *end.stopped);
+    return {kStalled, fmt::format("{} did not answer {}: it was stopped, and nobody let it go on",
+                                  Who(*rank), Where(*rank))};
+  }
   if (end.exit_status == 0) return {};
   if (end.exit_status == kStopped) return Stopped(end);
+  if (end.mpirun_signal != 0) {
+    return {kSignalBase + end.mpirun_signal,
+            fmt::format("mpirun was killed by {}", SignalName(end.mpirun_signal))};
+  }
   const RankStatus* lost = end.first_lost ? FindRank(end, *end.first_lost) : nullptr;
+  if (end.mpirun_hung) {
+    if (const RankStatus* culprit = FindCulprit(end)) return OfCulprit(*culprit);
+    return {kPeerLost, lost == nullptr ? "no rank lives, and mpirun did not end"
+                                       : fmt::format("{} was lost {}", Who(*lost), Where(*lost))};
+  }
   if (lost != nullptr) return OfLostRank(*lost, end.exit_status);
   if (const RankStatus* culprit = FindCulprit(end)) return OfCulprit(*culprit);
   if (AnyStopped(end)) return Stopped(end);
@@ -105,8 +120,8 @@ Verdict Decide(const JobEnd& end) {
 
 Verdict Judge(const JobEnd& end) {
   Verdict verdict = Decide(end);
-  verdict.rank_lost =
-      end.stop_signal == 0 && (verdict.exit_code == kPeerLost || verdict.exit_code > kSignalBase);
+  verdict.rank_lost = end.stop_signal == 0 && (verdict.exit_code == kPeerLost || end.stopped ||
+                                               verdict.exit_code > kSignalBase);
   return verdict;
 }
 

@@ -35,6 +35,7 @@ struct RankStatus {
   double compute_seconds = 0;    // so far, forward and backward
   std::optional<int> exit_code;  // once kEnded
   std::string message;           // why, when it failed; cut to 500 bytes
+  bool says = true;              // false: there is no record, and the process alone is known
 };
 
 // The environment variable by which the supervisor names the folder to its ranks.

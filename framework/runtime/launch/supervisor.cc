@@ -5,17 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <map>
+#include <memory>
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/core/time.h"
 #include "framework/runtime/launch/child_program.h"
+#include "framework/runtime/launch/rank_processes.h"
 #include "framework/runtime/launch/stop_signal.h"
 
 namespace dtrain {
@@ -24,61 +24,66 @@ namespace {
 
 constexpr Nanos kReadyWait = FromSeconds(10);  // for the records of ranks, before a stop is sent
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "dtrain-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      throw RunFileError(fmt::format("cannot create folder {}: {}", name, std::strerror(errno)),
-                         "set TMPDIR to a folder that can be written");
-    }
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
+// How long a rank may be stopped where `stall_seconds` does not say.
+constexpr double kStoppedSeconds = 60;
+// How long mpirun may go on when none of its ranks lives: it has been seen to wait for ever.
+constexpr Nanos kWithoutRanks = FromSeconds(10);
+constexpr double kPollSeconds = 0.1;  // of BlockedSignals::Wait
+constexpr int kPollsALook = 5;        // between two looks at the processes
+constexpr char kSharedMemory[] = "/dev/shm";
 
- private:
-  fs::path path_;
-};
+fs::path TemporaryFolder() {
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  if (!error) return folder;
+  throw RunFileError("there is no folder for temporary files",
+                     "set TMPDIR to a folder that can be written");
+}
 
-bool IsAlive(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
-
-// Parent of a process; 0 when there is no such process.
-pid_t ParentOf(pid_t pid) {
-  std::ifstream status(fmt::format("/proc/{}/status", pid));
-  for (std::string word; status >> word;) {
-    pid_t parent = 0;
-    if (word == "PPid:" && status >> parent) return parent;
+// Null where it cannot be made: Open MPI then has its files where it likes.
+std::unique_ptr<OwnFolder> FolderInSharedMemory() {
+  try {
+    return std::make_unique<OwnFolder>(kSharedMemory);
+  } catch (const RunFileError&) {
+    return nullptr;
   }
-  return 0;
 }
 
 // One mpirun, from start to end.
 class Job {
  public:
   Job(const SupervisorOptions& options, const std::vector<std::string>& arguments)
-      : ranks_(options.ranks), host_(HostName()) {
-    mpirun_ = StartMpirun(MakeMpirunCommand({.ranks = options.ranks,
-                                             .executable = options.executable,
-                                             .arguments = arguments,
-                                             .status_folder = folder_.path(),
-                                             .progress_terminal = ::isatty(STDERR_FILENO) == 1}));
+      : folder_(TemporaryFolder()),
+        shared_memory_(FolderInSharedMemory()),
+        ranks_(options.ranks),
+        stopped_looks_max_(
+            static_cast<int>((options.stall_seconds > 0 ? options.stall_seconds : kStoppedSeconds) /
+                             kPollSeconds / kPollsALook)),
+        host_(HostName()) {
+    mpirun_ = StartMpirun(
+        MakeMpirunCommand({.ranks = options.ranks,
+                           .executable = options.executable,
+                           .arguments = arguments,
+                           .status_folder = folder_.path(),
+                           .shared_memory = shared_memory_ == nullptr ? "" : shared_memory_->path(),
+                           .progress_terminal = ::isatty(STDERR_FILENO) == 1}));
   }
 
   JobEnd Watch(const BlockedSignals& signals) {
     int status = 0;
     while (::waitpid(mpirun_, &status, WNOHANG) == 0) {
       OnSignal(signals.Wait());
-      const std::vector<RankStatus> records = ReadStatusRecords(folder_.path());
+      const std::vector<RankStatus> records = Records();
       FindLost(records);
       SendStop(records);
+      if (++polls_ % kPollsALook == 0) LookAtProcesses(records);
     }
     end_.exit_status = CodeOfStatus(status);
-    end_.ranks = ReadStatusRecords(folder_.path());
+    end_.ranks = Records();
+    if (WIFSIGNALED(status) && !killed_) {
+      end_.mpirun_signal = WTERMSIG(status);
+      KillRanks();  // nobody else would
+    }
     return end_;
   }
 
@@ -92,6 +97,40 @@ class Job {
                 signal == SIGINT ? " (Ctrl-C again leaves at once)" : "");
     } else if (signal != SIGUSR1 && signal != SIGUSR2) {
       end_.stop_signal = signal;
+      end_.killed = true;
+      KillAll();
+    }
+  }
+
+  // What the ranks say of themselves, and of those that have not come so far, that they are there.
+  std::vector<RankStatus> Records() const {
+    std::vector<RankStatus> records = ReadStatusRecords(folder_.path());
+    for (const auto& [rank, pid] : processes_) {
+      const bool says = std::ranges::any_of(
+          records, [rank = rank](const RankStatus& record) { return record.rank == rank; });
+      if (!says) records.push_back({.rank = rank, .host = host_, .pid = pid, .says = false});
+    }
+    std::ranges::sort(records, {}, &RankStatus::rank);
+    return records;
+  }
+
+  // A rank that was stopped neither moves nor dies, whatever it was doing; counted in looks, so that the time
+  // in which this process itself was stopped is none.
+  void LookAtProcesses(const std::vector<RankStatus>& records) {
+    const std::vector<RankProcess> alive = RankProcesses(mpirun_);
+    for (const RankProcess& process : alive) processes_[process.rank] = process.pid;
+    for (const RankStatus& rank : records) {
+      if (rank.host != host_ || rank.exit_code) continue;
+      int& looks = stopped_looks_[rank.rank];
+      looks = IsStopped(rank.pid) ? looks + 1 : 0;
+      if (looks <= stopped_looks_max_ || killed_) continue;
+      end_.stopped = rank.rank;
+      KillAll();
+    }
+    if (!alive.empty() || processes_.empty()) {
+      last_alive_ = WallNow();
+    } else if (WallNow() - last_alive_ > kWithoutRanks && !killed_) {
+      end_.mpirun_hung = true;
       KillAll();
     }
   }
@@ -99,14 +138,20 @@ class Job {
   // A rank that vanished without a last word, unless another's failure came before.
   void FindLost(const std::vector<RankStatus>& records) {
     if (end_.first_lost) return;
+    std::vector<int> silent;  // gone before they could say anything
     for (const RankStatus& rank : records) {
       if (rank.exit_code.value_or(0) != 0) return;
     }
     for (const RankStatus& rank : records) {
       if (rank.exit_code || rank.host != host_ || IsAlive(rank.pid)) continue;
-      end_.first_lost = rank.rank;
-      return;
+      if (rank.says) {
+        end_.first_lost = rank.rank;
+        return;
+      }
+      silent.push_back(rank.rank);
     }
+    // mpirun ends the others as soon as one is lost: of several that are gone, nobody knows which was first.
+    if (silent.size() == 1) end_.first_lost = silent[0];
   }
 
   // Before a rank has its record it has no handler either, and USR1 would kill it.
@@ -120,18 +165,28 @@ class Job {
 
   // mpirun's ranks are in groups of their own and would outlive it by seconds.
   void KillAll() {
-    end_.killed = true;
-    for (const RankStatus& rank : ReadStatusRecords(folder_.path())) {
-      if (rank.host == host_ && ParentOf(rank.pid) == mpirun_) ::kill(rank.pid, SIGKILL);
-    }
+    killed_ = true;
+    KillRanks();
     ::kill(-mpirun_, SIGKILL);
   }
+  void KillRanks() {
+    for (const RankStatus& rank : Records()) {
+      if (rank.host == host_ && IsRank(rank.pid, rank.rank)) ::kill(rank.pid, SIGKILL);
+    }
+  }
 
-  TemporaryFolder folder_;
-  int ranks_;
-  std::string host_;
+  const OwnFolder folder_;
+  const std::unique_ptr<OwnFolder> shared_memory_;
+  const int ranks_;
+  const int stopped_looks_max_;
+  const std::string host_;
   pid_t mpirun_ = 0;
   JobEnd end_;
+  bool killed_ = false;             // by this process
+  std::map<int, pid_t> processes_;  // of ranks on this machine, as they were seen
+  std::map<int, int> stopped_looks_;
+  int polls_ = 0;
+  Nanos last_alive_ = 0;  // when a rank lived
   Nanos stop_at_ = 0;
   bool stop_sent_ = false;
 };
@@ -146,6 +201,8 @@ void Tell(const Verdict& verdict) {
 
 int Supervise(const SupervisorOptions& options) {
   const BlockedSignals signals;
+  RemoveLeftFolders(TemporaryFolder());
+  RemoveLeftFolders(kSharedMemory);
   std::vector<std::string> arguments = options.arguments;
   for (int restarts = 0;; ++restarts) {
     const Verdict verdict = Judge(Job(options, arguments).Watch(signals));

@@ -22,6 +22,7 @@ struct SupervisorOptions {
                                        // named after the time would be another one each time.
   int max_restarts = 0;                // after a lost rank (exit codes 4 and 128+n), with
                                        // --resume auto
+  double stall_seconds = 0;            // a rank that is stopped for so long is lost; 0: a minute
   std::string executable;              // empty: this program
 };
 
@@ -36,6 +37,9 @@ struct JobEnd {
   std::optional<int> first_lost;  // the rank whose process vanished first without a last word
   int stop_signal = 0;            // INT or TERM that the supervisor received
   bool killed = false;            // by a second one
+  std::optional<int> stopped;     // the rank that did nothing (SIGSTOP), for which all were killed
+  int mpirun_signal = 0;          // that killed mpirun itself, and not by our doing
+  bool mpirun_hung = false;       // it went on when no rank lived, and was killed
 };
 
 // One line for the user and our exit code.

@@ -97,7 +97,9 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   const bool resumed =
       argc > 4 && std::string(argv[3]) == "--resume" && std::string(argv[4]) == "auto";
-  Rank self = {rank, ranks, argv[2], resumed, StatusRecord::OfThisProcess(rank)};
+  const std::string behaviour = argv[2];
+  Rank self = {rank, ranks, behaviour, resumed,
+               behaviour == "silent" ? StatusRecord("", rank) : StatusRecord::OfThisProcess(rank)};
   Note(folder, "pids", std::to_string(::getpid()));
   if (rank == 0) Note(folder, "starts", resumed ? "resumed" : "fresh");
   if (rank == 0) Note(folder, "progress", std::getenv(dtrain::kProgressVariable));

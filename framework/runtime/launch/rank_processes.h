@@ -1,0 +1,41 @@
+// The ranks of an mpirun on this machine as the system sees them: also before they can say anything
+// (status_record.h), and when they can no more.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <vector>
+
+namespace dtrain {
+
+bool IsAlive(pid_t pid);    // a zombie is not
+bool IsStopped(pid_t pid);  // by SIGSTOP or the like: it does nothing until somebody lets it go on
+
+struct RankProcess {
+  int rank = 0;
+  pid_t pid = 0;
+};
+
+bool IsRank(pid_t pid, int rank);  // of an Open MPI launch
+
+// Children of `mpirun` that are ranks.
+std::vector<RankProcess> RankProcesses(pid_t mpirun);
+
+// A folder of this process, beneath `above`, that goes with it.
+class OwnFolder {
+ public:
+  // Throws RunFileError where it cannot be made.
+  explicit OwnFolder(const std::filesystem::path& above);
+  ~OwnFolder();
+  OwnFolder(const OwnFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Removes such folders beneath `above` of processes that were killed before they could.
+void RemoveLeftFolders(const std::filesystem::path& above);
+
+}  // namespace dtrain
