@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {
@@ -173,7 +174,46 @@ TEST(Archive, DamagedContentNamesThePosition) {
   MemberReader in(path);
   EXPECT_THAT(MessageOf<DataError>([&] { ReadAll(in, 4096); }),
               AllOf(HasSubstr(path.string() + " is damaged after byte "),
-                    HasSubstr("truncated gzip input"), HasSubstr("fetch the file again")));
+                    HasSubstr("unexpected end of file"), HasSubstr("fetch the file again")));
+}
+
+// Reads all of a file in the way that it is packed.
+std::string ErrorOf(const fs::path& path) {
+  return WhatOf<DataError>([&] {
+    if (!IsTarArchive(path)) {
+      MemberReader in(path);
+      ReadAll(in, 4096);
+      return;
+    }
+    MemberReader::VisitAll(path, [](const std::string&, MemberReader& in) {
+      ReadAll(in, 4096);
+      return true;
+    });
+  });
+}
+
+// A gzip file ends with a sum over its content and its length, 4 bytes each.  What it holds may well be
+// readable without them.
+TEST(Archive, TheSumsAtTheEndOfAGzipFileAreCompared) {
+  const TempFolder folder;
+  folder.WriteGzip("a.gz", LongContent());
+  folder.WriteTar("a.tar.gz", {{"one", LongContent()}});
+  for (const std::string name : {"a.gz", "a.tar.gz"}) {
+    const std::string whole = ReadFile(folder / name);
+    const size_t size = whole.size();
+    EXPECT_EQ(ErrorOf(folder / name), "no error");
+    for (const size_t cut : {1u, 4u, 5u, 8u}) {
+      folder.Write(name, whole.substr(0, size - cut));
+      EXPECT_THAT(ErrorOf(folder / name), HasSubstr("unexpected end of file")) << cut;
+    }
+    for (const size_t flipped : {1u, 6u}) {
+      std::string other = whole;
+      other[size - flipped] ^= 1;
+      folder.Write(name, other);
+      EXPECT_THAT(ErrorOf(folder / name),
+                  HasSubstr(flipped == 1 ? "incorrect length check" : "incorrect data check"));
+    }
+  }
 }
 
 }  // namespace

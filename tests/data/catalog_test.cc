@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
 #include "tests/data/http_server.h"
@@ -180,6 +182,34 @@ TEST(Catalog, RealMnistVerifies) {
   }
   const VerifyReport report = VerifyDataset("mnist", data);
   EXPECT_TRUE(report.ok()) << VerifyText(report);
+}
+
+// What is remembered is of this file alone: path, size and time.
+TEST(Catalog, AFileThatDiffersIsHashedOnce) {
+  const TempFolder root;
+  catalog_files = {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9}};
+  const auto memory = root / "cache/verified.json";
+  const auto different = [&] {
+    return DifferentFiles("catalog_set", root / "catalog_set", memory);
+  };
+  EXPECT_TRUE(different().empty()) << "what is missing is told of elsewhere";
+  const auto path = root.Write("catalog_set/a.gz", "content a");
+  EXPECT_TRUE(different().empty());
+  EXPECT_TRUE(std::filesystem::exists(memory));
+  const auto time = std::filesystem::last_write_time(path);
+  root.Write("catalog_set/a.gz", "content b");
+  std::filesystem::last_write_time(path, time);
+  EXPECT_TRUE(different().empty()) << "not hashed again";
+  std::filesystem::last_write_time(path, time + std::chrono::seconds(1));
+  ASSERT_EQ(different().size(), 1u);
+  EXPECT_EQ(different()[0].name, path.string());
+  EXPECT_THAT(different()[0].problem, HasSubstr("SHA-256 is " + Sha256::Of("content b")));
+  for (const std::string broken : {"", "[]", "{\"", "3"}) {
+    root.Write("cache/verified.json", broken);
+    EXPECT_EQ(different().size(), 1u) << broken;
+  }
+  EXPECT_EQ(DifferentFiles("catalog_set", root / "catalog_set", "").size(), 1u);
+  catalog_files.clear();
 }
 
 }  // namespace

@@ -1,10 +1,14 @@
 #include "framework/data/files/fetch.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <mutex>
 #include <thread>
 
@@ -319,17 +323,52 @@ TEST_F(FetchTest, LockThatCannotBeMade) {
               HasSubstr("cannot lock " + (folder_ / ".lock").string() + ": Is a directory"));
 }
 
-TEST_F(FetchTest, AFullDiskIsNamed) {
+// A file size limit stands for a full disk.
+TEST_F(FetchTest, AFileThatCannotGrowIsNamed) {
   server_.Serve("/f", {Content()});
-  fs::create_symlink("/dev/full", folder_ / "f.gz.part");
-  EXPECT_THAT(Fail(File({"/f"})),
-              HasSubstr("cannot write " + (folder_ / "f.gz.part").string() + ": No space left"));
+  const auto previous_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit previous;
+  getrlimit(RLIMIT_FSIZE, &previous);
+  const rlimit small{1000, previous.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string error = Fail(File({"/f"}));
+  setrlimit(RLIMIT_FSIZE, &previous);
+  std::signal(SIGXFSZ, previous_handler);
+  EXPECT_THAT(error,
+              HasSubstr("cannot write " + (folder_ / "f.gz.part").string() + ": File too large"));
+}
+
+TEST_F(FetchTest, ALinkOrAPipeInThePlaceOfThePartIsRefused) {
+  server_.Serve("/f", {Content()});
+  const fs::path part = folder_ / "f.gz.part";
+  fs::create_symlink("/dev/null", part);
+  EXPECT_THAT(Fail(File({"/f"})), HasSubstr("cannot write " + part.string() + ": Too many levels"));
+  fs::remove(part);
+  ASSERT_EQ(::mkfifo(part.c_str(), 0600), 0);
+  const int reader = ::open(part.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_THAT(Fail(File({"/f"})), HasSubstr("f.gz.part is not a regular file"));
+  ::close(reader);
+  EXPECT_THAT(Fail(File({"/f"})), HasSubstr("cannot write " + part.string() + ": No such device"));
 }
 
 TEST_F(FetchTest, PartThatCannotBeWritten) {
   fs::create_directories(folder_ / "f.gz.part/x");
   EXPECT_THAT(Fail(File({"/f"})),
               HasSubstr("cannot write " + (folder_ / "f.gz.part").string() + ": Is a directory"));
+}
+
+TEST_F(FetchTest, APasswordIsNotShown) {
+  const std::string error = MessageOf<DataError>([&] {
+    FetchOptions options;
+    options.say = [this](const std::string& line) { said_ += line + "\n"; };
+    options.retry_seconds = 0;
+    FetchFiles({{"a", {"http://me:s3cret@127.0.0.1:1/a", "http://me@127.0.0.1:1/b@c:d"}, "", 9}},
+               folder_.path(), options);
+  });
+  for (const std::string& text : {error, said_}) {
+    EXPECT_THAT(text, AllOf(Not(HasSubstr("s3cret")), HasSubstr("http://me:***@127.0.0.1:1/a"),
+                            HasSubstr("http://me@127.0.0.1:1/b@c:d")));
+  }
 }
 
 }  // namespace

@@ -13,7 +13,16 @@
 namespace dtrain {
 namespace {
 
-const std::vector<FieldSpec> kFields = {{"data", DType::kF32, Shape{2}}};
+// Batches of it are made; the fillers of these tests write them.
+class Unread : public Dataset {
+ public:
+  int64_t size(Split) const override { return 0; }
+  std::vector<FieldSpec> fields() const override { return {{"data", DType::kF32, Shape{2}}}; }
+  int64_t classes() const override { return 0; }
+  void Fill(Split, std::span<const int64_t>, uint64_t, Batch&) const override {}
+  std::string ManifestHash() const override { return {}; }
+};
+const Unread kSet;
 
 // Batch k holds k everywhere.
 BatchFiller Counting(uint64_t batches, std::atomic<uint64_t>* filled = nullptr) {
@@ -29,7 +38,7 @@ BatchFiller Counting(uint64_t batches, std::atomic<uint64_t>* filled = nullptr) 
 }
 
 TEST(Prefetch, ExactOrderAndEnd) {
-  Prefetcher batches(kFields, 4, Counting(500), 3);
+  Prefetcher batches(kSet, 4, Counting(500), 3);
   for (uint64_t k = 0; k < 500; ++k) {
     const Batch* batch = batches.Next();
     ASSERT_NE(batch, nullptr);
@@ -43,7 +52,7 @@ TEST(Prefetch, ExactOrderAndEnd) {
 
 TEST(Prefetch, NeverRunsFurtherAheadThanTheRing) {
   std::atomic<uint64_t> filled{0};
-  Prefetcher batches(kFields, 4, Counting(100, &filled), 3);
+  Prefetcher batches(kSet, 4, Counting(100, &filled), 3);
   for (uint64_t k = 0; k < 100; ++k) {
     batches.Next();
     EXPECT_LE(filled.load(), k + 3);
@@ -53,7 +62,7 @@ TEST(Prefetch, NeverRunsFurtherAheadThanTheRing) {
 // All of the ring but the batch that is held is filled meanwhile.
 TEST(Prefetch, RunsAheadAsFarAsTheRing) {
   std::atomic<uint64_t> filled{0};
-  Prefetcher batches(kFields, 4, Counting(100, &filled), 3);
+  Prefetcher batches(kSet, 4, Counting(100, &filled), 3);
   const auto wait_for = [&](uint64_t count) {
     for (int i = 0; i < 10'000 && filled < count; ++i) ::usleep(1000);
     return filled.load();
@@ -66,7 +75,7 @@ TEST(Prefetch, RunsAheadAsFarAsTheRing) {
 }
 
 TEST(Prefetch, TheRingIsAllocatedOnce) {
-  Prefetcher batches(kFields, 4, Counting(100), 3);
+  Prefetcher batches(kSet, 4, Counting(100), 3);
   std::set<const void*> memory;
   while (const Batch* batch = batches.Next()) memory.insert(batch->fields[0].data);
   EXPECT_EQ(memory.size(), 3u);
@@ -74,7 +83,7 @@ TEST(Prefetch, TheRingIsAllocatedOnce) {
 
 // One batch is computed with while the next one is filled.
 TEST(Prefetch, TheRingHasTwoAtLeast) {
-  Prefetcher batches(kFields, 4, Counting(10), 1);
+  Prefetcher batches(kSet, 4, Counting(10), 1);
   std::set<const void*> memory;
   while (const Batch* batch = batches.Next()) memory.insert(batch->fields[0].data);
   EXPECT_EQ(memory.size(), 2u);
@@ -82,7 +91,7 @@ TEST(Prefetch, TheRingHasTwoAtLeast) {
 
 TEST(Prefetch, ErrorsComeInTheirPlaceAndStay) {
   Prefetcher batches(
-      kFields, 4,
+      kSet, 4,
       [](uint64_t k, Batch& batch) {
         if (k == 2) throw DataError("record 2 is damaged");
         batch.step = k;
@@ -104,7 +113,7 @@ TEST(Prefetch, StopsCleanlyAtAnyTime) {
     const BatchFiller count = Counting(1'000'000, &filled);
     {
       Prefetcher batches(
-          kFields, 4,
+          kSet, 4,
           [&](uint64_t k, Batch& batch) {
             if (gone) filled_behind = true;
             return count(k, batch);
@@ -126,7 +135,7 @@ TEST(Prefetch, StopsCleanlyAtAnyTime) {
   }
 }
 
-TEST(Prefetch, NoBatches) { EXPECT_EQ(Prefetcher(kFields, 4, Counting(0)).Next(), nullptr); }
+TEST(Prefetch, NoBatches) { EXPECT_EQ(Prefetcher(kSet, 4, Counting(0)).Next(), nullptr); }
 
 }  // namespace
 }  // namespace dtrain

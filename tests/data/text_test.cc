@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/core/utf8.h"
 #include "framework/data/text/bleu.h"
+#include "framework/data/text/characters.h"
 #include "framework/data/text/parallel_text.h"
 #include "framework/data/text/tokenizer.h"
-#include "framework/data/text/utf8.h"
 #include "framework/data/text/vocabulary.h"
 #include "tests/data/temp_folder.h"
 

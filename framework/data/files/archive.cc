@@ -2,7 +2,10 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <zlib.h>
 
+#include <array>
+#include <cerrno>
 #include <fstream>
 #include <new>
 #include <utility>
@@ -44,6 +47,43 @@ struct FreeArchive {
 };
 using ArchivePointer = std::unique_ptr<struct archive, FreeArchive>;
 
+// A gzip file's content.  By zlib, which compares it with the sum and the length at its end: libarchive's own
+// filter does not.
+class Gzip {
+ public:
+  explicit Gzip(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {}
+  ~Gzip() { gzclose(file_); }
+  Gzip(const Gzip&) = delete;
+
+  // 0 at the end, -1 for damage.
+  la_ssize_t Read() {
+    const int bytes = gzread(file_, block_.data(), static_cast<unsigned>(block_.size()));
+    return bytes == 0 && !Why().empty() ? -1 : bytes;
+  }
+  const char* block() const { return block_.data(); }
+  // "" where nothing is wrong.
+  std::string Why() const {
+    if (file_ == nullptr) return "it cannot be opened";
+    int code = Z_OK;
+    const std::string why = gzerror(file_, &code);  // "PATH: reason"
+    if (code == Z_OK || code == Z_STREAM_END) return "";
+    return why.starts_with(path_) ? why.substr(path_.size() + 2) : why;
+  }
+
+ private:
+  const std::string path_;
+  const gzFile file_;
+  std::array<char, kBlockBytes> block_;
+};
+
+la_ssize_t ReadGzip(struct archive* a, void* gzip, const void** block) {
+  Gzip& from = *static_cast<Gzip*>(gzip);
+  *block = from.block();
+  const la_ssize_t bytes = from.Read();
+  if (bytes < 0) archive_set_error(a, EIO, "%s", from.Why().c_str());
+  return bytes;
+}
+
 // libarchive lets content through unfiltered when it is not what the filter wants, so the first
 // bytes are looked at here.
 void CheckMagic(const fs::path& path, int filter) {
@@ -62,42 +102,75 @@ void CheckMagic(const fs::path& path, int filter) {
       "a download may have saved an error page, or the file was unpacked but kept its name");
 }
 
-ArchivePointer Open(const fs::path& path, const Kind& kind) {
+// Opened for reading.
+struct Source {
+  std::unique_ptr<Gzip> gzip;  // behind the archive, where there is one
+  ArchivePointer archive;
+};
+
+std::string WhyOf(struct archive* a) {
+  const char* const why = archive_error_string(a);
+  return why == nullptr ? "it ends too early" : why;
+}
+
+Source Open(const fs::path& path, const Kind& kind) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) {
     throw DataError(fmt::format("cannot open {}: {}", path.string(),
                                 error ? error.message() : "not a regular file"));
   }
   CheckMagic(path, kind.filter);
-  ArchivePointer a(archive_read_new());
-  if (!a) throw std::bad_alloc();
-  if (kind.filter == ARCHIVE_FILTER_GZIP) archive_read_support_filter_gzip(a.get());
-  if (kind.filter == ARCHIVE_FILTER_XZ) archive_read_support_filter_xz(a.get());
+  Source source{nullptr, ArchivePointer(archive_read_new())};
+  struct archive* const a = source.archive.get();
+  if (a == nullptr) throw std::bad_alloc();
+  if (kind.filter == ARCHIVE_FILTER_XZ) archive_read_support_filter_xz(a);
   if (kind.tar) {
-    archive_read_support_format_tar(a.get());
+    archive_read_support_format_tar(a);
   } else {
-    archive_read_support_format_raw(a.get());
-    archive_read_support_format_empty(a.get());
+    archive_read_support_format_raw(a);
+    archive_read_support_format_empty(a);
   }
-  if (archive_read_open_filename(a.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
-    throw DataError(fmt::format("cannot open {}: {}", path.string(), archive_error_string(a.get())),
+  int opened = ARCHIVE_OK;
+  if (kind.filter == ARCHIVE_FILTER_GZIP) {
+    source.gzip = std::make_unique<Gzip>(path);
+    opened = archive_read_open(a, source.gzip.get(), nullptr, ReadGzip, nullptr);
+  } else {
+    opened = archive_read_open_filename(a, path.c_str(), kBlockBytes);
+  }
+  if (opened != ARCHIVE_OK) {
+    throw DataError(fmt::format("cannot open {}: {}", path.string(), WhyOf(a)),
                     "fetch the file again");
   }
-  return a;
+  return source;
+}
+
+// A tar archive ends before the file that holds it: what is behind it is compared with its sum, too.
+void CheckRest(const Source& source, const fs::path& path) {
+  if (source.gzip == nullptr) return;
+  la_ssize_t bytes = 0;
+  do bytes = source.gzip->Read();
+  while (bytes > 0);
+  if (bytes == 0) return;
+  throw DataError(fmt::format("{} is damaged: {}", path.string(), source.gzip->Why()),
+                  "fetch the file again");
 }
 
 // The next regular file of the archive; null at its end.  A warning is about what is of no use
 // here: that the locale lacks a letter of the name, which comes as it is written.
-archive_entry* NextEntry(struct archive* a, const fs::path& path) {
+archive_entry* NextEntry(const Source& source, const fs::path& path) {
+  struct archive* const a = source.archive.get();
   archive_entry* entry = nullptr;
   int status;
   do status = archive_read_next_header(a, &entry);
   while ((status == ARCHIVE_OK || status == ARCHIVE_WARN) &&
          archive_entry_filetype(entry) != AE_IFREG);
-  if (status == ARCHIVE_EOF) return nullptr;
+  if (status == ARCHIVE_EOF) {
+    CheckRest(source, path);
+    return nullptr;
+  }
   if (status != ARCHIVE_OK && status != ARCHIVE_WARN) {
     throw DataError(fmt::format("{} is damaged: {}, near byte {} of the unpacked archive",
-                                path.string(), archive_error_string(a), archive_filter_bytes(a, 0)),
+                                path.string(), WhyOf(a), archive_filter_bytes(a, 0)),
                     "fetch the file again");
   }
   return entry;
@@ -108,9 +181,9 @@ bool Matches(const std::string& path, const std::string& member) {
 }
 
 // Stands the reader before the member's bytes.
-void FindMember(struct archive* a, const fs::path& path, const std::string& member) {
+void FindMember(const Source& source, const fs::path& path, const std::string& member) {
   std::vector<std::string> seen;
-  while (archive_entry* entry = NextEntry(a, path)) {
+  while (archive_entry* entry = NextEntry(source, path)) {
     seen.emplace_back(archive_entry_pathname(entry));
     if (Matches(seen.back(), member)) return;
   }
@@ -122,10 +195,10 @@ void FindMember(struct archive* a, const fs::path& path, const std::string& memb
 
 struct MemberReader::Impl {
   Impl(const fs::path& path, const Kind& kind)
-      : archive(Open(path, kind)), compressed(kind.filter != ARCHIVE_FILTER_NONE) {}
+      : source(Open(path, kind)), compressed(kind.filter != ARCHIVE_FILTER_NONE) {}
 
   std::string name;
-  const ArchivePointer archive;
+  const Source source;
   const bool compressed;
   int64_t position = 0;
   bool empty = false;  // there is nothing to read, not even an empty entry
@@ -136,9 +209,9 @@ MemberReader::MemberReader(const fs::path& path, const std::string& member) {
   impl_ = std::make_unique<Impl>(path, kind);
   impl_->name = kind.tar ? path.string() + ":" + member : path.string();
   if (kind.tar) {
-    FindMember(impl_->archive.get(), path, member);
+    FindMember(impl_->source, path, member);
   } else {
-    impl_->empty = NextEntry(impl_->archive.get(), path) == nullptr;
+    impl_->empty = NextEntry(impl_->source, path) == nullptr;
   }
 }
 
@@ -148,7 +221,7 @@ void MemberReader::VisitAll(const fs::path& path, const Visitor& visit) {
   const Kind kind = KindOf(path);
   DT_CHECK(kind.tar) << path << " is no tar archive by its name";
   MemberReader in(std::make_unique<Impl>(path, kind));
-  while (archive_entry* entry = NextEntry(in.impl_->archive.get(), path)) {
+  while (archive_entry* entry = NextEntry(in.impl_->source, path)) {
     const std::string member = archive_entry_pathname(entry);
     in.impl_->name = path.string() + ":" + member;
     in.impl_->position = 0;
@@ -162,11 +235,11 @@ MemberReader::MemberReader(MemberReader&&) noexcept = default;
 size_t MemberReader::Read(void* to, size_t bytes) {
   if (impl_->empty) return 0;
   la_ssize_t got;  // less than asked for at the end only
-  do got = archive_read_data(impl_->archive.get(), to, bytes);
+  do got = archive_read_data(impl_->source.archive.get(), to, bytes);
   while (got == ARCHIVE_RETRY);
   if (got < 0) {
     throw DataError(fmt::format("{} is damaged after byte {}: {}", name(), impl_->position,
-                                archive_error_string(impl_->archive.get())),
+                                WhyOf(impl_->source.archive.get())),
                     "fetch the file again");
   }
   impl_->position += got;
@@ -190,9 +263,9 @@ bool IsTarArchive(const fs::path& path) { return KindOf(path).tar; }
 std::vector<std::string> ListMembers(const fs::path& path) {
   Kind kind = KindOf(path);
   kind.tar = true;
-  const ArchivePointer a = Open(path, kind);
+  const Source source = Open(path, kind);
   std::vector<std::string> members;
-  while (archive_entry* entry = NextEntry(a.get(), path)) {
+  while (archive_entry* entry = NextEntry(source, path)) {
     members.emplace_back(archive_entry_pathname(entry));
   }
   return members;

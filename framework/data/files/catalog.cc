@@ -4,7 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/log.h"
 #include "framework/core/sha256.h"
 #include "framework/data/files/archive.h"
 
@@ -71,6 +75,33 @@ VerifyReport Verify(const std::string& name, const fs::path& folder) {
     report.files.push_back(StatusOf(file, folder));
   }
   return report;
+}
+
+using nlohmann::json;
+
+json Remembered(const fs::path& memory) {
+  std::error_code error;
+  if (memory.empty() || !fs::exists(memory, error)) return json::object();
+  json known = json::parse(ReadFile(memory), nullptr, /*allow_exceptions=*/false);
+  return known.is_object() ? known : json::object();
+}
+
+// What tells the file from another one that had its name before.
+std::string StampOf(const fs::path& path) {
+  return fmt::format("{} bytes, changed {}", fs::file_size(path),
+                     fs::last_write_time(path).time_since_epoch().count());
+}
+
+// What is wrong with the file, asked once.
+std::string ProblemOf(const RemoteFile& file, const fs::path& folder, const fs::path& path,
+                      json& known) {
+  const json seen = {StampOf(path), file.sha256, file.content_sha256};
+  const std::string key = fs::canonical(path).string();
+  const json before = known.value(key, json::object());
+  if (before.value("seen", json()) == seen) return before.value("problem", "");
+  const std::string problem = StatusOf(file, folder).problem;
+  known[key] = {{"seen", seen}, {"problem", problem}};
+  return problem;
 }
 
 // A server's copy of the folder above the sets' folders.
@@ -143,6 +174,36 @@ bool VerifyReport::ok() const {
 VerifyReport VerifyDataset(const std::string& name, const std::string& root) {
   if (Make(name)->files().empty()) return {name, {}, {}};
   return Verify(name, LocateData(name, root));
+}
+
+std::vector<FileStatus> DifferentFiles(const std::string& name, const fs::path& folder,
+                                       const fs::path& memory) {
+  std::vector<FileStatus> different;
+  try {
+    json known = Remembered(memory);
+    const json before = known;
+    for (const RemoteFile& file : Make(name)->files()) {
+      const std::string here = NameIn(folder, file);
+      const bool packed = here == file.name;
+      if (here.empty() || (packed ? file.sha256 : file.content_sha256).empty()) continue;
+      const std::string problem = ProblemOf(file, folder, folder / here, known);
+      if (!problem.empty()) different.push_back({(folder / here).string(), problem});
+    }
+    if (memory.empty() || known == before) return different;
+    MakeFolder(memory.parent_path());
+    WriteFileDurably(memory, known.dump(1) + "\n");
+  } catch (const std::exception& error) {
+    log::Debug("which files of {} were verified is not remembered: {}", name, error.what());
+  }
+  return different;
+}
+
+fs::path UsualMemory() {
+  try {
+    return FetchFolder("verified.json", "");
+  } catch (const DataError&) {
+    return {};
+  }
 }
 
 std::string VerifyText(const VerifyReport& report) {

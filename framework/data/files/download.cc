@@ -38,9 +38,15 @@ CurlPointer NewCurl() {
 class PartFile {
  public:
   explicit PartFile(const std::filesystem::path& path)
-      : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+      : path_(path),
+        fd_(::open(path.c_str(),
+                   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644)) {
     struct stat info {};
     if (fd_ < 0 || ::fstat(fd_, &info) != 0) Throw();
+    if (!S_ISREG(info.st_mode)) {
+      ::close(fd_);
+      throw DataError(fmt::format("{} is not a regular file", path_.string()), "remove it");
+    }
     size_ = info.st_size;
   }
   ~PartFile() { ::close(fd_); }

@@ -40,6 +40,17 @@ void MakeDataFolder(const fs::path& folder) {
                   "name a folder that can be written with --root or XDG_CACHE_HOME");
 }
 
+// The address as it may be shown: without the password in "https://user:password@host/".
+std::string Shown(const std::string& url) {
+  const size_t begin = url.find("://");
+  if (begin == std::string::npos) return url;
+  const size_t host = url.find_first_of("/?#", begin + 3);
+  const size_t at = url.rfind('@', host);
+  const size_t colon = url.find(':', begin + 3);
+  if (at == std::string::npos || at < begin + 3 || colon > at) return url;
+  return url.substr(0, colon) + ":***" + url.substr(at);
+}
+
 // One file on its way into the folder.
 class Fetch {
  public:
@@ -59,8 +70,8 @@ class Fetch {
     for (const std::string& url : file_.urls) {
       const std::string problem = Try(url);
       if (problem.empty()) return;
-      options_.say(fmt::format("{}: {}: {}", file_.name, url, problem));
-      problems_ += fmt::format("\n  {}: {}", url, problem);
+      options_.say(fmt::format("{}: {}: {}", file_.name, Shown(url), problem));
+      problems_ += fmt::format("\n  {}: {}", Shown(url), problem);
     }
     std::error_code ignored;
     throw DataError(
@@ -75,7 +86,7 @@ class Fetch {
  private:
   // "" when the file is here, else why not.
   std::string Try(const std::string& url) {
-    options_.say(fmt::format("{}: {} from {}", file_.name, HumanBytes(file_.bytes), url));
+    options_.say(fmt::format("{}: {} from {}", file_.name, HumanBytes(file_.bytes), Shown(url)));
     const DownloadLimits limits{file_.bytes, options_.stall_seconds, options_.connect_seconds};
     for (int tries = 1;; ++tries) {
       const DownloadResult result = Download(url, part_, file_.name, limits);

@@ -24,7 +24,7 @@ int LockAgain(int fd, int how) {
 }  // namespace
 
 FileLock::FileLock(const std::filesystem::path& path, const std::function<void()>& on_wait)
-    : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644)) {
   int result = fd_ < 0 ? -1 : LockAgain(fd_, LOCK_EX | LOCK_NB);
   if (result != 0 && errno == EWOULDBLOCK) {
     on_wait();

@@ -9,7 +9,8 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
-#include "framework/data/text/utf8.h"
+#include "framework/core/utf8.h"
+#include "framework/data/text/characters.h"
 
 namespace dtrain {
 namespace {

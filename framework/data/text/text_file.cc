@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/utf8.h"
 #include "framework/data/files/archive.h"
-#include "framework/data/text/utf8.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

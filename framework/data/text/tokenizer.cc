@@ -1,9 +1,9 @@
 #include "framework/data/text/tokenizer.h"
+#include "framework/core/utf8.h"
+#include "framework/data/text/characters.h"
 
 #include <algorithm>
 #include <utility>
-
-#include "framework/data/text/utf8.h"
 
 namespace dtrain {
 namespace {
