@@ -178,7 +178,7 @@ int BenchSums(const BenchOptions& options, const Invocation& invocation) {
         return old.by == sums.by && old.workers == sums.workers;
       });
       measured.sums.push_back(sums);
-      WriteFileDurably(options.output, ToJson(measured));
+      WriteOutput(options.output, ToJson(measured));
     }
     return 0;
   });

@@ -1,10 +1,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <iostream>
 #include <map>
 
 #include "framework/cli/command.h"
+#include "framework/cli/standard_streams.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/runtime/launch/world.h"
@@ -19,6 +21,9 @@ int Run(Invocation& invocation) {
   } catch (const Error& error) {
     TellError(error);
     return static_cast<int>(error.code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    log::Error("{}", error.what());
+    return static_cast<int>(ExitCode::kCheckpoint);
   } catch (const std::bad_alloc&) {
     log::Error("out of memory");
   } catch (const std::exception& error) {
@@ -102,6 +107,7 @@ RunConfig LoadConfig(const ConfigOptions& options) {
 }
 
 int RunCommandLine(int argc, char** argv) {
+  OpenStandardStreams();
   LocateOwnMpi();
   CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.",
                "dtrain");
@@ -120,9 +126,9 @@ int RunCommandLine(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error, std::cout, std::cerr);
-    return code == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+    return FinishStdout(code == 0 ? 0 : static_cast<int>(ExitCode::kUsage));
   }
-  return Run(invocation);
+  return FinishStdout(Run(invocation));
 }
 
 }  // namespace dtrain

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
+#include "framework/data/device_dataset.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/judge/run_evaluation.h"
 #include "framework/runtime/launch/world.h"
@@ -66,13 +67,17 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
     graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));
     checkpoint = LoadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph, *dataset));
   });
-  if (transport.rank() == 0) TellDevice(config);
+  if (transport.rank() == 0) {
+    TellDevice(config);
+    TellData(config);
+  }
   ExecutionPlan plan =
       DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
   const std::unique_ptr<Net> net = MakeNet(*graph, {}, plan);
+  const auto samples = OnDevice(std::move(dataset), net->device());
   const Evaluation evaluation = JoinScores(
-      transport, *dataset,
-      ScoreSplit(*net, *dataset, split, checkpoint.weights.data(), checkpoint.state.data(),
+      transport, *samples,
+      ScoreSplit(*net, *samples, split, checkpoint.weights.data(), checkpoint.state.data(),
                  transport.rank(), transport.size(), options.search));
   if (transport.rank() == 0) Print(evaluation, net->metric_names(), json);
   return 0;

@@ -50,7 +50,7 @@ int PrintScript(const SlurmOptions& options, bool json) {
   const SlurmJob job = JobOf(options);
   const std::string script = SlurmScript(job);
   if (!options.output.empty()) {
-    WriteFileDurably(options.output, script);
+    WriteOutput(options.output, script);
     log::Info("the script is in {}", options.output);
   }
   if (json) {
@@ -84,7 +84,10 @@ static void AddSlurmCommand(CLI::App& app, Invocation& invocation) {
       ->capture_default_str()
       ->type_name("TIME");
   command->add_option("--partition", job.partition, "partition (default: the cluster's default)")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check([](const std::string& name) {
+        return name.starts_with('-') ? "a partition's name does not begin with '-'" : std::string();
+      });
   command->add_option("--launcher", job.launcher, "program that starts the ranks")
       ->capture_default_str()
       ->type_name("srun|yhrun|mpirun");

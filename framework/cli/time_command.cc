@@ -96,7 +96,7 @@ int RunTime(const TimeOptions& options, const Invocation& invocation) {
     PrintTable(times, config.batch);
   }
   if (!options.profile.empty()) {
-    WriteFileDurably(options.profile, ToJson(ProfileOf(times, rig, config.batch)));
+    WriteOutput(options.profile, ToJson(ProfileOf(times, rig, config.batch)));
   }
   return 0;
 }

@@ -15,7 +15,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/data/text/utf8.h"
+#include "framework/core/utf8.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/judge/translator.h"
 #include "framework/runtime/setup/run_setup.h"

@@ -1,5 +1,3 @@
-#include <filesystem>
-
 #include "framework/config/reader.h"
 #include "framework/config/schema.h"
 #include "framework/config/tree.h"
@@ -7,21 +5,14 @@
 #include "framework/core/file.h"
 
 namespace dtrain::config {
-namespace {
 
-std::string TextOf(const std::string& file) {
-  const std::string hint = "give the path of a YAML file";
-  if (std::filesystem::is_directory(file)) {
-    throw ConfigError("cannot read " + file + ": it is a folder", hint);
-  }
+std::string ReadConfigText(const std::string& file) {
   try {
-    return ReadFile(file);
+    return ReadText(file);
   } catch (const DataError& error) {
-    throw ConfigError(error.what(), hint);
+    throw ConfigError(error.what(), "give the path of a YAML file");
   }
 }
-
-}  // namespace
 
 struct Document::Impl {
   std::string file_name;
@@ -40,7 +31,7 @@ Document::~Document() = default;
 
 Document Document::FromFile(const std::string& file, const std::vector<std::string>& overrides,
                             const Overlay& overlay) {
-  return FromText(TextOf(file), file, overrides, overlay);
+  return FromText(ReadConfigText(file), file, overrides, overlay);
 }
 
 Document Document::FromText(const std::string& text, const std::string& file_name,
@@ -51,7 +42,8 @@ Document Document::FromText(const std::string& text, const std::string& file_nam
   const bool readable = tree.has_value();
   if (readable) impl->tree = *std::move(tree);
   if (readable && !overlay.file.empty()) {
-    LayOver(TextOf(overlay.file), overlay.file, overlay.section, impl->tree, impl->diagnostics);
+    LayOver(ReadConfigText(overlay.file), overlay.file, overlay.section, impl->tree,
+            impl->diagnostics);
   }
   ApplyOverrides(overrides, impl->tree, impl->diagnostics);
   impl->root->place = impl->tree.place;

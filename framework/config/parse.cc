@@ -10,11 +10,22 @@
 #include <fmt/format.h>
 
 #include "framework/config/tree.h"
+#include "framework/core/utf8.h"
 
 namespace dtrain::config {
 namespace {
 
 constexpr int64_t kColumnsPerLine = 1 << 20;
+
+// No config that a person wrote comes near; what has more would cost minutes, or the stack.
+constexpr size_t kMaxNesting = 64;
+constexpr size_t kMaxKeys = 10'000;  // of one mapping
+
+// Ends the parsing of a text that is not read to its end.
+struct TooMuch {
+  Place place;
+  std::string what;
+};
 
 // Collects one document.  Open lists and mappings stand on a stack; a finished node goes into the
 // one around it, where of two nodes in a mapping the first is the key.
@@ -42,18 +53,24 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     Tree scalar = Start(Tree::Kind::kScalar, mark, tag, anchor);
     scalar.text = value;
+    if (FindInvalidUtf8(value) || value.find('\0') != std::string::npos) {
+      diagnostics_.Note(scalar.place,
+                        "this is no text: it has a byte that UTF-8 does not have, or a zero",
+                        "save the file in UTF-8");
+      scalar.kind = Tree::Kind::kRefused;
+    }
     scalar.quoted = tag == "!";  // how yaml-cpp marks what was not a plain scalar
     Finish(std::move(scalar));
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open_.push_back({Start(Tree::Kind::kList, mark, tag, anchor), std::nullopt});
+    Begin(Start(Tree::Kind::kList, mark, tag, anchor));
   }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open_.push_back({Start(Tree::Kind::kMap, mark, tag, anchor), std::nullopt});
+    Begin(Start(Tree::Kind::kMap, mark, tag, anchor));
   }
 
   void OnSequenceEnd() override { Close(); }
@@ -77,6 +94,14 @@ class TreeBuilder : public YAML::EventHandler {
       diagnostics_.Note(tree.place, "the tag " + tag + " is not read", "leave it out");
     }
     return tree;
+  }
+
+  void Begin(Tree tree) {
+    if (open_.size() == kMaxNesting) {
+      throw TooMuch{tree.place, fmt::format("lists and sections are nested more than {} deep here",
+                                            kMaxNesting)};
+    }
+    open_.push_back({std::move(tree), std::nullopt});
   }
 
   void Close() {
@@ -111,6 +136,8 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (const Tree::Entry* first = map.Find(key.text)) {
       diagnostics_.Note(key.place, fmt::format("repeated key '{}'", key.text),
                         "first given at " + first->place.text);
+    } else if (map.entries.size() == kMaxKeys) {
+      throw TooMuch{key.place, fmt::format("there are more than {} keys", kMaxKeys)};
     } else {
       map.entries.push_back({key.text, key.place, std::move(value)});
     }
@@ -150,6 +177,9 @@ std::optional<Tree> ParseYaml(const std::string& text, const PlaceOf& place_of,
     if (parser.HandleNextDocument(builder)) root = builder.TakeRoot();
     RefuseSecondDocument(parser, place_of, diagnostics);
     return root;
+  } catch (const TooMuch& much) {
+    diagnostics.Note(much.place, much.what);
+    return std::nullopt;
   } catch (const YAML::Exception& error) {
     diagnostics.Note(place_of(error.mark.line + 1, error.mark.column + 1),
                      "not valid YAML: " + error.msg);

@@ -133,6 +133,8 @@ std::string Reader::Line(const std::string& key) const {
 
 std::string Reader::path() const { return section_->path; }
 
+size_t Reader::mistakes() const { return section_->diagnostics->size(); }
+
 void Reader::Mistake(const std::string& key, const std::string& message, const std::string& hint) {
   section_->Mistake(key, message, hint);
 }

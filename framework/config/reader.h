@@ -77,6 +77,8 @@ class Reader {
   std::string Line(const std::string& key) const;  // short: "line 3", "--set batch=4", "by default"
   std::string path() const;                        // "solver.schedule"; "" at the top
 
+  size_t mistakes() const;  // noted of the whole document so far
+
   // A mistake the field rules cannot express, placed at `key` (or at the mapping when key is "").
   void Mistake(const std::string& key, const std::string& message, const std::string& hint = "");
 
@@ -105,6 +107,9 @@ struct Overlay {
   std::string file;  // "": none
   std::string section;
 };
+
+// The text of a config or model file (ReadText in core/file.h); throws ConfigError.
+std::string ReadConfigText(const std::string& file);
 
 class Document {
  public:

@@ -35,8 +35,13 @@ std::vector<std::string> Diagnostics::Lines() const {
 }
 
 std::string Diagnostics::Report() const {
+  constexpr size_t kMostTold = 30;
   std::string report;
-  for (const std::string& line : Lines()) report += line + "\n";
+  const std::vector<std::string> lines = Lines();
+  for (size_t i = 0; i < std::min(lines.size(), kMostTold); ++i) report += lines[i] + "\n";
+  if (lines.size() > kMostTold) {
+    report += "... and " + std::to_string(lines.size() - kMostTold) + " more\n";
+  }
   report += std::to_string(mistakes_.size()) + (mistakes_.size() == 1 ? " error" : " errors");
   return report + "; nothing was started";
 }

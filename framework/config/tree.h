@@ -57,8 +57,9 @@ class Diagnostics {
   void Silence() { silent_ = true; }
 
   bool empty() const { return mistakes_.empty(); }
+  size_t size() const { return mistakes_.size(); }
   std::vector<std::string> Lines() const;  // by place; each with its hint on a second line
-  std::string Report() const;              // Lines and their number
+  std::string Report() const;              // the first 30 of Lines, and their number
 
  private:
   struct Mistake {
@@ -76,7 +77,8 @@ using PlaceOf = std::function<Place(int line, int column)>;
 PlaceOf PlacesIn(const std::string& file_name);
 
 // YAML text -> Tree; nullopt when it is not YAML at all (noted).  Refused with a message: repeated
-// and non-scalar keys, merge keys (<<), anchors, aliases, tags, and a second document.
+// and non-scalar keys, merge keys (<<), anchors, aliases, tags, bytes that are no UTF-8, and a second document;
+// more than 10,000 keys in a section, and more than 64 sections in each other, also end the reading.
 std::optional<Tree> ParseYaml(const std::string& text, const PlaceOf& place_of,
                               Diagnostics& diagnostics);
 

@@ -1,14 +1,18 @@
 #include "framework/core/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/time.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -26,10 +30,13 @@ namespace {
 class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags, const char* action)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+      : Descriptor(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
     if (fd_ < 0) ThrowErrno(action, path, errno);
   }
-  ~Descriptor() { ::close(fd_); }
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
   Descriptor(const Descriptor&) = delete;
   int get() const { return fd_; }
 
@@ -42,8 +49,7 @@ void SyncFolder(const fs::path& folder) {
   if (::fsync(fd.get()) != 0) ThrowErrno("sync folder", folder, errno);
 }
 
-void WriteAll(const fs::path& path, std::string_view content) {
-  const Descriptor fd(path, O_WRONLY | O_CREAT | O_TRUNC, "write");
+void WriteAll(const Descriptor& fd, const fs::path& path, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd.get(), content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;
@@ -52,24 +58,95 @@ void WriteAll(const fs::path& path, std::string_view content) {
   }
 }
 
+// A pipe or a device.  A pipe that nobody reads is an error, where open() would wait.
+void WriteInto(const fs::path& path, std::string_view content) {
+  const Descriptor fd(path, O_WRONLY | O_NONBLOCK, "write");
+  ::fcntl(fd.get(), F_SETFL, O_WRONLY);
+  WriteAll(fd, path, content);
+}
+
+constexpr size_t kTextBytes = size_t{1} << 20;
+constexpr double kTextSeconds = 10;
+
+const char* KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+// Of a file or, where `pipes` says so, a pipe, which is never waited for in open().
+class Input {
+ public:
+  Input(const fs::path& path, bool pipes)
+      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat status = {};
+    if (fd_.get() < 0 || ::fstat(fd_.get(), &status) != 0) Refuse(std::strerror(errno));
+    is_pipe_ = S_ISFIFO(status.st_mode);
+    if (!S_ISREG(status.st_mode) && !(is_pipe_ && pipes)) {
+      Refuse(fmt::format("it is {}", KindOf(status.st_mode)));
+    }
+  }
+
+  std::string ReadAll(std::optional<size_t> most) const {
+    const Nanos end = WallNow() + FromSeconds(kTextSeconds);
+    std::string content;
+    char piece[1 << 16];
+    while (true) {
+      if (is_pipe_) AwaitBytes(end);
+      const ssize_t bytes = ::read(fd_.get(), piece, sizeof(piece));
+      if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (bytes < 0) Refuse(std::strerror(errno));
+      if (bytes == 0) return content;
+      content.append(piece, static_cast<size_t>(bytes));
+      if (most && content.size() > *most) Refuse("it is longer than 1 MB, so it is no such text");
+    }
+  }
+
+ private:
+  [[noreturn]] void Refuse(const std::string& why) const {
+    throw DataError(fmt::format("cannot read {}: {}", path_.string(), why));
+  }
+
+  void AwaitBytes(Nanos end) const {
+    pollfd ready = {fd_.get(), POLLIN, 0};
+    const double left = ToSeconds(end - WallNow());
+    if (left > 0 && ::poll(&ready, 1, static_cast<int>(1000 * left) + 1) != 0) return;
+    Refuse(fmt::format("it is a pipe, and has not ended after {} s", kTextSeconds));
+  }
+
+  const fs::path& path_;
+  const Descriptor fd_;
+  bool is_pipe_ = false;
+};
+
+// The file to be replaced, behind links.
+fs::path BehindLinks(const fs::path& path) {
+  std::error_code error;
+  fs::path behind = path;  // a link may lead to where nothing is so far
+  for (int links = 0; fs::is_symlink(behind, error); ++links) {
+    if (links == 40) ThrowErrno("write", path, ELOOP);
+    behind = behind.parent_path() / fs::read_symlink(behind, error);
+    if (error) ThrowErrno("write", path, error.value());
+  }
+  return behind;
+}
+
 }  // namespace
 
-std::string ReadFile(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  std::string content;
-  char piece[1 << 16];
-  ssize_t bytes = fd;
-  while (fd >= 0 && (bytes = ::read(fd, piece, sizeof(piece))) != 0) {
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) break;
-    content.append(piece, static_cast<size_t>(bytes));
+std::string ReadFile(const fs::path& path) { return Input(path, false).ReadAll(std::nullopt); }
+
+std::string ReadText(const fs::path& path) { return Input(path, true).ReadAll(kTextBytes); }
+
+int CreateFile(const fs::path& path) {
+  struct stat status = {};
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+    throw RunFileError(
+        fmt::format("cannot write {}: it is {}", path.string(), KindOf(status.st_mode)));
   }
-  const int error = errno;
-  if (fd >= 0) ::close(fd);
-  if (bytes < 0) {
-    throw DataError(fmt::format("cannot read {}: {}", path.string(), std::strerror(error)));
-  }
-  return content;
+  ::unlink(path.c_str());  // where that fails, so does what follows
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (fd < 0) ThrowErrno("write", path, errno);
+  return fd;
 }
 
 void PublishDurably(const fs::path& temporary, const fs::path& path) {
@@ -81,10 +158,17 @@ void PublishDurably(const fs::path& temporary, const fs::path& path) {
   SyncFolder(path.parent_path());
 }
 
+void WriteOutput(const fs::path& path, std::string_view content) {
+  struct stat status = {};
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  if (is_there && !S_ISREG(status.st_mode)) return WriteInto(path, content);
+  WriteFileDurably(BehindLinks(path), content);
+}
+
 void WriteFileDurably(const fs::path& path, std::string_view content) {
   const fs::path temporary = path.string() + ".tmp";
   try {
-    WriteAll(temporary, content);
+    WriteAll(Descriptor(CreateFile(temporary)), temporary, content);
     PublishDurably(temporary, path);
   } catch (...) {
     std::error_code ignored;

@@ -1,6 +1,7 @@
 #include "framework/core/timeline_file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -112,7 +113,9 @@ void EventText::AddArgs(const Lane& lane, const TimelineEvent& event) {
 }  // namespace
 
 TimelineFile::TimelineFile(const std::filesystem::path& path)
-    : path_(path), temporary_(path.string() + ".tmp"), out_(temporary_, std::ios::binary) {
+    : path_(path), temporary_(path.string() + ".tmp") {
+  ::close(CreateFile(temporary_));
+  out_.open(temporary_, std::ios::binary);
   Write(R"({"displayTimeUnit":"ms","traceEvents":[)");
 }
 

@@ -16,6 +16,7 @@ using config::Tree;
 using Kind = config::Tree::Kind;
 
 constexpr int64_t kMostRepeats = 1000;
+constexpr size_t kMostLayers = 100'000;  // blocks in blocks multiply
 
 struct Block {
   std::string name;
@@ -105,6 +106,10 @@ class Expander {
 
   void Expand(const std::vector<Tree>& layers, const Scope& scope, std::vector<Tree>& out) {
     for (Tree layer : layers) {
+      if (out.size() >= kMostLayers) {
+        return diagnostics_.Note(layer.place,
+                                 fmt::format("the blocks make more than {} layers", kMostLayers));
+      }
       Substitute(layer, scope);
       if (layer.Find("block") != nullptr) {
         ExpandUse(layer, scope, out);

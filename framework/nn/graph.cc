@@ -1,10 +1,14 @@
 #include "framework/nn/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
+#include "framework/core/error.h"
+#include "framework/core/text.h"
 #include "framework/nn/blocks.h"
 #include "framework/nn/initializer.h"
 
@@ -27,10 +31,15 @@ std::vector<FieldSpec> OwnInputs(config::Reader& root) {
                                           "does not say; or `sample`, for images")) {
     FieldSpec input;
     input.name = std::string(reader.String("name", "").Required().Help("name of the input"));
-    const std::vector<int64_t> shape =
-        reader.Ints("shape", {}).Min(1).Help("shape of a sample; [] for a number");
+    const std::vector<int64_t> shape = reader.Ints("shape", {})
+                                           .Min(1)
+                                           .Max(kLargestExtent)
+                                           .Help("shape of a sample; [] for a number");
     input.sample_shape = Shape(shape);
-    input.classes = reader.Int("classes", 0).Min(0).Help("int32 below this; 0: fp32 numbers");
+    input.classes = reader.Int("classes", 0)
+                        .Min(0)
+                        .Max(kLargestExtent)
+                        .Help("int32 below this; 0: fp32 numbers");
     if (input.classes > 0) input.dtype = DType::kI32;
     inputs.push_back(std::move(input));
   }
@@ -40,7 +49,10 @@ std::vector<FieldSpec> OwnInputs(config::Reader& root) {
 // `given` by a data set; else the model's own `inputs`, or images of its `sample` shape and labels.
 std::vector<FieldSpec> InputsOf(config::Reader& root, const std::vector<FieldSpec>& given) {
   const std::vector<FieldSpec> own = OwnInputs(root);
-  auto field = root.Ints("sample", {}).Min(1).Help("shape of the samples the model was made for");
+  auto field = root.Ints("sample", {})
+                   .Min(1)
+                   .Max(kLargestExtent)
+                   .Help("shape of the samples the model was made for");
   if (given.empty() && own.empty()) field.Required();
   const std::vector<int64_t> sample = field;
   if (!given.empty()) return given;
@@ -56,25 +68,43 @@ void Append(ArenaLayout& layout, const std::string& layer, const Spec& spec, boo
       {layer + "." + spec.name, Extents(spec.shape), {begin, begin + spec.shape.count()}, decay});
 }
 
-// Whether a gradient flows into `value`: some layer before it has parameters.
-bool HasGradient(const Graph& graph, int value) {
-  const int producer = graph.values()[value].producer;
-  if (producer < 0) return false;
-  const GraphLayer& layer = graph.layers()[producer];
-  return !layer.params.empty() || std::any_of(layer.inputs.begin(), layer.inputs.end(),
-                                              [&](int input) { return HasGradient(graph, input); });
-}
-
 // What the layer says, less the input gradient that nobody computes: it costs what forward does.
 Cost CostIn(const Graph& graph, const GraphLayer& layer, const Cost& whole) {
   for (const int input : layer.inputs) {
-    if (HasGradient(graph, input)) return whole;
+    if (graph.values()[input].has_gradient) return whole;
   }
   const double backward = layer.params.empty() ? 0 : whole.backward_flops - whole.forward_flops;
   return {whole.forward_flops, backward};
 }
 
+// No machine has memory for so many numbers; below it their count is no overflow.
+constexpr double kMostNumbers = 1e12;
+
+double NumbersOf(const Shape& shape) {
+  double numbers = 1;
+  for (int axis = 0; axis < shape.rank(); ++axis) numbers *= static_cast<double>(shape[axis]);
+  return numbers;
+}
+
+// What of a layer is too large, with its shape; "" for nothing.
+std::string TooLarge(const Shape& output, const std::vector<ParamSpec>& params) {
+  if (NumbersOf(output) > kMostNumbers) return "its output " + output.ToString();
+  for (const ParamSpec& param : params) {
+    if (NumbersOf(param.shape) > kMostNumbers) return param.name + " " + param.shape.ToString();
+  }
+  return "";
+}
+
+constexpr char kNoMemory[] = "no machine has memory for that";
+
 }  // namespace
+
+struct Graph::Reading {
+  int previous = 0;  // value that a layer takes when it names none; -1: its layer is broken
+  std::unordered_map<std::string, int> values;  // by name
+  std::unordered_set<std::string>
+      broken;  // layers with a mistake: what takes them is not told of, too
+};
 
 Graph Graph::FromFile(const std::string& path, const std::vector<FieldSpec>& inputs) {
   return Read(config::Document::FromFile(path), inputs);
@@ -93,74 +123,81 @@ Graph Graph::Read(config::Document document, const std::vector<FieldSpec>& input
   Graph graph;
   graph.name_ = std::string(root.String("name", "").Required().Help("name of the model"));
   graph.inputs_ = InputsOf(root, inputs);
+  Reading reading;
   for (const FieldSpec& input : graph.inputs_) {
+    reading.values.emplace(input.name, static_cast<int>(graph.values_.size()));
     graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1, input.classes});
+    if (NumbersOf(input.sample_shape) <= kMostNumbers) continue;
+    root.Mistake("sample",
+                 fmt::format("a sample of shape {} is too large", input.sample_shape.ToString()),
+                 kNoMemory);
+    reading.previous = -1;
+    reading.broken.insert(input.name);
   }
   std::vector<config::Reader> layers = root.List("layers", "the layers in execution order");
   if (layers.empty()) root.Mistake("layers", "a model needs at least one layer");
-  int previous = 0;
-  for (config::Reader& reader : layers) graph.ReadLayer(reader, previous);
+  for (config::Reader& reader : layers) graph.ReadLayer(reader, reading);
   document.Finish();
   graph.LayOutArenas();
   return graph;
 }
 
-int Graph::FindValue(const std::string& name) const {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
-
-// Reads one entry of `layers`.  `previous` is the value a layer takes when it names none; -1 after
-// a mistake, so that one wrong layer is reported once.
-void Graph::ReadLayer(config::Reader& reader, int& previous) {
+// Reads one entry of `layers`.
+void Graph::ReadLayer(config::Reader& reader, Reading& reading) {
+  const size_t mistakes = reader.mistakes();
   GraphLayer layer;
+  layer.where = reader.Where();
   layer.name =
       std::string(reader.String("name", "").Required().Help("name of the layer and of its output"));
   layer.type = std::string(
       reader.String("type", "").Required().OneOf(LayerRegistry::Names()).Help("kind of layer"));
-  const std::string fallback = previous >= 0 ? values_[previous].name : "";
+  const std::string name = layer.name;
+  const bool complete = FindInputs(reader, reading, layer);
+  if (const LayerEntry* const entry = LayerRegistry::Find(layer.type)) {
+    layer.layer = entry->make();
+    layer.layer->Configure(reader);
+    const int takes = layer.layer->input_count();
+    const size_t given = layer.inputs.size();
+    if (takes != Layer::kAnyInputs && static_cast<int>(given) != takes) {
+      reader.Mistake(
+          "input", fmt::format("{} takes {}, not {}", layer.type, Counted(takes, "input"), given));
+    }
+  }
+  if (reading.values.contains(name)) {
+    reader.Mistake("name", "a second layer or input is called '" + name + "'");
+  }
+  const bool added =
+      complete && reader.mistakes() == mistakes && AddLayer(reader, reading, std::move(layer));
+  reading.previous = added ? static_cast<int>(values_.size()) - 1 : -1;
+  if (!added) reading.broken.insert(name);
+}
+
+// Writes layer.inputs, -1 for what is not there.  False: the layer cannot be added.
+bool Graph::FindInputs(config::Reader& reader, Reading& reading, GraphLayer& layer) const {
+  const std::string fallback = reading.previous >= 0 ? values_[reading.previous].name : "";
   const std::vector<std::string> names =
       reader.Strings("input", {fallback}).Help("outputs it takes; default: the previous layer's");
-  const LayerEntry* entry = LayerRegistry::Find(layer.type);
-  if (entry == nullptr) {
-    previous = -1;
-    return;
-  }
-  layer.layer = entry->make();
-  layer.layer->Configure(reader);
   bool complete = true;
   for (const std::string& name : names) {
-    const int value = FindValue(name);
-    layer.inputs.push_back(value);
-    if (value >= 0) continue;
+    const auto value = reading.values.find(name);
+    layer.inputs.push_back(value == reading.values.end() ? -1 : value->second);
+    if (layer.inputs.back() >= 0 && !reading.broken.contains(name)) continue;
     complete = false;
-    if (!reader.Has("input")) continue;
+    if (!reader.Has("input") || reading.broken.contains(name)) continue;
     std::vector<std::string> known;
     for (const GraphValue& candidate : values_) known.push_back(candidate.name);
     reader.Mistake("input", "no earlier layer or input is called '" + name + "'",
                    SuggestName(name, known));
   }
-  if (FindValue(layer.name) >= 0) {
-    reader.Mistake("name", "a second layer or input is called '" + layer.name + "'");
-    complete = false;
-  }
-  const int takes = layer.layer->input_count();
-  if (takes != Layer::kAnyInputs && static_cast<int>(names.size()) != takes) {
-    reader.Mistake("input", fmt::format("{} takes {} input{}, not {}", layer.type, takes,
-                                        takes == 1 ? "" : "s", names.size()));
-    complete = false;
-  }
-  if (!complete || layer.name.empty()) {
-    previous = -1;
-    return;
-  }
-  AddLayer(reader, std::move(layer));
-  previous = layers_.empty() || layers_.back().output < 0 ? -1 : layers_.back().output;
+  return complete;
 }
 
-void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
+// False where its shapes do not fit, which is noted.
+bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer) {
+  const auto refuse = [&](const std::string& why, const std::string& hint) {
+    reader.Mistake("", fmt::format("layer '{}' ({}): {}", layer.name, layer.type, why), hint);
+    return false;
+  };
   std::vector<Shape> shapes;
   std::vector<int64_t> classes;
   for (const int value : layer.inputs) {
@@ -172,16 +209,62 @@ void Graph::AddLayer(config::Reader& reader, GraphLayer layer) {
     layer.layer->SetInputClasses(classes);
     output.sample_shape = layer.layer->InferShapes(shapes).at(0).DropBatch();
   } catch (const ShapeError& error) {
-    throw ShapeError(fmt::format("{}: layer '{}' ({}): {}", reader.Where(), layer.name, layer.type,
-                                 error.what()),
-                     error.hint());
+    return refuse(error.what(), error.hint());
   }
   layer.params = layer.layer->Params();
+  const std::string too_large = TooLarge(output.sample_shape, layer.params);
+  if (!too_large.empty()) return refuse(too_large + " is too large", kNoMemory);
   layer.states = layer.layer->State();
   layer.cost = CostIn(*this, layer, layer.layer->CostOf(shapes));
   layer.output = static_cast<int>(values_.size());
+  output.has_gradient = !layer.params.empty() || std::ranges::any_of(layer.inputs, [&](int input) {
+    return values_[input].has_gradient;
+  });
+  reading.values.emplace(layer.name, layer.output);
   values_.push_back(std::move(output));
   layers_.push_back(std::move(layer));
+  return true;
+}
+
+void Graph::CheckTrainable(int64_t samples) const {
+  // Backwards, what reaches a loss, or a measure.
+  std::vector<bool> to_loss(values_.size()), to_metric(values_.size());
+  std::vector<std::string> mistakes;
+  bool has_loss = false;
+  double numbers = 0;
+  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
+    const LayerRole role = layer->layer->role();
+    has_loss |= role == LayerRole::kLoss;
+    const bool loss = role == LayerRole::kLoss || to_loss[layer->output];
+    const bool metric = role == LayerRole::kMetric || to_metric[layer->output];
+    for (const int input : layer->inputs) {
+      if (loss) to_loss[input] = true;
+      if (metric) to_metric[input] = true;
+    }
+    numbers += NumbersOf(values_[layer->output].sample_shape) * static_cast<double>(samples);
+    const bool learns = values_[layer->output].has_gradient && role != LayerRole::kMetric;
+    if (loss || (metric && !learns)) continue;
+    mistakes.push_back(
+        fmt::format("{}: the output of layer '{}' reaches no loss", layer->where, layer->name));
+  }
+  if (!has_loss) {
+    mistakes = {fmt::format("{}: model '{}' has no loss layer", layers_.back().where, name_)};
+  }
+  std::ranges::reverse(mistakes);
+  if (!mistakes.empty()) {
+    throw ConfigError(Join(mistakes, "\n"), "add a loss layer behind it, or remove the layer");
+  }
+  if (numbers > kMostNumbers) {
+    throw ConfigError(
+        fmt::format("{}: {} samples of model '{}' have {:.1e} numbers between its layers",
+                    layers_.front().where, samples, name_, numbers),
+        kNoMemory);
+  }
+  if (static_cast<double>(weights_.size()) > kMostNumbers) {
+    throw ConfigError(fmt::format("{}: model '{}' has {:.1e} parameters", layers_.front().where,
+                                  name_, static_cast<double>(weights_.size())),
+                      kNoMemory);
+  }
 }
 
 std::vector<Shape> Graph::ShapesFor(std::span<const Shape> inputs) const {

@@ -31,13 +31,15 @@ struct GraphValue {
   std::string name;  // the producing layer's, or the input's
   DType dtype = DType::kF32;
   Shape sample_shape;
-  int producer = -1;    // layer index; -1 for an input of the model
-  int64_t classes = 0;  // FieldSpec::classes; 0 for what layers compute
+  int producer = -1;          // layer index; -1 for an input of the model
+  int64_t classes = 0;        // FieldSpec::classes; 0 for what layers compute
+  bool has_gradient = false;  // some layer before it has parameters
 };
 
 struct GraphLayer {
   std::string name;
   std::string type;
+  std::string where;  // "lenet5.yaml:7:5"
   std::shared_ptr<Layer> layer;
   std::vector<int> inputs;  // value indices
   int output = -1;          // value index
@@ -51,12 +53,16 @@ struct GraphLayer {
 
 class Graph {
  public:
-  // Reads a model file.  Throws ConfigError with all mistakes, or ShapeError.  Without `inputs` the
+  // Reads a model file.  Throws ConfigError with all mistakes.  Without `inputs` the
   // model takes what its own key `inputs` lists, or images of the shape its `sample` key gives, and
   // labels.
   static Graph FromFile(const std::string& path, const std::vector<FieldSpec>& inputs);
   static Graph FromText(const std::string& yaml, const std::string& file_name,
                         const std::vector<FieldSpec>& inputs);
+
+  // Throws ConfigError with all layers that a training run would have no use for, and with what no machine has
+  // memory for where so many samples are computed at a time.
+  void CheckTrainable(int64_t samples) const;
 
   const std::string& name() const { return name_; }
   const std::vector<FieldSpec>& inputs() const { return inputs_; }
@@ -90,10 +96,11 @@ class Graph {
 
  private:
   static Graph Read(config::Document document, const std::vector<FieldSpec>& inputs);
-  void ReadLayer(config::Reader& reader, int& previous);
-  void AddLayer(config::Reader& reader, GraphLayer layer);
+  struct Reading;  // of the layers, one after the other
+  void ReadLayer(config::Reader& reader, Reading& reading);
+  bool FindInputs(config::Reader& reader, Reading& reading, GraphLayer& layer) const;
+  bool AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer);
   void LayOutArenas();
-  int FindValue(const std::string& name) const;  // -1: none
 
   std::string name_;
   std::vector<FieldSpec> inputs_;

@@ -19,6 +19,11 @@
 
 namespace dtrain {
 
+// The most of what a layer counts (channels, lengths), and of the pixels of a window, a pad or a stride:
+// shapes and costs made of them can be computed, whatever they are.
+inline constexpr int64_t kLargestExtent = 2'147'483'647;
+inline constexpr int64_t kLargestWindow = 32'767;
+
 // How a parameter starts (initializer.h).  fan_in and fan_out are the layer's to say.
 struct InitSpec {
   std::string name = "constant";  // constant, gaussian, xavier, kaiming

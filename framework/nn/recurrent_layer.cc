@@ -7,8 +7,8 @@
 namespace dtrain {
 
 void RecurrentLayer::Configure(config::Reader& reader) {
-  hidden_ = reader.Int("hidden", 1).Required().Min(1).Help("length of a state");
-  layers_ = reader.Int("layers", 1).Min(1).Help("layers on top of each other");
+  hidden_ = reader.Int("hidden", 1).Required().Min(1).Max(kLargestExtent).Help("length of a state");
+  layers_ = reader.Int("layers", 1).Min(1).Max(1000).Help("layers on top of each other");
   bidirectional_ = reader.Bool("bidirectional", false).Help("a second pass from the end");
   dropout_ = reader.Number("dropout", 0)
                  .Min(0)

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/nn/layer.h"
 
 namespace dtrain {
 
 int64_t ReadVocabulary(config::Reader& reader) {
   return reader.Int("vocabulary", 0)
       .Min(0)
+      .Max(kLargestExtent)
       .Help("how many tokens it knows; 0: all its input may hold");
 }
 

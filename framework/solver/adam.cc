@@ -31,10 +31,12 @@ class Adam : public Solver {
                    .Help("decay rate of the running mean of the squared gradient")),
         epsilon_(reader.Number("epsilon", 1e-8)
                      .Min(0)
+                     .Max(kLargestRate)
                      .Help("added to the denominator for numerical stability")),
         weight_decay_(
             reader.Number("weight_decay", decoupled ? 0.01 : 0)
                 .Min(0)
+                .Max(kLargestRate)
                 .Help(
                     decoupled
                         ? "decoupled weight decay: fraction of the weights, times the learning rate"

@@ -17,7 +17,10 @@ class Sgd : public Solver {
   explicit Sgd(config::Reader& reader)
       : momentum_(reader.Number("momentum", 0.9).Min(0).Below(1).Help("momentum factor")),
         nesterov_(reader.Bool("nesterov", false).Help("use Nesterov momentum")),
-        weight_decay_(reader.Number("weight_decay", 0).Min(0).Help("weight decay (L2 penalty)")) {
+        weight_decay_(reader.Number("weight_decay", 0)
+                          .Min(0)
+                          .Max(kLargestRate)
+                          .Help("weight decay (L2 penalty)")) {
     if (nesterov_ && momentum_ == 0) {
       reader.Mistake("nesterov", "nesterov needs a momentum above 0");
     }

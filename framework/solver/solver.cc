@@ -33,10 +33,12 @@ SolverConfig ReadSolverConfig(config::Reader reader) {
                                    .OneOf(SolverRegistry::Names())
                                    .Help("name of the optimizer; dtrain list solvers shows them"));
   const SolverEntry& entry = SolverRegistry::Get("solver", config.name);
-  config.lr = reader.Number("lr", entry.default_lr).Above(0).Help("learning rate");
+  config.lr =
+      reader.Number("lr", entry.default_lr).Above(0).Max(kLargestRate).Help("learning rate");
   config.solver = entry.read(reader);
   config.clip_norm = reader.Number("clip_norm", 0)
                          .Min(0)
+                         .Max(kLargestRate)
                          .Help("clip the gradient to this L2 norm; 0: no clipping");
   config.schedule = ReadSchedule(reader.Section("schedule", "the learning-rate schedule"));
   config.warmup_epochs =

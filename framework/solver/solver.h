@@ -26,6 +26,9 @@
 
 namespace dtrain {
 
+// The largest number of a solver's keys: its arithmetic is in fp32.
+inline constexpr double kLargestRate = 3e38;
+
 class SolverLoops;
 
 // What one update reads and writes.  Every pointer addresses element `range.begin` of its arena (so

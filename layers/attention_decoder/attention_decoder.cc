@@ -7,9 +7,17 @@
 namespace dtrain {
 
 void AttentionDecoder::Configure(config::Reader& reader) {
-  hidden_ = reader.Int("hidden", 1).Required().Min(1).Help("length of the state");
-  embedding_ = reader.Int("embedding", 1).Required().Min(1).Help("length of a token's vector");
-  attention_ = reader.Int("attention", 0).Min(0).Help("length of an energy; 0: as the state");
+  hidden_ =
+      reader.Int("hidden", 1).Required().Min(1).Max(kLargestExtent).Help("length of the state");
+  embedding_ = reader.Int("embedding", 1)
+                   .Required()
+                   .Min(1)
+                   .Max(kLargestExtent)
+                   .Help("length of a token's vector");
+  attention_ = reader.Int("attention", 0)
+                   .Min(0)
+                   .Max(kLargestExtent)
+                   .Help("length of an energy; 0: as the state");
   if (attention_ == 0) attention_ = hidden_;
   vocabulary_ = ReadVocabulary(reader);
   dropout_ = reader.Number("dropout", 0)

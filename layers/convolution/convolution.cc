@@ -6,10 +6,15 @@
 namespace dtrain {
 
 void Convolution::Configure(config::Reader& reader) {
-  outputs_ = reader.Int("outputs", 1).Required().Min(1).Help("channels of the output");
-  kernel_ = reader.Int("kernel", 1).Required().Min(1).Help("height and width of the window");
-  stride_ = reader.Int("stride", 1).Min(1).Help("pixels between two windows");
-  pad_ = reader.Int("pad", 0).Min(0).Help("zeros around the image");
+  outputs_ =
+      reader.Int("outputs", 1).Required().Min(1).Max(kLargestExtent).Help("channels of the output");
+  kernel_ = reader.Int("kernel", 1)
+                .Required()
+                .Min(1)
+                .Max(kLargestWindow)
+                .Help("height and width of the window");
+  stride_ = reader.Int("stride", 1).Min(1).Max(kLargestWindow).Help("pixels between two windows");
+  pad_ = reader.Int("pad", 0).Min(0).Max(kLargestWindow).Help("zeros around the image");
   has_bias_ = reader.Bool("bias", true).Help("add a learned constant to each output channel");
   weight_init_ =
       ReadInitSpec(reader.Section("weight_init", "how the weights start"), {"kaiming", 0});

@@ -7,7 +7,11 @@
 namespace dtrain {
 
 void Embedding::Configure(config::Reader& reader) {
-  outputs_ = reader.Int("outputs", 1).Required().Min(1).Help("length of a token's vector");
+  outputs_ = reader.Int("outputs", 1)
+                 .Required()
+                 .Min(1)
+                 .Max(kLargestExtent)
+                 .Help("length of a token's vector");
   vocabulary_ = ReadVocabulary(reader);
   weight_init_ =
       ReadInitSpec(reader.Section("weight_init", "how the vectors start"), {"gaussian", 1});

@@ -6,7 +6,11 @@
 namespace dtrain {
 
 void InnerProduct::Configure(config::Reader& reader) {
-  outputs_ = reader.Int("outputs", 1).Required().Min(1).Help("length of the output of a sample");
+  outputs_ = reader.Int("outputs", 1)
+                 .Required()
+                 .Min(1)
+                 .Max(kLargestExtent)
+                 .Help("length of the output of a sample");
   axis_ = reader.Int("axis", 1)
               .Min(1)
               .Max(Shape::kMaxRank - 1)

@@ -5,7 +5,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kLargestWindow = 15;  // of a maximum, squared: a winner's place is one byte
+constexpr int64_t kLargestPool = 15;  // of a maximum, squared: a winner's place is one byte
 
 }  // namespace
 
@@ -16,10 +16,14 @@ void Pooling::Configure(config::Reader& reader) {
   is_max_ = method == "max";
   global_ = reader.Bool("global", false).Help("the whole image is the one window");
   const int64_t kernel =
-      reader.Int("kernel", 2).Min(1).Max(kLargestWindow).Help("height and width of the window");
+      reader.Int("kernel", 2).Min(1).Max(kLargestPool).Help("height and width of the window");
   kernel_height_ = kernel_width_ = kernel;
-  stride_ = reader.Int("stride", kernel).Min(1).Help("pixels between two windows");
-  pad_ = reader.Int("pad", 0).Min(0).Help("pixels around the image; at most half the window");
+  stride_ =
+      reader.Int("stride", kernel).Min(1).Max(kLargestWindow).Help("pixels between two windows");
+  pad_ = reader.Int("pad", 0)
+             .Min(0)
+             .Max(kLargestWindow)
+             .Help("pixels around the image; at most half the window");
   if (2 * pad_ > kernel) {
     reader.Mistake(
         "pad",
@@ -47,9 +51,9 @@ std::vector<Shape> Pooling::InferShapes(std::span<const Shape> inputs) {
     throw ShapeError("a window of " + window + " does not fit into the input " + x.ToString() +
                      " with pad " + std::to_string(pad_));
   }
-  if (is_max_ && kernel_height_ * kernel_width_ > kLargestWindow * kLargestWindow) {
+  if (is_max_ && kernel_height_ * kernel_width_ > kLargestPool * kLargestPool) {
     throw ShapeError("a window of " + window + " is too large for a maximum",
-                     "at most " + std::to_string(kLargestWindow * kLargestWindow) + " pixels");
+                     "at most " + std::to_string(kLargestPool * kLargestPool) + " pixels");
   }
   return {OutputOf(x)};
 }

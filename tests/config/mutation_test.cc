@@ -1,12 +1,18 @@
 // Whatever the text, the reader answers with values or with a ConfigError.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "framework/config/reader.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain::config {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kText[] =
     "model: {name: lenet5}  # comment\n"
@@ -77,6 +83,36 @@ TEST(Mutation, DeepNestingIsRefused) {
     std::string text;
     for (int i = 0; i < 20000; ++i) text += open;
     EXPECT_THROW(Read(text, {}), ConfigError) << open;
+  }
+}
+
+// Refused while it is read, before it costs seconds.
+TEST(Mutation, WhatNobodyWroteIsRefused) {
+  const auto error_of = [](const std::string& text) {
+    return WhatOf<ConfigError>([&] { Read(text, {}); });
+  };
+  std::string keys;
+  for (int i = 0; i < 20'000; ++i) keys += "k" + std::to_string(i) + ": 1\n";
+  EXPECT_THAT(error_of(keys), HasSubstr("run.yaml:10001:1: there are more than 10000 keys"));
+  const auto nested = [](size_t levels) {
+    return "a: " + std::string(levels, '[') + std::string(levels, ']');
+  };
+  EXPECT_THAT(error_of(nested(63)), Not(HasSubstr("nested")));
+  EXPECT_THAT(error_of(nested(64)), HasSubstr("lists and sections are nested more than 64 deep"));
+}
+
+TEST(Mutation, ThirtyMistakesAreToldAndTheOthersCounted) {
+  std::string keys;
+  for (int i = 0; i < 100; ++i) keys += "k" + std::to_string(i) + ": 1\n";
+  const std::string error = WhatOf<ConfigError>([&] { Read(keys, {}); });
+  EXPECT_THAT(error, AllOf(HasSubstr("run.yaml:30:1: unknown key 'k29'"), Not(HasSubstr("'k30'")),
+                           HasSubstr("... and 70 more\n100 errors; nothing was started")));
+}
+
+TEST(Mutation, BytesThatAreNoTextAreMistakes) {
+  for (const std::string text :
+       {"a: f\xff\n", "a: \"f\\0g\"\n", "\xc3: 1\n", "a: [\xed\xa0\x80]\n"}) {
+    EXPECT_THAT(WhatOf<ConfigError>([&] { Read(text, {}); }), HasSubstr("this is no text")) << text;
   }
 }
 

@@ -1,13 +1,17 @@
 #include "framework/core/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <thread>
 
 #include "framework/core/error.h"
 #include "tests/support/message_of.h"
@@ -86,11 +90,10 @@ TEST_F(FileTest, AFailedWriteLeavesTheOldFileAndNothingElse) {
 
 TEST_F(FileTest, AFullDiskHasAHint) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
-  fs::create_symlink("/dev/full", folder_ / "a.tmp");
-  EXPECT_EQ(MessageOf<CheckpointError>([&] { WriteFileDurably(folder_ / "a", "x"); }),
-            "cannot write " + (folder_ / "a.tmp").string() +
-                ": No space left on device | the disk is full: free some space and start again "
-                "with --resume auto");
+  EXPECT_EQ(MessageOf<CheckpointError>([&] { WriteOutput("/dev/full", "x"); }),
+            "cannot write /dev/full: No space left on device | the disk is full: free some space "
+            "and start "
+            "again with --resume auto");
 }
 
 TEST_F(FileTest, MakeFolderMakesAllOfThem) {
@@ -132,6 +135,90 @@ TEST_F(FileTest, MakeFolderRefusesAFolderThatCannotBeWritten) {
   fs::permissions(folder_, fs::perms::owner_all);
   EXPECT_EQ(message, "cannot write into folder " + folder_.string() +
                          ": Permission denied | choose another folder with --output");
+}
+
+// A pipe that nobody writes, a device without an end, a folder.
+TEST_F(FileTest, WhatIsNoFileIsRefusedAtOnce) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadFile(pipe); }), HasSubstr("pipe: it is a pipe"));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadFile(folder_); }), HasSubstr("it is a folder"));
+  for (const auto& read : {ReadFile, ReadText}) {
+    EXPECT_THAT(MessageOf<DataError>([&] { read("/dev/zero"); }),
+                HasSubstr("/dev/zero: it is a device"));
+  }
+  fs::create_symlink("loop", folder_ / "loop");
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadText(folder_ / "loop"); }),
+              HasSubstr("Too many levels of symbolic links"));
+}
+
+TEST_F(FileTest, ATextMayComeThroughAPipe) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] {
+    std::ofstream out(pipe);
+    out << "model: ";
+    out.flush();
+    ::usleep(50'000);
+    out << "lenet5\n";
+  });
+  EXPECT_EQ(ReadText(pipe), "model: lenet5\n");
+  writer.join();
+}
+
+TEST_F(FileTest, ATextHasAMegabyteAtMost) {
+  WriteFileDurably(folder_ / "a", std::string(1 << 20, 'x'));
+  EXPECT_EQ(ReadText(folder_ / "a").size(), size_t{1} << 20);
+  WriteFileDurably(folder_ / "a", std::string((1 << 20) + 1, 'x'));
+  EXPECT_THAT(MessageOf<DataError>([&] { ReadText(folder_ / "a"); }),
+              HasSubstr("longer than 1 MB"));
+}
+
+TEST_F(FileTest, LinksInARunFolderAreReplacedAndNotFollowed) {
+  WriteFileDurably(folder_ / "others", "mine");
+  fs::create_symlink("others", folder_ / "latest");
+  fs::create_symlink("others", folder_ / "latest.tmp");
+  WriteFileDurably(folder_ / "latest", "step-1");
+  EXPECT_EQ(ReadFile(folder_ / "latest"), "step-1");
+  EXPECT_FALSE(fs::is_symlink(folder_ / "latest"));
+  EXPECT_EQ(ReadFile(folder_ / "others"), "mine");
+}
+
+// As a /dev/null that somebody names by mistake.
+TEST_F(FileTest, WhatIsNoFileIsNotReplaced) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(WhatOf<CheckpointError>([&] { CreateFile(folder_ / "pipe"); }),
+            "cannot write " + (folder_ / "pipe").string() + ": it is a pipe");
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
+}
+
+TEST_F(FileTest, AnOutputIsWrittenWhereItsLinkLeads) {
+  WriteFileDurably(folder_ / "real", "old");
+  fs::create_symlink("real", folder_ / "link");
+  WriteOutput(folder_ / "link", "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(ReadFile(folder_ / "real"), "new");
+  fs::create_symlink("yet-to-come", folder_ / "dangling");
+  WriteOutput(folder_ / "dangling", "made");
+  EXPECT_EQ(ReadFile(folder_ / "yet-to-come"), "made");
+}
+
+TEST_F(FileTest, AnOutputLeavesDevicesAndPipesAsTheyAre) {
+  fs::create_symlink("/dev/null", folder_ / "null");
+  WriteOutput(folder_ / "null", "gone");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "null"));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(MessageOf<RunFileError>([&] { WriteOutput(pipe, "x"); }), HasSubstr("No such device"))
+      << "nobody reads it";
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  WriteOutput(pipe, "read");
+  char text[5] = {};
+  EXPECT_EQ(::read(reader, text, 4), 4);
+  EXPECT_STREQ(text, "read");
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(pipe));
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST_F(TimelineFileTest, AFolderThatIsNotThereIsNamed) {
     FAIL() << "no error";
   } catch (const CheckpointError& error) {
     EXPECT_EQ(std::string(error.what()), "cannot write " +
-                                             (folder_ / "none/timeline.json").string() +
+                                             (folder_ / "none/timeline.json.tmp").string() +
                                              ": No such file or directory");
   }
 }

@@ -57,7 +57,7 @@ TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
   try {
     Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}}});
     FAIL() << "no error";
-  } catch (const ShapeError& error) {
+  } catch (const ConfigError& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("layer 'e' (embedding)"),
                                     HasSubstr("how many tokens it reads is unknown")));
   }
@@ -81,12 +81,12 @@ TEST(Graph, FewerScoresThanClassesAreRefused) {
   try {
     read("", 100);
     FAIL() << "no error";
-  } catch (const ShapeError& error) {
+  } catch (const ConfigError& error) {
     EXPECT_THAT(error.what(),
                 AllOf(HasSubstr("m.yaml:4:"), HasSubstr("layer 'loss' (softmax_cross_entropy): the "
                                                         "labels are of 100 classes, the logits "
                                                         "[1, 10] of 10")));
-    EXPECT_THAT(error.hint(), HasSubstr("one output for each class"));
+    EXPECT_THAT(error.what(), HasSubstr("one output for each class"));
   }
 }
 
@@ -172,6 +172,77 @@ TEST(Graph, DescribeNamesEveryLayer) {
   EXPECT_THAT(text,
               AllOf(HasSubstr("conv1 convolution(data) -> [6, 28, 28] weight[6, 1, 5, 5] bias[6]"),
                     HasSubstr("loss softmax_cross_entropy(fc3, label) -> []")));
+}
+
+// A mistake is told once, where it is, and the others beside it.
+TEST(Graph, NoMistakeFollowsFromAnotherOne) {
+  EXPECT_THAT(ErrorOf("  - {name: a, type: convolutoin, outputs: 3}\n"
+                      "  - {name: b, type: relu, input: a}\n"
+                      "  - {name: c, type: relu}\n"),
+              AllOf(HasSubstr("convolutoin"), HasSubstr("1 error;")));
+}
+
+TEST(Graph, AShapeThatDoesNotFitHidesNoOtherMistake) {
+  const std::string error = ErrorOf(
+      "  - {name: a, type: convolution, outputs: 3, kernel: 50}\n"
+      "  - {name: b, type: relu, input: a}\n"
+      "  - {name: c, type: convolution, outputs: 3, kernal: 3, kernel: 3, input: data}\n");
+  EXPECT_THAT(error, AllOf(HasSubstr("m.yaml:3:5: layer 'a' (convolution): a window of [50, 50]"),
+                           HasSubstr("m.yaml:5:46: unknown key 'kernal'"), HasSubstr("2 errors;")));
+}
+
+TEST(Graph, WhatNoMachineHasMemoryForIsRefused) {
+  EXPECT_THAT(
+      ErrorOf("  - {name: f, type: inner_product, outputs: 2147483647}\n"
+              "  - {name: g, type: inner_product, outputs: 2147483647}\n"),
+      AllOf(
+          HasSubstr("m.yaml:3:5: layer 'f' (inner_product): weight [2147483647, 784] is too large"),
+          HasSubstr("no machine has memory for that"), HasSubstr("1 error;")));
+  EXPECT_THAT(
+      ErrorOf(
+          "  - {name: c, type: convolution, outputs: 3, kernel: 3, pad: 9223372036854775807}\n"),
+      HasSubstr("pad must be"));
+  EXPECT_THAT(MessageOf<ConfigError>([] {
+                Graph::FromText(
+                    "name: m\nblocks:\n  a: {layers: [{name: r, type: relu}]}\n"
+                    "  b: {layers: [{name: x, block: a, repeat: 1000}]}\n"
+                    "layers:\n  - {name: y, block: b, repeat: 1000}\n",
+                    "m.yaml", kImages);
+              }),
+              HasSubstr("the blocks make more than 100000 layers"));
+}
+
+std::string TrainableOf(const std::string& layers, int64_t samples = 64) {
+  const Graph graph = Graph::FromText("name: test\nlayers:\n" + layers, "m.yaml", kImages);
+  return WhatOf<ConfigError>([&] { graph.CheckTrainable(samples); });
+}
+
+constexpr char kLayers[] =
+    "  - {name: f, type: inner_product, outputs: 10}\n"
+    "  - {name: loss, type: softmax_cross_entropy, input: [f, label]}\n"
+    "  - {name: right, type: accuracy, input: [f, label]}\n";
+
+TEST(Graph, ALayerThatTrainingHasNoUseForIsNamed) {
+  EXPECT_EQ(TrainableOf(kLayers), "no error");
+  EXPECT_EQ(TrainableOf(std::string(kLayers) + "  - {name: a, type: relu, input: f}\n"
+                                               "  - {name: b, type: flatten, input: data}\n"),
+            "m.yaml:6:5: the output of layer 'a' reaches no loss\n"
+            "m.yaml:7:5: the output of layer 'b' reaches no loss");
+  EXPECT_EQ(TrainableOf("  - {name: f, type: inner_product, outputs: 10}\n"),
+            "m.yaml:3:5: model 'test' has no loss layer");
+  EXPECT_EQ(TrainableOf("  - {name: f, type: inner_product, outputs: 10}\n"
+                        "  - {name: right, type: accuracy, input: [f, label]}\n"),
+            "m.yaml:4:5: model 'test' has no loss layer");
+  // A measure of what has nothing to learn harms nobody.
+  EXPECT_EQ(TrainableOf(std::string(kLayers) +
+                        "  - {name: b, type: flatten, input: data}\n"
+                        "  - {name: by_pixel, type: accuracy, input: [b, label]}\n"),
+            "no error");
+}
+
+TEST(Graph, ABatchThatNoMachineHasMemoryForIsRefused) {
+  EXPECT_THAT(TrainableOf(kLayers, int64_t{1} << 40),
+              HasSubstr("1099511627776 samples of model 'test' have 1.3e+13 numbers"));
 }
 
 }  // namespace

@@ -225,7 +225,7 @@ TEST(Net, AGradientIsReadyWhenTheDeviceSaysSo) {
   StepOf(net, data.Rows(0, 8), &recorder);
   EXPECT_THAT(recorder.done, ElementsAre(false, false, false));  // fc2, fc1, conv
   EXPECT_EQ(queue->backlog, 4) << "nobody waits before the loss is read";
-  EXPECT_EQ(queue->done, 4);
+  EXPECT_GE(queue->done, 4);
   Recorder of_zeros;
   StepOf(net, data.Rows(0, 0), &of_zeros);
   EXPECT_THAT(of_zeros.done, ElementsAre(false, false, false));

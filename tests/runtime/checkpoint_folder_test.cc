@@ -7,6 +7,7 @@
 
 #include "framework/core/error.h"
 #include "tests/runtime/checkpoint_sample.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -178,12 +179,14 @@ TEST_F(CheckpointFolderTest, LatestNamesTheOlderFileWhenACheckpointFailsAtItsEnd
   EXPECT_FALSE(fs::exists(folder_ / "step-00000020.h5.tmp"));
 }
 
-// The same when the disk is full before all of its bytes are written.
+// The same when not all of its bytes can be written.
 TEST_F(CheckpointFolderTest, LatestNamesTheOlderFileWhenACheckpointFailsHalfWay) {
-  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   Save(10);
-  fs::create_symlink("/dev/full", folder_ / "step-00000020.h5.tmp");
-  EXPECT_THAT(WhatOf<CheckpointError>([&] { Save(20); }), HasSubstr("No space left on device"));
+  const std::string said = WhatOf<CheckpointError>([&] {
+    const FileSizeLimit limit(1000);
+    Save(20);
+  });
+  EXPECT_NE(said, "no error");
   EXPECT_EQ(Slurp(folder_ / "latest"), "step-00000010.h5\n");
   EXPECT_THAT(NamesIn(folder_), ElementsAre("latest", "step-00000010.h5"));
   EXPECT_EQ(Resume("auto")->info.position.step, 10);

@@ -177,7 +177,7 @@ TEST(RunConfig, TenMistakesAtOnce) {
            "small.yaml:4:9: epochs must not begin with 0, found '010'\n    write 10",
            "small.yaml:5:1: repeated key 'epochs'",
            "small.yaml:6:16: solver.name has no choice 'sgdd'\n    did you mean 'sgd'?",
-           "small.yaml:6:26: solver.lr must be > 0, found -1",
+           "small.yaml:6:26: solver.lr must be > 0 and <= 3e+38, found -1",
            "small.yaml:7:29: unknown key 'fusion_byte' in strategy 'allreduce'\n"
            "    did you mean 'fusion_bytes'?  allowed: fusion_bytes, name\n",
            "small.yaml:8:13: collective has no choice 'rink'\n    did you mean 'ring'?",

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "framework/core/error.h"
 #include "framework/core/process.h"
 #include "tests/runtime/checkpoint_sample.h"
+#include "tests/support/file_size_limit.h"
 
 namespace dtrain {
 namespace {
@@ -191,14 +191,11 @@ TEST(RunLock, WaitsAMomentForTheHoldersName) {
 // No byte may be added to a file from here on.
 TEST(RunLock, ANameThatCannotBeWrittenIsAnError) {
   const fs::path folder = FreshFolder();
-  const auto before = ::signal(SIGXFSZ, SIG_IGN);
-  rlimit old = {};
-  ::getrlimit(RLIMIT_FSIZE, &old);
-  const rlimit none = {0, old.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &none);
-  const std::string said = TryToLock(folder);
-  ::setrlimit(RLIMIT_FSIZE, &old);
-  ::signal(SIGXFSZ, before);
+  std::string said;
+  {
+    const FileSizeLimit limit(0);
+    said = TryToLock(folder);
+  }
   EXPECT_THAT(said, HasSubstr("6: cannot write " + folder.string() + "/run.lock: File too large"));
   EXPECT_EQ(TryToLock(folder), "locked") << "the file was closed";
 }

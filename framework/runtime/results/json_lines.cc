@@ -36,12 +36,13 @@ std::string KeepUpTo(const std::string& content, int64_t step) {
 }  // namespace
 
 JsonLines::JsonLines(const fs::path& path, std::optional<int64_t> resumed_step) : path_(path) {
-  if (resumed_step && fs::exists(path)) {
+  if (resumed_step && fs::is_regular_file(fs::symlink_status(path))) {
     WriteFileDurably(path, KeepUpTo(ReadFile(path), *resumed_step));
+    fd_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    if (fd_ < 0) ThrowErrno(path_);
+  } else {
+    fd_ = CreateFile(path);
   }
-  const int fresh = resumed_step ? 0 : O_TRUNC;
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | fresh, 0644);
-  if (fd_ < 0) ThrowErrno(path_);
 }
 
 JsonLines::~JsonLines() { ::close(fd_); }

@@ -60,7 +60,8 @@ fs::path Named(const std::string& name, const std::map<std::string, fs::path>& f
 
 fs::path AtPath(const std::string& given, const std::string& config_file) {
   for (const fs::path& path : {fs::path(given), fs::path(config_file).parent_path() / given}) {
-    if (fs::is_regular_file(path)) return path;
+    std::error_code ignored;
+    if (fs::is_regular_file(path, ignored)) return path;
   }
   return {};
 }

@@ -132,7 +132,9 @@ fs::path FindCheckpoint(const fs::path& where) {
   if (fs::is_regular_file(where / kLatest)) {
     std::string name = ReadFile(where / kLatest);
     while (!name.empty() && name.back() == '\n') name.pop_back();
-    if (!name.empty() && fs::is_regular_file(where / name)) return where / name;
+    // A name in this folder, and no way out of it.
+    const bool is_name = !name.empty() && name.find('/') == std::string::npos;
+    if (is_name && fs::is_regular_file(where / name)) return where / name;
   }
   const std::vector<fs::path> paths = CheckpointFolder(where, 1).List();
   if (paths.empty()) ThrowNothingThere(where);

@@ -313,7 +313,7 @@ void WriteSafetensors(const fs::path& path, std::vector<SafeTensorSource> tensor
     content.replace(content.find(HashMember(kNoHash)), HashMember(kNoHash).size(),
                     HashMember(hash));
   }
-  WriteFileDurably(path, content);
+  WriteOutput(path, content);
 }
 
 }  // namespace dtrain

@@ -1,0 +1,47 @@
+#include "framework/cli/standard_streams.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+
+namespace dtrain {
+namespace {
+
+// A pipe whose other end was closed, such as that to `head`.
+bool ReaderLeft() {
+  pollfd out = {STDOUT_FILENO, 0, 0};
+  return ::poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+
+}  // namespace
+
+void OpenStandardStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // open() takes the lowest number that is free: this one.
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void OutliveReaders() { std::signal(SIGPIPE, SIG_IGN); }
+
+int FinishStdout(int code) {
+  errno = 0;
+  std::cout.flush();
+  const bool written = std::cout.good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written || code != 0 || ReaderLeft()) return code;
+  log::Error("cannot write to standard output{}{}", errno == 0 ? "" : ": ",
+             errno == 0 ? "" : std::strerror(errno));
+  return static_cast<int>(ExitCode::kCheckpoint);
+}
+
+}  // namespace dtrain
