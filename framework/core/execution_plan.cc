@@ -93,6 +93,7 @@ std::string ToJson(const ExecutionPlan& plan) {
   ordered_json json = {{"device", plan.device},       {"isa", plan.isa},
                        {"precision", plan.precision}, {"threads", plan.threads},
                        {"workers", plan.workers},     {"collective", plan.collective}};
+  if (!plan.gpu.empty()) json["gpu"] = plan.gpu;
   if (!plan.node_of.empty()) json["node_of"] = plan.node_of;
   json["chunk_bytes"] = plan.chunk_bytes;
   json["buckets"] = buckets;
@@ -113,6 +114,7 @@ ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
   plan.isa = fields.String("isa");
   // Plans from before there was a choice do not say it.
   if (fields.Has("device")) plan.device = fields.String("device");
+  if (fields.Has("gpu")) plan.gpu = fields.String("gpu");
   if (fields.Has("precision")) plan.precision = fields.String("precision");
   plan.threads = static_cast<int>(fields.Count("threads"));
   plan.workers = static_cast<int>(fields.Count("workers"));
@@ -138,6 +140,7 @@ ExecutionPlan ReadPlan(const std::filesystem::path& path) {
 std::string Differences(const ExecutionPlan& before, const ExecutionPlan& after) {
   std::vector<std::string> out;
   Compare("device", before.device, after.device, out);
+  if (before.device == after.device) Compare("gpu", before.gpu, after.gpu, out);
   Compare("isa", before.isa, after.isa, out);
   Compare("precision", before.precision, after.precision, out);
   Compare("threads", before.threads, after.threads, out);

@@ -18,6 +18,7 @@ namespace dtrain {
 
 struct ExecutionPlan {
   std::string device = "cpu";      // that the kernels run on: "cpu", "cuda"
+  std::string gpu;                 // and the libraries' versions: "NVIDIA H200, CUDA 13.0, ..."
   std::string isa;                 // IsaName(CpuIsa()): "baseline", "avx", "avx2", "avx512"
   std::string precision = "fp32";  // of products: "fp32", "tf32", "bf16"
   int threads = 1;                 // compute threads of a rank

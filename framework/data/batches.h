@@ -37,7 +37,7 @@ BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<R
 // Prefetcher: a thread that fills batches ahead of the trainer, in exact order, into a ring that is
 // allocated once.
 //
-//   Prefetcher batches(dataset.fields(), sampler.MaxShare(workers), TrainingBatches(...));
+//   Prefetcher batches(dataset, sampler.MaxShare(workers), TrainingBatches(...));
 //   while (const Batch* batch = batches.Next()) Step(*batch);
 //
 // One trainer thread calls Next().  The thread sleeps when the ring is full, the trainer when it is
@@ -46,10 +46,8 @@ BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<R
 class Prefetcher {
  public:
   static constexpr int kDepth = 3;
-  // `depth` batches of at most `max_samples`, one of them the trainer's; at least 2.  `device`: what
-  // copies them (DeviceQueue::Pin).
-  Prefetcher(const std::vector<FieldSpec>& fields, int64_t max_samples, BatchFiller filler,
-             int depth = kDepth, const Device& device = {});
+  // `depth` of the data set's batches of at most `max_samples`, one of them the trainer's; at least 2.
+  Prefetcher(const Dataset& dataset, int64_t max_samples, BatchFiller filler, int depth = kDepth);
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;

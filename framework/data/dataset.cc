@@ -14,38 +14,24 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-class LimitedDataset : public Dataset {
+class LimitedDataset : public WrappedDataset {
  public:
   LimitedDataset(std::unique_ptr<Dataset> whole, int64_t limit)
-      : whole_(std::move(whole)), limit_(limit) {}
+      : WrappedDataset(std::move(whole)), limit_(limit) {}
 
-  int64_t size(Split split) const override { return std::min(limit_, whole_->size(split)); }
-  std::vector<FieldSpec> fields() const override { return whole_->fields(); }
-  int64_t classes() const override { return whole_->classes(); }
-  bool has_validation() const override { return whole_->has_validation(); }
-  int64_t Terms(Split split, int64_t index) const override { return whole_->Terms(split, index); }
+  int64_t size(Split split) const override { return std::min(limit_, whole().size(split)); }
   std::vector<SampleLength> Lengths(Split split) const override {
-    std::vector<SampleLength> lengths = whole_->Lengths(split);
+    std::vector<SampleLength> lengths = whole().Lengths(split);
     if (!lengths.empty()) lengths.resize(static_cast<size_t>(size(split)));
     return lengths;
   }
-  void SampleShapes(Split split, std::span<const int64_t> indices,
-                    std::span<Shape> shapes) const override {
-    whole_->SampleShapes(split, indices, shapes);
-  }
-  void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
-            Batch& batch) const override {
-    whole_->Fill(split, indices, epoch, batch);
-  }
-  // Vocabularies stay those of the whole set, whose first sentences are this one's.
-  const SentencePairs* sentence_pairs() const override { return whole_->sentence_pairs(); }
+  // sentence_pairs(): vocabularies stay those of the whole set, whose first sentences are this one's.
   std::string ManifestHash() const override {
-    return Sha256::Of(whole_->ManifestHash() + " limit " + std::to_string(limit_));
+    return Sha256::Of(whole().ManifestHash() + " limit " + std::to_string(limit_));
   }
 
  private:
-  std::unique_ptr<Dataset> whole_;
-  int64_t limit_;
+  const int64_t limit_;
 };
 
 class LimitedSource : public DatasetSource {
@@ -74,10 +60,11 @@ fs::path FromEnvironment(const char* variable) {
 
 }  // namespace
 
-Batch::Batch(const std::vector<FieldSpec>& specs, int64_t max_samples) : samples(max_samples) {
+Batch::Batch(const std::vector<FieldSpec>& specs, int64_t max_samples, const Device& device)
+    : samples(max_samples), on_device(device.queue != nullptr) {
   for (const FieldSpec& spec : specs) {
     const Shape shape = spec.sample_shape.Prepend(max_samples);
-    memory.emplace_back(static_cast<size_t>(shape.count()) * SizeOf(spec.dtype));
+    memory.emplace_back(device, static_cast<size_t>(shape.count()) * SizeOf(spec.dtype));
     fields.push_back({memory.back().data(), shape, spec.dtype, Format::kPlain});
   }
 }

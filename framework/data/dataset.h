@@ -17,6 +17,7 @@
 #include "framework/config/reader.h"
 #include "framework/core/registry.h"
 #include "framework/device/buffer.h"
+#include "framework/device/device.h"
 #include "framework/device/tensor.h"
 
 namespace dtrain {
@@ -41,9 +42,10 @@ struct Batch {
   uint64_t epoch = 0;
   std::vector<Tensor> fields;  // shape[0] == samples
   std::vector<Buffer> memory;  // behind the fields
+  bool on_device = false;      // that memory is a device's own
 
   Batch() = default;
-  Batch(const std::vector<FieldSpec>& specs, int64_t max_samples);
+  Batch(const std::vector<FieldSpec>& specs, int64_t max_samples, const Device& device = {});
   void Resize(int64_t new_samples);  // <= max_samples; sets shape[0]
   // The same with other sample shapes, which must fit into what it was made for.
   void Resize(int64_t new_samples, std::span<const Shape> sample_shapes);
@@ -55,6 +57,15 @@ struct SampleLength {
   int64_t length = 0;
   int64_t second = 0;
   friend auto operator<=>(const SampleLength&, const SampleLength&) = default;
+};
+
+// The samples of a set, kept in a device's memory.  One thread at a time asks.
+class ResidentSamples {
+ public:
+  virtual ~ResidentSamples() = default;
+  // As Dataset::Fill, for a batch on that device.
+  virtual void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
+                    Batch& batch) = 0;
 };
 
 class SentencePairs;
@@ -85,12 +96,49 @@ class Dataset {
   virtual void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
                     Batch& batch) const = 0;
 
+  // A batch that Fill writes into; in a device's memory, if this set is one of OnDevice
+  // (device_dataset.h).
+  virtual Batch MakeBatch(int64_t max_samples) const { return Batch(fields(), max_samples); }
+  // The samples in the memory of a device that has its own.  Null where they are not kept there: there is
+  // too little of it, or nothing on the device makes batches of them.
+  virtual std::unique_ptr<ResidentSamples> KeepOn(const Device& device) const { return nullptr; }
+
   // SHA-256 over the content of all splits: part of the start-up agreement between ranks.
   virtual std::string ManifestHash() const = 0;
 
   // A set for translation says what it is (sentence_pairs.h); null for others.  It may have more
   // sentences than size() says: those behind are none of this set.
   virtual const SentencePairs* sentence_pairs() const { return nullptr; }
+};
+
+// Another set, for those that differ from it in little.
+class WrappedDataset : public Dataset {
+ public:
+  explicit WrappedDataset(std::shared_ptr<const Dataset> whole) : whole_(std::move(whole)) {}
+  const Dataset& whole() const { return *whole_; }
+
+  int64_t size(Split split) const override { return whole_->size(split); }
+  std::vector<FieldSpec> fields() const override { return whole_->fields(); }
+  int64_t classes() const override { return whole_->classes(); }
+  bool has_validation() const override { return whole_->has_validation(); }
+  int64_t Terms(Split split, int64_t index) const override { return whole_->Terms(split, index); }
+  std::vector<SampleLength> Lengths(Split split) const override { return whole_->Lengths(split); }
+  void SampleShapes(Split split, std::span<const int64_t> indices,
+                    std::span<Shape> shapes) const override {
+    whole_->SampleShapes(split, indices, shapes);
+  }
+  void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
+            Batch& batch) const override {
+    whole_->Fill(split, indices, epoch, batch);
+  }
+  std::unique_ptr<ResidentSamples> KeepOn(const Device& device) const override {
+    return whole_->KeepOn(device);
+  }
+  std::string ManifestHash() const override { return whole_->ManifestHash(); }
+  const SentencePairs* sentence_pairs() const override { return whole_->sentence_pairs(); }
+
+ private:
+  std::shared_ptr<const Dataset> whole_;
 };
 
 // A file a publisher ships.

@@ -5,14 +5,9 @@
 
 namespace dtrain {
 
-Prefetcher::Prefetcher(const std::vector<FieldSpec>& fields, int64_t max_samples,
-                       BatchFiller filler, int depth, const Device& device)
+Prefetcher::Prefetcher(const Dataset& dataset, int64_t max_samples, BatchFiller filler, int depth)
     : filler_(std::move(filler)) {
-  for (int i = 0; i < std::max(depth, 2); ++i) {
-    for (Buffer& memory : ring_.emplace_back(fields, max_samples).memory) {
-      if (device.queue != nullptr) memory.PinFor(device.queue);
-    }
-  }
+  for (int i = 0; i < std::max(depth, 2); ++i) ring_.push_back(dataset.MakeBatch(max_samples));
   thread_ = std::thread([this] { Run(); });
 }
 

@@ -1,22 +1,39 @@
 #include "framework/device/buffer.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <new>
+
+#include "framework/core/error.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 namespace {
+
 constexpr size_t kHugePage = size_t{2} << 20;
+
+// More than that is granted by the system and ends in a kill when it is touched.
+size_t MachineBytes() {
+  static const size_t bytes =
+      static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
 }
+
+}  // namespace
 
 Buffer::Buffer(size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   const size_t alignment = bytes >= kHugePage ? kHugePage : 64;
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  data_ = std::aligned_alloc(alignment, rounded);
-  if (data_ == nullptr) throw std::bad_alloc();
+  if (bytes < MachineBytes()) data_ = std::aligned_alloc(alignment, rounded);
+  if (data_ == nullptr) {
+    throw UsageError(
+        fmt::format("there is no memory for {} more", HumanBytes(static_cast<double>(bytes))),
+        "a smaller batch, or accumulate: micro-batches need less; `ulimit -v` may be a limit, too");
+  }
   if (alignment == kHugePage) ::madvise(data_, rounded, MADV_HUGEPAGE);
   std::memset(data_, 0, rounded);
 }

@@ -14,7 +14,7 @@ namespace dtrain {
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(size_t bytes);               // throws std::bad_alloc
+  explicit Buffer(size_t bytes);  // throws UsageError: there is no room, and how much was wanted
   Buffer(const Device& device, size_t bytes);  // where the device's kernels work
   ~Buffer();
   Buffer(Buffer&& other) noexcept

@@ -53,7 +53,7 @@ enum class DeviceKind { kCpu, kCuda };
 constexpr std::string_view NameOf(DeviceKind kind) { return NameIn({"cpu", "cuda"}, kind); }
 
 // A device with memory of its own, and what it has been asked to do: it does this in order, while
-// its kernels have long returned.  One thread asks.
+// its kernels have long returned.  One thread at a time asks; any may free.
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
@@ -61,8 +61,11 @@ class DeviceQueue {
   // Comes to pass when all that was asked for before is done.
   virtual ReadyEvent Record() = 0;
 
-  // One of the same device, for the thread that calls.
+  // One of the same device: for another thread, or for work beside this one's.
   virtual std::shared_ptr<DeviceQueue> Another() = 0;
+  // What is asked for from now on is begun when all that `other`, of the same device, was asked for before is
+  // done.  Nobody waits meanwhile.
+  virtual void After(DeviceQueue& other) = 0;
 
   // Memory that its kernels work on and nobody else looks at; zeroed, 256-byte aligned.  Throws
   // UsageError where there is no room: what was wanted, and how much is left.

@@ -43,10 +43,16 @@ float* DeviceCopies::Gradients(Arena given, int64_t elements) {
   return gradients_.f32();
 }
 
-void DeviceCopies::ReturnGradients(Arena given, Range range) const {
-  if (InPlace(given)) return;
-  device_.queue->Download(given.data + range.begin, gradients_.f32() + range.begin,
-                          BytesOf(range.size()));
+ReadyEvent DeviceCopies::ReturnGradients(Arena given, Range range) {
+  if (InPlace(given)) return device_.Record();
+  if (down_ == nullptr) down_ = device_.queue->Another();
+  down_->After(*device_.queue);
+  down_->Download(given.data + range.begin, gradients_.f32() + range.begin, BytesOf(range.size()));
+  return down_->Record();
+}
+
+void DeviceCopies::WaitForGradients() const {
+  if (down_ != nullptr) down_->Record().Wait();
 }
 
 void DeviceCopies::ReturnState(Arena given, int64_t elements) const {

@@ -5,8 +5,12 @@
 // does one whose memory it is already (arena.h); nothing is copied.  Else copies are asked for in the
 // queue's order, and the caller's memory is left alone until the step has ended; the device's is taken
 // when first needed and then stays.
+//
+// Gradients go down in a queue of their own, each when it is computed, beside the kernels of the layers that
+// are still to come.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -34,10 +38,12 @@ class DeviceCopies {
   // Room for the gradients; it holds what the step before left there.
   float* Gradients(Arena given, int64_t elements);
 
-  // Back to the caller: a range of the gradients, the state, one number.
-  void ReturnGradients(Arena given, Range range) const;
+  // Back to the caller: a range of the gradients, which is there when the event has come to pass, the state, one
+  // number.
+  ReadyEvent ReturnGradients(Arena given, Range range);
   void ReturnState(Arena given, int64_t elements) const;
   void ReturnSum(double* host, const void* sum) const;
+  void WaitForGradients() const;  // all that were returned
 
  private:
   // The kernels reach it where it is.
@@ -46,7 +52,8 @@ class DeviceCopies {
 
   const Device device_;
   Buffer weights_, state_, gradients_;
-  std::vector<Buffer> field_memory_;  // by field, for the largest batch so far
+  std::shared_ptr<DeviceQueue> down_;  // of gradients; null: none were returned so far
+  std::vector<Buffer> field_memory_;   // by field, for the largest batch so far
   std::vector<Tensor> fields_;
 };
 

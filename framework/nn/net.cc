@@ -100,8 +100,10 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
   try {
     Keep(std::move(program));
   } catch (const UsageError& error) {
-    if (device_.queue == nullptr) throw;
-    ThrowTooLarge(error, mode, inputs);
+    if (device_.queue != nullptr) ThrowTooLarge(error, mode, inputs);
+    throw UsageError(
+        fmt::format("{}, for what {} samples have between the layers", error.what(), inputs[0][0]),
+        error.hint());
   }
 }
 
@@ -221,9 +223,9 @@ void Net::RunBackward(Program& program, Arena gradients, KernelArgs& args, bool 
 }
 
 void Net::Announce(Arena gradients, Range range, GradientSink* sink) {
-  copies_.ReturnGradients(gradients, range);
+  ReadyEvent written = copies_.ReturnGradients(gradients, range);
   if (sink == nullptr) return;
-  announcements_.push_back({range, device_.Record()});
+  announcements_.push_back({range, std::move(written)});
   TellSink(*sink, false);
 }
 
@@ -295,7 +297,7 @@ double Net::ReadSums(const Program& program) {
 Net::Here Net::Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again) {
   Here here = {copies_.Weights(weights, graph_.weights().size(), again).data,
                copies_.State(state, graph_.state().size(), again).data, input};
-  here.input.fields = copies_.Fields(input.fields);
+  if (!input.on_device) here.input.fields = copies_.Fields(input.fields);
   return here;
 }
 
@@ -316,6 +318,7 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
     if (part.last) copies_.ReturnState(state, graph_.state().size());
     WriteZeroGradients(gradients, sink, part);
     if (sink != nullptr) TellSink(*sink, true);
+    copies_.WaitForGradients();
     device_.Record().Wait();
     return {};
   }
@@ -329,6 +332,7 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
   RunBackward(program, gradients, args, part.last, sink);
   if (part.last) copies_.ReturnState(state, graph_.state().size());
   if (sink != nullptr) TellSink(*sink, true);
+  copies_.WaitForGradients();
   return {ReadSums(program)};
 }
 

@@ -7,9 +7,8 @@
 // shapes are prepared allocates nothing and touches no fresh page; other shapes are compiled when
 // they come.
 //
-// Batches lie in the machine's memory, on any device; arenas there or in the device's (arena.h).  What
-// is not where the kernels reach it is copied with every call (device_copies.h), unless it was brought
-// before.
+// Batches and arenas (arena.h) lie in the machine's memory or in the device's.  What is not where the
+// kernels reach it is copied with every call (device_copies.h), unless it was brought before.
 //
 // One thread calls a Net.
 #pragma once
@@ -46,6 +45,7 @@ class GradientSink {
 // shapes say how long the sentences of this batch are.
 struct NetInput {
   std::span<const Tensor> fields;
+  bool on_device = false;  // the fields are written, in the memory of the net's device
   int64_t samples = 0;
   int64_t first_position = 0;  // of row 0 in the global batch
   int64_t global_samples = 0;

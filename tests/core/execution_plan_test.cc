@@ -72,6 +72,18 @@ TEST(ExecutionPlan, WithoutAWordAboutTheDeviceItIsTheCpu) {
   EXPECT_EQ(PlanFromJson(Edited("  \"device\": \"cpu\",\n", ""), "plan.json"), Sample());
 }
 
+// Equal on two GPUs are plans, not sums: a library of another version may add in another order.
+TEST(ExecutionPlan, NamesTheGpuAndItsLibraries) {
+  EXPECT_THAT(ToJson(Sample()), testing::Not(testing::HasSubstr("gpu")));
+  ExecutionPlan plan = Sample(), other = Sample();
+  plan.device = other.device = "cuda";
+  plan.gpu = "NVIDIA H200, CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.19.0";
+  other.gpu = "NVIDIA H200, CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.20.0";
+  EXPECT_EQ(PlanFromJson(ToJson(plan), "plan.json"), plan);
+  EXPECT_EQ(Differences(plan, other), "gpu " + plan.gpu + " -> " + other.gpu);
+  EXPECT_EQ(Differences(Sample(), plan), "device cpu -> cuda") << "that says it";
+}
+
 TEST(ExecutionPlan, KernelsAreOfADeviceAndAPrecision) {
   ExecutionPlan other = Sample();
   other.threads = 9;

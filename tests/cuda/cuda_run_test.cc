@@ -63,6 +63,8 @@ TEST_F(CudaRunTest, TrainsAsTheCpuDoes) {
   const Outcome again = Run(std::string(kOnDigits) + "--output again");
   EXPECT_EQ(again.code, 0);
   EXPECT_EQ(WeightsOf("again"), WeightsOf("gpu")) << "the same bits twice";
+  const auto plan = nlohmann::json::parse(Slurp(folder_ / "gpu/plan.json"));
+  EXPECT_THAT(plan.at("gpu").get<std::string>(), HasSubstr(", cuDNN ")) << "what decided them";
 }
 
 TEST_F(CudaRunTest, CheckpointsGoFromOneDeviceToTheOther) {

@@ -1,4 +1,4 @@
-#include "framework/data/images/image_set.h"
+#include "framework/data/images/crop_flip.h"
 
 #include <algorithm>
 #include <array>

@@ -6,6 +6,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/sha256.h"
+#include "framework/data/images/resident_images.h"
 
 namespace dtrain {
 
@@ -59,20 +60,27 @@ void ImageSet::CopyImage(const View& view, const uint8_t* from, float* to) const
   }
 }
 
+View ImageSet::ViewOf(Split split, uint64_t epoch, int64_t index) const {
+  DT_CHECK(index >= 0 && index < size(split)) << "sample " << index << " of " << size(split);
+  const bool augmented = split == Split::kTrain && epoch != kNoEpoch;
+  return augmented ? DrawView(augment_, seed_, epoch, index) : View{};
+}
+
+std::unique_ptr<ResidentSamples> ImageSet::KeepOn(const Device& device) const {
+  return KeepImages(*this, device);
+}
+
 void ImageSet::Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
                     Batch& batch) const {
   DT_CHECK(static_cast<int64_t>(indices.size()) == batch.samples)
       << indices.size() << " indices for " << batch.samples << " rows";
   const LabelledImages& source = images(split);
-  const bool augmented = split == Split::kTrain && epoch != kNoEpoch;
   const int64_t pixels = spec_.image_shape.count();
   float* to = batch.fields[0].f32();
   int32_t* labels = batch.fields[1].i32();
   for (size_t row = 0; row < indices.size(); ++row, to += pixels) {
     const int64_t index = indices[row];
-    DT_CHECK(index >= 0 && index < size(split)) << "sample " << index << " of " << size(split);
-    const View view = augmented ? DrawView(augment_, seed_, epoch, index) : View{};
-    CopyImage(view, source.images.data() + index * pixels, to);
+    CopyImage(ViewOf(split, epoch, index), source.images.data() + index * pixels, to);
     labels[row] = source.labels[index];
   }
 }

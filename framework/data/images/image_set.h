@@ -1,16 +1,18 @@
 // ImageSet: grey or colour images of one size with one label each, kept in memory as bytes and
 // normalised, in training augmented, when a batch is filled.  What the IDX and CIFAR loaders and
-// the procedural sets make.  Augmentation is in crop_flip.cc.
+// the procedural sets make.  crop_flip.h augments them; resident_images.h keeps them in a device's memory.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "framework/data/dataset.h"
+#include "framework/data/images/crop_flip.h"
 
 namespace dtrain {
 
@@ -40,32 +42,6 @@ struct ImageSetSpec {
   PerChannel deviation = 1;
 };
 
-// Random crop and mirroring of training images, the augmentation usual for CIFAR (He, Zhang, Ren,
-// Sun, arXiv:1512.03385, section 4.2).
-//
-// Where an image is cut and whether it is mirrored is a pure function of (seed, epoch, sample):
-// which worker asks, in which batch and how often does not matter.
-struct CropFlip {
-  int padding = 0;    // black pixels around the image, before it is cut to its own size again
-  bool flip = false;  // mirror every other image, left to right
-};
-
-// How one image is seen: pixel (y, x) of the view is pixel (y + down, x + right) of the image, and
-// black outside of it; then the view is mirrored or not.  The default is the image as it is.
-struct View {
-  int64_t down = 0;
-  int64_t right = 0;
-  bool mirrored = false;
-  friend bool operator==(const View&, const View&) = default;
-};
-
-// `down` and `right` are uniform over [-padding, padding], `mirrored` is true for half of all.
-View DrawView(const CropFlip& augment, uint64_t seed, uint64_t epoch, int64_t sample);
-
-// Writes the view of one channel, [rows, columns] row-major, with each pixel p as values[p].
-void CopyView(const View& view, const uint8_t* channel, int64_t rows, int64_t columns,
-              std::span<const float, 256> values, float* to);
-
 // "data" f32 [C, H, W] and "label" i32 [].
 std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec);
 
@@ -80,9 +56,15 @@ class ImageSet : public Dataset {
   int64_t classes() const override { return spec_.classes; }
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
+  std::unique_ptr<ResidentSamples> KeepOn(const Device& device) const override;
   std::string ManifestHash() const override;
 
   const LabelledImages& images(Split split) const;
+  const Shape& image_shape() const { return spec_.image_shape; }
+  // Of each channel, what a pixel of each value becomes.
+  const std::vector<std::array<float, 256>>& values() const { return normalised_; }
+  // How sample `index` is seen in an epoch.
+  View ViewOf(Split split, uint64_t epoch, int64_t index) const;
 
  private:
   void CopyImage(const View& view, const uint8_t* from, float* to) const;
@@ -92,7 +74,7 @@ class ImageSet : public Dataset {
   LabelledImages test_;
   CropFlip augment_;
   uint64_t seed_;
-  std::vector<std::array<float, 256>> normalised_;  // of each channel, of each pixel value
+  std::vector<std::array<float, 256>> normalised_;
 };
 
 }  // namespace dtrain

@@ -66,6 +66,22 @@ int LocalRank() {
   return 0;
 }
 
+// Of this process.
+struct OwnGpu {
+  Module module;
+  int index = 0;
+};
+
+OwnGpu OwnGpuOf(const fs::path& folder) {
+  if (const auto lack = WhyNoCuda(folder)) {
+    throw ConfigError("device 'cuda' cannot be had: " + lack->why, lack->hint);
+  }
+  OwnGpu own = {Open(folder)};
+  char why[256];
+  own.index = LocalRank() % own.module.table->count(why, sizeof(why));
+  return own;
+}
+
 }  // namespace
 
 std::string CudaDevices() {
@@ -94,15 +110,17 @@ std::optional<CudaLack> WhyNoCuda(const fs::path& folder) {
                   "dtrain doctor shows the driver; device: cpu needs none", true, true};
 }
 
+std::string CudaGpu() {
+  const OwnGpu own = OwnGpuOf({});
+  char text[256] = {};
+  own.module.table->gpu(own.index, text, sizeof(text));
+  return text;
+}
+
 std::shared_ptr<DeviceQueue> OpenCuda(Precision precision, const fs::path& folder) {
-  if (const auto lack = WhyNoCuda(folder)) {
-    throw ConfigError("device 'cuda' cannot be had: " + lack->why, lack->hint);
-  }
-  const Module module = Open(folder);
-  char why[256];
-  const int count = module.table->count(why, sizeof(why));
+  const OwnGpu own = OwnGpuOf(folder);
   std::shared_ptr<DeviceQueue> queue;
-  module.table->open(LocalRank() % count, precision, &queue);
+  own.module.table->open(own.index, precision, &queue);
   return queue;
 }
 

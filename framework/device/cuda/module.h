@@ -30,6 +30,10 @@ struct CudaLack {
 // None: there is a GPU that OpenCuda takes.  `folder`: where the module lies; "": the program's.
 std::optional<CudaLack> WhyNoCuda(const std::filesystem::path& folder = "");
 
+// This process's GPU and the versions of the libraries that compute on it, which decide bits: "NVIDIA H200,
+// CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.19.0".  Throws as OpenCuda.
+std::string CudaGpu();
+
 // A queue of its own on this process's GPU: of those that CUDA shows, the one of its place on the
 // node (OMPI_COMM_WORLD_LOCAL_RANK, SLURM_LOCALID), counted round where there are more ranks than
 // GPUs.  Throws ConfigError with what WhyNoCuda says.
@@ -45,6 +49,7 @@ struct DtrainCudaModule {
   void (*describe)(char* text,
                    unsigned long bytes);  // the same text as CudaDevices, cut to `bytes`
   int (*count)(char* why_none, unsigned long bytes);  // GPUs; where 0, why
+  void (*gpu)(int index, char* text, unsigned long bytes);
   void (*open)(int index, dtrain::Precision precision, std::shared_ptr<dtrain::DeviceQueue>* queue);
 };
 

@@ -13,6 +13,23 @@ std::string CudaVersion(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+std::string CudnnVersion() {
+  const size_t version = cudnnGetVersion();
+  return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
+         std::to_string(version % 100);
+}
+
+// "13.1.0"; asked without a handle, which would take memory of the GPU.
+std::string CublasVersion() {
+  std::string version;
+  for (const libraryPropertyType part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
+    int value = 0;
+    DT_CUDA(cublasGetProperty, part, &value);
+    version += (version.empty() ? "" : ".") + std::to_string(value);
+  }
+  return version;
+}
+
 // The newest CUDA that the driver knows, as "13.0"; "" where there is no driver.
 std::string DriverVersion() {
   int version = 0;
@@ -58,10 +75,8 @@ std::string DescribeGpu(int index) {
 }
 
 void Describe(char* text, unsigned long bytes) {
-  const size_t dnn = cudnnGetVersion();
   const std::string driver = DriverVersion();
-  std::string all = "CUDA " + CudaVersion(CUDART_VERSION) + ", cuDNN " +
-                    std::to_string(dnn / 10000) + "." + std::to_string(dnn % 10000 / 100) +
+  std::string all = "CUDA " + CudaVersion(CUDART_VERSION) + ", cuDNN " + CudnnVersion() +
                     (driver.empty() ? "" : ", driver for CUDA " + driver);
   char why[256];
   const int count = Count(why, sizeof(why));
@@ -70,11 +85,19 @@ void Describe(char* text, unsigned long bytes) {
   std::snprintf(text, bytes, "%s", all.c_str());
 }
 
+void Gpu(int index, char* text, unsigned long bytes) {
+  cudaDeviceProp properties;
+  DT_CUDA(cudaGetDeviceProperties, &properties, index);
+  std::snprintf(text, bytes, "%s, CUDA %s, cuBLAS %s, cuDNN %s", properties.name,
+                CudaVersion(CUDART_VERSION).c_str(), CublasVersion().c_str(),
+                CudnnVersion().c_str());
+}
+
 void OpenQueue(int index, Precision precision, std::shared_ptr<DeviceQueue>* queue) {
   *queue = std::make_shared<CudaQueue>(index, precision);
 }
 
-constexpr DtrainCudaModule kModule = {DTRAIN_BUILD, Describe, Count, OpenQueue};
+constexpr DtrainCudaModule kModule = {DTRAIN_BUILD, Describe, Count, Gpu, OpenQueue};
 
 }  // namespace
 }  // namespace dtrain

@@ -69,6 +69,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   std::shared_ptr<DeviceQueue> Another() override {
     return std::make_shared<CudaQueue>(index_, precision_);
   }
+  void After(DeviceQueue& other) override;
   void* Allocate(size_t bytes) override;
   void Free(void* memory) override;
   size_t FreeBytes() override;
@@ -100,6 +101,9 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
 
  private:
   class Mark;
+
+  cudaEvent_t TakeEvent();
+  void GiveBack(cudaEvent_t event);
 
   const int index_;
   const Precision precision_;

@@ -60,10 +60,7 @@ class CudaQueue::Mark : public ReadyEvent::Mark {
  public:
   Mark(std::shared_ptr<CudaQueue> queue, cudaEvent_t event)
       : queue_(std::move(queue)), event_(event) {}
-  ~Mark() override {
-    const std::lock_guard lock(queue_->mutex_);
-    queue_->spare_events_.push_back(event_);
-  }
+  ~Mark() override { queue_->GiveBack(event_); }
 
   bool Done() const override {
     const cudaError_t status = cudaEventQuery(event_);
@@ -137,19 +134,37 @@ void* CudaQueue::FactorRoom(int factor, size_t bytes) {
   return room.memory;
 }
 
-ReadyEvent CudaQueue::Record() {
-  const cudaStream_t of = stream();
-  cudaEvent_t event = nullptr;
+cudaEvent_t CudaQueue::TakeEvent() {
   {
     const std::lock_guard lock(mutex_);
     if (!spare_events_.empty()) {
-      event = spare_events_.back();
+      const cudaEvent_t event = spare_events_.back();
       spare_events_.pop_back();
+      return event;
     }
   }
-  if (event == nullptr) DT_CUDA(cudaEventCreateWithFlags, &event, cudaEventDisableTiming);
-  DT_CUDA(cudaEventRecord, event, of);
+  DT_CUDA(cudaSetDevice, index_);
+  cudaEvent_t event = nullptr;
+  DT_CUDA(cudaEventCreateWithFlags, &event, cudaEventDisableTiming);
+  return event;
+}
+
+void CudaQueue::GiveBack(cudaEvent_t event) {
+  const std::lock_guard lock(mutex_);
+  spare_events_.push_back(event);
+}
+
+ReadyEvent CudaQueue::Record() {
+  const cudaEvent_t event = TakeEvent();
+  DT_CUDA(cudaEventRecord, event, stream());
   return ReadyEvent(std::make_shared<Mark>(shared_from_this(), event));
+}
+
+void CudaQueue::After(DeviceQueue& other) {
+  const cudaEvent_t event = TakeEvent();
+  DT_CUDA(cudaEventRecord, event, static_cast<CudaQueue&>(other).stream());
+  DT_CUDA(cudaStreamWaitEvent, stream(), event, 0);
+  GiveBack(event);  // the wait is for where it was recorded just now
 }
 
 void* CudaQueue::Allocate(size_t bytes) {

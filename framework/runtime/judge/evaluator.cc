@@ -43,11 +43,12 @@ std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split 
   }
   std::vector<BlockResult> results;
   const BroughtModel model = net.Bring(weights, state);
-  Prefetcher batches(dataset.fields(), size, EvaluationBatches(dataset, split, mine));
+  Prefetcher batches(dataset, size, EvaluationBatches(dataset, split, mine));
   while (const Batch* batch = batches.Next()) {
     NetInput input;
     input.fields = batch->fields;
     input.samples = batch->samples;
+    input.on_device = batch->on_device;
     const EvaluateResult result = net.Evaluate(model.weights, model.state, input);
     const int64_t block = rank + static_cast<int64_t>(results.size()) * ranks;
     results.push_back({block, result.samples, batch->terms, result.loss_sum, result.metric_counts});

@@ -57,6 +57,7 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
             Counted(plan.threads, "thread"), plan.isa, config_.strategy_name, config_.batch,
             Counted(last_step, "step"), folder_.path().string());
   TellDevice(config_);
+  TellData(config_);
   if (resumed) log::Info("resumed after step {}", first.step);
 }
 

@@ -10,6 +10,7 @@
 #include "framework/core/log.h"
 #include "framework/core/time.h"
 #include "framework/data/batches.h"
+#include "framework/data/device_dataset.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/judge/run_evaluation.h"
 #include "framework/runtime/launch/status_record.h"
@@ -94,7 +95,7 @@ class Trainer {
   RunOutputs outputs_;
   StatusRecord status_;
 
-  std::unique_ptr<Dataset> dataset_;
+  std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Graph> graph_;  // for this data set
   std::unique_ptr<Sampler> sampler_;
   ModelLayout layout_;  // of checkpoints; rank 0
@@ -139,12 +140,12 @@ TrainResult Trainer::Run() {
 // False where the run was finished before: nothing is written then.
 bool Trainer::SetUp() {
   RunBasis basis = AgreeOnBasis(transport_, config_, request_, outputs_);
-  dataset_ = std::move(basis.dataset);
   graph_ = std::move(basis.graph);
   layout_ = std::move(basis.layout);
   plan_ = std::move(basis.plan);
   sampler_ = std::move(basis.sampler);
   net_ = std::move(basis.net);
+  dataset_ = OnDevice(std::move(basis.dataset), device());
   RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
   position_ = RunPosition(rule, basis.start.position);
   rested_ = now();
@@ -222,8 +223,7 @@ std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
   BatchFiller filler = synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
                                                       static_cast<uint64_t>(position_.last_step()))
                                     : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
-  return std::make_unique<Prefetcher>(dataset_->fields(), sampler_->MaxShare(workers()),
-                                      std::move(filler), Prefetcher::kDepth, device());
+  return std::make_unique<Prefetcher>(*dataset_, sampler_->MaxShare(workers()), std::move(filler));
 }
 
 ExitCode Trainer::Loop() {

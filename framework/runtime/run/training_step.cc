@@ -45,6 +45,7 @@ bool Finite(const float* arena, const Range& range) {
 NetInput InputOf(const Batch& batch, uint64_t seed) {
   NetInput input;
   input.fields = batch.fields;
+  input.on_device = batch.on_device;
   input.samples = batch.samples;
   input.first_position = batch.first_position;
   input.global_samples = batch.global_samples;

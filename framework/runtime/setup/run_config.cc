@@ -8,7 +8,6 @@
 #include "framework/comm/collective.h"
 #include "framework/comm/sparse_collective.h"
 #include "framework/core/error.h"
-#include "framework/core/file.h"
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
@@ -34,7 +33,7 @@ void ReadModelKeys(Reader root, const std::string& config_file, RunConfig& run) 
   }
   run.model_file = LocateModel(run.model, config_file).string();
   if (!run.model_file.empty()) {
-    run.model_yaml = ReadFile(run.model_file);
+    run.model_yaml = config::ReadConfigText(run.model_file);
     return;
   }
   std::vector<std::string> names;

@@ -9,6 +9,7 @@
 #include "framework/core/isa.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
+#include "framework/data/files/catalog.h"
 #include "framework/data/text/sentence_pairs.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/device/cuda/module.h"
@@ -71,6 +72,8 @@ Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");
   }
+  const int64_t share = (config.batch + config.workers - 1) / config.workers;
+  graph.CheckTrainable((share + config.accumulate - 1) / config.accumulate);
   if (config.sync_batch_norm) graph.SyncWorkers();
   if (graph.syncs_workers() && !config.strategy->synchronous()) {
     throw ConfigError(
@@ -119,6 +122,7 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   if (config.plan != "auto") plan = ReadPlan(config.plan);
   const ExecutionPlan given = plan;
   plan.device = NameOf(DeviceKindOf(config.device));
+  plan.gpu = plan.device == "cuda" ? CudaGpu() : "";
   plan.isa = IsaName(CpuIsa());
   plan.precision = config.precision;
   if (!SameKernels(given, plan)) plan.kernels.clear();  // chosen for another device or numbers
@@ -194,6 +198,15 @@ void TellDevice(const RunConfig& config) {
   log::Info("device: auto takes the CPU, not a GPU: {}", WhyNotByItself());
 }
 
+void TellData(const RunConfig& config) {
+  const std::vector<RemoteFile> files = config.data.source->files();
+  if (files.empty()) return;
+  const fs::path folder = LocateData(config.data.name, config.data.root);
+  for (const FileStatus& file : DifferentFiles(config.data.name, folder, UsualMemory())) {
+    log::Warning("{} is not as published: {}", file.name, file.problem);
+  }
+}
+
 Precision PrecisionOf(const std::string& precision, DeviceKind device) {
   if (precision == "fp32") return Precision::kFp32;
   if (precision == "tf32") {
@@ -218,10 +231,13 @@ ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset) {
 
 void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& graph,
                 const ExecutionPlan& plan, const Dataset& dataset) {
+  // A server needs none.
+  const bool has_gpu = !plan.gpu.empty() && PlacementOf(config).IsWorker(transport.rank());
   CheckAgreement(transport, {{"program", Version() + " " + SourceRevision()},
                              {"config", config.effective_yaml},
                              {"model", graph.Describe()},
                              {"instruction set", IsaName(CpuIsa())},
+                             {"GPU", has_gpu ? CudaGpu() : plan.gpu},
                              {"execution plan", ToJson(plan)},
                              {"data set", dataset.ManifestHash()}});
 }

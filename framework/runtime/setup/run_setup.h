@@ -78,6 +78,10 @@ void CheckDevice(const RunConfig& config);
 // to say.  For one rank of a run.
 void TellDevice(const RunConfig& config);
 
+// Warns of each file of the data set that is not as published: an own variant is as good as any, if it is
+// meant.  For one rank of a run.
+void TellData(const RunConfig& config);
+
 // Throws ConfigError where this device cannot compute with that precision: nothing falls back to
 // another one.
 Precision PrecisionOf(const std::string& precision, DeviceKind device);

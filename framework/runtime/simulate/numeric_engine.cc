@@ -6,6 +6,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
+#include "framework/data/device_dataset.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/run/mean_state.h"
@@ -19,10 +20,18 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
     : seed_(config.seed),
       parts_(config.accumulate),
       synchronous_(config.strategy->synchronous()),
-      threads_(plan.threads),
-      dataset_(std::move(dataset)) {
+      threads_(plan.threads) {
   const int workers = static_cast<int>(config.workers);
-  sampler_ = std::make_unique<Sampler>(config.seed, *dataset_, config.batch);
+  sampler_ = std::make_unique<Sampler>(config.seed, *dataset, config.batch);
+  const int64_t share = sampler_->MaxShare(workers);
+  const NetUse use = {
+      .shares = {share},
+      .parts = parts_,
+      .evaluated = std::min(EvaluationBlockOf(*dataset), dataset->size(Split::kTest))};
+  lanes_.resize(static_cast<size_t>(std::clamp(ThreadsHere(1) / threads_, 1, workers)));
+  for (Lane& lane : lanes_) lane.net = MakeNet(graph, use, plan);
+  dataset_ = OnDevice(std::move(dataset), lanes_[0].net->device());
+  for (Lane& lane : lanes_) lane.batch = dataset_->MakeBatch(share);
   workers_.resize(static_cast<size_t>(workers));
   for (int worker = 0; worker < workers; ++worker) {
     Worker& own = workers_[worker];
@@ -34,17 +43,6 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
   }
   initial_weights_.resize(static_cast<size_t>(graph.weights().size()));
   graph.InitializeWeights(config.seed, initial_weights_.data());
-
-  const int64_t share = sampler_->MaxShare(workers);
-  const NetUse use = {
-      .shares = {share},
-      .parts = parts_,
-      .evaluated = std::min(EvaluationBlockOf(*dataset_), dataset_->size(Split::kTest))};
-  lanes_.resize(static_cast<size_t>(std::clamp(ThreadsHere(1) / threads_, 1, workers)));
-  for (Lane& lane : lanes_) {
-    lane.net = MakeNet(graph, use, plan);
-    lane.batch = Batch(dataset_->fields(), share);
-  }
   for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { RunLane(lane); });
 }
 

@@ -70,6 +70,13 @@ extern "C" {
 
 const char* cublasGetStatusString(cublasStatus_t) { return "a status of the stand-in"; }
 
+cublasStatus_t cublasGetProperty(libraryPropertyType part, int* value) {
+  *value = part == MAJOR_VERSION   ? CUBLAS_VER_MAJOR
+           : part == MINOR_VERSION ? CUBLAS_VER_MINOR
+                                   : CUBLAS_VER_PATCH;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   *handle = new cublasContext;
   return CUBLAS_STATUS_SUCCESS;

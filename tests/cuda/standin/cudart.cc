@@ -304,6 +304,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   event->stream->Await(event->number);
   return cudaSuccess;
 }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  stream->Ask([of = event->stream, number = event->number] { of->Await(number); });
+  return cudaSuccess;
+}
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   if (!Device().Holds(to, bytes)) Refuse("cudaMemsetAsync", "not the device's memory");

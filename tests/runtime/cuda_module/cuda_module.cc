@@ -20,7 +20,7 @@ extern "C" const char* DtrainNeeded() { return "0.0.9 abacus"; }
 extern "C" int DtrainStrange() { return 0; }
 #else
 extern "C" const DtrainCudaModule* DtrainCuda() {
-  static const DtrainCudaModule kModule = {DTRAIN_MODULE_BUILD, nullptr, nullptr, nullptr};
+  static const DtrainCudaModule kModule = {DTRAIN_MODULE_BUILD, nullptr, nullptr, nullptr, nullptr};
   return &kModule;
 }
 #endif
