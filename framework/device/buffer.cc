@@ -4,16 +4,25 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kPage = 4096;
+
+// Whole pages are pinned, so that those of a buffer are nobody else's.
+size_t AlignmentOf(size_t bytes) {
+  if (bytes >= kHugePage) return kHugePage;
+  return bytes >= kPage ? kPage : 64;
+}
 
 // More than that is granted by the system and ends in a kill when it is touched.
 size_t MachineBytes() {
@@ -26,7 +35,7 @@ size_t MachineBytes() {
 
 Buffer::Buffer(size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  const size_t alignment = bytes >= kHugePage ? kHugePage : 64;
+  const size_t alignment = AlignmentOf(bytes);
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   if (bytes < MachineBytes()) data_ = std::aligned_alloc(alignment, rounded);
   if (data_ == nullptr) {
@@ -49,7 +58,13 @@ Buffer::Buffer(const Device& device, size_t bytes) {
 }
 
 void Buffer::PinFor(const std::shared_ptr<DeviceQueue>& queue) {
-  if (data_ != nullptr && queue_ == nullptr && queue->Pin(data_, bytes_)) pinned_ = queue;
+  if (data_ == nullptr || queue_ != nullptr) return;
+  if (queue->Pin(data_, bytes_)) {
+    pinned_ = queue;
+  } else if (static std::atomic<bool> told = false; !told.exchange(true)) {
+    log::Warning(
+        "memory cannot be locked for the GPU (`ulimit -l`?): copies to and from it will be slower");
+  }
 }
 
 Buffer::~Buffer() {

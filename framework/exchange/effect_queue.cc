@@ -185,9 +185,13 @@ void EffectQueue::TakeAll(Item& item) {
   HostedActor& host = *item.host;
   ActorVectors& vectors = host.vectors;
   const VectorId residual = vectors.Find(VectorRole::kResidual);
+  if (host.there != nullptr) {
+    return RunWhole(item, [&](Range all) {
+      host.there->TakeAll(all, vectors.Data(host.gradient) + all.begin);
+    });
+  }
   RunSliceOf(item, [&](Range slice) {
     float* const gradient = vectors.Data(host.gradient) + slice.begin;
-    if (host.there != nullptr) return host.there->TakeAll(slice, gradient);
     if (spec_.actors.compress.momentum > 0) {
       ops_.Copy(gradient, UpdateVelocity(host, slice), slice.size());
     }
@@ -202,8 +206,10 @@ void EffectQueue::AddToResidual(Item& item) {
   ActorVectors& vectors = item.host->vectors;
   const VectorId residual = vectors.Find(VectorRole::kResidual);
   const bool keeps_momentum = spec_.actors.compress.momentum > 0;
+  if (item.host->there != nullptr) {
+    return RunWhole(item, [&](Range all) { item.host->there->Add(all); });
+  }
   RunSliceOf(item, [&](Range slice) {
-    if (item.host->there != nullptr) return item.host->there->Add(slice);
     const float* const gradient = keeps_momentum ? UpdateVelocity(*item.host, slice)
                                                  : vectors.Data(item.host->gradient) + slice.begin;
     const auto memory = vectors.Slice(residual, slice);
@@ -225,6 +231,9 @@ void EffectQueue::Run(Item& item, ScatterEffect& effect) {
     int64_t entries = sum.returned.size();
     for (const SparseEntries& part : sum.parts) entries += part.size();
     item.written_share = 1 + 2 * static_cast<double>(entries) / static_cast<double>(range.size());
+    if (item.host->there != nullptr && sum.returned.size() > 0) {
+      item.host->there->PutBack(range.begin, EntriesIn(sum.returned, {0, range.size()}));
+    }
   }
   ActorVectors& vectors = item.host->vectors;
   RunSliceOf(item, [&](Range slice) {
@@ -235,8 +244,7 @@ void EffectQueue::Run(Item& item, ScatterEffect& effect) {
       ops_.ScatterAdd(gradient, within.begin, 1, EntriesIn(part, within));
     }
     const SparseView back = EntriesIn(sum.returned, within);
-    if (back.count == 0) return;
-    if (item.host->there != nullptr) return item.host->there->PutBack(range.begin, back);
+    if (back.count == 0 || item.host->there != nullptr) return;
     const VectorId residual = vectors.Find(VectorRole::kResidual);
     ops_.ScatterAdd(vectors.SliceWithValues(residual, slice, ops_), within.begin, 1, back);
   });
@@ -332,9 +340,20 @@ void EffectQueue::Run(Item& item, ApplyEffect& effect) {
 
 template <class Work>
 void EffectQueue::RunSliceOf(Item& item, const Work& work) {
+  RunPart(item, ops_.slice_elements(), work);
+}
+
+// On a device: a slice is as much as keeps the CPU's exchange thread from its other duties for long enough.
+template <class Work>
+void EffectQueue::RunWhole(Item& item, const Work& work) {
+  RunPart(item, item.rest.size(), work);
+}
+
+template <class Work>
+void EffectQueue::RunPart(Item& item, int64_t most, const Work& work) {
   Range slice = item.rest;
   if (!spec_.ghost) {
-    slice.end = std::min(slice.end, slice.begin + ops_.slice_elements());
+    slice.end = std::min(slice.end, slice.begin + most);
     work(slice);
   }
   item.rest.begin = slice.end;

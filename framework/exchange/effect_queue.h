@@ -150,6 +150,10 @@ class EffectQueue {
   // Calls work(slice) for the next slice of what is left; a ghost has none to work on.
   template <class Work>
   void RunSliceOf(Item& item, const Work& work);
+  template <class Work>
+  void RunWhole(Item& item, const Work& work);
+  template <class Work>
+  void RunPart(Item& item, int64_t most, const Work& work);
 
   const ExchangeSpec& spec_;
   VectorOps& ops_;

@@ -111,18 +111,21 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
 void Net::ThrowTooLarge(const UsageError& error, Mode mode, std::span<const Shape> inputs) {
   arena_ = Buffer();
   scratch_ = Buffer();
+  // The one at hand, and those that are made ready ahead of the step.
+  constexpr size_t kBatches = 3;
   // Weights, gradients and as much as two vectors of a solver.
   const size_t others = 4 * sizeof(float) * static_cast<size_t>(graph_.weights().size());
-  const size_t free = device_.queue->FreeBytes();
+  // Something is left for the data set, evaluations and what libraries take.
+  const size_t free = device_.queue->FreeBytes() / 8 * 7;
   const auto fits = [&](int64_t samples) {
     std::vector<Shape> shapes;
-    size_t batch = 0;  // its copy on the device
+    size_t batch = 0;
     for (const Shape& input : inputs) {
       shapes.push_back(input.WithBatch(samples));
       batch += sizeof(float) * static_cast<size_t>(shapes.back().count());
     }
     const Program program = Compile(graph_, mode, shapes, device_, kernels_);
-    return program.scratch_bytes + program.arena_bytes + batch + others <= free;
+    return program.scratch_bytes + program.arena_bytes + kBatches * batch + others <= free;
   };
   const int64_t samples = inputs[0][0];
   int64_t most = 0;
@@ -280,17 +283,28 @@ void Net::WriteZeroGradients(Arena gradients, GradientSink* sink, PartOfStep par
   }
 }
 
-// Sums of this program's last step, into metric_sums_; returns that of the losses.
-double Net::ReadSums(const Program& program) {
-  double loss = 0;
-  const auto read = [&](double& to, int slot) {
-    copies_.ReturnSum(&to, program.slots[slot].tensor.data);
+// That of the losses and those of the metrics.  Asked for behind the forward pass, they are there when the
+// backward pass is: nobody waits for them alone.
+void Net::AskForSums(const Program& program) {
+  const size_t metrics = program.metric_sums.size();
+  if (sums_.bytes() < (1 + metrics) * sizeof(double)) {
+    sums_ = Buffer((1 + metrics) * sizeof(double));
+    // A copy to other memory would wait.
+    if (device_.queue != nullptr) sums_.PinFor(device_.queue);
+  }
+  auto* const to = static_cast<double*>(sums_.data());
+  const auto ask = [&](double* sum, int slot) {
+    copies_.ReturnSum(sum, program.slots[slot].tensor.data);
   };
-  if (program.loss_sum >= 0) read(loss, program.loss_sum);
-  metric_sums_.resize(program.metric_sums.size());
-  for (size_t m = 0; m < metric_sums_.size(); ++m) read(metric_sums_[m], program.metric_sums[m]);
+  to[0] = 0;
+  if (program.loss_sum >= 0) ask(to, program.loss_sum);
+  for (size_t m = 0; m < metrics; ++m) ask(to + 1 + m, program.metric_sums[m]);
+}
+
+// They, once all that was asked for is done; until they are asked for again.
+std::span<const double> Net::ReadSums(const Program& program) {
   device_.Record().Wait();
-  return loss;
+  return {static_cast<const double*>(sums_.data()), 1 + program.metric_sums.size()};
 }
 
 // The caller's memory where the kernels reach it.
@@ -329,11 +343,12 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
   args.loss_scale = 1.0f / static_cast<float>(terms);
   const Here here = Bring(weights, state, input, !part.first);
   RunForward(program, here, args);
+  AskForSums(program);
   RunBackward(program, gradients, args, part.last, sink);
   if (part.last) copies_.ReturnState(state, graph_.state().size());
   if (sink != nullptr) TellSink(*sink, true);
   copies_.WaitForGradients();
-  return {ReadSums(program)};
+  return {ReadSums(program)[0]};
 }
 
 EvaluateResult Net::Evaluate(ConstArena weights, ConstArena state, const NetInput& input) {
@@ -342,8 +357,10 @@ EvaluateResult Net::Evaluate(ConstArena weights, ConstArena state, const NetInpu
   RunForward(program, Bring(weights, state, input), args);
   EvaluateResult result;
   result.samples = input.samples;
-  result.loss_sum = ReadSums(program);
-  for (const double count : metric_sums_) {
+  AskForSums(program);
+  const std::span<const double> sums = ReadSums(program);
+  result.loss_sum = sums[0];
+  for (const double count : sums.subspan(1)) {
     result.metric_counts.push_back(static_cast<int64_t>(count));
   }
   return result;

@@ -149,7 +149,8 @@ class Net {
   void TellSink(GradientSink& sink, bool all);
   [[noreturn]] void ThrowTooLarge(const UsageError& error, Mode mode,
                                   std::span<const Shape> inputs);
-  double ReadSums(const Program& program);
+  void AskForSums(const Program& program);
+  std::span<const double> ReadSums(const Program& program);
   void SyncWithoutSamples(Arena state, WorkerSums& sums) const;
   void WriteZeroGradients(Arena gradients, GradientSink* sink, PartOfStep part);
 
@@ -167,7 +168,7 @@ class Net {
   };
   std::vector<Announcement> announcements_;  // of the step at hand
   size_t told_ = 0;                          // of them, to the sink
-  std::vector<double> metric_sums_;          // of the evaluation at hand
+  Buffer sums_;                              // of the losses, and of each metric
   std::unique_ptr<Kernel> zero_;             // made when first needed
   KernelObserver observer_;
 };

@@ -188,23 +188,24 @@ TEST_F(CudaStandinTest, TheDoctorNamesItAndItsMemory) {
 }
 
 TEST_F(CudaStandinTest, NoRoomOnTheGpuSaysWhatWantedHowMuch) {
-  const std::string run = std::string(kOnDigits) + "--output run --set batch=256 ";
+  const std::string run =
+      std::string(kOnDigits) + "--output run --set data.train_samples=1024 --set batch=1024 ";
   const Outcome tiny = Run(run, "DTRAIN_STANDIN_MIB=1");
   EXPECT_EQ(tiny.code, 2);
   EXPECT_THAT(tiny.err,
               AllOf(HasSubstr("GPU 0 has no room for "), HasSubstr(" MiB of 1.0 MiB are free"),
                     HasSubstr("samples that are evaluated at a time: a smaller model")));
-  const Outcome small = Run(run, "DTRAIN_STANDIN_MIB=4");
+  const Outcome small = Run(run, "DTRAIN_STANDIN_MIB=16");
   EXPECT_EQ(small.code, 2);
   std::smatch found;
   ASSERT_TRUE(
       std::regex_search(small.err, found,
-                        std::regex("room for (\\d+) of the 256 samples that are trained on at a "
+                        std::regex("room for (\\d+) of the 1024 samples that are trained on at a "
                                    "time: a smaller batch, or accumulate: (\\d+)")))
       << small.err;
   const int most = std::stoi(found[1]);
   const auto fits = [&](const std::string& keys) {
-    return Run(run + keys, "DTRAIN_STANDIN_MIB=4").code == 0;
+    return Run(run + keys, "DTRAIN_STANDIN_MIB=16").code == 0;
   };
   EXPECT_TRUE(fits("--set accumulate=" + found.str(2)));
   fs::remove_all(folder_ / "run");

@@ -2,9 +2,12 @@
 // beside the plain loop.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <thread>
 
 #include "framework/core/random.h"
+#include "framework/device/cpu/threads.h"
 #include "framework/solver/solver_loops.h"
 #include "tests/exchange/loop_fixture.h"
 #include "tests/nn/layer_harness.h"
@@ -98,6 +101,26 @@ TEST(GpuSolver, EverySolverWritesTheCpusBits) {
       EXPECT_FALSE(got.vectors == vectors) << section;
     }
   }
+}
+
+// dtrain's threads flush them.  A velocity that fades comes through them: 0.9 of it at a time.
+TEST(GpuSolver, DenormalsAreZerosAsOnTheCpu) {
+  const auto loops = MakeSolverLoops(DeviceUnderTest());
+  std::thread([&] {
+    FlushDenormals();
+    std::vector<float> tiny = Numbers(1);
+    for (size_t i = 0; i < tiny.size(); ++i) tiny[i] *= i % 2 == 0 ? 3e-38f : 1e-20f;
+    const auto sgd = MakeSolver("{name: sgd, momentum: 0.3, lr: 1}").solver;
+    const std::vector<std::vector<float>> vectors = {tiny, tiny};
+    const Range all = {0, kArena.size()};
+    const Updated want = OnTheCpu(*sgd, all, vectors, tiny);
+    EXPECT_TRUE(OnTheGpu(*sgd, all, vectors, tiny, *loops).vectors == want.vectors);
+    EXPECT_GT(std::ranges::count(want.vectors[1], 0.0f), 1000);
+    const auto adam = MakeSolver("{name: adam}").solver;
+    const std::vector<std::vector<float>> moments(1 + adam->StateNames().size(), Numbers(3, 0));
+    EXPECT_TRUE(OnTheGpu(*adam, all, moments, tiny, *loops).vectors ==
+                OnTheCpu(*adam, all, moments, tiny).vectors);
+  }).join();
 }
 
 TEST(GpuSolver, SaysWhatIsNotFiniteOfEachUpdateByItself) {

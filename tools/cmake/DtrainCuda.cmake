@@ -50,9 +50,10 @@ if(DTRAIN_HAS_CUDA)
   target_compile_options(dtrain_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall$<SEMICOLON>-Wextra$<SEMICOLON>-Wno-unused-parameter>
     $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda$<SEMICOLON>--expt-relaxed-constexpr$<SEMICOLON>-Xcompiler=-Wall>)
-  # Solvers and residuals round as the CPU's do; what they wait for is memory.
+  # Solvers and residuals round as the CPU's do, and take denormals for zeros; what they wait for is memory.
   set_source_files_properties(${CMAKE_SOURCE_DIR}/framework/kernels/cuda/solver_cuda.cu
-    ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/device_values_cuda.cu PROPERTIES COMPILE_OPTIONS --fmad=false)
+    ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/device_values_cuda.cu
+    PROPERTIES COMPILE_OPTIONS "--fmad=false;--ftz=true")
   set_target_properties(dtrain_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_link_libraries(dtrain_cuda PRIVATE CUDA::cudart_static CUDA::cublas ${DTRAIN_CUDNN})
   add_dependencies(dtrain dtrain_cuda)

@@ -102,6 +102,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
  private:
   class Mark;
 
+  void WaitForAllQueues() const;
   cudaEvent_t TakeEvent();
   void GiveBack(cudaEvent_t event);
 

@@ -95,8 +95,8 @@ CudaQueue::CudaQueue(int index, Precision precision) : index_(index), precision_
 }
 
 cublasHandle_t CudaQueue::blas() {
+  const cudaStream_t of = stream();
   if (blas_ == nullptr) {
-    const cudaStream_t of = stream();
     cublasHandle_t blas = nullptr;
     DT_CUDA(cublasCreate, &blas);
     Owned<cublasHandle_t, &cublasDestroy> made(blas);
@@ -107,8 +107,8 @@ cublasHandle_t CudaQueue::blas() {
 }
 
 cudnnHandle_t CudaQueue::dnn() {
+  const cudaStream_t of = stream();
   if (dnn_ == nullptr) {
-    const cudaStream_t of = stream();
     cudnnHandle_t dnn = nullptr;
     DT_CUDA(cudnnCreate, &dnn);
     Owned<cudnnHandle_t, &cudnnDestroy> made(dnn);
@@ -118,8 +118,15 @@ cudnnHandle_t CudaQueue::dnn() {
   return dnn_.get();
 }
 
+// Other queues of the GPU may still use what this one's memory is, when a step has thrown: all of them are
+// waited for.
+void CudaQueue::WaitForAllQueues() const {
+  cudaSetDevice(index_);
+  cudaDeviceSynchronize();
+}
+
 CudaQueue::~CudaQueue() {
-  cudaStreamSynchronize(stream_.get());
+  WaitForAllQueues();
   for (const Room& room : factors_) cudaFree(room.memory);
   for (const cudaEvent_t event : spare_events_) cudaEventDestroy(event);
 }
@@ -192,7 +199,7 @@ size_t CudaQueue::FreeBytes() {
 }
 
 void CudaQueue::Free(void* memory) {
-  cudaStreamSynchronize(stream_.get());
+  WaitForAllQueues();
   cudaFree(memory);
 }
 
@@ -204,7 +211,7 @@ bool CudaQueue::Pin(void* memory, size_t bytes) {
 }
 
 void CudaQueue::Unpin(void* memory) {
-  cudaStreamSynchronize(stream_.get());
+  WaitForAllQueues();
   cudaHostUnregister(memory);
 }
 

@@ -28,9 +28,19 @@ void AddRuns(CudaQueue& queue, const PairsToSort& pairs, const DeviceMatrix& dy,
     const int64_t first = i / size, j = i % size;
     const uint32_t key = keys[first];
     if (key == vocabulary || (first > 0 && keys[first - 1] == key)) return;
+    // The run's end first: loads of a loop that is counted need not wait for each other.
+    int64_t end = first + 1;
+    for (int64_t behind = count; end < behind;) {
+      const int64_t middle = (end + behind) / 2;
+      if (keys[middle] == key) {
+        end = middle + 1;
+      } else {
+        behind = middle;
+      }
+    }
     float& to = dw[key * size + j];
     float sum = accumulate ? to : 0;
-    for (int64_t k = first; k < count && keys[k] == key; ++k) sum += from[places[k] * stride + j];
+    for (int64_t k = first; k < end; ++k) sum += from[places[k] * stride + j];
     to = sum;
   });
 }

@@ -43,7 +43,8 @@ std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split 
   }
   std::vector<BlockResult> results;
   const BroughtModel model = net.Bring(weights, state);
-  Prefetcher batches(dataset, size, EvaluationBatches(dataset, split, mine));
+  Prefetcher batches(dataset, std::min(size, dataset.size(split)),
+                     EvaluationBatches(dataset, split, mine), /*depth=*/2);
   while (const Batch* batch = batches.Next()) {
     NetInput input;
     input.fields = batch->fields;

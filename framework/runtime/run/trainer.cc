@@ -145,7 +145,8 @@ bool Trainer::SetUp() {
   plan_ = std::move(basis.plan);
   sampler_ = std::move(basis.sampler);
   net_ = std::move(basis.net);
-  dataset_ = OnDevice(std::move(basis.dataset), device());
+  // Who accumulates is short of memory: whole batches stay out of the device's.
+  dataset_ = OnDevice(std::move(basis.dataset), config_.accumulate > 1 ? Device{} : device());
   RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
   position_ = RunPosition(rule, basis.start.position);
   rested_ = now();

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "tests/cuda/standin/stream.h"
@@ -156,6 +157,10 @@ struct CUstream_st {
 
  private:
   void Work() {
+#ifdef __SSE__
+    // Denormals are zeros, as in kernels that are compiled with --ftz=true.
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+#endif
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [&] { return ends_ || !asked_.empty(); });
@@ -202,6 +207,17 @@ void Refuse(const char* call, const char* why) {
 }  // namespace dtrain::standin
 
 using dtrain::standin::Refuse;
+
+namespace {
+
+std::mutex streams_mutex;
+
+std::set<CUstream_st*>& Streams() {
+  static std::set<CUstream_st*> streams;
+  return streams;
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -273,10 +289,21 @@ cudaError_t cudaHostUnregister(void* memory) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st;
+  const std::lock_guard lock(streams_mutex);
+  Streams().insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  {
+    const std::lock_guard lock(streams_mutex);
+    Streams().erase(stream);
+  }
   delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  const std::lock_guard lock(streams_mutex);
+  for (CUstream_st* const stream : Streams()) stream->Await(stream->asked_for());
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
