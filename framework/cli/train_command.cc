@@ -14,8 +14,11 @@
 #include "framework/cli/train_report.h"
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
+#include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/launch/rank_watch.h"
+#include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/launch/supervisor.h"
 #include "framework/runtime/launch/world.h"
@@ -80,6 +83,25 @@ RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
   return LoadConfig(effective);
 }
 
+// Of the ranks of this machine; null where a supervisor watches them.
+std::unique_ptr<RankWatch> WatchRanks(const std::string& hosts, const RunConfig& config,
+                                      Transport& transport) {
+  if (!StatusFolder().empty() || transport.size() == 1) return nullptr;
+  const std::string all = Broadcast(transport, ToBytes(Gather(transport, ToBytes(::getpid()))));
+  const auto pids = FromBytes<std::vector<std::string>>(all);
+  const auto names = FromBytes<std::vector<std::string>>(hosts);
+  std::vector<RankProcess> here;
+  for (Rank rank = 0; rank < transport.size(); ++rank) {
+    if (names[rank] == HostName()) here.push_back({rank, FromBytes<pid_t>(pids[rank])});
+  }
+  // The launcher ends the others: this one's main thread may be anywhere.
+  return std::make_unique<RankWatch>(transport.rank(), std::move(here), config.stall_seconds,
+                                     [](const std::string& what) {
+                                       log::Error("{}", what);
+                                       std::_Exit(static_cast<int>(ExitCode::kStalled));
+                                     });
+}
+
 int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
   const StopSignals signals;
   return RunOnRanks(invocation.argc, invocation.argv, [&](World& world) {
@@ -95,6 +117,7 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
       const std::string hosts = Broadcast(transport, ToBytes(Gather(transport, HostName())));
       TryTogether(transport,
                   [&] { PlaceOnHosts(FromBytes<std::vector<std::string>>(hosts), config); });
+      const std::unique_ptr<RankWatch> watch = WatchRanks(hosts, config, transport);
       const TrainResult result = Train(config, options.request, transport);
       const bool table_follows = !options.seeds.empty() && invocation.json;
       if (transport.rank() == 0 && !table_follows) {

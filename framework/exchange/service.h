@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "framework/core/check.h"
+#include "framework/core/time.h"
 #include "framework/exchange/post.h"
 
 namespace dtrain {
@@ -118,9 +119,10 @@ struct Ask {
 
 struct Answer {
   static constexpr int kKind = kAnswerLetter;
-  int64_t computing = 0;  // the rank's worker is
+  int64_t computing = 0;   // the rank's worker is
+  Nanos longest_step = 0;  // of its steps so far
   std::string waits_for;
-  DTRAIN_FIELDS(computing, waits_for)
+  DTRAIN_FIELDS(computing, longest_step, waits_for)
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 

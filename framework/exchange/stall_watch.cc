@@ -13,7 +13,11 @@ namespace dtrain {
 namespace {
 
 constexpr Nanos kAskFor = 3'000'000'000;  // how long a stalled rank waits for answers
-constexpr int kPatience = 10;             // limits that a computing rank may take
+// Limits that a computing rank may take before its first step is over: afterwards the limit itself
+// is many steps long.
+constexpr int kPatience = 10;
+constexpr int64_t kSteps = 20;  // a step that takes so many of the longest one before hangs
+
 }  // namespace
 
 StallWatch::StallWatch(Driver& driver, const Placement& placement, const Clock& clock, Nanos limit,
@@ -27,7 +31,7 @@ StallWatch::StallWatch(Driver& driver, const Placement& placement, const Clock& 
       computing_(std::move(computing)) {
   Service& service = driver.service();
   service.On<letter::Ask>([this](const letter::Ask&, Rank from) {
-    driver_.service().Send(from, letter::Answer{computing_(), driver_.Describe()});
+    driver_.service().Send(from, letter::Answer{computing_(), longest_step_, driver_.Describe()});
   });
   service.On<letter::Answer>(
       [this](const letter::Answer& answer, Rank from) { answers_[from] = answer; });
@@ -35,7 +39,7 @@ StallWatch::StallWatch(Driver& driver, const Placement& placement, const Clock& 
 }
 
 Nanos StallWatch::Limit() const {
-  return limit_ > 0 ? limit_ : std::max<Nanos>(FromSeconds(30), 20 * longest_step_);
+  return limit_ > 0 ? limit_ : std::max<Nanos>(FromSeconds(30), kSteps * longest_step_);
 }
 
 void StallWatch::Moved() {
@@ -53,13 +57,16 @@ void StallWatch::NothingMoved(const std::function<bool()>& move) {
     last_move_ = clock_.Now();
     return;
   }
-  const bool computes = std::any_of(answers_.begin(), answers_.end(), [](const auto& answer) {
-    return answer.second.computing != 0;
+  // A step of theirs may take longer than one of this rank's.
+  const bool computes = std::any_of(answers_.begin(), answers_.end(), [&](const auto& answer) {
+    const Nanos longest = answer.second.longest_step;
+    return answer.second.computing != 0 &&
+           (longest == 0 ? asked_times_ + 1 < kPatience : waited <= kSteps * longest);
   });
   // Answers that differ from the last ones: something moves, its letter is on the way.
   const bool moves = answers_ != last_answers_;
   last_answers_ = answers_;
-  if (AllAnswer() && (moves || (computes && asked_times_ + 1 < kPatience))) {
+  if (AllAnswer() && (moves || computes)) {
     ++asked_times_;
     log::Warning("rank {} has waited for {:.0f} s{}", rank_, ToSeconds(waited), StatesOfAll());
     return;
@@ -71,7 +78,7 @@ void StallWatch::NothingMoved(const std::function<bool()>& move) {
 
 void StallWatch::AskAll(const std::function<bool()>& move) {
   answers_.clear();
-  answers_[rank_] = {false, driver_.Describe()};
+  answers_[rank_] = {false, longest_step_, driver_.Describe()};
   for (Rank rank = 0; rank < ranks_; ++rank) {
     if (rank != rank_) driver_.service().Send(rank, letter::Ask{});
   }

@@ -1,8 +1,9 @@
 // StallWatch: notices that a rank waits in vain, and says for every rank what it waits for.
 //
 // When nothing has moved for the limit, it asks every rank by letter.  While all answer, and answer
-// otherwise than a limit before or some compute (ten limits long), the wait goes on, and a warning
-// says so; else StalledError (exit 7) has each rank's answer and names those that did not answer.
+// otherwise than a limit before or some compute (for 20 of their longest step; ten limits where they
+// have done none), the wait goes on, and a warning says so; else StalledError (exit 7) has each rank's
+// answer and names those that did not answer.
 #pragma once
 
 #include <algorithm>

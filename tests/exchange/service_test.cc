@@ -45,9 +45,9 @@ TEST(Service, TextAndNumbersArriveToTheBit) {
   for (const char* text : {"", "seven c", "eight ch", "nine char", "clocks 815 815 \xc3\xa9"}) {
     letter::Answer heard;
     service.On<letter::Answer>([&](const letter::Answer& letter, Rank) { heard = letter; });
-    service.Send(0, letter::Answer{1, text});
+    service.Send(0, letter::Answer{1, 7, text});
     service.Deliver(LetterOf(post));
-    EXPECT_EQ(heard, (letter::Answer{1, text}));
+    EXPECT_EQ(heard, (letter::Answer{1, 7, text}));
   }
   letter::SumOfAll heard;
   service.On<letter::SumOfAll>([&](const letter::SumOfAll& letter, Rank) { heard = letter; });

@@ -246,9 +246,10 @@ TEST(MpirunCommand, AColonIsNoBeginOfAnotherProgram) {
   EXPECT_THAT(command.arguments, testing::Not(testing::Contains(":")));
 }
 
-// Of two ranks the first to start is stopped, with a record of its own and without one.
+// Of two ranks the first to start is stopped: with a record of its own, without one, and when it has
+// said its last word.
 TEST_F(SupervisorTest, AStoppedRankEndsTheRunAndIsNamed) {
-  for (const std::string behaviour : {"train", "silent"}) {
+  for (const std::string behaviour : {"train", "silent", "on-its-way-out"}) {
     fs::remove(folder_ / "pids");
     SupervisorOptions options = Options(behaviour);
     options.stall_seconds = 1;

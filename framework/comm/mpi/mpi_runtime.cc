@@ -15,7 +15,8 @@
 namespace dtrain {
 namespace {
 
-// MPI_Init returns when all ranks have come, however long that takes: says so while it waits.
+// MPI_Init returns when all ranks have come: says so while it waits, and gives up on one that never
+// comes.
 class StartWatch {
  public:
   StartWatch() : thread_([this](std::stop_token stop) { Watch(stop); }) {}
@@ -23,11 +24,18 @@ class StartWatch {
  private:
   void Watch(std::stop_token stop) {
     constexpr std::chrono::seconds kSayAfter{30};
+    constexpr int kSaidAtMost = 20;
     std::mutex mutex;
     std::unique_lock lock(mutex);
     std::condition_variable_any wake;
-    while (!wake.wait_for(lock, stop, kSayAfter, [&] { return stop.stop_requested(); })) {
-      log::Warning("MPI_Init still waits for a rank to come up");
+    for (int said = 0;
+         !wake.wait_for(lock, stop, kSayAfter, [&] { return stop.stop_requested(); });) {
+      if (++said < kSaidAtMost) {
+        log::Warning("MPI_Init still waits for a rank to come up");
+        continue;
+      }
+      log::Error("MPI_Init has waited for {} s: a rank does not come up", kSayAfter.count() * said);
+      std::_Exit(static_cast<int>(ExitCode::kStalled));  // the launcher ends the others
     }
   }
 

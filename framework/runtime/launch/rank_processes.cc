@@ -7,13 +7,16 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "framework/core/error.h"
+#include "framework/core/process.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -34,14 +37,17 @@ char StateOf(pid_t pid) {
   return name_end == std::string::npos ? '\0' : stat[name_end + 2];
 }
 
+// mpirun names the rank in the first variable, srun --mpi=pmix in the second.
 std::optional<int> RankOf(pid_t pid) {
-  constexpr std::string_view kVariable = "OMPI_COMM_WORLD_RANK=";
-  const std::string environment = ReadProc(pid, "environ");
-  for (size_t at = 0; at < environment.size(); at = environment.find('\0', at) + 1) {
-    if (environment.compare(at, kVariable.size(), kVariable) == 0) {
-      return std::atoi(environment.c_str() + at + kVariable.size());
+  const std::string environment = "\n" + ReadProc(pid, "environ");
+  for (const std::string_view variable : {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK="}) {
+    for (size_t at = environment.find(variable); at != std::string::npos;
+         at = environment.find(variable, at + 1)) {
+      const char before = environment[at - 1];
+      if (before == '\0' || before == '\n') {
+        return std::atoi(environment.c_str() + at + variable.size());
+      }
     }
-    if (environment.find('\0', at) == std::string::npos) break;
   }
   return std::nullopt;
 }
@@ -96,6 +102,60 @@ void RemoveLeftFolders(const fs::path& above) {
                         status.st_uid == ::geteuid();
     if (pid <= 0 || *end != '-' || !is_own || IsAlive(static_cast<pid_t>(pid))) continue;
     fs::remove_all(entry.path(), ignored);
+  }
+}
+
+namespace {
+
+bool IsOwn(const fs::path& path, struct stat& status) {
+  return ::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid();
+}
+
+// Files that this user's processes have mapped.  Those of others cannot be read, and theirs are not ours.
+std::set<std::string> MappedFiles(const std::string& beneath) {
+  std::set<std::string> mapped;
+  std::error_code ignored;
+  for (const auto& process : fs::directory_iterator("/proc", ignored)) {
+    if (process.path().filename().string().find_first_not_of("0123456789") != std::string::npos) {
+      continue;
+    }
+    std::ifstream maps(process.path() / "maps");
+    for (std::string line; std::getline(maps, line);) {
+      const size_t path = line.find(beneath);
+      if (path != std::string::npos) mapped.insert(line.substr(path));
+    }
+  }
+  return mapped;
+}
+
+}  // namespace
+
+void RemoveLeftOfOpenMpi(const fs::path& temporary, const fs::path& shared_memory) {
+  constexpr time_t kYoungSeconds = 60;
+  std::error_code ignored;
+  struct stat status = {};
+  std::vector<fs::path> segments;
+  for (const auto& entry : fs::directory_iterator(shared_memory, ignored)) {
+    const bool is_segment = entry.path().filename().string().starts_with("vader_segment.");
+    if (!is_segment || !IsOwn(entry.path(), status) || !S_ISREG(status.st_mode)) continue;
+    if (status.st_mtime + kYoungSeconds < ::time(nullptr)) segments.push_back(entry.path());
+  }
+  if (!segments.empty()) {
+    const std::set<std::string> mapped = MappedFiles(shared_memory.string() + "/vader_segment.");
+    for (const fs::path& segment : segments) {
+      if (!mapped.contains(segment.string())) fs::remove(segment, ignored);
+    }
+  }
+  const std::string host = HostName();
+  const std::string session = "ompi." + host.substr(0, host.find('.'));
+  for (const auto& entry : fs::directory_iterator(temporary, ignored)) {
+    const bool is_session = entry.path().filename().string().starts_with(session);
+    if (!is_session || !IsOwn(entry.path(), status) || !S_ISDIR(status.st_mode)) continue;
+    for (const auto& job : fs::directory_iterator(entry.path(), ignored)) {
+      const std::string name = job.path().filename().string();
+      const pid_t pid = name.starts_with("pid.") ? std::atoi(name.c_str() + 4) : 0;
+      if (pid > 0 && !IsAlive(pid)) fs::remove_all(job.path(), ignored);
+    }
   }
 }
 

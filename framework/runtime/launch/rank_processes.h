@@ -17,7 +17,7 @@ struct RankProcess {
   pid_t pid = 0;
 };
 
-bool IsRank(pid_t pid, int rank);  // of an Open MPI launch
+bool IsRank(pid_t pid, int rank);  // of a launch by mpirun or srun
 
 // Children of `mpirun` that are ranks.
 std::vector<RankProcess> RankProcesses(pid_t mpirun);
@@ -37,5 +37,11 @@ class OwnFolder {
 
 // Removes such folders beneath `above` of processes that were killed before they could.
 void RemoveLeftFolders(const std::filesystem::path& above);
+
+// Removes what Open MPI left of this user's jobs whose mpirun was killed: folders of mpiruns that live no
+// more in `temporary`, and segments in `shared_memory` that no process has mapped and that are older
+// than a minute (one that is being made is mapped in a moment).
+void RemoveLeftOfOpenMpi(const std::filesystem::path& temporary,
+                         const std::filesystem::path& shared_memory);
 
 }  // namespace dtrain

@@ -16,6 +16,7 @@
 #include "framework/core/time.h"
 #include "framework/runtime/launch/child_program.h"
 #include "framework/runtime/launch/rank_processes.h"
+#include "framework/runtime/launch/rank_watch.h"
 #include "framework/runtime/launch/stop_signal.h"
 
 namespace dtrain {
@@ -24,8 +25,9 @@ namespace {
 
 constexpr Nanos kReadyWait = FromSeconds(10);  // for the records of ranks, before a stop is sent
 
-// How long a rank may be stopped where `stall_seconds` does not say.
-constexpr double kStoppedSeconds = 60;
+// Longer than a rank may be stopped: the ranks' own watch, which ends the run as well, knows who waits
+// for whom.
+constexpr double kAfterTheRanks = 3;
 // How long mpirun may go on when none of its ranks lives: it has been seen to wait for ever.
 constexpr Nanos kWithoutRanks = FromSeconds(10);
 constexpr double kPollSeconds = 0.1;  // of BlockedSignals::Wait
@@ -56,9 +58,10 @@ class Job {
       : folder_(TemporaryFolder()),
         shared_memory_(FolderInSharedMemory()),
         ranks_(options.ranks),
-        stopped_looks_max_(
-            static_cast<int>((options.stall_seconds > 0 ? options.stall_seconds : kStoppedSeconds) /
-                             kPollSeconds / kPollsALook)),
+        stopped_looks_max_(static_cast<int>(
+            ((options.stall_seconds > 0 ? options.stall_seconds : kStoppedSeconds) +
+             kAfterTheRanks) /
+            kPollSeconds / kPollsALook)),
         host_(HostName()) {
     mpirun_ = StartMpirun(
         MakeMpirunCommand({.ranks = options.ranks,
@@ -120,7 +123,7 @@ class Job {
     const std::vector<RankProcess> alive = RankProcesses(mpirun_);
     for (const RankProcess& process : alive) processes_[process.rank] = process.pid;
     for (const RankStatus& rank : records) {
-      if (rank.host != host_ || rank.exit_code) continue;
+      if (rank.host != host_) continue;  // one that has ended may be stopped on its way out
       int& looks = stopped_looks_[rank.rank];
       looks = IsStopped(rank.pid) ? looks + 1 : 0;
       if (looks <= stopped_looks_max_ || killed_) continue;
@@ -203,6 +206,7 @@ int Supervise(const SupervisorOptions& options) {
   const BlockedSignals signals;
   RemoveLeftFolders(TemporaryFolder());
   RemoveLeftFolders(kSharedMemory);
+  RemoveLeftOfOpenMpi(TemporaryFolder(), kSharedMemory);
   std::vector<std::string> arguments = options.arguments;
   for (int restarts = 0;; ++restarts) {
     const Verdict verdict = Judge(Job(options, arguments).Watch(signals));

@@ -9,9 +9,14 @@
 #include "framework/core/bytes.h"
 #include "framework/core/check.h"
 #include "framework/core/log.h"
+#include "framework/runtime/launch/rank_processes.h"
+#include "framework/runtime/launch/status_record.h"
 
 namespace dtrain {
 namespace {
+
+// Where Open MPI has its files.
+constexpr char kTemporary[] = "/tmp", kSharedMemory[] = "/dev/shm";
 
 // Who failed, and the error.
 struct Failure {
@@ -33,6 +38,7 @@ std::string FirstOf(const std::vector<std::string>& all) {
 
 World::World(int& argc, char**& argv) {
   if (InsideMpiLaunch()) {
+    if (StatusFolder().empty()) RemoveLeftOfOpenMpi(kTemporary, kSharedMemory);
     mpi_ = std::make_unique<MpiRuntime>(argc, argv);
     transport_ = mpi_->MakeTransport();
   } else {

@@ -4,6 +4,8 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <type_traits>
 
 #include "framework/core/error.h"
@@ -30,9 +32,11 @@ herr_t TakeFirst(unsigned depth, const H5E_error2_t* error, void* out) {
 }
 
 std::string Hdf5Reason() {
+  const int error = errno;
   std::string reason = "unknown reason";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, TakeFirst, &reason);
-  return reason;
+  // "Problems closing file" says less than why.
+  return error == EFBIG || error == ENOSPC ? std::strerror(error) : reason;
 }
 
 int64_t Built(int64_t id, const std::string& what) {

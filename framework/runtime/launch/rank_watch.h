@@ -1,0 +1,43 @@
+// RankWatch: looks after the ranks of this machine where no supervisor does, as under a plain mpirun
+// or srun.
+//
+// A rank that somebody stopped (SIGSTOP) can say nothing, whatever it was doing, and the others would
+// wait for it for ever while data are loaded, evaluated or saved; in the step loop the exchange's own
+// watch may find it first (exchange/stall_watch.h).  The lowest rank of the machine that is not
+// stopped itself says so.  Looks are counted, not seconds: when a whole job is stopped and goes on
+// (Ctrl-Z, fg), nobody was looking.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "framework/runtime/launch/rank_processes.h"
+
+namespace dtrain {
+
+// How long a rank may be stopped where `stall_seconds` does not say.
+constexpr double kStoppedSeconds = 60;
+
+class RankWatch {
+ public:
+  // `on_lost` is called once, on the watch's thread, with what to say: "rank 2 (pid 815) did not
+  // answer: ...".  Others than `ranks` of this launch, and this one, are not looked at.
+  RankWatch(int rank, std::vector<RankProcess> ranks, double stall_seconds,
+            std::function<void(const std::string&)> on_lost);
+  RankWatch(const RankWatch&) = delete;
+  ~RankWatch();  // ends the thread
+
+ private:
+  void Watch(const std::stop_token& stop);
+  bool LookFinds(std::vector<int>& stopped_looks);
+
+  const int rank_;
+  const std::vector<RankProcess> ranks_;
+  const int looks_max_;
+  const std::function<void(const std::string&)> on_lost_;
+  std::jthread thread_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,60 @@
+#include "framework/runtime/launch/rank_processes.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "framework/core/process.h"
+#include "tests/runtime/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+pid_t DeadProcess() {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(0);
+  ::waitpid(pid, nullptr, 0);
+  return pid;
+}
+
+TEST(RemoveLeftOfOpenMpi, TakesWhatNobodyUses) {
+  const fs::path folder = FreshFolder();
+  fs::create_directories(folder / "shm");
+  const auto segment = [&](const char* name, bool old) {
+    const fs::path path = folder / "shm" / name;
+    Spit(path, std::string(4096, 'x'));
+    const timespec times[2] = {{::time(nullptr) - 100, 0}, {::time(nullptr) - 100, 0}};
+    if (old) ::utimensat(AT_FDCWD, path.c_str(), times, 0);
+    return path;
+  };
+  const fs::path left = segment("vader_segment.a.0.1", true);
+  const fs::path young = segment("vader_segment.a.0.2", false);
+  const fs::path used = segment("vader_segment.a.0.3", true);
+  const fs::path foreign = segment("something", true);
+  const int fd = ::open(used.c_str(), O_RDWR);
+  void* const mapped = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  const std::string host = HostName();
+  const fs::path session = folder / "tmp" / ("ompi." + host.substr(0, host.find('.')) + ".0");
+  const fs::path dead = session / ("pid." + std::to_string(DeadProcess()));
+  const fs::path alive = session / ("pid." + std::to_string(::getpid()));
+  const fs::path of_other_host = folder / "tmp/ompi.elsewhere.0" / dead.filename();
+  for (const fs::path& path : {dead, alive, of_other_host}) fs::create_directories(path / "0");
+  RemoveLeftOfOpenMpi(folder / "tmp", folder / "shm");
+  for (const fs::path& path : {left, dead}) EXPECT_FALSE(fs::exists(path)) << path;
+  for (const fs::path& path : {young, used, foreign, alive, of_other_host}) {
+    EXPECT_TRUE(fs::exists(path)) << path;
+  }
+  ::munmap(mapped, 4096);
+  ::close(fd);
+}
+
+}  // namespace
+}  // namespace dtrain

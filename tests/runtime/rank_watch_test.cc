@@ -1,0 +1,98 @@
+#include "framework/runtime/launch/rank_watch.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace dtrain {
+namespace {
+
+// A process that says it is rank 1, and does nothing for a minute.
+class OtherRank {
+ public:
+  OtherRank() : pid_(::fork()) {
+    if (pid_ != 0) return;
+    char variable[] = "OMPI_COMM_WORLD_RANK=1", sleep[] = "sleep", minute[] = "60";
+    char* const arguments[] = {sleep, minute, nullptr};
+    char* const environment[] = {variable, nullptr};
+    ::execve("/bin/sleep", arguments, environment);
+    ::_exit(127);
+  }
+  ~OtherRank() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+  // Once it is what it will be.
+  void AwaitStart() const {
+    while (!IsRank(pid_, 1)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+
+ private:
+  const pid_t pid_;
+};
+
+// What a watch says, if it does within so many seconds.
+class Heard {
+ public:
+  void Say(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    said_ = what;
+  }
+  std::string Within(double seconds) {
+    for (int i = 0; i < seconds * 100; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      const std::lock_guard lock(mutex_);
+      if (!said_.empty()) return said_;
+    }
+    return "";
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string said_;
+};
+
+TEST(RankWatch, NamesARankThatStaysStopped) {
+  const OtherRank other;
+  other.AwaitStart();
+  Heard heard;
+  const RankWatch watch(0, {{0, ::getpid()}, {1, other.pid()}}, 1,
+                        [&](const std::string& what) { heard.Say(what); });
+  EXPECT_EQ(heard.Within(2), "");
+  ::kill(other.pid(), SIGSTOP);
+  EXPECT_EQ(heard.Within(10), "rank 1 (pid " + std::to_string(other.pid()) +
+                                  ") did not answer: it was stopped, and nobody let it go on");
+}
+
+TEST(RankWatch, ARankThatGoesOnInTimeIsNotLost) {
+  const OtherRank other;
+  other.AwaitStart();
+  Heard heard;
+  const RankWatch watch(0, {{1, other.pid()}}, 4,
+                        [&](const std::string& what) { heard.Say(what); });
+  ::kill(other.pid(), SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  ::kill(other.pid(), SIGCONT);
+  EXPECT_EQ(heard.Within(4), "");
+}
+
+// A number that another process has by now.
+TEST(RankWatch, LooksAtRanksOfItsLaunchOnly) {
+  const OtherRank other;
+  other.AwaitStart();
+  ::kill(other.pid(), SIGSTOP);
+  Heard heard;
+  const RankWatch watch(0, {{7, other.pid()}}, 0.5,
+                        [&](const std::string& what) { heard.Say(what); });
+  EXPECT_EQ(heard.Within(3), "");
+}
+
+}  // namespace
+}  // namespace dtrain
