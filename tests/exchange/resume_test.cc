@@ -147,8 +147,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Case{"ps_asp", "{name: ps_asp, servers: 2}", ""},
         Case{"ps_asp_topk", "{name: ps_asp, placement: colocated}", "{name: topk, density: 0.05}"},
+        Case{"ps_ssp", "{name: ps_ssp, servers: 2}", ""},
         Case{"ps_ssp_topk", "{name: ps_ssp, servers: 2}", "{name: topk, density: 0.2}"},
         Case{"gssp", "{name: gssp, servers: 2, grouping: static, exchange_every: 2}", ""},
+        Case{"gssp_measured", "{name: gssp, servers: 2}", ""},
         Case{"gssp_gdtopk", "{name: gssp, servers: 2, grouping: static, exchange_every: 2}",
              "{name: gdtopk}"},
         Case{"inhad", "{name: inhad}", ""}),

@@ -35,6 +35,51 @@ sys.exit(code)
 """
 
 
+# Any of the commands that the scripts of GSSP and InHAD call. A strategy's speed follows from its name and the slowdown.
+ANY = """#!/usr/bin/env python3
+import json, pathlib, sys
+words = sys.argv[1:]
+value = lambda option: words[words.index(option) + 1]
+keys = dict(word.split("=", 1) for before, word in zip(words, words[1:]) if before == "--set")
+strategy = keys.get("strategy.name", "inhad")
+accuracy = {"ps_ssp": 0.97, "ps_asp": 0.985, "inhad": 0.98, "allreduce": 0.99}.get(strategy, 0.99)
+if keys.get("compress.name") == "topk":
+    accuracy -= 0.02
+rate = 200.0 if strategy in ("gssp", "inhad") else 100.0
+length = float(keys.get("max_steps", 200)) / 200
+summary = {"exit_code": 0, "seconds": 2.0 * length, "samples_per_second": rate,
+           "workers_detail": [{"steps": rate * length, "wait_seconds": 1, "compute_seconds": 1, "group": w % 2}
+                              for w in range(2)],
+           "test": {"accuracy": accuracy, "loss": 2.0}, "best": {"accuracy": accuracy}, "train": {"loss": 1.0},
+           "staleness": {"mean": 1.0, "max": 2, "histogram": [1, 2]},
+           "communication": {"bytes_sent": 1e6, "density": 0.1},
+           "protocol": {"up_transfers_per_gradient": 0.25}}
+
+def write(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "metrics.jsonl").write_text("".join(
+        json.dumps({"kind": "evaluation", "samples": 100 * i, "training_seconds": 100 * i / rate, "seconds": i,
+                    "accuracy": 0.979 + 0.001 * i}) + "\\n" for i in (1, 2)))
+
+if words[0] == "sweep":
+    lines = []
+    for seed in keys["seed"].split(","):
+        folder = pathlib.Path(value("--output")) / ("seed-" + seed)
+        write(folder)
+        lines.append(json.dumps({"kind": "run", "folder": str(folder)}))
+    (pathlib.Path(value("--output")) / "sweep.jsonl").write_text("\\n".join(lines))
+elif words[0] == "time":
+    pathlib.Path(value("--profile")).write_text(json.dumps({"layers": [{"params": 100}]}))
+elif words[:2] == ["bench", "link"]:
+    print(json.dumps(dict.fromkeys(["bandwidth_gbit_s", "latency_us", "bucket_bytes", "line_gbit_s"], 1.0)))
+elif "--numeric" in words:
+    write(pathlib.Path(value("--output")))
+else:
+    print(json.dumps(summary))
+"""
+
+
 def load(name):
     loader = importlib.machinery.SourceFileLoader(name, str(FOLDER / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
@@ -77,6 +122,53 @@ class Simulate(unittest.TestCase):
         self.runs.simulate("one", "a.yaml", [("lr", 1)])
         with self.assertRaisesRegex(SystemExit, "other settings"):
             self.runs.simulate("one", "a.yaml", [("lr", 2)])
+
+
+class Parts(unittest.TestCase):
+    """Whole parts of the scripts, from the calls to the printed table."""
+
+    def lines_of(self, script, part):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        program = folder / "dtrain"
+        program.write_text(ANY)
+        program.chmod(0o755)
+        options = types.SimpleNamespace(dtrain=str(program), output=folder / "runs", seeds=[1, 2, 3], hosts=None)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+            load(script).PARTS[part](runs.Runs(options), options)
+        return said.getvalue().splitlines()
+
+    def line_of(self, script, part, begin):
+        [line] = [line for line in self.lines_of(script, part) if line.startswith(begin)]
+        return line
+
+    def test_gssp_over_mpi(self):
+        # Twice SSP's samples a second, half its time to 98 %.
+        line = self.line_of("gssp", "mpi", "1,2,3,4").split()
+        self.assertEqual(line[1:4], ["2.00", "2.00", "+0.0"])
+        self.assertEqual(line[5:11], ["1.0", "0.5", "2.00", "2.00", ">=", "1.70"])
+
+    def test_gssp_throughput(self):
+        line = self.line_of("gssp", "throughput", "1,2,3,4")
+        self.assertEqual(line.split()[1:5], ["2.08", "2.00", "-3.8", "%"])
+        self.assertTrue(line.endswith("2.00  -12.7 %  OUTSIDE"))  # over BSP: 2.29
+
+    def test_gdtopk(self):
+        self.assertIn("1.00", self.line_of("gssp", "gdtopk", "GSSP, gdtopk speed_gap"))
+
+    def test_topk_may_be_a_point_behind(self):
+        self.assertIn("95.00  >= 96.00  OUTSIDE", self.line_of("gssp", "topk", "ps_ssp, topk"))
+
+    def test_resnet18_and_models(self):
+        self.assertTrue(self.line_of("gssp", "resnet18", "DSSP").endswith("99.00   99.00"))
+        self.assertIn("1.000 / 2.000", self.line_of("gssp", "models", "Seq2Seq"))
+
+    def test_inhad(self):
+        self.assertEqual(self.line_of("inhad", "free", "8 x 4, n = 1").split()[-3:], ["2", "<=", "3"])
+        accuracy = self.line_of("inhad", "accuracy", "InHAD")
+        self.assertEqual(accuracy.count("OUTSIDE"), 2)  # 98, of 98.5 and 98.4
+        self.assertEqual(self.line_of("inhad", "horovod", "all-reduce, ring").split()[-2:], ["100", "1.0"])
+        self.assertIn("left out", self.lines_of("inhad", "link")[-1])
 
 
 class Link(unittest.TestCase):

@@ -38,6 +38,24 @@ TEST_F(PsSystemTest, BspWithThreeShardsEndsWithTheWeightsOfAllReduce) {
   EXPECT_EQ(WeightsOf("b"), WeightsOf("a"));
 }
 
+// Also over the rest at which workers of equal speed come together.
+TEST_F(PsSystemTest, ARecordedRunThatRegroupsReplaysToTheBit) {
+  const std::string run = std::string(kSmall) +
+                          "--workers 4 --output run --set strategy.record=true "
+                          "--set strategy.name=gssp --set strategy.servers=2 "
+                          "--set \"cluster.slowdown=[1,3,1,3]\" --set cluster.step_seconds=0.01 ";
+  ASSERT_EQ(Run(run).code, 0);
+  const auto summary = nlohmann::json::parse(Slurp(folder_ / "run/summary.json"));
+  EXPECT_EQ(summary["protocol"]["regroups"], 1);
+  const auto& workers = summary["workers_detail"];
+  EXPECT_EQ(workers[0]["group"], workers[2]["group"]);
+  EXPECT_NE(workers[0]["group"], workers[1]["group"]);
+  const Outcome replay = Run("simulate --replay run/record.bin");
+  EXPECT_EQ(replay.code, 0) << replay.err;
+  EXPECT_THAT(replay.out,
+              AllOf(HasSubstr("replayed " + WeightsOf("run")), HasSubstr("equal to the bit")));
+}
+
 TEST_F(PsSystemTest, ARecordedRunReplaysToTheBit) {
   const std::string run = std::string(kSmall) + "--workers 3 --set strategy.record=true ";
   for (const char* strategy : {"ps_asp", "ps_ssp", "inhad", "gssp"}) {
@@ -74,8 +92,8 @@ TEST_F(PsSystemTest, ANodeSharesMemoryUnlessTold) {
 // kill -9 of one rank while a checkpoint is written, as near as one can hit it: the run goes on, each
 // worker with its own mini-batches, and every one of them is counted once.
 TEST_F(PsSystemTest, AKilledRunGoesOnFromTheFilesOfItsRanks) {
-  for (const std::string strategy :
-       {"ps_asp --set compress.name=topk", "gssp --set compress.name=gdtopk", "inhad"}) {
+  for (const std::string strategy : {"ps_asp --set compress.name=topk", "ps_ssp", "gssp",
+                                     "gssp --set compress.name=gdtopk", "inhad"}) {
     SCOPED_TRACE(strategy);
     fs::remove_all(folder_ / "run");
     const std::string run =

@@ -256,6 +256,14 @@ def verdict(value, expected, bound):
     return f"{100 * off:+.1f} %" + ("" if abs(off) <= bound else "  OUTSIDE")
 
 
+def at_least(value, aim):
+    return f">= {aim:.2f}" + ("" if value >= aim else "  OUTSIDE")
+
+
+def at_most(value, aim):
+    return f"<= {aim:.3g}" + ("" if value <= aim else "  OUTSIDE")
+
+
 def median(values):
     return statistics.median(values)
 

@@ -405,9 +405,11 @@ void CheckTogether(Reader root, RunConfig& run) {
   }
   const bool nodes = run.strategy && run.strategy->Place(1).nodes() > 0;
   if (nodes && run.cluster.per_node_given && run.workers % run.cluster.per_node() != 0) {
-    cluster.Mistake("per_node", fmt::format("{} cannot be shared out to nodes of {} ({})",
-                                            Counted(run.workers, "worker"), run.cluster.per_node(),
-                                            run.strategy_name));
+    cluster.Mistake(
+        "per_node",
+        fmt::format("{} cannot be shared out to nodes of {} ({})", Counted(run.workers, "worker"),
+                    run.cluster.per_node(), run.strategy_name),
+        "cluster.per_node must divide the number of workers");
   }
   CheckDeaths(cluster, run);
   CheckRoundedSums(root, run);

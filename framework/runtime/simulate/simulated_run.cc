@@ -70,6 +70,11 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
     : config_(config), data_(std::move(data)) {
   for (const std::string& warning : config.warnings) log::Warning("{}", warning);
   for (const std::string& note : config.notes) log::Info("{}", note);
+  const int nodes = config.strategy->Place(static_cast<int>(config.workers)).nodes();
+  if (nodes > 1 && !config.cluster.per_node_given) {
+    log::Warning("{} is simulated with nodes of one worker each: set cluster.per_node",
+                 config.strategy_name);
+  }
   if (!config.model_yaml.empty() && config.data.source) {
     if (numeric && !data_) data_ = LoadData(config);
     graph_ =
