@@ -28,6 +28,7 @@ std::string SignalName(int signal) {
 }
 
 std::string Who(const RankStatus& rank) {
+  if (rank.pid == 0) return fmt::format("rank {}", rank.rank);  // never seen
   return fmt::format("rank {} ({}, pid {})", rank.rank, rank.host, rank.pid);
 }
 

@@ -1,7 +1,10 @@
 #include "framework/runtime/launch/rank_processes.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -74,6 +77,57 @@ std::vector<RankProcess> RankProcesses(pid_t mpirun) {
     }
   }
   return ranks;
+}
+
+DeathOrder::DeathOrder() : wake_(::eventfd(0, EFD_CLOEXEC)) {}
+
+DeathOrder::~DeathOrder() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  ::eventfd_write(wake_, 1);
+  if (thread_.joinable()) thread_.join();
+  for (const Watched& one : watched_) ::close(one.fd);
+  ::close(wake_);
+}
+
+void DeathOrder::Watch(int rank, pid_t pid) {
+  const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) return;  // it has ended before, or the system is too old
+  {
+    const std::lock_guard lock(mutex_);
+    watched_.push_back({rank, fd});
+  }
+  if (!thread_.joinable()) thread_ = std::thread([this] { Wait(); });
+  ::eventfd_write(wake_, 1);
+}
+
+std::vector<int> DeathOrder::Ranks() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+void DeathOrder::Wait() {
+  std::vector<pollfd> fds;
+  while (true) {
+    fds.assign(1, {wake_, POLLIN, 0});
+    {
+      const std::lock_guard lock(mutex_);
+      if (ends_) return;
+      for (const Watched& one : watched_) fds.push_back({one.fd, POLLIN, 0});
+    }
+    if (::poll(fds.data(), fds.size(), -1) < 0) continue;
+    eventfd_t ignored = 0;
+    if (fds[0].revents != 0) ::eventfd_read(wake_, &ignored);
+    const std::lock_guard lock(mutex_);
+    for (size_t i = fds.size() - 1; i > 0; --i) {
+      if (fds[i].revents == 0) continue;
+      ended_.push_back(watched_[i - 1].rank);
+      ::close(watched_[i - 1].fd);
+      watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    }
+  }
 }
 
 OwnFolder::OwnFolder(const fs::path& above) {

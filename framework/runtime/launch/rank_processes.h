@@ -5,6 +5,8 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 namespace dtrain {
@@ -21,6 +23,33 @@ bool IsRank(pid_t pid, int rank);  // of a launch by mpirun or srun
 
 // Children of `mpirun` that are ranks.
 std::vector<RankProcess> RankProcesses(pid_t mpirun);
+
+// In which order ranks ended.  When one is lost mpirun ends the others within milliseconds, and whoever
+// looks now and then finds all of them gone.  A thread waits for their ends (pidfd_open(2), Linux 5.3);
+// on an older system nothing is known.
+class DeathOrder {
+ public:
+  DeathOrder();  // the thread begins with the first rank
+  ~DeathOrder();
+  DeathOrder(const DeathOrder&) = delete;
+
+  void Watch(int rank, pid_t pid);  // once for each rank
+  std::vector<int> Ranks() const;   // that have ended, the first one first
+
+ private:
+  struct Watched {
+    int rank = 0;
+    int fd = -1;
+  };
+  void Wait();
+
+  const int wake_;  // an eventfd: there is another rank, or the end
+  mutable std::mutex mutex_;
+  std::vector<Watched> watched_;
+  std::vector<int> ended_;
+  bool ends_ = false;
+  std::thread thread_;
+};
 
 // A folder of this process, beneath `above`, that goes with it.
 class OwnFolder {

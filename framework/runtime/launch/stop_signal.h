@@ -54,12 +54,13 @@ class BlockedSignals {
   ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
   BlockedSignals(const BlockedSignals&) = delete;
 
-  // The next one, or 0 after a moment.
-  int Wait() const { return std::max(0, ::sigtimedwait(&set_, nullptr, &kPoll)); }
+  // The next one, or 0 after so long; less than a second.
+  int Wait(double seconds = 0.1) const {
+    const timespec most = {0, static_cast<long>(seconds * 1e9)};
+    return std::max(0, ::sigtimedwait(&set_, nullptr, &most));
+  }
 
  private:
-  static constexpr timespec kPoll = {0, 100'000'000};
-
   sigset_t set_;
   sigset_t former_;
 };

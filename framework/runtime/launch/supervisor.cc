@@ -30,8 +30,9 @@ constexpr Nanos kReadyWait = FromSeconds(10);  // for the records of ranks, befo
 constexpr double kAfterTheRanks = 3;
 // How long mpirun may go on when none of its ranks lives: it has been seen to wait for ever.
 constexpr Nanos kWithoutRanks = FromSeconds(10);
-constexpr double kPollSeconds = 0.1;  // of BlockedSignals::Wait
-constexpr int kPollsALook = 5;        // between two looks at the processes
+constexpr double kPollSeconds = 0.1, kStartPollSeconds = 0.005;  // of BlockedSignals::Wait
+constexpr Nanos kStartWatch = FromSeconds(10);                   // at most
+constexpr int kPollsALook = 5;  // between two looks at the processes
 constexpr char kSharedMemory[] = "/dev/shm";
 
 fs::path TemporaryFolder() {
@@ -75,13 +76,17 @@ class Job {
   JobEnd Watch(const BlockedSignals& signals) {
     int status = 0;
     while (::waitpid(mpirun_, &status, WNOHANG) == 0) {
-      OnSignal(signals.Wait());
+      // Ranks that come up are seen at once: of one that dies before, nobody knows which it was.
+      const bool starts = !AllFound() && WallNow() - begin_ < kStartWatch;
+      OnSignal(signals.Wait(starts ? kStartPollSeconds : kPollSeconds));
+      FindProcesses();
       const std::vector<RankStatus> records = Records();
       FindLost(records);
       SendStop(records);
-      if (++polls_ % kPollsALook == 0) LookAtProcesses(records);
+      if (!starts && ++polls_ % kPollsALook == 0) LookAtProcesses(records);
     }
     end_.exit_status = CodeOfStatus(status);
+    FindUnseen();
     end_.ranks = Records();
     if (WIFSIGNALED(status) && !killed_) {
       end_.mpirun_signal = WTERMSIG(status);
@@ -117,11 +122,33 @@ class Job {
     return records;
   }
 
+  bool AllFound() const { return static_cast<int>(processes_.size()) == ranks_; }
+
+  void FindProcesses() {
+    if (AllFound()) return;
+    for (const RankProcess& process : RankProcesses(mpirun_)) {
+      if (!processes_.emplace(process.rank, process.pid).second) continue;
+      deaths_.Watch(process.rank, process.pid);
+      last_alive_ = WallNow();
+    }
+  }
+
+  // A rank was killed as it came up, and all others were seen: it was the one that is missing.
+  void FindUnseen() {
+    if (static_cast<int>(processes_.size()) != ranks_ - 1 || end_.exit_status <= kSignalBase)
+      return;
+    for (const RankStatus& rank : Records()) {
+      if (rank.says && rank.host != host_) return;
+    }
+    int missing = 0;
+    while (processes_.contains(missing)) ++missing;
+    processes_[missing] = 0;
+    end_.first_lost = missing;
+  }
+
   // A rank that was stopped neither moves nor dies, whatever it was doing; counted in looks, so that the time
   // in which this process itself was stopped is none.
   void LookAtProcesses(const std::vector<RankStatus>& records) {
-    const std::vector<RankProcess> alive = RankProcesses(mpirun_);
-    for (const RankProcess& process : alive) processes_[process.rank] = process.pid;
     for (const RankStatus& rank : records) {
       if (rank.host != host_) continue;  // one that has ended may be stopped on its way out
       int& looks = stopped_looks_[rank.rank];
@@ -130,7 +157,7 @@ class Job {
       end_.stopped = rank.rank;
       KillAll();
     }
-    if (!alive.empty() || processes_.empty()) {
+    if (processes_.empty() || !RankProcesses(mpirun_).empty()) {
       last_alive_ = WallNow();
     } else if (WallNow() - last_alive_ > kWithoutRanks && !killed_) {
       end_.mpirun_hung = true;
@@ -141,10 +168,18 @@ class Job {
   // A rank that vanished without a last word, unless another's failure came before.
   void FindLost(const std::vector<RankStatus>& records) {
     if (end_.first_lost) return;
-    std::vector<int> silent;  // gone before they could say anything
     for (const RankStatus& rank : records) {
       if (rank.exit_code.value_or(0) != 0) return;
     }
+    for (const int ended : deaths_.Ranks()) {
+      const bool said_all = std::ranges::any_of(records, [ended](const RankStatus& record) {
+        return record.rank == ended && record.exit_code.has_value();
+      });
+      if (said_all) continue;
+      end_.first_lost = ended;
+      return;
+    }
+    std::vector<int> silent;  // gone before they could say anything
     for (const RankStatus& rank : records) {
       if (rank.exit_code || rank.host != host_ || IsAlive(rank.pid)) continue;
       if (rank.says) {
@@ -183,10 +218,12 @@ class Job {
   const int ranks_;
   const int stopped_looks_max_;
   const std::string host_;
+  const Nanos begin_ = WallNow();
   pid_t mpirun_ = 0;
   JobEnd end_;
   bool killed_ = false;             // by this process
   std::map<int, pid_t> processes_;  // of ranks on this machine, as they were seen
+  DeathOrder deaths_;               // of these
   std::map<int, int> stopped_looks_;
   int polls_ = 0;
   Nanos last_alive_ = 0;  // when a rank lived
