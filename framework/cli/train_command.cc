@@ -83,19 +83,18 @@ RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
   return LoadConfig(effective);
 }
 
-// Of the ranks of this machine; null where a supervisor watches them.
-std::unique_ptr<RankWatch> WatchRanks(const std::string& hosts, const RunConfig& config,
-                                      Transport& transport) {
-  if (!StatusFolder().empty() || transport.size() == 1) return nullptr;
-  const std::string all = Broadcast(transport, ToBytes(Gather(transport, ToBytes(::getpid()))));
-  const auto pids = FromBytes<std::vector<std::string>>(all);
-  const auto names = FromBytes<std::vector<std::string>>(hosts);
-  std::vector<RankProcess> here;
-  for (Rank rank = 0; rank < transport.size(); ++rank) {
-    if (names[rank] == HostName()) here.push_back({rank, FromBytes<pid_t>(pids[rank])});
+// Of the ranks of this machine, from before MPI_Init on; null where a supervisor watches them, or this
+// process is alone.
+std::unique_ptr<RankWatch> WatchRanks(const TrainOptions& options) {
+  const std::optional<int> rank = RankOf(::getpid());
+  if (!InsideMpiLaunch() || !StatusFolder().empty() || !rank) return nullptr;
+  double stall_seconds = 0;
+  try {
+    stall_seconds = LoadConfig(options.Effective()).stall_seconds;
+  } catch (const Error&) {  // the ranks say it together
   }
   // The launcher ends the others: this one's main thread may be anywhere.
-  return std::make_unique<RankWatch>(transport.rank(), std::move(here), config.stall_seconds,
+  return std::make_unique<RankWatch>(*rank, ::getppid(), stall_seconds,
                                      [](const std::string& what) {
                                        log::Error("{}", what);
                                        std::_Exit(static_cast<int>(ExitCode::kStalled));
@@ -104,6 +103,7 @@ std::unique_ptr<RankWatch> WatchRanks(const std::string& hosts, const RunConfig&
 
 int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
   const StopSignals signals;
+  const std::unique_ptr<RankWatch> watch = WatchRanks(options);
   return RunOnRanks(invocation.argc, invocation.argv, [&](World& world) {
     Transport& transport = world.transport();
     RunConfig config;
@@ -117,7 +117,6 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
       const std::string hosts = Broadcast(transport, ToBytes(Gather(transport, HostName())));
       TryTogether(transport,
                   [&] { PlaceOnHosts(FromBytes<std::vector<std::string>>(hosts), config); });
-      const std::unique_ptr<RankWatch> watch = WatchRanks(hosts, config, transport);
       const TrainResult result = Train(config, options.request, transport);
       const bool table_follows = !options.seeds.empty() && invocation.json;
       if (transport.rank() == 0 && !table_follows) {

@@ -13,12 +13,13 @@
 namespace dtrain {
 namespace {
 
-// A process that says it is rank 1, and does nothing for a minute.
+// A process that says it is rank 1, or another one, and does nothing for a minute.
 class OtherRank {
  public:
-  OtherRank() : pid_(::fork()) {
+  explicit OtherRank(int rank = 1) : rank_(rank), pid_(::fork()) {
     if (pid_ != 0) return;
     char variable[] = "OMPI_COMM_WORLD_RANK=1", sleep[] = "sleep", minute[] = "60";
+    variable[sizeof(variable) - 2] = static_cast<char>('0' + rank);
     char* const arguments[] = {sleep, minute, nullptr};
     char* const environment[] = {variable, nullptr};
     ::execve("/bin/sleep", arguments, environment);
@@ -31,10 +32,11 @@ class OtherRank {
   pid_t pid() const { return pid_; }
   // Once it is what it will be.
   void AwaitStart() const {
-    while (!IsRank(pid_, 1)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (!IsRank(pid_, rank_)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 
  private:
+  const int rank_;
   const pid_t pid_;
 };
 
@@ -63,8 +65,7 @@ TEST(RankWatch, NamesARankThatStaysStopped) {
   const OtherRank other;
   other.AwaitStart();
   Heard heard;
-  const RankWatch watch(0, {{0, ::getpid()}, {1, other.pid()}}, 1,
-                        [&](const std::string& what) { heard.Say(what); });
+  const RankWatch watch(0, ::getpid(), 1, [&](const std::string& what) { heard.Say(what); });
   EXPECT_EQ(heard.Within(2), "");
   ::kill(other.pid(), SIGSTOP);
   EXPECT_EQ(heard.Within(10), "rank 1 (pid " + std::to_string(other.pid()) +
@@ -75,22 +76,20 @@ TEST(RankWatch, ARankThatGoesOnInTimeIsNotLost) {
   const OtherRank other;
   other.AwaitStart();
   Heard heard;
-  const RankWatch watch(0, {{1, other.pid()}}, 4,
-                        [&](const std::string& what) { heard.Say(what); });
+  const RankWatch watch(0, ::getpid(), 4, [&](const std::string& what) { heard.Say(what); });
   ::kill(other.pid(), SIGSTOP);
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   ::kill(other.pid(), SIGCONT);
   EXPECT_EQ(heard.Within(4), "");
 }
 
-// A number that another process has by now.
-TEST(RankWatch, LooksAtRanksOfItsLaunchOnly) {
-  const OtherRank other;
-  other.AwaitStart();
-  ::kill(other.pid(), SIGSTOP);
+// The lowest rank that is not stopped speaks: here that is rank 1.
+TEST(RankWatch, OneOfThemSpeaks) {
+  const OtherRank other(1), stopped(2);
+  for (const OtherRank* rank : {&other, &stopped}) rank->AwaitStart();
+  ::kill(stopped.pid(), SIGSTOP);
   Heard heard;
-  const RankWatch watch(0, {{7, other.pid()}}, 0.5,
-                        [&](const std::string& what) { heard.Say(what); });
+  const RankWatch watch(3, ::getpid(), 0.5, [&](const std::string& what) { heard.Say(what); });
   EXPECT_EQ(heard.Within(3), "");
 }
 

@@ -40,6 +40,15 @@ char StateOf(pid_t pid) {
   return name_end == std::string::npos ? '\0' : stat[name_end + 2];
 }
 
+}  // namespace
+
+bool IsAlive(pid_t pid) {
+  const char state = StateOf(pid);
+  return state != '\0' && state != 'Z' && state != 'X';
+}
+
+bool IsStopped(pid_t pid) { return StateOf(pid) == 'T'; }
+
 // mpirun names the rank in the first variable, srun --mpi=pmix in the second.
 std::optional<int> RankOf(pid_t pid) {
   const std::string environment = "\n" + ReadProc(pid, "environ");
@@ -54,15 +63,6 @@ std::optional<int> RankOf(pid_t pid) {
   }
   return std::nullopt;
 }
-
-}  // namespace
-
-bool IsAlive(pid_t pid) {
-  const char state = StateOf(pid);
-  return state != '\0' && state != 'Z' && state != 'X';
-}
-
-bool IsStopped(pid_t pid) { return StateOf(pid) == 'T'; }
 
 bool IsRank(pid_t pid, int rank) { return RankOf(pid) == rank; }
 

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -19,9 +20,11 @@ struct RankProcess {
   pid_t pid = 0;
 };
 
-bool IsRank(pid_t pid, int rank);  // of a launch by mpirun or srun
+// Of a launch by mpirun or srun; by the environment that the process was started with.
+std::optional<int> RankOf(pid_t pid);
+bool IsRank(pid_t pid, int rank);
 
-// Children of `mpirun` that are ranks.
+// Children of `mpirun`, or of what stands in its place on another machine or in a Slurm job, that are ranks.
 std::vector<RankProcess> RankProcesses(pid_t mpirun);
 
 // In which order ranks ended.  When one is lost mpirun ends the others within milliseconds, and whoever

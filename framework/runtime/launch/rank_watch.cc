@@ -12,30 +12,21 @@ namespace {
 
 constexpr double kLookSeconds = 0.5;
 
-std::vector<RankProcess> OthersOfLaunch(int rank, const std::vector<RankProcess>& ranks) {
-  std::vector<RankProcess> others;
-  for (const RankProcess& other : ranks) {
-    if (other.rank != rank && IsRank(other.pid, other.rank)) others.push_back(other);
-  }
-  return others;
-}
-
 }  // namespace
 
-RankWatch::RankWatch(int rank, std::vector<RankProcess> ranks, double stall_seconds,
+RankWatch::RankWatch(int rank, pid_t launcher, double stall_seconds,
                      std::function<void(const std::string&)> on_lost)
     : rank_(rank),
-      ranks_(OthersOfLaunch(rank, ranks)),
+      launcher_(launcher),
       looks_max_(
           static_cast<int>((stall_seconds > 0 ? stall_seconds : kStoppedSeconds) / kLookSeconds)),
-      on_lost_(std::move(on_lost)) {
-  if (!ranks_.empty()) thread_ = std::jthread([this](std::stop_token stop) { Watch(stop); });
-}
+      on_lost_(std::move(on_lost)),
+      thread_([this](const std::stop_token& stop) { Watch(stop); }) {}
 
 RankWatch::~RankWatch() = default;
 
 void RankWatch::Watch(const std::stop_token& stop) {
-  std::vector<int> stopped_looks(ranks_.size());
+  std::map<int, int> stopped_looks;  // by rank, in a row
   std::mutex mutex;
   std::unique_lock lock(mutex);
   std::condition_variable_any wake;
@@ -45,18 +36,20 @@ void RankWatch::Watch(const std::stop_token& stop) {
   }
 }
 
-bool RankWatch::LookFinds(std::vector<int>& stopped_looks) {
+bool RankWatch::LookFinds(std::map<int, int>& stopped_looks) {
   bool is_lowest = true;
-  const RankProcess* lost = nullptr;
-  for (size_t i = 0; i < ranks_.size(); ++i) {
-    const bool stopped = IsStopped(ranks_[i].pid);
-    stopped_looks[i] = stopped ? stopped_looks[i] + 1 : 0;
-    if (!stopped && ranks_[i].rank < rank_) is_lowest = false;
-    if (stopped_looks[i] > looks_max_ && lost == nullptr) lost = &ranks_[i];
+  RankProcess lost;
+  for (const RankProcess& other : RankProcesses(launcher_)) {
+    if (other.rank == rank_) continue;
+    const bool stopped = IsStopped(other.pid);
+    int& looks = stopped_looks[other.rank];
+    looks = stopped ? looks + 1 : 0;
+    if (!stopped && other.rank < rank_) is_lowest = false;
+    if (looks > looks_max_ && lost.pid == 0) lost = other;
   }
-  if (lost == nullptr || !is_lowest) return false;
+  if (lost.pid == 0 || !is_lowest) return false;
   on_lost_(fmt::format("rank {} (pid {}) did not answer: it was stopped, and nobody let it go on",
-                       lost->rank, lost->pid));
+                       lost.rank, lost.pid));
   return true;
 }
 

@@ -9,9 +9,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "framework/runtime/launch/rank_processes.h"
 
@@ -22,19 +22,20 @@ constexpr double kStoppedSeconds = 60;
 
 class RankWatch {
  public:
+  // Of rank `rank`, and of the others that `launcher` has started on this machine: its children.
   // `on_lost` is called once, on the watch's thread, with what to say: "rank 2 (pid 815) did not
-  // answer: ...".  Others than `ranks` of this launch, and this one, are not looked at.
-  RankWatch(int rank, std::vector<RankProcess> ranks, double stall_seconds,
+  // answer: ...".
+  RankWatch(int rank, pid_t launcher, double stall_seconds,
             std::function<void(const std::string&)> on_lost);
   RankWatch(const RankWatch&) = delete;
   ~RankWatch();  // ends the thread
 
  private:
   void Watch(const std::stop_token& stop);
-  bool LookFinds(std::vector<int>& stopped_looks);
+  bool LookFinds(std::map<int, int>& stopped_looks);
 
   const int rank_;
-  const std::vector<RankProcess> ranks_;
+  const pid_t launcher_;
   const int looks_max_;
   const std::function<void(const std::string&)> on_lost_;
   std::jthread thread_;
