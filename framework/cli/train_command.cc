@@ -86,8 +86,9 @@ RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
 // Of the ranks of this machine, from before MPI_Init on; null where a supervisor watches them, or this
 // process is alone.
 std::unique_ptr<RankWatch> WatchRanks(const TrainOptions& options) {
+  if (!InsideMpiLaunch() || !StatusFolder().empty()) return nullptr;
   const std::optional<int> rank = RankOf(::getpid());
-  if (!InsideMpiLaunch() || !StatusFolder().empty() || !rank) return nullptr;
+  if (!rank) return nullptr;
   double stall_seconds = 0;
   try {
     stall_seconds = LoadConfig(options.Effective()).stall_seconds;

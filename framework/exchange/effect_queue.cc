@@ -186,7 +186,7 @@ void EffectQueue::TakeAll(Item& item) {
   ActorVectors& vectors = host.vectors;
   const VectorId residual = vectors.Find(VectorRole::kResidual);
   if (host.there != nullptr) {
-    return RunWhole(item, [&](Range all) {
+    return RunOnDevice(item, [&](Range all) {
       host.there->TakeAll(all, vectors.Data(host.gradient) + all.begin);
     });
   }
@@ -207,7 +207,7 @@ void EffectQueue::AddToResidual(Item& item) {
   const VectorId residual = vectors.Find(VectorRole::kResidual);
   const bool keeps_momentum = spec_.actors.compress.momentum > 0;
   if (item.host->there != nullptr) {
-    return RunWhole(item, [&](Range all) { item.host->there->Add(all); });
+    return RunOnDevice(item, [&](Range all) { item.host->there->Add(all); });
   }
   RunSliceOf(item, [&](Range slice) {
     const float* const gradient = keeps_momentum ? UpdateVelocity(*item.host, slice)
@@ -340,17 +340,16 @@ void EffectQueue::Run(Item& item, ApplyEffect& effect) {
 
 template <class Work>
 void EffectQueue::RunSliceOf(Item& item, const Work& work) {
-  RunPart(item, ops_.slice_elements(), work);
-}
-
-// On a device: a slice is as much as keeps the CPU's exchange thread from its other duties for long enough.
-template <class Work>
-void EffectQueue::RunWhole(Item& item, const Work& work) {
-  RunPart(item, item.rest.size(), work);
+  RunUpTo(ops_.slice_elements(), item, work);
 }
 
 template <class Work>
-void EffectQueue::RunPart(Item& item, int64_t most, const Work& work) {
+void EffectQueue::RunOnDevice(Item& item, const Work& work) {
+  RunUpTo(item.rest.size(), item, work);
+}
+
+template <class Work>
+void EffectQueue::RunUpTo(int64_t most, Item& item, const Work& work) {
   Range slice = item.rest;
   if (!spec_.ghost) {
     slice.end = std::min(slice.end, slice.begin + most);

@@ -150,10 +150,12 @@ class EffectQueue {
   // Calls work(slice) for the next slice of what is left; a ghost has none to work on.
   template <class Work>
   void RunSliceOf(Item& item, const Work& work);
+  // The same where a device works: in one go, since slices are there to let this thread look at the
+  // network in between, and it only asks the device.
   template <class Work>
-  void RunWhole(Item& item, const Work& work);
+  void RunOnDevice(Item& item, const Work& work);
   template <class Work>
-  void RunPart(Item& item, int64_t most, const Work& work);
+  void RunUpTo(int64_t most, Item& item, const Work& work);
 
   const ExchangeSpec& spec_;
   VectorOps& ops_;

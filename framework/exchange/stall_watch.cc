@@ -16,7 +16,8 @@ constexpr Nanos kAskFor = 3'000'000'000;  // how long a stalled rank waits for a
 // Limits that a computing rank may take before its first step is over: afterwards the limit itself
 // is many steps long.
 constexpr int kPatience = 10;
-constexpr int64_t kSteps = 20;  // a step that takes so many of the longest one before hangs
+constexpr int64_t kSteps =
+    20;  // a rank hangs when a step takes this many times its longest one so far
 
 }  // namespace
 

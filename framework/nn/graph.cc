@@ -77,7 +77,7 @@ Cost CostIn(const Graph& graph, const GraphLayer& layer, const Cost& whole) {
   return {whole.forward_flops, backward};
 }
 
-// No machine has memory for so many numbers; below it their count is no overflow.
+// More than any machine has memory for, and few enough that products of counts below it cannot overflow.
 constexpr double kMostNumbers = 1e12;
 
 double NumbersOf(const Shape& shape) {

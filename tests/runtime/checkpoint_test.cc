@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 
 #include <bit>
 #include <limits>
@@ -11,6 +9,7 @@
 #include "framework/data/text/sentence_pairs.h"
 #include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/checkpoint_sample.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -152,26 +151,6 @@ TEST(Checkpoint, TruncatedForeignAndMissingFilesAreNamed) {
               HasSubstr("it is neither a checkpoint nor a safetensors file"));
   EXPECT_THAT(ReadError(folder / "none.h5", sample.layout), HasSubstr("No such file"));
 }
-
-// A limit on file sizes, which meets the file in memory as well.  With SIGXFSZ ignored write(2)
-// fails.  checkpoint_folder_test has a really full disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    former_handler_ = ::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &former_);
-    const rlimit limit = {bytes, former_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &former_);
-    ::signal(SIGXFSZ, former_handler_);
-  }
-
- private:
-  rlimit former_;
-  void (*former_handler_)(int);
-};
 
 TEST(Checkpoint, AFailedWriteKeepsTheOldFile) {
   CheckpointSample sample;

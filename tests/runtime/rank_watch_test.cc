@@ -40,7 +40,7 @@ class OtherRank {
   const pid_t pid_;
 };
 
-// What a watch says, if it does within so many seconds.
+// What the watch reports within `seconds`; "" when it reports nothing.
 class Heard {
  public:
   void Say(const std::string& what) {

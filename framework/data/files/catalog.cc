@@ -97,8 +97,10 @@ std::string ProblemOf(const RemoteFile& file, const fs::path& folder, const fs::
                       json& known) {
   const json seen = {StampOf(path), file.sha256, file.content_sha256};
   const std::string key = fs::canonical(path).string();
-  const json before = known.value(key, json::object());
-  if (before.value("seen", json()) == seen) return before.value("problem", "");
+  const json& before = known[key];
+  if (before.is_object() && before.value("seen", json()) == seen) {
+    return before.value("problem", "");
+  }
   const std::string problem = StatusOf(file, folder).problem;
   known[key] = {{"seen", seen}, {"problem", problem}};
   return problem;

@@ -1,9 +1,10 @@
 #include "framework/data/text/tokenizer.h"
-#include "framework/core/utf8.h"
-#include "framework/data/text/characters.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "framework/core/utf8.h"
+#include "framework/data/text/characters.h"
 
 namespace dtrain {
 namespace {

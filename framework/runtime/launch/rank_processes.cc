@@ -40,6 +40,27 @@ char StateOf(pid_t pid) {
   return name_end == std::string::npos ? '\0' : stat[name_end + 2];
 }
 
+bool IsOwn(const fs::path& path, struct stat& status) {
+  return ::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid();
+}
+
+// Files that this user's processes have mapped.  Those of others cannot be read, and theirs are not ours.
+std::set<std::string> MappedFiles(const std::string& beneath) {
+  std::set<std::string> mapped;
+  std::error_code ignored;
+  for (const auto& process : fs::directory_iterator("/proc", ignored)) {
+    if (process.path().filename().string().find_first_not_of("0123456789") != std::string::npos) {
+      continue;
+    }
+    std::ifstream maps(process.path() / "maps");
+    for (std::string line; std::getline(maps, line);) {
+      const size_t path = line.find(beneath);
+      if (path != std::string::npos) mapped.insert(line.substr(path));
+    }
+  }
+  return mapped;
+}
+
 }  // namespace
 
 bool IsAlive(pid_t pid) {
@@ -130,7 +151,7 @@ void DeathOrder::Wait() {
   }
 }
 
-OwnFolder::OwnFolder(const fs::path& above) {
+ProcessFolder::ProcessFolder(const fs::path& above) {
   std::string name = (above / fmt::format("{}{}-XXXXXX", kFolderName, ::getpid())).string();
   if (::mkdtemp(name.data()) == nullptr) {
     throw RunFileError(fmt::format("cannot create folder {}: {}", name, std::strerror(errno)),
@@ -139,7 +160,7 @@ OwnFolder::OwnFolder(const fs::path& above) {
   path_ = name;
 }
 
-OwnFolder::~OwnFolder() {
+ProcessFolder::~ProcessFolder() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
 }
@@ -151,38 +172,12 @@ void RemoveLeftFolders(const fs::path& above) {
     if (!name.starts_with(kFolderName)) continue;
     char* end = nullptr;
     const long pid = std::strtol(name.c_str() + kFolderName.size(), &end, 10);
+    if (pid <= 0 || *end != '-' || IsAlive(static_cast<pid_t>(pid))) continue;
     struct stat status = {};
-    const bool is_own = ::lstat(entry.path().c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-                        status.st_uid == ::geteuid();
-    if (pid <= 0 || *end != '-' || !is_own || IsAlive(static_cast<pid_t>(pid))) continue;
+    if (!IsOwn(entry.path(), status) || !S_ISDIR(status.st_mode)) continue;
     fs::remove_all(entry.path(), ignored);
   }
 }
-
-namespace {
-
-bool IsOwn(const fs::path& path, struct stat& status) {
-  return ::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid();
-}
-
-// Files that this user's processes have mapped.  Those of others cannot be read, and theirs are not ours.
-std::set<std::string> MappedFiles(const std::string& beneath) {
-  std::set<std::string> mapped;
-  std::error_code ignored;
-  for (const auto& process : fs::directory_iterator("/proc", ignored)) {
-    if (process.path().filename().string().find_first_not_of("0123456789") != std::string::npos) {
-      continue;
-    }
-    std::ifstream maps(process.path() / "maps");
-    for (std::string line; std::getline(maps, line);) {
-      const size_t path = line.find(beneath);
-      if (path != std::string::npos) mapped.insert(line.substr(path));
-    }
-  }
-  return mapped;
-}
-
-}  // namespace
 
 void RemoveLeftOfOpenMpi(const fs::path& temporary, const fs::path& shared_memory) {
   constexpr time_t kYoungSeconds = 60;

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -26,6 +27,30 @@ bool IsRank(pid_t pid, int rank);
 
 // Children of `mpirun`, or of what stands in its place on another machine or in a Slurm job, that are ranks.
 std::vector<RankProcess> RankProcesses(pid_t mpirun);
+
+// How long a rank may be stopped where `stall_seconds` does not say.
+constexpr double kStoppedSeconds = 60;
+
+// Which ranks have been stopped for too long: in a row of looks, not of seconds, so that the time in which
+// whoever looks was stopped as well (Ctrl-Z and fg for a whole job) is none.
+class StoppedRanks {
+ public:
+  // `look_seconds`: between two looks.  `grace_seconds`: beyond what a rank may be stopped.
+  StoppedRanks(double stall_seconds, double look_seconds, double grace_seconds = 0)
+      : looks_max_(static_cast<int>(
+            ((stall_seconds > 0 ? stall_seconds : kStoppedSeconds) + grace_seconds) /
+            look_seconds)) {}
+
+  bool IsTooLong(int rank, bool is_stopped) {
+    int& looks = looks_[rank];
+    looks = is_stopped ? looks + 1 : 0;
+    return looks > looks_max_;
+  }
+
+ private:
+  const int looks_max_;
+  std::map<int, int> looks_;  // by rank
+};
 
 // In which order ranks ended.  When one is lost mpirun ends the others within milliseconds, and whoever
 // looks now and then finds all of them gone.  A thread waits for their ends (pidfd_open(2), Linux 5.3);
@@ -55,12 +80,12 @@ class DeathOrder {
 };
 
 // A folder of this process, beneath `above`, that goes with it.
-class OwnFolder {
+class ProcessFolder {
  public:
   // Throws RunFileError where it cannot be made.
-  explicit OwnFolder(const std::filesystem::path& above);
-  ~OwnFolder();
-  OwnFolder(const OwnFolder&) = delete;
+  explicit ProcessFolder(const std::filesystem::path& above);
+  ~ProcessFolder();
+  ProcessFolder(const ProcessFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
 
  private:

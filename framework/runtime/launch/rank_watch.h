@@ -4,21 +4,16 @@
 // A rank that somebody stopped (SIGSTOP) can say nothing, whatever it was doing, and the others would
 // wait for it for ever while data are loaded, evaluated or saved; in the step loop the exchange's own
 // watch may find it first (exchange/stall_watch.h).  The lowest rank of the machine that is not
-// stopped itself says so.  Looks are counted, not seconds: when a whole job is stopped and goes on
-// (Ctrl-Z, fg), nobody was looking.
+// stopped itself says so.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <thread>
 
 #include "framework/runtime/launch/rank_processes.h"
 
 namespace dtrain {
-
-// How long a rank may be stopped where `stall_seconds` does not say.
-constexpr double kStoppedSeconds = 60;
 
 class RankWatch {
  public:
@@ -32,11 +27,11 @@ class RankWatch {
 
  private:
   void Watch(const std::stop_token& stop);
-  bool LookFinds(std::map<int, int>& stopped_looks);
+  bool LookFinds(StoppedRanks& stopped);
 
   const int rank_;
   const pid_t launcher_;
-  const int looks_max_;
+  const double stall_seconds_;
   const std::function<void(const std::string&)> on_lost_;
   std::jthread thread_;
 };

@@ -16,7 +16,6 @@
 #include "framework/core/time.h"
 #include "framework/runtime/launch/child_program.h"
 #include "framework/runtime/launch/rank_processes.h"
-#include "framework/runtime/launch/rank_watch.h"
 #include "framework/runtime/launch/stop_signal.h"
 
 namespace dtrain {
@@ -44,9 +43,9 @@ fs::path TemporaryFolder() {
 }
 
 // Null where it cannot be made: Open MPI then has its files where it likes.
-std::unique_ptr<OwnFolder> FolderInSharedMemory() {
+std::unique_ptr<ProcessFolder> FolderInSharedMemory() {
   try {
-    return std::make_unique<OwnFolder>(kSharedMemory);
+    return std::make_unique<ProcessFolder>(kSharedMemory);
   } catch (const RunFileError&) {
     return nullptr;
   }
@@ -59,10 +58,7 @@ class Job {
       : folder_(TemporaryFolder()),
         shared_memory_(FolderInSharedMemory()),
         ranks_(options.ranks),
-        stopped_looks_max_(static_cast<int>(
-            ((options.stall_seconds > 0 ? options.stall_seconds : kStoppedSeconds) +
-             kAfterTheRanks) /
-            kPollSeconds / kPollsALook)),
+        stopped_(options.stall_seconds, kPollSeconds * kPollsALook, kAfterTheRanks),
         host_(HostName()) {
     mpirun_ = StartMpirun(
         MakeMpirunCommand({.ranks = options.ranks,
@@ -146,14 +142,11 @@ class Job {
     end_.first_lost = missing;
   }
 
-  // A rank that was stopped neither moves nor dies, whatever it was doing; counted in looks, so that the time
-  // in which this process itself was stopped is none.
+  // A rank that was stopped neither moves nor dies, whatever it was doing.
   void LookAtProcesses(const std::vector<RankStatus>& records) {
     for (const RankStatus& rank : records) {
       if (rank.host != host_) continue;  // one that has ended may be stopped on its way out
-      int& looks = stopped_looks_[rank.rank];
-      looks = IsStopped(rank.pid) ? looks + 1 : 0;
-      if (looks <= stopped_looks_max_ || killed_) continue;
+      if (!stopped_.IsTooLong(rank.rank, IsStopped(rank.pid)) || killed_) continue;
       end_.stopped = rank.rank;
       KillAll();
     }
@@ -213,10 +206,10 @@ class Job {
     }
   }
 
-  const OwnFolder folder_;
-  const std::unique_ptr<OwnFolder> shared_memory_;
+  const ProcessFolder folder_;
+  const std::unique_ptr<ProcessFolder> shared_memory_;
   const int ranks_;
-  const int stopped_looks_max_;
+  StoppedRanks stopped_;
   const std::string host_;
   const Nanos begin_ = WallNow();
   pid_t mpirun_ = 0;
@@ -224,7 +217,6 @@ class Job {
   bool killed_ = false;             // by this process
   std::map<int, pid_t> processes_;  // of ranks on this machine, as they were seen
   DeathOrder deaths_;               // of these
-  std::map<int, int> stopped_looks_;
   int polls_ = 0;
   Nanos last_alive_ = 0;  // when a rank lived
   Nanos stop_at_ = 0;
