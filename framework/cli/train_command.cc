@@ -17,6 +17,7 @@
 #include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/runtime/launch/heartbeat.h"
 #include "framework/runtime/launch/rank_watch.h"
 #include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/stop_signal.h"
@@ -83,10 +84,18 @@ RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
   return LoadConfig(effective);
 }
 
-// Of the ranks of this machine, from before MPI_Init on; null where a supervisor watches them, or this
-// process is alone.
+// The ranks look after each other where no supervisor does.
+bool AreUnsupervised() { return InsideMpiLaunch() && StatusFolder().empty(); }
+
+// For a watch's own thread: the main one may be anywhere.  The launcher ends the other ranks.
+void LeaveStalled(const std::string& what) {
+  log::Error("{}", what);
+  std::_Exit(static_cast<int>(ExitCode::kStalled));
+}
+
+// Of the ranks of this machine, from before MPI_Init on.
 std::unique_ptr<RankWatch> WatchRanks(const TrainOptions& options) {
-  if (!InsideMpiLaunch() || !StatusFolder().empty()) return nullptr;
+  if (!AreUnsupervised()) return nullptr;
   const std::optional<int> rank = RankOf(::getpid());
   if (!rank) return nullptr;
   double stall_seconds = 0;
@@ -94,17 +103,13 @@ std::unique_ptr<RankWatch> WatchRanks(const TrainOptions& options) {
     stall_seconds = LoadConfig(options.Effective()).stall_seconds;
   } catch (const Error&) {  // the ranks say it together
   }
-  // The launcher ends the others: this one's main thread may be anywhere.
-  return std::make_unique<RankWatch>(*rank, ::getppid(), stall_seconds,
-                                     [](const std::string& what) {
-                                       log::Error("{}", what);
-                                       std::_Exit(static_cast<int>(ExitCode::kStalled));
-                                     });
+  return std::make_unique<RankWatch>(*rank, ::getppid(), stall_seconds, LeaveStalled);
 }
 
 int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
   const StopSignals signals;
   const std::unique_ptr<RankWatch> watch = WatchRanks(options);
+  std::optional<Heartbeat> heartbeat;  // beats until MPI has ended
   return RunOnRanks(invocation.argc, invocation.argv, [&](World& world) {
     Transport& transport = world.transport();
     RunConfig config;
@@ -115,9 +120,12 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
         if (transport.rank() == 0) own.emplace(config);
       });
       config.output = Broadcast(transport, config.output);
-      const std::string hosts = Broadcast(transport, ToBytes(Gather(transport, HostName())));
-      TryTogether(transport,
-                  [&] { PlaceOnHosts(FromBytes<std::vector<std::string>>(hosts), config); });
+      const auto hosts = FromBytes<std::vector<std::string>>(
+          Broadcast(transport, ToBytes(Gather(transport, HostName()))));
+      TryTogether(transport, [&] { PlaceOnHosts(hosts, config); });
+      if (AreUnsupervised()) {
+        heartbeat.emplace(transport, config.stall_seconds, hosts, LeaveStalled);
+      }
       const TrainResult result = Train(config, options.request, transport);
       const bool table_follows = !options.seeds.empty() && invocation.json;
       if (transport.rank() == 0 && !table_follows) {

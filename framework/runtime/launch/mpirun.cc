@@ -37,6 +37,10 @@ std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
     if (!HasVariable(environment, name)) environment.push_back(name + "=" + value);
   };
   unless_set("OMPI_MCA_mpi_yield_when_idle", "1");
+  // By default mpirun and its daemons wait for eight minutes before they believe that a link is cut.
+  unless_set("OMPI_MCA_oob_tcp_keepalive_time", "20");
+  unless_set("OMPI_MCA_oob_tcp_keepalive_intvl", "5");
+  unless_set("OMPI_MCA_oob_tcp_keepalive_probes", "4");
   // What an mpirun that is killed leaves behind then goes with the supervisor's folders.
   unless_set("OMPI_MCA_orte_tmpdir_base", options.status_folder.string());
   for (const char* const user : {"btl_vader", "osc_sm", "osc_rdma"}) {

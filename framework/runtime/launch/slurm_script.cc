@@ -202,6 +202,8 @@ export SLURM_HOSTFILE=$hosts
 std::string LaunchByMpirun(bool rank_list) {
   std::string text = R"(
 export SLURM_WHOLE=1  # mpirun's daemons use all CPUs of the job
+# They believe within 40 s, not after eight minutes, that a node is lost.
+export OMPI_MCA_oob_tcp_keepalive_time=20 OMPI_MCA_oob_tcp_keepalive_intvl=5 OMPI_MCA_oob_tcp_keepalive_probes=4
 trap 'told=1; kill -USR1 "$!"' USR1
 mpirun -n $((workers + servers)) --bind-to none)";
   if (rank_list) text += R"( --map-by seq --hostfile "$hosts")";
