@@ -2,13 +2,17 @@
 """Does real runs real harm, and looks at how they end.
 
 Each injection is drawn from its seed: a strategy and placement, a phase of the run, a rank and what
-happens to it: a signal that kills it (KILL, SEGV, ABRT, BUS), or one that stops it (STOP). Behind it
-the run must have ended in time, with the exit code that says why and with the right rank named; no
-process, no shared memory and no temporary file may be left; and with --resume auto it must go on, a
-synchronous strategy to the weights of the run that nobody harmed.
+happens to it. A signal kills it (KILL, SEGV, ABRT, BUS) or stops it (STOP); it leaves by exit(3) (EXIT)
+or an exception (THROW) out of a call of MPI, or its fsync(2) fails (FSYNC; see harm.cc); the disk of the
+run folder is full (FULL; as root: a small tmpfs). With --hosts, on hosts made of network namespaces, the
+rank's host is cut off the network (CUT). Behind it the run must have ended in time, with the exit code
+that says why and with the right rank named; no process, no shared memory and no temporary file may be
+left; and with --resume auto it must go on, a synchronous strategy to the weights of the run that nobody
+harmed.
 
     tests/faults/inject.py --count 300              # under `dtrain train --workers`
     tests/faults/inject.py --count 50 --mpirun      # the same ranks under a plain mpirun
+    tests/faults/inject.py --count 20 --hosts PROGRAM  # on hosts whose links are cut (netns-cluster)
     tests/faults/inject.py --seed 815               # one again, with all that it says
 """
 
@@ -28,6 +32,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "build/release/tests/faults/libharm.so"
 WORKERS = 3
 STALL = 4  # seconds
 SYNCHRONOUS = [["strategy.name=allreduce"], ["strategy.name=wfbp"],
@@ -46,7 +51,12 @@ OTHERS = [["strategy.name=mgwfbp", "collective=ring"], ["strategy.name=ps_asp"],
 SERVERS = {"ps_bsp": 1, "ps_asp": 1, "ps_ssp": 1, "ps_dssp": 1, "gssp": 2, "inhad": 1}
 PHASES = ["MPI_Init", "starting", "loading data", "training", "evaluating", "writing a checkpoint", "ended"]
 DOING = PHASES[1:]  # as status records count (framework/runtime/launch/status_record.h)
-SIGNALS = [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGSTOP]
+KILLING = ["KILL", "SEGV", "ABRT", "BUS"]
+# What harm.cc does at a signal.
+BY_LIBRARY = {"EXIT": signal.SIGRTMIN + 1, "THROW": signal.SIGRTMIN + 2, "FSYNC": signal.SIGRTMIN + 3}
+# Exit codes of the program (README), or of a shell.
+EXPECTED = {"STOP": 7, "CUT": 7, "EXIT": 4, "THROW": 1, "FSYNC": 6, "FULL": 6,
+            **{name: 128 + signal.Signals[f"SIG{name}"] for name in KILLING}}
 
 
 @dataclasses.dataclass
@@ -55,11 +65,11 @@ class Fault:
     settings: list
     phase: str
     rank: int
-    signal: signal.Signals
+    harm: str  # a key of EXPECTED
     delay: float  # behind the begin of the phase
 
     def __str__(self):
-        return (f"seed {self.seed}: {' '.join(self.settings)}; {self.signal.name} for rank {self.rank}, "
+        return (f"seed {self.seed}: {' '.join(self.settings)}; {self.harm} for rank {self.rank}, "
                 f"{self.phase} + {self.delay:.3f} s")
 
 
@@ -71,36 +81,51 @@ def ranks_of(settings):
     return WORKERS + int(keys.get("strategy.servers", SERVERS[name]))
 
 
-def draw(seed):
+def draw(seed, harms, per_host):
     draws = random.Random(seed)
-    settings = draws.choice(SYNCHRONOUS + OTHERS)
+    fitting = [one for one in SYNCHRONOUS + OTHERS if not (per_host == 1 and "cluster.per_node=3" in one)]
+    settings = draws.choice(fitting)
     return Fault(seed, settings, draws.choice(PHASES), draws.randrange(ranks_of(settings)),
-                 draws.choice(SIGNALS), draws.random() * draws.choice([0.002, 0.02, 0.2]))
+                 draws.choice(harms), draws.random() * draws.choice([0.002, 0.02, 0.2]))
 
 
 class Run:
     """One run of the program in a folder of its own."""
 
-    def __init__(self, dtrain, folder, settings, mpirun):
-        self.folder, self.ranks, self.mpirun = folder, ranks_of(settings), mpirun
-        self.output = folder / "run"
+    def __init__(self, options, folder, settings, harm=None):
+        self.folder, self.ranks, self.harm = folder, ranks_of(settings), harm
+        self.by_mpirun = options.mpirun or options.hosts
         self.temporary = folder / "tmp"
         self.temporary.mkdir(parents=True)
+        self.disk = folder / "disk"
+        self.disk.mkdir()
+        if harm == "FULL":
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "faults", self.disk], check=True)
+        self.output = self.disk / "run"
         self.words = ["train", "--config", str(ROOT / "configs/runs/quickstart.yaml"), "--output",
                       str(self.output), "--resume", "auto"]
         for setting in ["data.name=digits", "data.train_samples=1500", "data.test_samples=500", "batch=30", "epochs=3",
                         f"cluster.workers={WORKERS}", "checkpoint.every_steps=20", "evaluate.every_steps=15",
                         f"stall_seconds={STALL}", "threads=1", *settings]:
             self.words += ["--set", setting]
-        self.program = [dtrain]
-        if mpirun:
+        self.program = [options.dtrain]
+        if options.hosts:
+            self.program = [options.hosts, "mpirun", "--map-by", "node", "-n", str(self.ranks), options.dtrain]
+        elif options.mpirun:
             # Ours looks for its files there; a folder of this run's shows what is left.
-            self.program = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(self.ranks), dtrain]
+            self.program = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(self.ranks), options.dtrain]
 
-    def start(self):
+    def start(self, library=None):
         environment = dict(os.environ, TMPDIR=str(self.temporary))
+        if library:
+            environment["LD_PRELOAD"] = str(library)
         return subprocess.Popen([*self.program, *self.words], stdout=open(self.folder / "out", "a"),
                                 stderr=open(self.folder / "err", "a"), env=environment, start_new_session=True)
+
+    def remove(self):
+        if self.harm == "FULL":
+            subprocess.run(["umount", self.disk], check=True)
+        shutil.rmtree(self.folder)
 
     def processes(self):
         """{pid: rank} of all processes of the run; -1 for those that are no rank."""
@@ -136,7 +161,7 @@ class Run:
             phase, pid = self.doing(fault.rank)
             if pid and (phase == fault.phase or fault.phase in ("starting", "MPI_Init")):
                 return pid
-            if phase is None and (fault.phase == "MPI_Init" or self.mpirun):
+            if phase is None and (fault.phase == "MPI_Init" or self.by_mpirun):
                 pids = [pid for pid, rank in self.processes().items() if rank == fault.rank]
                 if pids:
                     return pids[0]
@@ -148,50 +173,124 @@ class Run:
         return json.loads(summary.read_text())["weights_sha256"] if summary.exists() else None
 
 
-def inject(fault, run, undisturbed):
-    """What is wrong with how the run ended, and whether it was harmed at all."""
-    wrong = []
-    program = run.start()
-    pid = run.await_phase(program, fault)
-    if run.mpirun:  # there are no records: somewhere in the run
-        time.sleep(fault.delay * 20)
-    else:
-        time.sleep(fault.delay)
-    harmed = False
-    if pid is not None:
+class Disk:
+    """The disk of a run's folder, filled up to the last byte."""
+
+    def __init__(self, folder):
+        self.filler = folder / "filler"
+
+    def fill(self):
+        with open(self.filler, "wb", buffering=0) as out:
+            for size in (1 << 20, 1 << 12, 1):
+                try:
+                    while True:
+                        out.write(bytes(size))
+                except OSError:
+                    pass
+
+    def free(self):
+        self.filler.unlink()
+
+
+class Link:
+    """The cable of a rank's host."""
+
+    def __init__(self, hosts, rank):
+        self.command = [hosts, "link", f"node{rank + 1}"]
+
+    def cut(self):
+        subprocess.run([*self.command, "down"], check=True)
+
+    def mend(self):
+        subprocess.run([*self.command, "up"], check=True)
+
+
+def catches(pid, number):
+    """Whether a process has a handler: the library installs its own before main."""
+    try:
+        caught = re.search(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+        return bool(int(caught[1], 16) >> (number - 1) & 1)
+    except OSError:
+        raise ProcessLookupError(pid)
+
+
+def end_all(processes):
+    for pid in processes:
         try:
-            os.kill(pid, fault.signal)
-            harmed = True
+            os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
+
+
+def await_end(program, run, seconds, ranks_only):
+    """Until the program, or at least all ranks, have ended; the seconds it took, None for longer."""
     begin = time.monotonic()
-    limit = 10 + (STALL if fault.signal == signal.SIGSTOP else 0)
+    while time.monotonic() - begin < seconds:
+        if program.poll() is not None or (ranks_only and not any(rank >= 0 for rank in run.processes().values())):
+            return time.monotonic() - begin
+        time.sleep(0.02)
+    return None
+
+
+def inject(fault, run, undisturbed, options):
+    """What is wrong with how the run ended, and whether it was harmed at all."""
+    wrong = []
+    program = run.start(LIBRARY if fault.harm in BY_LIBRARY else None)
+    pid = run.await_phase(program, fault)
+    while fault.harm == "CUT" and program.poll() is None and "parameters," not in (run.folder / "err").read_text():
+        time.sleep(0.001)  # MPI_Init, whose own limit is ten minutes
+    # A plain mpirun has no records: somewhere in the run.
+    time.sleep(fault.delay * 20 if run.by_mpirun else fault.delay)
+    disk, link = Disk(run.disk), Link(options.hosts, fault.rank)
+    harmed = pid is not None
     try:
-        code = program.wait(limit + 20)
-    except subprocess.TimeoutExpired:
-        wrong.append("it hangs")
-        for left in run.processes():
-            os.kill(left, signal.SIGKILL)
-        code = program.wait()
-    took = time.monotonic() - begin
+        if fault.harm == "FULL":
+            disk.fill()
+        elif fault.harm == "CUT":
+            link.cut()
+        elif harmed and fault.harm in BY_LIBRARY:
+            while not catches(pid, BY_LIBRARY[fault.harm]):
+                time.sleep(0.001)
+            os.kill(pid, BY_LIBRARY[fault.harm])
+        elif harmed:
+            os.kill(pid, signal.Signals[f"SIG{fault.harm}"])
+    except ProcessLookupError:
+        harmed = False
+    # Only the ranks' own watch knows of a link that is cut; mpirun's daemons wait for their keep-alives.
+    ranks_only = fault.harm == "CUT"
+    # What is harmed may be used later only: the last checkpoint, the last message.
+    later = 60 if fault.harm in ("FULL", "FSYNC", "EXIT", "THROW") else 0
+    limit = 10 + (STALL if EXPECTED[fault.harm] == 7 else 0)
+    took = await_end(program, run, limit + later + 20, ranks_only)
+    if took is None:
+        wrong.append(f"it hangs: {run.processes()}")
+    elif took > limit + later:
+        wrong.append(f"it took {took:.1f} s to end")
+    if took is None or ranks_only:
+        end_all(run.processes())
+        program.kill()
+    code = program.wait()
+    if fault.harm == "FULL":
+        disk.free()
+    elif fault.harm == "CUT":
+        link.mend()
     said = (run.folder / "err").read_text()
     finished = code == 0 and run.hash() is not None
     if harmed and not finished:
-        if took > limit:
-            wrong.append(f"it took {took:.1f} s to end")
-        expected = 7 if fault.signal == signal.SIGSTOP else 128 + fault.signal
-        if code != expected:
-            wrong.append(f"exit code {code} instead of {expected}")
-        # Of ranks that have ended well only mpirun knows who was killed.
-        if fault.phase != "ended" and not re.search(rf"rank {fault.rank}\b", said):
+        if code != EXPECTED[fault.harm] and not ranks_only:
+            wrong.append(f"exit code {code} instead of {EXPECTED[fault.harm]}")
+        # Of ranks that have ended well only mpirun knows who was killed; a disk is nobody's; what is said of
+        # rank 0 by those that are cut off from it, and so from mpirun, nobody hears.
+        named = re.search(rf"rank {fault.rank}\b|,1\],{fault.rank}\]", said)
+        nameless = fault.phase == "ended" or fault.harm in ("FULL", "FSYNC") or (fault.harm, fault.rank) == ("CUT", 0)
+        if not named and not nameless:
             wrong.append("the rank is not named")
     time.sleep(0.5)  # ranks that were told to end do so
     orphans = run.processes()
     if orphans:
         wrong.append(f"orphans {orphans}")
-        for left in orphans:
-            os.kill(left, signal.SIGKILL)
-    if not run.mpirun:
+        end_all(orphans)
+    if not run.by_mpirun:
         left = [entry.name for entry in run.temporary.iterdir()]
         if left:
             wrong.append(f"left in TMPDIR: {left}")
@@ -211,35 +310,56 @@ def main():
     parser.add_argument("--count", type=int, default=20, help="injections (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="the first one's seed (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="this one alone, in a folder that stays")
+    parser.add_argument("--harms", type=lambda words: words.split(","), help="of these alone: KILL,STOP,...")
     parser.add_argument("--mpirun", action="store_true", help="under a plain mpirun")
+    parser.add_argument("--hosts", help="under mpirun on hosts that this program makes; links are cut")
     parser.add_argument("--dtrain", default=str(ROOT / "build/release/dtrain"), help="the program (default: %(default)s)")
     options = parser.parse_args()
+    harms = options.harms
+    if not harms:
+        harms = ["CUT"] if options.hosts else [harm for harm in EXPECTED if harm != "CUT"]
+        if os.geteuid() != 0 and "FULL" in harms:
+            harms.remove("FULL")
+            print("FULL is left out: only root can mount a small disk")
     seeds = [options.seed] if options.seed is not None else range(options.first, options.first + options.count)
+    if options.hosts:
+        # One for each rank: an own host may be cut off alone.
+        subprocess.run([options.hosts, "up", str(WORKERS + max(SERVERS.values()))], check=True)
+    try:
+        failed = inject_all(seeds, harms, options)
+    finally:
+        if options.hosts:
+            subprocess.run([options.hosts, "down"], check=True)
+    sys.exit(1 if failed else 0)
+
+
+def inject_all(seeds, harms, options):
     undisturbed, failed, harmed = {}, [], 0
     for seed in seeds:
-        fault = draw(seed)
+        fault = draw(seed, harms, per_host=1 if options.hosts else None)
         folder = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
         synchronous = fault.settings in SYNCHRONOUS
         key = " ".join(fault.settings)
         if synchronous and key not in undisturbed:
-            alone = Run(options.dtrain, folder / "undisturbed", fault.settings, options.mpirun)
+            alone = Run(options, folder / "undisturbed", fault.settings)
             if alone.start().wait(120) != 0:
                 sys.exit(f"{key}: does not run at all; see {folder}")
             undisturbed[key] = alone.hash()
-        run = Run(options.dtrain, folder / "harmed", fault.settings, options.mpirun)
-        wrong, was_harmed = inject(fault, run, undisturbed.get(key) if synchronous else None)
+        run = Run(options, folder / "harmed", fault.settings, fault.harm)
+        wrong, was_harmed = inject(fault, run, undisturbed.get(key) if synchronous else None, options)
         harmed += was_harmed
         if wrong:
             failed.append(seed)
             told = re.findall(r"^.* (?:error|warning) .*$", (run.folder / "err").read_text(), re.MULTILINE)
             print(f"{fault}: {'; '.join(wrong)}", *told, sep="\n    ", flush=True)
         if options.seed is None:
+            run.remove()
             shutil.rmtree(folder)
         else:
             print(f"{fault}: {'harmed' if was_harmed else 'it had ended before'}; see {folder}")
     print(f"{len(seeds)} injections, {harmed} of them before the run's end: {len(failed)} ended wrongly"
           f"{': seeds ' + ', '.join(map(str, failed)) if failed else ''}")
-    sys.exit(1 if failed else 0)
+    return failed
 
 
 if __name__ == "__main__":

@@ -49,6 +49,12 @@ Findings CheckTestFoldersRegistered(const SourceTree& tree) {
     for (std::sregex_iterator at(file.text.begin(), file.text.end(), call), end; at != end; ++at) {
       registered.insert("tests/" + (*at)[3].str());
     }
+    // What tests load is a module.
+    static const std::regex module(R"(\n\s*add_library\(\w+ MODULE (\w+)/)");
+    for (std::sregex_iterator at(file.text.begin(), file.text.end(), module), end; at != end;
+         ++at) {
+      registered.insert("tests/" + (*at)[1].str());
+    }
   }
   Findings findings;
   for (const std::string& folder : folders) {

@@ -193,9 +193,11 @@ TEST(Tidy, TestFoldersRegisteredFindsPlanted) {
   const SourceTree tree = {
       {"tests/CMakeLists.txt",
        "dtrain_test(core DEPS core)\ndtrain_mpi_test(world RANKS 2)\n"
+       "add_library(harm MODULE faults/module.cc)\n"
        "# dtrain_test(lost DEPS core)\n"},
       {"tests/core/a_test.cc", ""},
       {"tests/core/helper/main.cc", ""},
+      {"tests/faults/module.cc", ""},
       {"tests/lost/b_test.cc", ""},
       {"tests/support/c.h", ""},
       {"tests/world/d_test.cc", ""},
