@@ -26,7 +26,8 @@ class ResidentImages : public ResidentSamples {
       : set_(set), device_(device), view_images_(view_images), values_(Copy(set.values())) {
     for (const Split split : {Split::kTrain, Split::kTest}) {
       const LabelledImages& source = set.images(split);
-      (split == Split::kTrain ? train_ : test_) = {Copy(source.images), Copy(source.labels)};
+      Images& images = split == Split::kTrain ? train_ : test_;
+      images = {Copy(source.images), Copy(source.labels)};
     }
     device_.Record().Wait();
   }
