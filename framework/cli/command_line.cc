@@ -1,13 +1,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include <filesystem>
 #include <iostream>
 #include <map>
 
 #include "framework/cli/command.h"
 #include "framework/cli/standard_streams.h"
-#include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/locate_model.h"
@@ -21,15 +19,11 @@ int Run(Invocation& invocation) {
   } catch (const Error& error) {
     TellError(error);
     return static_cast<int>(error.code());
-  } catch (const std::filesystem::filesystem_error& error) {
-    log::Error("{}", error.what());
-    return static_cast<int>(ExitCode::kCheckpoint);
-  } catch (const std::bad_alloc&) {
-    log::Error("out of memory");
-  } catch (const std::exception& error) {
-    log::Error("internal error: {}", error.what());
+  } catch (const std::exception& exception) {
+    const Error error = AsError(exception);
+    TellError(error);
+    return static_cast<int>(error.code());
   }
-  return static_cast<int>(ExitCode::kInternal);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/memory.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
@@ -38,11 +39,7 @@ Buffer::Buffer(size_t bytes) : bytes_(bytes) {
   const size_t alignment = AlignmentOf(bytes);
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   if (bytes < MachineBytes()) data_ = std::aligned_alloc(alignment, rounded);
-  if (data_ == nullptr) {
-    throw UsageError(
-        fmt::format("there is no memory for {} more", HumanBytes(static_cast<double>(bytes))),
-        "a smaller batch, or accumulate: micro-batches need less; `ulimit -v` may be a limit, too");
-  }
+  if (data_ == nullptr) throw NoMemoryError(bytes);
   if (alignment == kHugePage) ::madvise(data_, rounded, MADV_HUGEPAGE);
   std::memset(data_, 0, rounded);
 }

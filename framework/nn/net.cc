@@ -6,6 +6,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
+#include "framework/core/memory.h"
 #include "framework/nn/kernel.h"
 #include "framework/nn/program.h"
 #include "framework/nn/step_decoder.h"
@@ -98,12 +99,11 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
     op.state = TensorsOf(graph_.state(), op.layer->first_state, op.layer->states.size());
   }
   try {
-    Keep(std::move(program));
+    WithMemoryFor(fmt::format("what {} samples have between the layers", inputs[0][0]),
+                  [&] { Keep(std::move(program)); });
   } catch (const UsageError& error) {
     if (device_.queue != nullptr) ThrowTooLarge(error, mode, inputs);
-    throw UsageError(
-        fmt::format("{}, for what {} samples have between the layers", error.what(), inputs[0][0]),
-        error.hint());
+    throw;
   }
 }
 

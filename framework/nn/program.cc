@@ -5,10 +5,15 @@
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
+#include "framework/core/memory.h"
 #include "framework/nn/kernel.h"
 
 namespace dtrain {
 namespace {
+
+// More than a library needs for the code that it makes for a layer: oneDNN 2.6 reads address 0 where
+// it gets none.
+constexpr size_t kKernelBytes = size_t{16} << 20;
 
 class Compiler {
  public:
@@ -125,7 +130,10 @@ class Compiler {
     op.name = layer.name;
     op.implementation = choice.entry->implementation;
     op.layer = &layer;
-    op.kernel = choice.entry->make(request, choice.offer);
+    op.kernel = WithMemoryFor(fmt::format("the kernels of layer '{}'", layer.name), [&] {
+      RequireMemory(kKernelBytes);
+      return choice.entry->make(request, choice.offer);
+    });
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       op.inputs.push_back(SlotAs(call.inputs[i], choice.offer.inputs[i]));
     }

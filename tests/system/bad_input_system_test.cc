@@ -10,6 +10,7 @@ namespace dtrain {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class BadInputTest : public SystemTest {
@@ -60,6 +61,29 @@ TEST_F(BadInputTest, ADeviceThatCannotBeHadIsRefused) {
     EXPECT_THAT(check.err, HasSubstr("device 'cuda' cannot be had on this machine: "));
   }
   EXPECT_EQ(Run("check --config other.yaml --set device=auto").code, 0);
+}
+
+// Whoever asks for it: the data set, a layer's kernels (oneDNN has none to lose), the exchange, a
+// checkpoint.
+TEST_F(BadInputTest, WhereMemoryEndsTheErrorSaysForWhat) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs more addresses than the limit leaves";
+#endif
+  int refused = 0;
+  for (int megabytes = 120; megabytes <= 180; megabytes += 5) {
+    const Outcome outcome =
+        Run("train --config $CONFIGS/quickstart.yaml --set threads=1 --set cluster.workers=1 --set "
+            "max_steps=2 --output run",
+            "ulimit -c 0; ulimit -v " + std::to_string(megabytes * 1024) + ";");
+    if (outcome.code == 0 || outcome.err.find("loading shared libraries") != std::string::npos)
+      continue;
+    ++refused;
+    EXPECT_EQ(outcome.code, 2) << megabytes << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, AnyOf(HasSubstr("there is no memory"),
+                                   HasSubstr("the system refuses one more thread")))
+        << megabytes;
+  }
+  EXPECT_GT(refused, 0);
 }
 
 TEST_F(BadInputTest, DamagedWeightsAreNamed) {

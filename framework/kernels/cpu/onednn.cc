@@ -6,7 +6,10 @@
 
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 #include "framework/core/check.h"
+#include "framework/core/memory.h"
 #include "framework/kernels/cpu/packed_gemm.h"
 
 namespace dtrain {
@@ -86,6 +89,7 @@ void OneDnnOp::Run(std::initializer_list<const void*> addresses) {
   }
   const dnnl_status_t status = dnnl_primitive_execute(
       primitive_.get(), stream.get(), static_cast<int>(arguments_.size()), arguments_.data());
+  if (status == dnnl_out_of_memory) throw NoMemoryError(0, "a primitive of oneDNN");
   DT_CHECK(status == dnnl_success) << "oneDNN status " << status;
 }
 
@@ -94,9 +98,15 @@ void Multiply(const Gemm& g) {
   DT_CHECK(depth == (g.trans_b ? g.b.columns : g.b.rows)) << depth;
   DT_CHECK(g.c.rows == (g.trans_a ? g.a.columns : g.a.rows)) << g.c.rows;
   DT_CHECK(g.c.columns == (g.trans_b ? g.b.rows : g.b.columns)) << g.c.columns;
+  // Its code is made at the first call, and oneDNN 2.6 reads address 0 where it gets no memory for it.
+  [[maybe_unused]] static const bool asked = (RequireMemory(size_t{16} << 20), true);
   const dnnl_status_t status = dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', g.c.rows,
                                           g.c.columns, depth, 1.0f, g.a.data, g.a.stride, g.b.data,
                                           g.b.stride, g.add ? 1.0f : 0.0f, g.c.data, g.c.stride);
+  if (status == dnnl_out_of_memory) {
+    throw NoMemoryError(
+        0, fmt::format("oneDNN's product of {}x{} and {}x{}", g.c.rows, depth, depth, g.c.columns));
+  }
   DT_CHECK(status == dnnl_success)
       << "dnnl_sgemm " << g.c.rows << "x" << g.c.columns << "x" << depth << ": " << status;
 }

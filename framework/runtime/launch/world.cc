@@ -1,6 +1,8 @@
 #include "framework/runtime/launch/world.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -9,6 +11,7 @@
 #include "framework/core/bytes.h"
 #include "framework/core/check.h"
 #include "framework/core/log.h"
+#include "framework/core/memory.h"
 #include "framework/runtime/launch/rank_processes.h"
 #include "framework/runtime/launch/status_record.h"
 
@@ -63,10 +66,8 @@ int RunOnRanks(int argc, char** argv, const std::function<int(World&)>& body) {
     return body(world);
   } catch (const Error& error) {
     return world.Fail(error);
-  } catch (const std::bad_alloc&) {
-    return world.Fail(Error(ExitCode::kInternal, "out of memory"));
   } catch (const std::exception& error) {
-    return world.Fail(Error(ExitCode::kInternal, std::string("internal error: ") + error.what()));
+    return world.Fail(AsError(error));
   }
 }
 
@@ -83,6 +84,19 @@ void TryTogether(Transport& transport, const std::function<void()>& work) {
   // Which rank it was matters when rank 0, which stands for all, was well.
   const std::string who = failure.rank == 0 ? "" : fmt::format("rank {}: ", failure.rank);
   throw SharedError(failure.code, who + failure.what, failure.hint);
+}
+
+Error AsError(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const std::bad_alloc*>(&exception)) return ToError(*error);
+  if (const auto* error = dynamic_cast<const std::filesystem::filesystem_error*>(&exception)) {
+    return RunFileError(error->what());
+  }
+  const auto* const error = dynamic_cast<const std::system_error*>(&exception);
+  if (error != nullptr && error->code() == std::errc::resource_unavailable_try_again) {
+    return UsageError("the system refuses one more thread",
+                      "`ulimit -u` and `ulimit -v` may be limits; threads: 1 needs fewer");
+  }
+  return {ExitCode::kInternal, std::string("internal error: ") + exception.what()};
 }
 
 void TellError(const Error& error) {

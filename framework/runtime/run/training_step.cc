@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/core/memory.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/exchange/inline_exchange.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
@@ -85,10 +86,14 @@ StepReport ReportOf(const StepResult& result, const Batch& batch) {
 
 std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, double stall_seconds,
                                        Transport& transport, const Device& device) {
-  if (transport.size() == 1) {  // the trainer's thread does it all, with its team
-    return std::make_unique<InlineExchange>(spec, transport, threads, device);
-  }
-  return std::make_unique<ThreadedExchange>(transport, spec, stall_seconds, FlushDenormals, device);
+  const auto make = [&]() -> std::unique_ptr<Exchange> {
+    if (transport.size() == 1) {  // the trainer's thread does it all, with its team
+      return std::make_unique<InlineExchange>(spec, transport, threads, device);
+    }
+    return std::make_unique<ThreadedExchange>(transport, spec, stall_seconds, FlushDenormals,
+                                              device);
+  };
+  return WithMemoryFor("the exchange's vectors: weights, gradients, the solver's", make);
 }
 
 std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, ConstArena gradients) {

@@ -8,6 +8,7 @@
 #include "framework/core/bytes.h"
 #include "framework/core/isa.h"
 #include "framework/core/log.h"
+#include "framework/core/memory.h"
 #include "framework/core/process.h"
 #include "framework/data/files/catalog.h"
 #include "framework/data/text/sentence_pairs.h"
@@ -101,7 +102,8 @@ std::vector<ModelListing> ListModels() {
 std::unique_ptr<Dataset> LoadData(const RunConfig& config) {
   std::filesystem::path folder;
   if (!config.data.source->files().empty()) folder = LocateData(config.data.name, config.data.root);
-  return config.data.source->Load(folder, config.seed);
+  return WithMemoryFor("data set " + config.data.name,
+                       [&] { return config.data.source->Load(folder, config.seed); });
 }
 
 int AgreeOnThreads(Transport& transport, int workers) {

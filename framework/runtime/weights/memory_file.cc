@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "framework/core/error.h"
+#include "framework/core/memory.h"
 
 namespace dtrain {
 namespace {
 
-[[noreturn]] void ThrowErrno(const char* action) {
+[[noreturn]] void ThrowErrno(const char* action, size_t bytes = 0) {
+  if (errno == ENOMEM) throw NoMemoryError(bytes, "the image of a checkpoint");
   throw CheckpointError(
       fmt::format("cannot {} a file in memory: {}", action, std::strerror(errno)));
 }
@@ -99,7 +101,7 @@ std::string_view MemoryFile::Content() {
   bytes_ = static_cast<size_t>(status.st_size);
   if (bytes_ == 0) return {};
   void* mapped = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd_, 0);
-  if (mapped == MAP_FAILED) ThrowErrno("map");
+  if (mapped == MAP_FAILED) ThrowErrno("map", bytes_);
   mapped_ = mapped;
   return {static_cast<const char*>(mapped_), bytes_};
 }
