@@ -277,8 +277,10 @@ def inject(fault, run, undisturbed, options):
     said = (run.folder / "err").read_text()
     finished = code == 0 and run.hash() is not None
     if harmed and not finished:
-        if code != EXPECTED[fault.harm] and not ranks_only:
-            wrong.append(f"exit code {code} instead of {EXPECTED[fault.harm]}")
+        # Of a rank that left mpirun takes over the code, and the supervisor says what it means.
+        expected = 9 if fault.harm == "EXIT" and run.by_mpirun else EXPECTED[fault.harm]
+        if code != expected and not ranks_only:
+            wrong.append(f"exit code {code} instead of {expected}")
         # Of ranks that have ended well only mpirun knows who was killed; a disk is nobody's; what is said of
         # rank 0 by those that are cut off from it, and so from mpirun, nobody hears.
         named = re.search(rf"rank {fault.rank}\b|,1\],{fault.rank}\]", said)
