@@ -4,9 +4,12 @@
 #   tests/run.sh [--preset release|dev|asan|tsan] [ctest arguments...]
 #
 # The arithmetic is tested three times: as it is, and with this machine's instruction set capped at AVX2 and
-# at AVX (not under the sanitizers).  Tests on real data need DTRAIN_DATA; a shared/data beside the
-# repository is taken by itself.  Skipped tests are counted by their reasons; one that tests/skips.txt
-# does not name, or not for this machine, is a failure.
+# at AVX.  Then what reads files runs under AddressSanitizer and UBSan, and what runs in threads under
+# ThreadSanitizer.  With --preset asan or tsan all tests run under these, once.
+#
+# Tests on real data need DTRAIN_DATA; a shared/data beside the repository is taken by itself.  Skipped
+# tests are counted by their reasons; one that tests/skips.txt does not name, or not for this machine,
+# is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,6 +19,7 @@ if [ "${1:-}" = --preset ]; then
   shift 2
 fi
 build=build/$preset
+logs=$build
 
 if [ -z "${DTRAIN_DATA:-}" ] && [ -d ../shared/data ]; then
   DTRAIN_DATA=$(cd ../shared/data && pwd)
@@ -26,50 +30,66 @@ fi
 export OMP_WAIT_POLICY=passive
 
 run=()
-case $preset in
-  asan)
-    # Without slow unwinding the suppressions miss leaks of modules that MPI has unloaded.
-    export ASAN_OPTIONS=fast_unwind_on_malloc=0
-    export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
-    export UBSAN_OPTIONS=print_stacktrace=1
-    ;;
-  tsan)
-    # Open MPI, HDF5 and oneDNN are not instrumented.
-    export TSAN_OPTIONS=ignore_noninstrumented_modules=1
-    # The tool's memory map does not fit where addresses are randomised widely.
-    if setarch -R true 2>/dev/null; then run=(setarch -R); fi
-    ;;
-esac
+sanitize() {  # preset; the sanitizers' settings, and how programs are started under them
+  case $1 in
+    asan)
+      # Without slow unwinding the suppressions miss leaks of modules that MPI has unloaded.
+      export ASAN_OPTIONS=fast_unwind_on_malloc=0
+      export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
+      export UBSAN_OPTIONS=print_stacktrace=1
+      ;;
+    tsan)
+      # Open MPI, HDF5 and oneDNN are not instrumented.
+      export TSAN_OPTIONS=ignore_noninstrumented_modules=1
+      # The tool's memory map does not fit where addresses are randomised widely.
+      if setarch -R true 2>/dev/null; then run=(setarch -R); fi
+      ;;
+  esac
+}
+sanitize "$preset"
 
 test_pass() {  # name, ctest arguments
   local name=$1 ended=0
   shift
   # The whole output of a test that passes: the reasons of skips are in it.
   "${run[@]}" ctest --test-dir "$build" --output-on-failure --test-output-size-passed 1000000 \
-    -j2 "$@" | tee "$build/tests-$name.log" || ended=$?
-  tests/check_skips.sh "$build/Testing/Temporary/LastTest.log" >"$build/skips-$name.txt" || ended=1
+    -j2 "$@" | tee "$logs/tests-$name.log" || ended=$?
+  tests/check_skips.sh "$build/Testing/Temporary/LastTest.log" >"$logs/skips-$name.txt" || ended=1
   return "$ended"
 }
+
+sanitized_pass() (  # preset, folders of tests; of other folders nothing is built
+  build=build/$1
+  targets=("${@:2}")
+  targets=("${targets[@]/%/_tests}")
+  sanitize "$1"
+  cmake --preset "$1" -DDTRAIN_TESTS=ON &&
+    "${run[@]}" cmake --build "$build" --target "${targets[@]}" &&
+    test_pass "$1" -R "^($(IFS='|'; echo "${*:2}"))\\."
+)
 
 launch/install-packages.sh --with-tests
 cmake --preset "$preset" -DDTRAIN_TESTS=ON
 "${run[@]}" cmake --build "$build"
 
-rm -f "$build"/tests-*.log "$build"/skips-*.txt
+rm -f "$logs"/tests-*.log "$logs"/skips-*.txt
 status=0
 test_pass all "$@" || status=$?
 if [ "$preset" = release ] || [ "$preset" = dev ]; then
   ONEDNN_MAX_CPU_ISA=AVX2 test_pass avx2 -R '^(device|kernels|solver|nn|comm|compress|golden)\.' || status=$?
   # Tianhe-2's CPUs.  Without what needs no instruction set, and the two slowest cases.
   ONEDNN_MAX_CPU_ISA=AVX test_pass avx -R '^(device|kernels|solver|nn|compress|golden)\.' -E 'CentralDifferences|Bf16|two_groups_of_images__rows_in_turn' || status=$?
+  # What reads files, and what runs in threads; by hand, --preset asan and tsan take all there is.
+  sanitized_pass asan core config data weights || status=$?
+  sanitized_pass tsan comm exchange strategies sim || status=$?
 fi
 
 # The end is what is read first: what failed, with its own words.
 echo
 awk '/^ *(Start +[0-9]+:|[0-9]+\/[0-9]+ Test +#)/ { failed = /\*\*\*(Failed|Timeout|Exception)/ }
-     failed' "$build"/tests-*.log | head -n 300
-grep -H 'tests passed' "$build"/tests-*.log
-for skips in "$build"/skips-*.txt; do
+     failed' "$logs"/tests-*.log | head -n 300
+grep -H 'tests passed' "$logs"/tests-*.log
+for skips in "$logs"/skips-*.txt; do
   echo "$skips:"
   cat "$skips"
 done

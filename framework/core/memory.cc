@@ -35,12 +35,12 @@ void RequireMemory(size_t bytes) {
 
 }  // namespace dtrain
 
-// The sanitizers have their own.
+// The sanitizers have their own, and a program may.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void* operator new(size_t bytes) {
+[[gnu::weak]] void* operator new(size_t bytes) {
   if (void* const memory = std::malloc(std::max<size_t>(bytes, 1))) return memory;
   throw dtrain::OutOfMemory(bytes);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::weak]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::weak]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 #endif

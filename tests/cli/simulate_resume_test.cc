@@ -7,7 +7,7 @@
 #include "framework/core/file.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "tests/cli/command_outcome.h"
-#include "tests/runtime/checkpoint_sample.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

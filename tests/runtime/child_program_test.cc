@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "framework/core/error.h"
-#include "tests/runtime/checkpoint_sample.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

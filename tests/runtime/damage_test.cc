@@ -11,7 +11,7 @@
 #include "framework/core/random.h"
 #include "framework/runtime/weights/hdf5_file.h"
 #include "framework/runtime/weights/weights_file.h"
-#include "tests/runtime/checkpoint_sample.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

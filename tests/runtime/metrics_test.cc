@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/error.h"
-#include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/message_of.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

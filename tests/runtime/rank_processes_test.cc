@@ -12,7 +12,7 @@
 #include <map>
 
 #include "framework/core/process.h"
-#include "tests/runtime/checkpoint_sample.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -8,8 +8,8 @@
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
-#include "tests/runtime/checkpoint_sample.h"
 #include "tests/runtime/run_fixture.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

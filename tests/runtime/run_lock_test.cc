@@ -16,8 +16,8 @@
 
 #include "framework/core/error.h"
 #include "framework/core/process.h"
-#include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/file_size_limit.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

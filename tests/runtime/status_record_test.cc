@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/runtime/checkpoint_sample.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "framework/core/error.h"
 #include "framework/runtime/launch/child_program.h"
-#include "tests/runtime/checkpoint_sample.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -7,8 +7,8 @@
 #include "framework/core/error.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/hdf5_file.h"
-#include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "framework/data/text/sentence_pairs.h"
 #include "framework/runtime/weights/weights_file.h"
-#include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/message_of.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "framework/core/sha256.h"
 #include "framework/runtime/weights/hdf5_file.h"
-#include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr char kWithoutSeal[] = DTRAIN_SOURCE_DIR "/tests/runtime/without_seal.h5";
+constexpr char kWithoutSeal[] = DTRAIN_SOURCE_DIR "/tests/weights/without_seal.h5";
 
 std::vector<std::string> NamesOf(const ArenaLayout& layout) {
   std::vector<std::string> names;

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "framework/core/error.h"
-#include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/message_of.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -13,8 +13,8 @@
 #include "framework/runtime/weights/checkpoint.h"
 #include "framework/runtime/weights/safetensors.h"
 #include "framework/runtime/weights/weights_compare.h"
-#include "tests/runtime/checkpoint_sample.h"
 #include "tests/support/message_of.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/sha256.h"
-#include "tests/runtime/checkpoint_sample.h"
+#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {
