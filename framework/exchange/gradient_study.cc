@@ -61,7 +61,7 @@ void GradientStudy::Kept(const float* kept, int64_t n, int64_t taken) {
 
 void GradientStudy::EndUnit(double density, int64_t asked) {
   DT_CHECK(record_.selection.has_value());
-  GradientRecord::Selection& selection = *record_.selection;
+  GradientSelection& selection = *record_.selection;
   const double all = selection.from.squares;
   selection.density = density;
   selection.asked = asked;

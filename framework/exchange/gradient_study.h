@@ -37,22 +37,24 @@ struct MagnitudeHistogram {
   void Add(const float* values, int64_t n);
 };
 
+// What a compressor took of a unit.
+struct GradientSelection {
+  MagnitudeHistogram from;  // u
+  double density = 1;       // asked for
+  int64_t asked = 0;        // k
+  int64_t selected = 0;     // entries that were taken
+  // ||u - C(u)||^2 / ||u||^2 of what was taken, and of the k largest; NaN where u is zero.
+  double error = 0;
+  double error_of_largest = 0;
+};
+
 struct GradientRecord {
   int64_t step = 0;  // of the worker, counted from 1
   int worker = 0;
   Range range;  // of the arena
   MagnitudeHistogram gradient;
 
-  struct Selection {
-    MagnitudeHistogram from;  // u
-    double density = 1;       // asked for
-    int64_t asked = 0;        // k
-    int64_t selected = 0;     // entries that were taken
-    // ||u - C(u)||^2 / ||u||^2 of what was taken, and of the k largest; NaN where u is zero.
-    double error = 0;
-    double error_of_largest = 0;
-  };
-  std::optional<Selection> selection;  // none: all was sent
+  std::optional<GradientSelection> selection;  // none: all was sent
 };
 
 class GradientStudy {

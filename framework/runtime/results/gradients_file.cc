@@ -39,7 +39,7 @@ void GradientsFile::Write(const GradientRecord& record) {
                        {"end", record.range.end},
                        {"gradient", ToJson(record.gradient)}};
   if (record.selection) {
-    const GradientRecord::Selection& selection = *record.selection;
+    const GradientSelection& selection = *record.selection;
     const double bound =
         1 - static_cast<double>(selection.asked) / static_cast<double>(record.range.size());
     line["from"] = ToJson(selection.from);
