@@ -116,14 +116,15 @@ ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
   if (fields.Has("device")) plan.device = fields.String("device");
   if (fields.Has("gpu")) plan.gpu = fields.String("gpu");
   if (fields.Has("precision")) plan.precision = fields.String("precision");
-  plan.threads = static_cast<int>(fields.Count("threads"));
-  plan.workers = static_cast<int>(fields.Count("workers"));
+  plan.threads = fields.SmallCount("threads");
+  plan.workers = fields.SmallCount("workers");
   plan.collective = fields.String("collective");
   if (fields.Has("node_of")) plan.node_of = NodesFrom(fields.Array("node_of"), source);
   plan.chunk_bytes = fields.Count("chunk_bytes");
   plan.buckets = BucketsFrom(fields.Array("buckets"), source);
   if (fields.Has("measured_for")) {
     plan.measured_for = fields.String("measured_for");
+    if (plan.measured_for.empty()) throw ConfigError(source + ": measured_for: no strategy");
     plan.predicted_seconds = fields.Amount("predicted_seconds");
     if (fields.Has("compute_seconds")) plan.compute_seconds = fields.Amount("compute_seconds");
     if (fields.Has("sum_seconds")) plan.sum_seconds = fields.Amount("sum_seconds");

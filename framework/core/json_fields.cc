@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -11,6 +12,9 @@
 
 namespace dtrain {
 namespace {
+
+// Of bytes, values or samples: no machine has more, and thousands of them have a sum.
+constexpr int64_t kMostCount = 1'000'000'000'000'000;
 
 [[noreturn]] void Wrong(const std::string& where, const std::string& key, const char* what) {
   throw ConfigError(fmt::format("{}: {}: {}", where, key, what));
@@ -23,6 +27,8 @@ nlohmann::json ParseJson(std::string_view text, const std::string& source) {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     throw ConfigError(fmt::format("{}: not JSON (byte {})", source, error.byte));
+  } catch (const nlohmann::json::out_of_range&) {
+    throw ConfigError(source + ": it has a number that is too large");
   }
 }
 
@@ -49,8 +55,17 @@ std::string JsonFields::String(const std::string& key) {
 int64_t JsonFields::Count(const std::string& key) {
   const nlohmann::json& value = Get(key);
   if (!value.is_number_integer()) Wrong(where_, key, "not an integer");
+  if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{kMostCount}) {
+    Wrong(where_, key, "too large");
+  }
   if (value.get<int64_t>() < 0) Wrong(where_, key, "negative");
   return value.get<int64_t>();
+}
+
+int JsonFields::SmallCount(const std::string& key) {
+  const int64_t count = Count(key);
+  if (count > std::numeric_limits<int>::max()) Wrong(where_, key, "too large");
+  return static_cast<int>(count);
 }
 
 double JsonFields::Amount(const std::string& key) {

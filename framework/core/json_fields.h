@@ -22,8 +22,9 @@ class JsonFields {
 
   bool Has(const std::string& key) const;
   std::string String(const std::string& key);
-  int64_t Count(const std::string& key);  // an integer, >= 0
-  double Amount(const std::string& key);  // a number, finite and >= 0
+  int64_t Count(const std::string& key);   // an integer, from 0 to 1e15
+  int SmallCount(const std::string& key);  // that fits an int
+  double Amount(const std::string& key);   // a number, finite and >= 0
   const nlohmann::json& Array(const std::string& key);
   const nlohmann::json& Object(const std::string& key);
   void RejectOthers() const;  // unknown keys

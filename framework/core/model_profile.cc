@@ -50,7 +50,7 @@ SumProfile SumsFrom(const nlohmann::json& json, const std::string& where) {
   JsonFields fields(json, where);
   SumProfile sums;
   sums.by = fields.String("by");
-  sums.workers = static_cast<int>(fields.Count("workers"));
+  sums.workers = fields.SmallCount("workers");
   const nlohmann::json& times = fields.Array("times");
   for (size_t i = 0; i < times.size(); ++i) {
     JsonFields time(times[i], fmt::format("{}: times[{}]", where, i));
@@ -99,7 +99,7 @@ ModelProfile ProfileFromJson(std::string_view text, const std::string& source) {
   profile.model = fields.String("model");
   profile.device = fields.String("device");
   profile.batch = fields.Count("batch");
-  profile.threads = static_cast<int>(fields.Count("threads"));
+  profile.threads = fields.SmallCount("threads");
   const nlohmann::json& layers = fields.Array("layers");
   for (size_t i = 0; i < layers.size(); ++i) {
     profile.layers.push_back(LayerFrom(layers[i], fmt::format("{}: layers[{}]", source, i)));
