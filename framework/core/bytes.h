@@ -1,5 +1,6 @@
 // ByteWriter and ByteReader: values as bytes and back, in host order, for messages between ranks of
-// one program.  Reading past the end is our own fault (DT_CHECK).
+// one program, and for parts of files.  Reading past the end is our own fault (DT_CHECK), but of a file,
+// which a reader names, it is the file's: RunFileError.
 //
 //   struct Failure {
 //     int rank = 0;
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "framework/core/check.h"
+#include "framework/core/error.h"
 
 namespace dtrain {
 
@@ -79,6 +81,9 @@ class ByteWriter {
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}  // borrowed
+  // Of the file `source`.
+  ByteReader(std::string_view bytes, std::string source)
+      : rest_(bytes), source_(std::move(source)) {}
 
   bool AtEnd() const { return rest_.empty(); }
   template <class T>
@@ -131,6 +136,9 @@ class ByteReader {
   }
 
   std::string_view Next(size_t count) {
+    if (count > rest_.size() && !source_.empty()) {
+      throw RunFileError(source_ + " is damaged: it ends inside of a value");
+    }
     DT_CHECK(count <= rest_.size()) << count << " bytes wanted, " << rest_.size() << " left";
     const std::string_view next = rest_.substr(0, count);
     rest_.remove_prefix(count);
@@ -138,6 +146,7 @@ class ByteReader {
   }
 
   std::string_view rest_;
+  std::string source_;
 };
 
 template <class... T>
@@ -154,6 +163,16 @@ T FromBytes(std::string_view bytes) {
   ByteReader reader(bytes);
   reader(value);
   DT_CHECK(reader.AtEnd()) << bytes.size() << " bytes are too many";
+  return value;
+}
+
+// The same of a part of the file `source`.  Throws RunFileError where it is none.
+template <class T>
+T FromFileBytes(std::string_view bytes, const std::string& source) {
+  T value;
+  ByteReader reader(bytes, source);
+  reader(value);
+  if (!reader.AtEnd()) throw RunFileError(source + " is damaged: bytes follow its last value");
   return value;
 }
 

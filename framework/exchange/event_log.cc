@@ -1,5 +1,6 @@
 #include "framework/exchange/event_log.h"
 
+#include <limits>
 #include <string_view>
 
 #include "framework/core/error.h"
@@ -26,6 +27,14 @@ class VarintReader {
       value |= static_cast<uint64_t>(byte & 0x7f) << shift;
       if (byte < 0x80) return value;
     }
+    ThrowCorrupt();
+  }
+  ActorId Actor() {
+    const uint64_t actor = Next();
+    if (actor > static_cast<uint64_t>(std::numeric_limits<ActorId>::max())) ThrowCorrupt();
+    return static_cast<ActorId>(actor);
+  }
+  [[noreturn]] void ThrowCorrupt() const {
     throw RunFileError(source_ + ": the event log is corrupt");
   }
 
@@ -53,13 +62,14 @@ std::vector<Event> EventLog::Read(const std::string& bytes, int version,
     const uint64_t kind = reader.Next();
     if (kind < static_cast<uint64_t>(EventKind::kBegin) ||
         kind > static_cast<uint64_t>(EventKind::kTime)) {
-      throw RunFileError(source + ": the event log is corrupt");
+      reader.ThrowCorrupt();
     }
-    Event event{static_cast<EventKind>(kind), static_cast<ActorId>(reader.Next()), 0};
+    Event event{static_cast<EventKind>(kind), reader.Actor(), 0};
     if (event.kind != EventKind::kBegin) {
       const uint64_t coded = reader.Next();
       event.value = static_cast<int64_t>(coded >> 1);
       if ((coded & 1) != 0) event.value = -event.value;
+      if (event.kind == EventKind::kMessage && event.value < 0) reader.ThrowCorrupt();
     }
     if (event.kind == EventKind::kQuiet && version == 1) {
       event.last = event.value % 2 != 0;

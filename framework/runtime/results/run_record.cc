@@ -16,13 +16,26 @@ constexpr std::string_view kMagic = "dtrain record ";
 static_assert(EventLog::kVersion < 10);
 constexpr size_t kHashBytes = 64;
 
+ExecutionPlan PlanOf(const std::string& json, const std::string& source) {
+  try {
+    return PlanFromJson(json, source);
+  } catch (const ConfigError& error) {
+    throw RunFileError(error.what(), error.hint());
+  }
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> RecordedStepSeconds(const RunRecord& record) {
   std::vector<std::vector<double>> seconds(static_cast<size_t>(record.plan.workers));
   for (const std::string& log : record.logs) {
     for (const Event& event : EventLog::Read(log, record.version, "record")) {
-      if (event.kind == EventKind::kEnd) seconds[event.actor].push_back(ToSeconds(event.value));
+      if (event.kind != EventKind::kEnd) continue;
+      if (event.actor >= record.plan.workers) {
+        throw RunFileError(fmt::format("the record tells of worker {}, the run had {}", event.actor,
+                                       record.plan.workers));
+      }
+      seconds[event.actor].push_back(ToSeconds(event.value));
     }
   }
   return seconds;
@@ -57,14 +70,14 @@ RunRecord ReadRecord(const std::filesystem::path& path) {
     throw RunFileError(path.string() + ": the record is cut short or damaged",
                        "copy it again from where it was written");
   }
-  ByteReader reader(content.substr(begin));
+  ByteReader reader(content.substr(begin), path.string());
   RunRecord record;
   record.version = version;
   std::string plan;
   reader(record.config_yaml, record.model_yaml, plan, record.first_step, record.weights,
          record.weights_sha256, record.logs);
   if (version >= 3) reader(record.node_of);
-  record.plan = PlanFromJson(plan, path.string());
+  record.plan = PlanOf(plan, path.string());
   return record;
 }
 

@@ -26,7 +26,8 @@ struct RunRecord {
   std::vector<int> node_of;       // the node of each worker; from version 3 on
 };
 
-// How long each worker's steps computed, in seconds, as recorded.
+// How long each worker's steps computed, in seconds, as recorded.  Throws RunFileError where a log is corrupt
+// or of other workers.
 std::vector<std::vector<double>> RecordedStepSeconds(const RunRecord& record);
 
 // Throws RunFileError with path and reason.
