@@ -101,6 +101,11 @@ ArenaLayout LayoutOf(const Hdf5Reader& in, const std::string& group,
       throw CheckpointError(
           fmt::format("cannot read {}: {}/{} is too large", in.path().string(), group, name));
     }
+    constexpr int64_t kNumberBytes = sizeof(float);
+    if (count > in.file_bytes() / kNumberBytes - layout.size()) {
+      throw CheckpointError(fmt::format("cannot read {}: {}/{} is larger than the file",
+                                        in.path().string(), group, name));
+    }
     entry.range.end += count;
     layout.entries.push_back(std::move(entry));
   }

@@ -170,7 +170,11 @@ Hdf5Reader::Hdf5Reader(const MemoryFile& bytes, std::filesystem::path path)
   SilenceHdf5();
   const Hdf5Handle access = AccessInMemory();
   file_ = {H5Fopen(bytes.path().c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
-  if (file_.get() >= 0) return;
+  hsize_t size = 0;
+  if (file_.get() >= 0 && H5Fget_filesize(file_.get(), &size) >= 0) {
+    file_bytes_ = static_cast<int64_t>(size);
+    return;
+  }
   // The driver for files in memory clears the error stack behind itself.
   throw CheckpointError(
       fmt::format("cannot read {}: it is truncated or damaged: {}", path_.string(), Hdf5Reason()));
@@ -237,7 +241,8 @@ void Hdf5Reader::ReadFloats(const std::string& name, std::span<float> values) co
 
 std::string Hdf5Reader::ReadText(const std::string& name) const {
   const std::vector<int64_t> shape = ShapeOf(name);
-  const bool sound = shape.size() == 1 && shape[0] >= 1 && shape[0] <= int64_t{kTextBytesMax};
+  const bool sound = shape.size() == 1 && shape[0] >= 1 &&
+                     shape[0] <= std::min(int64_t{kTextBytesMax}, file_bytes_);
   if (!sound) throw CheckpointError(fmt::format("{}: {} is not a text", path_.string(), name));
   std::string text(shape[0], '\0');
   const Hdf5Handle data = OpenData(name);
@@ -248,22 +253,31 @@ std::string Hdf5Reader::ReadText(const std::string& name) const {
   return text;
 }
 
-Hdf5Handle Hdf5Reader::OpenAttribute(const std::string& group, const std::string& name) const {
-  const int64_t id =
-      H5Aopen_by_name(file_.get(), group.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT);
-  if (id < 0) Fail(group + "@" + name);
-  return {id, H5Aclose};
+// H5Aread writes as much as the attribute has, whatever the room.
+Hdf5Handle Hdf5Reader::OpenAttribute(const std::string& group, const std::string& name,
+                                     int type_class) const {
+  Hdf5Handle attribute(
+      H5Aopen_by_name(file_.get(), group.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+      H5Aclose);
+  if (attribute.get() < 0) Fail(group + "@" + name);
+  const Hdf5Handle type(H5Aget_type(attribute.get()), H5Tclose);
+  const Hdf5Handle space(H5Aget_space(attribute.get()), H5Sclose);
+  const bool single = H5Sget_simple_extent_npoints(space.get()) == 1 &&
+                      H5Tget_class(type.get()) == type_class && H5Tis_variable_str(type.get()) <= 0;
+  if (single) return attribute;
+  throw CheckpointError(fmt::format("cannot read {}: {}@{} is not a single {}", path_.string(),
+                                    group, name, type_class == H5T_INTEGER ? "number" : "text"));
 }
 
 int64_t Hdf5Reader::IntAttribute(const std::string& group, const std::string& name) const {
-  const Hdf5Handle attribute = OpenAttribute(group, name);
+  const Hdf5Handle attribute = OpenAttribute(group, name, H5T_INTEGER);
   int64_t value = 0;
   if (H5Aread(attribute.get(), H5T_NATIVE_INT64, &value) < 0) Fail(group + "@" + name);
   return value;
 }
 
 std::string Hdf5Reader::TextAttribute(const std::string& group, const std::string& name) const {
-  const Hdf5Handle attribute = OpenAttribute(group, name);
+  const Hdf5Handle attribute = OpenAttribute(group, name, H5T_STRING);
   const Hdf5Handle type(H5Aget_type(attribute.get()), H5Tclose);
   if (type.get() < 0) Fail(group + "@" + name);
   std::string text(H5Tget_size(type.get()), '\0');

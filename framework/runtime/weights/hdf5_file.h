@@ -83,18 +83,23 @@ class Hdf5Reader {
   std::vector<int64_t> ShapeOf(const std::string& name) const;
   void ReadFloats(const std::string& name, std::span<float> values) const;  // all there are
   std::string ReadText(const std::string& name) const;
+  // Single values; a list, or a text without a fixed length, is none.
   int64_t IntAttribute(const std::string& group, const std::string& name) const;
   std::string TextAttribute(const std::string& group, const std::string& name) const;
 
   const std::filesystem::path& path() const { return path_; }
+  // No part of it is packed, so there are not more numbers in it than this has room for.
+  int64_t file_bytes() const { return file_bytes_; }
 
  private:
   Hdf5Handle OpenData(const std::string& name) const;
-  Hdf5Handle OpenAttribute(const std::string& group, const std::string& name) const;
+  // A single value of this class of types (H5T_INTEGER, H5T_STRING).
+  Hdf5Handle OpenAttribute(const std::string& group, const std::string& name, int type_class) const;
   [[noreturn]] void Fail(const std::string& name) const;
 
   std::filesystem::path path_;
   Hdf5Handle file_;
+  int64_t file_bytes_ = 0;
 };
 
 }  // namespace dtrain

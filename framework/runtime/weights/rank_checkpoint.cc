@@ -50,21 +50,36 @@ void AddFields(Hdf5Builder& out, int64_t part, const StateRecord& record, FieldL
   }
 }
 
+[[noreturn]] void ThrowDamaged(const fs::path& path, const std::string& problem) {
+  throw CheckpointError(fmt::format("{} is damaged: {}", path.string(), problem),
+                        "take an older checkpoint, or a copy of this one");
+}
+
+int64_t CountOf(const Hdf5Reader& in, const std::string& name) {
+  const std::vector<int64_t> shape = in.ShapeOf(name);
+  return shape.size() == 1 ? shape[0] : -1;
+}
+
 void ReadFields(const Hdf5Reader& in, RankCheckpoint& content) {
-  const FieldList list = FromBytes<FieldList>(in.ReadText("/rank/fields"));
+  const std::string source = in.path().string();
+  const auto list = FromFileBytes<FieldList>(in.ReadText("/rank/fields"), source);
   for (size_t i = 0; i < list.entries.size(); ++i) {
     const FieldEntry& entry = list.entries[i];
+    const bool known =
+        entry.kind >= 0 && entry.kind <= static_cast<int64_t>(StateField::Kind::kFloats);
+    if (!known || (entry.part != 0 && entry.part != 1)) {
+      ThrowDamaged(in.path(), fmt::format("field {} is of no kind that there is", i));
+    }
+    if (entry.count != (entry.count == 0 ? 0 : CountOf(in, NameOfField(i))) ||
+        entry.count > in.file_bytes()) {
+      ThrowDamaged(in.path(), fmt::format("field {} has not {} numbers", i, entry.count));
+    }
     StateField field{
         entry.owner, entry.name, static_cast<StateField::Kind>(entry.kind), entry.ints, {}};
     field.floats.resize(static_cast<size_t>(entry.count));
     if (entry.count > 0) in.ReadFloats(NameOfField(i), field.floats);
     (entry.part == 0 ? content.exchange : content.host).fields.push_back(std::move(field));
   }
-}
-
-[[noreturn]] void ThrowDamaged(const fs::path& path, const std::string& problem) {
-  throw CheckpointError(fmt::format("{} is damaged: {}", path.string(), problem),
-                        "take an older checkpoint, or a copy of this one");
 }
 
 // Sound, and the one that the main file names.
