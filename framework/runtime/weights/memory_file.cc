@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -26,19 +27,23 @@ namespace {
   throw CheckpointError(fmt::format("cannot read {}: {}", path.string(), reason));
 }
 
+constexpr off_t kSmallPiece = 1 << 12, kLargePiece = 1 << 20;
+
 // Without waiting for the other end, should it be a pipe.
 class Input {
  public:
   explicit Input(const std::filesystem::path& path)
       : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (fd_ < 0) ThrowUnreadable(path_, std::strerror(errno));
+    if (::fstat(fd_, &status_) != 0) status_ = {};
   }
   ~Input() { ::close(fd_); }
   Input(const Input&) = delete;
 
-  bool IsRegular() const {
-    struct stat status = {};
-    return ::fstat(fd_, &status) == 0 && S_ISREG(status.st_mode);
+  bool IsRegular() const { return S_ISREG(status_.st_mode); }
+  // To read it by: little for a small file.
+  size_t PieceBytes() const {
+    return static_cast<size_t>(std::clamp(status_.st_size + 1, kSmallPiece, kLargePiece));
   }
   // 0 at the end.
   size_t Read(std::vector<char>& piece) {
@@ -52,6 +57,7 @@ class Input {
  private:
   const std::filesystem::path& path_;
   int fd_;
+  struct stat status_ = {};
 };
 
 }  // namespace
@@ -85,7 +91,7 @@ void MemoryFile::CopyFrom(const std::filesystem::path& path) {
   Input input(path);
   if (!input.IsRegular()) ThrowUnreadable(path, "it is not a regular file");
   if (::lseek(fd_, 0, SEEK_END) < 0) ThrowErrno("write");
-  std::vector<char> piece(1 << 20);
+  std::vector<char> piece(input.PieceBytes());
   while (const size_t bytes = input.Read(piece)) Write({piece.data(), bytes});
 }
 
