@@ -96,6 +96,8 @@ class ByteReader {
   template <class T>
   std::vector<T> Values() {
     const std::string_view bytes = Next(Value<uint64_t>());
+    if (bytes.size() % sizeof(T) != 0)
+      Fail(std::to_string(bytes.size()) + " bytes are no whole values");
     std::vector<T> values(bytes.size() / sizeof(T));
     if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
@@ -136,13 +138,17 @@ class ByteReader {
   }
 
   std::string_view Next(size_t count) {
-    if (count > rest_.size() && !source_.empty()) {
-      throw RunFileError(source_ + " is damaged: it ends inside of a value");
+    if (count > rest_.size()) {
+      Fail(std::to_string(count) + " bytes wanted, " + std::to_string(rest_.size()) + " left");
     }
-    DT_CHECK(count <= rest_.size()) << count << " bytes wanted, " << rest_.size() << " left";
     const std::string_view next = rest_.substr(0, count);
     rest_.remove_prefix(count);
     return next;
+  }
+
+  [[noreturn]] void Fail(const std::string& what) const {
+    DT_CHECK(!source_.empty()) << what;
+    throw RunFileError(source_ + " is damaged: " + what);
   }
 
   std::string_view rest_;

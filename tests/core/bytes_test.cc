@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/layout.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -41,6 +42,25 @@ TEST(BytesDeathTest, ReadingPastTheEndStops) {
   const std::string three(3, 'x');
   ByteReader reader(three);
   EXPECT_DEATH(reader.Value<int64_t>(), "8 bytes wanted, 3 left");
+}
+
+TEST(BytesDeathTest, APartOfAValueStops) {
+  const std::string bytes = ToBytes(std::string(5, 'x'));
+  ByteReader reader(bytes);
+  EXPECT_DEATH(reader.Values<int32_t>(), "5 bytes are no whole values");
+}
+
+TEST(Bytes, InAFileTheyAreTheFilesFault) {
+  const auto error_of = [](const std::string& bytes) {
+    return WhatOf<RunFileError>([&] { FromFileBytes<ArenaLayout>(bytes, "a.bin"); });
+  };
+  EXPECT_EQ(error_of("xyz"), "a.bin is damaged: 8 bytes wanted, 3 left");
+  EXPECT_EQ(error_of(ToBytes(ArenaLayout{}) + "more"),
+            "a.bin is damaged: bytes follow its last value");
+  const std::string numbers = ToBytes(std::string(5, 'x'));
+  ByteReader reader(numbers, "a.bin");
+  EXPECT_EQ(WhatOf<RunFileError>([&] { reader.Values<int32_t>(); }),
+            "a.bin is damaged: 5 bytes are no whole values");
 }
 
 }  // namespace
