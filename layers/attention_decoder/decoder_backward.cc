@@ -30,7 +30,7 @@ AttentionDecoderKernel::BackwardWeights AttentionDecoderKernel::BindBackward(
   const ConstMatrix state = Matrix::Dense(args.params[P::kWeightState].f32(), 3 * H, H);
   const ConstMatrix in = Matrix::Dense(args.params[P::kWeightIn].f32(), 3 * H, E + C);
   const ConstMatrix attn = Matrix::Dense(args.params[P::kAttnWeight].f32(), A, H + C);
-  RunTeam(device_.threads, [&](int thread, int team) {
+  RunTeam(device_.threads, [&, H = H, C = C, E = E](int thread, int team) {
     const auto pack = [&](const ConstMatrix& weights, float* to) {
       const Range panels = SplitEvenly({0, PanelsOf(weights.columns)}, team, thread);
       DTRAIN_ISA_SELECT(device_.isa, PackPanels)
