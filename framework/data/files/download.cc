@@ -113,6 +113,11 @@ class Transfer {
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason_.data());
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &Transfer::OnData);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
+    if (limits_.connect) {
+      curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, &Transfer::OpenSocket);
+      curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, this);
+      curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, &Transfer::IsConnected);
+    }
     // A range by hand: with CURLOPT_RESUME_FROM libcurl gives up on servers that ignore ranges.
     if (resumed_at_ > 0) {
       curl_easy_setopt(curl, CURLOPT_RANGE, fmt::format("{}-", resumed_at_).c_str());
@@ -130,6 +135,13 @@ class Transfer {
   static size_t OnData(char* data, size_t size, size_t count, void* self) {
     const size_t bytes = size * count;
     return static_cast<Transfer*>(self)->Take(data, bytes) ? bytes : 0;
+  }
+
+  static curl_socket_t OpenSocket(void* self, curlsocktype, curl_sockaddr*) {
+    return static_cast<Transfer*>(self)->limits_.connect();
+  }
+  static int IsConnected(void*, curl_socket_t, curlsocktype) {
+    return CURL_SOCKOPT_ALREADY_CONNECTED;
   }
 
   bool Take(const char* data, size_t bytes) {
