@@ -1,0 +1,65 @@
+// CIFAR's batches: loose files and archives, of a set with small images and few records.
+#include "framework/data/images/cifar.h"
+
+#include "framework/config/reader.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/gzip.h"
+
+namespace dtrain::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kClasses = 10;
+
+CifarFacts SmallFacts() {
+  CifarFacts facts;
+  facts.name = "small";
+  facts.images = {Shape{3, 2, 2}, kClasses, 0.5f, 0.25f};
+  facts.label_classes = {20, kClasses};
+  facts.batches = {{"train.bin", Split::kTrain, 3}, {"test.bin", Split::kTest, 2}};
+  facts.folder = "small-batches";
+  facts.archive = {"small.tar.gz", {}, "", 0};
+  return facts;
+}
+
+fs::path MakeFolder(const std::string& name) {
+  fs::path folder = ScratchFolder() / name;
+  fs::create_directories(folder);
+  return folder;
+}
+
+void CheckSet(const Dataset& set) {
+  Require(set.size(Split::kTrain) == 3 && set.size(Split::kTest) == 2, "samples are missing");
+  for (const Split split : {Split::kTrain, Split::kTest}) {
+    const auto& labels = dynamic_cast<const ImageSet&>(set).images(split).labels;
+    for (const uint8_t label : labels) Require(label < kClasses, "a label is no class");
+  }
+}
+
+// The first byte: loose files, of which the second one has the length in front of it, or an
+// archive, plain or packed, or packed already.
+bool Cifar(std::string_view input) {
+  // A folder for each kind, since loose files go before archives.
+  static const fs::path loose = MakeFolder("loose"), plain = MakeFolder("plain"),
+                        packed = MakeFolder("packed");
+  static const CifarSource source(SmallFacts());
+  InputReader in(input);
+  const uint8_t choice = in.Byte() % 4;
+  if (choice == 0) {
+    WriteScratch("loose/train.bin", in.Text());
+    WriteScratch("loose/test.bin", in.Rest());
+  } else if (choice == 1) {
+    WriteScratch("plain/small.tar", in.Rest());
+  } else {
+    const std::string_view rest = in.Rest();
+    WriteScratch("packed/small.tar.gz", choice == 2 ? Gzipped(rest) : rest);
+  }
+  const fs::path& folder = choice == 0 ? loose : choice == 1 ? plain : packed;
+  return Accepts(ExitCode::kData, [&] { CheckSet(*source.Load(folder, 1)); });
+}
+
+DTRAIN_FUZZ_TARGET("cifar", Cifar);
+
+}  // namespace
+}  // namespace dtrain::fuzz

@@ -1,0 +1,41 @@
+// IDX files of images and of labels, plain and packed.
+#include "framework/data/images/idx.h"
+
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/gzip.h"
+
+namespace dtrain::fuzz {
+namespace {
+
+constexpr int64_t kClasses = 10;
+
+void ReadImages(const std::filesystem::path& path) {
+  const IdxImages images = ReadIdxImages(path);
+  // With no rows there may be any number of columns.
+  const auto pixels = static_cast<unsigned __int128>(images.count) * images.rows * images.columns;
+  Require(images.pixels.size() == pixels, "pixels are missing");
+}
+
+void ReadLabels(const std::filesystem::path& path) {
+  for (const uint8_t label : ReadIdxLabels(path, kClasses)) {
+    Require(label < kClasses, "a label is no class");
+  }
+}
+
+// The first byte: whether labels are read, and whether the rest is packed before it is read or is
+// the packed file itself.
+bool Idx(std::string_view input) {
+  InputReader in(input);
+  const uint8_t choice = in.Byte();
+  const auto read = (choice & 1) != 0 ? ReadLabels : ReadImages;
+  const bool packed = (choice & 6) != 0;
+  const std::string_view rest = in.Rest();
+  const auto path =
+      WriteScratch(packed ? "idx.gz" : "idx", (choice & 6) == 2 ? Gzipped(rest) : rest);
+  return Accepts(ExitCode::kData, [&] { read(path); });
+}
+
+DTRAIN_FUZZ_TARGET("idx", Idx);
+
+}  // namespace
+}  // namespace dtrain::fuzz

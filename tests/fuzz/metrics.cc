@@ -1,0 +1,33 @@
+// metrics.jsonl, as a resumed run and a report read it, and what a resumed run keeps of it.
+#include "framework/runtime/results/metrics.h"
+
+#include "framework/core/file.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace dtrain::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kResumedStep = 20;
+
+// Lines that say nothing are passed over, so no text is refused; some hold an evaluation.
+bool Metrics(std::string_view input) {
+  const fs::path path = WriteScratch("metrics.jsonl", input);
+  const std::vector<EvaluationMetrics> evaluations = ReadEvaluations(path, {"top5"});
+  ReadTrainingSeconds(path);
+  { const JsonLines kept(path, kResumedStep); }
+  const std::string rest = ReadFile(path);
+  Require(rest.size() <= input.size() + 1, "a resumed run keeps more than there was");
+  { const JsonLines kept_again(path, kResumedStep); }
+  Require(ReadFile(path) == rest, "a resumed run does not keep what it has kept");
+  for (const EvaluationMetrics& evaluation : ReadEvaluations(path, {"top5"})) {
+    Require(evaluation.at.step <= kResumedStep, "a later step was kept");
+  }
+  return !evaluations.empty();
+}
+
+DTRAIN_FUZZ_TARGET("metrics", Metrics);
+
+}  // namespace
+}  // namespace dtrain::fuzz

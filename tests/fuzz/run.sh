@@ -1,0 +1,126 @@
+#!/bin/bash
+# Fuzzes the parsers: installs what is missing, builds the targets and runs them one after the other.
+#
+#   tests/fuzz/run.sh [--seconds N] [--keep FOLDER] [target...]
+#
+# Without names all targets of tests/fuzz are run, each for N seconds (default 600) on one core, from the corpus
+# in tests/fuzz/corpus and, for configs and models, the files that dtrain ships.  What libFuzzer finds is kept in
+# build/fuzz/found/<target> (FOLDER/<target>), where the next run goes on.  A line a target says how many
+# inputs were executed, how many a second, the peak of memory, and how many lines of the parser's own sources
+# they reached.  An input that shows a defect is kept in build/fuzz/defects, and the status is then 1.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+seconds=600
+keep=$PWD/build/fuzz/found
+while [[ ${1:-} == --* ]]; do
+  case $1 in
+    --seconds) seconds=${2:?--seconds needs a number} ;;
+    --keep) keep=$(realpath -m "${2:?--keep needs a folder}") ;;
+    *)
+      echo "$0: no such option: $1 (there are --seconds and --keep)" >&2
+      exit 2
+      ;;
+  esac
+  shift 2
+done
+
+targets=("$@")
+if [ ${#targets[@]} -eq 0 ]; then
+  for folder in tests/fuzz/corpus/*/; do targets+=("$(basename "$folder")"); done
+fi
+
+# The sources whose lines are counted, of each target.
+sources_of() {
+  case $1 in
+    plan) echo framework/core/{execution_plan,json_fields}.cc ;;
+    profile) echo framework/core/{model_profile,json_fields}.cc ;;
+    idx) echo framework/data/images/idx.cc ;;
+    cifar) echo framework/data/images/cifar.cc ;;
+    archive) echo framework/data/files/archive.cc ;;
+    http) echo framework/data/files/download.cc ;;
+    parallel_text) echo framework/data/text/{text_file,parallel_text,tokenizer}.cc ;;
+    vocabulary) echo framework/data/text/{vocabulary,sentence_pairs}.cc ;;
+    safetensors) echo framework/runtime/weights/{safetensors,weights_file}.cc ;;
+    checkpoint) echo framework/runtime/weights/{checkpoint_content,checkpoint_seal,stored_checkpoint,hdf5_file}.cc ;;
+    rank_checkpoint) echo framework/runtime/weights/{rank_checkpoint,checkpoint_seal}.cc ;;
+    status_record) echo framework/runtime/launch/status_record.cc ;;
+    run_record) echo framework/runtime/results/run_record.cc framework/exchange/event_log.cc ;;
+    metrics) echo framework/runtime/results/{metrics,json_lines}.cc ;;
+    model) echo framework/config/{parse,tree,convert,schema,reader}.cc framework/nn/{graph,blocks}.cc ;;
+    run_config) echo framework/config/{parse,tree,convert,schema,reader,document,dump,override}.cc framework/runtime/setup/run_config.cc ;;
+    *)
+      echo "$0: no such target: $1" >&2
+      exit 2
+      ;;
+  esac
+}
+
+# Files of the repository that are inputs as they are.
+shipped_for() {
+  case $1 in
+    model) echo configs/models ;;
+    run_config) echo configs/runs ;;
+  esac
+}
+
+install_missing() {
+  local missing=()
+  for package in clang-16 libfuzzer-16-dev libclang-rt-16-dev libomp-16-dev llvm-16; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  local sudo=()
+  [ "$(id -u)" = 0 ] || sudo=(sudo)
+  echo "Installing: ${missing[*]}" >&2
+  "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# What an input may cost.
+limits=(-rss_limit_mb=1536 -malloc_limit_mb=512 -timeout=10 -max_len=8192)
+
+fuzz() {  # target
+  local found=$keep/$1 log=build/fuzz/$1.log shipped
+  mkdir -p "$found" build/fuzz/defects
+  read -ra shipped <<<"$(shipped_for "$1")"
+  LLVM_PROFILE_FILE=/dev/null "build/fuzz/fuzz_$1" "${limits[@]}" -max_total_time="$seconds" \
+    -print_final_stats=1 -artifact_prefix="build/fuzz/defects/$1-" \
+    "$found" "tests/fuzz/corpus/$1" "${shipped[@]}" >"$log" 2>&1
+}
+
+figure() {  # target, name
+  sed -n "s/^stat::$2: *//p" "build/fuzz/$1.log"
+}
+
+coverage() {  # target: "120 of 150 lines"
+  local profile=build/fuzz/$1.profraw sources shipped
+  read -ra sources <<<"$(sources_of "$1")"
+  read -ra shipped <<<"$(shipped_for "$1")"
+  # Each input once more, from all folders.
+  LLVM_PROFILE_FILE=$profile "build/fuzz/fuzz_$1" "${limits[@]}" -runs=0 \
+    "$keep/$1" "tests/fuzz/corpus/$1" "${shipped[@]}" >/dev/null 2>&1
+  llvm-profdata-16 merge -sparse "$profile" -o "build/fuzz/$1.profdata"
+  llvm-cov-16 export -summary-only -instr-profile="build/fuzz/$1.profdata" "build/fuzz/fuzz_$1" "${sources[@]}" |
+    python3 -c 'import json, sys
+lines = json.load(sys.stdin)["data"][0]["totals"]["lines"]
+print(lines["covered"], "of", lines["count"], "lines")'
+}
+
+install_missing
+for target in "${targets[@]}"; do sources_of "$target" >/dev/null; done
+cmake --preset fuzz >/dev/null
+cmake --build build/fuzz --target "${targets[@]/#/fuzz_}"
+
+status=0
+for target in "${targets[@]}"; do
+  ended=0
+  fuzz "$target" || ended=$?
+  printf '%s: %s executions, %s a second, %s MB, %s\n' "$target" "$(figure "$target" number_of_executed_units)" \
+    "$(figure "$target" average_exec_per_sec)" "$(figure "$target" peak_rss_mb)" "$(coverage "$target" || echo 'coverage not known')"
+  if [ "$ended" != 0 ]; then
+    status=1
+    echo "$target: a defect (status $ended); the end of build/fuzz/$target.log:" >&2
+    grep -E 'what\(\)|runtime error|ERROR|SUMMARY|Test unit' "build/fuzz/$target.log" >&2 || tail -n 5 "build/fuzz/$target.log" >&2
+  fi
+done
+exit "$status"

@@ -1,0 +1,33 @@
+// The vocabularies that a checkpoint and an export hold as text, and a line for translation.
+#include "framework/core/utf8.h"
+#include "framework/data/text/sentence_pairs.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace dtrain::fuzz {
+namespace {
+
+void CheckVocabulary(const Vocabulary& vocabulary) {
+  Require(vocabulary.size() >= token::kFirstWord, "a mark is missing");
+  for (int32_t number = token::kFirstWord; number < vocabulary.size(); ++number) {
+    Require(vocabulary.NumberOf(vocabulary.WordOf(number)) == number, "a word has two numbers");
+  }
+}
+
+bool Facts(std::string_view input) {
+  const std::string text(input);
+  return Accepts(ExitCode::kData, [&] {
+    const TextFacts facts = TextFactsFromText(text, "checkpoint");
+    Require(facts.ToText() == text, "another text was read again");
+    CheckVocabulary(facts.source);
+    CheckVocabulary(facts.target);
+    if (FindInvalidUtf8(input)) return;
+    const auto words = Tokenizer(facts.source_language, facts.escaped).Split(input);
+    facts.source.WordsOf(facts.source.NumbersOf(words));
+    JoinWords(words);
+  });
+}
+
+DTRAIN_FUZZ_TARGET("vocabulary", Facts);
+
+}  // namespace
+}  // namespace dtrain::fuzz
