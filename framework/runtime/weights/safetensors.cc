@@ -128,6 +128,8 @@ void SafetensorsReader::ReadHeader() {
     header = ParseHeader(text, repeated);
   } catch (const json::parse_error& error) {
     Fail(fmt::format("byte {}: the header is not JSON", kLengthBytes + error.byte));
+  } catch (const json::out_of_range&) {
+    Fail("the header has a number that is too large");
   }
   if (!header.is_object()) Fail("byte 8: the header is not a JSON object");
   if (!repeated.empty()) Fail(fmt::format("the header names '{}' twice", repeated));
