@@ -68,7 +68,7 @@ std::string Mutated(std::string text, uint64_t number) {
 
 class Replay : public ::testing::TestWithParam<std::string> {
  protected:
-  const Run run_ = Targets().at(GetParam());
+  const fuzz::Run run_ = Targets().at(GetParam());
 };
 
 TEST_P(Replay, TakesAndRefusesFilesOfTheCorpus) {

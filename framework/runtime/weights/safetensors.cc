@@ -27,6 +27,7 @@ static_assert(std::endian::native == std::endian::little, "tensors are copied as
 
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeader = 100'000'000;  // the format's own limit
+constexpr uint64_t kMostExtent = std::numeric_limits<int64_t>::max();
 constexpr char kMetadata[] = "__metadata__";
 
 // Bytes of an element; 0 for a type the format does not have.
@@ -84,6 +85,8 @@ json ParseHeader(const std::string& text, std::string& repeated) {
 }  // namespace
 
 int64_t SafeTensorEntry::count() const {
+  // Beside an extent of 0 others may be of any size.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   int64_t count = 1;
   for (const int64_t extent : shape) count *= extent;
   return count;
@@ -152,8 +155,9 @@ void SafetensorsReader::AddEntry(const std::string& name, const void* value) {
   entry.name = name;
   try {
     entry.dtype = fields.at("dtype").get<std::string>();
+    if (!fields.at("shape").is_array()) Fail(fmt::format("'{}': its shape is no list", name));
     for (const json& extent : fields.at("shape")) {
-      if (!extent.is_number_unsigned())
+      if (!extent.is_number_unsigned() || extent.get<uint64_t>() > kMostExtent)
         Fail(fmt::format("'{}': shape {}", name, fields["shape"].dump()));
       entry.shape.push_back(extent.get<int64_t>());
     }
