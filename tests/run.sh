@@ -58,15 +58,14 @@ test_pass() {  # name, ctest arguments
   return "$ended"
 }
 
-sanitized_pass() (  # preset, folders of tests; of other folders nothing is built
-  build=build/$1
-  targets=("${@:2}")
+sanitized_pass() {  # preset, folders of tests; of other folders nothing is built
+  local build=build/$1 targets=("${@:2}")
   targets=("${targets[@]/%/_tests}")
   sanitize "$1"
   cmake --preset "$1" -DDTRAIN_TESTS=ON &&
     "${run[@]}" cmake --build "$build" --target "${targets[@]}" &&
     test_pass "$1" -R "^($(IFS='|'; echo "${*:2}"))\\."
-)
+}
 
 launch/install-packages.sh --with-tests
 cmake --preset "$preset" -DDTRAIN_TESTS=ON

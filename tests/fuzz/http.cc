@@ -1,9 +1,13 @@
 // What a server answers to a download: status, headers, body, redirections, and how it breaks off.
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "framework/core/check.h"
@@ -16,28 +20,51 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kConnections = 6;  // for the first request and each of five redirections
+constexpr size_t kConnections = 6;  // for the first request and each of five redirections
 
-// Sockets whose servers have said all that they say and read nothing more.
+// Listens on a Unix socket and gives each connection the next answer, without reading a request.
 class Server {
  public:
+  explicit Server(std::vector<std::string> answers)
+      : socket_(ScratchFolder() / "server"), answers_(std::move(answers)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    DT_CHECK(socket_.native().size() < sizeof(address.sun_path));
+    socket_.native().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    ::unlink(socket_.c_str());
+    listening_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    DT_CHECK(::bind(listening_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+    DT_CHECK(::listen(listening_, kConnections) == 0);
+    thread_ = std::thread([this] { Serve(); });
+  }
   ~Server() {
-    for (const int end : ends_) ::close(end);
+    ::shutdown(listening_, SHUT_RDWR);  // ends a wait for connections
+    thread_.join();
+    for (const int connection : connections_) ::close(connection);
+    ::close(listening_);
   }
-  // The client's end.
-  int Connect(std::string_view answer) {
-    int ends[2];
-    DT_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    const ssize_t sent = ::send(ends[1], answer.data(), answer.size(), MSG_NOSIGNAL);
-    DT_CHECK(sent == static_cast<ssize_t>(answer.size())) << sent;
-    ::shutdown(ends[1], SHUT_WR);
-    ends_.push_back(ends[1]);
-    return ends[0];
-  }
-  int connections() const { return static_cast<int>(ends_.size()); }
+  Server(const Server&) = delete;
+  const fs::path& socket() const { return socket_; }
 
  private:
-  std::vector<int> ends_;
+  void Serve() {
+    while (connections_.size() < answers_.size()) {
+      const int connection = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (connection < 0) return;
+      const std::string& answer = answers_[connections_.size()];
+      // Less than the socket holds: it is sent at once, or the client has gone.
+      ::send(connection, answer.data(), answer.size(), MSG_NOSIGNAL);
+      ::shutdown(connection, SHUT_WR);
+      connections_.push_back(connection);
+    }
+    ::shutdown(listening_, SHUT_RDWR);  // further ones are refused
+  }
+
+  fs::path socket_;
+  std::vector<std::string> answers_;
+  int listening_;
+  std::vector<int> connections_;
+  std::thread thread_;
 };
 
 // TLS would be another program's parser, and costs the time of loading all certificates.
@@ -57,17 +84,15 @@ bool Http(std::string_view input) {
   const int64_t wanted = in.Byte() % 32;
   const std::string before = std::string("content!").substr(0, here);
   const fs::path part = WriteScratch("file.part", before);
-  Server server;
-  DownloadLimits limits{wanted, 2, 2};
-  limits.connect = [&] {
-    const bool last = server.connections() + 1 == kConnections;
-    return server.Connect(last ? in.Rest() : in.LongText());
-  };
+  std::vector<std::string> answers;
+  while (answers.size() + 1 < kConnections) answers.emplace_back(in.LongText());
+  answers.emplace_back(in.Rest());
+  const Server server(std::move(answers));
   DownloadResult result;
-  const bool taken = Accepts(
-      ExitCode::kData, [&] { result = Download("http://127.0.0.1/file", part, "file", limits); });
+  const bool taken = Accepts(ExitCode::kData, [&] {
+    result = Download("http://127.0.0.1/file", part, "file", {wanted, 2, 2, server.socket()});
+  });
   const std::string after = ReadFile(part);
-  Require(server.connections() <= 2 * kConnections, "too many connections were made");
   Require(wanted == 0 || static_cast<int64_t>(std::max(after.size(), here)) <=
                              std::max(wanted, static_cast<int64_t>(here)),
           "the part is longer than the file");

@@ -72,7 +72,7 @@ TEST(RunOnRanks, WhatIsThrownIsToldAndGivesTheCode) {
               Pair(3, AllOf(HasSubstr("error no file\n"), HasSubstr("error   fetch it\n"))));
   EXPECT_THAT(LastWordsAfter(SharedError(ExitCode::kUsage, "no run", "")),
               Pair(2, AllOf(HasSubstr("error no run\n"), Not(HasSubstr("error   ")))));
-  EXPECT_THAT(LastWordsAfter(std::bad_alloc()), Pair(1, HasSubstr("error out of memory\n")));
+  EXPECT_THAT(LastWordsAfter(std::bad_alloc()), Pair(2, HasSubstr("error there is no memory\n")));
   EXPECT_THAT(LastWordsAfter(std::logic_error("odd")),
               Pair(1, HasSubstr("error internal error: odd\n")));
 }

@@ -113,10 +113,8 @@ class Transfer {
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason_.data());
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &Transfer::OnData);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
-    if (limits_.connect) {
-      curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, &Transfer::OpenSocket);
-      curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, this);
-      curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, &Transfer::IsConnected);
+    if (!limits_.socket.empty()) {
+      curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, limits_.socket.c_str());
     }
     // A range by hand: with CURLOPT_RESUME_FROM libcurl gives up on servers that ignore ranges.
     if (resumed_at_ > 0) {
@@ -135,13 +133,6 @@ class Transfer {
   static size_t OnData(char* data, size_t size, size_t count, void* self) {
     const size_t bytes = size * count;
     return static_cast<Transfer*>(self)->Take(data, bytes) ? bytes : 0;
-  }
-
-  static curl_socket_t OpenSocket(void* self, curlsocktype, curl_sockaddr*) {
-    return static_cast<Transfer*>(self)->limits_.connect();
-  }
-  static int IsConnected(void*, curl_socket_t, curlsocktype) {
-    return CURL_SOCKOPT_ALREADY_CONNECTED;
   }
 
   bool Take(const char* data, size_t bytes) {

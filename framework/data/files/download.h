@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 
 #include "framework/core/time.h"
@@ -15,8 +14,8 @@ struct DownloadLimits {
   int64_t bytes = 0;  // the size the content must have; 0: not known
   int stall_seconds = 30;
   int connect_seconds = 20;
-  // Instead of connections to the server: sockets that are connected already (tests).
-  std::function<int()> connect = {};
+  // Instead of every server: a Unix socket that listens here (tests).
+  std::filesystem::path socket = {};
 };
 
 struct DownloadResult {
