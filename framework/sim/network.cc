@@ -51,8 +51,8 @@ void Network::Send(Rank from, Rank to, int64_t bytes, Task delivered, Task sent)
   traffic_[from].bytes_sent += bytes;
   traffic_[from].messages_sent += 1;
   in_flight_ += 1;
-  const Id id = Store(
-      {from, to, bytes, NextShare(from, to), -1, false, std::move(delivered), std::move(sent)});
+  const Id id = Store({from, to, bytes, NextShare(from, to), -1, false, NextDelay(from, to),
+                       std::move(delivered), std::move(sent)});
   const Nanos start = ProcessorDone(from);
   if (start > events_.now()) {
     events_.At(start, [this, id] { Depart(id); });
@@ -75,8 +75,20 @@ Network::Id Network::Store(Transfer transfer) {
 // The weight of the next message of a pair.
 double Network::NextShare(Rank from, Rank to) {
   if (model_.share_deviation == 0 || model_.queue != NetworkModel::Queue::kFair) return 1;
-  const Card::Flow pair = (static_cast<Card::Flow>(from) << 32) | static_cast<Card::Flow>(to);
-  return StreamShare(model_.share_deviation, seed_, from, to, messages_of_[pair]++);
+  return StreamShare(model_.share_deviation, seed_, from, to, messages_of_[FlowOf(from, to)]++);
+}
+
+void Network::Delay(const std::vector<Faults::Delay>& delays) {
+  for (const Faults::Delay& delay : delays) {
+    delayed_[FlowOf(delay.from, delay.to)].by[delay.message] = delay.by;
+  }
+}
+
+Nanos Network::NextDelay(Rank from, Rank to) {
+  const auto pair = delayed_.find(FlowOf(from, to));
+  if (pair == delayed_.end()) return 0;
+  const auto by = pair->second.by.find(pair->second.sent++);
+  return by == pair->second.by.end() ? 0 : by->second;
 }
 
 // When the rank's processor, busy with one message at a time, has dealt with one more.
@@ -86,8 +98,8 @@ Nanos Network::ProcessorDone(Rank rank) {
   return processor_free_[rank];
 }
 
-Card::Flow Network::FlowOf(const Transfer& transfer) const {
-  return (static_cast<Card::Flow>(transfer.from) << 32) | static_cast<Card::Flow>(transfer.to);
+Card::Flow Network::FlowOf(Rank from, Rank to) {
+  return (static_cast<Card::Flow>(from) << 32) | static_cast<Card::Flow>(to);
 }
 
 void Network::Depart(Id id) {
@@ -140,6 +152,15 @@ void Network::OnArrived(Id id) {
 }
 
 void Network::Arrive(Id id) {
+  const auto pair = delayed_.find(FlowOf(transfers_[id]));
+  if (pair == delayed_.end()) return Take(id);
+  Nanos& until = pair->second.until;
+  until = std::max(until, events_.now() + transfers_[id].delay);
+  // Not at once, though it be the time: the one before may be about to.
+  events_.At(until, [this, id] { Take(id); });
+}
+
+void Network::Take(Id id) {
   const Nanos done = ProcessorDone(transfers_[id].to);
   if (done > events_.now()) {
     events_.At(done, [this, id] { Deliver(id); });
@@ -150,6 +171,7 @@ void Network::Arrive(Id id) {
 
 void Network::Visit(StateVisitor& visitor) {
   DT_CHECK(in_flight_ == 0) << in_flight_ << " messages";
+  DT_CHECK(delayed_.empty()) << "delays are not saved";
   for (Card& card : outgoing_) card.Visit(visitor);
   for (Card& card : incoming_) card.Visit(visitor);
   visitor.Ints("processor_free", processor_free_);

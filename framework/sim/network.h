@@ -20,6 +20,7 @@
 #include "framework/comm/transport.h"
 #include "framework/sim/card.h"
 #include "framework/sim/event_queue.h"
+#include "framework/sim/faults.h"
 #include "framework/sim/network_model.h"
 
 namespace dtrain {
@@ -36,6 +37,9 @@ class Network {
   // `delivered` runs when the last byte is there (and the receiver's overhead spent), `sent` when
   // the sender's memory is free again: before or at that time.  Neither runs within Send.
   void Send(Rank from, Rank to, int64_t bytes, Task delivered, Task sent = {});
+
+  // Messages that are sent from now on arrive later.  In a run that is not saved.
+  void Delay(const std::vector<Faults::Delay>& delays);
 
   struct Traffic {
     int64_t bytes_sent = 0;  // counted at Send
@@ -57,6 +61,12 @@ class Network {
 
  private:
   using Id = Card::MessageId;
+  // A pair of ranks some of whose messages are delayed.
+  struct Delayed {
+    std::unordered_map<int64_t, Nanos> by;  // by message
+    int64_t sent = 0;                       // messages
+    Nanos until = -1;                       // nothing arrives before
+  };
   struct Transfer {
     Rank from;
     Rank to;
@@ -64,6 +74,7 @@ class Network {
     double share;  // weight at the incoming card
     Nanos left;    // when the last byte passed the outgoing card; -1: not yet
     bool arrived;  // the incoming card is through
+    Nanos delay;   // behind that
     Task delivered;
     Task sent;
   };
@@ -72,13 +83,16 @@ class Network {
   Id Store(Transfer transfer);
   double NextShare(Rank from, Rank to);
   Nanos ProcessorDone(Rank rank);
-  Card::Flow FlowOf(const Transfer& transfer) const;
+  static Card::Flow FlowOf(Rank from, Rank to);
+  static Card::Flow FlowOf(const Transfer& transfer) { return FlowOf(transfer.from, transfer.to); }
+  Nanos NextDelay(Rank from, Rank to);
   void Depart(Id id);
   void CopyInside(Id id);
   void OnBegun(Id id);
   void OnLeft(Id id);
   void OnArrived(Id id);
   void Arrive(Id id);
+  void Take(Id id);
   void Deliver(Id id);
 
   EventQueue& events_;
@@ -93,6 +107,7 @@ class Network {
   std::vector<Nanos> processor_free_;                    // by rank
   std::unordered_map<Card::Flow, double> copies_free_;   // by pair of a node: when the last is done
   std::unordered_map<Card::Flow, int64_t> messages_of_;  // by pair of ranks, where shares differ
+  std::unordered_map<Card::Flow, Delayed> delayed_;      // by pair of ranks
   std::vector<Transfer> transfers_;
   std::vector<Id> free_;
   std::vector<Traffic> traffic_;

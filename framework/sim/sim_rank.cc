@@ -38,12 +38,17 @@ SimRank::~SimRank() {
 void SimRank::Wake() {
   if (look_scheduled_) return;
   look_scheduled_ = true;
-  events_.At(std::max(events_.now(), busy_until_), [this] { Look(); });
+  events_.At(std::max({events_.now(), busy_until_, stopped_until_}), [this] { Look(); });
+}
+
+void SimRank::Stop(Nanos lasts) {
+  stopped_until_ = std::max(stopped_until_, events_.now() + lasts);
 }
 
 // Moves everything along that can move now; arithmetic ends the look until it is done.
 void SimRank::Look() {
   look_scheduled_ = false;
+  if (stopped_until_ > events_.now()) return Wake();
   Driver& driver = parts_.driver;
   while (!rest().reached()) {
     const EffectQueue& effects = driver.effects();
@@ -124,7 +129,26 @@ void SimRank::EndCompute() {
 }
 
 void SimRank::Announce(size_t piece) {
-  if (parts_.driver.died()) return;
+  if (stopped_until_ > events_.now() || !unannounced_.empty()) {
+    unannounced_.push_back(piece);
+    events_.At(stopped_until_, [this] { AnnounceLate(); });
+  } else if (!parts_.driver.died()) {
+    AnnounceNow(piece);
+  }
+}
+
+// Behind a stop, which may have become longer meanwhile: in the order in which they were ready.
+void SimRank::AnnounceLate() {
+  if (stopped_until_ > events_.now()) {
+    events_.At(stopped_until_, [this] { AnnounceLate(); });
+    return;
+  }
+  for (const size_t piece : std::exchange(unannounced_, {})) {
+    if (!parts_.driver.died()) AnnounceNow(piece);
+  }
+}
+
+void SimRank::AnnounceNow(size_t piece) {
   EndCompute();
   const Range range = setup_.exchange.pieces.ranges[piece];
   if (parts_.driver.IsLast(range)) {

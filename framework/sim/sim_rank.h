@@ -34,6 +34,8 @@ class SimRank {
   // Something may have come for this rank: looks now, or when its processor is free.
   void Wake();
   void Leave();
+  // From now on it does nothing for so long (Faults::Stop).
+  void Stop(Nanos lasts);
   // Its actors see nothing any more.  What they have asked for goes out; then their neighbours hear of
   // it.  While a rest is being counted nobody dies, but when it is left.
   void Die();
@@ -63,6 +65,8 @@ class SimRank {
   void ComputeStep();
   void EndCompute();
   void Announce(size_t piece);
+  void AnnounceLate();
+  void AnnounceNow(size_t piece);
   void FinishStep();
 
   const SimulationSetup& setup_;
@@ -82,6 +86,8 @@ class SimRank {
   bool told_rest_ = false;
   Nanos timer_scheduled_ = -1;
   Nanos busy_until_ = 0;
+  Nanos stopped_until_ = 0;
+  std::vector<size_t> unannounced_;  // pieces that became ready while it was stopped
   StepReport report_;       // of the step that is computed, once it is
   bool computing_ = false;  // the source is at it
   Nanos compute_time_ = 0;  // of that step

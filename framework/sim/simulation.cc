@@ -105,7 +105,7 @@ struct Simulation::World {
   void AddRank(Rank rank, const Piece& initial);
   void Visit(StateVisitor& visitor);
   void RankRests();
-  void ExpectDeaths();
+  void ExpectFaults();
   void Kill(const Death& death);
   bool CallAtRest();
   [[noreturn]] void ThrowStalled();
@@ -155,15 +155,20 @@ Simulation::World::World(const SimulationSetup& given)
     if (death.at_step == Death::kNone) continue;
     ranks[death.worker]->DieBehind(death.at_step, [this, &death] { Kill(death); });
   }
-  ExpectDeaths();
+  network.Delay(setup.faults.delays);
+  ExpectFaults();
 }
 
-// Those that come at a time of their own.
-void Simulation::World::ExpectDeaths() {
+// Those that come at a time of their own, now or later.
+void Simulation::World::ExpectFaults() {
   for (const Death& death : setup.cluster.deaths) {
     const Nanos at = FromSeconds(death.at_seconds);
     if (death.at_step != Death::kNone || at < events.now()) continue;
     events.At(at, [this, &death] { Kill(death); });
+  }
+  for (const Faults::Stop& stop : setup.faults.stops) {
+    if (stop.at < events.now()) continue;
+    events.At(stop.at, [this, &stop] { ranks[stop.rank]->Stop(stop.lasts); });
   }
 }
 
@@ -215,7 +220,7 @@ void Simulation::World::RankRests() {
   // Looks that nobody needs any more: what is left is what a checkpoint has.
   events.Clear();
   for (const auto& rank : ranks) rank->Leave();
-  ExpectDeaths();
+  ExpectFaults();
 }
 
 bool Simulation::World::CallAtRest() {

@@ -19,6 +19,7 @@
 #include "framework/exchange/exchange_spec.h"
 #include "framework/exchange/rest.h"
 #include "framework/sim/cluster_config.h"
+#include "framework/sim/faults.h"
 #include "framework/strategies/report.h"
 #include "framework/strategies/strategy.h"
 
@@ -44,6 +45,7 @@ struct SimulationSetup {
   ClusterConfig cluster;
   ModelProfile profile;
   std::vector<std::vector<double>> trace;  // recorded step seconds by worker; empty: the profile
+  Faults faults;
   uint64_t seed = 1;
   // Numeric: who computes.  Null: a ghost.
   GradientSource* source = nullptr;

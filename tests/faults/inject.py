@@ -3,7 +3,7 @@
 
 Each injection is drawn from its seed: a strategy and placement, a phase of the run, a rank and what
 happens to it. A signal kills it (KILL, SEGV, ABRT, BUS) or stops it (STOP); it leaves by exit(3) (EXIT)
-or an exception (THROW) out of a call of MPI, or its fsync(2) fails (FSYNC; see harm.cc); the disk of the
+or an exception (THROW) out of a call of MPI, or its fsync(2) fails (FSYNC; see harm/harm.cc); the disk of the
 run folder is full (FULL; as root: a small tmpfs). With --hosts, on hosts made of network namespaces, the
 rank's host is cut off the network (CUT). Behind it the run must have ended in time, with the exit code
 that says why and with the right rank named; no process, no shared memory and no temporary file may be
@@ -52,7 +52,7 @@ SERVERS = {"ps_bsp": 1, "ps_asp": 1, "ps_ssp": 1, "ps_dssp": 1, "gssp": 2, "inha
 PHASES = ["MPI_Init", "starting", "loading data", "training", "evaluating", "writing a checkpoint", "ended"]
 DOING = PHASES[1:]  # as status records count (framework/runtime/launch/status_record.h)
 KILLING = ["KILL", "SEGV", "ABRT", "BUS"]
-# What harm.cc does at a signal.
+# What harm/harm.cc does at a signal.
 BY_LIBRARY = {"EXIT": signal.SIGRTMIN + 1, "THROW": signal.SIGRTMIN + 2, "FSYNC": signal.SIGRTMIN + 3}
 # Exit codes of the program (README), or of a shell.
 EXPECTED = {"STOP": 7, "CUT": 7, "EXIT": 4, "THROW": 1, "FSYNC": 6, "FULL": 6,

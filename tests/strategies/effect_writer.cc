@@ -132,7 +132,7 @@ std::string GsspText(const Message& message) {
     case Probed::kKind:
       return ProbedText(Unpack<Probed>(message));
     case Replica::kKind:
-      return "replica";
+      return fmt::format("replica of {}", Unpack<Replica>(message).members);
     default:
       return "flush";
   }

@@ -131,6 +131,19 @@ TEST(GsspServer, OwesNobodyAnythingWhereItHasAllWorkers) {
   EXPECT_EQ(left.actor().Holds(), "");
 }
 
+// Worker 1's new server has heard of the regrouping before the last weights of its old group arrive.
+TEST(GsspServer, TakesAnEmptiedGroupsWeightsAtTheSizeItHad) {
+  Alone emptied("gssp", "servers: 3, group_of: [0, 1, 2], exchange: averaging, exchange_every: 9",
+                3, 4);
+  emptied.Hears(1, Push{4});
+  const Regroup regroup{1, {0, 0, 2}};
+  EXPECT_THAT(emptied.Hears(emptied.coordinator(), regroup), HasSubstr("s1 > s0 replica of 1"));
+  Alone server("gssp", "servers: 3, group_of: [0, 1, 2], exchange: averaging", 3, 3);
+  server.Hears(server.coordinator(), regroup);
+  EXPECT_THAT(server.Hears(server.server(1), Replica{1}),
+              HasSubstr("+ 0.3333333333333333 arrived"));
+}
+
 TEST(GsspServer, ProbesItsWorkersOneAfterTheOther) {
   Alone server("gssp", "servers: 2, group_of: [0, 1, 0]", 3, 3);
   EXPECT_THAT(server.Hears(server.coordinator(), Probe{}, 0), HasSubstr("s0 > w0 probe"));

@@ -78,8 +78,11 @@ void GsspRules::Sent(ActorId from, ActorId to, const Message& message, const Par
       const auto exchange = Unpack<Exchange>(message);
       return SeesExchange(placement_.ServerOf(from), parts, &exchange);
     }
-    case Replica::kKind:
-      return SeesExchange(placement_.ServerOf(from), parts, nullptr);
+    case Replica::kKind: {
+      const int server = placement_.ServerOf(from);
+      Expect(Unpack<Replica>(message).members == Members(server), "a replica of another group");
+      return SeesExchange(server, parts, nullptr);
+    }
     case Handover::kKind:
       workers_[Unpack<Handover>(message).worker].at = -1;
       return;
@@ -200,7 +203,7 @@ void GsspRules::ReachedServer(Server& server, int number, const Message& message
     ++workers_[from].clock;
     workers_[from].waits = true;
   } else if (message.kind == Replica::kKind) {
-    server.from = placement_.ServerOf(from);
+    server.arrived_of = Unpack<Replica>(message).members;
   } else if (message.kind == Regroup::kKind) {
     const auto regroup = Unpack<Regroup>(message);
     server.told = regroup.server_of;
@@ -252,11 +255,10 @@ void GsspRules::Applied(ActorId actor, int, const Content& sum, const Update& up
 void GsspRules::Blended(ActorId actor, const Content& arrived, double share) {
   const int number = placement_.ServerOf(actor);
   Server& server = servers_[number];
-  const auto of_all = std::count(server.groups.begin(), server.groups.end(), server.from);
-  const double expected = static_cast<double>(of_all) / placement_.workers;
+  const double expected = static_cast<double>(server.arrived_of) / placement_.workers;
   Expect(std::abs(share - expected) < 1e-12,
-         fmt::format("server {} takes {} of server {}'s weights instead of {}", number, share,
-                     server.from, expected));
+         fmt::format("server {} takes {} of another's weights instead of {}", number, share,
+                     expected));
   server.mass += expected * (arrived.mass - server.mass);
   ++coverage.blends;
 }

@@ -64,7 +64,7 @@ class GsspRules : public world::Rules {
     int64_t regroup = 0;     // number
     std::vector<int> early;  // handed over before the Regroup
     int handles = 0;         // kind of the message
-    int from = 0;            // its sender, where that is a server
+    int64_t arrived_of = 0;  // workers of the group whose weights it handles
     int64_t fresh = 0;       // samples that came with pushes and count with the next step
     int64_t fresh_gradients = 0;
     int64_t acc = 0, acc_samples = 0;         // gradients that it owes the others

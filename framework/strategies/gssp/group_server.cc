@@ -59,7 +59,7 @@ void GroupServer::OnMessage(ActorId from, const Message& message, Effects& effec
     case Exchange::kKind:
       return OnExchange(Unpack<Exchange>(message), effects);
     case Replica::kKind:
-      return OnReplica(placement_.ServerOf(from), effects);
+      return OnReplica(Unpack<Replica>(message), effects);
     case Flush::kKind:
       return OnFlush(effects);
     case Probe::kKind:
@@ -142,7 +142,7 @@ void GroupServer::SendExchange(Effects& effects) {
   if (acc_gradients_ == 0) return;
   ++exchanges_;
   const Exchange exchange{std::exchange(acc_gradients_, 0), std::exchange(acc_samples_, 0)};
-  const Message letter = Averages() ? Pack(Replica{}) : Pack(exchange);
+  const Message letter = Averages() ? Pack(Replica{Members()}) : Pack(exchange);
   for (const int64_t other : std::set(server_of_.begin(), server_of_.end())) {
     if (other == server_) continue;
     effects.Send(placement_.ServerId(static_cast<int>(other)), letter,
@@ -156,9 +156,9 @@ void GroupServer::OnExchange(const Exchange& exchange, Effects& effects) {
   ++version_;
 }
 
-void GroupServer::OnReplica(int from, Effects& effects) {
-  const auto members = std::count(server_of_.begin(), server_of_.end(), from);
-  effects.Blend(kMaster, kArrived, static_cast<double>(members) / static_cast<double>(workers()));
+void GroupServer::OnReplica(const Replica& replica, Effects& effects) {
+  const double share = static_cast<double>(replica.members) / static_cast<double>(workers());
+  effects.Blend(kMaster, kArrived, share);
   ++version_;
 }
 

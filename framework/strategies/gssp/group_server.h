@@ -69,7 +69,7 @@ class GroupServer : public Actor {
   Update UpdateOf(VectorId sum, int64_t count, int64_t all, int64_t samples) const;
   void Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects);
   void OnExchange(const Exchange& exchange, Effects& effects);
-  void OnReplica(int from, Effects& effects);
+  void OnReplica(const Replica& replica, Effects& effects);
   void SendExchangeIfDue(Effects& effects);
   void SendExchange(Effects& effects);
   void OnFlush(Effects& effects);

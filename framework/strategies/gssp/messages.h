@@ -79,7 +79,8 @@ struct Flush {
 // Server to server, with its weights (exchange: averaging).
 struct Replica {
   static constexpr int kKind = 9;
-  DTRAIN_FIELDS()
+  int64_t members = 0;  // workers of its group, which may be another by the time this arrives
+  DTRAIN_FIELDS(members)
 };
 
 // How long a step's transfers take by themselves.  Coordinator to all servers, at rest: find it out.
