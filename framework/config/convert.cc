@@ -21,6 +21,10 @@ struct Context {
     diagnostics.Note(tree.place, path + " " + message, hint);
     return false;
   }
+  bool RefusedByParser() const {
+    diagnostics.NotedAlready();
+    return false;
+  }
 };
 
 std::string Describe(const Tree& tree) {
@@ -108,13 +112,13 @@ bool ConvertScalar(const Context& at, std::string& value) {
 
 template <class T>
 bool ConvertTo(const Context& at, T& value) {
-  if (at.tree.kind == Tree::Kind::kRefused) return false;
+  if (at.tree.kind == Tree::Kind::kRefused) return at.RefusedByParser();
   return ConvertScalar(at, value);
 }
 
 template <class T>
 bool ConvertTo(const Context& at, std::vector<T>& list) {
-  if (at.tree.kind == Tree::Kind::kRefused) return false;
+  if (at.tree.kind == Tree::Kind::kRefused) return at.RefusedByParser();
   list.clear();
   if (std::is_same_v<T, std::string> && at.tree.kind == Tree::Kind::kScalar) {
     return ConvertScalar(at, list.emplace_back());

@@ -133,7 +133,7 @@ std::string Reader::Line(const std::string& key) const {
 
 std::string Reader::path() const { return section_->path; }
 
-size_t Reader::mistakes() const { return section_->diagnostics->size(); }
+size_t Reader::mistakes() const { return section_->diagnostics->count(); }
 
 void Reader::Mistake(const std::string& key, const std::string& message, const std::string& hint) {
   section_->Mistake(key, message, hint);

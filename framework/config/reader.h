@@ -77,7 +77,8 @@ class Reader {
   std::string Line(const std::string& key) const;  // short: "line 3", "--set batch=4", "by default"
   std::string path() const;                        // "solver.schedule"; "" at the top
 
-  size_t mistakes() const;  // noted of the whole document so far
+  // In the whole document so far.  More than before: a value that was asked for is not the user's.
+  size_t mistakes() const;
 
   // A mistake the field rules cannot express, placed at `key` (or at the mapping when key is "").
   void Mistake(const std::string& key, const std::string& message, const std::string& hint = "");

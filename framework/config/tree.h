@@ -57,7 +57,8 @@ class Diagnostics {
   void Silence() { silent_ = true; }
 
   bool empty() const { return mistakes_.empty(); }
-  size_t size() const { return mistakes_.size(); }
+  size_t count() const { return count_; }  // of notes, the repeated ones too
+  void NotedAlready() { ++count_; }        // by the parser, which gave no value
   std::vector<std::string> Lines() const;  // by place; each with its hint on a second line
   std::string Report() const;              // the first 30 of Lines, and their number
 
@@ -67,6 +68,7 @@ class Diagnostics {
     std::string text;
   };
   std::vector<Mistake> mistakes_;
+  size_t count_ = 0;
   bool silent_ = false;
 };
 

@@ -166,9 +166,8 @@ void Graph::ReadLayer(config::Reader& reader, Reading& reading) {
   if (reading.values.contains(name)) {
     reader.Mistake("name", "a second layer or input is called '" + name + "'");
   }
-  // There is none where the type is an alias, or no text: noted when the file was parsed.
-  const bool sound = complete && layer.layer != nullptr && reader.mistakes() == mistakes;
-  const bool added = sound && AddLayer(reader, reading, std::move(layer));
+  const bool added =
+      complete && reader.mistakes() == mistakes && AddLayer(reader, reading, std::move(layer));
   reading.previous = added ? static_cast<int>(values_.size()) - 1 : -1;
   if (!added) reading.broken.insert(name);
 }

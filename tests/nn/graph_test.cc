@@ -63,6 +63,23 @@ TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
   }
 }
 
+// What is wrong with a layer is told once; nobody goes on with it each time that it is read.
+TEST(Graph, ALayerWithAMistakeIsNotSetUp) {
+  const auto mistakes = [](const std::string& layers) -> std::string {
+    try {
+      Graph::FromText("name: m\nsample: [4]\n" + layers, "m.yaml", {});
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(mistakes("layers: [{name: a, type: \xff}, {name: b, type: relu, input: data}]"),
+              AllOf(HasSubstr("this is no text"), HasSubstr("1 error;")));
+  EXPECT_THAT(mistakes("blocks:\n  twice:\n    layers: [{name: sum, type: eltwise, input: input}]\n"
+                       "layers: [{name: a, block: twice}, {name: b, block: twice, input: data}]"),
+              AllOf(HasSubstr("eltwise takes 2 inputs, not 1"), HasSubstr("1 error;")));
+}
+
 // A model whose last layer has been forgotten is refused before there is any data.
 TEST(Graph, FewerScoresThanClassesAreRefused) {
   const std::string model =
