@@ -16,8 +16,8 @@ Tree::Entry* Tree::Find(const std::string& key) {
 }
 
 void Diagnostics::Note(const Place& place, const std::string& message, const std::string& hint) {
-  if (silent_) return;
   ++count_;
+  if (silent_) return;
   std::string text = place.text + ": " + message;
   if (!hint.empty()) text += "\n    " + hint;
   for (const Mistake& known : mistakes_) {

@@ -77,7 +77,8 @@ install_missing() {
 }
 
 # What an input may cost.
-limits=(-rss_limit_mb=1536 -malloc_limit_mb=512 -timeout=10 -max_len=8192)
+# The entropic schedule costs more than the parsers do.
+limits=(-rss_limit_mb=1536 -malloc_limit_mb=512 -timeout=10 -max_len=4096 -entropic=0)
 
 fuzz() {  # target
   local found=$keep/$1 log=build/fuzz/$1.log shipped

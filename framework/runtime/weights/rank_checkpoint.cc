@@ -70,8 +70,8 @@ void ReadFields(const Hdf5Reader& in, RankCheckpoint& content) {
     if (!known || (entry.part != 0 && entry.part != 1)) {
       ThrowDamaged(in.path(), fmt::format("field {} is of no kind that there is", i));
     }
-    if (entry.count != (entry.count == 0 ? 0 : CountOf(in, NameOfField(i))) ||
-        entry.count > in.file_bytes()) {
+    const int64_t there = entry.count == 0 ? 0 : CountOf(in, NameOfField(i));
+    if (entry.count < 0 || entry.count != there || entry.count > in.file_bytes()) {
       ThrowDamaged(in.path(), fmt::format("field {} has not {} numbers", i, entry.count));
     }
     StateField field{
