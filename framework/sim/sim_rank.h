@@ -88,12 +88,12 @@ class SimRank {
   Nanos busy_until_ = 0;
   Nanos stopped_until_ = 0;
   std::vector<size_t> unannounced_;  // pieces that became ready while it was stopped
-  StepReport report_;       // of the step that is computed, once it is
-  bool computing_ = false;  // the source is at it
-  Nanos compute_time_ = 0;  // of that step
-  Nanos started_ = 0;       // when its compute began
-  Nanos asked_ = 0;         // when the step was begun
-  Nanos computed_ = 0;      // when its last gradient was there
+  StepReport report_;                // of the step that is computed, once it is
+  bool computing_ = false;           // the source is at it
+  Nanos compute_time_ = 0;           // of that step
+  Nanos started_ = 0;                // when its compute began
+  Nanos asked_ = 0;                  // when the step was begun
+  Nanos computed_ = 0;               // when its last gradient was there
 };
 
 }  // namespace dtrain

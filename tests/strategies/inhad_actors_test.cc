@@ -51,7 +51,7 @@ TEST(InhadNode, TakesASumOfSeveralVersionsForOneOfTheirMean) {
 TEST(InhadNode, DividesItsSumByTheMeanStaleness) {
   Alone node("inhad", "n: 1, modulate: mean", 2, kNode);
   node.Hears(0, Submit{0, 0, 4});
-  node.Hears(1, Submit{0, 3, 4});
+  node.Hears(0, Submit{0, 3, 4});
   node.Hears(0, Submit{3, 3, 4});
   EXPECT_THAT(node.Hears(kServer, Pull{1, 3}), HasSubstr("out += 0.5 sum.0"));
 }

@@ -97,6 +97,7 @@ void InhadNode::OnSubmit(ActorId worker, const Submit& submit, Effects& effects)
     return effects.Send(worker, Pack(Taken{}));
   }
   const auto local = std::find(workers_.begin(), workers_.end(), worker) - workers_.begin();
+  DT_CHECK(local < std::ssize(workers_)) << "worker " << worker << " is of another node";
   DT_CHECK(submit.next >= next_[local]) << "worker " << worker << " goes back; " << Describe();
   next_[local] = submit.next;
   AddTo(SlotOf(worker, submit.base), submit, effects);
