@@ -49,6 +49,7 @@ const Value& Declaration::Evaluate(Diagnostics& diagnostics) {
   if (given == nullptr) {
     mistaken = required && !section->may_lack_keys;
     if (mistaken) diagnostics.Note(section->place, "the key " + path + " is missing", help);
+    if (required && !mistaken) diagnostics.NotedAlready();  // there is no section
     return value;
   }
   if (may_be_auto && given->kind == Tree::Kind::kScalar && given->text == "auto") {

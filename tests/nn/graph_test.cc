@@ -75,6 +75,8 @@ TEST(Graph, ALayerWithAMistakeIsNotSetUp) {
   };
   EXPECT_THAT(mistakes("layers: [{name: a, type: \xff}, {name: b, type: relu, input: data}]"),
               AllOf(HasSubstr("this is no text"), HasSubstr("1 error;")));
+  EXPECT_THAT(mistakes("layers: [relu, {name: b, type: relu, input: data}]"),
+              HasSubstr("1 error;"));
   EXPECT_THAT(mistakes("layers: [{name: a, type: relu, input: data}, {name: b}, {"),
               AllOf(HasSubstr("not valid YAML"), HasSubstr("1 error;")));
   EXPECT_THAT(mistakes("blocks:\n  twice:\n    layers: [{name: sum, type: eltwise, input: input}]\n"
