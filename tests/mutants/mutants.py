@@ -38,7 +38,7 @@ BUILD = WORK / "build"
 
 # Areas of ctest, the cheap ones first; each is a program <area>_tests unless it stands in PROGRAMS.
 AREAS = ["core", "config", "solver", "device", "kernels", "strategies", "compress", "exchange", "comm", "data", "sim",
-         "nn", "cli", "golden", "runtime", "comm_mpi", "system"]
+         "faults", "weights", "nn", "cli", "golden", "fuzz", "runtime", "comm_mpi", "system"]
 PROGRAMS = {"system": "dtrain"}
 SECONDS_FOR_AN_AREA = 1500
 
