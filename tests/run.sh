@@ -61,6 +61,7 @@ test_pass() {  # name, ctest arguments
 sanitized_pass() {  # preset, folders of tests; of other folders nothing is built
   local build=build/$1 targets=("${@:2}")
   targets=("${targets[@]/%/_tests}")
+  local -x DTRAIN_SEEDS=${DTRAIN_SEEDS:-100}  # each takes ten times as long
   sanitize "$1"
   cmake --preset "$1" -DDTRAIN_TESTS=ON &&
     "${run[@]}" cmake --build "$build" --target "${targets[@]}" &&
@@ -80,7 +81,7 @@ if [ "$preset" = release ] || [ "$preset" = dev ]; then
   ONEDNN_MAX_CPU_ISA=AVX test_pass avx -R '^(device|kernels|solver|nn|compress|golden)\.' -E 'CentralDifferences|Bf16|two_groups_of_images__rows_in_turn' || status=$?
   # What reads files, and what runs in threads; by hand, --preset asan and tsan take all there is.
   sanitized_pass asan core config data weights || status=$?
-  sanitized_pass tsan comm exchange strategies sim || status=$?
+  sanitized_pass tsan comm exchange strategies sim faults || status=$?
 fi
 
 # The end is what is read first: what failed, with its own words.
