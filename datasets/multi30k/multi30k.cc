@@ -98,6 +98,7 @@ class Multi30k : public DatasetSource {
     return split == Split::kValidation ? 1014 : 1000;
   }
   int64_t classes() const override { return PublishedWords(target_); }
+  bool has_validation() const override { return true; }
 
   std::vector<RemoteFile> files() const override {
     std::vector<RemoteFile> files;

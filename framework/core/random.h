@@ -24,6 +24,7 @@ enum class Purpose : uint32_t {
   kShare = 8,           // a = pair of ranks, b = message between them
   kTeacherForcing = 9,  // a = layer index, b = step; index = step of the decoder
   kSelection = 10,      // a = actor, b = its selection * 2^20 + unit; index = draw
+  kHeldOut = 11,        // index = sample
 };
 
 // Philox4x32-10 itself, for the published test vectors.

@@ -42,6 +42,8 @@ class LimitedSource : public DatasetSource {
   std::vector<FieldSpec> fields() const override { return whole_->fields(); }
   int64_t size(Split split) const override { return std::min(limit_, whole_->size(split)); }
   int64_t classes() const override { return whole_->classes(); }
+  bool has_validation() const override { return whole_->has_validation(); }
+  double test_share() const override { return whole_->test_share(); }
   std::vector<RemoteFile> files() const override { return whole_->files(); }
   std::unique_ptr<Dataset> Load(const std::filesystem::path& folder, uint64_t seed) const override {
     return std::make_unique<LimitedDataset>(whole_->Load(folder, seed), limit_);

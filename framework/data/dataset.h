@@ -23,6 +23,7 @@
 namespace dtrain {
 
 enum class Split { kTrain, kValidation, kTest };
+inline constexpr Split kSplits[] = {Split::kTrain, Split::kValidation, Split::kTest};
 
 // The epoch of reading outside of training: samples come as they are, of any split.
 inline constexpr uint64_t kNoEpoch = std::numeric_limits<uint64_t>::max();
@@ -69,6 +70,7 @@ class ResidentSamples {
 };
 
 class SentencePairs;
+struct ImageSetSpec;
 
 class Dataset {
  public:
@@ -109,6 +111,8 @@ class Dataset {
   // A set for translation says what it is (sentence_pairs.h); null for others.  It may have more
   // sentences than size() says: those behind are none of this set.
   virtual const SentencePairs* sentence_pairs() const { return nullptr; }
+  // What a set of images knows of all of them (image_set.h); null for others.
+  virtual const ImageSetSpec* image_facts() const { return nullptr; }
 };
 
 // Another set, for those that differ from it in little.
@@ -136,6 +140,7 @@ class WrappedDataset : public Dataset {
   }
   std::string ManifestHash() const override { return whole_->ManifestHash(); }
   const SentencePairs* sentence_pairs() const override { return whole_->sentence_pairs(); }
+  const ImageSetSpec* image_facts() const override { return whole_->image_facts(); }
 
  private:
   std::shared_ptr<const Dataset> whole_;
@@ -162,6 +167,9 @@ class DatasetSource {
   virtual std::vector<FieldSpec> fields() const = 0;
   virtual int64_t size(Split split) const = 0;  // what the published set has
   virtual int64_t classes() const = 0;
+  virtual bool has_validation() const { return false; }
+  // The share of its training samples that is its test split, where it has no test samples of its own.
+  virtual double test_share() const { return 0; }
   virtual std::vector<RemoteFile> files() const { return {}; }
   // Loads it from `folder` (LocateData; empty when files() is).  Throws DataError with file and
   // position.
@@ -193,6 +201,12 @@ std::filesystem::path FetchFolder(const std::string& name, const std::string& ro
 // `source` with at most `limit` samples a split, the first ones.  Everything else is the source's.
 std::shared_ptr<const DatasetSource> LimitSource(std::shared_ptr<const DatasetSource> source,
                                                  int64_t limit);
+
+// `source` whose training samples are shared out (held_out.cc): the share `validation` of them is its validation
+// split, and its test_share(), where there is one, the test split.  Which samples these are depends on their
+// number alone, not on a run's seed.  A share that is not 0 gets one sample at least.
+std::shared_ptr<const DatasetSource> HoldOut(std::shared_ptr<const DatasetSource> source,
+                                             double validation);
 
 }  // namespace dtrain
 

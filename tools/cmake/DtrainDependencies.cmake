@@ -12,6 +12,10 @@ find_package(ZLIB REQUIRED)
 find_package(CURL REQUIRED)
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(PNG REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)
+find_path(STB_INCLUDE_DIR stb/stb_image_resize.h REQUIRED)
 
 # Debian's dnnl config demands OpenCL headers that dtrain has no use for.
 find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)

@@ -107,8 +107,12 @@ bool Collector::ReadLoose(const fs::path& folder) {
 bool Collector::ReadArchive(const fs::path& archive) {
   std::error_code error;
   if (fs::file_size(archive, error) < kWorthKeeping || error) return Unpack(archive);
-  const std::span<uint8_t> parts[] = {train_.images, train_.labels, test_.images, test_.labels};
-  return UnpackCache(UnpackCache::UsualFolder()).Fill(archive, facts_.name + "-v1", parts, [&] {
+  const auto bytes_of = [](std::vector<uint16_t>& labels) {
+    return std::span(reinterpret_cast<uint8_t*>(labels.data()), labels.size() * sizeof(uint16_t));
+  };
+  const std::span<uint8_t> parts[] = {train_.images, bytes_of(train_.labels), test_.images,
+                                      bytes_of(test_.labels)};
+  return UnpackCache(UnpackCache::UsualFolder()).Fill(archive, facts_.name + "-v2", parts, [&] {
     return Unpack(archive);
   });
 }

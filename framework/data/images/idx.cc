@@ -121,13 +121,13 @@ LabelledImages IdxSource::LoadSplit(const fs::path& folder, const std::string& p
                                 image_path.string(), images.rows, images.columns, facts_.name,
                                 shape[1], shape[2]));
   }
-  std::vector<uint8_t> labels = ReadIdxLabels(label_path, facts_.images.classes);
+  const std::vector<uint8_t> labels = ReadIdxLabels(label_path, facts_.images.classes);
   if (static_cast<int64_t>(labels.size()) != images.count || labels.empty()) {
     throw DataError(fmt::format("{} has {} images, {} has {} labels", image_path.string(),
                                 images.count, label_path.string(), labels.size()),
                     "the two files must come from the same set");
   }
-  return {std::move(images.pixels), std::move(labels)};
+  return {std::move(images.pixels), {labels.begin(), labels.end()}};
 }
 
 std::unique_ptr<Dataset> IdxSource::Load(const fs::path& folder, uint64_t seed) const {

@@ -15,16 +15,15 @@ std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec) {
 }
 
 ImageSet::ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImages test,
-                   const CropFlip& augment, uint64_t seed)
+                   const CropFlip& augment, uint64_t seed, LabelledImages validation)
     : spec_(spec),
-      train_(std::move(train)),
-      test_(std::move(test)),
+      splits_{std::move(train), std::move(validation), std::move(test)},
       augment_(augment),
       seed_(seed),
       normalised_(static_cast<size_t>(spec.image_shape[0])) {
-  for (const LabelledImages* split : {&train_, &test_}) {
-    DT_CHECK(split->images.size() == split->labels.size() * spec.image_shape.count())
-        << split->images.size() << " bytes for " << split->labels.size() << " images";
+  for (const LabelledImages& split : splits_) {
+    DT_CHECK(split.images.size() == split.labels.size() * spec.image_shape.count())
+        << split.images.size() << " bytes for " << split.labels.size() << " images";
   }
   for (const PerChannel* numbers : {&spec_.mean, &spec_.deviation}) {
     DT_CHECK(numbers->values().size() == 1 || numbers->values().size() == normalised_.size())
@@ -41,7 +40,7 @@ ImageSet::ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImage
 }
 
 const LabelledImages& ImageSet::images(Split split) const {
-  return split == Split::kTrain ? train_ : test_;
+  return splits_[static_cast<size_t>(split)];
 }
 
 int64_t ImageSet::size(Split split) const {
@@ -90,10 +89,12 @@ std::string ImageSet::ManifestHash() const {
   hash.Update(fmt::format(
       "images {} classes {} mean {} deviation {}\n", spec_.image_shape.ToString(), spec_.classes,
       fmt::join(spec_.mean.values(), " "), fmt::join(spec_.deviation.values(), " ")));
-  for (const LabelledImages* split : {&train_, &test_}) {
-    hash.Update(fmt::format("samples {}\n", split->labels.size()));
-    hash.Update(split->images.data(), split->images.size());
-    hash.Update(split->labels.data(), split->labels.size());
+  for (const Split split : {Split::kTrain, Split::kTest, Split::kValidation}) {
+    const LabelledImages& part = images(split);
+    if (split == Split::kValidation && part.labels.empty()) continue;
+    hash.Update(fmt::format("samples {}\n", part.labels.size()));
+    hash.Update(part.images.data(), part.images.size());
+    hash.Update(part.labels.data(), part.labels.size() * sizeof(part.labels[0]));
   }
   return hash.HexDigest();
 }

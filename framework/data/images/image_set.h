@@ -1,6 +1,6 @@
 // ImageSet: grey or colour images of one size with one label each, kept in memory as bytes and
-// normalised, in training augmented, when a batch is filled.  What the IDX and CIFAR loaders and
-// the procedural sets make.  crop_flip.h augments them; resident_images.h keeps them in a device's memory.
+// normalised, in training augmented, when a batch is filled.  What the IDX and CIFAR loaders, folders of
+// pictures and the procedural sets make.  crop_flip.h augments them; resident_images.h keeps them in a device's memory.
 #pragma once
 
 #include <array>
@@ -9,17 +9,19 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/data/dataset.h"
 #include "framework/data/images/crop_flip.h"
+#include "framework/data/images/picture.h"
 
 namespace dtrain {
 
 // One split.  images: [samples, C, H, W] row-major; labels: [samples], each below the class count.
 struct LabelledImages {
   std::vector<uint8_t> images;
-  std::vector<uint8_t> labels;
+  std::vector<uint16_t> labels;
 };
 
 // A number for all channels, or one for each.
@@ -27,6 +29,7 @@ class PerChannel {
  public:
   PerChannel(float all) : values_{all} {}
   PerChannel(std::initializer_list<float> each) : values_(each) {}
+  explicit PerChannel(std::vector<float> each) : values_(std::move(each)) {}
   float operator[](int64_t channel) const { return values_[values_.size() == 1 ? 0 : channel]; }
   const std::vector<float>& values() const { return values_; }
 
@@ -34,13 +37,23 @@ class PerChannel {
   std::vector<float> values_;
 };
 
-// What all its images share.
+// What all its images share: what turns pictures into numbers, and answers into names.
 struct ImageSetSpec {
   Shape image_shape;    // [C, H, W]
-  int64_t classes = 0;  // at most 256
+  int64_t classes = 0;  // at most 65,536
   PerChannel mean = 0;  // of pixel / 255: a pixel p becomes (p / 255 - mean) / deviation
   PerChannel deviation = 1;
+  std::vector<std::string> class_names = {};  // of every class; empty: they are numbers
+  Fit fit = Fit::kNone;                       // of pictures of other sizes
 };
+
+// As JSON, which a checkpoint keeps with the weights.  The inverse throws DataError, naming `origin`, where
+// `text` is none.
+std::string ToText(const ImageSetSpec& spec);
+ImageSetSpec ImageSetSpecFromText(const std::string& text, const std::string& origin);
+
+// The mean and deviation of each channel over all pixels: exact sums, so the same for any order.
+void MeasurePixels(const LabelledImages& images, ImageSetSpec& spec);
 
 // "data" f32 [C, H, W] and "label" i32 [].
 std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec);
@@ -49,11 +62,13 @@ class ImageSet : public Dataset {
  public:
   // `augment` is for the training split, by `seed`.
   ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImages test,
-           const CropFlip& augment = {}, uint64_t seed = 0);
+           const CropFlip& augment = {}, uint64_t seed = 0, LabelledImages validation = {});
 
   int64_t size(Split split) const override;
   std::vector<FieldSpec> fields() const override;
   int64_t classes() const override { return spec_.classes; }
+  bool has_validation() const override { return size(Split::kValidation) > 0; }
+  const ImageSetSpec* image_facts() const override { return &spec_; }
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
   std::unique_ptr<ResidentSamples> KeepOn(const Device& device) const override;
@@ -70,8 +85,7 @@ class ImageSet : public Dataset {
   void CopyImage(const View& view, const uint8_t* from, float* to) const;
 
   ImageSetSpec spec_;
-  LabelledImages train_;
-  LabelledImages test_;
+  std::array<LabelledImages, 3> splits_;  // in the order of Split
   CropFlip augment_;
   uint64_t seed_;
   std::vector<std::array<float, 256>> normalised_;

@@ -1,5 +1,6 @@
 #include "framework/data/images/resident_images.h"
 
+#include <array>
 #include <map>
 #include <vector>
 
@@ -24,10 +25,9 @@ class ResidentImages : public ResidentSamples {
  public:
   ResidentImages(const ImageSet& set, const Device& device, ViewImages view_images)
       : set_(set), device_(device), view_images_(view_images), values_(Copy(set.values())) {
-    for (const Split split : {Split::kTrain, Split::kTest}) {
+    for (const Split split : kSplits) {
       const LabelledImages& source = set.images(split);
-      Images& images = split == Split::kTrain ? train_ : test_;
-      images = {Copy(source.images), Copy(source.labels)};
+      splits_[static_cast<size_t>(split)] = {Copy(source.images), Copy(source.labels)};
     }
     device_.Record().Wait();
   }
@@ -39,10 +39,10 @@ class ResidentImages : public ResidentSamples {
       views[row] = {indices[row], set_.ViewOf(split, epoch, indices[row])};
     }
     device_.queue->Upload(views_.data(), views, indices.size() * sizeof(SampleView));
-    const Images& images = split == Split::kTrain ? train_ : test_;
+    const Images& images = splits_[static_cast<size_t>(split)];
     const Shape& shape = set_.image_shape();
     const StoredImages from = {static_cast<const uint8_t*>(images.pixels.data()),
-                               static_cast<const uint8_t*>(images.labels.data()),
+                               static_cast<const uint16_t*>(images.labels.data()),
                                values_.f32(),
                                shape[0],
                                shape[1],
@@ -77,7 +77,7 @@ class ResidentImages : public ResidentSamples {
   const Device device_;
   const ViewImages view_images_;
   const Buffer values_;
-  Images train_, test_;
+  std::array<Images, 3> splits_;
   Buffer views_, host_views_;  // of the batch at hand
 };
 
@@ -91,7 +91,7 @@ std::unique_ptr<ResidentSamples> KeepImages(const ImageSet& set, const Device& d
   const auto it = Registered().find(device.kind);
   if (it == Registered().end()) return nullptr;
   size_t bytes = 0;
-  for (const Split split : {Split::kTrain, Split::kTest}) {
+  for (const Split split : kSplits) {
     bytes += BytesOf(set.images(split).images) + BytesOf(set.images(split).labels);
   }
   if (bytes > device.queue->FreeBytes() / 4) return nullptr;

@@ -25,9 +25,9 @@ struct SampleView {
 
 // One split.  The pointers lead into the device's memory.
 struct StoredImages {
-  const uint8_t* images = nullptr;  // [samples, channels, rows, columns]
-  const uint8_t* labels = nullptr;  // [samples]
-  const float* values = nullptr;    // [channels, 256]: what a pixel of each value becomes
+  const uint8_t* images = nullptr;   // [samples, channels, rows, columns]
+  const uint16_t* labels = nullptr;  // [samples]
+  const float* values = nullptr;     // [channels, 256]: what a pixel of each value becomes
   int64_t channels = 0;
   int64_t rows = 0;
   int64_t columns = 0;

@@ -54,11 +54,22 @@ void ReadData(Reader root, RunConfig& run) {
           .Help("folder that holds the data set's folder; \"\": $DTRAIN_DATA, then the cache"));
   const int64_t limit =
       reader.Int("limit", 0).Min(0).Help("use only the first N samples of each split; 0: use all");
+  const double validation =
+      reader.Number("validation", 0)
+          .Min(0)
+          .Max(0.5)
+          .Help("share of the training samples that is set aside for validation; 0: none");
   if (run.data.name.empty()) return;
   std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", run.data.name).make();
   source->Configure(reader);
   run.data.source = std::move(source);
   if (limit > 0) run.data.source = LimitSource(run.data.source, limit);
+  if (validation > 0 && run.data.source->has_validation()) {
+    reader.Mistake("validation",
+                   fmt::format("data set '{}' has a validation split of its own", run.data.name),
+                   "leave the key out");
+  }
+  run.data.source = HoldOut(run.data.source, validation);
 }
 
 }  // namespace

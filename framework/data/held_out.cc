@@ -1,0 +1,167 @@
+// Training samples that are set aside: for validation, and for the test where a set has no split for it.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/core/random.h"
+#include "framework/core/sha256.h"
+#include "framework/data/dataset.h"
+
+namespace dtrain {
+namespace {
+
+struct Shares {
+  double validation = 0;
+  double test = 0;
+};
+
+struct Sizes {
+  int64_t train = 0;
+  int64_t validation = 0;
+  int64_t test = 0;  // 0: the set has a test split of its own
+};
+
+Sizes SizesOf(int64_t samples, const Shares& shares) {
+  const auto part = [samples](double share) -> int64_t {
+    if (share == 0) return 0;
+    return std::max<int64_t>(1, std::llround(static_cast<double>(samples) * share));
+  };
+  const int64_t validation = part(shares.validation);
+  const int64_t test = part(shares.test);
+  return {samples - validation - test, validation, test};
+}
+
+class HeldOut : public WrappedDataset {
+ public:
+  HeldOut(std::shared_ptr<const Dataset> whole, const Shares& shares)
+      : WrappedDataset(std::move(whole)), shares_(shares) {
+    const int64_t samples = this->whole().size(Split::kTrain);
+    DT_CHECK(samples < int64_t{1} << 32) << samples;
+    const Sizes sizes = SizesOf(samples, shares);
+    // Those with the smallest numbers, drawn for each; of equals the first.
+    std::vector<std::pair<uint32_t, int64_t>> drawn(static_cast<size_t>(samples));
+    const Random random(0, Purpose::kHeldOut);
+    for (int64_t i = 0; i < samples; ++i) drawn[i] = {random.Bits(static_cast<uint64_t>(i)), i};
+    std::ranges::sort(drawn);
+    const auto take = [&](Split split, int64_t begin, int64_t count) {
+      std::vector<int64_t>& indices = indices_[static_cast<size_t>(split)];
+      for (int64_t i = begin; i < begin + count; ++i) indices.push_back(drawn[i].second);
+      std::ranges::sort(indices);
+    };
+    take(Split::kTest, 0, sizes.test);
+    take(Split::kValidation, sizes.test, sizes.validation);
+    take(Split::kTrain, sizes.test + sizes.validation, sizes.train);
+  }
+
+  int64_t size(Split split) const override {
+    return IsPart(split) ? static_cast<int64_t>(IndicesOf(split).size()) : whole().size(split);
+  }
+  bool has_validation() const override {
+    return shares_.validation > 0 || whole().has_validation();
+  }
+  int64_t Terms(Split split, int64_t index) const override {
+    return whole().Terms(SourceOf(split), IsPart(split) ? IndicesOf(split)[index] : index);
+  }
+  std::vector<SampleLength> Lengths(Split split) const override {
+    const std::vector<SampleLength> lengths = whole().Lengths(SourceOf(split));
+    if (!IsPart(split) || lengths.empty()) return lengths;
+    std::vector<SampleLength> of_part;
+    for (const int64_t index : IndicesOf(split)) of_part.push_back(lengths[index]);
+    return of_part;
+  }
+  void SampleShapes(Split split, std::span<const int64_t> indices,
+                    std::span<Shape> shapes) const override {
+    whole().SampleShapes(SourceOf(split), InWhole(split, indices), shapes);
+  }
+  void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
+            Batch& batch) const override {
+    whole().Fill(SourceOf(split), InWhole(split, indices), EpochOf(split, epoch), batch);
+  }
+  std::unique_ptr<ResidentSamples> KeepOn(const Device& device) const override {
+    auto samples = whole().KeepOn(device);
+    return samples == nullptr ? nullptr : std::make_unique<Resident>(*this, std::move(samples));
+  }
+  std::string ManifestHash() const override {
+    return Sha256::Of(
+        fmt::format("{} held out {} {}", whole().ManifestHash(), shares_.validation, shares_.test));
+  }
+
+ private:
+  class Resident : public ResidentSamples {
+   public:
+    Resident(const HeldOut& set, std::unique_ptr<ResidentSamples> samples)
+        : set_(set), samples_(std::move(samples)) {}
+    void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
+              Batch& batch) override {
+      samples_->Fill(set_.SourceOf(split), set_.InWhole(split, indices), EpochOf(split, epoch),
+                     batch);
+    }
+
+   private:
+    const HeldOut& set_;
+    const std::unique_ptr<ResidentSamples> samples_;
+  };
+
+  // Whether it is made of the whole's training samples.
+  bool IsPart(Split split) const { return split == Split::kTrain || !IndicesOf(split).empty(); }
+  const std::vector<int64_t>& IndicesOf(Split split) const {
+    return indices_[static_cast<size_t>(split)];
+  }
+  Split SourceOf(Split split) const { return IsPart(split) ? Split::kTrain : split; }
+  // What is held out is seen as it is.
+  static uint64_t EpochOf(Split split, uint64_t epoch) {
+    return split == Split::kTrain ? epoch : kNoEpoch;
+  }
+  // Valid until this thread's next call: no memory is asked for in the step loop.
+  std::span<const int64_t> InWhole(Split split, std::span<const int64_t> indices) const {
+    if (!IsPart(split)) return indices;
+    thread_local std::vector<int64_t> in_whole;
+    in_whole.clear();
+    for (const int64_t index : indices) in_whole.push_back(IndicesOf(split)[index]);
+    return in_whole;
+  }
+
+  const Shares shares_;
+  std::array<std::vector<int64_t>, 3> indices_;  // in the order of Split
+};
+
+class HeldOutSource : public DatasetSource {
+ public:
+  HeldOutSource(std::shared_ptr<const DatasetSource> whole, double validation)
+      : whole_(std::move(whole)), shares_{validation, whole_->test_share()} {}
+
+  std::vector<FieldSpec> fields() const override { return whole_->fields(); }
+  int64_t size(Split split) const override {
+    const Sizes sizes = SizesOf(whole_->size(Split::kTrain), shares_);
+    if (split == Split::kTrain) return sizes.train;
+    const int64_t held = split == Split::kTest ? sizes.test : sizes.validation;
+    return held > 0 ? held : whole_->size(split);
+  }
+  int64_t classes() const override { return whole_->classes(); }
+  bool has_validation() const override {
+    return shares_.validation > 0 || whole_->has_validation();
+  }
+  std::vector<RemoteFile> files() const override { return whole_->files(); }
+  std::unique_ptr<Dataset> Load(const std::filesystem::path& folder, uint64_t seed) const override {
+    return std::make_unique<HeldOut>(whole_->Load(folder, seed), shares_);
+  }
+
+ private:
+  const std::shared_ptr<const DatasetSource> whole_;
+  const Shares shares_;
+};
+
+}  // namespace
+
+std::shared_ptr<const DatasetSource> HoldOut(std::shared_ptr<const DatasetSource> source,
+                                             double validation) {
+  if (validation == 0 && source->test_share() == 0) return source;
+  return std::make_shared<HeldOutSource>(std::move(source), validation);
+}
+
+}  // namespace dtrain

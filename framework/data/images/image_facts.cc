@@ -1,0 +1,127 @@
+// What a set of images knows of all of them, as text; and their mean and deviation.
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/error.h"
+#include "framework/core/json_fields.h"
+#include "framework/data/images/image_set.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMostClasses = 65536;
+constexpr int64_t kMostPixels = int64_t{1} << 28;
+
+[[noreturn]] void Refuse(const std::string& where, const std::string& what) {
+  throw ConfigError(fmt::format("{}: {}", where, what));
+}
+
+PerChannel ReadNumbers(const json& list, int64_t channels, const std::string& where) {
+  if (list.size() != 1 && static_cast<int64_t>(list.size()) != channels) {
+    Refuse(where, fmt::format("{} numbers for {} channels", list.size(), channels));
+  }
+  std::vector<float> values;
+  for (const json& number : list) {
+    if (!number.is_number()) Refuse(where, "not a number");
+    values.push_back(number.get<float>());
+    if (!std::isfinite(values.back())) Refuse(where, "not a number of 32 bits");
+  }
+  return PerChannel(std::move(values));
+}
+
+Shape ReadShape(const json& list, const std::string& where) {
+  if (list.size() != 3) Refuse(where, "not channels, rows and columns");
+  Shape shape{0, 0, 0};
+  int64_t pixels = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    const json& extent = list[static_cast<size_t>(axis)];
+    if (!extent.is_number_unsigned() || extent.get<uint64_t>() - 1 >= uint64_t{kMostPixels}) {
+      Refuse(where, "not an extent");
+    }
+    shape[axis] = extent.get<int64_t>();
+    if (shape[axis] > kMostPixels / pixels) Refuse(where, "too many pixels");
+    pixels *= shape[axis];
+  }
+  return shape;
+}
+
+ImageSetSpec Read(const std::string& text, const std::string& origin) {
+  const json object = ParseJson(text, origin);
+  JsonFields fields(object, origin);
+  ImageSetSpec spec;
+  spec.image_shape = ReadShape(fields.Array("shape"), origin + ": shape");
+  spec.classes = fields.Count("classes");
+  if (spec.classes < 1 || spec.classes > kMostClasses) Refuse(origin + ": classes", "out of range");
+  spec.mean = ReadNumbers(fields.Array("mean"), spec.image_shape[0], origin + ": mean");
+  spec.deviation =
+      ReadNumbers(fields.Array("deviation"), spec.image_shape[0], origin + ": deviation");
+  for (const float deviation : spec.deviation.values()) {
+    if (deviation <= 0) Refuse(origin + ": deviation", "not above 0");
+  }
+  for (const json& name : fields.Array("class_names")) {
+    if (!name.is_string()) Refuse(origin + ": class_names", "not a text");
+    spec.class_names.push_back(name.get<std::string>());
+  }
+  if (!spec.class_names.empty() && static_cast<int64_t>(spec.class_names.size()) != spec.classes) {
+    Refuse(origin + ": class_names",
+           fmt::format("{} names for {} classes", spec.class_names.size(), spec.classes));
+  }
+  const std::string fit = fields.String("fit");
+  if (std::ranges::find(kFitNames, fit) == std::end(kFitNames)) Refuse(origin + ": fit", fit);
+  spec.fit = FitOf(fit);
+  fields.RejectOthers();
+  return spec;
+}
+
+}  // namespace
+
+std::string ToText(const ImageSetSpec& spec) {
+  const Shape& shape = spec.image_shape;
+  return json{{"shape", {shape[0], shape[1], shape[2]}},
+              {"classes", spec.classes},
+              {"mean", spec.mean.values()},
+              {"deviation", spec.deviation.values()},
+              {"class_names", spec.class_names},
+              {"fit", NameOf(spec.fit)}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+ImageSetSpec ImageSetSpecFromText(const std::string& text, const std::string& origin) {
+  try {
+    return Read(text, origin);
+  } catch (const ConfigError& error) {
+    throw DataError(error.what(), error.hint());
+  }
+}
+
+void MeasurePixels(const LabelledImages& images, ImageSetSpec& spec) {
+  const int64_t channels = spec.image_shape[0];
+  const int64_t pixels = spec.image_shape.CountFrom(1);
+  const auto samples = static_cast<int64_t>(images.labels.size());
+  std::vector<float> means, deviations;
+  for (int64_t c = 0; c < channels; ++c) {
+    uint64_t sum = 0, squares = 0;
+    for (int64_t i = 0; i < samples; ++i) {
+      const uint8_t* from = images.images.data() + (i * channels + c) * pixels;
+      for (int64_t p = 0; p < pixels; ++p) {
+        sum += from[p];
+        squares += static_cast<uint64_t>(from[p]) * from[p];
+      }
+    }
+    const double count = static_cast<double>(samples) * static_cast<double>(pixels);
+    const double mean = static_cast<double>(sum) / count / 255;
+    const double variance = static_cast<double>(squares) / count / (255.0 * 255.0) - mean * mean;
+    means.push_back(static_cast<float>(mean));
+    // Of a channel that is the same everywhere nothing can be learned, whatever it is divided by.
+    deviations.push_back(variance > 1e-9 ? static_cast<float>(std::sqrt(variance)) : 1.0f);
+  }
+  spec.mean = PerChannel(std::move(means));
+  spec.deviation = PerChannel(std::move(deviations));
+}
+
+}  // namespace dtrain

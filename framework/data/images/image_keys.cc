@@ -1,0 +1,57 @@
+#include "framework/data/images/image_keys.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "framework/core/log.h"
+
+namespace dtrain {
+
+void PixelKeys::Configure(config::Reader& reader) {
+  mean_ = static_cast<std::vector<double>>(
+      reader.Numbers("mean", {})
+          .Min(-1000)
+          .Max(1000)
+          .Help(
+              "mean of pixel / 255, one number or one a channel; []: that of the training split"));
+  deviation_ =
+      static_cast<std::vector<double>>(reader.Numbers("deviation", {})
+                                           .Min(1e-6)
+                                           .Max(1000)
+                                           .Help("deviation of pixel / 255, one number or one a "
+                                                 "channel; []: that of the training split"));
+  augment_.padding =
+      static_cast<int>(static_cast<int64_t>(reader.Int("crop", 0).Min(0).Max(1024).Help(
+          "augmentation: shift each training image by up to N pixels, black where it leaves")));
+  augment_.flip =
+      reader.Bool("flip", false).Help("augmentation: mirror half of the training images");
+}
+
+void PixelKeys::Check(config::Reader& reader, const ImageSetSpec& spec) const {
+  const auto check = [&](const char* key, const std::vector<double>& numbers) {
+    const auto channels = static_cast<size_t>(spec.image_shape[0]);
+    if (numbers.size() <= 1 || numbers.size() == channels) return;
+    reader.Mistake(key, fmt::format("{} numbers for {} channels", numbers.size(), channels),
+                   "one number, or one for each channel");
+  };
+  check("mean", mean_);
+  check("deviation", deviation_);
+}
+
+void PixelKeys::Fill(const LabelledImages& train, ImageSetSpec& spec) const {
+  if (mean_.empty() || deviation_.empty()) MeasurePixels(train, spec);
+  const auto floats = [](const std::vector<double>& numbers) {
+    return PerChannel(std::vector<float>(numbers.begin(), numbers.end()));
+  };
+  if (!mean_.empty()) spec.mean = floats(mean_);
+  if (!deviation_.empty()) spec.deviation = floats(deviation_);
+}
+
+int DecodingThreads(int64_t wanted) {
+  if (wanted > 0) return static_cast<int>(wanted);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,137 @@
+#include "framework/data/images/picture_folder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/text.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kMostClasses = 65536;
+constexpr size_t kNamedMistakes = 10;
+
+std::vector<std::string> FoldersIn(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (it->is_directory(error) && !name.starts_with('.')) names.push_back(name);
+  }
+  if (error) throw DataError(fmt::format("{}: {}", folder.string(), error.message()));
+  std::ranges::sort(names);
+  return names;
+}
+
+// The pictures below folder/name, as paths below `folder`.
+std::vector<fs::path> PicturesIn(const fs::path& folder, const std::string& name,
+                                 int64_t& passed_over) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder / name, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().filename().string().starts_with('.')) {
+      if (it->is_directory(error)) it.disable_recursion_pending();
+      continue;
+    }
+    if (it->is_directory(error)) continue;
+    if (IsPictureName(it->path())) {
+      files.push_back(it->path().lexically_relative(folder));
+    } else {
+      ++passed_over;
+    }
+  }
+  if (error) throw DataError(fmt::format("{}: {}", (folder / name).string(), error.message()));
+  std::ranges::sort(files, {}, [](const fs::path& path) { return path.string(); });
+  return files;
+}
+
+}  // namespace
+
+PictureList ListPictures(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    throw DataError(fmt::format("there is no folder {}", folder.string()),
+                    "name the folder that has a folder of pictures for each class");
+  }
+  PictureList list;
+  list.folder = folder;
+  list.classes = FoldersIn(folder);
+  if (list.classes.empty()) {
+    throw DataError(fmt::format("{} has no folder in it", folder.string()),
+                    "it needs a folder of pictures for each class");
+  }
+  if (list.classes.size() > kMostClasses) {
+    throw DataError(fmt::format("{} has {} folders; dtrain takes {} classes", folder.string(),
+                                list.classes.size(), kMostClasses));
+  }
+  std::vector<std::string> empty;
+  for (size_t c = 0; c < list.classes.size(); ++c) {
+    std::vector<fs::path> files = PicturesIn(folder, list.classes[c], list.passed_over);
+    if (files.empty()) empty.push_back(list.classes[c]);
+    list.labels.insert(list.labels.end(), files.size(), static_cast<uint16_t>(c));
+    std::ranges::move(files, std::back_inserter(list.files));
+  }
+  if (empty.empty()) return list;
+  throw DataError(fmt::format("{}: {} of {} classes have no picture (.jpg, .jpeg, .png): {}",
+                              folder.string(), empty.size(), list.classes.size(), Join(empty)),
+                  "put pictures there, or remove the folder");
+}
+
+PictureList WithClassesOf(const PictureList& other, PictureList list) {
+  std::vector<uint16_t> number_of;
+  for (const std::string& name : list.classes) {
+    const auto found = std::ranges::lower_bound(other.classes, name);
+    if (found == other.classes.end() || *found != name) {
+      throw DataError(fmt::format("{} has a class '{}' that {} does not have", list.folder.string(),
+                                  name, other.folder.string()),
+                      "the folders of both must have the same names");
+    }
+    number_of.push_back(static_cast<uint16_t>(found - other.classes.begin()));
+  }
+  for (uint16_t& label : list.labels) label = number_of[label];
+  list.classes = other.classes;
+  return list;
+}
+
+LabelledImages ReadPictures(const PictureList& list, const ImageSetSpec& spec, int threads) {
+  const auto pixels = static_cast<size_t>(spec.image_shape.count());
+  LabelledImages images;
+  images.labels = list.labels;
+  images.images.resize(list.files.size() * pixels);
+  std::vector<std::string> problems(list.files.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < list.files.size(); i = next++) {
+      const fs::path path = list.folder / list.files[i];
+      try {
+        DecodePicture(ReadFile(path), path.string(), spec.image_shape, spec.fit,
+                      images.images.data() + i * pixels);
+      } catch (const DataError& error) {
+        problems[i] = error.what();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int t = 1; t < threads; ++t) others.emplace_back(work);
+    work();
+  }
+  std::erase(problems, "");
+  if (problems.empty()) return images;
+  const size_t count = problems.size();
+  if (count > kNamedMistakes) problems.resize(kNamedMistakes);
+  throw DataError(fmt::format("{} of {} pictures in {} cannot be used:\n  {}{}", count,
+                              list.files.size(), list.folder.string(), Join(problems, "\n  "),
+                              count > kNamedMistakes ? "\n  ..." : ""),
+                  "remove them or mend them; nothing was started");
+}
+
+}  // namespace dtrain
