@@ -75,6 +75,7 @@ class ImageFolder : public DatasetSource {
   }
   int64_t classes() const override { return spec_.classes; }
   double test_share() const override { return test_share_; }
+  bool is_own() const override { return true; }
 
   std::unique_ptr<Dataset> Load(const fs::path& folder, uint64_t seed) const override {
     const int threads = DecodingThreads(threads_);

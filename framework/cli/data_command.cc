@@ -33,6 +33,7 @@ int List(const DataOptions& options, bool as_json) {
   for (const DatasetStatus& set : sets) {
     list.push_back({{"name", set.name},
                     {"help", set.help},
+                    {"own", set.own},
                     {"classes", set.classes},
                     {"train_samples", set.train_samples},
                     {"test_samples", set.test_samples},
@@ -52,7 +53,9 @@ int Fetch(const DataOptions& options, bool as_json) {
   if (as_json) {
     std::cout << json{{"name", options.name}, {"folder", folder.string()}}.dump(2) << "\n";
   } else if (folder.empty()) {
-    std::cout << options.name << " is made on the spot: there is nothing to fetch\n";
+    const bool own = DatasetRegistry::Get("data set", options.name).make()->is_own();
+    std::cout << options.name << (own ? " takes your own files" : " is made on the spot")
+              << ": there is nothing to fetch\n";
   } else {
     std::cout << options.name << " is in " << folder.string() << "\n";
   }

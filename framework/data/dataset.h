@@ -170,6 +170,8 @@ class DatasetSource {
   virtual bool has_validation() const { return false; }
   // The share of its training samples that is its test split, where it has no test samples of its own.
   virtual double test_share() const { return 0; }
+  // Its files are the user's, named in the config: what is above is known once it is configured.
+  virtual bool is_own() const { return false; }
   virtual std::vector<RemoteFile> files() const { return {}; }
   // Loads it from `folder` (LocateData; empty when files() is).  Throws DataError with file and
   // position.

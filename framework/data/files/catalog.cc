@@ -121,6 +121,7 @@ fs::path FirstExisting(const std::vector<fs::path>& places) {
 }
 
 std::string WhereText(const DatasetStatus& set) {
+  if (set.own) return "your own files, named in the config";
   if (set.files == 0) return "made on the spot";
   if (set.folder.empty()) return fmt::format("not here: dtrain data fetch {}", set.name);
   if (set.files_here == set.files) return set.folder.string();
@@ -142,6 +143,7 @@ std::vector<DatasetStatus> ListDatasets(const std::string& root) {
     const std::vector<RemoteFile> files = FetchedFiles(*source);
     DatasetStatus set{name,
                       entry.help,
+                      source->is_own(),
                       source->classes(),
                       source->size(Split::kTrain),
                       source->size(Split::kTest),
@@ -163,8 +165,9 @@ std::vector<DatasetStatus> ListDatasets(const std::string& root) {
 std::string DatasetTable(const std::vector<DatasetStatus>& sets) {
   std::string table = TableRow("name", "classes", "train", "test", "where");
   for (const DatasetStatus& set : sets) {
-    table += TableRow(set.name, std::to_string(set.classes), std::to_string(set.train_samples),
-                      std::to_string(set.test_samples), WhereText(set));
+    const auto number = [&set](int64_t n) { return set.own ? "-" : std::to_string(n); };
+    table += TableRow(set.name, number(set.classes), number(set.train_samples),
+                      number(set.test_samples), WhereText(set));
   }
   return table;
 }

@@ -14,6 +14,7 @@ namespace dtrain {
 struct DatasetStatus {
   std::string name;
   std::string help;
+  bool own = false;  // the user's: nothing else is known
   int64_t classes = 0;
   int64_t train_samples = 0;
   int64_t test_samples = 0;

@@ -62,6 +62,15 @@ std::vector<uint8_t> ReadContent(MemberReader& in, uint64_t bytes, const std::st
                   "the header does not belong to this content: fetch the file again");
 }
 
+IdxHeader ReadHeader(MemberReader& in) {
+  CheckMagic(in, kImagesMagic, "images");
+  IdxHeader header;
+  header.count = ReadBigEndian(in);
+  header.rows = ReadBigEndian(in);
+  header.columns = ReadBigEndian(in);
+  return header;
+}
+
 // Names under which a file is looked for, the publisher's first.
 std::vector<std::string> Spellings(const std::string& name) {
   std::string dotted = name;
@@ -80,13 +89,14 @@ fs::path FindFile(const fs::path& folder, const std::string& name, const std::st
 
 }  // namespace
 
+IdxHeader ReadIdxHeader(const fs::path& path) {
+  MemberReader in(path);
+  return ReadHeader(in);
+}
+
 IdxImages ReadIdxImages(const fs::path& path) {
   MemberReader in(path);
-  CheckMagic(in, kImagesMagic, "images");
-  IdxImages images;
-  images.count = ReadBigEndian(in);
-  images.rows = ReadBigEndian(in);
-  images.columns = ReadBigEndian(in);
+  IdxImages images{ReadHeader(in), {}};
   const auto bytes = static_cast<unsigned __int128>(images.count) * images.rows * images.columns;
   const std::string content =
       fmt::format("{} images of {} x {}", images.count, images.rows, images.columns);
@@ -111,23 +121,28 @@ std::vector<uint8_t> ReadIdxLabels(const fs::path& path, int64_t classes) {
                   path.string(), sample, 8 + sample, *wrong, classes, classes - 1));
 }
 
-LabelledImages IdxSource::LoadSplit(const fs::path& folder, const std::string& prefix) const {
-  const fs::path image_path = FindFile(folder, prefix + "-images-idx3-ubyte", facts_.name);
-  const fs::path label_path = FindFile(folder, prefix + "-labels-idx1-ubyte", facts_.name);
+LabelledImages ReadLabelledIdx(const fs::path& image_path, const fs::path& label_path,
+                               const ImageSetSpec& spec) {
   IdxImages images = ReadIdxImages(image_path);
-  const Shape& shape = facts_.images.image_shape;
+  const Shape& shape = spec.image_shape;
   if (images.rows != shape[1] || images.columns != shape[2]) {
-    throw DataError(fmt::format("{}: images of {} x {} (bytes 8 to 16), '{}' has {} x {}",
-                                image_path.string(), images.rows, images.columns, facts_.name,
-                                shape[1], shape[2]));
+    throw DataError(fmt::format("{}: images of {} x {} (bytes 8 to 16), not of {} x {}",
+                                image_path.string(), images.rows, images.columns, shape[1],
+                                shape[2]));
   }
-  const std::vector<uint8_t> labels = ReadIdxLabels(label_path, facts_.images.classes);
+  const std::vector<uint8_t> labels = ReadIdxLabels(label_path, spec.classes);
   if (static_cast<int64_t>(labels.size()) != images.count || labels.empty()) {
     throw DataError(fmt::format("{} has {} images, {} has {} labels", image_path.string(),
                                 images.count, label_path.string(), labels.size()),
                     "the two files must come from the same set");
   }
   return {std::move(images.pixels), {labels.begin(), labels.end()}};
+}
+
+LabelledImages IdxSource::LoadSplit(const fs::path& folder, const std::string& prefix) const {
+  return ReadLabelledIdx(FindFile(folder, prefix + "-images-idx3-ubyte", facts_.name),
+                         FindFile(folder, prefix + "-labels-idx1-ubyte", facts_.name),
+                         facts_.images);
 }
 
 std::unique_ptr<Dataset> IdxSource::Load(const fs::path& folder, uint64_t seed) const {

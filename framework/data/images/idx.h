@@ -21,18 +21,28 @@
 
 namespace dtrain {
 
-struct IdxImages {
+struct IdxHeader {
   int64_t count = 0;
   int64_t rows = 0;
   int64_t columns = 0;
+};
+
+struct IdxImages : IdxHeader {
   std::vector<uint8_t> pixels;  // [count, rows, columns]
 };
+
+// Without the content.
+IdxHeader ReadIdxHeader(const std::filesystem::path& path);
 
 // Refuses sizes the file cannot hold, and more than 64 GB, before allocating anything.
 IdxImages ReadIdxImages(const std::filesystem::path& path);
 
 // Labels below `classes`.
 std::vector<uint8_t> ReadIdxLabels(const std::filesystem::path& path, int64_t classes);
+
+// Both, as many of the one as of the other and at least one, of the spec's size and classes.
+LabelledImages ReadLabelledIdx(const std::filesystem::path& images,
+                               const std::filesystem::path& labels, const ImageSetSpec& spec);
 
 // The facts of one set.
 struct IdxFacts {

@@ -10,12 +10,11 @@
 namespace dtrain {
 
 void PixelKeys::Configure(config::Reader& reader) {
-  mean_ = static_cast<std::vector<double>>(
-      reader.Numbers("mean", {})
-          .Min(-1000)
-          .Max(1000)
-          .Help(
-              "mean of pixel / 255, one number or one a channel; []: that of the training split"));
+  mean_ = static_cast<std::vector<double>>(reader.Numbers("mean", {})
+                                               .Min(-1000)
+                                               .Max(1000)
+                                               .Help("mean of pixel / 255, [one for all] or one a "
+                                                     "channel; []: that of the training split"));
   deviation_ =
       static_cast<std::vector<double>>(reader.Numbers("deviation", {})
                                            .Min(1e-6)

@@ -25,11 +25,15 @@ constexpr int64_t kMostPixels = int64_t{1} << 28;
 constexpr std::string_view kPngStart = "\x89PNG\r\n\x1a\n";
 constexpr std::string_view kJpegStart = "\xff\xd8\xff";
 
-// Rows of pixels, each `channels` bytes.
+// Rows of pixels, each `channels` bytes.  One that was decoded smaller than it is may have a bit of nothing at
+// its right and its lower end: 300 columns at an eighth are 37.5 of 38.
 struct Pixels {
   PictureSize size;
+  PictureSize original;
   int64_t channels = 0;
-  std::vector<uint8_t> bytes;
+  std::vector<uint8_t> bytes = {};
+  float used_columns = 1;  // share of them
+  float used_rows = 1;
 };
 
 void CheckSize(const std::string& name, const PictureSize& size) {
@@ -53,13 +57,15 @@ PictureSize ScaledSize(const PictureSize& from, const PictureSize& wanted, Fit f
 }
 
 Pixels Resized(const Pixels& from, const PictureSize& size) {
-  Pixels to{size, from.channels, {}};
+  Pixels to{size, from.original, from.channels};
   to.bytes.resize(static_cast<size_t>(size.rows * size.columns * from.channels));
   const auto narrow = [](int64_t n) { return static_cast<int>(n); };
-  const int done = stbir_resize_uint8_generic(
+  const int done = stbir_resize_region(
       from.bytes.data(), narrow(from.size.columns), narrow(from.size.rows), 0, to.bytes.data(),
-      narrow(size.columns), narrow(size.rows), 0, narrow(from.channels), STBIR_ALPHA_CHANNEL_NONE,
-      0, STBIR_EDGE_CLAMP, STBIR_FILTER_TRIANGLE, STBIR_COLORSPACE_LINEAR, nullptr);
+      narrow(size.columns), narrow(size.rows), 0, STBIR_TYPE_UINT8, narrow(from.channels),
+      STBIR_ALPHA_CHANNEL_NONE, 0, STBIR_EDGE_CLAMP, STBIR_EDGE_CLAMP, STBIR_FILTER_TRIANGLE,
+      STBIR_FILTER_TRIANGLE, STBIR_COLORSPACE_LINEAR, nullptr, 0, 0, from.used_columns,
+      from.used_rows);
   if (done == 0) throw std::bad_alloc();  // its only failure
   return to;
 }
@@ -85,8 +91,14 @@ class Jpeg {
       throw DataError(name_ + ": the JPEG has the colours of a printer (CMYK)",
                       "convert it to RGB");
     }
-    const PictureSize size = Smallest(needed);
-    Pixels pixels{size, channels, {}};
+    const tjscalingfactor factor = Smallest(needed);
+    const PictureSize size = Scaled(factor);
+    Pixels pixels{size, size_, channels};
+    const auto share = [&](int64_t whole, int64_t scaled) {
+      return static_cast<float>(whole * factor.num) / static_cast<float>(scaled * factor.denom);
+    };
+    pixels.used_columns = share(size_.columns, size.columns);
+    pixels.used_rows = share(size_.rows, size.rows);
     pixels.bytes.resize(static_cast<size_t>(size.rows * size.columns * channels));
     if (tjDecompress2(handle_.get(), Begin(), bytes_.size(), pixels.bytes.data(),
                       static_cast<int>(size.columns), 0, static_cast<int>(size.rows),
@@ -103,17 +115,21 @@ class Jpeg {
     return reinterpret_cast<const unsigned char*>(bytes_.data());
   }
 
-  // The smallest size at which the library decodes that is no smaller than needed.
-  PictureSize Smallest(const PictureSize& needed) const {
+  PictureSize Scaled(const tjscalingfactor& factor) const {
+    return {TJSCALED(static_cast<int>(size_.rows), factor),
+            TJSCALED(static_cast<int>(size_.columns), factor)};
+  }
+
+  // By which the library decodes to the smallest picture that is no smaller than needed.
+  tjscalingfactor Smallest(const PictureSize& needed) const {
     int count = 0;
     const tjscalingfactor* factors = tjGetScalingFactors(&count);
-    PictureSize best = size_;
+    tjscalingfactor best = {1, 1};
     for (int i = 0; i < count; ++i) {
-      const PictureSize scaled = {TJSCALED(static_cast<int>(size_.rows), factors[i]),
-                                  TJSCALED(static_cast<int>(size_.columns), factors[i])};
+      const PictureSize scaled = Scaled(factors[i]);
       if (scaled.rows >= needed.rows && scaled.columns >= needed.columns &&
-          scaled.rows < best.rows) {
-        best = scaled;
+          factors[i].num * best.denom < best.num * factors[i].denom) {
+        best = factors[i];
       }
     }
     return best;
@@ -144,7 +160,7 @@ class Png {
   PictureSize size() const { return {image_.height, image_.width}; }
 
   Pixels Decode(int64_t channels) {
-    Pixels pixels{size(), channels, {}};
+    Pixels pixels{size(), size(), channels};
     image_.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
     pixels.bytes.resize(PNG_IMAGE_SIZE(image_));
     const png_color white = {255, 255, 255};
@@ -207,13 +223,15 @@ void DecodePicture(std::string_view bytes, const std::string& name, const Shape&
   const int64_t channels = shape[0];
   const PictureSize wanted = {shape[1], shape[2]};
   Pixels pixels = Decode(bytes, name, channels, wanted, fit);
-  const PictureSize scaled = ScaledSize(pixels.size, wanted, fit);
+  const PictureSize scaled = ScaledSize(pixels.original, wanted, fit);
   if (fit == Fit::kNone && pixels.size != wanted) {
     throw DataError(fmt::format("{}: a picture of {} x {} pixels among those of {} x {}", name,
                                 pixels.size.rows, pixels.size.columns, wanted.rows, wanted.columns),
                     "give all of them one size: data.size with data.fit stretch or crop");
   }
-  if (pixels.size != scaled) pixels = Resized(pixels, scaled);
+  if (pixels.size != scaled || pixels.used_columns < 1 || pixels.used_rows < 1) {
+    pixels = Resized(pixels, scaled);
+  }
   // What sticks out, and channel by channel.
   const int64_t top = (scaled.rows - wanted.rows) / 2;
   const int64_t left = (scaled.columns - wanted.columns) / 2;

@@ -121,8 +121,10 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                             config_.effective_yaml,
                             ToJson(source.plan),
                             SourceRevision(),
-                            source.text,
-                            source.rank_files};
+                            source.layout.text,
+                            source.rank_files,
+                            source.layout.images,
+                            config_.model_yaml};
   const ModelLayout layout = ModelLayoutOf(source.graph);
   CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};
   const std::vector<std::string> names = config_.solver.solver->StateNames();

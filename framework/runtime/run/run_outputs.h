@@ -27,7 +27,7 @@ struct CheckpointSource {
   const ExecutionPlan& plan;
   Exchange& exchange;
   const float* state;
-  const std::string& text;                     // TextFacts, or empty
+  const ModelLayout& layout;                   // with what it knows of its data
   const std::vector<std::string>& rank_files;  // hashes, by rank
 };
 

@@ -396,7 +396,7 @@ void Trainer::SaveCheckpoint() {
   position.updates = exchange_->updates();
   const std::vector<std::string> rank_files = SaveRankFiles(position);
   outputs_.Save(Here(), position,
-                {*graph_, plan_, *exchange_, mean_state_.f32(), layout_.text, rank_files});
+                {*graph_, plan_, *exchange_, mean_state_.f32(), layout_, rank_files});
   saved_samples_ = now().samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
   exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });

@@ -62,6 +62,10 @@ void ReadData(Reader root, RunConfig& run) {
   if (run.data.name.empty()) return;
   std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", run.data.name).make();
   source->Configure(reader);
+  if (source->is_own() && !run.data.root.empty()) {
+    reader.Mistake("root", fmt::format("'{}' names its files itself", run.data.name),
+                   "leave root out; paths are as they are, or begin where dtrain is started");
+  }
   run.data.source = std::move(source);
   if (limit > 0) run.data.source = LimitSource(run.data.source, limit);
   if (validation > 0 && run.data.source->has_validation()) {

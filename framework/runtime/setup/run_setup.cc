@@ -11,6 +11,7 @@
 #include "framework/core/memory.h"
 #include "framework/core/process.h"
 #include "framework/data/files/catalog.h"
+#include "framework/data/images/image_set.h"
 #include "framework/data/text/sentence_pairs.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/device/cuda/module.h"
@@ -228,6 +229,7 @@ ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.s
 ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset) {
   ModelLayout layout = ModelLayoutOf(graph);
   if (const SentencePairs* pairs = dataset.sentence_pairs()) layout.text = pairs->facts().ToText();
+  if (const ImageSetSpec* images = dataset.image_facts()) layout.images = ToText(*images);
   return layout;
 }
 

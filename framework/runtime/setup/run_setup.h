@@ -87,7 +87,8 @@ void TellData(const RunConfig& config);
 Precision PrecisionOf(const std::string& precision, DeviceKind device);
 
 ModelLayout ModelLayoutOf(const Graph& graph);
-// With the vocabularies of a set for translation, which a checkpoint must have too.
+// With the vocabularies of a set for translation, which a checkpoint must have too, or what a set knows of its
+// images.
 ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset);
 
 // Compares source revision, config, graph, plan and data of all ranks (agreement.h).

@@ -275,6 +275,7 @@ void SimulatedRun::Save(TrainingPosition position, const float* weights) {
   const CheckpointFolder folder(folder_->checkpoints(), static_cast<int>(config_.checkpoint.keep));
   const fs::path main = folder_->checkpoints() / CheckpointName(position.step);
   position.updates = simulation_->Updates();
+  const ModelLayout facts = ModelLayoutOf(*graph_, *data_);
   CheckpointInfo info{position,
                       config_.seed,
                       graph_->name(),
@@ -282,7 +283,10 @@ void SimulatedRun::Save(TrainingPosition position, const float* weights) {
                       config_.effective_yaml,
                       ToJson(plan_),
                       SourceRevision(),
-                      ModelLayoutOf(*graph_, *data_).text};
+                      facts.text,
+                      {},
+                      facts.images,
+                      config_.model_yaml};
   for (Rank rank = 0; rank < setup_.exchange.placement().ranks(); ++rank) {
     info.rank_files.push_back(SaveRank(main, position, rank));
   }

@@ -4,8 +4,9 @@
 //   /solver/<vector>/<parameter>  momentum and the like, shaped as the parameter
 //   /state/<name>                 batch-norm statistics (sample-weighted mean over the workers)
 //   /run                          attributes: format, position, seed, model, solver, revision;
-//                                 datasets config (YAML), plan (JSON) and, for translation, text
-//                                 (the vocabularies, TextFacts), as bytes; parameters, state and
+//                                 datasets config and model_yaml (YAML), plan (JSON) and, for translation,
+//                                 text (the vocabularies, TextFacts), for images what all of them share
+//                                 (images, image_set.h), as bytes; parameters, state and
 //                                 solver_vectors: the names above, each ended by a zero byte;
 //                                 rank_files, where there are any: their hashes, in the same form
 //
@@ -62,6 +63,8 @@ struct CheckpointInfo {
   std::string text;  // TextFacts::ToText of a model for translation
   // The hash of each rank's file (rank_checkpoint.h), by rank; empty where there are none.
   std::vector<std::string> rank_files = {};
+  std::string images = {};      // ToText(ImageSetSpec) of a model for images; older files: none
+  std::string model_yaml = {};  // the model file's text; older files: none
   friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
 };
 
@@ -70,6 +73,7 @@ struct ModelLayout {
   ArenaLayout parameters;
   ArenaLayout state;  // empty where the model has no batch norm
   std::string text;   // TextFacts::ToText of its data; empty: the vocabularies are not compared
+  std::string images = {};  // ToText(ImageSetSpec) of its data, which is not compared
 };
 
 // What Save writes.  Borrows everything; arenas are fp32 on the host, in the order of their layout.

@@ -51,6 +51,8 @@ void WriteInfo(Hdf5Builder& out, const CheckpointInfo& info) {
   out.WriteText("/run/config", info.config_yaml);
   out.WriteText("/run/plan", info.plan_json);
   if (!info.text.empty()) out.WriteText("/run/text", info.text);
+  if (!info.images.empty()) out.WriteText("/run/images", info.images);
+  if (!info.model_yaml.empty()) out.WriteText("/run/model_yaml", info.model_yaml);
   std::string rank_files;
   for (const std::string& hash : info.rank_files) rank_files += hash + '\0';
   if (!rank_files.empty()) out.WriteText("/run/rank_files", rank_files);
@@ -86,6 +88,8 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
   info.config_yaml = ReadPlainText(in, "/run/config");
   info.plan_json = ReadPlainText(in, "/run/plan");
   if (in.Has("/run/text")) info.text = ReadPlainText(in, "/run/text");
+  if (in.Has("/run/images")) info.images = ReadPlainText(in, "/run/images");
+  if (in.Has("/run/model_yaml")) info.model_yaml = ReadPlainText(in, "/run/model_yaml");
   if (in.Has("/run/rank_files")) info.rank_files = NamesIn(in.ReadText("/run/rank_files"));
   return info;
 }

@@ -44,6 +44,8 @@ CheckpointInfo InfoOf(const std::map<std::string, std::string>& metadata) {
   info.model = TextIn(metadata, "model");
   info.source_revision = TextIn(metadata, "source_revision");
   info.text = TextIn(metadata, "text");
+  info.images = TextIn(metadata, "images");
+  info.model_yaml = TextIn(metadata, "model_yaml");
   info.position = {NumberIn(metadata, "epoch"), NumberIn(metadata, "step"),
                    NumberIn(metadata, "samples_applied")};
   return info;
@@ -58,6 +60,8 @@ std::map<std::string, std::string> MetadataOf(const CheckpointInfo& info) {
       {"step", std::to_string(info.position.step)},
       {"samples_applied", std::to_string(info.position.samples_applied)}};
   if (!info.text.empty()) metadata["text"] = info.text;
+  if (!info.images.empty()) metadata["images"] = info.images;
+  if (!info.model_yaml.empty()) metadata["model_yaml"] = info.model_yaml;
   return metadata;
 }
 

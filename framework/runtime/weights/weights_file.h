@@ -5,7 +5,8 @@
 // into the PyTorch model that a file of configs/models is named after, and the other way round.  In
 // a safetensors file batch-norm statistics lie beside the parameters, each with PyTorch's count
 // `num_batches_tracked` (our steps), which is ignored when read; where the weights come from stands
-// in __metadata__ (model, epoch, step, samples_applied, source_revision; text: vocabularies), with
+// in __metadata__ (model, model_yaml, epoch, step, samples_applied, source_revision; text: vocabularies;
+// images: what all images share), with
 // two hashes: file_sha256 (safetensors.h) and weights_sha256 (checkpoint.h).  A file with one of
 // them must have both, and they must be right; one from elsewhere has neither, and is taken as it
 // is.

@@ -1,0 +1,212 @@
+// `dtrain predict`: the classes of pictures, by a trained model.
+//
+// A checkpoint knows its model, its images and the names of their classes, so nothing else is asked for.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/log.h"
+#include "framework/core/text.h"
+#include "framework/data/images/idx.h"
+#include "framework/data/images/picture.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/runtime/judge/predictor.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kTogether = 256;  // pictures that are held in memory
+
+struct PredictOptions {
+  std::string weights;
+  std::vector<std::string> files;
+  std::string device = "auto";
+  int top = 3;
+};
+
+// Predicts and prints as many as come, in their order.
+class Printer {
+ public:
+  Printer(Predictor& predictor, int top, bool json)
+      : predictor_(predictor), top_(top), json_(json) {}
+
+  // Room for an image, which the caller fills.
+  uint8_t* Add(const std::string& name) {
+    if (names_.size() == kTogether) Flush();
+    names_.push_back(name);
+    const auto size = static_cast<size_t>(predictor_.images().image_shape.count());
+    bytes_.resize(bytes_.size() + size);
+    return bytes_.data() + bytes_.size() - size;
+  }
+  // The last one is none.
+  void Drop() {
+    names_.pop_back();
+    bytes_.resize(bytes_.size() - static_cast<size_t>(predictor_.images().image_shape.count()));
+  }
+
+  void Flush() {
+    if (names_.empty()) return;
+    const auto answers = predictor_.Predict(std::move(bytes_));
+    for (size_t i = 0; i < names_.size(); ++i) Print(names_[i], answers[i]);
+    std::cout << std::flush;
+    bytes_.clear();
+    names_.clear();
+  }
+
+ private:
+  void Print(const std::string& name, const std::vector<double>& probabilities) const {
+    std::vector<int64_t> order(probabilities.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, std::greater{},
+                             [&](int64_t c) { return probabilities[static_cast<size_t>(c)]; });
+    order.resize(std::min(order.size(), static_cast<size_t>(top_)));
+    if (json_) return PrintJson(name, order, probabilities);
+    std::string line = name;
+    for (const int64_t c : order) {
+      line += fmt::format("  {} {:.2f} %", predictor_.ClassName(c),
+                          100 * probabilities[static_cast<size_t>(c)]);
+    }
+    std::cout << line << '\n';
+  }
+
+  void PrintJson(const std::string& name, const std::vector<int64_t>& order,
+                 const std::vector<double>& probabilities) const {
+    nlohmann::json classes = nlohmann::json::array();
+    for (const int64_t c : order) {
+      classes.push_back({{"class", predictor_.ClassName(c)},
+                         {"number", c},
+                         {"probability", probabilities[static_cast<size_t>(c)]}});
+    }
+    std::cout << nlohmann::json{{"file", name}, {"classes", classes}}.dump(
+                     -1, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';
+  }
+
+  Predictor& predictor_;
+  const int top_;
+  const bool json_;
+  std::vector<std::string> names_;
+  std::vector<uint8_t> bytes_;
+};
+
+void AddPicture(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
+  // The size of a training set that had one is not asked of a single picture.
+  const Fit fit = spec.fit == Fit::kNone ? Fit::kStretch : spec.fit;
+  const std::string bytes = ReadFile(path);
+  uint8_t* to = printer.Add(path.string());
+  try {
+    DecodePicture(bytes, path.string(), spec.image_shape, fit, to);
+  } catch (const DataError&) {
+    printer.Drop();
+    throw;
+  }
+}
+
+void AddIdx(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
+  const IdxImages images = ReadIdxImages(path);
+  const Shape& shape = spec.image_shape;
+  if (shape[0] != 1 || images.rows != shape[1] || images.columns != shape[2]) {
+    throw DataError(fmt::format("{}: grey images of {} x {}, the model takes {} x {} x {}",
+                                path.string(), images.rows, images.columns, shape[0], shape[1],
+                                shape[2]));
+  }
+  const int64_t pixels = shape.count();
+  for (int64_t i = 0; i < images.count; ++i) {
+    std::copy_n(images.pixels.data() + i * pixels, pixels,
+                printer.Add(fmt::format("{}[{}]", path.string(), i)));
+  }
+}
+
+bool IsIdxName(fs::path path) {
+  if (path.extension() == ".gz") path.replace_extension();
+  const std::string name = path.filename().string();
+  return name.find("idx3") != std::string::npos || name.ends_with(".idx");
+}
+
+// The pictures of a folder, and of those in it.
+std::vector<fs::path> PicturesBelow(const fs::path& folder) {
+  std::vector<fs::path> pictures;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->is_regular_file(error) && IsPictureName(it->path())) pictures.push_back(it->path());
+  }
+  if (error) throw DataError(fmt::format("{}: {}", folder.string(), error.message()));
+  if (pictures.empty()) throw DataError(folder.string() + " has no picture (.jpg, .jpeg, .png)");
+  std::ranges::sort(pictures);
+  return pictures;
+}
+
+// One file that cannot be used is told, and does not stop the others.
+int Predict(const PredictOptions& options, const Invocation& invocation) {
+  LimitSpinning(invocation.argv);
+  Predictor predictor(options.weights, options.device);
+  Printer printer(predictor, options.top, invocation.json);
+  int64_t failed = 0;
+  const auto add = [&](const std::function<void()>& one) {
+    try {
+      one();
+    } catch (const DataError& error) {
+      ++failed;
+      log::Error("{}{}", error.what(), error.hint().empty() ? "" : "\n  " + error.hint());
+    }
+  };
+  for (const std::string& file : options.files) {
+    add([&] {
+      std::error_code ignored;
+      if (fs::is_directory(file, ignored)) {
+        for (const fs::path& path : PicturesBelow(file)) {
+          add([&] { AddPicture(path, predictor.images(), printer); });
+        }
+      } else if (IsIdxName(file)) {
+        AddIdx(file, predictor.images(), printer);
+      } else {
+        AddPicture(file, predictor.images(), printer);
+      }
+    });
+  }
+  printer.Flush();
+  if (failed == 0) return 0;
+  log::Error("{} could not be predicted", Counted(failed, "file"));
+  return static_cast<int>(ExitCode::kData);
+}
+
+}  // namespace
+
+static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* command = AddCommand(app, invocation, "predict",
+                                 "tell the classes of pictures, with their probabilities",
+                                 [options, &invocation] { return Predict(*options, invocation); });
+  command
+      ->add_option("--weights", options->weights,
+                   "a run folder, a checkpoint or a safetensors file of a model for images")
+      ->required()
+      ->type_name("FILE");
+  command
+      ->add_option("files", options->files,
+                   "pictures (JPEG, PNG), folders of pictures, or IDX files of images")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--top", options->top, "number of classes to tell of each picture")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  AddDeviceOption(*command, options->device);
+}
+
+DTRAIN_COMMAND("predict", 25, AddPredictCommand);
+
+}  // namespace dtrain

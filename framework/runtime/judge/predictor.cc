@@ -1,0 +1,123 @@
+#include "framework/runtime/judge/predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "framework/core/check.h"
+#include "framework/core/error.h"
+#include "framework/data/device_dataset.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kBlock = 64;  // images that are computed together
+
+// The loss, or else the first metric: what compares scores with labels.
+int ScoredLayer(const Graph& graph) {
+  const auto& layers = graph.layers();
+  for (const bool loss : {true, false}) {
+    for (size_t l = 0; l < layers.size(); ++l) {
+      const LayerRole role = layers[l].layer->role();
+      const bool wanted = loss ? role == LayerRole::kLoss : role == LayerRole::kMetric;
+      if (wanted && layers[l].inputs.size() == 2) return static_cast<int>(l);
+    }
+  }
+  return -1;
+}
+
+std::vector<double> Softmax(std::span<const float> scores) {
+  const double largest = *std::ranges::max_element(scores);
+  std::vector<double> probabilities;
+  for (const float score : scores) probabilities.push_back(std::exp(score - largest));
+  const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+  for (double& probability : probabilities) probability /= sum;
+  return probabilities;
+}
+
+RunConfig ConfigFor(const std::string& device) {
+  config::Document document = config::Document::FromText("{}", "", {"device=" + device});
+  return ReadGhostConfig(document);
+}
+
+}  // namespace
+
+Predictor::Predictor(const std::string& weights, const std::string& device) {
+  const std::filesystem::path path = FindCheckpoint(weights);
+  const CheckpointInfo info = ReadStoredInfo(path);
+  if (!info.text.empty()) {
+    throw CheckpointError(fmt::format("{} is of a model for translation", path.string()),
+                          "dtrain translate --weights");
+  }
+  if (info.images.empty() || info.model_yaml.empty()) {
+    throw CheckpointError(
+        fmt::format("{} does not say of which images its model is", path.string()),
+        "take a checkpoint that this version of dtrain has written, by training on images, or "
+        "what `dtrain export` made of it");
+  }
+  spec_ = ImageSetSpecFromText(info.images, path.string());
+  graph_ = std::make_unique<Graph>(
+      Graph::FromText(info.model_yaml, path.string() + ": its model", ImageFields(spec_)));
+  scored_ = ScoredLayer(*graph_);
+  if (scored_ < 0) {
+    throw CheckpointError(fmt::format("{}: model '{}' has no loss whose scores could be told",
+                                      path.string(), graph_->name()));
+  }
+  checkpoint_ = LoadWeights(path, ModelLayoutOf(*graph_));
+  const RunConfig config = ConfigFor(device);
+  CheckDevice(config);
+  ExecutionPlan plan = DecidePlan(config, *graph_, 1, ThreadsHere(1));
+  net_ = MakeNet(*graph_, {}, plan);
+  brought_ = net_->Bring(checkpoint_.weights.data(), checkpoint_.state.data());
+}
+
+std::string Predictor::ClassName(int64_t number) const {
+  const auto names = static_cast<int64_t>(spec_.class_names.size());
+  return number < names ? spec_.class_names[number] : std::to_string(number);
+}
+
+std::vector<std::vector<double>> Predictor::Predict(std::vector<uint8_t> images) {
+  const auto count = static_cast<int64_t>(images.size()) / spec_.image_shape.count();
+  LabelledImages labelled;
+  labelled.images = std::move(images);
+  labelled.labels.resize(static_cast<size_t>(count));  // nobody looks at them
+  const auto set = OnDevice(
+      std::make_shared<ImageSet>(spec_, LabelledImages(), std::move(labelled)), net_->device());
+  Batch batch = set->MakeBatch(std::min(count, kBlock));
+  std::vector<std::vector<double>> answers;
+  net_->set_observer([&](const KernelTiming& call) {
+    if (call.layer != &graph_->layers()[static_cast<size_t>(scored_)]) return;
+    const Tensor& scores = call.args->inputs[0];
+    const auto classes = static_cast<size_t>(scores.shape.CountFrom(1));
+    std::vector<float> values(static_cast<size_t>(scores.shape.count()));
+    if (net_->device().queue != nullptr) {
+      net_->device().queue->Download(values.data(), scores.data, values.size() * sizeof(float));
+      net_->device().Record().Wait();
+    } else {
+      std::copy_n(scores.f32(), values.size(), values.begin());
+    }
+    for (size_t begin = 0; begin < values.size(); begin += classes) {
+      answers.push_back(Softmax(std::span(values).subspan(begin, classes)));
+    }
+  });
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    std::vector<int64_t> indices(static_cast<size_t>(std::min(kBlock, count - begin)));
+    std::iota(indices.begin(), indices.end(), begin);
+    batch.Resize(static_cast<int64_t>(indices.size()));
+    set->Fill(Split::kTest, indices, kNoEpoch, batch);
+    NetInput input;
+    input.fields = batch.fields;
+    input.on_device = batch.on_device;
+    input.samples = batch.samples;
+    net_->Evaluate(brought_->weights, brought_->state, input);
+  }
+  net_->set_observer({});
+  DT_CHECK(static_cast<int64_t>(answers.size()) == count) << answers.size() << " of " << count;
+  return answers;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,173 @@
+// Data set image_folder: own pictures, a folder a class.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "framework/core/error.h"
+#include "framework/data/images/image_set.h"
+#include "tests/data/picture_files.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::shared_ptr<DatasetSource> SourceOf(const std::string& keys) {
+  config::Document document = config::Document::FromText("data: {" + keys + "}", "test.yaml");
+  config::Reader reader = document.root().Section("data");
+  std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", "image_folder").make();
+  source->Configure(reader);
+  document.Finish();
+  return source;
+}
+
+std::string Grey(uint8_t value, int64_t side = 4) {
+  return PngOf(std::vector<uint8_t>(static_cast<size_t>(side * side), value), side, side,
+               PNG_FORMAT_GRAY);
+}
+
+class ImageFolder : public testing::Test {
+ protected:
+  std::string Train() const { return "train: " + (folder_ / "train").string(); }
+  std::string Test() const { return ", test: " + (folder_ / "test").string(); }
+  TempFolder folder_;
+};
+
+TEST_F(ImageFolder, ClassesAreFoldersAndPicturesAreInTheOrderOfTheirPaths) {
+  folder_.Write("train/dog/b.png", Grey(40));
+  folder_.Write("train/dog/a/z.PNG", Grey(30));
+  folder_.Write("train/cat/2.png", Grey(20));
+  folder_.Write("train/cat/10.png", Grey(10));
+  folder_.Write("train/cat/notes.txt", "no picture");
+  folder_.Write("train/cat/.hidden.png", "no picture either");
+  folder_.Write("train/.cache/x.png", "nor this");
+  folder_.Write("test/dog/1.png", Grey(50));
+  const auto source = SourceOf(Train() + Test() + ", colours: grey");
+  EXPECT_EQ(source->classes(), 2);
+  EXPECT_EQ(source->size(Split::kTrain), 4);
+  EXPECT_EQ(source->size(Split::kTest), 1);
+  const auto set = source->Load("", 1);
+  ASSERT_NE(set->image_facts(), nullptr);
+  EXPECT_THAT(set->image_facts()->class_names, ElementsAre("cat", "dog"));
+  const auto& images = static_cast<const ImageSet&>(*set);
+  EXPECT_THAT(images.images(Split::kTrain).labels, ElementsAre(0, 0, 1, 1));
+  EXPECT_EQ(images.images(Split::kTrain).images[0], 10);
+  EXPECT_EQ(images.images(Split::kTrain).images[2 * 16], 30);
+  // A test folder need not have all classes; its label is the training split's.
+  EXPECT_THAT(images.images(Split::kTest).labels, ElementsAre(1));
+}
+
+TEST_F(ImageFolder, MeanAndDeviationAreMeasuredOnTheTrainingPictures) {
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 5; ++i) {
+    const auto pixels = NoisyPixels(6, 7, 1, static_cast<uint64_t>(i));
+    for (const uint8_t p : pixels) sum += p / 255.0, squares += p / 255.0 * (p / 255.0);
+    folder_.Write("train/a/" + std::to_string(i) + ".png", PngOf(pixels, 6, 7, PNG_FORMAT_GRAY));
+  }
+  folder_.Write("test/a/0.png", PngOf(NoisyPixels(6, 7, 1, 9), 6, 7, PNG_FORMAT_GRAY));
+  const double mean = sum / 210, deviation = std::sqrt(squares / 210 - mean * mean);
+  const auto set = SourceOf(Train() + Test() + ", colours: grey")->Load("", 1);
+  EXPECT_NEAR(set->image_facts()->mean[0], mean, 1e-6);
+  EXPECT_NEAR(set->image_facts()->deviation[0], deviation, 1e-6);
+  const auto given =
+      SourceOf(Train() + Test() + ", mean: [0.5], deviation: [0.1, 0.2, 0.4]")->Load("", 1);
+  EXPECT_EQ(given->image_facts()->mean[2], 0.5f);
+  EXPECT_EQ(given->image_facts()->deviation[2], 0.4f);
+}
+
+TEST_F(ImageFolder, BrokenPicturesAreNamedAndCounted) {
+  for (int i = 0; i < 13; ++i) {
+    folder_.Write("train/a/broken" + std::to_string(10 + i) + ".png", Grey(1).substr(0, 50));
+  }
+  folder_.Write("train/a/sound.png", Grey(1));
+  const auto source = SourceOf(Train() + ", size: [4, 4]");
+  EXPECT_THAT(MessageOf<DataError>([&] { source->Load("", 1); }),
+              AllOf(HasSubstr("13 of 14 pictures in " + (folder_ / "train").string()),
+                    HasSubstr("broken10.png"), HasSubstr("broken19.png"),
+                    Not(HasSubstr("broken20.png")), Not(HasSubstr("sound.png"))));
+}
+
+TEST_F(ImageFolder, OtherSizesNeedASize) {
+  folder_.Write("train/a/1.png", Grey(1, 4));
+  folder_.Write("train/a/2.png", Grey(1, 5));
+  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf(Train())->Load("", 1); }),
+              AllOf(HasSubstr("1 of 2 pictures"), HasSubstr("2.png: a picture of 5 x 5")));
+  const auto set = SourceOf(Train() + ", size: [3, 6]")->Load("", 1);
+  EXPECT_EQ(set->fields()[0].sample_shape, (Shape{3, 3, 6}));
+}
+
+TEST_F(ImageFolder, MistakesAreToldWhereTheConfigNamesTheFolder) {
+  const auto mistake = [&](const std::string& keys) {
+    return WhatOf<ConfigError>([&] { SourceOf(keys); });
+  };
+  EXPECT_THAT(mistake(Train()), AllOf(HasSubstr("test.yaml:1:"), HasSubstr("there is no folder")));
+  std::filesystem::create_directories(folder_ / "train");
+  EXPECT_THAT(mistake(Train()), HasSubstr("has no folder in it"));
+  folder_.Write("train/cat/1.png", Grey(1));
+  folder_.Write("train/dog/readme.txt", "");
+  std::filesystem::create_directories(folder_ / "train/emu");
+  EXPECT_THAT(mistake(Train()), HasSubstr("2 of 3 classes have no picture (.jpg, .jpeg, .png): "
+                                          "dog, emu"));
+  folder_.Write("train/dog/1.png", Grey(1));
+  folder_.Write("train/emu/1.png", Grey(1));
+  folder_.Write("test/gnu/1.png", Grey(1));
+  EXPECT_THAT(mistake(Train() + Test()), HasSubstr("has a class 'gnu' that"));
+  EXPECT_THAT(mistake(Train() + ", size: [3]"), HasSubstr("a size of 1 numbers"));
+  EXPECT_THAT(mistake(Train() + ", mean: [1, 2]"), HasSubstr("2 numbers for 3 channels"));
+}
+
+// A pass over all is the same whatever the number of threads.
+TEST_F(ImageFolder, AnyNumberOfThreadsReadsTheSame) {
+  for (int i = 0; i < 40; ++i) {
+    folder_.Write("train/" + std::to_string(i % 3) + "/" + std::to_string(i) + ".png",
+                  PngOf(NoisyPixels(8, 8, 3, static_cast<uint64_t>(i)), 8, 8, PNG_FORMAT_RGB));
+  }
+  const std::string one = SourceOf(Train() + ", threads: 1")->Load("", 1)->ManifestHash();
+  EXPECT_EQ(SourceOf(Train() + ", threads: 5")->Load("", 1)->ManifestHash(), one);
+  EXPECT_NE(SourceOf(Train() + ", threads: 5, colours: grey")->Load("", 1)->ManifestHash(), one);
+}
+
+TEST(ImageFacts, AreTheSameWhenTheyAreReadAgain) {
+  ImageSetSpec spec{Shape{3, 20, 30}, 2, {0.1f, 0.25f, 1e-7f}, {0.3f, 0.2f, 0.1f}};
+  spec.class_names = {"Stra\u00dfe \"x\"", ""};
+  spec.fit = Fit::kCrop;
+  const ImageSetSpec again = ImageSetSpecFromText(ToText(spec), "there");
+  EXPECT_EQ(again.image_shape, spec.image_shape);
+  EXPECT_EQ(again.classes, 2);
+  EXPECT_EQ(again.mean.values(), spec.mean.values());
+  EXPECT_EQ(again.deviation.values(), spec.deviation.values());
+  EXPECT_EQ(again.class_names, spec.class_names);
+  EXPECT_EQ(again.fit, Fit::kCrop);
+  EXPECT_EQ(ToText(again), ToText(spec));
+}
+
+TEST(ImageFacts, OthersAreRefused) {
+  const std::string sound =
+      R"({"shape":[1,2,2],"classes":2,"mean":[0],"deviation":[1],"class_names":[],"fit":"none"})";
+  EXPECT_NO_THROW(ImageSetSpecFromText(sound, "x"));
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = sound;
+    text.replace(text.find(from), from.size(), to);
+    return WhatOf<DataError>([&] { ImageSetSpecFromText(text, "x"); });
+  };
+  EXPECT_THAT(with("[1,2,2]", "[1,2]"), HasSubstr("x: shape"));
+  EXPECT_THAT(with("[1,2,2]", "[1,0,2]"), HasSubstr("x: shape"));
+  EXPECT_THAT(with("[1,2,2]", "[1,100000,100000]"), HasSubstr("x: shape"));
+  EXPECT_THAT(with("[1,2,2]", "[1,-1,2]"), HasSubstr("x: shape"));
+  EXPECT_THAT(with("\"classes\":2", "\"classes\":0"), HasSubstr("x: classes"));
+  EXPECT_THAT(with("\"classes\":2", "\"classes\":70000"), HasSubstr("x: classes"));
+  EXPECT_THAT(with("\"mean\":[0]", "\"mean\":[0,0]"), HasSubstr("x: mean"));
+  EXPECT_THAT(with("\"deviation\":[1]", "\"deviation\":[0]"), HasSubstr("x: deviation"));
+  EXPECT_THAT(with("\"class_names\":[]", "\"class_names\":[\"a\"]"), HasSubstr("x: class_names"));
+  EXPECT_THAT(with("none", "some"), HasSubstr("x: fit"));
+  EXPECT_THAT(with("{", "{\"more\":1,"), HasSubstr("more"));
+  EXPECT_THAT(with("{", ""), HasSubstr("x"));
+}
+
+}  // namespace
+}  // namespace dtrain
