@@ -43,7 +43,8 @@ struct ArenaEntry {
   std::vector<int64_t> shape;
   Range range;  // elements
   bool weight_decay = true;
-  DTRAIN_FIELDS(name, shape, range, weight_decay)
+  double lr_factor = 1;  // multiplies the learning rate; 0: the parameter stays as it is
+  DTRAIN_FIELDS(name, shape, range, weight_decay, lr_factor)
 };
 
 struct ArenaLayout {

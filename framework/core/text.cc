@@ -1,5 +1,7 @@
 #include "framework/core/text.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -54,6 +56,10 @@ std::string SuggestName(std::string_view name, const std::vector<std::string>& c
   std::string hint;
   if (!nearest.empty()) hint = "did you mean '" + nearest + "'?  ";
   return hint + "allowed: " + Join(candidates);
+}
+
+bool NameMatches(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
 std::string HumanBytes(double bytes) {

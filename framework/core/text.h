@@ -24,6 +24,9 @@ std::string NearestName(std::string_view name, const std::vector<std::string>& c
 // "did you mean 'x'?  allowed: a, b, x" (the first half only when something is near).
 std::string SuggestName(std::string_view name, const std::vector<std::string>& candidates);
 
+// Whether `name` is what a pattern of the shell means: * any letters, ? one, [ab] one of these.
+bool NameMatches(const std::string& pattern, const std::string& name);
+
 // 1234567 -> "1.2 MB" (powers of 1000, as network and disk makers count).
 std::string HumanBytes(double bytes);
 

@@ -156,6 +156,11 @@ void Graph::ReadLayer(config::Reader& reader, Reading& reading) {
   if (const LayerEntry* const entry = LayerRegistry::Find(layer.type)) {
     layer.layer = entry->make();
     layer.layer->Configure(reader);
+    layer.lr_factor =
+        reader.Number("lr_factor", 1)
+            .Min(0)
+            .Max(1e6)
+            .Help("multiplies the learning rate for the layer's parameters; 0: they stay");
     const int takes = layer.layer->input_count();
     const size_t given = layer.inputs.size();
     if (takes != Layer::kAnyInputs && static_cast<int>(given) != takes) {
@@ -293,6 +298,9 @@ void Graph::LayOutArenas() {
     it->first_param = static_cast<int>(weights_.entries.size());
     it->param_range.begin = weights_.size();
     for (const ParamSpec& spec : it->params) Append(weights_, it->name, spec, spec.weight_decay);
+    for (size_t e = static_cast<size_t>(it->first_param); e < weights_.entries.size(); ++e) {
+      weights_.entries[e].lr_factor = it->lr_factor;
+    }
     it->param_range.end = weights_.size();
     it->first_state = static_cast<int>(state_.entries.size());
     for (const StateSpec& spec : it->states) Append(state_, it->name, spec, false);
@@ -320,6 +328,19 @@ std::vector<std::string> Graph::metric_names() const {
     if (layer.layer->role() == LayerRole::kMetric) names.push_back(layer.name);
   }
   return names;
+}
+
+int Graph::Freeze(const std::string& pattern) {
+  int frozen = 0;
+  for (GraphLayer& layer : layers_) {
+    if (layer.params.empty() || !NameMatches(pattern, layer.name)) continue;
+    layer.lr_factor = 0;
+    for (size_t p = 0; p < layer.params.size(); ++p) {
+      weights_.entries[static_cast<size_t>(layer.first_param) + p].lr_factor = 0;
+    }
+    ++frozen;
+  }
+  return frozen;
 }
 
 void Graph::SyncWorkers() {

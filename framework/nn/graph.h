@@ -2,7 +2,8 @@
 // between them, the parameters and their place in the arenas.
 //
 // Read from a YAML list of layers (configs/models).  A layer takes the previous layer's output
-// unless `input` names others; the model's inputs ("data", "label") have names too:
+// unless `input` names others; the model's inputs ("data", "label") have names too.  `lr_factor` of any layer
+// multiplies the learning rate for its parameters.
 //
 //   layers:
 //     - {name: conv1, type: convolution, outputs: 6, kernel: 5, pad: 2}
@@ -45,10 +46,11 @@ struct GraphLayer {
   int output = -1;          // value index
   std::vector<ParamSpec> params;
   std::vector<StateSpec> states;
-  Range param_range;    // all its parameters in the weight and gradient arenas
-  int first_param = 0;  // index of its first entry in Graph::weights()
-  int first_state = 0;  // index of its first entry in Graph::state()
-  Cost cost;            // per sample
+  Range param_range;     // all its parameters in the weight and gradient arenas
+  int first_param = 0;   // index of its first entry in Graph::weights()
+  int first_state = 0;   // index of its first entry in Graph::state()
+  Cost cost;             // per sample
+  double lr_factor = 1;  // of its parameters (ArenaEntry)
 };
 
 class Graph {
@@ -87,6 +89,10 @@ class Graph {
   // The run config's `batch_norm: sync`: layers that can take the statistics of all workers do.
   void SyncWorkers();
   bool syncs_workers() const;  // some layer does
+
+  // The layers with parameters whose names match (NameMatches: "conv*") keep them as they are from now on.  How many
+  // these are.
+  int Freeze(const std::string& pattern);
 
   std::vector<std::string> metric_names() const;  // its metric layers'
 

@@ -44,7 +44,7 @@ class Adam : public Solver {
 
   std::vector<std::string> StateNames() const override { return {"exp_avg", "exp_avg_sq"}; }
 
-  bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
+  bool ApplyAlike(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
     DT_CHECK(args.state.size() == 2 && args.updates >= 0)
         << args.state.size() << " state vectors, " << args.updates << " updates";
     return LoopsOf(args).Adam({StepOf(args, true), StepOf(args, false)}, layout, range, args);

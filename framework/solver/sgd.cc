@@ -38,7 +38,7 @@ class Sgd : public Solver {
     return {std::move(rule), momentum_};
   }
 
-  bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
+  bool ApplyAlike(const ArenaLayout& layout, Range range, const UpdateArgs& args) const override {
     DT_CHECK(args.state.size() == StateNames().size()) << args.state.size() << " state vectors";
     return LoopsOf(args).Sgd({StepOf(args, true), StepOf(args, false)}, layout, range, args);
   }

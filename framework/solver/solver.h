@@ -61,9 +61,14 @@ class Solver {
   };
   virtual WithoutMomentum TakeMomentum() const { return {}; }
 
-  // Updates `range` in one pass.  False when a weight it wrote is NaN or infinite.
-  [[nodiscard]] virtual bool Apply(const ArenaLayout& layout, Range range,
-                                   const UpdateArgs& args) const = 0;
+  // Updates `range` in one pass, each parameter by args.lr times its factor (ArenaEntry::lr_factor).  False when
+  // a weight it wrote is NaN or infinite.
+  [[nodiscard]] bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const;
+
+ protected:
+  // The same for parameters whose factors are taken into args.lr.  A rate of 0 leaves weights as they are.
+  [[nodiscard]] virtual bool ApplyAlike(const ArenaLayout& layout, Range range,
+                                        const UpdateArgs& args) const = 0;
 };
 
 struct SolverEntry {

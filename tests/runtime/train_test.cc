@@ -14,6 +14,8 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/core/file.h"
 #include "framework/runtime/launch/world.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/send_signal.h"
 
@@ -163,6 +165,42 @@ TEST_F(TrainTest, ACheckpointOfAnotherModelIsNamed) {
   EXPECT_THAT(MessageOf([&] { Run(other, {.resume = "auto", .weights = ""}); }),
               AllOf(HasSubstr("6: "), HasSubstr("of another model"),
                     HasSubstr("'conv1.bias' is [6] there and [20] here")));
+}
+
+// From the weights of another run, with another head, and some layers as they were.
+TEST_F(TrainTest, FrozenLayersStayWhateverTheStrategy) {
+  Run(Config("before", 1, {"max_steps=3"}));
+  const auto stored = [&](const std::string& run, const std::string& name) {
+    const StoredWeights weights = ReadStoredWeights(FindCheckpoint((folder_ / run).string()));
+    const auto& entries = weights.layout.parameters.entries;
+    const auto entry = std::ranges::find(entries, name, &ArenaEntry::name);
+    return std::vector<float>(weights.weights.begin() + entry->range.begin,
+                              weights.weights.begin() + entry->range.end);
+  };
+  const std::vector<std::string> tuned = {"weights.from=" + (folder_ / "before").string(),
+                                          "weights.except=[fc3]", "weights.freeze=[conv*]",
+                                          "max_steps=4", "solver.weight_decay=0.1"};
+  for (const std::string strategy : {"allreduce", "ps_ssp", "gssp"}) {
+    std::vector<std::string> settings = tuned;
+    settings.push_back("strategy.name=" + strategy);
+    if (strategy == "gssp") settings.push_back("strategy.servers=1");
+    Run(Config(strategy, 2, settings));
+    for (const char* name : {"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"}) {
+      EXPECT_EQ(stored(strategy, name), stored("before", name)) << strategy << ", " << name;
+    }
+    EXPECT_NE(stored(strategy, "fc1.weight"), stored("before", "fc1.weight")) << strategy;
+    EXPECT_NE(stored(strategy, "fc3.weight"), stored("before", "fc3.weight")) << strategy;
+  }
+}
+
+TEST_F(TrainTest, APatternThatIsNoLayerIsAMistake) {
+  for (const char* key : {"freeze", "except"}) {
+    EXPECT_THAT(MessageOf([&] { Run(Config("run", 1, {fmt::format("weights.{}=[cov1]", key)})); }),
+                AllOf(HasSubstr(fmt::format("weights.{}: 'cov1' is no layer", key)),
+                      HasSubstr("did you mean 'conv1'?")));
+  }
+  EXPECT_THAT(MessageOf([&] { Run(Config("run", 1, {"weights.freeze=['*']"})); }),
+              HasSubstr("every layer is frozen"));
 }
 
 // What Adam needs beside the weights: two vectors, and the number of steps that it has taken.

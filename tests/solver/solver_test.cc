@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -104,6 +105,49 @@ TEST(Clip, SumOfSquaresAddsInTheOrderThatIsDocumented) {
 
 TEST(SolverRegistry, EverySolverHasHelp) {
   for (const auto& [name, entry] : SolverRegistry::All()) EXPECT_FALSE(entry.help.empty()) << name;
+}
+
+// Three parameters with factors of their own; ranges that cut them.
+TEST(LrFactor, MultipliesTheRateOfItsParameter) {
+  ArenaLayout layout = {{{"a", {10}, {0, 10}, true},
+                         {"b", {6}, {10, 16}, false},
+                         {"c", {8}, {16, 24}, true},
+                         {"d", {8}, {24, 32}, true}}};
+  const double factors[] = {0.5, 0, 0, 3};
+  for (size_t e = 0; e < 4; ++e) layout.entries[e].lr_factor = factors[e];
+  for (const char* name : {"sgd", "adam"}) {
+    const SolverConfig config = ReadSolver(std::string("{weight_decay: 0.1, name: ") + name + "}");
+    const std::vector<float> gradient = RandomVector(32, 1), before = RandomVector(32, 2);
+    const size_t vectors = config.solver->StateNames().size();
+    for (const Range range : {Range{0, 32}, Range{3, 29}, Range{11, 15}, Range{12, 31}}) {
+      std::vector<std::vector<float>> state(vectors, std::vector<float>(32, 0.25f));
+      std::vector<std::vector<float>> expected_state = state;
+      std::vector<float> expected = before, found = before;
+      const auto apply = [&](Range part, double lr, std::vector<float>& w,
+                             std::vector<std::vector<float>>& of, const ArenaLayout& by) {
+        std::vector<float*> at;
+        for (auto& vector : of) at.push_back(vector.data() + part.begin);
+        return config.solver->Apply(by, part,
+                                    {.lr = lr,
+                                     .gradient = gradient.data() + part.begin,
+                                     .weights_in = before.data() + part.begin,
+                                     .weights_out = w.data() + part.begin,
+                                     .state = at});
+      };
+      ArenaLayout plain = layout;
+      for (ArenaEntry& entry : plain.entries) entry.lr_factor = 1;
+      for (size_t e = 0; e < 4; ++e) {
+        const Range of = layout.entries[e].range;
+        const Range part = {std::max(of.begin, range.begin), std::min(of.end, range.end)};
+        if (!part.empty())
+          EXPECT_TRUE(apply(part, 0.1 * factors[e], expected, expected_state, plain));
+      }
+      EXPECT_TRUE(apply(range, 0.1, found, state, layout));
+      EXPECT_EQ(found, expected) << name << " from " << range.begin << " to " << range.end;
+      EXPECT_EQ(state, expected_state) << name;
+      for (int64_t i = 10; i < 24; ++i) EXPECT_EQ(found[i], before[i]) << name << ", a factor of 0";
+    }
+  }
 }
 
 }  // namespace

@@ -110,6 +110,37 @@ TEST_F(WeightsFiles, EveryDifferenceFromTheModelIsNamed) {
   EXPECT_THAT(what, Not(HasSubstr("num_batches_tracked")));
 }
 
+// To train another head from them.
+TEST_F(WeightsFiles, LayersThatAreLeftOutKeepWhatTheyHave) {
+  const ModelLayout other{
+      LayoutOf({{"fc.bias", {5}}, {"fc.weight", {5, 8}}, {"conv1.weight", {2, 1, 5, 5}}}),
+      LayoutOf({{"bn1.running_mean", {2}}, {"bn1.running_var", {2}}})};
+  for (const auto& path : {checkpoint_, Exported(WeightsFormat::kSafetensors)}) {
+    std::vector<float> weights(static_cast<size_t>(other.parameters.size()), 7);
+    std::vector<float> state(4, 7);
+    EXPECT_EQ(CopyWeights(path, other, {"f?"}, weights.data(), state.data()), 45);
+    for (int64_t i = 0; i < 45; ++i) EXPECT_EQ(weights[i], 7) << i;
+    for (int64_t i = 0; i < 50; ++i) EXPECT_EQ(weights[45 + i], sample_.weights[27 + i]) << i;
+    EXPECT_EQ(state, sample_.state);
+    EXPECT_EQ(CopyWeights(path, other, {"fc", "bn*"}, weights.data(), state.data()), 49);
+    EXPECT_THAT(MessageOf<CheckpointMismatch>(
+                    [&] { CopyWeights(path, other, {"conv1"}, weights.data(), state.data()); }),
+                AllOf(HasSubstr("'fc.weight' is [3, 8] there and [5, 8] here"),
+                      HasSubstr("'fc.bias' is [3] there and [5] here"), HasSubstr("weights.except"),
+                      Not(HasSubstr("conv1.weight"))));
+  }
+}
+
+TEST_F(WeightsFiles, LayersOfTheFileThatTheModelLacksAreLeftOutByNameOnly) {
+  const ModelLayout other{LayoutOf({{"conv1.weight", {2, 1, 5, 5}}}), LayoutOf({})};
+  std::vector<float> weights(50);
+  EXPECT_EQ(CopyWeights(checkpoint_, other, {"fc", "bn1"}, weights.data(), nullptr), 0);
+  EXPECT_EQ(weights[10], sample_.weights[37]);
+  EXPECT_THAT(MessageOf<CheckpointMismatch>(
+                  [&] { CopyWeights(checkpoint_, other, {"fc"}, weights.data(), nullptr); }),
+              HasSubstr("it has 'bn1.running_mean' [2], which this model lacks"));
+}
+
 TEST_F(WeightsFiles, WhatLooksLikeNeitherFormatIsAnError) {
   Spit(folder_ / "w.bin", "something else, longer than a header");
   EXPECT_THROW(ReadStoredWeights(folder_ / "w.bin"), CheckpointError);

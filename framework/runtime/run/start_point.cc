@@ -8,6 +8,7 @@
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
 #include "framework/core/log.h"
+#include "framework/core/text.h"
 #include "framework/nn/kernel.h"
 #include "framework/runtime/launch/agreement.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -61,10 +62,17 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
     return start;
   }
   StartPoint start = Fresh(graph, config.seed);
-  if (!request.weights.empty()) {
-    Checkpoint given = LoadWeights(FindCheckpoint(request.weights), layout);
+  const std::string& from = request.weights.empty() ? config.weights.from : request.weights;
+  if (from.empty()) return start;
+  if (config.weights.except.empty()) {
+    Checkpoint given = LoadWeights(FindCheckpoint(from), layout);
     start.weights = std::move(given.weights);
     start.state = std::move(given.state);
+  } else {
+    const int64_t left = CopyWeights(FindCheckpoint(from), layout, config.weights.except,
+                                     start.weights.data(), start.state.data());
+    log::Info("weights of {}, but for {} drawn anew ({})", from, Counted(left, "number"),
+              fmt::join(config.weights.except, ", "));
   }
   return start;
 }

@@ -12,69 +12,12 @@
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
 #include "framework/device/cuda/module.h"
-#include "framework/runtime/setup/locate_model.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
 using config::Reader;
-
-void ReadModelKeys(Reader root, const std::string& config_file, RunConfig& run) {
-  Reader reader = root.Section("model", "the model to train");
-  run.model = static_cast<std::string>(
-      reader.String("name", "")
-          .Required()
-          .Help("name of a model in configs/models, or the path of a model file"));
-  if (run.model.empty()) return;
-  if (!run.model_yaml.empty()) {
-    run.model_file = run.model;
-    return;
-  }
-  run.model_file = LocateModel(run.model, config_file).string();
-  if (!run.model_file.empty()) {
-    run.model_yaml = config::ReadConfigText(run.model_file);
-    return;
-  }
-  std::vector<std::string> names;
-  for (const auto& [name, path] : NamedModels(config_file)) names.push_back(name);
-  reader.Mistake("name", "there is no model '" + run.model + "'",
-                 names.empty() ? "give the path of a model file" : SuggestName(run.model, names));
-}
-
-void ReadData(Reader root, RunConfig& run) {
-  Reader reader = root.Section("data", "the data set to train on");
-  run.data.name =
-      static_cast<std::string>(reader.String("name", "")
-                                   .Required()
-                                   .OneOf(DatasetRegistry::Names())
-                                   .Help("name of a data set; dtrain data list shows them"));
-  run.data.root = static_cast<std::string>(
-      reader.String("root", "")
-          .Help("folder that holds the data set's folder; \"\": $DTRAIN_DATA, then the cache"));
-  const int64_t limit =
-      reader.Int("limit", 0).Min(0).Help("use only the first N samples of each split; 0: use all");
-  const double validation =
-      reader.Number("validation", 0)
-          .Min(0)
-          .Max(0.5)
-          .Help("share of the training samples that is set aside for validation; 0: none");
-  if (run.data.name.empty()) return;
-  std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", run.data.name).make();
-  source->Configure(reader);
-  if (source->is_own() && !run.data.root.empty()) {
-    reader.Mistake("root", fmt::format("'{}' names its files itself", run.data.name),
-                   "leave root out; paths are as they are, or begin where dtrain is started");
-  }
-  run.data.source = std::move(source);
-  if (limit > 0) run.data.source = LimitSource(run.data.source, limit);
-  if (validation > 0 && run.data.source->has_validation()) {
-    reader.Mistake("validation",
-                   fmt::format("data set '{}' has a validation split of its own", run.data.name),
-                   "leave the key out");
-  }
-  run.data.source = HoldOut(run.data.source, validation);
-}
 
 }  // namespace
 
@@ -446,8 +389,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   run.model_yaml = model_yaml;
   Reader root = document.root();
   if (with_model) {
-    ReadModelKeys(root, document.file_name(), run);
-    ReadData(root, run);
+    ReadInputs(root, document.file_name(), run);
   }
   ReadLength(root, run);
   run.solver = ReadSolverConfig(root.Section("solver", "the optimizer"));

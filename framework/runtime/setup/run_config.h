@@ -23,6 +23,12 @@ struct RunConfig {
     std::string root;  // "": LocateData's places
     std::shared_ptr<const DatasetSource> source;
   };
+  // What the run begins with instead of drawn weights.
+  struct Weights {
+    std::string from;                 // a run folder, checkpoint or safetensors file; "": none
+    std::vector<std::string> except;  // layers, by name or pattern, that begin afresh all the same
+    std::vector<std::string> freeze;  // layers whose parameters stay as they are
+  };
   struct Checkpoint {
     int64_t every_epochs = 1;  // 0: not by epochs
     int64_t every_steps = 0;   // 0: not by steps
@@ -40,6 +46,7 @@ struct RunConfig {
   std::string model_file;  // where it was found
   std::string model_yaml;  // what it says
   Data data;
+  Weights weights;
   int64_t batch = 0;             // global
   int64_t accumulate = 1;        // micro-batches of a worker's share
   bool sync_batch_norm = false;  // over all workers
@@ -96,6 +103,9 @@ RunConfig ReadRunConfig(config::Document& document, const std::string& model_yam
 
 // The same without the sections model and data: for simulations of a model profile.
 RunConfig ReadGhostConfig(config::Document& document);
+
+// The sections model, data and weights (run_inputs.cc).
+void ReadInputs(config::Reader root, const std::string& config_file, RunConfig& run);
 
 // The keys of section `strategy` that every strategy has which plans by time, beside its own.
 void ReadPlanning(config::Reader strategy, RunConfig& run);

@@ -54,6 +54,35 @@ void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<Fi
       "a run on sentences is judged by perplexity; 0 switches the target off");
 }
 
+// Every pattern must mean something: one that is misspelt would train what should stay.
+void FreezeLayers(const RunConfig& config, Graph& graph) {
+  const auto fail = [&](const char* key, const std::string& pattern) {
+    std::vector<std::string> names;
+    for (const GraphLayer& layer : graph.layers()) {
+      if (!layer.params.empty()) names.push_back(layer.name);
+    }
+    throw ConfigError(fmt::format("weights.{}: '{}' is no layer with parameters of {}", key,
+                                  pattern, config.model_file),
+                      SuggestName(pattern, names));
+  };
+  for (const std::string& pattern : config.weights.except) {
+    const auto& layers = graph.layers();
+    if (std::ranges::none_of(layers, [&](const GraphLayer& layer) {
+          return !layer.params.empty() && NameMatches(pattern, layer.name);
+        })) {
+      fail("except", pattern);
+    }
+  }
+  for (const std::string& pattern : config.weights.freeze) {
+    if (graph.Freeze(pattern) == 0) fail("freeze", pattern);
+  }
+  const auto& entries = graph.weights().entries;
+  if (std::ranges::all_of(entries, [](const ArenaEntry& e) { return e.lr_factor == 0; })) {
+    throw ConfigError(config.model_file + ": every layer is frozen, so there is nothing to train",
+                      "leave a layer out of weights.freeze");
+  }
+}
+
 // Opening CUDA's libraries takes a while: not where no driver is anyway (/dev/dxg: Windows's Linux).
 std::string WhyNotByItself() {
   std::error_code error;
@@ -77,6 +106,7 @@ Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
   const int64_t share = (config.batch + config.workers - 1) / config.workers;
   graph.CheckTrainable((share + config.accumulate - 1) / config.accumulate);
   if (config.sync_batch_norm) graph.SyncWorkers();
+  FreezeLayers(config, graph);
   if (graph.syncs_workers() && !config.strategy->synchronous()) {
     throw ConfigError(
         fmt::format("{}: a layer with 'sync: true' needs workers that take their steps "

@@ -68,14 +68,20 @@ std::string DifferenceBetween(const ArenaLayout& stored, const ArenaLayout& mode
                      rest.front()->shape);
 }
 
-void CheckModel(const fs::path& path, const StoredCheckpoint& stored, const ModelLayout& layout) {
+constexpr const char* kToResume =
+    "use the config.yaml beside it, or start afresh with --resume none in another --output";
+constexpr const char* kToBeginWith =
+    "use the config.yaml beside it; a layer that is to begin with drawn weights is named in "
+    "weights.except";
+
+void CheckModel(const fs::path& path, const StoredCheckpoint& stored, const ModelLayout& layout,
+                const char* hint) {
   std::string difference = DifferenceBetween(stored.layout.parameters, layout.parameters);
   if (difference.empty()) difference = DifferenceBetween(stored.layout.state, layout.state);
   if (difference.empty()) return;
-  throw CheckpointMismatch(
-      fmt::format("checkpoint {} is of another model ('{}'): {}", path.string(), stored.info.model,
-                  difference),
-      "use the config.yaml beside it, or start afresh with --resume none in another --output");
+  throw CheckpointMismatch(fmt::format("checkpoint {} is of another model ('{}'): {}",
+                                       path.string(), stored.info.model, difference),
+                           hint);
 }
 
 // An arena in the order of another layout with the same names.
@@ -93,9 +99,10 @@ std::vector<float> Arranged(std::vector<float> values, const ArenaLayout& from,
   return arranged;
 }
 
-Checkpoint FitTo(const ModelLayout& layout, const fs::path& path, StoredCheckpoint stored) {
+Checkpoint FitTo(const ModelLayout& layout, const fs::path& path, StoredCheckpoint stored,
+                 const char* hint) {
   CheckVocabularies(path, stored.info, layout);
-  CheckModel(path, stored, layout);
+  CheckModel(path, stored, layout, hint);
   Checkpoint checkpoint;
   checkpoint.path = path;
   checkpoint.info = std::move(stored.info);
@@ -130,7 +137,8 @@ void WriteCheckpoint(const fs::path& path, const CheckpointView& view) {
 }
 
 Checkpoint ReadCheckpoint(const fs::path& path, const ModelLayout& layout) {
-  Checkpoint checkpoint = FitTo(layout, path, ReadStoredCheckpoint(path, CheckpointPart::kAll));
+  Checkpoint checkpoint =
+      FitTo(layout, path, ReadStoredCheckpoint(path, CheckpointPart::kAll), kToResume);
   if (checkpoint.info.plan_json.empty()) {
     throw CheckpointError(
         fmt::format("{} holds weights alone: there is no run to go on with", path.string()),
@@ -140,7 +148,7 @@ Checkpoint ReadCheckpoint(const fs::path& path, const ModelLayout& layout) {
 }
 
 Checkpoint ReadWeights(const fs::path& path, const ModelLayout& layout) {
-  return FitTo(layout, path, ReadStoredCheckpoint(path, CheckpointPart::kModel));
+  return FitTo(layout, path, ReadStoredCheckpoint(path, CheckpointPart::kModel), kToBeginWith);
 }
 
 std::string WeightsSha256(const ModelLayout& layout, const float* weights, const float* state) {

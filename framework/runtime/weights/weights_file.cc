@@ -180,7 +180,7 @@ Checkpoint LoadSafetensors(const fs::path& path, const ModelLayout& layout) {
     throw CheckpointMismatch(
         fmt::format("weights {} are of another model:{}", path.string(), differences),
         "names and shapes are those of state_dict() of the PyTorch model that the model file "
-        "names");
+        "names; a layer that is to begin with drawn weights is named in weights.except");
   }
   Checkpoint checkpoint;
   checkpoint.info = InfoOf(in.metadata());
@@ -216,6 +216,52 @@ void WriteStoredWeights(const fs::path& path, WeightsFormat format, const Stored
 
 Checkpoint LoadWeights(const fs::path& path, const ModelLayout& layout) {
   return LooksLikeSafetensors(path) ? LoadSafetensors(path, layout) : ReadWeights(path, layout);
+}
+
+int64_t CopyWeights(const fs::path& path, const ModelLayout& layout,
+                    const std::vector<std::string>& except, float* weights, float* state) {
+  const StoredWeights stored = ReadStoredWeights(path);
+  if (!stored.info.text.empty()) CheckVocabularies(path, stored.info, layout);
+  const auto left_out = [&](const std::string& name) {
+    const std::string layer = name.substr(0, name.rfind('.'));
+    return std::ranges::any_of(except, [&](auto& pattern) { return NameMatches(pattern, layer); });
+  };
+  std::string differences;
+  int64_t left = 0;
+  const auto copy = [&](const ArenaLayout& from, const std::vector<float>& values,
+                        const ArenaLayout& to, float* arena) {
+    const auto find = [](const ArenaLayout& in, const std::string& name) {
+      return std::ranges::find(in.entries, name, &ArenaEntry::name);
+    };
+    for (const ArenaEntry& entry : to.entries | std::views::reverse) {
+      if (left_out(entry.name)) {
+        left += entry.range.size();
+        continue;
+      }
+      const auto there = find(from, entry.name);
+      if (there == from.entries.end()) {
+        differences += fmt::format("\n  it lacks '{}' {}", entry.name, entry.shape);
+      } else if (there->shape != entry.shape &&
+                 !(entry.shape.empty() && there->range.size() == 1)) {
+        differences +=
+            fmt::format("\n  '{}' is {} there and {} here", entry.name, there->shape, entry.shape);
+      } else {
+        std::copy_n(values.begin() + there->range.begin, entry.range.size(),
+                    arena + entry.range.begin);
+      }
+    }
+    for (const ArenaEntry& entry : from.entries | std::views::reverse) {
+      if (left_out(entry.name) || find(to, entry.name) != to.entries.end()) continue;
+      differences +=
+          fmt::format("\n  it has '{}' {}, which this model lacks", entry.name, entry.shape);
+    }
+  };
+  copy(stored.layout.parameters, stored.weights, layout.parameters, weights);
+  copy(stored.layout.state, stored.state, layout.state, state);
+  if (differences.empty()) return left;
+  throw CheckpointMismatch(
+      fmt::format("weights {} are of another model:{}", path.string(), differences),
+      "name these layers in weights.except, too, or use the model that wrote the weights");
 }
 
 }  // namespace dtrain

@@ -45,4 +45,10 @@ void WriteStoredWeights(const std::filesystem::path& path, WeightsFormat format,
 // is.  Weights made in PyTorch bring no vocabularies: they are taken for those of the layout.
 Checkpoint LoadWeights(const std::filesystem::path& path, const ModelLayout& layout);
 
+// Copies what the file has into `weights` and `state`, arenas of `layout`.  Parameters and statistics of layers that
+// match one of `except` (NameMatches) keep what they have, whatever the file has of them; all others must be
+// there, of the same shape.  Throws CheckpointMismatch with every difference.  How many parameters were left out.
+int64_t CopyWeights(const std::filesystem::path& path, const ModelLayout& layout,
+                    const std::vector<std::string>& except, float* weights, float* state);
+
 }  // namespace dtrain
