@@ -1,6 +1,7 @@
 // What the commands share: how one adds itself to the command line, and how it reads a config.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -51,6 +52,8 @@ struct ConfigOptions {
   config::Overlay overlay() const;  // throws ConfigError for a cluster that is not there
 };
 void AddConfigOptions(CLI::App& command, ConfigOptions& options);
+// The same for a command that has --weights, whose file may bring the config (LoadConfigOf).
+void AddOptionalConfigOptions(CLI::App& command, ConfigOptions& options);
 // All but --config.
 void AddSettingOptions(CLI::App& command, ConfigOptions& options);
 
@@ -62,6 +65,9 @@ void AddSearchOptions(CLI::App& command, SearchOptions& options);
 
 // Reads and checks the config, throwing ConfigError with all its mistakes.
 RunConfig LoadConfig(const ConfigOptions& options);
+// Where no --config was given: the config, and the model, of the run that wrote this checkpoint.  Throws UsageError
+// where the file brings none.
+RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path& checkpoint);
 
 // Runs the program and returns its exit code (README, "Exit codes").  Catches everything: errors
 // are told on stderr with their hint.

@@ -6,9 +6,11 @@
 
 #include "framework/cli/command.h"
 #include "framework/cli/standard_streams.h"
+#include "framework/core/error.h"
 #include "framework/core/process.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/locate_model.h"
+#include "framework/runtime/weights/weights_file.h"
 
 namespace dtrain {
 namespace {
@@ -64,6 +66,14 @@ void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
   AddSettingOptions(command, options);
 }
 
+void AddOptionalConfigOptions(CLI::App& command, ConfigOptions& options) {
+  command
+      .add_option("--config", options.file,
+                  "a run's YAML file; by default the config that the checkpoint brings")
+      ->type_name("FILE");
+  AddSettingOptions(command, options);
+}
+
 void AddSettingOptions(CLI::App& command, ConfigOptions& options) {
   command
       .add_option("--cluster", options.cluster,
@@ -98,6 +108,19 @@ RunConfig LoadConfig(const ConfigOptions& options) {
   config::Document document =
       config::Document::FromFile(options.file, options.Settings(), options.overlay());
   return ReadRunConfig(document);
+}
+
+RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path& checkpoint) {
+  if (!options.file.empty()) return LoadConfig(options);
+  const CheckpointInfo info = ReadStoredInfo(checkpoint);
+  if (info.config_yaml.empty()) {
+    throw UsageError(checkpoint.string() + " brings no config", "give --config");
+  }
+  config::Document document =
+      config::Document::FromText(info.config_yaml, checkpoint.string() + ": its config",
+                                 options.Settings(), options.overlay());
+  return info.model_yaml.empty() ? ReadRunConfig(document)
+                                 : ReadRunConfig(document, info.model_yaml);
 }
 
 int RunCommandLine(int argc, char** argv) {

@@ -60,12 +60,13 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   Checkpoint checkpoint;
   Split split = Split::kTest;
   TryTogether(transport, [&] {
-    config = LoadConfig(options.config);
+    const std::filesystem::path weights = FindWeights(options.weights);
+    config = LoadConfigOf(options.config, weights);
     CheckDevice(config);
     dataset = LoadData(config);
     split = SplitOf(options, *dataset);
     graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));
-    checkpoint = LoadWeights(FindCheckpoint(options.weights), ModelLayoutOf(*graph, *dataset));
+    checkpoint = LoadWeights(weights, ModelLayoutOf(*graph, *dataset));
   });
   if (transport.rank() == 0) {
     TellDevice(config);
@@ -96,7 +97,7 @@ static void AddEvalCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* command =
       AddCommand(app, invocation, "eval", "evaluate saved weights (on the test split by default)",
                  [options, &invocation] { return RunEval(*options, invocation); });
-  AddConfigOptions(*command, options->config);
+  AddOptionalConfigOptions(*command, options->config);
   command
       ->add_option("--weights", options->weights,
                    "a checkpoint, a run folder or a safetensors file")

@@ -20,7 +20,7 @@ struct ExportOptions {
 };
 
 int Export(const ExportOptions& options, bool json) {
-  const std::filesystem::path from = FindCheckpoint(options.weights);
+  const std::filesystem::path from = FindWeights(options.weights);
   const StoredWeights stored = ReadStoredWeights(from);
   const bool hdf5 = options.format == NameOf(WeightsFormat::kHdf5);
   WriteStoredWeights(options.output, hdf5 ? WeightsFormat::kHdf5 : WeightsFormat::kSafetensors,

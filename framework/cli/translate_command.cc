@@ -39,7 +39,7 @@ class Translator {
  public:
   Translator(const RunConfig& config, const std::string& weights, const SearchOptions& search)
       : search_(search) {
-    const std::filesystem::path path = FindCheckpoint(weights);
+    const std::filesystem::path path = FindWeights(weights);
     const std::string text = ReadStoredInfo(path).text;
     if (text.empty()) {
       throw CheckpointError(path.string() + " has no vocabularies: its model does not translate",
@@ -130,7 +130,7 @@ std::vector<std::string> NextLines(std::istream& in) {
 
 int RunTranslate(const TranslateOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
-  const RunConfig config = LoadConfig(options.config);
+  const RunConfig config = LoadConfigOf(options.config, FindWeights(options.weights));
   TellDevice(config);
   Translator translator(config, options.weights, options.search);
   std::ios::sync_with_stdio(false);  // so that in_avail knows what has arrived
@@ -159,7 +159,7 @@ static void AddTranslateCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* command =
       AddCommand(app, invocation, "translate", "translate standard input, line by line",
                  [options, &invocation] { return RunTranslate(*options, invocation); });
-  AddConfigOptions(*command, options->config);
+  AddOptionalConfigOptions(*command, options->config);
   command->add_option("--weights", options->weights, "a checkpoint or a run folder")
       ->required()
       ->type_name("FILE");

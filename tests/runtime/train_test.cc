@@ -13,7 +13,9 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/file.h"
+#include "framework/runtime/judge/evaluator.h"
 #include "framework/runtime/launch/world.h"
+#include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/run_fixture.h"
@@ -165,6 +167,46 @@ TEST_F(TrainTest, ACheckpointOfAnotherModelIsNamed) {
   EXPECT_THAT(MessageOf([&] { Run(other, {.resume = "auto", .weights = ""}); }),
               AllOf(HasSubstr("6: "), HasSubstr("of another model"),
                     HasSubstr("'conv1.bias' is [6] there and [20] here")));
+}
+
+// The test at the end is that of the weights which the validation split found best, on every rank.
+TEST_F(TrainTest, TheBestWeightsAreKeptAndTested) {
+  for (const std::string strategy : {"allreduce", "ps_ssp"}) {
+    const std::vector<std::string> settings = {"checkpoint.keep_best=true", "data.validation=0.2",
+                                               "epochs=4", "solver.lr=0.04",
+                                               "strategy.name=" + strategy};
+    const TrainResult result = Run(Config(strategy, 2, settings));
+    ASSERT_TRUE(result.summary.best && result.summary.test);
+    EXPECT_EQ(result.summary.test->step, result.summary.best->step);
+    std::optional<double> best;
+    int64_t step = 0;
+    for (const auto& line : Lines(strategy, "evaluation")) {
+      if (line["split"] != "validation" || (best && line["accuracy"] <= *best)) continue;
+      best = line["accuracy"];
+      step = line["step"];
+    }
+    EXPECT_EQ(result.summary.best->step, step);
+    const RunConfig config = Config(strategy, 1, settings);
+    const fs::path file = FindWeights(folder_ / strategy);
+    EXPECT_EQ(file.filename(), "best.h5");
+    // Evaluated by one rank, it says the same.
+    const auto data = LoadData(config);
+    const Graph graph = ReadModel(config, data->fields());
+    const Checkpoint kept = LoadWeights(file, ModelLayoutOf(graph));
+    EXPECT_EQ(kept.info.position.step, step);
+    Net net(graph, Device{});
+    LocalWorld::Run(1, [&](Transport& transport) {
+      const auto mine =
+          EvaluateBlocks(net, *data, Split::kTest, kept.weights.data(), kept.state.data(), 0, 1);
+      const Evaluation again = JoinEvaluations(transport, *data, mine);
+      EXPECT_NEAR(again.loss, result.summary.test->loss, 1e-6);
+    });
+  }
+}
+
+TEST_F(TrainTest, KeepingTheBestNeedsAValidationSplit) {
+  EXPECT_THAT(MessageOf([&] { Config("run", 1, {"checkpoint.keep_best=true"}); }),
+              AllOf(HasSubstr("checkpoint.keep_best=true"), HasSubstr("data.validation: 0.1")));
 }
 
 // From the weights of another run, with another head, and some layers as they were.

@@ -41,6 +41,10 @@ TEST_F(TranslateSystemTest, FromTextToText) {
   const Outcome evaluated = Run("eval --config run.yaml --weights run --json");
   EXPECT_THAT(evaluated.out, AllOf(HasSubstr("\"perplexity\""), HasSubstr("\"bleu\"")));
   EXPECT_EQ(Run("eval --config run.yaml --weights run --split validation").code, 0);
+  EXPECT_EQ(Run("eval --weights run --json").out,
+            evaluated.out);  // the checkpoint brings the config
+  const std::string red = Translate("rot\n").out;
+  EXPECT_EQ(Run("translate --weights run < in").out, red);
 
   const Outcome broken = Translate("eins\nro\xFFt\n");
   EXPECT_EQ(broken.code, 3);

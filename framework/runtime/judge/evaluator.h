@@ -18,11 +18,12 @@ namespace dtrain {
 
 struct Evaluation {
   int64_t samples = 0;
-  int64_t terms = 0;                            // of the loss (Batch): samples, or words
-  double loss = 0;                              // mean over the terms
-  std::vector<double> metrics;                  // means, parallel to Net::metric_names()
-  std::optional<double> perplexity;             // of text: exp(loss)
-  std::optional<double> bleu;                   // of translations, where they were made
+  int64_t terms = 0;                 // of the loss (Batch): samples, or words
+  double loss = 0;                   // mean over the terms
+  std::vector<double> metrics;       // means, parallel to Net::metric_names()
+  std::optional<double> perplexity;  // of text: exp(loss)
+  std::optional<double> bleu;        // of translations, where they were made
+  std::optional<int64_t> step;       // whose weights it is of, where they are not the last
   DTRAIN_FIELDS(samples, terms, loss, metrics)  // the others follow on each rank
 };
 

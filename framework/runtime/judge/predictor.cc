@@ -47,7 +47,7 @@ RunConfig ConfigFor(const std::string& device) {
 }  // namespace
 
 Predictor::Predictor(const std::string& weights, const std::string& device) {
-  const std::filesystem::path path = FindCheckpoint(weights);
+  const std::filesystem::path path = FindWeights(weights);
   const CheckpointInfo info = ReadStoredInfo(path);
   if (!info.text.empty()) {
     throw CheckpointError(fmt::format("{} is of a model for translation", path.string()),

@@ -36,6 +36,7 @@ ordered_json Json(const TestResult& test) {
   Put(json, "perplexity", test.perplexity);
   Put(json, "bleu", test.bleu);
   for (const auto& [name, value] : test.others) json[name] = value;
+  Put(json, "step", test.step);
   return json;
 }
 
@@ -177,6 +178,7 @@ std::string TestText(const TestResult& test) {
   if (test.perplexity) text += fmt::format(" perplexity {:.2f},", *test.perplexity);
   text += fmt::format(" loss {:.4f}", test.loss);
   if (test.bleu) text += fmt::format(", BLEU {:.2f}", *test.bleu);
+  if (test.step) text += fmt::format(", of the best weights (step {})", *test.step);
   return text;
 }
 

@@ -19,12 +19,19 @@
 
 namespace dtrain {
 
+// Summary::status of a run that ended so.
+inline std::string_view StatusOf(ExitCode code) {
+  if (code == ExitCode::kDone) return "completed";
+  return code == ExitCode::kStopped ? "stopped" : "failed";
+}
+
 struct TestResult {
   double loss = 0;
   std::optional<double> accuracy;  // 0..1
   std::optional<double> perplexity;
   std::optional<double> bleu;                          // 0..100
   std::vector<std::pair<std::string, double>> others;  // the model's further metrics: "top5"
+  std::optional<int64_t> step = {};  // whose weights it is of, where they are not the last
 };
 
 struct BestResult {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/core/file.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/core/text.h"
@@ -109,22 +110,41 @@ std::filesystem::path RunOutputs::CheckpointFile(int64_t step) const {
   return folder_.checkpoints() / CheckpointName(step);
 }
 
+CheckpointInfo RunOutputs::InfoOf(const TrainingPosition& position,
+                                  const CheckpointSource& source) const {
+  return {position,
+          config_.seed,
+          source.graph.name(),
+          config_.solver.name,
+          config_.effective_yaml,
+          ToJson(source.plan),
+          SourceRevision(),
+          source.layout.text,
+          source.rank_files,
+          source.layout.images,
+          config_.model_yaml};
+}
+
+void RunOutputs::KeepBest(Split split, const TrainingPosition& position,
+                          const CheckpointSource& source) {
+  if (!root_ || split != Split::kValidation || !config_.checkpoint.keep_best) return;
+  if (!results_.best() || results_.best()->step != position.step) return;
+  CheckpointInfo info = InfoOf(position, source);
+  info.plan_json.clear();  // how a checkpoint is told from weights alone
+  MakeFolder(folder_.checkpoints());
+  WriteCheckpoint(
+      BestFile(),
+      {info, ModelLayoutOf(source.graph), source.exchange.HostWeights(), {}, source.state});
+}
+
+std::filesystem::path RunOutputs::BestFile() const { return folder_.checkpoints() / kBestName; }
+
 void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                       const CheckpointSource& source) {
   if (!root_) return;
   const Nanos started = WallNow();
   progress_->Pause();
-  const CheckpointInfo info{position,
-                            config_.seed,
-                            source.graph.name(),
-                            config_.solver.name,
-                            config_.effective_yaml,
-                            ToJson(source.plan),
-                            SourceRevision(),
-                            source.layout.text,
-                            source.rank_files,
-                            source.layout.images,
-                            config_.model_yaml};
+  const CheckpointInfo info = InfoOf(position, source);
   const ModelLayout layout = ModelLayoutOf(source.graph);
   CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};
   const std::vector<std::string> names = config_.solver.solver->StateNames();

@@ -64,6 +64,9 @@ class RunOutputs {
   std::filesystem::path CheckpointFile(int64_t step) const;
   void Save(const MetricsPoint& at, const TrainingPosition& position,
             const CheckpointSource& source);
+  // Behind an evaluation: writes BestFile where it was the best so far (checkpoint.keep_best).
+  void KeepBest(Split split, const TrainingPosition& position, const CheckpointSource& source);
+  std::filesystem::path BestFile() const;
   void Diverged(const TrainingPosition& position, const std::string& what);
   void SaveRecord(const RunRecord& record);
   void SaveTimeline(const std::vector<std::string>& ranks);  // RankTimeline::Pack of each
@@ -76,6 +79,8 @@ class RunOutputs {
   void EndsEarly();
 
  private:
+  CheckpointInfo InfoOf(const TrainingPosition& position, const CheckpointSource& source) const;
+
   const RunConfig& config_;
   const bool root_;
   const RunFolder folder_;

@@ -62,14 +62,14 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
     return start;
   }
   StartPoint start = Fresh(graph, config.seed);
-  const std::string& from = request.weights.empty() ? config.weights.from : request.weights;
+  const std::string& from = GivenWeights(config, request);
   if (from.empty()) return start;
   if (config.weights.except.empty()) {
-    Checkpoint given = LoadWeights(FindCheckpoint(from), layout);
+    Checkpoint given = LoadWeights(FindWeights(from), layout);
     start.weights = std::move(given.weights);
     start.state = std::move(given.state);
   } else {
-    const int64_t left = CopyWeights(FindCheckpoint(from), layout, config.weights.except,
+    const int64_t left = CopyWeights(FindWeights(from), layout, config.weights.except,
                                      start.weights.data(), start.state.data());
     log::Info("weights of {}, but for {} drawn anew ({})", from, Counted(left, "number"),
               fmt::join(config.weights.except, ", "));

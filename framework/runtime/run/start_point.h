@@ -24,6 +24,11 @@ struct TrainRequest {
   std::string weights;          // start from these weights, not from the initialisers; "" = no
 };
 
+// --weights, else weights.from of the config; "" for none.
+inline const std::string& GivenWeights(const RunConfig& config, const TrainRequest& request) {
+  return request.weights.empty() ? config.weights.from : request.weights;
+}
+
 struct StartPoint {
   TrainingPosition position;
   std::vector<float> weights;

@@ -17,6 +17,7 @@
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/results/summary.h"
+#include "framework/runtime/run/best_weights.h"
 #include "framework/runtime/run/mean_state.h"
 #include "framework/runtime/run/plan_by_time.h"
 #include "framework/runtime/run/rank_state.h"
@@ -377,16 +378,20 @@ void Trainer::MeanStatistics() {
 void Trainer::Evaluate(Split split) {
   const Nanos started = WallNow();
   Say(Doing::kEvaluating);
+  const BestWeights best = WeightsToTest(config_, split, *exchange_, outputs_.BestFile(), layout_);
   SplitScores mine;
   if (HasWorker()) {
-    mine = ScoreSplit(*net_, *dataset_, split, exchange_->weights().arena(), mean_state_.f32(),
-                      transport_.rank(), workers(), RunSearchOf(split));
+    const auto [weights, state] = best.Or(exchange_->weights().arena(), mean_state_.f32());
+    mine = ScoreSplit(*net_, *dataset_, split, weights, state, transport_.rank(), workers(),
+                      RunSearchOf(split));
   }
   Evaluation result;
   exchange_->AtRest([&](Transport& transport) { result = JoinScores(transport, *dataset_, mine); });
+  if (best.step >= 0) result.step = best.step;
   const Nanos ended = WallNow();
   if (RankTimeline* timeline = exchange_->timeline()) timeline->Evaluated(started, ended);
   outputs_.Evaluated(Here(), split, result, ToSeconds(ended - started));
+  outputs_.KeepBest(split, now(), {*graph_, plan_, *exchange_, mean_state_.f32(), layout_, {}});
 }
 
 void Trainer::SaveCheckpoint() {
@@ -432,11 +437,6 @@ ExitCode Trainer::Diverge() {
   return ExitCode::kDiverged;
 }
 
-std::string_view StatusOf(ExitCode code) {
-  if (code == ExitCode::kDone) return "completed";
-  return code == ExitCode::kStopped ? "stopped" : "failed";
-}
-
 // The order of events on every rank, where the config asks for it.
 void Trainer::SaveRecord(const std::string& weights_sha256) {
   if (!config_.record) return;
@@ -447,7 +447,7 @@ void Trainer::SaveRecord(const std::string& weights_sha256) {
                        .model_yaml = config_.model_yaml,
                        .plan = plan_,
                        .first_step = position_.first().step,
-                       .weights = request_.weights,
+                       .weights = GivenWeights(config_, request_),
                        .weights_sha256 = weights_sha256,
                        .logs = std::move(logs),
                        .node_of = config_.node_of});

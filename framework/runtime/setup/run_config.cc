@@ -250,6 +250,16 @@ void ReadRecords(Reader root, RunConfig& run) {
       checkpoint.Int("every_steps", 0).Min(0).Help("write a checkpoint every N steps; 0: never");
   run.checkpoint.keep =
       checkpoint.Int("keep", 2).Min(1).Help("number of newest checkpoints to keep");
+  run.checkpoint.keep_best =
+      checkpoint.Bool("keep_best", false)
+          .Help(
+              "keep the weights of the best evaluation in checkpoints/best.h5: the test at the end "
+              "is theirs, and predict, eval and export take them");
+  if (run.checkpoint.keep_best && run.data.source && !run.data.source->has_validation()) {
+    checkpoint.Mistake("keep_best",
+                       "which weights are best is told by a validation split, and there is none",
+                       "data.validation: 0.1 sets a share of the training samples aside");
+  }
   run.timeline =
       root.Bool("timeline", false).Help("write timeline.json, for chrome://tracing and Perfetto");
   run.study_every =

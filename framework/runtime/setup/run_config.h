@@ -33,6 +33,7 @@ struct RunConfig {
     int64_t every_epochs = 1;  // 0: not by epochs
     int64_t every_steps = 0;   // 0: not by steps
     int64_t keep = 2;
+    bool keep_best = false;  // by the validation split; what the last test is of
   };
   // A run may end before its last epoch: at the first evaluation that reaches `target`, or behind
   // `patience` evaluations in a row that were no better than the best.

@@ -20,9 +20,13 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-// Its sums within a step have no price, and in numeric runs one worker's step is computed after the
-// other's.
 void CheckCanBeSimulated(const RunConfig& config, const Graph& graph) {
+  if (!config.weights.from.empty()) {
+    throw ConfigError("a simulation begins with drawn weights, not with weights.from",
+                      "leave weights.from out, or dtrain train");
+  }
+  // Its sums within a step have no price, and in numeric runs one worker's step is computed after the
+  // other's.
   if (config.workers == 1 || !graph.syncs_workers()) return;
   throw ConfigError("batch normalisation over all workers cannot be simulated",
                     "batch_norm: local, or dtrain train");

@@ -141,6 +141,13 @@ fs::path FindCheckpoint(const fs::path& where) {
   return paths.front();
 }
 
+fs::path FindWeights(const fs::path& where) {
+  for (const fs::path& folder : {where / "checkpoints", where}) {
+    if (fs::is_regular_file(folder / kBestName)) return folder / kBestName;
+  }
+  return FindCheckpoint(where);
+}
+
 std::optional<Checkpoint> ResumeFrom(const fs::path& folder, const std::string& how,
                                      const ModelLayout& layout) {
   if (how == "none") return std::nullopt;

@@ -2,6 +2,7 @@
 //
 //   checkpoints/step-00001832.h5          newest `keep` of them
 //   checkpoints/step-00001832.rank-K.h5   beside it, where ranks have state of their own
+//   checkpoints/best.h5                   weights alone, of the best evaluation (checkpoint.keep_best)
 //   checkpoints/latest                    a text file with the name of the newest; moved last
 //
 // A step's rank files are written before its main file, which names their hashes: a step counts only
@@ -18,6 +19,7 @@
 namespace dtrain {
 
 std::string CheckpointName(int64_t step);  // "step-00001832.h5"
+inline constexpr const char* kBestName = "best.h5";
 
 class CheckpointFolder {
  public:
@@ -53,5 +55,7 @@ std::optional<Checkpoint> ResumeFrom(const std::filesystem::path& folder, const 
 // `--weights W`: a checkpoint file, a run folder or its checkpoints folder -> the checkpoint file
 // (the one that `latest` names, else the newest).  Throws CheckpointError when there is none.
 std::filesystem::path FindCheckpoint(const std::filesystem::path& where);
+// The same for what uses a model and does not go on training it: a run's best weights, where it keeps them.
+std::filesystem::path FindWeights(const std::filesystem::path& where);
 
 }  // namespace dtrain
