@@ -37,6 +37,7 @@ sources_of() {
     profile) echo framework/core/{model_profile,json_fields}.cc ;;
     idx) echo framework/data/images/idx.cc ;;
     cifar) echo framework/data/images/cifar.cc ;;
+    picture) echo framework/data/images/{picture,image_facts}.cc ;;
     archive) echo framework/data/files/archive.cc ;;
     http) echo framework/data/files/download.cc ;;
     parallel_text) echo framework/data/text/{text_file,parallel_text,tokenizer}.cc ;;
@@ -48,7 +49,7 @@ sources_of() {
     run_record) echo framework/runtime/results/run_record.cc framework/exchange/event_log.cc ;;
     metrics) echo framework/runtime/results/{metrics,json_lines}.cc ;;
     model) echo framework/config/{parse,tree,convert,schema,reader}.cc framework/nn/{graph,blocks}.cc ;;
-    run_config) echo framework/config/{parse,tree,convert,schema,reader,document,dump,override}.cc framework/runtime/setup/run_config.cc ;;
+    run_config) echo framework/config/{parse,tree,convert,schema,reader,document,dump,override}.cc framework/runtime/setup/run_{config,inputs}.cc ;;
     *)
       echo "$0: no such target: $1" >&2
       exit 2

@@ -1,0 +1,42 @@
+// JPEG and PNG files, decoded to several shapes; and what a checkpoint says of its images.
+#include "framework/data/images/picture.h"
+
+#include <vector>
+
+#include "framework/data/images/image_set.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace dtrain::fuzz {
+namespace {
+
+void Facts(std::string_view text) {
+  const ImageSetSpec spec = ImageSetSpecFromText(std::string(text), "facts");
+  const std::string written = ToText(spec);
+  Require(ToText(ImageSetSpecFromText(written, "again")) == written,
+          "facts change when read again");
+}
+
+// Pixels behind the last one are none of the decoder's.
+void Decode(std::string_view file, const Shape& shape, Fit fit) {
+  const auto count = static_cast<size_t>(shape.count());
+  std::vector<uint8_t> image(count);
+  DecodePicture(file, "picture", shape, fit, image.data());
+}
+
+// The first byte: facts, or the shape of a picture and how it comes to it.
+bool Picture(std::string_view input) {
+  InputReader in(input);
+  const uint8_t choice = in.Byte();
+  const std::string_view rest = in.Rest();
+  return Accepts(ExitCode::kData, [&] {
+    if ((choice & 128) != 0) return Facts(rest);
+    const Shape shape = {(choice & 1) != 0 ? 3 : 1, (choice & 2) != 0 ? 5 : 8,
+                         (choice & 4) != 0 ? 3 : 8};
+    Decode(rest, shape, static_cast<Fit>((choice >> 3) % 3));
+  });
+}
+
+DTRAIN_FUZZ_TARGET("picture", Picture);
+
+}  // namespace
+}  // namespace dtrain::fuzz
