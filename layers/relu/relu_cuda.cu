@@ -5,6 +5,7 @@ namespace dtrain {
 namespace {
 
 struct Rectify {
+  static constexpr bool kKeepsInput = false;
   static DT_DEVICE float Forward(float x) { return x < 0 ? 0 : x; }  // keeps a NaN
   static DT_DEVICE float Backward(float y, float dy) { return y > 0 ? dy : 0; }
 };

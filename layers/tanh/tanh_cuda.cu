@@ -7,6 +7,7 @@ namespace dtrain {
 namespace {
 
 struct Tanh {
+  static constexpr bool kKeepsInput = false;
   static DT_DEVICE float Forward(float x) { return tanhf(x); }
   static DT_DEVICE float Backward(float y, float dy) { return dy * (1 - y * y); }
 };

@@ -1,10 +1,11 @@
-// The kernel of layers that are a function of each element (relu, tanh) on the GPU: in whatever
+// The kernel of layers that are a function of each element (relu, gelu) on the GPU: in whatever
 // format the input has, in place where the net likes.  The layer's folder brings two functions of an
-// element:
+// element, with what they need of the layer's keys:
 //
 //   struct Function {
-//     static DT_DEVICE float Forward(float x);
-//     static DT_DEVICE float Backward(float y, float dy);
+//     static constexpr bool kKeepsInput = false;    // what Backward is given: y, or with true x
+//     DT_DEVICE float Forward(float x) const;
+//     DT_DEVICE float Backward(float kept, float dy) const;
 //   };
 #pragma once
 
@@ -16,13 +17,17 @@ namespace dtrain {
 template <class Function>
 class ElementwiseCuda : public Kernel {
  public:
-  explicit ElementwiseCuda(const KernelRequest& request)
-      : queue_(QueueOf(request.device)), count_(request.inputs[0].count()) {}
+  explicit ElementwiseCuda(const KernelRequest& request, const Function& function = {})
+      : queue_(QueueOf(request.device)),
+        function_(function),
+        count_(request.inputs[0].count()),
+        training_(request.mode == Mode::kTrain) {}
 
   KernelNeeds Needs() const override {
     KernelNeeds needs;
-    needs.backward_reads_outputs = true;
-    needs.forward_in_place = true;
+    needs.backward_reads_inputs = Function::kKeepsInput;
+    needs.backward_reads_outputs = !Function::kKeepsInput;
+    needs.forward_in_place = !Function::kKeepsInput || !training_;
     needs.backward_in_place = true;
     return needs;
   }
@@ -30,20 +35,25 @@ class ElementwiseCuda : public Kernel {
   void Forward(const KernelArgs& args) override {
     const float* const x = args.inputs[0].f32();
     float* const y = args.outputs[0].f32();
-    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) { y[i] = Function::Forward(x[i]); });
+    const Function function = function_;
+    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) { y[i] = function.Forward(x[i]); });
   }
 
   void Backward(const KernelArgs& args) override {
-    const float* const y = args.outputs[0].f32();
+    const float* const kept = (Function::kKeepsInput ? args.inputs : args.outputs)[0].f32();
     const float* const dy = args.output_gradients[0].f32();
     float* const dx = args.input_gradients[0].f32();
     if (dx == nullptr) return;
-    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) { dx[i] = Function::Backward(y[i], dy[i]); });
+    const Function function = function_;
+    ForEach(queue_, count_,
+            [=] DT_DEVICE(int64_t i) { dx[i] = function.Backward(kept[i], dy[i]); });
   }
 
  private:
   CudaQueue& queue_;
+  const Function function_;
   const int64_t count_;
+  const bool training_;
 };
 
 }  // namespace dtrain

@@ -1,0 +1,34 @@
+// SiLU in plain loops.
+#include <cmath>
+
+#include "framework/nn/layer_case.h"
+
+namespace dtrain {
+namespace {
+
+class SiluReference : public LayerReference {
+ public:
+  void Forward(const Layer&, RefArgs& args) const override {
+    const auto& x = args.inputs[0].values;
+    for (size_t i = 0; i < x.size(); ++i) args.outputs[0].values[i] = x[i] / (1 + std::exp(-x[i]));
+  }
+
+  void Backward(const Layer&, RefArgs& args) const override {
+    const auto& x = args.inputs[0].values;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double s = 1 / (1 + std::exp(-x[i]));
+      args.input_gradients[0].values[i] =
+          args.output_gradients[0].values[i] * s * (1 + x[i] * (1 - s));
+    }
+  }
+};
+
+DTRAIN_LAYER_CASES("silu", SiluReference,
+                   {{"one number", "{}", {{1, 1}}},
+                    {"vector", "{}", {{4, 10}}},
+                    {"image", "{}", {{3, 5, 7, 6}}},
+                    {"two blocks of samples", "{}", {{18, 3, 4, 4}}},
+                    {"long", "{}", {{2, 40000}}, 0, false}});
+
+}  // namespace
+}  // namespace dtrain
