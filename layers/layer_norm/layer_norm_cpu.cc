@@ -1,0 +1,14 @@
+// Layer normalisation on the CPU, implementation "direct".
+#include "framework/kernels/cpu/row_norm.h"
+
+namespace dtrain {
+namespace {
+
+std::unique_ptr<Kernel> MakeLayerNormDirect(const KernelRequest& request, const KernelOffer&) {
+  return MakeRowNorm(request);
+}
+
+DTRAIN_KERNEL("layer_norm", DeviceKind::kCpu, "direct", OfferPlain, MakeLayerNormDirect);
+
+}  // namespace
+}  // namespace dtrain
