@@ -1,6 +1,7 @@
 // Accuracy.  y[n] = 1 when x[n, label[n]] is among the `top_k` (1) largest of x[n, 0..C), else 0;
 // the first of equal ones counts as the larger, and a sample with a NaN is wrong.
 //   x [N, C] class scores;  label [N] int32;  y [N]
+// One score a sample, as binary_cross_entropy takes it, says class 1 where it is above 0, else class 0.
 // The layer's name is the metric's: "accuracy", "top5".  InferShapes throws ShapeError for
 // top_k > C.
 #pragma once

@@ -16,6 +16,10 @@ class AccuracyReference : public LayerReference {
     const int64_t classes = args.inputs[0].shape[1];
     for (int64_t n = 0; n < args.inputs[0].shape[0]; ++n) {
       const double* x = args.inputs[0].values.data() + n * classes;
+      if (classes == 1) {  // a score above 0 says class 1
+        args.outputs[0].values[n] = (x[0] > 0 ? 1 : 0) == args.inputs[1].values[n] ? 1 : 0;
+        continue;
+      }
       std::vector<int64_t> order(static_cast<size_t>(classes));
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(),
@@ -29,7 +33,8 @@ class AccuracyReference : public LayerReference {
 };
 
 DTRAIN_LAYER_CASES("accuracy", AccuracyReference,
-                   {{"two classes", "{}", {{40, 2}, {40}}, 2},
+                   {{"one score", "{}", {{30, 1}, {30}}, 2},
+                    {"two classes", "{}", {{40, 2}, {40}}, 2},
                     {"ten classes", "{}", {{17, 10}, {17}}, 10},
                     {"five of ten", "{top_k: 5}", {{40, 10}, {40}}, 10},
                     {"all but one", "{top_k: 6}", {{20, 7}, {20}}, 7}});

@@ -8,6 +8,11 @@
 namespace dtrain {
 namespace {
 
+// One score is above 0 for class 1.
+DT_DEVICE bool IsRightAnswer(float score, int32_t label) {
+  return !std::isnan(score) && (label == 0 || label == 1) && (score > 0) == (label == 1);
+}
+
 // y[n] = 1 where fewer than `top_k` scores stand before the label's.  A NaN counts as `top_k` of
 // them, so that its sample is wrong, as one is whose label is no class.
 void FindCorrect(CudaQueue& queue, const Tensor& scores, const Tensor& labels, int64_t top_k,
@@ -19,6 +24,7 @@ void FindCorrect(CudaQueue& queue, const Tensor& scores, const Tensor& labels, i
       queue, scores.shape[0], classes, int64_t{0},
       [=] DT_DEVICE(int64_t n, int64_t c) -> int64_t {
         const float* const x = all + n * classes;
+        if (classes == 1) return IsRightAnswer(*x, label[n]) ? 0 : top_k;
         if (label[n] < 0 || label[n] >= classes || std::isnan(x[c])) return top_k;
         return x[c] > x[label[n]] || (x[c] == x[label[n]] && c < label[n]) ? 1 : 0;
       },

@@ -45,6 +45,28 @@ TEST(BadValues, ALabelThatIsNoClassMakesLossAndGradientsNan) {
   }
 }
 
+TEST(BadValues, ATargetThatIsNoClassOrProbabilityMakesLossAndGradientsNan) {
+  for (const char* type : {"mean_squared_error", "binary_cross_entropy"}) {
+    const CaseSetup setup(
+        type, {.name = "", .yaml = "{}", .inputs = {{3, 10}, {3}}, .label_classes = 10});
+    for (const double label : kNone) {
+      RefArgs args = setup.Forward(Mode::kTrain);
+      args.inputs[1].values[1] = label;
+      const KernelResult got = Compute(type, setup, args);
+      EXPECT_TRUE(std::isnan(got.outputs[0][1])) << type;
+      EXPECT_TRUE(AllNan(RowOf(got.input_gradients[0], 1, 10))) << type;
+      for (const size_t row : {0, 2}) EXPECT_TRUE(std::isfinite(got.outputs[0][row])) << type;
+    }
+  }
+  const CaseSetup setup("binary_cross_entropy",
+                        {.name = "", .yaml = "{}", .inputs = {{2, 1}, {2}}});
+  RefArgs args = setup.Forward(Mode::kTrain);
+  args.inputs[1].values[1] = 1.5;
+  const KernelResult got = Compute("binary_cross_entropy", setup, args);
+  EXPECT_TRUE(std::isfinite(got.outputs[0][0]));
+  EXPECT_TRUE(std::isnan(got.outputs[0][1]));
+}
+
 TEST(BadValues, AScoreThatIsNoNumberShowsInTheLoss) {
   const CaseSetup setup("softmax_cross_entropy",
                         {.name = "", .yaml = "{}", .inputs = {{2, 10}, {2}}, .label_classes = 10});

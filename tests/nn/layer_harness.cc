@@ -94,7 +94,7 @@ CaseSetup::CaseSetup(const std::string& type, const LayerCase& layer_case, int64
   config::Document document = config::Document::FromText(layer_case.yaml, layer_case.name);
   config::Reader root = document.root();
   layer_->Configure(root);
-  pad_ = root.Int("pad", kPadToken);
+  if (sentences_) pad_ = root.Int("pad", kPadToken);
   document.Finish();
   layer_->SetInputClasses(classes_);
   for (Shape& shape : inputs_) {
@@ -118,6 +118,10 @@ RefArgs CaseSetup::Forward(Mode mode) const {
     args.inputs.push_back(sentences     ? Sentences(shape, classes, pad_, stream)
                           : classes > 0 ? Labels(shape, classes, stream)
                                         : Distinct(shape, stream));
+    if (classes == 0 && layer_->role() == LayerRole::kLoss && stream > 0) {
+      // A loss's targets may be probabilities.
+      for (double& value : args.inputs.back().values) value = static_cast<float>((value + 1) / 2);
+    }
     ++stream;
   }
   for (const ParamSpec& spec : layer_->Params()) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <numeric>
 
 #include "framework/data/images/image_set.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -17,7 +19,35 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class PredictorTest : public RunFixture {};
+class PredictorTest : public RunFixture {
+ protected:
+  // A run of a net with this loss; every other kind of layer of one input is in it.
+  TrainResult RunWithLoss(const std::string& loss) {
+    const auto model = folder_ / "model.yaml";
+    std::ofstream(model) << "name: small\n"
+                            "layers:\n"
+                            "  - {name: conv1, type: convolution, outputs: 6, kernel: 5, pad: 2}\n"
+                            "  - {name: norm1, type: group_norm, groups: 2}\n"
+                            "  - {name: silu1, type: silu}\n"
+                            "  - {name: pool1, type: pooling}\n"
+                            "  - {name: lrn1, type: lrn, alpha: 0.01}\n"
+                            "  - {name: leaky1, type: leaky_relu}\n"
+                            "  - {name: fc1, type: inner_product, outputs: 64}\n"
+                            "  - {name: norm2, type: layer_norm}\n"
+                            "  - {name: gelu1, type: gelu}\n"
+                            "  - {name: fc2, type: inner_product, outputs: 32}\n"
+                            "  - {name: sigmoid1, type: sigmoid}\n"
+                            "  - {name: fc3, type: inner_product, outputs: 10}\n"
+                            "  - {name: loss, type: "
+                         << loss
+                         << ", input: [fc3, label]}\n"
+                            "  - {name: accuracy, type: accuracy, input: [fc3, label]}\n";
+    return Run(OnDigits("run",
+                        {"model.name=" + model.string(), "epochs=6", "threads=1",
+                         "solver={name: rmsprop, lr: 0.003}"},
+                        {}));
+  }
+};
 
 // As many right as the run's own evaluation counted, whatever file the weights come from.
 TEST_F(PredictorTest, IsRightAsOftenAsTheRunSays) {
@@ -50,6 +80,36 @@ TEST_F(PredictorTest, IsRightAsOftenAsTheRunSays) {
                                         test.images.begin() + static_cast<long>(71 * pixels)});
     EXPECT_EQ(one.at(0), answers[70]);
   }
+}
+
+// Each class has a probability of its own, and the likeliest is right as often as the run counted.
+TEST_F(PredictorTest, AQuestionAClassIsAnsweredByItself) {
+  const TrainResult result = RunWithLoss("binary_cross_entropy");
+  EXPECT_GT(*result.summary.test->accuracy, 0.6);
+  Predictor predictor((folder_ / "run").string(), "cpu");
+  const auto data = LoadData(OnDigits("run", {}, {}));
+  const LabelledImages& test = static_cast<const ImageSet&>(*data).images(Split::kTest);
+  int64_t right = 0;
+  double farthest = 0;  // of a sample's sum from 1
+  const auto answers = predictor.Predict(test.images);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    for (const double probability : answers[i]) {
+      EXPECT_TRUE(probability >= 0 && probability <= 1) << probability;
+    }
+    const double sum = std::accumulate(answers[i].begin(), answers[i].end(), 0.0);
+    farthest = std::max(farthest, std::abs(sum - 1));
+    right += std::ranges::max_element(answers[i]) - answers[i].begin() == test.labels[i] ? 1 : 0;
+  }
+  EXPECT_GT(farthest, 0.01) << "nothing holds them together";
+  EXPECT_EQ(static_cast<double>(right) / static_cast<double>(answers.size()),
+            *result.summary.test->accuracy);
+}
+
+TEST_F(PredictorTest, AModelOfNumbersTellsNoClasses) {
+  EXPECT_GT(*RunWithLoss("mean_squared_error").summary.test->accuracy, 0.6);
+  EXPECT_THAT(MessageOf([&] { Predictor((folder_ / "run").string(), "cpu"); }),
+              HasSubstr("model 'small' tells numbers, not classes: its loss 'loss' is the mean "
+                        "squared error"));
 }
 
 TEST_F(PredictorTest, WeightsThatKnowNoImagesAreRefused) {

@@ -39,6 +39,16 @@ std::vector<double> Softmax(std::span<const float> scores) {
   return probabilities;
 }
 
+// By what the loss takes scores for: of binary_cross_entropy each is a question of its own, one alone whether
+// it is class 1.
+std::vector<double> Probabilities(const std::string& loss, std::span<const float> scores) {
+  if (loss != "binary_cross_entropy") return Softmax(scores);
+  std::vector<double> probabilities;
+  for (const double score : scores) probabilities.push_back(1 / (1 + std::exp(-score)));
+  if (probabilities.size() == 1) probabilities.insert(probabilities.begin(), 1 - probabilities[0]);
+  return probabilities;
+}
+
 RunConfig ConfigFor(const std::string& device) {
   config::Document document = config::Document::FromText("{}", "", {"device=" + device});
   return ReadGhostConfig(document);
@@ -66,6 +76,13 @@ Predictor::Predictor(const std::string& weights, const std::string& device) {
   if (scored_ < 0) {
     throw CheckpointError(fmt::format("{}: model '{}' has no loss whose scores could be told",
                                       path.string(), graph_->name()));
+  }
+  const GraphLayer& scored = graph_->layers()[static_cast<size_t>(scored_)];
+  if (scored.type == "mean_squared_error") {
+    throw CheckpointError(
+        fmt::format("{}: model '{}' tells numbers, not classes: its loss '{}' is "
+                    "the mean squared error",
+                    path.string(), graph_->name(), scored.name));
   }
   checkpoint_ = LoadWeights(path, ModelLayoutOf(*graph_));
   const RunConfig config = ConfigFor(device);
@@ -101,7 +118,7 @@ std::vector<std::vector<double>> Predictor::Predict(std::vector<uint8_t> images)
       std::copy_n(scores.f32(), values.size(), values.begin());
     }
     for (size_t begin = 0; begin < values.size(); begin += classes) {
-      answers.push_back(Softmax(std::span(values).subspan(begin, classes)));
+      answers.push_back(Probabilities(call.layer->type, std::span(values).subspan(begin, classes)));
     }
   });
   for (int64_t begin = 0; begin < count; begin += kBlock) {

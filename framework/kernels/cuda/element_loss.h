@@ -1,0 +1,58 @@
+// The kernel of losses that are a mean over a sample's elements (nn/element_loss.h) on the GPU.  The layer
+// brings its term (kernels/cpu/element_loss.h).
+#pragma once
+
+#include "framework/kernels/cuda/loops.h"
+#include "framework/nn/element_loss.h"
+#include "framework/nn/kernel.h"
+
+namespace dtrain {
+
+// For an offer of OfferPlain.
+template <class Term>
+class ElementLossCuda : public Kernel {
+ public:
+  explicit ElementLossCuda(const KernelRequest& request)
+      : queue_(QueueOf(request.device)),
+        batch_(request.inputs[0][0]),
+        elements_(request.inputs[0].CountFrom(1)) {}
+
+  KernelNeeds Needs() const override {
+    KernelNeeds needs;
+    needs.backward_reads_inputs = true;
+    return needs;
+  }
+
+  void Forward(const KernelArgs& args) override {
+    const Targets targets(args.inputs[0], args.inputs[1]);
+    const float* const x = args.inputs[0].f32();
+    float* const y = args.outputs[0].f32();
+    const int64_t elements = elements_;
+    ForEachRow(
+        queue_, batch_, elements, 0.0,
+        [=] DT_DEVICE(int64_t n, int64_t column) -> double {
+          const int64_t i = n * elements + column;
+          return Term::Loss(x[i], targets.At(i));
+        },
+        [] DT_DEVICE(double a, double b) { return a + b; },
+        [=] DT_DEVICE(int64_t n, double sum) {
+          y[n] = static_cast<float>(sum / static_cast<double>(elements));
+        });
+  }
+
+  void Backward(const KernelArgs& args) override {
+    float* const dx = args.input_gradients[0].f32();
+    if (dx == nullptr) return;
+    const Targets targets(args.inputs[0], args.inputs[1]);
+    const float* const x = args.inputs[0].f32();
+    const float share = args.loss_scale / static_cast<float>(elements_);
+    ForEach(queue_, batch_ * elements_,
+            [=] DT_DEVICE(int64_t i) { dx[i] = share * Term::Gradient(x[i], targets.At(i)); });
+  }
+
+ private:
+  CudaQueue& queue_;
+  const int64_t batch_, elements_;
+};
+
+}  // namespace dtrain
