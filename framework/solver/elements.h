@@ -37,4 +37,18 @@ DT_DEVICE static inline float AdamElement(const AdamStep& step, float gradient, 
   return step.keep_weights * w - step.step_size * (mean / root);
 }
 
+// The same; `square` is RMSprop's v, `velocity` its b.
+template <bool kMomentum>
+DT_DEVICE static inline float RmsPropElement(const RmsPropStep& step, float gradient, float w,
+                                             float& square, float& velocity) {
+  const float g = step.gradient_scale * gradient + step.weight_decay * w;
+  square = step.alpha * square + step.take * g * g;
+  float direction = g / (__builtin_sqrtf(square) + step.epsilon);
+  if constexpr (kMomentum) {
+    velocity = step.momentum * velocity + direction;
+    direction = velocity;
+  }
+  return w - step.lr * direction;
+}
+
 }  // namespace dtrain

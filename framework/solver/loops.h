@@ -36,6 +36,18 @@ DTRAIN_ISA_DECLARE(bool, AdamLoop,
                    (const AdamStep& step, int64_t count, const float* gradient, const float* w_in,
                     float* w_out, float* m, float* v))
 
+// What a step of RMSprop multiplies by (rmsprop.cc has the formulas); take = 1 - alpha.
+struct RmsPropStep {
+  float gradient_scale, weight_decay, alpha, take, epsilon, momentum, lr;
+  friend bool operator==(const RmsPropStep&, const RmsPropStep&) = default;
+};
+
+// One step of RMSprop.  velocity is null without momentum; w_out may be w_in.  False when a w_out is
+// NaN or infinite.
+DTRAIN_ISA_DECLARE(bool, RmsPropLoop,
+                   (const RmsPropStep& step, int64_t count, const float* gradient,
+                    const float* w_in, float* w_out, float* square, float* velocity))
+
 // Sum of x[i]^2 in double: sixteen interleaved partial sums, then these added pairwise.
 DTRAIN_ISA_DECLARE(double, SumOfSquaresLoop, (const float* x, int64_t count))
 

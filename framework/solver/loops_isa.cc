@@ -20,6 +20,24 @@ bool Sgd(const SgdStep& given, int64_t count, const float* gradient, const float
   return bad == 0;
 }
 
+template <bool kMomentum>
+bool RmsProp(const RmsPropStep& given, int64_t count, const float* gradient, const float* w_in,
+             float* w_out, float* square, float* velocity) {
+  const RmsPropStep step = given;
+  uint32_t bad = 0;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) {
+    float v = square[i], b = 0;
+    if constexpr (kMomentum) b = velocity[i];
+    const float next = RmsPropElement<kMomentum>(step, gradient[i], w_in[i], v, b);
+    if constexpr (kMomentum) velocity[i] = b;
+    square[i] = v;
+    w_out[i] = next;
+    bad |= NotFinite(next);
+  }
+  return bad == 0;
+}
+
 }  // namespace
 
 bool SgdLoop(const SgdStep& step, int64_t count, const float* gradient, const float* w_in,
@@ -43,6 +61,14 @@ bool AdamLoop(const AdamStep& given, int64_t count, const float* gradient, const
     bad |= NotFinite(next);
   }
   return bad == 0;
+}
+
+bool RmsPropLoop(const RmsPropStep& step, int64_t count, const float* gradient, const float* w_in,
+                 float* w_out, float* square, float* velocity) {
+  if (velocity == nullptr) {
+    return RmsProp<false>(step, count, gradient, w_in, w_out, square, velocity);
+  }
+  return RmsProp<true>(step, count, gradient, w_in, w_out, square, velocity);
 }
 
 double SumOfSquaresLoop(const float* x, int64_t count) {

@@ -35,6 +35,18 @@ class CpuSolverLoops : public SolverLoops {
         });
   }
 
+  bool RmsProp(const Steps<RmsPropStep>& steps, const ArenaLayout& layout, Range range,
+               const UpdateArgs& args) override {
+    float* const velocity = args.state.size() < 2 ? nullptr : args.state[1];
+    return ForEachPiece(
+        layout, range, args.threads, [&](int64_t count, int64_t offset, bool decays) {
+          return DTRAIN_ISA_SELECT(isa_, RmsPropLoop)(
+              decays ? steps.decaying : steps.plain, count, args.gradient + offset,
+              args.weights_in + offset, args.weights_out + offset, args.state[0] + offset,
+              velocity == nullptr ? nullptr : velocity + offset);
+        });
+  }
+
   double SumOfSquares(const float* x, int64_t count) override {
     return dtrain::SumOfSquares(x, count, isa_);
   }

@@ -31,6 +31,8 @@ class SolverLoops {
                    const UpdateArgs& args) = 0;
   virtual bool Adam(const Steps<AdamStep>& steps, const ArenaLayout& layout, Range range,
                     const UpdateArgs& args) = 0;
+  virtual bool RmsProp(const Steps<RmsPropStep>& steps, const ArenaLayout& layout, Range range,
+                       const UpdateArgs& args) = 0;
 
   // In double; the order of the additions is the device's, and fixed.
   virtual double SumOfSquares(const float* x, int64_t count) = 0;

@@ -81,6 +81,7 @@ std::vector<std::string> EverySolver() {
   }
   sections.push_back("{name: sgd, momentum: 0, weight_decay: 0.01}");
   sections.push_back("{name: sgd, nesterov: true, weight_decay: 0.01}");
+  sections.push_back("{name: rmsprop, momentum: 0.9, weight_decay: 0.01}");
   return sections;
 }
 

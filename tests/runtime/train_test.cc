@@ -18,6 +18,7 @@
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
+#include "framework/solver/solver.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/send_signal.h"
 
@@ -257,6 +258,22 @@ TEST_F(TrainTest, AnAdamRunResumesToTheSameBits) {
   const TrainResult server =
       Run(Config("server", 1, {adam, "strategy.name=ps_bsp", "strategy.placement=colocated"}));
   EXPECT_EQ(server.summary.weights_sha256, one.summary.weights_sha256);
+}
+
+// Solvers' vectors are what they are saved by; RMSprop has a second one with momentum.
+TEST_F(TrainTest, EverySolverResumesToTheSameBits) {
+  std::vector<std::string> solvers = {"{name: rmsprop, lr: 0.001, momentum: 0.5}"};
+  for (const std::string& name : SolverRegistry::Names()) {
+    solvers.push_back(fmt::format("{{name: {}, lr: 0.002}}", name));
+  }
+  for (size_t s = 0; s < solvers.size(); ++s) {
+    const std::string solver = "solver=" + solvers[s], part = fmt::format("part{}", s);
+    const TrainResult whole = Run(Config(fmt::format("whole{}", s), 1, {solver, "max_steps=8"}));
+    Run(Config(part, 1, {solver, "max_steps=5"}));
+    const TrainResult rest =
+        Run(Config(part, 1, {solver, "max_steps=8"}), {.resume = "auto", .weights = ""});
+    EXPECT_EQ(rest.summary.weights_sha256, whole.summary.weights_sha256) << solver;
+  }
 }
 
 TEST_F(TrainTest, MicroBatchesTrainAlike) {

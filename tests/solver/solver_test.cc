@@ -115,8 +115,8 @@ TEST(LrFactor, MultipliesTheRateOfItsParameter) {
                          {"d", {8}, {24, 32}, true}}};
   const double factors[] = {0.5, 0, 0, 3};
   for (size_t e = 0; e < 4; ++e) layout.entries[e].lr_factor = factors[e];
-  for (const char* name : {"sgd", "adam"}) {
-    const SolverConfig config = ReadSolver(std::string("{weight_decay: 0.1, name: ") + name + "}");
+  for (const std::string& name : SolverRegistry::Names()) {
+    const SolverConfig config = ReadSolver("{weight_decay: 0.1, name: " + name + "}");
     const std::vector<float> gradient = RandomVector(32, 1), before = RandomVector(32, 2);
     const size_t vectors = config.solver->StateNames().size();
     for (const Range range : {Range{0, 32}, Range{3, 29}, Range{11, 15}, Range{12, 31}}) {
@@ -139,8 +139,8 @@ TEST(LrFactor, MultipliesTheRateOfItsParameter) {
       for (size_t e = 0; e < 4; ++e) {
         const Range of = layout.entries[e].range;
         const Range part = {std::max(of.begin, range.begin), std::min(of.end, range.end)};
-        if (!part.empty())
-          EXPECT_TRUE(apply(part, 0.1 * factors[e], expected, expected_state, plain));
+        if (part.empty()) continue;
+        EXPECT_TRUE(apply(part, 0.1 * factors[e], expected, expected_state, plain));
       }
       EXPECT_TRUE(apply(range, 0.1, found, state, layout));
       EXPECT_EQ(found, expected) << name << " from " << range.begin << " to " << range.end;

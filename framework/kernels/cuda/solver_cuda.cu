@@ -51,6 +51,21 @@ void AdamPass(CudaQueue& queue, int64_t count, const Steps<AdamStep>& steps, con
   });
 }
 
+template <bool kMomentum>
+void RmsPropPass(CudaQueue& queue, int64_t count, const Steps<RmsPropStep>& steps, const Pass& pass,
+                 float* square, float* velocity) {
+  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
+    const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
+    float v = square[i], b = kMomentum ? velocity[i] : 0;
+    const float next = RmsPropElement<kMomentum>(decays ? steps.decaying : steps.plain,
+                                                 pass.gradient[i], pass.w_in[i], v, b);
+    if (kMomentum) velocity[i] = b;
+    square[i] = v;
+    pass.w_out[i] = next;
+    if (NotFinite(next)) *pass.bad = 1;
+  });
+}
+
 // sum[row] of x's rows of kRow elements, then their sum: an order that goes by `count` alone.
 void SquarePass(CudaQueue& queue, const float* x, int64_t count, int64_t rows, double* sums,
                 double* sum) {
@@ -89,6 +104,17 @@ class CudaSolverLoops : public SolverLoops {
             const UpdateArgs& args) override {
     const Pass pass = Begin(steps.decaying == steps.plain, layout, range, args);
     AdamPass(queue_, range.size(), steps, pass, args.state[0], args.state[1]);
+    return Answer<uint32_t>() == 0;
+  }
+
+  bool RmsProp(const Steps<RmsPropStep>& steps, const ArenaLayout& layout, Range range,
+               const UpdateArgs& args) override {
+    const Pass pass = Begin(steps.decaying == steps.plain, layout, range, args);
+    if (args.state.size() < 2) {
+      RmsPropPass<false>(queue_, range.size(), steps, pass, args.state[0], nullptr);
+    } else {
+      RmsPropPass<true>(queue_, range.size(), steps, pass, args.state[0], args.state[1]);
+    }
     return Answer<uint32_t>() == 0;
   }
 
