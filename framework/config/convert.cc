@@ -120,7 +120,8 @@ template <class T>
 bool ConvertTo(const Context& at, std::vector<T>& list) {
   if (at.tree.kind == Tree::Kind::kRefused) return at.RefusedByParser();
   list.clear();
-  if (std::is_same_v<T, std::string> && at.tree.kind == Tree::Kind::kScalar) {
+  // Strings and integers; a list of numbers says something of each worker, layer or channel.
+  if (!std::is_same_v<T, double> && at.tree.kind == Tree::Kind::kScalar) {
     return ConvertScalar(at, list.emplace_back());
   }
   if (at.tree.kind != Tree::Kind::kList) {
@@ -162,7 +163,7 @@ template <class T>
 bool CheckAll(const Context& at, const std::vector<T>& list, const Limits& limits) {
   bool right = true;
   for (size_t i = 0; i < list.size(); ++i) {
-    const bool single = at.tree.kind != Tree::Kind::kList;  // a string read as a list of one
+    const bool single = at.tree.kind != Tree::Kind::kList;  // a scalar read as a list of one
     const std::string element = single ? at.path : fmt::format("{}[{}]", at.path, i);
     const Context here{single ? at.tree : at.tree.items[i], element, at.diagnostics};
     right &= CheckElement(here, list[i], limits);

@@ -12,6 +12,7 @@
 namespace dtrain::config {
 
 // `tree` as the type that `like` holds; nullopt (noted, `path` is the key to name) when it is not.
+// A single string or integer is read as a list of one.
 std::optional<Value> Convert(const Tree& tree, const Value& like, const std::string& path,
                              Diagnostics& diagnostics);
 

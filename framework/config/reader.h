@@ -60,9 +60,9 @@ class Reader {
   Field<double> Number(const std::string& key, double default_value);
   Field<bool> Bool(const std::string& key, bool default_value);
   Field<std::string> String(const std::string& key, const std::string& default_value);
+  // Lists; a single integer or string is read as a list of one.
   Field<std::vector<int64_t>> Ints(const std::string& key, std::vector<int64_t> default_value);
   Field<std::vector<double>> Numbers(const std::string& key, std::vector<double> default_value);
-  // A single string is read as a list of one.
   Field<std::vector<std::string>> Strings(const std::string& key,
                                           std::vector<std::string> default_value);
 

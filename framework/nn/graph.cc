@@ -163,9 +163,11 @@ void Graph::ReadLayer(config::Reader& reader, Reading& reading) {
             .Help("multiplies the learning rate for the layer's parameters; 0: they stay");
     const int takes = layer.layer->input_count();
     const size_t given = layer.inputs.size();
-    if (takes != Layer::kAnyInputs && static_cast<int>(given) != takes) {
-      reader.Mistake(
-          "input", fmt::format("{} takes {}, not {}", layer.type, Counted(takes, "input"), given));
+    const bool two_or_more = takes == Layer::kTwoOrMoreInputs;
+    const bool fits = two_or_more ? given >= 2 : static_cast<int>(given) == takes;
+    if (takes != Layer::kAnyInputs && !fits) {
+      const std::string wanted = two_or_more ? "2 inputs or more" : Counted(takes, "input");
+      reader.Mistake("input", fmt::format("{} takes {}, not {}", layer.type, wanted, given));
     }
   }
   if (reading.values.contains(name)) {

@@ -82,8 +82,9 @@ class Layer {
   virtual Cost CostOf(std::span<const Shape> inputs) const { return {}; }  // after InferShapes
   virtual LayerRole role() const { return LayerRole::kCompute; }
 
-  // How many inputs it takes; kAnyInputs: one or more.
+  // How many inputs it takes; kAnyInputs: one or more, kTwoOrMoreInputs.
   static constexpr int kAnyInputs = -1;
+  static constexpr int kTwoOrMoreInputs = -2;
   virtual int input_count() const { return 1; }
   // False for an input no gradient flows into (labels).
   virtual bool InputHasGradient(int input) const { return true; }

@@ -1,5 +1,7 @@
 #include "layers/convolution/convolution.h"
 
+#include <fmt/format.h>
+
 #include "framework/core/error.h"
 #include "framework/nn/initializer.h"
 
@@ -8,13 +10,32 @@ namespace dtrain {
 void Convolution::Configure(config::Reader& reader) {
   outputs_ =
       reader.Int("outputs", 1).Required().Min(1).Max(kLargestExtent).Help("channels of the output");
-  kernel_ = reader.Int("kernel", 1)
-                .Required()
+  kernel_ = ReadHeightWidth(reader, {.key = "kernel",
+                                     .least = 1,
+                                     .most = kLargestWindow,
+                                     .help = "size of the window",
+                                     .required = true});
+  stride_ = ReadHeightWidth(
+      reader,
+      {.key = "stride", .least = 1, .most = kLargestWindow, .help = "pixels between two windows"});
+  pad_ = ReadHeightWidth(reader, {.key = "pad",
+                                  .default_value = {0, 0},
+                                  .most = kLargestWindow,
+                                  .help = "zeros around the image"});
+  dilation_ = ReadHeightWidth(reader, {.key = "dilation",
+                                       .least = 1,
+                                       .most = kLargestWindow,
+                                       .help = "pixels from one weight of the window to the next"});
+  groups_ = reader.Int("groups", 1)
                 .Min(1)
-                .Max(kLargestWindow)
-                .Help("height and width of the window");
-  stride_ = reader.Int("stride", 1).Min(1).Max(kLargestWindow).Help("pixels between two windows");
-  pad_ = reader.Int("pad", 0).Min(0).Max(kLargestWindow).Help("zeros around the image");
+                .Max(kLargestExtent)
+                .Help(
+                    "parts of the channels, each with windows of its own; as many as channels: "
+                    "depthwise");
+  if (outputs_ % groups_ != 0) {
+    reader.Mistake("groups", fmt::format("outputs {} cannot be divided into groups {} evenly",
+                                         outputs_, groups_));
+  }
   has_bias_ = reader.Bool("bias", true).Help("add a learned constant to each output channel");
   weight_init_ =
       ReadInitSpec(reader.Section("weight_init", "how the weights start"), {"kaiming", 0});
@@ -23,34 +44,47 @@ void Convolution::Configure(config::Reader& reader) {
 
 std::vector<Shape> Convolution::InferShapes(std::span<const Shape> inputs) {
   const Shape& x = inputs[0];
-  const std::string window = Shape{kernel_, kernel_}.ToString();
+  const std::string window = Shape{kernel_.height, kernel_.width}.ToString();
   if (x.rank() != 4) {
     throw ShapeError("an input of shape " + x.ToString() + " is no image for a window of " +
                      window + "; it takes [N, C, H, W]");
   }
-  if (x[2] + 2 * pad_ < kernel_ || x[3] + 2 * pad_ < kernel_) {
-    throw ShapeError("a window of " + window + " does not fit into the input " + x.ToString() +
-                     " with pad " + std::to_string(pad_));
+  const HeightWidth reach = Reach();
+  if (x[2] + 2 * pad_.height < reach.height || x[3] + 2 * pad_.width < reach.width) {
+    const bool dilated = dilation_ != HeightWidth{};
+    throw ShapeError(fmt::format("a window of {}{} does not fit into the input {} with pad {}",
+                                 window, dilated ? " with dilation " + dilation_.ToString() : "",
+                                 x.ToString(), pad_.ToString()));
+  }
+  if (x[1] % groups_ != 0) {
+    throw ShapeError(fmt::format("the {} channels of the input {} cannot be divided into {} groups",
+                                 x[1], x.ToString(), groups_));
   }
   channels_ = x[1];
-  return {{x[0], outputs_, OutputExtent(x[2]), OutputExtent(x[3])}};
+  return {OutputOf(x)};
 }
 
+Shape Convolution::OutputOf(const Shape& x) const {
+  const HeightWidth reach = Reach();
+  return {x[0], outputs_, (x[2] + 2 * pad_.height - reach.height) / stride_.height + 1,
+          (x[3] + 2 * pad_.width - reach.width) / stride_.width + 1};
+}
+
+// Fans as PyTorch counts them: fan_out is all outputs', whatever the groups.
 std::vector<ParamSpec> Convolution::Params() const {
-  const int64_t fan_in = channels_ * kernel_ * kernel_;
-  const int64_t fan_out = outputs_ * kernel_ * kernel_;
+  const int64_t inputs = channels_ / groups_;
+  const int64_t fan_in = inputs * kernel_.area();
+  const int64_t fan_out = outputs_ * kernel_.area();
   std::vector<ParamSpec> params;
   params.push_back(
-      {"weight", {outputs_, channels_, kernel_, kernel_}, weight_init_, fan_in, fan_out});
+      {"weight", {outputs_, inputs, kernel_.height, kernel_.width}, weight_init_, fan_in, fan_out});
   if (has_bias_) params.push_back({"bias", {outputs_}, bias_init_, fan_in, fan_out});
   return params;
 }
 
 Cost Convolution::CostOf(std::span<const Shape> inputs) const {
-  const Shape& x = inputs[0];
-  const double pixels =
-      static_cast<double>(x[0] * outputs_ * OutputExtent(x[2]) * OutputExtent(x[3]));
-  const double forward = 2 * pixels * static_cast<double>(channels_ * kernel_ * kernel_);
+  const double results = static_cast<double>(OutputOf(inputs[0]).count());
+  const double forward = 2 * results * static_cast<double>(channels_ / groups_ * kernel_.area());
   return {forward, 2 * forward};
 }
 

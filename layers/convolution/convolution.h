@@ -1,17 +1,21 @@
 // Convolution (cross-correlation, as everywhere in deep learning; PyTorch Conv2d, Caffe
-// Convolution).
+// Convolution).  Window, stride, pad and dilation have a height and a width each.
 //
 //   y[n,o,i,j] = b[o]
-//              + sum_{c,ky,kx} x[n, c, i*stride - pad + ky, j*stride - pad + kx] w[o,c,ky,kx]
+//              + sum_{c,k,l} x[n, g*C/G + c, i*stride - pad + k*dilation, j*stride - pad + l*dilation]
+//                            w[o,c,k,l]                      of the group g of output o: g = o / (O/G)
 //
 //   x [N, C, H, W]   zero outside the image
-//   w [O, C, K, K]
+//   w [O, C/G, KH, KW]
 //   b [O]            absent when `bias: false`
-//   y [N, O, (H + 2 pad - K) / stride + 1, (W + 2 pad - K) / stride + 1], rounded down
+//   y [N, O, (H + 2 pad - (KH - 1) dilation - 1) / stride + 1, ...], rounded down
 //
-// InferShapes throws ShapeError when the kernel does not fit into the padded image.
+// G groups divide inputs and outputs into equal parts that do not see each other; G = C is a
+// depthwise convolution.  InferShapes throws ShapeError when the window does not fit into the padded
+// image, or when the groups do not divide the channels.
 #pragma once
 
+#include "framework/nn/height_width.h"
 #include "framework/nn/layer.h"
 
 namespace dtrain {
@@ -25,19 +29,31 @@ class Convolution : public Layer {
 
   int64_t outputs() const { return outputs_; }
   int64_t channels() const { return channels_; }  // C, known after InferShapes
-  int64_t kernel() const { return kernel_; }
-  int64_t stride() const { return stride_; }
-  int64_t pad() const { return pad_; }
+  int64_t groups() const { return groups_; }
+  const HeightWidth& kernel() const { return kernel_; }
+  const HeightWidth& stride() const { return stride_; }
+  const HeightWidth& pad() const { return pad_; }
+  const HeightWidth& dilation() const { return dilation_; }
   bool has_bias() const { return has_bias_; }
 
+  // One group, no dilation, height and width alike: what most kernels of our own are for.
+  bool IsPlainSquare() const {
+    return groups_ == 1 && dilation_ == HeightWidth{} && kernel_.square() && stride_.square() &&
+           pad_.square();
+  }
+
  private:
-  int64_t OutputExtent(int64_t extent) const { return (extent + 2 * pad_ - kernel_) / stride_ + 1; }
+  // What a window covers of the image.
+  HeightWidth Reach() const {
+    return {(kernel_.height - 1) * dilation_.height + 1, (kernel_.width - 1) * dilation_.width + 1};
+  }
+  Shape OutputOf(const Shape& x) const;
 
   int64_t outputs_ = 1;
   int64_t channels_ = 0;
-  int64_t kernel_ = 1;
-  int64_t stride_ = 1;
-  int64_t pad_ = 0;
+  int64_t groups_ = 1;
+  HeightWidth kernel_, stride_, dilation_;
+  HeightWidth pad_ = {0, 0};
   bool has_bias_ = true;
   InitSpec weight_init_;
   InitSpec bias_init_;

@@ -29,6 +29,7 @@ std::optional<KernelOffer> OfferBf16Convolution(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   const Device& device = request.device;
   if (device.precision != Precision::kBf16) return std::nullopt;
+  if (!layer.IsPlainSquare()) return std::nullopt;
   if (layer.channels() % kBf16Block != 0 || layer.outputs() % kBf16Block != 0) return std::nullopt;
   KernelOffer offer;
   offer.inputs = {Format::kChannelsLast};
@@ -40,9 +41,9 @@ std::unique_ptr<Kernel> MakeBf16Convolution(const KernelRequest& request, const 
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   const Bf16Problem problem = {.x = request.inputs[0],
                                .y = request.outputs[0],
-                               .kernel = layer.kernel(),
-                               .stride = layer.stride(),
-                               .pad = layer.pad(),
+                               .kernel = layer.kernel().height,
+                               .stride = layer.stride().height,
+                               .pad = layer.pad().height,
                                .loops = &loops};
   return std::make_unique<PassesKernel<Bf16Convolution, Bf16WeightsPass>>(request, problem,
                                                                           problem);

@@ -62,7 +62,7 @@ ConvolutionBlocked::ConvolutionBlocked(const KernelRequest& request)
     : device_(request.device),
       batch_(request.inputs[0][0]),
       blocks_((batch_ + kLanes - 1) / kLanes),
-      pad_(static_cast<const Convolution&>(*request.layer).pad()),
+      pad_(static_cast<const Convolution&>(*request.layer).pad().height),
       relu_(request.fused_relu) {
   const Shape& x = request.inputs[0];
   const Shape& y = request.outputs[0];
@@ -72,7 +72,7 @@ ConvolutionBlocked::ConvolutionBlocked(const KernelRequest& request)
            .outputs = y[1],
            .out_height = y[2],
            .out_width = y[3],
-           .kernel = static_cast<const Convolution&>(*request.layer).kernel()};
+           .kernel = static_cast<const Convolution&>(*request.layer).kernel().height};
   tile_ = DTRAIN_ISA_SELECT(device_.isa, ChooseTile)(conv_);
   const int64_t most = DTRAIN_ISA_SELECT(device_.isa, MaxPieceOutputs)(conv_.kernel);
   pieces_ = std::max((conv_.outputs + most - 1) / most,
@@ -225,8 +225,9 @@ double Waste(int64_t channels, int64_t outputs) {
 
 std::optional<KernelOffer> OfferConvolutionBlocked(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
-  if (layer.stride() != 1) return std::nullopt;
-  if (layer.kernel() != 3 && layer.kernel() != 5) return std::nullopt;
+  const int64_t kernel = layer.kernel().height;
+  if (!layer.IsPlainSquare() || layer.stride().height != 1) return std::nullopt;
+  if (kernel != 3 && kernel != 5) return std::nullopt;
   KernelOffer offer;
   offer.inputs = {Format::kBatchBlocked};
   offer.outputs = {Format::kBatchBlocked};

@@ -7,7 +7,7 @@ namespace {
 
 class ConvolutionReference : public LayerReference {
  public:
-  // y[n,o,i,j] = b[o] + sum_{c,ky,kx} x[n,c,i*s-p+ky,j*s-p+kx] w[o,c,ky,kx]
+  // y[n,o,i,j] = b[o] + sum_{c,k,l} x[n,g*C/G+c,i*s-p+k*d,j*s-p+l*d] w[o,c,k,l], g = o/(O/G)
   void Forward(const Layer& layer, RefArgs& args) const override {
     const auto& x = args.inputs[0].values;
     const auto& w = args.params[0].values;
@@ -44,15 +44,19 @@ class ConvolutionReference : public LayerReference {
     const auto& conv = static_cast<const Convolution&>(layer);
     const Shape& x = args.inputs[0].shape;
     const Shape& y = args.outputs[0].shape;
-    const int64_t k = conv.kernel();
+    const HeightWidth &k = conv.kernel(), &dilation = conv.dilation();
+    const int64_t channels = x[1] / conv.groups(), outputs = y[1] / conv.groups();
+    const int64_t taps = channels * k.area();
     for (int64_t out = 0; out < y.count(); ++out) {
       const int64_t n = out / y.CountFrom(1), o = out / y.CountFrom(2) % y[1];
-      const int64_t top = out / y[3] % y[2] * conv.stride() - conv.pad();
-      const int64_t left = out % y[3] * conv.stride() - conv.pad();
-      for (int64_t tap = 0; tap < x[1] * k * k; ++tap) {
-        const int64_t c = tap / (k * k), row = top + tap / k % k, column = left + tap % k;
+      const int64_t top = out / y[3] % y[2] * conv.stride().height - conv.pad().height;
+      const int64_t left = out % y[3] * conv.stride().width - conv.pad().width;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t c = o / outputs * channels + tap / k.area();
+        const int64_t row = top + tap / k.width % k.height * dilation.height;
+        const int64_t column = left + tap % k.width * dilation.width;
         if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
-        product(out, ((n * x[1] + c) * x[2] + row) * x[3] + column, o * x[1] * k * k + tap);
+        product(out, ((n * x[1] + c) * x[2] + row) * x[3] + column, o * taps + tap);
       }
     }
   }
@@ -180,7 +184,72 @@ DTRAIN_LAYER_CASES(
       "{outputs: 32, kernel: 3, stride: 2, pad: 1, weight_init: {name: gaussian, value: 0.1}}",
       {{3, 24, 9, 8}},
       0,
-      false}});
+      false},
+     {"wide window", "{outputs: 3, kernel: [3, 5], pad: [1, 2]}", {{2, 2, 6, 7}}},
+     {"tall window, strides apart, pads apart",
+      "{outputs: 5, kernel: [5, 2], stride: [2, 1], pad: [2, 0]}",
+      {{3, 4, 9, 5}}},
+     {"a row", "{outputs: 16, kernel: [1, 7], pad: [0, 3], bias: false}", {{5, 16, 4, 9}}},
+     {"strides apart, square window",
+      "{outputs: 32, kernel: 3, stride: [1, 2], pad: 1}",
+      {{2, 32, 6, 8}},
+      0,
+      false},
+     {"1x1, strides apart", "{outputs: 16, kernel: 1, stride: [1, 2]}", {{3, 8, 5, 7}}},
+     {"pads apart, square window",
+      "{outputs: 16, kernel: 3, pad: [1, 0]}",
+      {{3, 16, 6, 7}},
+      0,
+      false},
+     {"dilation", "{outputs: 3, kernel: 3, dilation: 2}", {{2, 2, 8, 7}}},
+     {"dilation, pad, stride",
+      "{outputs: 4, kernel: 3, dilation: 3, pad: 3, stride: 2}",
+      {{3, 3, 9, 11}}},
+     {"dilations apart",
+      "{outputs: 4, kernel: [3, 2], dilation: [1, 4], pad: [1, 2], bias: false}",
+      {{2, 5, 6, 8}}},
+     {"dilation, whole vectors of channels",
+      "{outputs: 32, kernel: 3, dilation: 2, pad: 2}",
+      {{4, 32, 9, 8}},
+      0,
+      false},
+     {"groups", "{outputs: 4, kernel: 3, pad: 1, groups: 2}", {{2, 6, 5, 6}}},
+     {"groups, stride, no bias",
+      "{outputs: 9, kernel: 3, stride: 2, pad: 1, groups: 3, bias: false}",
+      {{5, 3, 7, 8}}},
+     {"groups, 1x1", "{outputs: 12, kernel: 1, groups: 4}", {{3, 8, 4, 5}}},
+     {"groups of whole vectors",
+      "{outputs: 64, kernel: 3, pad: 1, groups: 2}",
+      {{3, 32, 7, 6}},
+      0,
+      false},
+     {"groups, 1x1, stride",
+      "{outputs: 32, kernel: 1, stride: 2, groups: 2}",
+      {{4, 32, 6, 5}},
+      0,
+      false},
+     {"depthwise", "{outputs: 5, kernel: 3, pad: 1, groups: 5}", {{2, 5, 6, 5}}},
+     {"depthwise, whole vectors",
+      "{outputs: 32, kernel: 3, pad: 1, groups: 32, bias: false}",
+      {{5, 32, 9, 8}},
+      0,
+      false},
+     {"depthwise, stride",
+      "{outputs: 16, kernel: 3, stride: 2, pad: 1, groups: 16}",
+      {{3, 16, 7, 9}},
+      0,
+      false},
+     {"depthwise, two outputs a channel, wide window",
+      "{outputs: 12, kernel: [1, 3], pad: [0, 1], groups: 6}",
+      {{3, 6, 4, 5}}},
+     {"depthwise, dilation, many channels",
+      "{outputs: 48, kernel: 3, dilation: 2, pad: 2, groups: 48}",
+      {{2, 48, 8, 8}},
+      0,
+      false},
+     {"groups, dilation, all apart",
+      "{outputs: 6, kernel: [2, 3], stride: [2, 1], pad: [1, 2], dilation: [3, 2], groups: 2}",
+      {{3, 4, 9, 8}}}});
 
 }  // namespace
 }  // namespace dtrain

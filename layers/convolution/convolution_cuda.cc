@@ -65,9 +65,11 @@ ConvolutionDesc WindowDesc(const Convolution& layer, Precision precision) {
   cudnnConvolutionDescriptor_t made = nullptr;
   DT_CUDA(cudnnCreateConvolutionDescriptor, &made);
   ConvolutionDesc desc(made);
-  const int pad = ToInt(layer.pad()), stride = ToInt(layer.stride());
-  DT_CUDA(cudnnSetConvolution2dDescriptor, made, pad, pad, stride, stride, 1, 1,
+  const HeightWidth &pad = layer.pad(), &stride = layer.stride(), &dilation = layer.dilation();
+  DT_CUDA(cudnnSetConvolution2dDescriptor, made, ToInt(pad.height), ToInt(pad.width),
+          ToInt(stride.height), ToInt(stride.width), ToInt(dilation.height), ToInt(dilation.width),
           CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
+  DT_CUDA(cudnnSetConvolutionGroupCount, made, ToInt(layer.groups()));
   // Tensor cores round the factors of fp32 images, to TF32; those of bf16 are what they are.
   DT_CUDA(cudnnSetConvolutionMathType, made,
           precision == Precision::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
@@ -247,9 +249,12 @@ std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request, const 
     return std::make_unique<ConvolutionCuda>(request);
   } catch (const Error& error) {
     throw ShapeError(
-        fmt::format("cuDNN does not take a convolution of {} with {} to {}, stride {}, pad {}: {}",
+        fmt::format("cuDNN does not take a convolution of {} with {} to {}, stride {}, pad {}, "
+                    "dilation {}, groups {}: {}",
                     request.inputs[0].ToString(), layer.Params()[0].shape.ToString(),
-                    request.outputs[0].ToString(), layer.stride(), layer.pad(), error.what()),
+                    request.outputs[0].ToString(), layer.stride().ToString(),
+                    layer.pad().ToString(), layer.dilation().ToString(), layer.groups(),
+                    error.what()),
         "a smaller batch, or device: cpu");
   }
 }

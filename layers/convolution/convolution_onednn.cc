@@ -1,4 +1,4 @@
-// Convolution on the CPU, implementation "onednn": every shape.
+// Convolution on the CPU, implementation "onednn": every shape, groups and dilation included.
 //
 // Images are channels last.  One input channel is the same memory as plain, so the offer says plain
 // and nobody reorders it, while oneDNN is told channels last: it has no fast kernel from plain to
@@ -31,7 +31,7 @@ size_t AlignUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 // Descriptors in the formats of the net, and in oneDNN's choice where it has one.
 struct Descs {
   dnnl::memory::desc x, y, w, any_w, bias;
-  dnnl::memory::dims strides, pads;
+  dnnl::memory::dims strides, dilations, pads;
   bool has_bias;
 };
 
@@ -47,9 +47,9 @@ convolution_forward::primitive_desc ForwardDesc(const Descs& d, bool relu) {
   const auto algorithm = dnnl::algorithm::convolution_direct;
   const convolution_forward::desc desc =
       d.has_bias ? convolution_forward::desc(kind, algorithm, d.x, d.any_w, d.bias, d.y, d.strides,
-                                             d.pads, d.pads)
-                 : convolution_forward::desc(kind, algorithm, d.x, d.any_w, d.y, d.strides, d.pads,
-                                             d.pads);
+                                             d.dilations, d.pads, d.pads)
+                 : convolution_forward::desc(kind, algorithm, d.x, d.any_w, d.y, d.strides,
+                                             d.dilations, d.pads, d.pads);
   return {desc, attr, OneDnnEngine()};
 }
 
@@ -57,7 +57,8 @@ convolution_backward_data::primitive_desc DataDesc(
     const Descs& d, const convolution_forward::primitive_desc& hint) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return {{dnnl::algorithm::convolution_direct, d.x, d.any_w, d.y, d.strides, d.pads, d.pads},
+  return {{dnnl::algorithm::convolution_direct, d.x, d.any_w, d.y, d.strides, d.dilations, d.pads,
+           d.pads},
           attr,
           OneDnnEngine(),
           hint};
@@ -67,7 +68,10 @@ convolution_backward_data::primitive_desc DataDesc(
 // gradients on several threads, or worse (uxlfoundation/oneDNN, issue 6035).
 bool WritesPastItsWorkspace(const Descs& d, const std::string& implementation) {
   constexpr int64_t kWidestVector = 16;
-  return d.strides[0] > 1 && d.x.dims()[1] < kWidestVector && implementation.starts_with("jit_1x1");
+  const auto weights = d.w.dims();
+  const int64_t channels = weights[weights.size() - 3];  // of a group
+  const bool strided = d.strides[0] > 1 || d.strides[1] > 1;
+  return strided && channels < kWidestVector && implementation.starts_with("jit_1x1");
 }
 
 convolution_backward_weights::primitive_desc WeightsDesc(
@@ -77,9 +81,9 @@ convolution_backward_weights::primitive_desc WeightsDesc(
   const auto algorithm = dnnl::algorithm::convolution_direct;
   const convolution_backward_weights::desc desc =
       d.has_bias ? convolution_backward_weights::desc(algorithm, d.x, d.any_w, d.bias, d.y,
-                                                      d.strides, d.pads, d.pads)
+                                                      d.strides, d.dilations, d.pads, d.pads)
                  : convolution_backward_weights::desc(algorithm, d.x, d.any_w, d.y, d.strides,
-                                                      d.pads, d.pads);
+                                                      d.dilations, d.pads, d.pads);
   convolution_backward_weights::primitive_desc weights(desc, attr, OneDnnEngine(), hint);
   while (WritesPastItsWorkspace(d, weights.impl_info_str())) {
     DT_CHECK(weights.next_impl()) << "no other kernel than " << weights.impl_info_str();
@@ -138,14 +142,19 @@ class ConvolutionOneDnn : public Kernel {
 
 Descs DescsOf(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
-  const Shape w{layer.outputs(), layer.channels(), layer.kernel(), layer.kernel()};
+  const int64_t groups = layer.groups();
+  const HeightWidth &kernel = layer.kernel(), &dilation = layer.dilation();
+  const int64_t outputs = layer.outputs() / groups, channels = layer.channels() / groups;
+  const Shape one{outputs, channels, kernel.height, kernel.width};
+  const Shape w = groups == 1 ? one : one.Prepend(groups);  // the same memory
   return {.x = OneDnnDesc(request.inputs[0], Format::kChannelsLast),
           .y = OneDnnDesc(request.outputs[0], Format::kChannelsLast),
           .w = OneDnnDesc(w, Format::kPlain),
           .any_w = OneDnnAnyDesc(w),
           .bias = OneDnnDesc({layer.outputs()}, Format::kPlain),
-          .strides = {layer.stride(), layer.stride()},
-          .pads = {layer.pad(), layer.pad()},
+          .strides = {layer.stride().height, layer.stride().width},
+          .dilations = {dilation.height - 1, dilation.width - 1},  // pixels between two weights
+          .pads = {layer.pad().height, layer.pad().width},
           .has_bias = layer.has_bias()};
 }
 

@@ -18,21 +18,21 @@ namespace {
 WinogradProblem ForwardProblem(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   const Shape &x = request.inputs[0], &y = request.outputs[0];
-  return {x[0], x[1], y[1], ForwardTiling(x, y, layer.stride(), layer.pad())};
+  return {x[0], x[1], y[1], ForwardTiling(x, y, layer.stride().height, layer.pad().height)};
 }
 
 WinogradProblem DataProblem(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   const Shape &x = request.inputs[0], &y = request.outputs[0];
-  return {y[0], y[1], x[1], DataTiling(x, y, layer.stride(), layer.pad())};
+  return {y[0], y[1], x[1], DataTiling(x, y, layer.stride().height, layer.pad().height)};
 }
 
 std::optional<KernelOffer> OfferConvolutionWinograd(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
-  const bool strided = layer.stride() == 2 && layer.pad() == 1;
-  if (layer.kernel() != 3 || layer.pad() > 2 || (layer.stride() != 1 && !strided)) {
-    return std::nullopt;
-  }
+  if (!layer.IsPlainSquare()) return std::nullopt;
+  const int64_t stride = layer.stride().height, pad = layer.pad().height;
+  const bool strided = stride == 2 && pad == 1;
+  if (layer.kernel().height != 3 || pad > 2 || (stride != 1 && !strided)) return std::nullopt;
   if (layer.channels() % 16 != 0 || layer.outputs() % 16 != 0) return std::nullopt;
   KernelOffer offer;
   offer.inputs = {Format::kChannelsLast};

@@ -1,40 +1,48 @@
-// Elementwise combination of two tensors of one shape (Caffe Eltwise; PyTorch's +): the end of a
-// residual block.
-//   sum   y = a + b;  both gradients are dy
-// InferShapes throws ShapeError when the shapes differ.
+#include "layers/eltwise/eltwise.h"
+
+#include <fmt/format.h>
+
 #include "framework/core/error.h"
-#include "framework/nn/layer.h"
 
 namespace dtrain {
 namespace {
 
-class Eltwise : public Layer {
- public:
-  void Configure(config::Reader& reader) override;
-  std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
-  Cost CostOf(std::span<const Shape> inputs) const override;
-  int input_count() const override { return 2; }
-};
+constexpr size_t kMostInputs = UINT16_MAX;  // a maximum remembers one in 16 bits
+
+}  // namespace
 
 void Eltwise::Configure(config::Reader& reader) {
-  [[maybe_unused]] const std::string operation =
-      reader.String("operation", "sum").OneOf({"sum"}).Help("how two elements become one");
+  const std::string operation = reader.String("operation", "sum")
+                                    .OneOf({"sum", "product", "max"})
+                                    .Help("how the elements at one place become one");
+  operation_ = operation == "product" ? EltwiseOperation::kProduct
+               : operation == "max"   ? EltwiseOperation::kMax
+                                      : EltwiseOperation::kSum;
 }
 
 std::vector<Shape> Eltwise::InferShapes(std::span<const Shape> inputs) {
-  if (inputs[0] != inputs[1]) {
-    throw ShapeError("inputs of shapes " + inputs[0].ToString() + " and " + inputs[1].ToString() +
-                     " cannot be added");
+  if (inputs.size() > kMostInputs) {
+    throw ShapeError(
+        fmt::format("eltwise takes {} inputs at most, not {}", kMostInputs, inputs.size()));
+  }
+  static constexpr const char* kWords[] = {"added", "multiplied", "compared"};
+  for (const Shape& x : inputs.subspan(1)) {
+    if (x == inputs[0]) continue;
+    throw ShapeError(fmt::format("inputs of shapes {} and {} cannot be {}", inputs[0].ToString(),
+                                 x.ToString(), kWords[static_cast<int>(operation_)]));
   }
   return {inputs[0]};
 }
 
+// Of n inputs: n - 1 operations an element, and for the gradients of a product as many for each input.
 Cost Eltwise::CostOf(std::span<const Shape> inputs) const {
-  const auto elements = static_cast<double>(inputs[0].count());
-  return {elements, elements};
+  const double elements = static_cast<double>(inputs[0].count());
+  const double inputs_count = static_cast<double>(inputs.size());
+  const double forward = elements * (inputs_count - 1);
+  return {forward, operation_ == EltwiseOperation::kProduct ? forward * inputs_count : forward};
 }
 
-DTRAIN_LAYER("eltwise", Eltwise, "sum of two tensors of one shape (Caffe Eltwise, PyTorch +)");
+DTRAIN_LAYER("eltwise", Eltwise,
+             "sum, product or largest of tensors of one shape (Caffe Eltwise, PyTorch +)");
 
-}  // namespace
 }  // namespace dtrain

@@ -1,52 +1,143 @@
-// Eltwise on the GPU, implementation "direct": in whatever format the first input has.
+// Eltwise on the GPU, implementation "direct": in whatever format the first input has.  A pass joins
+// two tensors, so that any number of inputs is as many passes; two inputs of a sum get their gradients in one.
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
+#include "layers/eltwise/eltwise.h"
 
 namespace dtrain {
 namespace {
+
+// A NaN is never lost.
+struct Join {
+  EltwiseOperation operation;
+  bool relu;
+
+  DT_DEVICE bool Wins(float a, float b) const { return b > a || (b != b && a == a); }
+  DT_DEVICE float operator()(float a, float b) const {
+    const float y = operation == EltwiseOperation::kSum       ? a + b
+                    : operation == EltwiseOperation::kProduct ? a * b
+                    : Wins(a, b)                              ? b
+                                                              : a;
+    return relu && y < 0 ? 0 : y;
+  }
+};
+
+// What behind a ReLU, where there is one, comes back to y[i].
+struct Gradient {
+  const float* y;  // null: no ReLU
+  const float* dy;
+
+  DT_DEVICE float At(int64_t i) const { return y == nullptr || y[i] > 0 ? dy[i] : 0; }
+};
 
 class EltwiseCuda : public Kernel {
  public:
   explicit EltwiseCuda(const KernelRequest& request)
       : queue_(QueueOf(request.device)),
         count_(request.outputs[0].count()),
-        relu_(request.fused_relu) {}
+        operation_(static_cast<const Eltwise&>(*request.layer).operation()),
+        relu_(request.fused_relu),
+        training_(request.mode == Mode::kTrain) {}
 
+  // Saved of a maximum: the input that it is, for each element.
   KernelNeeds Needs() const override {
     KernelNeeds needs;
+    if (operation_ == EltwiseOperation::kMax && training_) {
+      needs.saved_bytes = static_cast<size_t>(count_) * sizeof(uint16_t);
+    }
+    needs.backward_reads_inputs = operation_ == EltwiseOperation::kProduct;
     needs.backward_reads_outputs = relu_;
-    needs.forward_in_place = true;
+    needs.forward_in_place = !(training_ && needs.backward_reads_inputs);
     needs.backward_in_place = true;
     return needs;
   }
 
   void Forward(const KernelArgs& args) override {
-    const float *const a = args.inputs[0].f32(), *const b = args.inputs[1].f32();
+    const float* so_far = args.inputs[0].f32();
+    for (size_t k = 1; k < args.inputs.size(); ++k) {
+      JoinWith(args, k, so_far);
+      so_far = args.outputs[0].f32();
+    }
+  }
+
+  // The first input's gradient last: it may be dy.
+  void Backward(const KernelArgs& args) override {
+    const size_t inputs = args.inputs.size();
+    if (operation_ == EltwiseOperation::kSum) {
+      for (size_t k = inputs % 2 == 0 ? inputs - 2 : inputs - 1; k < inputs; k -= 2) {
+        PassToTwo(args, k);
+      }
+      return;
+    }
+    for (size_t k = inputs; k-- > 0;) {
+      if (args.input_gradients[k].data == nullptr) continue;
+      operation_ == EltwiseOperation::kMax ? PassToFirst(args, k) : PassProduct(args, k);
+    }
+  }
+
+  // y = `so_far` joined with input k.
+  void JoinWith(const KernelArgs& args, size_t k, const float* so_far) {
+    const Join join = {operation_, relu_ && k + 1 == args.inputs.size()};
+    const float* const x = args.inputs[k].f32();
     float* const y = args.outputs[0].f32();
-    const bool relu = relu_;
+    const bool saves = operation_ == EltwiseOperation::kMax && training_;
+    uint16_t* const first = saves ? static_cast<uint16_t*>(args.saved) : nullptr;
+    const auto place = static_cast<uint16_t>(k);
     ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
-      const float sum = a[i] + b[i];
-      y[i] = relu && sum < 0 ? 0 : sum;  // keeps a NaN
+      if (first != nullptr && join.Wins(so_far[i], x[i])) {
+        first[i] = place;
+      } else if (first != nullptr && place == 1) {
+        first[i] = 0;
+      }
+      y[i] = join(so_far[i], x[i]);
     });
   }
 
-  // Both in one pass: da may be dy.
-  void Backward(const KernelArgs& args) override {
-    const float* const y = relu_ ? args.outputs[0].f32() : nullptr;
-    const float* const dy = args.output_gradients[0].f32();
-    float *const da = args.input_gradients[0].f32(), *const db = args.input_gradients[1].f32();
+  // Inputs k and k + 1 of a sum, where they are there.
+  void PassToTwo(const KernelArgs& args, size_t k) {
+    const Gradient gradient = GradientOf(args);
+    float* const da = args.input_gradients[k].f32();
+    float* const db = k + 1 < args.inputs.size() ? args.input_gradients[k + 1].f32() : nullptr;
     if (da == nullptr && db == nullptr) return;
     ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
-      const float gradient = y == nullptr || y[i] > 0 ? dy[i] : 0;
-      if (da != nullptr) da[i] = gradient;
-      if (db != nullptr) db[i] = gradient;
+      const float dx = gradient.At(i);
+      if (da != nullptr) da[i] = dx;
+      if (db != nullptr) db[i] = dx;
     });
+  }
+
+  void PassToFirst(const KernelArgs& args, size_t k) {
+    const Gradient gradient = GradientOf(args);
+    const uint16_t* const first = static_cast<const uint16_t*>(args.saved);
+    const auto place = static_cast<uint16_t>(k);
+    float* const dx = args.input_gradients[k].f32();
+    ForEach(queue_, count_,
+            [=] DT_DEVICE(int64_t i) { dx[i] = first[i] == place ? gradient.At(i) : 0; });
+  }
+
+  void PassProduct(const KernelArgs& args, size_t k) {
+    const Gradient gradient = GradientOf(args);
+    float* const dx = args.input_gradients[k].f32();
+    bool fresh = true;
+    for (size_t other = 0; other < args.inputs.size(); ++other) {
+      if (other == k) continue;
+      const float* const x = args.inputs[other].f32();
+      ForEach(queue_, count_,
+              [=] DT_DEVICE(int64_t i) { dx[i] = (fresh ? gradient.At(i) : dx[i]) * x[i]; });
+      fresh = false;
+    }
   }
 
  private:
+  Gradient GradientOf(const KernelArgs& args) const {
+    return {relu_ ? args.outputs[0].f32() : nullptr, args.output_gradients[0].f32()};
+  }
+
   CudaQueue& queue_;
   const int64_t count_;
+  const EltwiseOperation operation_;
   const bool relu_;
+  const bool training_;
 };
 
 std::unique_ptr<Kernel> MakeEltwiseCuda(const KernelRequest& request, const KernelOffer&) {

@@ -1,11 +1,15 @@
 #include "layers/pooling/pooling.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "framework/core/error.h"
 
 namespace dtrain {
 namespace {
 
-constexpr int64_t kLargestPool = 15;  // of a maximum, squared: a winner's place is one byte
+constexpr int64_t kMostPlaces = INT32_MAX;  // of a maximum
 
 }  // namespace
 
@@ -15,57 +19,101 @@ void Pooling::Configure(config::Reader& reader) {
                                  .Help("what a window becomes: its largest pixel or their mean");
   is_max_ = method == "max";
   global_ = reader.Bool("global", false).Help("the whole image is the one window");
-  const int64_t kernel =
-      reader.Int("kernel", 2).Min(1).Max(kLargestPool).Help("height and width of the window");
-  kernel_height_ = kernel_width_ = kernel;
-  stride_ =
-      reader.Int("stride", kernel).Min(1).Max(kLargestWindow).Help("pixels between two windows");
-  pad_ = reader.Int("pad", 0)
-             .Min(0)
-             .Max(kLargestWindow)
-             .Help("pixels around the image; at most half the window");
-  if (2 * pad_ > kernel) {
+  adaptive_ = ReadHeightWidth(reader, {.key = "adaptive",
+                                       .default_value = {0, 0},
+                                       .most = kLargestExtent,
+                                       .help = "size of the output, whose windows divide an image "
+                                               "of any size; 0: by kernel, stride and pad"});
+  if ((adaptive_.height == 0) != (adaptive_.width == 0)) {
+    reader.Mistake("adaptive", "adaptive " + adaptive_.ToString() + " has a side without pixels");
+  }
+  ReadWindow(reader);
+  const bool adaptive = adaptive_.height > 0;
+  const std::string other = global_ ? "global: true" : "adaptive";
+  for (const char* key : {"adaptive", "kernel", "stride", "pad"}) {
+    const bool has_no_meaning = global_ || (adaptive && key != std::string("adaptive"));
+    if (!has_no_meaning || !reader.Has(key)) continue;
+    reader.Mistake(key, fmt::format("{} has no meaning beside {}", key, other));
+  }
+}
+
+void Pooling::ReadWindow(config::Reader& reader) {
+  kernel_ = ReadHeightWidth(reader, {.key = "kernel",
+                                     .default_value = {2, 2},
+                                     .least = 1,
+                                     .most = kLargestWindow,
+                                     .help = "size of the window"});
+  stride_ = ReadHeightWidth(reader, {.key = "stride",
+                                     .default_value = kernel_,
+                                     .least = 1,
+                                     .most = kLargestWindow,
+                                     .help = "pixels between two windows"});
+  pad_ = ReadHeightWidth(reader, {.key = "pad",
+                                  .default_value = {0, 0},
+                                  .most = kLargestWindow,
+                                  .help = "pixels around the image, at most half the window"});
+  if (2 * pad_.height > kernel_.height || 2 * pad_.width > kernel_.width) {
     reader.Mistake(
         "pad",
-        "pad " + std::to_string(pad_) + " is more than half of kernel " + std::to_string(kernel),
+        fmt::format("pad {} is more than half of kernel {}", pad_.ToString(), kernel_.ToString()),
         "a window must touch the image");
-  }
-  for (const char* key : {"kernel", "stride", "pad"}) {
-    if (!global_ || !reader.Has(key)) continue;
-    reader.Mistake(key, std::string(key) + " has no meaning beside global: true");
   }
 }
 
 std::vector<Shape> Pooling::InferShapes(std::span<const Shape> inputs) {
   const Shape& x = inputs[0];
-  if (x.rank() != 4) {
-    throw ShapeError("an input of shape " + x.ToString() + " is no image for a window of " +
-                     Shape{kernel_height_, kernel_width_}.ToString() + "; it takes [N, C, H, W]");
+  CheckImage(x);
+  windows_ = {AxisOf(x[2], &HeightWidth::height), AxisOf(x[3], &HeightWidth::width)};
+  const PoolingAxis &rows = windows_.rows, &columns = windows_.columns;
+  if (is_max_ && rows.kernel > kMostPlaces / columns.kernel) {
+    throw ShapeError(fmt::format("a window of {} is too large for a maximum",
+                                 Shape{rows.kernel, columns.kernel}.ToString()),
+                     fmt::format("at most {} pixels", kMostPlaces));
   }
-  if (global_) {
-    kernel_height_ = x[2];
-    kernel_width_ = x[3];
-  }
-  const std::string window = Shape{kernel_height_, kernel_width_}.ToString();
-  if (x[2] + 2 * pad_ < kernel_height_ || x[3] + 2 * pad_ < kernel_width_) {
-    throw ShapeError("a window of " + window + " does not fit into the input " + x.ToString() +
-                     " with pad " + std::to_string(pad_));
-  }
-  if (is_max_ && kernel_height_ * kernel_width_ > kLargestPool * kLargestPool) {
-    throw ShapeError("a window of " + window + " is too large for a maximum",
-                     "at most " + std::to_string(kLargestPool * kLargestPool) + " pixels");
-  }
-  return {OutputOf(x)};
+  return {{x[0], x[1], rows.windows, columns.windows}};
 }
 
-Shape Pooling::OutputOf(const Shape& x) const {
-  return {x[0], x[1], (x[2] + 2 * pad_ - kernel_height_) / stride_ + 1,
-          (x[3] + 2 * pad_ - kernel_width_) / stride_ + 1};
+void Pooling::CheckImage(const Shape& x) const {
+  const bool any_size = global_ || adaptive_.height > 0;
+  const std::string window = Shape{kernel_.height, kernel_.width}.ToString();
+  if (x.rank() != 4) {
+    throw ShapeError(fmt::format("an input of shape {} is no image{}; it takes [N, C, H, W]",
+                                 x.ToString(), any_size ? "" : " for a window of " + window));
+  }
+  if (any_size) return;
+  if (x[2] + 2 * pad_.height < kernel_.height || x[3] + 2 * pad_.width < kernel_.width) {
+    throw ShapeError(fmt::format("a window of {} does not fit into the input {} with pad {}",
+                                 window, x.ToString(), pad_.ToString()));
+  }
+}
+
+// Windows of an adaptive output that divide the pixels evenly are windows of one size.
+PoolingAxis Pooling::AxisOf(int64_t pixels, int64_t HeightWidth::*side) const {
+  if (global_) return {.pixels = pixels, .windows = 1, .kernel = pixels};
+  const int64_t windows = adaptive_.*side;
+  if (windows == 0) {
+    const int64_t kernel = kernel_.*side, stride = stride_.*side, pad = pad_.*side;
+    return {.pixels = pixels,
+            .windows = (pixels + 2 * pad - kernel) / stride + 1,
+            .kernel = kernel,
+            .stride = stride,
+            .pad = pad};
+  }
+  const int64_t share = pixels / windows;
+  if (pixels % windows == 0) {
+    return {.pixels = pixels, .windows = windows, .kernel = share, .stride = share};
+  }
+  return {.pixels = pixels,
+          .windows = windows,
+          .kernel = std::min(share + 2, pixels),
+          .adaptive = true};
 }
 
 Cost Pooling::CostOf(std::span<const Shape> inputs) const {
-  const auto pixels = static_cast<double>(OutputOf(inputs[0]).count());
-  const double forward = pixels * static_cast<double>(kernel_height_ * kernel_width_);
+  const Shape& x = inputs[0];
+  const auto outputs =
+      static_cast<double>(x[0] * x[1] * windows_.rows.windows * windows_.columns.windows);
+  const double forward = outputs * static_cast<double>(windows_.MostPixels());
   return {forward, forward};
 }
 

@@ -1,16 +1,21 @@
 // Pooling: the largest or the mean of each window (PyTorch MaxPool2d, AvgPool2d; Caffe Pooling).
+// Window, stride and pad have a height and a width each.
 //   x [N, C, H, W]
-//   y [N, C, (H + 2 pad - K) / stride + 1, (W + 2 pad - K) / stride + 1], rounded down as in
+//   y [N, C, (H + 2 pad - KH) / stride + 1, (W + 2 pad - KW) / stride + 1], rounded down as in
 //     PyTorch (Caffe rounds up)
 //   max       pixels outside the image do not count; of equal pixels the first takes the gradient
-//   average   divides by K * K; pixels outside the image count as 0 (PyTorch's count_include_pad)
+//   average   divides by KH * KW; pixels outside the image count as 0 (PyTorch's count_include_pad)
 // `global: true` takes the whole image as the one window: y [N, C, 1, 1] (Caffe global_pooling,
 // PyTorch AdaptiveAvgPool2d(1)).
-// InferShapes throws ShapeError when the window does not fit into the padded image, or
-// when a maximum would have to remember a place in more than 225 pixels.
+// `adaptive: [OH, OW]` gives y [N, C, OH, OW] of an image of any size (PyTorch AdaptiveAvgPool2d,
+// AdaptiveMaxPool2d; pooling_axis.h has the windows).
+// InferShapes throws ShapeError when the window does not fit into the padded image, or when a
+// maximum would have to remember a place in more than 2,147,483,647 pixels.
 #pragma once
 
+#include "framework/nn/height_width.h"
 #include "framework/nn/layer.h"
+#include "layers/pooling/pooling_axis.h"
 
 namespace dtrain {
 
@@ -22,20 +27,20 @@ class Pooling : public Layer {
   bool commutes_with_relu() const override { return is_max_; }
 
   bool is_max() const { return is_max_; }
-  int64_t kernel_height() const { return kernel_height_; }  // of `global`: after InferShapes
-  int64_t kernel_width() const { return kernel_width_; }
-  int64_t stride() const { return stride_; }
-  int64_t pad() const { return pad_; }
+  const PoolingWindows& windows() const { return windows_; }  // after InferShapes
 
  private:
-  Shape OutputOf(const Shape& x) const;
+  void ReadWindow(config::Reader& reader);
+  void CheckImage(const Shape& x) const;
+  PoolingAxis AxisOf(int64_t pixels, int64_t HeightWidth::*side) const;
 
   bool is_max_ = true;
   bool global_ = false;
-  int64_t kernel_height_ = 2;
-  int64_t kernel_width_ = 2;
-  int64_t stride_ = 2;
-  int64_t pad_ = 0;
+  HeightWidth adaptive_ = {0, 0};  // size of the output; 0: by kernel, stride and pad
+  HeightWidth kernel_ = {2, 2};
+  HeightWidth stride_ = {2, 2};
+  HeightWidth pad_ = {0, 0};
+  PoolingWindows windows_;
 };
 
 }  // namespace dtrain

@@ -1,5 +1,6 @@
 // Pooling on the CPU, implementations "batch_blocked" and "channels_last": for an input that
-// already is in that format, and square windows.
+// already is in that format, and square windows of one size, stride and pad; for a maximum, of places that
+// fit into a byte.
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/pooling/blocked_pooling.h"
@@ -60,9 +61,9 @@ class PoolingBlocked : public Kernel {
             .width = request.inputs[0][3],
             .out_height = request.outputs[0][2],
             .out_width = request.outputs[0][3],
-            .kernel = layer.kernel_height(),
-            .stride = layer.stride(),
-            .pad = layer.pad(),
+            .kernel = layer.windows().rows.kernel,
+            .stride = layer.windows().rows.stride,
+            .pad = layer.windows().rows.pad,
             .lanes = format == Format::kChannelsLast ? request.inputs[0][1] : kBatchBlock};
   }
   int64_t InputFloats() const { return plane_.height * plane_.width * plane_.lanes; }
@@ -79,7 +80,12 @@ class PoolingBlocked : public Kernel {
 std::optional<KernelOffer> OfferIn(const KernelRequest& request, Format format) {
   if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
   const auto& layer = static_cast<const Pooling&>(*request.layer);
-  if (layer.kernel_height() != layer.kernel_width()) return std::nullopt;
+  const PoolingAxis &rows = layer.windows().rows, &columns = layer.windows().columns;
+  if (rows.adaptive || columns.adaptive || rows.kernel != columns.kernel ||
+      rows.stride != columns.stride || rows.pad != columns.pad) {
+    return std::nullopt;
+  }
+  if (layer.is_max() && !layer.windows().PlacesFitBytes()) return std::nullopt;
   KernelOffer offer;
   offer.inputs = {format};
   offer.outputs = {format};

@@ -8,8 +8,6 @@
 namespace dtrain {
 namespace {
 
-constexpr uint8_t kClosed = 255;  // ReLU has closed: no pixel takes the gradient
-
 // Where element (n, c, row, column) of an image tensor lies; n and c start at 0 in each call.
 struct Strides {
   int64_t channel, row, column;
@@ -24,7 +22,8 @@ class PoolingDirect : public Kernel {
  public:
   PoolingDirect(const KernelRequest& request, const KernelOffer& offer)
       : device_(request.device),
-        layer_(static_cast<const Pooling&>(*request.layer)),
+        is_max_(static_cast<const Pooling&>(*request.layer).is_max()),
+        windows_(static_cast<const Pooling&>(*request.layer).windows()),
         relu_(request.fused_relu),
         training_(request.mode == Mode::kTrain),
         in_(request.inputs[0]),
@@ -34,63 +33,92 @@ class PoolingDirect : public Kernel {
 
   KernelNeeds Needs() const override {
     KernelNeeds needs;
-    if (layer_.is_max() && training_) needs.saved_bytes = out_.count();
+    const size_t bytes = windows_.PlacesFitBytes() ? sizeof(uint8_t) : sizeof(int32_t);
+    if (is_max_ && training_) needs.saved_bytes = static_cast<size_t>(out_.count()) * bytes;
     return needs;
   }
 
   void Forward(const KernelArgs& args) override {
-    ParallelFor(device_.threads, in_[0], [&](int64_t n) {
-      const float* const x = args.inputs[0].f32() + n * in_.CountFrom(1);
-      float* const y = args.outputs[0].f32() + n * out_.CountFrom(1);
-      uint8_t* const saved = static_cast<uint8_t*>(args.saved);
-      ForEachOutput([&](int64_t at, int64_t first, const Window& window) {
-        if (layer_.is_max()) {
-          const uint8_t winner = TakeLargest(x + first, window, &y[at]);
-          if (training_) saved[n * out_.CountFrom(1) + at] = winner;
-        } else {
-          y[at] = Sum(x + first, window) * Share();
-        }
-      });
-    });
+    if (!is_max_) return ForwardMean(args);
+    windows_.PlacesFitBytes() ? ForwardLargest<uint8_t>(args) : ForwardLargest<int32_t>(args);
   }
 
   void Backward(const KernelArgs& args) override {
     if (args.input_gradients[0].data == nullptr) return;
-    ParallelFor(device_.threads, in_[0], [&](int64_t n) {
-      const float* const dy = args.output_gradients[0].f32() + n * out_.CountFrom(1);
-      float* const dx = args.input_gradients[0].f32() + n * in_.CountFrom(1);
-      const uint8_t* const winners =
-          static_cast<const uint8_t*>(args.saved) + n * out_.CountFrom(1);
-      std::fill_n(dx, in_.CountFrom(1), 0.0f);
-      ForEachOutput([&](int64_t at, int64_t first, const Window& window) {
-        if (!layer_.is_max()) {
-          ForEachPixel(window, [&](int64_t in, int) { dx[first + in] += dy[at] * Share(); });
-        } else if (winners[at] != kClosed) {
-          dx[first + OffsetOf(winners[at])] += dy[at];
-        }
-      });
-    });
+    if (!is_max_) return BackwardMean(args);
+    windows_.PlacesFitBytes() ? BackwardLargest<uint8_t>(args) : BackwardLargest<int32_t>(args);
   }
 
  private:
   // Pixels of a window inside the image, counted from its upper left corner.
   struct Window {
     int64_t top, bottom, left, right;
+    float share;
   };
 
-  Window Clip(int64_t row, int64_t column) const {
-    return {std::max<int64_t>(0, -row), std::min(layer_.kernel_height(), in_[2] - row),
-            std::max<int64_t>(0, -column), std::min(layer_.kernel_width(), in_[3] - column)};
+  void ForwardMean(const KernelArgs& args) {
+    ForEachSample([&](int64_t n) {
+      const float* const x = args.inputs[0].f32() + n * in_.CountFrom(1);
+      float* const y = args.outputs[0].f32() + n * out_.CountFrom(1);
+      ForEachOutput([&](int64_t at, int64_t first, const Window& window) {
+        y[at] = Sum(x + first, window) * window.share;
+      });
+    });
+  }
+
+  void BackwardMean(const KernelArgs& args) {
+    ForEachSample([&](int64_t n) {
+      const float* const dy = args.output_gradients[0].f32() + n * out_.CountFrom(1);
+      float* const dx = args.input_gradients[0].f32() + n * in_.CountFrom(1);
+      std::fill_n(dx, in_.CountFrom(1), 0.0f);
+      ForEachOutput([&](int64_t at, int64_t first, const Window& window) {
+        ForEachPixel(window, [&](int64_t in, int) { dx[first + in] += dy[at] * window.share; });
+      });
+    });
+  }
+
+  // Saved: the winner's place in each window.
+  template <class Winner>
+  void ForwardLargest(const KernelArgs& args) {
+    ForEachSample([&](int64_t n) {
+      const float* const x = args.inputs[0].f32() + n * in_.CountFrom(1);
+      float* const y = args.outputs[0].f32() + n * out_.CountFrom(1);
+      Winner* const winners = static_cast<Winner*>(args.saved) + n * out_.CountFrom(1);
+      ForEachOutput([&](int64_t at, int64_t first, const Window& window) {
+        const Winner winner = TakeLargest<Winner>(x + first, window, &y[at]);
+        if (training_) winners[at] = winner;
+      });
+    });
+  }
+
+  template <class Winner>
+  void BackwardLargest(const KernelArgs& args) {
+    ForEachSample([&](int64_t n) {
+      const float* const dy = args.output_gradients[0].f32() + n * out_.CountFrom(1);
+      float* const dx = args.input_gradients[0].f32() + n * in_.CountFrom(1);
+      const Winner* const winners = static_cast<const Winner*>(args.saved) + n * out_.CountFrom(1);
+      std::fill_n(dx, in_.CountFrom(1), 0.0f);
+      ForEachOutput([&](int64_t at, int64_t first, const Window&) {
+        if (winners[at] != kNoPixel<Winner>) dx[first + OffsetOf(winners[at])] += dy[at];
+      });
+    });
+  }
+
+  template <class Body>
+  void ForEachSample(const Body& body) const {
+    ParallelFor(device_.threads, in_[0], body);
   }
 
   // output(index in y, index in x of the window's corner, window), in memory order of y.
   template <class Output>
   void ForEachOutput(const Output& output) const {
+    const PoolingAxis &rows = windows_.rows, &columns = windows_.columns;
     for (int64_t r = 0; r < out_[2]; ++r) {
       for (int64_t c = 0; c < out_[3]; ++c) {
-        const int64_t row = r * layer_.stride() - layer_.pad();
-        const int64_t column = c * layer_.stride() - layer_.pad();
-        const Window window = Clip(row, column);
+        const int64_t row = rows.StartOf(r), column = columns.StartOf(c);
+        const PoolingSpan height = rows.PixelsOf(r), width = columns.PixelsOf(c);
+        const Window window = {height.begin - row, height.end - row, width.begin - column,
+                               width.end - column, windows_.ShareOf(r, c)};
         const int64_t first = row * in_strides_.row + column * in_strides_.column;
         const int64_t at = r * out_strides_.row + c * out_strides_.column;
         for (int64_t channel = 0; channel < in_[1]; ++channel) {
@@ -107,19 +135,20 @@ class PoolingDirect : public Kernel {
     for (int64_t r = window.top; r < window.bottom; ++r) {
       for (int64_t c = window.left; c < window.right; ++c) {
         pixel(r * in_strides_.row + c * in_strides_.column,
-              static_cast<int>(r * layer_.kernel_width() + c));
+              static_cast<int>(r * windows_.columns.kernel + c));
       }
     }
   }
 
   int64_t OffsetOf(int place) const {
-    return place / layer_.kernel_width() * in_strides_.row +
-           place % layer_.kernel_width() * in_strides_.column;
+    return place / windows_.columns.kernel * in_strides_.row +
+           place % windows_.columns.kernel * in_strides_.column;
   }
 
   // Answers the place of the winner: of equal pixels the first wins; a NaN is never lost.
-  uint8_t TakeLargest(const float* corner, const Window& window, float* y) const {
-    int best = static_cast<int>(window.top * layer_.kernel_width() + window.left);
+  template <class Winner>
+  Winner TakeLargest(const float* corner, const Window& window, float* y) const {
+    int best = static_cast<int>(window.top * windows_.columns.kernel + window.left);
     float largest = corner[OffsetOf(best)];
     ForEachPixel(window, [&](int64_t in, int place) {
       if (!(corner[in] > largest) && corner[in] == corner[in]) return;
@@ -128,7 +157,7 @@ class PoolingDirect : public Kernel {
     });
     const bool closed = relu_ && largest <= 0;
     *y = closed ? 0 : largest;
-    return closed ? kClosed : static_cast<uint8_t>(best);
+    return closed ? kNoPixel<Winner> : static_cast<Winner>(best);
   }
 
   float Sum(const float* corner, const Window& window) const {
@@ -137,12 +166,9 @@ class PoolingDirect : public Kernel {
     return sum;
   }
 
-  float Share() const {
-    return 1.0f / static_cast<float>(layer_.kernel_height() * layer_.kernel_width());
-  }
-
   const Device device_;
-  const Pooling& layer_;
+  const bool is_max_;
+  const PoolingWindows windows_;
   const bool relu_;
   const bool training_;
   const Shape in_, out_;

@@ -81,6 +81,7 @@ TEST(Reader, ReadsEveryType) {
 
 TEST(Reader, ASingleStringIsAListOfOne) {
   EXPECT_THAT(Read("inputs: data").inputs, ElementsAre("data"));
+  EXPECT_THAT(Read("solver: {schedule: {at: 4}}").at, ElementsAre(4));
 }
 
 TEST(Reader, AScalarSectionIsItsName) {
@@ -194,6 +195,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistyped{"device: null", "device must be a string, found nothing"},
         Mistyped{"inputs: {a: 1}", "inputs must be a list of strings, found a section"},
         Mistyped{"inputs: [a, 1]", "1:13: inputs[1] must be a string, found '1'"},
+        Mistyped{"solver: {schedule: {at: x}}", "schedule.at must be an integer, found 'x'"},
+        Mistyped{"solver: {schedule: {at: 1.5}}", "schedule.at must be an integer, found '1.5'"},
         Mistyped{"slowdown: 2", "slowdown must be a list of numbers, found '2'\n    write [2]"},
         Mistyped{"slowdown: [1, x]", "1:15: slowdown[1] must be a number, found 'x'"},
         Mistyped{"slowdown: [1, -1]", "1:15: slowdown[1] must be > 0, found -1"},

@@ -81,7 +81,7 @@ TEST(Graph, ALayerWithAMistakeIsNotSetUp) {
               AllOf(HasSubstr("not valid YAML"), HasSubstr("1 error;")));
   EXPECT_THAT(mistakes("blocks:\n  twice:\n    layers: [{name: sum, type: eltwise, input: input}]\n"
                        "layers: [{name: a, block: twice}, {name: b, block: twice, input: data}]"),
-              AllOf(HasSubstr("eltwise takes 2 inputs, not 1"), HasSubstr("1 error;")));
+              AllOf(HasSubstr("eltwise takes 2 inputs or more, not 1"), HasSubstr("1 error;")));
 }
 
 // A model whose last layer has been forgotten is refused before there is any data.

@@ -55,10 +55,80 @@ TEST(ImageLayer, GlobalPoolingHasNoWindowOfItsOwn) {
                              HasSubstr("pad has no meaning beside global: true")));
 }
 
-TEST(ImageLayer, AMaximumHasAtMost225Pixels) {
-  EXPECT_EQ(ErrorOf("pooling", "{global: true}", {1, 1, 15, 16}),
-            "a window of [15, 16] is too large for a maximum");
-  EXPECT_EQ(ErrorOf("pooling", "{global: true}", {1, 1, 15, 15}), "no error");
+TEST(ImageLayer, AMaximumCountsItsPixelsIn32Bits) {
+  EXPECT_EQ(ErrorOf("pooling", "{global: true}", {1, 1, 65536, 32768}),
+            "a window of [65536, 32768] is too large for a maximum");
+  EXPECT_EQ(ErrorOf("pooling", "{global: true}", {1, 1, 65535, 32768}), "no error");
+  EXPECT_EQ(ErrorOf("pooling", "{method: average, global: true}", {1, 1, 65536, 32768}),
+            "no error");
+}
+
+TEST(ImageLayer, SidesApartAreNamedApart) {
+  EXPECT_EQ(ErrorOf("convolution", "{outputs: 2, kernel: [5, 3], pad: [0, 1]}", {8, 3, 4, 9}),
+            "a window of [5, 3] does not fit into the input [8, 3, 4, 9] with pad [0, 1]");
+  EXPECT_EQ(ErrorOf("convolution", "{outputs: 2, kernel: 3, dilation: [1, 4]}", {8, 3, 8, 8}),
+            "a window of [3, 3] with dilation [1, 4] does not fit into the input [8, 3, 8, 8] with "
+            "pad 0");
+  EXPECT_EQ(ErrorOf("pooling", "{kernel: [2, 4]}", {8, 3, 9, 3}),
+            "a window of [2, 4] does not fit into the input [8, 3, 9, 3] with pad 0");
+  EXPECT_THAT(ErrorOf("pooling", "{kernel: [2, 4], pad: [2, 2]}", {1, 1, 8, 8}),
+              HasSubstr("pad 2 is more than half of kernel [2, 4]"));
+}
+
+TEST(ImageLayer, OneNumberOrTwo) {
+  EXPECT_THAT(ErrorOf("convolution", "{outputs: 2, kernel: [1, 2, 3]}", {1, 1, 8, 8}),
+              testing::AllOf(HasSubstr("kernel has 3 numbers"), HasSubstr("1 error;")));
+  EXPECT_THAT(ErrorOf("convolution", "{outputs: 2, kernel: []}", {1, 1, 8, 8}),
+              HasSubstr("kernel has 0 numbers"));
+  EXPECT_THAT(ErrorOf("convolution", "{outputs: 2, kernel: 3, stride: [1, 0]}", {1, 1, 8, 8}),
+              testing::AllOf(HasSubstr("stride[1] must be >= 1"), HasSubstr("1 error;")));
+  EXPECT_THAT(ErrorOf("convolution", "{outputs: 2, kernel: 3, pad: 40000}", {1, 1, 8, 8}),
+              HasSubstr("pad must be >= 0 and <= 32767, found 40000"));
+}
+
+TEST(ImageLayer, GroupsDivideBothSides) {
+  EXPECT_THAT(ErrorOf("convolution", "{outputs: 8, kernel: 3, groups: 3}", {1, 6, 8, 8}),
+              HasSubstr("outputs 8 cannot be divided into groups 3 evenly"));
+  EXPECT_EQ(ErrorOf("convolution", "{outputs: 8, kernel: 3, groups: 4}", {1, 6, 8, 8}),
+            "the 6 channels of the input [1, 6, 8, 8] cannot be divided into 4 groups");
+}
+
+TEST(ImageLayer, AdaptivePoolingHasNoWindowOfItsOwn) {
+  EXPECT_THAT(ErrorOf("pooling", "{adaptive: 2, kernel: 3, stride: 1}", {1, 1, 8, 8}),
+              testing::AllOf(HasSubstr("kernel has no meaning beside adaptive"),
+                             HasSubstr("stride has no meaning beside adaptive")));
+  EXPECT_THAT(ErrorOf("pooling", "{adaptive: 2, global: true}", {1, 1, 8, 8}),
+              HasSubstr("adaptive has no meaning beside global: true"));
+  EXPECT_THAT(ErrorOf("pooling", "{adaptive: [0, 2]}", {1, 1, 8, 8}),
+              HasSubstr("adaptive [0, 2] has a side without pixels"));
+  EXPECT_EQ(ErrorOf("pooling", "{adaptive: 2}", {4, 10}),
+            "an input of shape [4, 10] is no image; it takes [N, C, H, W]");
+}
+
+// What no machine holds is told of as a shape, without arithmetic that overflows.
+TEST(ImageLayer, LargestNumbersHaveShapes) {
+  constexpr int64_t kMost = 2147483647;
+  const Shape inputs[] = {{1, kMost, kMost, kMost}};
+  const auto layer = Make("convolution",
+                          "{outputs: 2147483647, kernel: 32767, dilation: 32767, pad: 32767, "
+                          "groups: 2147483647}");
+  const Shape y = layer->InferShapes(inputs)[0];
+  EXPECT_EQ(y[2], kMost + 2 * 32767 - 32766 * int64_t{32767});
+  EXPECT_EQ(layer->Params()[0].shape, (Shape{kMost, 1, 32767, 32767}));
+  EXPECT_EQ(Make("pooling", "{method: average, adaptive: 2147483647}")->InferShapes(inputs)[0],
+            (Shape{1, kMost, kMost, kMost}));
+}
+
+TEST(ImageLayer, GroupsAndDilationInCostAndFans) {
+  const Shape inputs[] = {{4, 6, 14, 12}};
+  const auto layer =
+      Make("convolution", "{outputs: 8, kernel: [3, 2], dilation: [2, 1], groups: 2, pad: [2, 0]}");
+  EXPECT_EQ(layer->InferShapes(inputs)[0], (Shape{4, 8, 14, 11}));
+  EXPECT_EQ(layer->CostOf(inputs).forward_flops, 2.0 * 4 * 8 * 14 * 11 * 3 * 3 * 2);
+  const ParamSpec weight = layer->Params()[0];
+  EXPECT_EQ(weight.shape, (Shape{8, 3, 3, 2}));
+  EXPECT_EQ(weight.fan_in, 3 * 3 * 2);
+  EXPECT_EQ(weight.fan_out, 8 * 3 * 2);
 }
 
 TEST(ImageLayer, SumsTakeEqualShapesAndNormsTakeChannels) {
@@ -115,6 +185,12 @@ TEST(ImageLayer, ConvolutionKernelIsChosenByChannelsNotByBatch) {
     EXPECT_EQ(BestFor("{outputs: 64, kernel: 3, pad: 1}", {batch, 64, 32, 32}), "winograd");
     EXPECT_EQ(BestFor("{outputs: 64, kernel: 3, pad: 1}", {batch, 3, 32, 32}), "onednn");
     EXPECT_EQ(BestFor("{outputs: 6, kernel: 5, stride: 2}", {batch, 1, 28, 28}), "onednn");
+    for (const char* keys :
+         {"groups: 2", "dilation: 2", "stride: [1, 2]", "pad: [1, 0]", "kernel: [3, 5]"}) {
+      const std::string kernel = std::string(keys).starts_with("kernel") ? "" : ", kernel: 3";
+      const std::string yaml = "{outputs: 64, " + std::string(keys) + kernel + "}";
+      EXPECT_EQ(BestFor(yaml, {batch, 64, 32, 32}), "onednn") << keys;
+    }
   }
 }
 
@@ -128,7 +204,8 @@ struct PoolResult {
 PoolResult PoolWindow(const KernelEntry& entry, const std::vector<float>& window, bool relu) {
   const auto layer = Make("pooling", "{}");
   const int64_t channels = entry.implementation == "channels_last" ? 16 : 1;
-  KernelRequest request = RequestFor(layer.get(), {1, channels, 2, 2}, {1, channels, 1, 1});
+  const Shape image[] = {{1, channels, 2, 2}};
+  KernelRequest request = RequestFor(layer.get(), image[0], layer->InferShapes(image)[0]);
   request.fused_relu = relu;
   request.device.isa = CpuIsa();
   const KernelOffer offer = *entry.offer(request);

@@ -32,6 +32,8 @@ struct cudnnFilterStruct : cudnnTensorStruct {};
 
 struct cudnnConvolutionStruct {
   int64_t pad_height = 0, pad_width = 0, stride_height = 0, stride_width = 0;
+  int64_t dilation_height = 1, dilation_width = 1;
+  int64_t groups = 1;
   bool has_math_type = false;
 };
 
@@ -52,20 +54,22 @@ cudnnStatus_t SetExtents(cudnnTensorFormat_t format, cudnnDataType_t type,
   return CUDNN_STATUS_SUCCESS;
 }
 
-// A convolution: y [N, H', W', O] of x [N, H, W, C] and w [O, K, K, C].
+// A convolution: y [N, H', W', O] of x [N, H, W, C] and w [O, KH, KW, C / groups].
 struct Problem {
   cudnnTensorStruct x, w, y;
   cudnnConvolutionStruct window;
 
   bool Fits() const {
-    return x.type == w.type && x.type == y.type && x.n == y.n && x.c == w.c && w.n == y.c &&
-           window.has_math_type &&
-           y.h == (x.h + 2 * window.pad_height - w.h) / window.stride_height + 1 &&
-           y.w == (x.w + 2 * window.pad_width - w.w) / window.stride_width + 1;
+    const int64_t height = (w.h - 1) * window.dilation_height + 1;
+    const int64_t width = (w.w - 1) * window.dilation_width + 1;
+    return x.type == w.type && x.type == y.type && x.n == y.n && x.c == w.c * window.groups &&
+           w.n == y.c && w.n % window.groups == 0 && window.has_math_type &&
+           y.h == (x.h + 2 * window.pad_height - height) / window.stride_height + 1 &&
+           y.w == (x.w + 2 * window.pad_width - width) / window.stride_width + 1;
   }
 
   // Calls taps(place in y, first place in x, first place in w of output 0) for the pixels of y and
-  // the taps that are on a pixel of x: there C numbers of x meet C numbers of each output's w.
+  // the taps that are on a pixel of x: there the numbers of x from FirstChannel(o) meet those of output o's w.
   template <class Taps>
   void ForEachTap(const Taps& taps) const {
     for (int64_t i = 0; i < y.n * y.h * y.w; ++i) {
@@ -73,21 +77,24 @@ struct Problem {
       const int64_t top = i / y.w % y.h * window.stride_height - window.pad_height;
       const int64_t left = i % y.w * window.stride_width - window.pad_width;
       for (int64_t tap = 0; tap < w.h * w.w; ++tap) {
-        const int64_t row = top + tap / w.w, column = left + tap % w.w;
+        const int64_t row = top + tap / w.w * window.dilation_height;
+        const int64_t column = left + tap % w.w * window.dilation_width;
         if (row < 0 || row >= x.h || column < 0 || column >= x.w) continue;
         taps(i * y.c, x.At(image, row, column), tap * w.c);
       }
     }
   }
   int64_t OutputWeights() const { return w.h * w.w * w.c; }
+  int64_t FirstChannel(int64_t output) const { return output / (w.n / window.groups) * w.c; }
 };
 
 void Forward(const Problem& p, const float* x, const float* w, double* y) {
   p.ForEachTap([&](int64_t out, int64_t in, int64_t tap) {
     for (int64_t o = 0; o < p.y.c; ++o) {
       const float* const weights = w + o * p.OutputWeights() + tap;
+      const float* const pixel = x + in + p.FirstChannel(o);
       double sum = 0;
-      for (int64_t c = 0; c < p.x.c; ++c) sum += static_cast<double>(x[in + c]) * weights[c];
+      for (int64_t c = 0; c < p.w.c; ++c) sum += static_cast<double>(pixel[c]) * weights[c];
       y[out + o] += sum;
     }
   });
@@ -98,7 +105,8 @@ void BackwardData(const Problem& p, const float* w, const float* dy, double* dx)
     for (int64_t o = 0; o < p.y.c; ++o) {
       const double gradient = dy[out + o];
       const float* const weights = w + o * p.OutputWeights() + tap;
-      for (int64_t c = 0; c < p.x.c; ++c) dx[in + c] += gradient * weights[c];
+      double* const pixel = dx + in + p.FirstChannel(o);
+      for (int64_t c = 0; c < p.w.c; ++c) pixel[c] += gradient * weights[c];
     }
   });
 }
@@ -108,7 +116,8 @@ void BackwardFilter(const Problem& p, const float* x, const float* dy, double* d
     for (int64_t o = 0; o < p.y.c; ++o) {
       const double gradient = dy[out + o];
       double* const weights = dw + o * p.OutputWeights() + tap;
-      for (int64_t c = 0; c < p.x.c; ++c) weights[c] += gradient * x[in + c];
+      const float* const pixel = x + in + p.FirstChannel(o);
+      for (int64_t c = 0; c < p.w.c; ++c) weights[c] += gradient * pixel[c];
     }
   });
 }
@@ -247,12 +256,18 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t desc,
                                               int pad_w, int u, int v, int dilation_h,
                                               int dilation_w, cudnnConvolutionMode_t mode,
                                               cudnnDataType_t type) {
-  if (pad_h < 0 || pad_w < 0 || u < 1 || v < 1) return CUDNN_STATUS_BAD_PARAM;
-  if (dilation_h != 1 || dilation_w != 1 || mode != CUDNN_CROSS_CORRELATION ||
-      type != CUDNN_DATA_FLOAT) {
+  if (pad_h < 0 || pad_w < 0 || u < 1 || v < 1 || dilation_h < 1 || dilation_w < 1) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  if (mode != CUDNN_CROSS_CORRELATION || type != CUDNN_DATA_FLOAT) {
     return CUDNN_STATUS_NOT_SUPPORTED;
   }
-  *desc = {pad_h, pad_w, u, v};
+  *desc = {pad_h, pad_w, u, v, dilation_h, dilation_w};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t desc, int groups) {
+  if (groups < 1) return CUDNN_STATUS_BAD_PARAM;
+  desc->groups = groups;
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t desc, cudnnMathType_t) {

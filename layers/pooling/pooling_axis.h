@@ -1,0 +1,65 @@
+// The rows of an image and of its pooling windows, or the columns; for the CPU and the GPU.
+//
+//   windows of a given size   window i is the pixels [i stride - pad, i stride - pad + kernel)
+//   adaptive                  [floor(i H / N), ceil((i + 1) H / N)) of H pixels for N windows
+//                             (PyTorch's rule): they leave no pixel out, and may share some
+#pragma once
+
+#include <cstdint>
+
+#include "framework/device/device_code.h"
+
+namespace dtrain {
+
+struct PoolingSpan {
+  int64_t begin, end;
+};
+
+struct PoolingAxis {
+  int64_t pixels = 0, windows = 0;
+  int64_t kernel = 0;  // pixels of a window; adaptive: of the longest at most
+  int64_t stride = 1, pad = 0;
+  bool adaptive = false;
+
+  // The first pixel of a window and the one behind its last; both may be outside of the image.
+  DT_DEVICE int64_t StartOf(int64_t window) const {
+    return adaptive ? window * pixels / windows : window * stride - pad;
+  }
+  DT_DEVICE int64_t EndOf(int64_t window) const {
+    return adaptive ? ((window + 1) * pixels + windows - 1) / windows : StartOf(window) + kernel;
+  }
+  DT_DEVICE int64_t LengthOf(int64_t window) const { return EndOf(window) - StartOf(window); }
+  // The pixels of a window that are in the image.
+  DT_DEVICE PoolingSpan PixelsOf(int64_t window) const {
+    const int64_t start = StartOf(window), end = EndOf(window);
+    return {start < 0 ? 0 : start, end < pixels ? end : pixels};
+  }
+  // The windows that a pixel is in.
+  DT_DEVICE PoolingSpan WindowsOf(int64_t pixel) const {
+    if (adaptive) {
+      return {pixel * windows / pixels, ((pixel + 1) * windows + pixels - 1) / pixels};
+    }
+    const int64_t before = pixel + pad - kernel, last = (pixel + pad) / stride;
+    return {before < 0 ? 0 : before / stride + 1, last < windows ? last + 1 : windows};
+  }
+};
+
+// The windows of an image.
+struct PoolingWindows {
+  PoolingAxis rows, columns;
+
+  // What a pixel of a window counts in its mean; pads are pixels.
+  DT_DEVICE float ShareOf(int64_t row, int64_t column) const {
+    return 1.0f / static_cast<float>(rows.LengthOf(row) * columns.LengthOf(column));
+  }
+  int64_t MostPixels() const { return rows.kernel * columns.kernel; }
+
+  // The place of a maximum in its window is kept in a byte where that is enough, else in 32 bits.
+  // All ones: a ReLU has closed, and no pixel takes the gradient.
+  bool PlacesFitBytes() const { return MostPixels() < 256; }
+};
+
+template <class Winner>
+inline constexpr Winner kNoPixel = static_cast<Winner>(-1);
+
+}  // namespace dtrain
