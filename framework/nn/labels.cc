@@ -1,0 +1,14 @@
+#include "framework/nn/labels.h"
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+
+void RequireClasses(const Tensor& labels, const std::string& type) {
+  if (labels.dtype == DType::kI32) return;
+  throw ConfigError(type + " compares scores with classes, but the labels are numbers",
+                    "take the loss mean_squared_error, and no accuracy, for numbers; or a data set "
+                    "of classes");
+}
+
+}  // namespace dtrain
