@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace dtrain {
 
@@ -34,9 +35,12 @@ struct CommandEntry {
 };
 using CommandRegistry = Registry<CommandEntry>;
 
-// A subcommand with --json, whose `run` the invocation gets when it is chosen.
+// A subcommand with --json, -v and -q, whose `run` the invocation gets when it is chosen.
 CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& name,
                      const std::string& help, std::function<int()> run);
+
+// The arguments that let another process of this program tell as much as this one: -v and -q.
+std::vector<std::string> LogArguments();
 
 // --config F, --cluster NAME, --set k.ey=v and --device D.
 struct ConfigOptions {
@@ -51,6 +55,8 @@ struct ConfigOptions {
   std::vector<std::string> Settings() const;
   config::Overlay overlay() const;  // throws ConfigError for a cluster that is not there
 };
+// --config alone: a path, or a name that LocateConfig finds.
+CLI::Option* AddConfigOption(CLI::App& command, std::string& file, const std::string& help);
 void AddConfigOptions(CLI::App& command, ConfigOptions& options);
 // The same for a command that has --weights, whose file may bring the config (LoadConfigOf).
 void AddOptionalConfigOptions(CLI::App& command, ConfigOptions& options);

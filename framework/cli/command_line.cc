@@ -3,10 +3,13 @@
 
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "framework/cli/command.h"
+#include "framework/cli/command_mistake.h"
 #include "framework/cli/standard_streams.h"
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/locate_model.h"
@@ -15,16 +18,37 @@
 namespace dtrain {
 namespace {
 
-int Run(Invocation& invocation) {
+int Tell(const Error& error) {
+  TellError(error);
+  return static_cast<int>(error.code());
+}
+
+// The exit code where there is nothing to run: after --help, or for a mistake.  A misspelt name comes before what
+// else is wrong, which may be its consequence.
+std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
+  const std::vector<std::string> words(invocation.argv + 1, invocation.argv + invocation.argc);
   try {
+    app.parse(invocation.argc, invocation.argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);
+    if (const auto mistake = FindMistake(app, words)) return Tell(*mistake);
+    app.exit(error, std::cout, std::cerr);
+    return static_cast<int>(ExitCode::kUsage);
+  } catch (const Error&) {
+    if (const auto mistake = FindMistake(app, words)) return Tell(*mistake);
+    throw;
+  }
+}
+
+int ParseAndRun(CLI::App& app, const Invocation& invocation) {
+  try {
+    if (const auto code = Parse(app, invocation)) return *code;
     return invocation.run();
   } catch (const Error& error) {
-    TellError(error);
-    return static_cast<int>(error.code());
+    return Tell(error);
   } catch (const std::exception& exception) {
-    const Error error = AsError(exception);
-    TellError(error);
-    return static_cast<int>(error.code());
+    return Tell(AsError(exception));
   }
 }
 
@@ -34,8 +58,21 @@ CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& n
                      const std::string& help, std::function<int()> run) {
   CLI::App* command = app.add_subcommand(name, help);
   command->add_flag("--json", invocation.json, "the result alone on stdout, as JSON");
+  CLI::Option* const verbose = command->add_flag_callback(
+      "-v,--verbose", [] { log::SetLevel(log::Level::kDebug); }, "tell more on stderr");
+  command
+      ->add_flag_callback(
+          "-q,--quiet", [] { log::SetLevel(log::Level::kWarning); },
+          "tell only warnings and errors on stderr")
+      ->excludes(verbose);
   command->final_callback([&invocation, run = std::move(run)] { invocation.run = run; });
   return command;
+}
+
+std::vector<std::string> LogArguments() {
+  if (log::GetLevel() == log::Level::kDebug) return {"--verbose"};
+  if (log::GetLevel() == log::Level::kWarning) return {"--quiet"};
+  return {};
 }
 
 std::vector<std::string> ConfigOptions::Arguments() const {
@@ -59,18 +96,25 @@ config::Overlay ConfigOptions::overlay() const {
   return {LocateCluster(cluster, file).string(), "cluster"};
 }
 
-void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
-  command.add_option("--config", options.file, "the run's YAML file")
-      ->required()
+CLI::Option* AddConfigOption(CLI::App& command, std::string& file, const std::string& help) {
+  return command
+      .add_option_function<std::string>(
+          "--config", [&file](const std::string& given) { file = LocateConfig(given).string(); },
+          help)
       ->type_name("FILE");
+}
+
+void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
+  AddConfigOption(command, options.file, "the run's YAML file, or the name of one of configs/runs")
+      ->required();
   AddSettingOptions(command, options);
 }
 
 void AddOptionalConfigOptions(CLI::App& command, ConfigOptions& options) {
-  command
-      .add_option("--config", options.file,
-                  "a run's YAML file; by default the config that the checkpoint brings")
-      ->type_name("FILE");
+  AddConfigOption(
+      command, options.file,
+      "a run's YAML file, or the name of one of configs/runs; by default the config that "
+      "the checkpoint brings");
   AddSettingOptions(command, options);
 }
 
@@ -105,6 +149,7 @@ void AddSearchOptions(CLI::App& command, SearchOptions& options) {
 }
 
 RunConfig LoadConfig(const ConfigOptions& options) {
+  log::Debug("config {}", options.file);
   config::Document document =
       config::Document::FromFile(options.file, options.Settings(), options.overlay());
   return ReadRunConfig(document);
@@ -125,6 +170,7 @@ RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path
 
 int RunCommandLine(int argc, char** argv) {
   OpenStandardStreams();
+  log::SetLevel(log::Level::kInfo);
   LocateOwnMpi();
   CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.",
                "dtrain");
@@ -139,13 +185,7 @@ int RunCommandLine(int argc, char** argv) {
     commands.insert({command.position, &command});
   }
   for (const auto& [position, command] : commands) command->add(app, invocation);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error, std::cout, std::cerr);
-    return FinishStdout(code == 0 ? 0 : static_cast<int>(ExitCode::kUsage));
-  }
-  return FinishStdout(Run(invocation));
+  return FinishStdout(ParseAndRun(app, invocation));
 }
 
 }  // namespace dtrain

@@ -52,9 +52,8 @@ std::vector<Listed> Strategies() {
   for (const auto& [name, entry] : StrategyRegistry::All()) {
     const auto strategy = entry.make();
     const auto read = [&](config::Reader& reader) {
-      strategy->Configure(reader);
       RunConfig run;
-      if (strategy->PlansByTime()) ReadPlanning(reader, run);
+      ReadStrategyKeys(reader, *strategy, run);
     };
     all.push_back({name, entry.help, KeysOf(read), "compressors", CompressorsOf(*strategy)});
   }

@@ -45,7 +45,8 @@ std::vector<std::vector<double>> ScenarioOptions::Trace(const RunConfig& run) co
 }
 
 void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {
-  command.add_option("--config", options.config.file, "the run's YAML file")->type_name("FILE");
+  AddConfigOption(command, options.config.file,
+                  "the run's YAML file, or the name of one of configs/runs");
   AddSettingOptions(command, options.config);
   command
       .add_option("--profile", options.profile,

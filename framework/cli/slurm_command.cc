@@ -67,6 +67,11 @@ int PrintScript(const SlurmOptions& options, bool json) {
   return 0;
 }
 
+void AddSiteOption(CLI::App& command, const std::string& name, std::string& value,
+                   const std::string& help, const std::string& type) {
+  command.add_option(name, value, help + " (default: the cluster's default)")->type_name(type);
+}
+
 }  // namespace
 
 static void AddSlurmCommand(CLI::App& app, Invocation& invocation) {
@@ -83,11 +88,15 @@ static void AddSlurmCommand(CLI::App& app, Invocation& invocation) {
   command->add_option("--time", job.time, "time limit of the job")
       ->capture_default_str()
       ->type_name("TIME");
-  command->add_option("--partition", job.partition, "partition (default: the cluster's default)")
+  AddSiteOption(*command, "--partition", job.partition, "partition", "NAME");
+  AddSiteOption(*command, "--account", job.account, "account that pays", "NAME");
+  AddSiteOption(*command, "--qos", job.qos, "quality of service", "NAME");
+  AddSiteOption(*command, "--mem", job.memory, "memory of a node, as in 64G", "SIZE");
+  AddSiteOption(*command, "--gres", job.gres, "resources of a node, as in gpu:4", "LIST");
+  command->add_option("--module", job.modules, "load this module first (repeatable)")
       ->type_name("NAME")
-      ->check([](const std::string& name) {
-        return name.starts_with('-') ? "a partition's name does not begin with '-'" : std::string();
-      });
+      ->take_all()
+      ->allow_extra_args(false);
   command->add_option("--launcher", job.launcher, "program that starts the ranks")
       ->capture_default_str()
       ->type_name("srun|yhrun|mpirun");

@@ -136,6 +136,8 @@ std::vector<std::string> ArgumentsOf(const SweepPlan& plan, const SweepRun& run)
   } else {
     arguments.insert(arguments.end(), {"--resume", "auto"});
   }
+  const std::vector<std::string> log_arguments = LogArguments();
+  arguments.insert(arguments.end(), log_arguments.begin(), log_arguments.end());
   return arguments;
 }
 

@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -16,6 +18,7 @@
 #include "framework/core/bytes.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
+#include "framework/core/text.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/launch/heartbeat.h"
 #include "framework/runtime/launch/rank_watch.h"
@@ -33,6 +36,7 @@ namespace {
 struct TrainOptions {
   ConfigOptions config;
   int workers = 0;  // 0: the config's
+  std::string hosts;
   std::vector<uint64_t> seeds;
   std::string output;
   int max_restarts = 0;
@@ -84,8 +88,38 @@ RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
   return LoadConfig(effective);
 }
 
-// The ranks look after each other where no supervisor does.
-bool AreUnsupervised() { return InsideMpiLaunch() && StatusFolder().empty(); }
+// With --hosts: as many workers as the hosts have slots, where nobody says how many.
+TrainOptions FillingHosts(TrainOptions options) {
+  const RunConfig config = LoadConfig(options.Effective());
+  const Placement placement = PlacementOf(config);
+  const int slots = SlotsOf(ParseHosts(options.hosts));
+  const int apart = placement.ranks() - placement.workers;
+  const std::string servers = apart > 0 ? " and " + Counted(apart, "server") : "";
+  if (config.workers_given && placement.ranks() > slots) {
+    throw UsageError(fmt::format("the run has {}{}, but --hosts {} takes {}",
+                                 Counted(placement.workers, "worker"), servers, options.hosts,
+                                 Counted(slots, "rank")),
+                     "name more hosts, or more ranks of each, or take fewer workers");
+  }
+  if (config.workers_given) return options;
+  if (slots <= apart) {
+    throw UsageError(fmt::format("--hosts {} takes {}: none is left for workers beside {}",
+                                 options.hosts, Counted(slots, "rank"), Counted(apart, "server")),
+                     "name more hosts, or more ranks of each");
+  }
+  options.workers = slots - apart;
+  return options;
+}
+
+// The ranks look after each other where no supervisor does: one on another machine sees no rank.
+bool AreUnsupervised() {
+  std::error_code error;
+  return InsideMpiLaunch() && !std::filesystem::is_directory(StatusFolder(), error);
+}
+
+bool AreOnSeveral(const std::vector<std::string>& hosts) {
+  return std::ranges::any_of(hosts, [&](const std::string& host) { return host != hosts[0]; });
+}
 
 // For a watch's own thread: the main one may be anywhere.  The launcher ends the other ranks.
 void LeaveStalled(const std::string& what) {
@@ -123,7 +157,7 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
       const auto hosts = FromBytes<std::vector<std::string>>(
           Broadcast(transport, ToBytes(Gather(transport, HostName()))));
       TryTogether(transport, [&] { PlaceOnHosts(hosts, config); });
-      if (AreUnsupervised()) {
+      if (StatusFolder().empty() ? InsideMpiLaunch() : AreOnSeveral(hosts)) {
         heartbeat.emplace(transport, config.stall_seconds, hosts, LeaveStalled);
       }
       const TrainResult result = Train(config, options.request, transport);
@@ -156,6 +190,8 @@ std::vector<std::string> RankArguments(const TrainOptions& options, const std::s
   if (!options.request.weights.empty()) {
     arguments.insert(arguments.end(), {"--weights", options.request.weights});
   }
+  const std::vector<std::string> log_arguments = LogArguments();
+  arguments.insert(arguments.end(), log_arguments.begin(), log_arguments.end());
   if (json && !seed) arguments.emplace_back("--json");  // else the table of all seeds is the result
   return arguments;
 }
@@ -164,8 +200,9 @@ std::vector<std::string> RankArguments(const TrainOptions& options, const std::s
 int TrainOnce(const TrainOptions& options, const Invocation& invocation, const RunConfig& config,
               const std::string& output, std::optional<uint64_t> seed) {
   const int ranks = PlacementOf(config).ranks();
-  if (ranks > 1) {
+  if (ranks > 1 || !options.hosts.empty()) {
     SupervisorOptions supervisor;
+    if (!options.hosts.empty()) supervisor.hosts = ParseHosts(options.hosts);
     supervisor.ranks = ranks;
     supervisor.arguments = RankArguments(options, output, seed, invocation.json);
     supervisor.max_restarts = options.max_restarts;
@@ -190,16 +227,21 @@ int TrainSeeds(const TrainOptions& options, const Invocation& invocation, const 
   return 0;
 }
 
-int RunTrain(const TrainOptions& options, const Invocation& invocation) {
+int RunTrain(const TrainOptions& given, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   OutliveReaders();
   if (InsideMpiLaunch()) {
-    if (!options.seeds.empty()) {
+    if (!given.hosts.empty()) {
+      throw UsageError("--hosts starts the ranks itself and needs no launcher",
+                       "leave mpirun or srun out, or name the hosts to it");
+    }
+    if (!given.seeds.empty()) {
       throw UsageError("--seeds starts one run after the other and needs no launcher",
                        "leave mpirun or srun out, or start one seed with --set seed=N");
     }
-    return TrainAsRank(options, invocation);
+    return TrainAsRank(given, invocation);
   }
+  const TrainOptions options = given.hosts.empty() ? given : FillingHosts(given);
   RunConfig config = LoadConfig(options.Effective());
   RefuseDeaths(config.cluster.deaths);
   if (options.dry_run) {
@@ -222,6 +264,16 @@ static void AddTrainCommand(CLI::App& app, Invocation& invocation) {
       ->add_option("--workers", options->workers,
                    "number of worker processes (default: cluster.workers)")
       ->check(CLI::Range(1, 65536));
+  command
+      ->add_option_function<std::string>(
+          "--hosts",
+          [options](const std::string& hosts) {
+            ParseHosts(hosts);
+            options->hosts = hosts;
+          },
+          "start the ranks on these machines, by mpirun and ssh, as many on each as its "
+          "number says (a:4,b:4); without --workers, fill them")
+      ->type_name("HOSTS");
   command->add_option("--seeds", options->seeds, "run once for each seed, then print a table")
       ->delimiter(',');
   command->add_option("--output", options->output, "run folder: where results and checkpoints go")

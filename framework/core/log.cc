@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 
@@ -10,6 +11,7 @@ namespace dtrain::log {
 namespace {
 
 std::string prefix;
+std::atomic<Level> shown = Level::kInfo;
 
 spdlog::logger& Logger() {
   static const std::shared_ptr<spdlog::logger> logger = [] {
@@ -40,7 +42,12 @@ spdlog::level::level_enum ToSpdlog(Level level) {
 
 }  // namespace
 
-void SetLevel(Level level) { Logger().set_level(ToSpdlog(level)); }
+void SetLevel(Level level) {
+  shown = level;
+  Logger().set_level(ToSpdlog(level));
+}
+
+Level GetLevel() { return shown; }
 
 void SetRank(int rank, int ranks) { prefix = ranks > 1 ? fmt::format("[rank {}] ", rank) : ""; }
 

@@ -14,6 +14,7 @@ namespace dtrain::log {
 enum class Level { kDebug, kInfo, kWarning, kError };
 
 void SetLevel(Level level);         // default kInfo
+Level GetLevel();                   // the least that is shown
 void SetRank(int rank, int ranks);  // ranks other than 0 then say who they are; 1 rank says nothing
 void Write(Level level, std::string_view text);
 

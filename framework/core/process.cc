@@ -31,6 +31,9 @@ fs::path BundleFolder() {
   return fs::exists(folder / "bundle.txt", error) ? folder : fs::path();
 }
 
+fs::path SharedFolder() { return (ProgramFolder() / DTRAIN_SHARED_FOLDER).lexically_normal(); }
+fs::path LibraryFolder() { return (ProgramFolder() / DTRAIN_LIBRARY_FOLDER).lexically_normal(); }
+
 void LocateOwnMpi() {
   const fs::path bundle = BundleFolder();
   if (bundle.empty()) return;

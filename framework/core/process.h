@@ -15,6 +15,11 @@ std::filesystem::path ProgramFolder();  // of it; empty where the system does no
 // The bundle (tools/bundle.sh) whose program this is; empty where the program lies in none.
 std::filesystem::path BundleFolder();
 
+// Where `cmake --install` puts configs and the CUDA module of this program: share/dtrain and lib/dtrain, seen from
+// bin.  They need not be there.
+std::filesystem::path SharedFolder();
+std::filesystem::path LibraryFolder();
+
 // In a bundle: Open MPI, whose libraries the program has from there, takes its plugins and texts from
 // there too, whatever the environment said before, since both must be of one build.  Sets variables
 // of the environment: call it before MPI and before other threads start.

@@ -26,6 +26,27 @@ CommandOutcome Slurm(const TempFolder& folder, const std::vector<std::string>& a
   return RunCommand(words);
 }
 
+TEST(SlurmCommand, HandsOnWhatTheSiteWants) {
+  const TempFolder folder;
+  const CommandOutcome outcome =
+      Slurm(folder, {"--account", "phys", "--qos", "long", "--mem", "0", "--gres", "gpu:2",
+                     "--module", "gcc/12", "--module", "openmpi"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("--account=phys\n"), HasSubstr("--qos=long\n"),
+                                 HasSubstr("--mem=0\n"), HasSubstr("--gres=gpu:2\n"),
+                                 HasSubstr("module load gcc/12 openmpi || exit\n")));
+}
+
+TEST(SlurmCommand, AValueThatIsLikeAnOptionIsRefused) {
+  const TempFolder folder;
+  for (const std::string option :
+       {"--partition", "--account", "--qos", "--mem", "--gres", "--module"}) {
+    const CommandOutcome outcome = Slurm(folder, {option + "=-p"});
+    EXPECT_EQ(outcome.code, 2) << option;
+    EXPECT_THAT(outcome.err, HasSubstr("'-p' is no ")) << option;
+  }
+}
+
 TEST(SlurmCommand, PrintsTheScriptOfAConfig) {
   const TempFolder folder;
   const CommandOutcome outcome =

@@ -47,19 +47,20 @@ struct Played {
 
 // `launcher` is the shell code of srun and mpirun, after the note of their call; the nodes of the
 // job are n0, n1, ...
-Played Play(const SlurmJob& job, const std::string& launcher) {
+Played Play(const SlurmJob& job, const std::string& launcher, const std::string& before = "") {
   const TempFolder folder;
   const std::string note = "#!/bin/bash\necho \"${0##*/} $*\" >>calls\n";
   folder.Write("bin/srun", note + launcher);
   folder.Write("bin/mpirun", note + launcher);
   folder.Write("bin/scontrol", note + "printf 'n%d\\n' {0..9}\n");
   folder.Write("job.sh", SlurmScript(job));
-  const std::string command = "cd " + folder.path().string() +
-                              " && chmod +x bin/* && PATH=$PWD/bin:$PATH SLURM_JOB_NAME=run "
-                              "SLURM_JOB_ID=7 SLURM_JOB_NODELIST=n[0-9] SLURM_CPUS_ON_NODE=8 "
-                              "bash job.sh >/dev/null";
+  const std::string script = "cd " + folder.path().string() +
+                             " && chmod +x bin/* && PATH=$PWD/bin:$PATH SLURM_JOB_NAME=run "
+                             "SLURM_JOB_ID=7 SLURM_JOB_NODELIST=n[0-9] SLURM_CPUS_ON_NODE=8 "
+                             "bash job.sh >/dev/null";
+  folder.Write("play.sh", before + script);
   Played played;
-  played.code = WEXITSTATUS(std::system(command.c_str()));
+  played.code = WEXITSTATUS(std::system(("bash " + (folder / "play.sh").string()).c_str()));
   played.calls = ReadFile(folder / "calls");
   if (std::filesystem::exists(folder / "runs/run-7/hosts")) {
     played.hosts = ReadFile(folder / "runs/run-7/hosts");
@@ -236,6 +237,59 @@ TEST(SlurmScript, WhatSlurmWouldNotTakeIsAnError) {
   job.partition = "a b";
   EXPECT_EQ(MessageOf<UsageError>([&] { SlurmScript(job); }),
             "'a b' is no partition of Slurm | sinfo lists them");
+}
+
+TEST(SlurmScript, AsksForWhatTheSiteWants) {
+  SlurmJob job = Job(4, 0, 2);
+  job.account = "phys-42";
+  job.qos = "long";
+  job.memory = "64G";
+  job.gres = "gpu:a100:2,shard:1";
+  EXPECT_THAT(SlurmScript(job),
+              AllOf(HasSubstr("\n#SBATCH --account=phys-42\n#SBATCH --qos=long\n"
+                              "#SBATCH --mem=64G\n#SBATCH --gres=gpu:a100:2,shard:1\n"),
+                    HasSubstr("\n##SBATCH --partition=NAME\n")));
+  // What was not asked for is there to be written in.
+  EXPECT_THAT(SlurmScript(Job(4, 0, 2)),
+              AllOf(HasSubstr("\n##SBATCH --account=NAME\n"), HasSubstr("\n# module load NAME\n"),
+                    Not(HasSubstr("\n#SBATCH --account"))));
+}
+
+TEST(SlurmScript, LoadsModulesBeforeTheRanksStart) {
+  SlurmJob job = Job(4, 0, 2);
+  job.modules = {"gcc/12", "openmpi/4.1+cuda"};
+  const std::string module = "module() { echo \"module $*\" >>calls; [ \"$2\" != gcc/13 ]; }; ";
+  EXPECT_THAT(Play(job, "", module + "export -f module; ").calls,
+              StartsWith("module load gcc/12 openmpi/4.1+cuda\nsrun "));
+  job.modules = {"gcc/13"};
+  const Played lacking = Play(job, "", module + "export -f module; ");
+  EXPECT_EQ(lacking.code, 1);
+  EXPECT_EQ(lacking.calls, "module load gcc/13\n");
+}
+
+TEST(SlurmScript, WhatASiteWouldNotTakeIsAnError) {
+  struct Refused {
+    std::string SlurmJob::*value;
+    const char* what;
+  };
+  for (const auto& [value, what] :
+       {Refused{&SlurmJob::partition, "partition"}, Refused{&SlurmJob::account, "account"},
+        Refused{&SlurmJob::qos, "quality of service"},
+        Refused{&SlurmJob::memory, "amount of memory"},
+        Refused{&SlurmJob::gres, "list of resources"}}) {
+    for (const std::string text : {"-p", "a b", "a\n#SBATCH --x", "$(a)", "a;b", "'"}) {
+      SlurmJob job = Job(4, 0, 2);
+      job.*value = text;
+      EXPECT_THAT(MessageOf<UsageError>([&] { SlurmScript(job); }),
+                  StartsWith("'" + text + "' is no " + what + " of Slurm | "));
+    }
+  }
+  for (const std::string name : {"", "-a", "a b", "a\nb", "$x"}) {
+    SlurmJob job = Job(4, 0, 2);
+    job.modules = {"gcc", name};
+    EXPECT_THAT(MessageOf<UsageError>([&] { SlurmScript(job); }),
+                StartsWith("'" + name + "' is no name of a module | "));
+  }
 }
 
 TEST(SlurmScript, TimeMustBeLeftToTrain) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/core/log.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
@@ -20,6 +21,7 @@ constexpr const char* kEraseLine = "\r\x1b[K";
 
 bool IsTerminal() {
   const char* term = std::getenv("TERM");
+  if (log::GetLevel() > log::Level::kInfo) return false;
   return ::isatty(STDERR_FILENO) == 1 && term != nullptr && std::string(term) != "dumb";
 }
 

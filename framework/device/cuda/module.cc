@@ -26,14 +26,19 @@ struct Module {
 // As DTRAIN_BUILD of the module's sources.
 std::string Build() { return Version() + " " + SourceRevision(); }
 
-fs::path PlaceOf(const fs::path& folder) { return folder.empty() ? ProgramFolder() : folder; }
+fs::path FileOf(const fs::path& folder) {
+  if (!folder.empty()) return folder / kFile;
+  std::error_code error;
+  const fs::path beside = ProgramFolder() / kFile;
+  return fs::exists(beside, error) ? beside : LibraryFolder() / kFile;
+}
 
 // Stays open: closing it would run CUDA's end while its threads are there.  Opened again it is the
 // same one, and registers nothing twice.
 Module Open(const fs::path& folder) {
   Module module;
   std::error_code error;
-  const fs::path path = PlaceOf(folder) / kFile;
+  const fs::path path = FileOf(folder);
   module.found = fs::exists(path, error);
   if (!module.found) return module;
   const OpenedLibrary library = OpenLibrary(path);
@@ -94,15 +99,16 @@ std::string CudaDevices() {
 }
 
 std::optional<CudaLack> WhyNoCuda(const fs::path& folder) {
-  const fs::path place = PlaceOf(folder);
+  const fs::path file = FileOf(folder);
   const Module module = Open(folder);
   if (!module.found) {
+    const fs::path place = folder.empty() ? ProgramFolder() : folder;
     return CudaLack{std::string("there is no ") + kFile + " in " + place.string(),
                     "build where CMake finds a CUDA toolkit (preset cuda), or take device: cpu",
                     false};
   }
   if (!module.error.empty()) {
-    return CudaLack{module.error + " (" + (place / kFile).string() + ")", module.hint};
+    return CudaLack{module.error + " (" + file.string() + ")", module.hint};
   }
   char why[256] = {};
   if (module.table->count(why, sizeof(why)) > 0) return std::nullopt;

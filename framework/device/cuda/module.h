@@ -1,5 +1,5 @@
 // The CUDA module: everything that links CUDA lies in one shared library, libdtrain_cuda.so beside
-// the program, which opens it at run time.  So one program serves machines with and without CUDA.
+// the program, or installed in lib/dtrain, which opens it at run time.  So one program serves machines with and without CUDA.
 //
 // The module holds the GPU's kernels, which register themselves as it is opened, as those of the CPU
 // do before main.  It has no copy of the framework: registries, layers and errors are the program's,
@@ -27,7 +27,8 @@ struct CudaLack {
   bool of_the_machine = false;  // the module is as it shall be: another machine may have a GPU
 };
 
-// None: there is a GPU that OpenCuda takes.  `folder`: where the module lies; "": the program's.
+// None: there is a GPU that OpenCuda takes.  `folder`: where the module lies; "": beside the program,
+// else where it is installed.
 std::optional<CudaLack> WhyNoCuda(const std::filesystem::path& folder = "");
 
 // This process's GPU and the versions of the libraries that compute on it, which decide bits: "NVIDIA H200,

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/runtime/launch/hosts.h"
+
 namespace dtrain {
 
 struct ProgramCommand {
@@ -46,6 +48,7 @@ struct MpirunOptions {
   int ranks = 1;
   std::string executable;  // empty: this program
   std::vector<std::string> arguments;
+  std::vector<HostSlots> hosts;         // empty: this machine, with any number of ranks
   std::filesystem::path status_folder;  // Open MPI has its session in it, too
   std::filesystem::path shared_memory;  // folder for what ranks share; empty: where Open MPI likes
   bool progress_terminal = false;

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <set>
 #include <sstream>
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/core/process.h"
+#include "framework/core/text.h"
 #include "framework/runtime/launch/status_record.h"
 
 namespace dtrain {
@@ -42,7 +45,9 @@ std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
   unless_set("OMPI_MCA_oob_tcp_keepalive_intvl", "5");
   unless_set("OMPI_MCA_oob_tcp_keepalive_probes", "4");
   // What an mpirun that is killed leaves behind then goes with the supervisor's folders.
-  unless_set("OMPI_MCA_orte_tmpdir_base", options.status_folder.string());
+  if (options.hosts.empty()) {  // other machines have no such folder
+    unless_set("OMPI_MCA_orte_tmpdir_base", options.status_folder.string());
+  }
   for (const char* const user : {"btl_vader", "osc_sm", "osc_rdma"}) {
     if (options.shared_memory.empty()) break;
     unless_set(fmt::format("OMPI_MCA_{}_backing_directory", user), options.shared_memory.string());
@@ -51,6 +56,30 @@ std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
       fmt::format("{}={}", kStatusFolderVariable, options.status_folder.string()));
   environment.push_back(fmt::format("{}={:d}", kProgressVariable, options.progress_terminal));
   return environment;
+}
+
+void AddHosts(const std::vector<HostSlots>& hosts, std::vector<std::string>& arguments) {
+  if (hosts.empty()) return;
+  // A bundle has its own orted, which ssh finds by this.
+  if (const fs::path bundle = BundleFolder(); !bundle.empty()) {
+    arguments.insert(arguments.end(), {"--prefix", bundle.string()});
+  }
+  arguments.insert(arguments.end(), {"--host", TextOf(hosts), "--map-by", "slot"});
+}
+
+// The names of variables that mpirun is to hand on.  Ranks of this machine have all the others from it; on
+// another one ssh begins anew.
+std::set<std::string> Passed(const std::vector<std::string>& environment, bool all_here) {
+  if (all_here) return {kStatusFolderVariable, kProgressVariable};
+  std::set<std::string> names;
+  for (const std::string& entry : environment) {
+    const std::string name = entry.substr(0, entry.find('='));
+    if (name.starts_with("DTRAIN_") || name.starts_with("OMP_") || name.starts_with("ONEDNN_") ||
+        name == "NO_COLOR") {
+      names.insert(name);
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -69,16 +98,19 @@ std::string FindMpirun() {
 ProgramCommand MakeMpirunCommand(const MpirunOptions& options) {
   ProgramCommand command;
   command.path = MpirunOrThrow();
-  command.arguments = {"mpirun", "--oversubscribe", "--bind-to", "none", "--quiet"};
+  command.arguments = {"mpirun", "--oversubscribe", "--bind-to", "none"};
+  // On several machines mpirun alone knows which rank was lost, and where.
+  if (options.hosts.empty()) command.arguments.emplace_back("--quiet");
   if (::geteuid() == 0) command.arguments.emplace_back("--allow-run-as-root");
+  command.environment = RankEnvironment(options);
+  AddHosts(options.hosts, command.arguments);
+  for (const std::string& name : Passed(command.environment, options.hosts.empty())) {
+    command.arguments.insert(command.arguments.end(), {"-x", name});
+  }
   const std::string executable =
       options.executable.empty() ? ProgramFile().string() : options.executable;
-  for (const std::string& argument :
-       {std::string("-x"), std::string(kStatusFolderVariable), std::string("-x"),
-        std::string(kProgressVariable), std::string("-n"), std::to_string(options.ranks),
-        executable}) {
-    command.arguments.push_back(argument);
-  }
+  command.arguments.insert(command.arguments.end(),
+                           {"-n", std::to_string(options.ranks), executable});
   for (const std::string& argument : options.arguments) {
     // Alone, mpirun would take it for the begin of another program: `--output :` becomes `--output=:`.
     if (argument == ":") {
@@ -87,10 +119,12 @@ ProgramCommand MakeMpirunCommand(const MpirunOptions& options) {
       command.arguments.push_back(argument);
     }
   }
-  command.environment = RankEnvironment(options);
   return command;
 }
 
-pid_t StartMpirun(const ProgramCommand& command) { return StartProgram(command, kNoMpirun); }
+pid_t StartMpirun(const ProgramCommand& command) {
+  log::Debug("starting {} ({})", Join(command.arguments, " "), command.path);
+  return StartProgram(command, kNoMpirun);
+}
 
 }  // namespace dtrain

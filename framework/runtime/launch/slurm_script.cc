@@ -71,6 +71,28 @@ std::optional<int64_t> SecondsOf(const std::string& time) {
   return (number(1) * 60 + number(2)) * 60 + number(3);
 }
 
+// What sites ask for, each by an option of sbatch.
+struct SiteOption {
+  const char* name;
+  const std::string& value;  // "": not given
+  const char* what;
+  const char* pattern;
+  const char* example;  // for who writes it in later
+  const char* hint;
+};
+
+std::vector<SiteOption> SiteOptions(const SlurmJob& job) {
+  constexpr const char* kName = "[A-Za-z0-9._@,-]+";
+  return {
+      {"partition", job.partition, "partition", kName, "NAME", "sinfo lists them"},
+      {"account", job.account, "account", kName, "NAME", "sacctmgr show associations lists them"},
+      {"qos", job.qos, "quality of service", kName, "NAME", "sacctmgr show qos lists them"},
+      {"mem", job.memory, "amount of memory", "[0-9]+[KMGTkmgt]?[Bb]?", "64G",
+       "of a node, as in 64G; 0: all that it has"},
+      {"gres", job.gres, "list of resources", "[A-Za-z0-9._:,=/-]+", "gpu:4",
+       "of a node, as in gpu:4; sinfo -o %G lists them"}};
+}
+
 void CheckWords(const SlurmJob& job) {
   const std::vector<std::string> launchers = {"srun", "yhrun", "mpirun"};
   if (std::ranges::find(launchers, job.launcher) == launchers.end()) {
@@ -89,9 +111,17 @@ void CheckWords(const SlurmJob& job) {
             job.time, kStopSecondsMax),
         "take 5 minutes or more");
   }
-  if (!job.partition.empty() && !ConsistsOf(job.partition, "._-,")) {
-    throw UsageError(fmt::format("'{}' is no partition of Slurm", job.partition),
-                     "sinfo lists them");
+  for (const SiteOption& option : SiteOptions(job)) {
+    if (option.value.empty()) continue;
+    if (option.value[0] == '-' || !std::regex_match(option.value, std::regex(option.pattern))) {
+      throw UsageError(fmt::format("'{}' is no {} of Slurm", option.value, option.what),
+                       option.hint);
+    }
+  }
+  for (const std::string& module : job.modules) {
+    if (ConsistsOf(module, "._-/+=:@~") && module[0] != '-') continue;
+    throw UsageError(fmt::format("'{}' is no name of a module", module),
+                     "module avail lists them; give --module once for each");
   }
 }
 
@@ -120,12 +150,32 @@ std::string Directives(const SlurmJob& job, const SlurmNodes& nodes) {
   options.push_back(job.threads > 0 ? fmt::format("--cpus-per-task={}", job.threads)
                                     : "--exclusive");
   options.push_back("--time=" + job.time);
-  if (!job.partition.empty()) options.push_back("--partition=" + job.partition);
+  std::string later;
+  for (const SiteOption& option : SiteOptions(job)) {
+    if (option.value.empty()) {
+      later += fmt::format("##SBATCH --{}={}\n", option.name, option.example);
+    } else {
+      options.push_back(fmt::format("--{}={}", option.name, option.value));
+    }
+  }
   // Two minutes before the limit: to the steps, which srun's ranks are.  mpirun's ranks on the
   // first node belong to no step; there the script gets it, and tells mpirun.
   options.push_back(ByMpirun(job) ? "--signal=B:USR1@120" : "--signal=USR1@120");
   options.insert(options.end(), {"--requeue", "--open-mode=append", "--output=%x-%j.log"});
-  return "#SBATCH " + Join(options, "\n#SBATCH ") + "\n";
+  const std::string given = "#SBATCH " + Join(options, "\n#SBATCH ") + "\n";
+  if (later.empty()) return given;
+  return given + "# What a site may ask for; with one # it counts, or give it to sbatch:\n" + later;
+}
+
+// Before anything of theirs is used.  Where the batch shell does not know `module`, a login shell's files do.
+std::string Modules(const SlurmJob& job) {
+  if (job.modules.empty()) return "\n# module load NAME\n";
+  std::string text = R"(
+# shellcheck source=/dev/null
+command -v module >/dev/null || . /etc/profile
+module load)";
+  for (const std::string& module : job.modules) text += " " + ShellWord(module);
+  return text + " || exit\n";
 }
 
 std::string Settings(const SlurmJob& job, const SlurmNodes& nodes) {
@@ -250,7 +300,7 @@ std::string SlurmScript(const SlurmJob& job) {
   CheckWords(job);
   const SlurmNodes nodes = NodesOf(job);
   const bool rank_list = NeedsRankList(job, nodes);
-  return Introduction(job, nodes) + Directives(job, nodes) + Settings(job, nodes) +
+  return Introduction(job, nodes) + Directives(job, nodes) + Modules(job) + Settings(job, nodes) +
          (rank_list ? RankList(job) : "") +
          (ByMpirun(job) ? LaunchByMpirun(rank_list) : LaunchBySrun(rank_list)) + End();
 }

@@ -23,7 +23,13 @@ struct SlurmJob {
   int threads = 0;                // CPUs of a rank; 0: whole nodes, divided by per_node
   std::string launcher = "srun";  // "srun", "yhrun" (Tianhe), "mpirun"
   std::string time = "01:00:00";  // limit, as Slurm writes it
-  std::string partition;          // "": the cluster's default
+  // What sites ask for beside; "": the cluster's defaults.
+  std::string partition;
+  std::string account;
+  std::string qos;
+  std::string memory;                // of a node: "64G"
+  std::string gres;                  // of a node: "gpu:4"
+  std::vector<std::string> modules;  // that the job loads first, in their order: "openmpi/4.1"
 };
 
 struct SlurmNodes {
@@ -37,8 +43,8 @@ struct SlurmNodes {
 // servers are to be apart and there are none.
 SlurmNodes NodesOf(const SlurmJob& job);
 
-// The script.  Throws UsageError as NodesOf, and for a launcher, time or partition that Slurm would
-// not take.
+// The script, with comments where an account and the like may be written in later.  Throws UsageError as NodesOf,
+// and for a launcher, a time or any other word that Slurm or the shell would not take as it is meant.
 std::string SlurmScript(const SlurmJob& job);
 
 // `text` as a job's name: what is neither letter, digit, '.', '_' nor '-' becomes '_'.

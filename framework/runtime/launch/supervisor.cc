@@ -56,14 +56,16 @@ class Job {
  public:
   Job(const SupervisorOptions& options, const std::vector<std::string>& arguments)
       : folder_(TemporaryFolder()),
-        shared_memory_(FolderInSharedMemory()),
+        shared_memory_(options.hosts.empty() ? FolderInSharedMemory() : nullptr),
         ranks_(options.ranks),
+        all_here_(options.hosts.empty()),
         stopped_(options.stall_seconds, kPollSeconds * kPollsALook, kAfterTheRanks),
         host_(HostName()) {
     mpirun_ = StartMpirun(
         MakeMpirunCommand({.ranks = options.ranks,
                            .executable = options.executable,
                            .arguments = arguments,
+                           .hosts = options.hosts,
                            .status_folder = folder_.path(),
                            .shared_memory = shared_memory_ == nullptr ? "" : shared_memory_->path(),
                            .progress_terminal = ::isatty(STDERR_FILENO) == 1}));
@@ -131,8 +133,8 @@ class Job {
 
   // A rank was killed as it came up, and all others were seen: it was the one that is missing.
   void FindUnseen() {
-    if (static_cast<int>(processes_.size()) != ranks_ - 1 || end_.exit_status <= kSignalBase)
-      return;
+    if (!all_here_ || static_cast<int>(processes_.size()) != ranks_ - 1) return;
+    if (end_.exit_status <= kSignalBase) return;
     for (const RankStatus& rank : Records()) {
       if (rank.says && rank.host != host_) return;
     }
@@ -158,9 +160,10 @@ class Job {
     }
   }
 
-  // A rank that vanished without a last word, unless another's failure came before.
+  // A rank that vanished without a last word, unless another's failure came before.  Of ranks on several machines
+  // nobody here sees which was the first; mpirun tells it.
   void FindLost(const std::vector<RankStatus>& records) {
-    if (end_.first_lost) return;
+    if (end_.first_lost || !all_here_) return;
     for (const RankStatus& rank : records) {
       if (rank.exit_code.value_or(0) != 0) return;
     }
@@ -209,6 +212,7 @@ class Job {
   const ProcessFolder folder_;
   const std::unique_ptr<ProcessFolder> shared_memory_;
   const int ranks_;
+  const bool all_here_;  // on this machine
   StoppedRanks stopped_;
   const std::string host_;
   const Nanos begin_ = WallNow();
@@ -232,6 +236,10 @@ void Tell(const Verdict& verdict) {
 }  // namespace
 
 int Supervise(const SupervisorOptions& options) {
+  if (!options.hosts.empty()) {
+    CheckHosts(options.hosts,
+               options.executable.empty() ? ProgramFile().string() : options.executable);
+  }
   const BlockedSignals signals;
   RemoveLeftFolders(TemporaryFolder());
   RemoveLeftFolders(kSharedMemory);

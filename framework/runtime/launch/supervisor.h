@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/runtime/launch/hosts.h"
 #include "framework/runtime/launch/status_record.h"
 
 namespace dtrain {
@@ -24,10 +25,12 @@ struct SupervisorOptions {
                                        // --resume auto
   double stall_seconds = 0;            // a rank that is stopped for so long is lost; 0: a minute
   std::string executable;              // empty: this program
+  std::vector<HostSlots> hosts;        // that the ranks fill one after the other; empty: this
+                                       // machine alone
 };
 
 // Returns the exit code of the run (README, "Exit codes").  Call it before other threads start.
-// Throws UsageError when mpirun cannot be started.
+// Throws UsageError when mpirun cannot be started, or no program on one of the hosts (CheckHosts).
 int Supervise(const SupervisorOptions& options);
 
 // How the job ended, as the supervisor saw it.

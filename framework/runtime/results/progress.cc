@@ -30,6 +30,7 @@ void WriteToStderr(std::string_view text) {
 }  // namespace
 
 void DetectTerminal(ProgressOptions& options) {
+  if (log::GetLevel() > log::Level::kInfo) return;  // --quiet
   const char* supervisor = std::getenv(kProgressVariable);
   options.terminal =
       ::isatty(STDERR_FILENO) == 1 || (supervisor != nullptr && std::string(supervisor) == "1");

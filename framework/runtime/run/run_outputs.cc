@@ -14,6 +14,17 @@
 #include "framework/runtime/weights/checkpoint_folder.h"
 
 namespace dtrain {
+namespace {
+
+// For -v: what plan.json has in full.
+void TellPlan(const ExecutionPlan& plan) {
+  log::Debug("collective {}: {}", plan.collective,
+             Counted(static_cast<int64_t>(plan.buckets.size()), "bucket"));
+  for (const auto& [layer, kernel] : plan.kernels) log::Debug("{} by {}", layer, kernel);
+}
+
+}  // namespace
+
 RunOutputs::RunOutputs(const RunConfig& config, bool root)
     : config_(config), root_(root), folder_(config.output) {}
 
@@ -59,6 +70,7 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
             Counted(last_step, "step"), folder_.path().string());
   TellDevice(config_);
   TellData(config_);
+  TellPlan(plan);
   if (resumed) log::Info("resumed after step {}", first.step);
 }
 

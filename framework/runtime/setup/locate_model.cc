@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "framework/core/error.h"
 #include "framework/core/process.h"
 #include "framework/core/text.h"
@@ -14,6 +16,27 @@ constexpr int kFoldersAboveProgram = 3;
 
 bool IsPath(const std::string& given) {
   return given.find('/') != std::string::npos || given.ends_with(".yaml");
+}
+
+// What this program came with: the trees that it may lie in, and where it is installed.
+std::vector<fs::path> OwnFolders() {
+  std::vector<fs::path> folders;
+  fs::path above = ProgramFolder();
+  for (int i = 0; i < kFoldersAboveProgram; ++i) {
+    above = above.parent_path();
+    folders.push_back(above);
+  }
+  folders.push_back(SharedFolder());
+  return folders;
+}
+
+// Where files of `kind` are looked for, in this order; they need not be there.
+std::vector<fs::path> PlacesOf(const std::string& kind, const std::string& config_file) {
+  std::vector<fs::path> places;
+  if (!config_file.empty()) places.push_back(fs::path(config_file).parent_path() / ".." / kind);
+  places.push_back(fs::path("configs") / kind);
+  for (const fs::path& folder : OwnFolders()) places.push_back(folder / "configs" / kind);
+  return places;
 }
 
 void AddFolder(const fs::path& folder, std::vector<fs::path>& folders) {
@@ -29,16 +52,9 @@ void AddFolder(const fs::path& folder, std::vector<fs::path>& folders) {
   }
 }
 
-// Folders of `kind`, in the order they are searched.
 std::vector<fs::path> FoldersOf(const std::string& kind, const std::string& config_file) {
   std::vector<fs::path> folders;
-  if (!config_file.empty()) AddFolder(fs::path(config_file).parent_path() / ".." / kind, folders);
-  AddFolder(fs::path("configs") / kind, folders);
-  fs::path above = ProgramFolder();
-  for (int i = 0; i < kFoldersAboveProgram; ++i) {
-    above = above.parent_path();
-    AddFolder(above / "configs" / kind, folders);
-  }
+  for (const fs::path& place : PlacesOf(kind, config_file)) AddFolder(place, folders);
   return folders;
 }
 
@@ -56,6 +72,25 @@ std::map<std::string, fs::path> NamedFiles(const std::vector<fs::path>& folders)
 fs::path Named(const std::string& name, const std::map<std::string, fs::path>& files) {
   const auto found = files.find(name);
   return found == files.end() ? fs::path() : found->second;
+}
+
+// "looked for in a, b": the folders that there are, or else where there is none.
+std::string LookedIn(const std::string& kind, const std::string& config_file) {
+  std::vector<fs::path> folders = FoldersOf(kind, config_file);
+  const bool none = folders.empty();
+  if (none) folders = PlacesOf(kind, config_file);
+  std::vector<std::string> names;
+  for (const fs::path& folder : folders) names.push_back(folder.lexically_normal().string());
+  return fmt::format("looked for in {}{}", Join(names), none ? ", none of which exists" : "");
+}
+
+// What to say of a name that no file of `kind` has.
+std::string Hint(const std::string& kind, const std::string& name, const std::string& config_file) {
+  std::vector<std::string> names;
+  for (const auto& [known, file] : NamedFiles(FoldersOf(kind, config_file))) names.push_back(known);
+  const std::string allowed =
+      names.empty() ? "give the path of a YAML file" : SuggestName(name, names);
+  return allowed + "; " + LookedIn(kind, config_file);
 }
 
 fs::path AtPath(const std::string& given, const std::string& config_file) {
@@ -89,11 +124,33 @@ fs::path LocateCluster(const std::string& cluster, const std::string& config_fil
   const fs::path path = IsPath(cluster) ? AtPath(cluster, config_file) : Named(cluster, clusters);
   if (!path.empty()) return path;
   if (IsPath(cluster)) throw ConfigError("there is no cluster file '" + cluster + "'");
-  std::vector<std::string> names;
-  for (const auto& [name, file] : clusters) names.push_back(name);
-  throw ConfigError("there is no cluster '" + cluster + "'", names.empty()
-                                                                 ? "give the path of a cluster file"
-                                                                 : SuggestName(cluster, names));
+  throw ConfigError("there is no cluster '" + cluster + "'",
+                    Hint("clusters", cluster, config_file));
+}
+
+std::string ModelHint(const std::string& model, const std::string& config_file) {
+  return Hint("models", model, config_file);
+}
+
+std::map<std::string, fs::path> NamedConfigs() { return NamedFiles(FoldersOf("runs", "")); }
+
+fs::path LocateConfig(const std::string& config) {
+  std::error_code ignored;
+  if (fs::exists(config, ignored)) return config;
+  if (!IsPath(config)) {
+    const fs::path named = Named(config, NamedConfigs());
+    if (!named.empty()) return named;
+    throw ConfigError("there is no config '" + config + "'", Hint("runs", config, ""));
+  }
+  std::vector<std::string> places = {"the working directory"};
+  for (const fs::path& folder : OwnFolders()) {
+    if (fs::is_regular_file(folder / config, ignored)) return folder / config;
+    places.push_back(folder.string());
+  }
+  throw ConfigError(fmt::format("there is no config '{}'", config),
+                    fs::path(config).is_absolute()
+                        ? "give the path of a YAML file"
+                        : "give the path of a YAML file; looked for in " + Join(places));
 }
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// Where model and cluster files are found by name.
+// Where model, cluster and run files are found by name.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 namespace dtrain {
 
 // Folders of models, in the order they are searched: ../models beside the config's folder,
-// configs/models of the working directory, and configs/models of the tree the program lies in (up
-// to three folders above it).  Those that exist, each once.  `config_file` may be "".
+// configs/models of the working directory, configs/models of the tree the program lies in (up
+// to three folders above it), and share/dtrain/configs/models of its installation.  Those that exist, each once.  `config_file` may be "".
 std::vector<std::filesystem::path> ModelFolders(const std::string& config_file);
 
 // Every model that can be named, with its file.  The first folder that has a name wins.
@@ -20,9 +20,19 @@ std::map<std::string, std::filesystem::path> NamedModels(const std::string& conf
 // from the working directory, then from the config's folder).  Empty when there is none.
 std::filesystem::path LocateModel(const std::string& model, const std::string& config_file);
 
+// For who names a model that is not there: which there are, and where they were looked for.
+std::string ModelHint(const std::string& model, const std::string& config_file);
+
 // The same of clusters, which lie in folders `clusters` beside those of models.
 std::map<std::string, std::filesystem::path> NamedClusters(const std::string& config_file);
 // Throws ConfigError with the names that there are when there is none.
 std::filesystem::path LocateCluster(const std::string& cluster, const std::string& config_file);
+
+// The configs of folders `runs` beside those of models.
+std::map<std::string, std::filesystem::path> NamedConfigs();
+// The file of `config`: a path from the working directory, else one from the folders above the program or from that of
+// its installation ("configs/runs/quickstart.yaml"), else a name ("quickstart").  Throws ConfigError, with where it
+// was looked for, when there is none.
+std::filesystem::path LocateConfig(const std::string& config);
 
 }  // namespace dtrain

@@ -19,8 +19,7 @@ namespace {
 
 using config::Reader;
 
-}  // namespace
-
+// Of every strategy that plans by time.
 void ReadPlanning(Reader reader, RunConfig& run) {
   run.profile = static_cast<std::string>(
       reader.String("profile", "measure")
@@ -37,6 +36,16 @@ void ReadPlanning(Reader reader, RunConfig& run) {
                                      "epoch: plan anew at the end of an epoch when computing or "
                                      "the sums take 20 % more or less time than planned");
   run.replan = replan == "epoch";
+}
+
+}  // namespace
+
+void ReadStrategyKeys(Reader reader, Strategy& strategy, RunConfig& run) {
+  strategy.Configure(reader);
+  if (strategy.PlansByTime()) ReadPlanning(reader, run);
+  if (strategy.synchronous()) return;
+  run.record = reader.Bool("record", false)
+                   .Help("record the order of events for dtrain simulate --replay");
 }
 
 void ReadSelectionExchange(Reader reader, CompressConfig& compress) {
@@ -57,12 +66,7 @@ void ReadStrategy(Reader root, RunConfig& run) {
                                    .OneOf(StrategyRegistry::Names())
                                    .Help("name of a strategy; dtrain list strategies shows them"));
   std::shared_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", run.strategy_name).make();
-  strategy->Configure(reader);
-  if (strategy->PlansByTime()) ReadPlanning(reader, run);
-  if (!strategy->synchronous()) {
-    run.record = reader.Bool("record", false)
-                     .Help("record the order of events for dtrain simulate --replay");
-  }
+  ReadStrategyKeys(reader, *strategy, run);
   run.strategy = std::move(strategy);
 }
 

@@ -108,8 +108,8 @@ RunConfig ReadGhostConfig(config::Document& document);
 // The sections model, data and weights (run_inputs.cc).
 void ReadInputs(config::Reader root, const std::string& config_file, RunConfig& run);
 
-// The keys of section `strategy` that every strategy has which plans by time, beside its own.
-void ReadPlanning(config::Reader strategy, RunConfig& run);
+// All keys of section `strategy` but its name: those of `strategy`, and what others read for it.
+void ReadStrategyKeys(config::Reader reader, Strategy& strategy, RunConfig& run);
 
 // The key of section `compress` that is for sums over all workers of what was selected.
 void ReadSelectionExchange(config::Reader compress, CompressConfig& config);

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "framework/core/error.h"
-#include "framework/core/text.h"
+#include "framework/core/log.h"
 #include "framework/data/dataset.h"
 #include "framework/runtime/setup/locate_model.h"
 #include "framework/runtime/setup/run_config.h"
@@ -27,13 +27,12 @@ void ReadModelKeys(Reader root, const std::string& config_file, RunConfig& run) 
   }
   run.model_file = LocateModel(run.model, config_file).string();
   if (!run.model_file.empty()) {
+    log::Debug("model {} is {}", run.model, run.model_file);
     run.model_yaml = config::ReadConfigText(run.model_file);
     return;
   }
-  std::vector<std::string> names;
-  for (const auto& [name, path] : NamedModels(config_file)) names.push_back(name);
   reader.Mistake("name", "there is no model '" + run.model + "'",
-                 names.empty() ? "give the path of a model file" : SuggestName(run.model, names));
+                 ModelHint(run.model, config_file));
 }
 
 void ReadData(Reader root, RunConfig& run) {

@@ -127,12 +127,14 @@ std::vector<ModelListing> ListModels() {
       listing.forward_flops += layer.cost.forward_flops;
     listings.push_back(listing);
   }
+  if (listings.empty()) throw ConfigError("there are no models to list", ModelHint("", ""));
   return listings;
 }
 
 std::unique_ptr<Dataset> LoadData(const RunConfig& config) {
   std::filesystem::path folder;
   if (!config.data.source->files().empty()) folder = LocateData(config.data.name, config.data.root);
+  if (!folder.empty()) log::Debug("data set {} is in {}", config.data.name, folder.string());
   return WithMemoryFor("data set " + config.data.name,
                        [&] { return config.data.source->Load(folder, config.seed); });
 }

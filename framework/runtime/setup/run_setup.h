@@ -30,7 +30,7 @@ struct ModelListing {
   int64_t parameters = 0;
   double forward_flops = 0;  // a sample
 };
-std::vector<ModelListing> ListModels();
+std::vector<ModelListing> ListModels();  // throws ConfigError when there is none
 
 // Finds and loads the config's data set.
 std::unique_ptr<Dataset> LoadData(const RunConfig& config);

@@ -1,0 +1,51 @@
+#include "framework/cli/command_mistake.h"
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include "framework/cli/command_tree.h"
+#include "framework/core/text.h"
+
+namespace dtrain {
+namespace {
+
+std::string WithoutDashes(const std::string& name) {
+  return name.substr(std::min(name.find_first_not_of('-'), name.size()));
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : VisibleCommands(app)) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : OptionsOf(app)) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
+std::string HintOf(const CLI::App& app, const std::string& nearest) {
+  const std::string all = fmt::format("{} --help shows all", FullName(app));
+  return nearest.empty() ? all : fmt::format("did you mean '{}'?  {}", nearest, all);
+}
+
+}  // namespace
+
+std::optional<UsageError> FindMistake(const CLI::App& app, const std::vector<std::string>& words) {
+  const CommandPlace place = FollowWords(app, words);
+  if (place.unknown_at == nullptr) return std::nullopt;
+  const CLI::App& at = *place.unknown_at;
+  if (place.unknown[0] != '-') {
+    return UsageError(fmt::format("{} has no command '{}'", FullName(at), place.unknown),
+                      HintOf(at, NearestName(place.unknown, CommandNames(at))));
+  }
+  const std::string nearest = NearestName(WithoutDashes(place.unknown), OptionNames(at));
+  return UsageError(fmt::format("{} has no option '{}'", FullName(at), place.unknown),
+                    HintOf(at, nearest.empty() ? "" : "--" + nearest));
+}
+
+}  // namespace dtrain

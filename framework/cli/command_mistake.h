@@ -1,0 +1,20 @@
+// Misspelt commands and options, with the nearest right one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/core/error.h"
+
+namespace CLI {
+class App;
+}
+
+namespace dtrain {
+
+// The first word of the command line, without the program's name, that names a command or option which `app` does not
+// have.  None where all do: then what is wrong is another thing.
+std::optional<UsageError> FindMistake(const CLI::App& app, const std::vector<std::string>& words);
+
+}  // namespace dtrain

@@ -1,0 +1,71 @@
+// `dtrain list`: what it shows is what a config takes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "framework/core/file.h"
+#include "framework/strategies/strategy.h"
+#include "tests/cli/command_outcome.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+using Keys = std::set<std::string>;
+
+// Of the section `strategy` of the effective config, but for the name.
+Keys KeysInForce(const TempFolder& folder, const std::string& strategy) {
+  const std::string config =
+      folder.Write("run.yaml", "model: {name: " DTRAIN_SOURCE_DIR
+                               "/configs/models/lenet5.yaml}\n"
+                               "data: {name: digits}\ncluster: {workers: 4}\nstrategy: " +
+                                   strategy + "\n");
+  const CommandOutcome outcome = RunCommand({"check", "--json", "--config", config});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto effective = nlohmann::json::parse(outcome.out);
+  Keys keys;
+  for (const auto& [key, value] : effective.at("strategy").items()) {
+    if (key != "name") keys.insert(key);
+  }
+  return keys;
+}
+
+TEST(ListCommand, StrategiesHaveAllKeysOfTheirSection) {
+  const TempFolder folder;
+  std::map<std::string, Keys> listed;
+  for (const auto& strategy :
+       nlohmann::json::parse(RunCommand({"list", "strategies", "--json"}).out)) {
+    Keys& keys = listed[strategy.at("name")];
+    for (const auto& key : strategy.at("keys")) keys.insert(key.at("key"));
+  }
+  EXPECT_EQ(listed.size(), StrategyRegistry::Names().size());
+  EXPECT_THAT(listed["gssp"], Contains("record"));
+  for (const auto& [name, keys] : listed) EXPECT_EQ(keys, KeysInForce(folder, name)) << name;
+}
+
+// A program that was copied without its models says where it looked.
+TEST(ListCommand, WithoutModelsItSaysWhereItLooked) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder / "a/b/bin");
+  const std::string copy = (folder / "a/b/bin/dtrain").string();
+  std::filesystem::copy_file(DTRAIN_BINARY_DIR "/dtrain", copy);
+  const std::string said = (folder / "said").string();
+  const std::string command = "cd " + (folder / "a").string() + " && " + copy + " list models >" +
+                              said + " 2>&1; echo \"code $?\" >>" + said;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(ReadFile(said),
+              AllOf(HasSubstr("there are no models to list"), HasSubstr("looked for in"),
+                    HasSubstr((folder / "a/b/share/dtrain/configs/models").string() + ","),
+                    HasSubstr("none of which exists"), HasSubstr("code 2")));
+}
+
+}  // namespace
+}  // namespace dtrain
