@@ -40,7 +40,7 @@ std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& s
 RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
     : seams(std::move(given)),
       timeline(spec.timeline ? std::make_unique<RankTimeline>(seams.timeline_events) : nullptr),
-      sum_times(seams.clock),
+      sum_times(seams.clock, timeline.get()),
       ops(OpsOn(seams.pools)),
       driver(spec, rank,
              {.mail = seams.mail.get(),
@@ -52,7 +52,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
               .pools = seams.pools,
               .worker_residual = seams.residual.get(),
               .timeline = timeline.get(),
-              .sum_times = spec.watch_sums ? &sum_times : nullptr,
+              .sum_times = spec.watch_sums || spec.timeline ? &sum_times : nullptr,
               .record = spec.record ? &log : nullptr,
               .threads = seams.threads},
              seams.weights),

@@ -1,13 +1,16 @@
-// RankTimeline: what one rank of a run was doing when, real or simulated, in two lanes.
+// RankTimeline: what one rank of a run was doing when, real or simulated, in three lanes.
 //
 //   compute    wait (for admission or weights), compute (forward and backward), exposed (the step's
 //              end waits for the exchange), evaluate, checkpoint
 //   exchange   arithmetic (on vectors), select (what a compressor takes to choose or to round), and letters
 //              as they are sent and read
+//   buckets    sum (of one bucket over all workers, from when it was asked for or the one before was there)
 //
 // Times are those of the rank's Clock.  Each lane has one writer: the trainer's thread and the
 // exchange thread.
 #pragma once
+
+#include <span>
 
 #include "framework/comm/transport.h"
 #include "framework/core/timeline.h"
@@ -17,7 +20,9 @@ namespace dtrain {
 class RankTimeline {
  public:
   explicit RankTimeline(int64_t events_max = Timeline::kEventsMax)
-      : compute_("compute", events_max), exchange_("exchange", events_max) {}
+      : compute_("compute", events_max),
+        exchange_("exchange", events_max),
+        buckets_("buckets", events_max) {}
 
   // --- the trainer's thread
   void Waited(Nanos begin, Nanos end) { Span(wait_, begin, end); }
@@ -41,10 +46,15 @@ class RankTimeline {
   void Read(Nanos at, Rank from, int64_t bytes) {
     exchange_.Instant(read_, at, {peer_, from}, {exchange_bytes_, bytes});
   }
+  // `bucket`: which of the step's, in the order of the plan.
+  void Summed(Nanos begin, Nanos end, int64_t bucket) {
+    buckets_.Span(sum_, begin, end, {bucket_, bucket});
+  }
 
   std::string Pack(const TimelineRank& rank) const {
-    const Timeline* lanes[] = {&compute_, &exchange_};
-    return PackTimelines(rank, lanes);
+    const Timeline* const lanes[] = {&compute_, &exchange_, &buckets_};
+    // A rank without sums has no lane of them.
+    return PackTimelines(rank, std::span(lanes).first(buckets_.events().empty() ? 2 : 3));
   }
 
  private:
@@ -52,13 +62,14 @@ class RankTimeline {
     if (end > begin) compute_.Span(name, begin, end);
   }
 
-  Timeline compute_, exchange_;
+  Timeline compute_, exchange_, buckets_;
   const int wait_ = compute_.Name("wait"), computing_ = compute_.Name("compute"),
             exposed_ = compute_.Name("exposed"), evaluate_ = compute_.Name("evaluate"),
             checkpoint_ = compute_.Name("checkpoint"), samples_ = compute_.Name("samples");
   const int arithmetic_ = exchange_.Name("arithmetic"), select_ = exchange_.Name("select"),
             send_ = exchange_.Name("send"), read_ = exchange_.Name("read"),
             peer_ = exchange_.Name("peer"), exchange_bytes_ = exchange_.Name("bytes");
+  const int sum_ = buckets_.Name("sum"), bucket_ = buckets_.Name("bucket");
 };
 
 }  // namespace dtrain

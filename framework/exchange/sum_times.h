@@ -2,7 +2,7 @@
 //
 // The channel carries one sum at a time: one takes from when it was asked for, or from the end of the
 // one before where that is later, until it is there.  That includes waiting for ranks that asked
-// later, so what a sum really took is the least of all ranks.
+// later, so what a sum really took is the least of all ranks.  A timeline shows them as they are.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/core/time.h"
+#include "framework/exchange/rank_timeline.h"
 
 namespace dtrain {
 
@@ -17,13 +18,16 @@ class SumTimes {
  public:
   static constexpr size_t kSteps = 32;  // that are remembered
 
-  explicit SumTimes(const Clock* clock) : clock_(clock) {}
+  // `timeline`, which may be null, gets every sum.
+  SumTimes(const Clock* clock, RankTimeline* timeline) : clock_(clock), timeline_(timeline) {}
 
   void Asked() { asked_.push_back(clock_->Now()); }
   // The oldest one that was asked for; `last`: of its step.
   void Done(bool last) {
     const Nanos now = clock_->Now();
-    step_.push_back(ToSeconds(now - std::max(asked_.front(), done_)));
+    const Nanos begin = std::max(asked_.front(), done_);
+    if (timeline_ != nullptr) timeline_->Summed(begin, now, static_cast<int64_t>(step_.size()));
+    step_.push_back(ToSeconds(now - begin));
     asked_.pop_front();
     done_ = now;
     if (!last) return;
@@ -38,6 +42,7 @@ class SumTimes {
 
  private:
   const Clock* const clock_;
+  RankTimeline* const timeline_;
   std::deque<Nanos> asked_;
   Nanos done_ = 0;
   std::vector<double> step_;

@@ -16,6 +16,8 @@ find_package(PNG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)
 find_path(STB_INCLUDE_DIR stb/stb_image_resize.h REQUIRED)
+find_file(DTRAIN_CHART_LIBRARY chart.min.js PATHS /usr/share/javascript /usr/share/nodejs/chart.js/dist
+  PATH_SUFFIXES chart.js REQUIRED)
 
 # Debian's dnnl config demands OpenCL headers that dtrain has no use for.
 find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)

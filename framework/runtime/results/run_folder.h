@@ -2,6 +2,8 @@
 //
 //   config.yaml  plan.json  metrics.jsonl  summary.json  checkpoints/  errors/rank-N.json
 //   profile.json where a schedule was planned by measured times (ModelProfile)
+//   ranks.jsonl, how the steps of each rank went (rank_times.h)
+//   tensorboard/ where tensorboard asks for it (event_file.h)
 //   record.bin, timeline.json and gradients.jsonl where strategy.record, timeline and gradients ask for them
 //   run.lock while the run goes on (run_lock.h)
 #pragma once
@@ -47,6 +49,8 @@ class RunFolder {
   std::filesystem::path plan() const { return path_ / "plan.json"; }
   std::filesystem::path profile() const { return path_ / "profile.json"; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path ranks() const { return path_ / "ranks.jsonl"; }
+  std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
   std::filesystem::path summary() const { return path_ / "summary.json"; }
   std::filesystem::path timeline() const { return path_ / "timeline.json"; }
   std::filesystem::path gradients() const { return path_ / "gradients.jsonl"; }

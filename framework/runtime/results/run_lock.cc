@@ -156,6 +156,13 @@ RunLock::~RunLock() {
   ::close(fd_);
 }
 
+bool RunGoesOn(const fs::path& folder) {
+  const fs::path path = folder / "run.lock";
+  if (!fs::is_regular_file(path)) return false;
+  const std::optional<Holder> holder = ReadHolder(path);
+  return holder && IsAlive(*holder);
+}
+
 std::string MakeOwnFolder(const std::string& wanted) {
   // A name with a slash at its end has no last part, and what is before that is the folder.
   const fs::path base =

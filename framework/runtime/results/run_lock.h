@@ -35,6 +35,10 @@ class RunLock {
   int fd_;
 };
 
+// Whether a run writes into this folder, as far as this host can tell: one that was killed on another host
+// counts until its folder is taken again.  Takes no lock.
+bool RunGoesOn(const std::filesystem::path& folder);
+
 // Makes a folder that nobody had before: `wanted`, or where that exists wanted-2, wanted-3, ...
 // Returns its path.  For names made of the time, which runs that start together share.
 std::string MakeOwnFolder(const std::string& wanted);

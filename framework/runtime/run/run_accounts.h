@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "framework/core/time.h"
+#include "framework/exchange/exchange.h"
+#include "framework/runtime/results/rank_times.h"
 #include "framework/runtime/results/summary.h"
 
 namespace dtrain {
@@ -23,8 +25,10 @@ class TrainingClock {
     paused_ += now - paused_at_;
     paused_at_ = -1;
   }
-  double At(Nanos now) const {
-    return before_ + ToSeconds((paused_at_ >= 0 ? paused_at_ : now) - begun_ - paused_);
+  double At(Nanos now) const { return before_ + SinceStart(now); }
+  // Without what it took before.
+  double SinceStart(Nanos now) const {
+    return ToSeconds((paused_at_ >= 0 ? paused_at_ : now) - begun_ - paused_);
   }
 
  private:
@@ -41,6 +45,8 @@ struct RunAccounts {
   int64_t steps = 0;   // of this rank's worker
   std::vector<double> step_seconds;
   TrainingClock clock;
+  StepWindows windows;      // since the last rest, on the clock without what was before a resume
+  ExchangeStats handed_in;  // at the last rest
 
   // One step: `waited` to begin, then computed, then ended, which may have been waiting again.
   void AddStep(Nanos waited, Nanos started, Nanos computed, Nanos ended) {
@@ -50,6 +56,7 @@ struct RunAccounts {
     training += step;
     ++steps;
     step_seconds.push_back(ToSeconds(step));
+    windows.Add(clock.SinceStart(ended), ToSeconds(computed - started), ToSeconds(exposed));
   }
   double seconds() const { return ToSeconds(WallNow() - begun); }
   // Applied by all workers, of which `samples` in the time accounted for.

@@ -52,12 +52,16 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
   folder_.WriteConfig(config_.effective_yaml);
   folder_.WritePlan(plan);
   const bool resumed = first.step > 0;
-  metrics_ = std::make_unique<MetricsWriter>(
-      folder_.metrics(), resumed ? std::optional<int64_t>(first.step) : std::nullopt);
+  const std::optional<int64_t> from = resumed ? std::optional(first.step) : std::nullopt;
+  metrics_ = std::make_unique<MetricsWriter>(folder_.metrics(), from);
+  if (config_.tensorboard) {
+    tensorboard_ = std::make_unique<TensorBoardWriter>(folder_.tensorboard(), from);
+  }
   if (resumed) {
     seconds_before_ = ReadTrainingSeconds(folder_.metrics());
     RecallEvaluations(folder_.metrics(), first.step, results_);
   }
+  rank_times_ = std::make_unique<RankTimesWriter>(folder_.ranks(), from, seconds_before_);
   ProgressOptions options;
   options.epochs = config_.epochs;
   options.steps = last_step;
@@ -99,8 +103,14 @@ void RunOutputs::Step(const StepFacts& facts) {
   if (due) slowest_ = SlowestRank(ReadStatusRecords(StatusFolder()));
   progress_->Update(ProgressPoint{facts.at.epoch + 1, step, facts.loss, slowest_}, WallNow());
   if (!due) return;
-  metrics_->Write(StepMetrics{facts.at, facts.loss, facts.learning_rate, facts.samples_per_second,
-                              facts.exposed_seconds});
+  const StepMetrics metrics{facts.at, facts.loss, facts.learning_rate, facts.samples_per_second,
+                            facts.exposed_seconds};
+  metrics_->Write(metrics);
+  if (tensorboard_) tensorboard_->Write(metrics);
+}
+
+void RunOutputs::RankDid(int64_t step, const RankTimes& times) {
+  if (root_) rank_times_->Write(step, times);
 }
 
 void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation,
@@ -111,6 +121,7 @@ void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation
   EvaluationMetrics metrics = results_.MetricsOf(at, split, evaluation);
   metrics.evaluate_seconds = seconds;
   metrics_->Write(metrics);
+  if (tensorboard_) tensorboard_->Write(metrics);
   progress_->Pause();
   std::string where = fmt::format("epoch {}", at.epoch + 1);
   if (config_.evaluate_every_steps > 0) where += fmt::format(", step {}", at.step);

@@ -14,8 +14,10 @@
 #include "framework/runtime/results/gradients_file.h"
 #include "framework/runtime/results/metrics.h"
 #include "framework/runtime/results/progress.h"
+#include "framework/runtime/results/rank_times.h"
 #include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/results/run_record.h"
+#include "framework/runtime/results/tensorboard.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
 
@@ -58,6 +60,8 @@ class RunOutputs {
     bool last = false;           // of the run: logged in any case
   };
   void Step(const StepFacts& facts);
+  // At the rest of this step, of each rank.
+  void RankDid(int64_t step, const RankTimes& times);
   // `split`: what of the data it was; a set without a validation split is judged by its test split.
   void Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation, double seconds);
   // The main file of a step.
@@ -89,6 +93,8 @@ class RunOutputs {
   int slowest_ = -1;
   double seconds_before_ = 0;
   std::unique_ptr<MetricsWriter> metrics_;
+  std::unique_ptr<RankTimesWriter> rank_times_;
+  std::unique_ptr<TensorBoardWriter> tensorboard_;  // where the config asks for it
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<StudyWithFile> study_;
   RunResults results_;

@@ -1,10 +1,9 @@
 #include "framework/runtime/run/trainer.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <memory>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "framework/comm/gather.h"
 #include "framework/core/log.h"
@@ -27,6 +26,7 @@
 #include "framework/runtime/run/run_position.h"
 #include "framework/runtime/run/schedule_watch.h"
 #include "framework/runtime/run/settled_strategy.h"
+#include "framework/runtime/run/share_times.h"
 #include "framework/runtime/run/start_point.h"
 #include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_exchange.h"
@@ -307,6 +307,7 @@ std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
   accounts_.clock.Pause(WallNow());
   HearTheRest();
   position_.MoveTo(state.samples_applied);
+  ShareTimes(*exchange_, placement_.RoleOf(transport_.rank()), now().step, accounts_, outputs_);
   if (!state.finite) {
     exchange_->Collect(false);
     return Diverge();
@@ -473,9 +474,8 @@ Summary Trainer::Summarize(ExitCode code) {
   SaveRecord(summary.weights_sha256);
   SaveTimeline();
   if (!root()) return summary;
-  if (placement_.replicated && summary.protocol) {
+  if (placement_.replicated && summary.protocol)
     summary.protocol->replica_spread = exchange_->spread();
-  }
   NameIdleServers(summary);
   DescribeRun(config_, *graph_, plan_, summary);
   if (schedule_ && summary.plan) schedule_->Describe(*summary.plan);

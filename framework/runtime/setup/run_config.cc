@@ -266,6 +266,8 @@ void ReadRecords(Reader root, RunConfig& run) {
   }
   run.timeline =
       root.Bool("timeline", false).Help("write timeline.json, for chrome://tracing and Perfetto");
+  run.tensorboard = root.Bool("tensorboard", false)
+                        .Help("write event files for TensorBoard to the run folder's tensorboard/");
   run.study_every =
       root.Section("gradients", "a study of worker 0's gradients")
           .Int("every", 0)

@@ -58,11 +58,12 @@ struct RunConfig {
   std::shared_ptr<const Strategy> strategy;
   CompressConfig compress;
   std::string profile =
-      "measure";            // what a schedule by time goes by: that, or a model profile's path
-  bool replan = false;      // where it does: anew at epochs, when times have changed
-  bool timeline = false;    // write timeline.json
-  int64_t study_every = 0;  // steps between two that gradients.jsonl tells about; 0: none
-  bool record = false;      // note the order of events, for `dtrain simulate --replay`
+      "measure";             // what a schedule by time goes by: that, or a model profile's path
+  bool replan = false;       // where it does: anew at epochs, when times have changed
+  bool timeline = false;     // write timeline.json
+  bool tensorboard = false;  // write event files for TensorBoard
+  int64_t study_every = 0;   // steps between two that gradients.jsonl tells about; 0: none
+  bool record = false;       // note the order of events, for `dtrain simulate --replay`
   std::string collective;
   bool overlap_buckets = false;  // sums of several buckets in flight at once
   bool window = true;            // ranks of a node read each other's vectors where they lie

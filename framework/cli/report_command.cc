@@ -1,0 +1,112 @@
+// `dtrain report`: what runs did, as one HTML file with charts, or as CSV.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/log.h"
+#include "framework/runtime/launch/stop_signal.h"
+#include "framework/runtime/report/report_csv.h"
+#include "framework/runtime/report/report_page.h"
+#include "framework/runtime/results/run_lock.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kFollowSeconds = 5;  // between two looks at a run that goes on
+
+struct ReportOptions {
+  std::vector<std::string> runs;
+  std::string output;
+  bool csv = false;
+  bool follow = false;
+};
+
+std::vector<fs::path> RunsOf(const ReportOptions& options) {
+  return {options.runs.begin(), options.runs.end()};
+}
+
+bool AnyGoesOn(const std::vector<fs::path>& runs) {
+  return std::any_of(runs.begin(), runs.end(), RunGoesOn);
+}
+
+int PrintCsv(const ReportOptions& options, bool json) {
+  if (options.follow) {
+    throw UsageError("--follow rewrites a page, and --csv makes none", "give one of the two");
+  }
+  if (json) throw UsageError("--csv and --json are two ways to print", "give one of the two");
+  const std::string csv = ReportCsv(RunsOf(options));
+  if (options.output.empty()) {
+    std::cout << csv;
+  } else {
+    WriteOutput(options.output, csv);
+  }
+  return 0;
+}
+
+// Until no run has gone on at two looks in a row (between two attempts of a run there is none), or until the
+// user does not want to wait any longer.
+void Follow(const std::vector<fs::path>& runs, const fs::path& output) {
+  const BlockedSignals signals;
+  for (int ended = 0; ended < 2;) {
+    for (int tenth = 0; tenth < 10 * kFollowSeconds; ++tenth) {
+      if (signals.Wait(0.1) != 0) return;
+    }
+    ended = AnyGoesOn(runs) ? 0 : ended + 1;
+    if (ended == 0) WriteOutput(output, ReportPage(runs, {.reload_seconds = kFollowSeconds}));
+  }
+}
+
+int WritePage(const ReportOptions& options, bool json) {
+  const std::vector<fs::path> runs = RunsOf(options);
+  const fs::path output =
+      options.output.empty() ? runs.front() / "report.html" : fs::path(options.output);
+  if (options.follow && AnyGoesOn(runs)) {
+    WriteOutput(output, ReportPage(runs, {.reload_seconds = kFollowSeconds}));
+    log::Info("{} is written again every {} s until the run ends", output.string(), kFollowSeconds);
+    Follow(runs, output);
+  }
+  WriteOutput(output, ReportPage(runs));
+  if (json) {
+    std::cout << nlohmann::ordered_json{{"report", output.string()}}.dump(2) << '\n';
+  } else {
+    std::cout << output.string() << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+
+static void AddReportCommand(CLI::App& app, Invocation& invocation) {
+  const auto options = std::make_shared<ReportOptions>();
+  CLI::App* command =
+      AddCommand(app, invocation, "report", "show what runs did: one HTML file with charts, or CSV",
+                 [&invocation, options] {
+                   return options->csv ? PrintCsv(*options, invocation.json)
+                                       : WritePage(*options, invocation.json);
+                 });
+  command->add_option("runs", options->runs, "run folders; several are shown side by side")
+      ->required()
+      ->type_name("RUN");
+  command
+      ->add_option(
+          "--output", options->output,
+          "the file to write (default: report.html in the first run's folder; --csv prints)")
+      ->type_name("FILE");
+  command->add_flag("--csv", options->csv, "every number of the runs as CSV, one a line");
+  command->add_flag(
+      "--follow", options->follow,
+      "write the page again and again until the runs have ended; an open one reloads");
+}
+
+DTRAIN_COMMAND("report", 35, AddReportCommand);
+
+}  // namespace dtrain

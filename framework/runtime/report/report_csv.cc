@@ -1,0 +1,111 @@
+#include "framework/runtime/report/report_csv.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/runtime/report/run_files.h"
+#include "framework/runtime/report/run_report.h"
+#include "framework/runtime/results/run_folder.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+using nlohmann::json;
+
+// What stands before a value.
+struct Place {
+  std::string run, kind, split, rank, epoch, step, seconds;
+};
+
+std::string Quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string NumberText(const json& object, const std::string& key) {
+  const auto number = NumberIn(object, key);
+  return number ? fmt::format("{}", *number) : "";
+}
+
+class Csv {
+ public:
+  void Value(const Place& at, const std::string& name, const std::string& value) {
+    fmt::format_to(std::back_inserter(text_), "{},{},{},{},{},{},{},{},{}\n", Quoted(at.run),
+                   at.kind, Quoted(at.split), at.rank, at.epoch, at.step, at.seconds, Quoted(name),
+                   value);
+  }
+  // Every number of a line but those that say where it belongs.
+  void Numbers(const Place& at, const json& line, const std::string& prefix = "") {
+    static const std::set<std::string> kPlaces = {"epoch", "step", "training_seconds", "rank"};
+    for (const auto& [key, value] : line.items()) {
+      if (prefix.empty() && at.kind != "summary" && kPlaces.contains(key)) continue;
+      if (value.is_object()) Numbers(at, value, prefix + key + ".");
+      if (value.is_number() || value.is_null()) Value(at, prefix + key, NumberText(line, key));
+    }
+  }
+  std::string Take() { return fmt::to_string(text_); }
+
+ private:
+  fmt::memory_buffer text_;
+};
+
+void AddMetrics(const fs::path& path, const std::string& run, Csv& csv) {
+  ForEachLine(path, [&](const json& line) {
+    csv.Numbers({.run = run,
+                 .kind = TextIn(line, "kind"),
+                 .split = TextIn(line, "split"),
+                 .epoch = NumberText(line, "epoch"),
+                 .step = NumberText(line, "step"),
+                 .seconds = NumberText(line, "training_seconds")},
+                line);
+  });
+}
+
+// Means of a step, by window.
+void AddRank(const json& line, const std::string& run, Csv& csv) {
+  const std::vector<double> seconds = NumbersIn(line, "seconds"), steps = NumbersIn(line, "steps");
+  Place at{.run = run,
+           .kind = "rank",
+           .rank = NumberText(line, "rank"),
+           .step = NumberText(line, "step")};
+  for (const char* name : {"compute_seconds", "wait_seconds"}) {
+    const std::vector<double> values = NumbersIn(line, name);
+    const size_t count = std::min({seconds.size(), steps.size(), values.size()});
+    for (size_t i = 0; i < count; ++i) {
+      if (steps[i] < 1) continue;
+      at.seconds = fmt::format("{}", seconds[i]);
+      csv.Value(at, name, fmt::format("{}", values[i] / steps[i]));
+    }
+  }
+  at.seconds = seconds.empty() ? "" : fmt::format("{}", seconds.back());
+  for (const char* name : {"bytes_sent", "bytes_received", "messages"}) {
+    csv.Value(at, name, NumberText(line, name));
+  }
+}
+
+}  // namespace
+
+std::string ReportCsv(const std::vector<fs::path>& runs) {
+  Csv csv;
+  csv.Value({"run", "kind", "split", "rank", "epoch", "step", "training_seconds"}, "name", "value");
+  for (const fs::path& folder : runs) {
+    CheckRunFolder(folder);
+    const RunFolder run(folder);
+    const std::string name = folder.string();
+    AddMetrics(run.metrics(), name, csv);
+    ForEachLine(run.ranks(), [&](const json& line) { AddRank(line, name, csv); });
+    if (const auto summary = ReadJsonObject(run.summary())) {
+      csv.Numbers({.run = name, .kind = "summary"}, *summary);
+    }
+  }
+  return csv.Take();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,62 @@
+#include "framework/runtime/report/report_page.h"
+
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/process.h"
+#include "framework/runtime/report/assets.h"
+#include "framework/runtime/report/run_report.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+// JSON that no HTML parser takes for the end of the element that it is in.
+std::string ForScript(const ordered_json& json) {
+  const std::string text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+// "<!-- dtrain:data -->" -> the text; the template has each mark once.
+void Fill(std::string& page, std::string_view mark, std::string_view text) {
+  const std::string place = fmt::format("<!-- dtrain:{} -->", mark);
+  page.replace(page.find(place), place.size(), text);
+}
+
+}  // namespace
+
+std::string ReportPage(const std::vector<std::filesystem::path>& runs, const PageOptions& options) {
+  ordered_json data = {
+      {"version", SourceRevision()},
+      {"written", fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(std::time(nullptr)))},
+      {"runs", ordered_json::array()}};
+  for (const std::filesystem::path& run : runs) data["runs"].push_back(ReportOf(run));
+  std::string page(assets::kPage);
+  std::string reload;
+  if (options.reload_seconds > 0) {
+    reload = fmt::format(R"(<meta http-equiv="refresh" content="{}">)", options.reload_seconds);
+  }
+  Fill(page, "reload", reload);
+  Fill(page, "style", fmt::format("<style>\n{}</style>", assets::kStyle));
+  Fill(page, "data",
+       fmt::format(R"(<script type="application/json" id="data">{}</script>)", ForScript(data)));
+  Fill(page, "scripts",
+       fmt::format("<script>\n{}</script>\n<script>\n{}{}{}{}</script>", assets::kChartLibrary,
+                   assets::kElements, assets::kCharts, assets::kSections, assets::kReport));
+  return page;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,17 @@
+// At a rest, every rank hands in how its steps went since the last one (results/rank_times.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/exchange/exchange.h"
+#include "framework/runtime/run/run_accounts.h"
+#include "framework/runtime/run/run_outputs.h"
+
+namespace dtrain {
+
+// Every rank calls it.  `role`: of this rank's actors; `step`: where the run is.
+void ShareTimes(Exchange& exchange, const std::string& role, int64_t step, RunAccounts& accounts,
+                RunOutputs& outputs);
+
+}  // namespace dtrain

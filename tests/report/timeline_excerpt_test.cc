@@ -1,0 +1,83 @@
+#include "framework/runtime/report/timeline_excerpt.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/core/timeline_file.h"
+#include "framework/exchange/rank_timeline.h"
+#include "tests/report/report_folder.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+using testing::ElementsAre;
+
+constexpr Nanos kMillisecond = 1'000'000;
+
+class TimelineExcerpt : public ReportFolder {
+ protected:
+  // A file of `ranks` ranks with `steps` steps of 10 ms: 6 compute, 4 exposed, two sums within.
+  std::filesystem::path Write(int ranks, int steps) const {
+    const std::filesystem::path path = folder_ / "timeline.json";
+    TimelineFile file(path);
+    for (int rank = 0; rank < ranks; ++rank) {
+      RankTimeline timeline;
+      for (int step = 0; step < steps; ++step) {
+        const Nanos begin = 10 * step * kMillisecond;
+        timeline.Computed(begin, begin + 6 * kMillisecond, 16);
+        timeline.Exposed(begin + 6 * kMillisecond, begin + 10 * kMillisecond);
+        timeline.Summed(begin + 2 * kMillisecond, begin + 5 * kMillisecond, 0);
+        timeline.Summed(begin + 6 * kMillisecond, begin + 10 * kMillisecond, 1);
+        timeline.Sent(begin + 7 * kMillisecond, 1, 400);
+      }
+      file.Add(timeline.Pack({.rank = rank, .role = fmt::format("worker {}", rank)}));
+    }
+    file.Finish();
+    return path;
+  }
+};
+
+TEST_F(TimelineExcerpt, NothingWithoutTheFile) {
+  EXPECT_TRUE(ExcerptOf(folder_ / "timeline.json").is_null());
+}
+
+TEST_F(TimelineExcerpt, ShowsTheSameFourStepsOfEveryRank) {
+  const ordered_json excerpt = ExcerptOf(Write(3, 30));
+  EXPECT_THAT(excerpt["steps"], ElementsAre(10, 13));
+  ASSERT_EQ(excerpt["ranks"].size(), 3U);
+  for (const ordered_json& rank : excerpt["ranks"]) {
+    ASSERT_EQ(rank["lanes"].size(), 2U);  // there is no span in the lane of letters
+    EXPECT_EQ(rank["lanes"][0]["name"], "compute");
+    const ordered_json& buckets = rank["lanes"][1];
+    EXPECT_EQ(buckets["name"], "buckets");
+    // From the end of the computing before to the begin of the one behind; the 10th's last sum is in it.
+    ASSERT_EQ(buckets["spans"].size(), 9U);
+    EXPECT_EQ(buckets["spans"][0].dump(), R"(["sum",0.0,4.0,1.0])");
+    EXPECT_EQ(buckets["spans"][1].dump(), R"(["sum",6.0,9.0,0.0])");
+  }
+  EXPECT_EQ(excerpt["ranks"][2]["name"], "rank 2 (worker 2)");
+}
+
+TEST_F(TimelineExcerpt, AShortRunHasFewer) {
+  const ordered_json excerpt = ExcerptOf(Write(1, 2));
+  EXPECT_THAT(excerpt["steps"], ElementsAre(0, 1));
+  EXPECT_EQ(excerpt["ranks"][0]["lanes"][0]["spans"].size(), 4U);
+}
+
+TEST_F(TimelineExcerpt, OfManyRanksTheFirst) {
+  const ordered_json excerpt = ExcerptOf(Write(20, 12));
+  EXPECT_EQ(excerpt["ranks"].size(), 16U);
+  EXPECT_EQ(excerpt["ranks_left_out"], 4);
+}
+
+TEST_F(TimelineExcerpt, AnotherFileIsNone) {
+  Put(".", "timeline.json", "{\"ph\":\"X\",\"name\":\"compute\",\"pid\":[]}\nno json\n");
+  EXPECT_NO_THROW(ExcerptOf(folder_ / "timeline.json"));
+  Put(".", "timeline.json", "");
+  EXPECT_TRUE(ExcerptOf(folder_ / "timeline.json").is_null());
+}
+
+}  // namespace
+}  // namespace dtrain
