@@ -51,6 +51,27 @@ layers:
   - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
 )";
 
+// Groups, dilation, sides apart, products and maxima of branches: ReLUs go into them and behind pooling.
+constexpr char kSeparable[] = R"(
+name: separable
+layers:
+  - {name: wide, type: convolution, outputs: 16, kernel: [1, 3], pad: [0, 1]}
+  - {name: depth, type: convolution, outputs: 16, kernel: 3, pad: 1, groups: 16, bias: false}
+  - {name: relu1, type: relu}
+  - {name: point, type: convolution, outputs: 8, kernel: 1, groups: 2}
+  - {name: far, type: convolution, outputs: 8, kernel: 3, dilation: 2, pad: 2, input: depth}
+  - {name: gate, type: eltwise, operation: product, input: [point, far]}
+  - {name: relu2, type: relu}
+  - {name: best, type: eltwise, operation: max, input: [point, far, relu2]}
+  - {name: relu3, type: relu}
+  - {name: adaptive, type: pooling, adaptive: [3, 5]}
+  - {name: mean, type: pooling, method: average, adaptive: [2, 3]}
+  - {name: total, type: eltwise, input: [mean, mean, mean]}
+  - {name: flatten, type: flatten}
+  - {name: fc, type: inner_product, outputs: 4}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+)";
+
 struct Batch {
   Batch(int64_t samples, const Shape& sample, uint64_t classes)
       : images(static_cast<size_t>(samples * sample.count())),
@@ -103,9 +124,9 @@ struct Model {
 
 const Shape kSmall = {3, 8, 8};
 
-Model Residual() {
-  Model model(Graph::FromText(kResidual, "m.yaml",
-                              {{"data", DType::kF32, kSmall}, {"label", DType::kI32, {}}}));
+Model Residual(const char* text = kResidual) {
+  Model model(
+      Graph::FromText(text, "m.yaml", {{"data", DType::kF32, kSmall}, {"label", DType::kI32, {}}}));
   model.Disturb();
   return model;
 }
@@ -123,8 +144,10 @@ void ExpectClose(const ArenaLayout& layout, const std::vector<float>& got,
   }
 }
 
-TEST(ResidualNet, TheReferenceAgreesWithCentralDifferences) {
-  const Model model = Residual();
+class BranchedNet : public testing::TestWithParam<const char*> {};
+
+TEST_P(BranchedNet, TheReferenceAgreesWithCentralDifferences) {
+  const Model model = Residual(GetParam());
   const std::vector<RefTensor> batch = Batch(2, kSmall, 4).AsReference();
   const std::vector<double> state = Widen(model.state);
   std::vector<double> weights = Widen(model.weights);
@@ -142,6 +165,11 @@ TEST(ResidualNet, TheReferenceAgreesWithCentralDifferences) {
     EXPECT_NEAR((up - down) / 2e-6 / 2, result.gradients[i], 1e-7) << i;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Nets, BranchedNet, testing::Values(kResidual, kSeparable),
+                         [](const auto& info) {
+                           return info.index == 0 ? "residual" : "separable";
+                         });
 
 class ResidualNetOnThreads : public testing::TestWithParam<int> {
  protected:
@@ -170,6 +198,22 @@ TEST_P(ResidualNetOnThreads, AStepIsTheReferences) {
   }
 }
 
+TEST_P(ResidualNetOnThreads, AStepOfTheSeparableNetIsTheReferences) {
+  Model model = Residual(kSeparable);
+  Net net(model.graph, device());
+  Batch batch(19, kSmall, 4);
+  const ReferenceResult want =
+      ReferenceStep(model.graph, Mode::kTrain, Widen(model.weights), {}, batch.AsReference());
+  const StepResult got =
+      net.Step(model.weights.data(), model.gradients.data(), nullptr, batch.input, nullptr);
+  EXPECT_NEAR(got.loss_sum, want.loss_sum, 1e-5 * want.loss_sum);
+  ExpectClose(model.graph.weights(), model.gradients, want.gradients, 2e-5);
+  const ReferenceResult shown =
+      ReferenceStep(model.graph, Mode::kEvaluate, Widen(model.weights), {}, batch.AsReference());
+  EXPECT_NEAR(net.Evaluate(model.weights.data(), nullptr, batch.input).loss_sum, shown.loss_sum,
+              1e-5 * shown.loss_sum);
+}
+
 TEST_P(ResidualNetOnThreads, EvaluationTakesTheRunningStatistics) {
   Model model = Residual();
   Net net(model.graph, device());
@@ -194,6 +238,15 @@ TEST(ResidualNet, TheReluOfABlockIsFusedIntoNormAndSum) {
   }
   EXPECT_THAT(fused, testing::ElementsAre("bn", "stage1.bn1", "stage1.add", "stage2.0.add",
                                           "stage2.1.bn1", "stage2.1.add"));
+}
+
+TEST(ResidualNet, TheReluOfASeparableNetIsFusedIntoProductsAndBehindMaxima) {
+  const Model model = Residual(kSeparable);
+  std::vector<std::string> fused;
+  for (const Call& call : FuseAll(model.graph, [](const Call&) { return true; })) {
+    if (call.fused_relu) fused.push_back(model.graph.layers()[call.layer].name);
+  }
+  EXPECT_THAT(fused, testing::ElementsAre("gate", "adaptive"));
 }
 
 TEST(ResidualNet, TrainingOnOneValueOfAChannelIsRefused) {
