@@ -272,6 +272,7 @@ void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& grap
   CheckAgreement(transport, {{"program", Version() + " " + SourceRevision()},
                              {"config", config.effective_yaml},
                              {"model", graph.Describe()},
+                             {"model file", config.model_yaml},  // keys that no shape shows
                              {"instruction set", IsaName(CpuIsa())},
                              {"GPU", has_gpu ? CudaGpu() : plan.gpu},
                              {"execution plan", ToJson(plan)},
