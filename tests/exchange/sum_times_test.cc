@@ -2,6 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/file.h"
+#include "framework/core/timeline_file.h"
 
 namespace dtrain {
 namespace {
@@ -18,7 +27,7 @@ class HandClock : public Clock {
 // One channel: the second was asked for while the first was under way, the third behind it.
 TEST(SumTimes, ASumBeginsWhenItIsAskedForAndTheChannelIsFree) {
   HandClock clock;
-  SumTimes times(&clock);
+  SumTimes times(&clock, nullptr);
   const auto at = [&](double seconds) { clock.now = FromSeconds(seconds); };
   at(1), times.Asked();
   at(2), times.Asked();
@@ -32,7 +41,7 @@ TEST(SumTimes, ASumBeginsWhenItIsAskedForAndTheChannelIsFree) {
 
 TEST(SumTimes, RemembersTheLastSteps) {
   HandClock clock;
-  SumTimes times(&clock);
+  SumTimes times(&clock, nullptr);
   for (int step = 0; step < 40; ++step) {
     times.Asked();
     clock.now += FromSeconds(step);
@@ -42,6 +51,33 @@ TEST(SumTimes, RemembersTheLastSteps) {
   EXPECT_THAT(times.steps().front(), ElementsAre(40 - SumTimes::kSteps));
   times.Clear();
   EXPECT_TRUE(times.steps().empty());
+}
+
+// Each with its bucket, in the plan's order; the next step begins with the first one again.
+TEST(SumTimes, ATimelineHasALaneOfThem) {
+  HandClock clock;
+  RankTimeline timeline;
+  SumTimes times(&clock, &timeline);
+  for (int step = 0; step < 2; ++step) {
+    times.Asked(), times.Asked();
+    clock.now += 3000, times.Done(false);
+    clock.now += 2000, times.Done(true);
+  }
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("dtrain-sum-times-{}.json", ::getpid());
+  TimelineFile file(path);
+  file.Add(timeline.Pack({.rank = 0, .role = "worker 0"}));
+  file.Finish();
+  const auto json = nlohmann::json::parse(ReadFile(path));
+  std::filesystem::remove(path);
+  std::vector<std::string> sums;
+  for (const auto& event : json["traceEvents"]) {
+    if (event["name"] == "sum") {
+      sums.push_back(fmt::format("{} {} {}", event["args"]["bucket"].get<int>(),
+                                 event["ts"].get<double>(), event["dur"].get<double>()));
+    }
+  }
+  EXPECT_THAT(sums, ElementsAre("0 0 3", "1 3 2", "0 5 3", "1 8 2"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -56,6 +57,22 @@ TEST(RunLock, ASecondRunIsToldWhoHasTheFolder) {
   }
   EXPECT_FALSE(fs::exists(folder / "run.lock"));
   EXPECT_EQ(TryToLock(folder), "locked");
+}
+
+TEST(RunLock, WhetherARunGoesOnIsSeenWithoutTakingTheFolder) {
+  const fs::path folder = FreshFolder();
+  EXPECT_FALSE(RunGoesOn(folder / "none"));
+  EXPECT_FALSE(RunGoesOn(folder));
+  {
+    const RunLock lock(folder);
+    EXPECT_TRUE(RunGoesOn(folder));
+  }
+  EXPECT_FALSE(RunGoesOn(folder));
+  for (const std::string& name : {NameOf(HostName(), ::getpid(), 1), std::string("half {")}) {
+    std::ofstream(folder / "run.lock") << name;  // of a process that was killed
+    EXPECT_FALSE(RunGoesOn(folder)) << name;
+    EXPECT_EQ(TryToLock(folder), "locked");
+  }
 }
 
 // As other programs make files and folders, for all users of a shared disk.
