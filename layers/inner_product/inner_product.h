@@ -17,6 +17,7 @@ class InnerProduct : public Layer {
   Cost CostOf(std::span<const Shape> inputs) const override;
 
   int64_t outputs() const { return outputs_; }
+  int64_t axis() const { return axis_; }
   int64_t inputs() const { return inputs_; }  // I, known after InferShapes
   bool has_bias() const { return has_bias_; }
 

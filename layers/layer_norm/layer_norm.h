@@ -14,6 +14,8 @@ class LayerNorm : public RowNormLayer {
   void Configure(config::Reader& reader) override;
   NormRows RowsOf(const Shape& x) const override;
 
+  int64_t axes() const { return axes_; }
+
  protected:
   Shape ParamShapeFor(const Shape& x) const override;
 

@@ -1,0 +1,17 @@
+// Batch normalisation in ONNX's operators, by the running statistics.
+#include "framework/onnx/onnx_layer.h"
+#include "layers/batch_norm/batch_norm.h"
+
+namespace dtrain {
+namespace {
+
+void Translate(OnnxLayer& to) {
+  to.Result("BatchNormalization",
+            {to.input(0), to.Param(0), to.Param(1), to.State(0), to.State(1)},
+            {{"epsilon", static_cast<float>(to.As<BatchNorm>().eps())}});
+}
+
+DTRAIN_ONNX("batch_norm", Translate);
+
+}  // namespace
+}  // namespace dtrain

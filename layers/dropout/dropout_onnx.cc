@@ -1,0 +1,12 @@
+// Dropout in ONNX's operators: nothing is dropped in evaluation.
+#include "framework/onnx/onnx_layer.h"
+
+namespace dtrain {
+namespace {
+
+void Translate(OnnxLayer& to) { to.Result("Identity", {to.input(0)}); }
+
+DTRAIN_ONNX("dropout", Translate);
+
+}  // namespace
+}  // namespace dtrain

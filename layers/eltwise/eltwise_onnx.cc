@@ -1,0 +1,30 @@
+// Sums, products and maxima in ONNX's operators; only Mul takes no more than two inputs.
+#include "framework/onnx/onnx_layer.h"
+#include "layers/eltwise/eltwise.h"
+
+namespace dtrain {
+namespace {
+
+void TranslateProduct(OnnxLayer& to) {
+  std::string product = to.input(0);
+  for (size_t i = 1; i + 1 < to.inputs().size(); ++i) {
+    product = to.Node("Mul", {product, to.input(i)});
+  }
+  to.Result("Mul", {product, to.inputs().back()});
+}
+
+void Translate(OnnxLayer& to) {
+  switch (to.As<Eltwise>().operation()) {
+    case EltwiseOperation::kSum:
+      return to.Result("Sum", to.inputs());
+    case EltwiseOperation::kMax:
+      return to.Result("Max", to.inputs());
+    case EltwiseOperation::kProduct:
+      return TranslateProduct(to);
+  }
+}
+
+DTRAIN_ONNX("eltwise", Translate);
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,12 @@
+// Embedding in ONNX's operators.
+#include "framework/onnx/onnx_layer.h"
+
+namespace dtrain {
+namespace {
+
+void Translate(OnnxLayer& to) { to.Result("Gather", {to.Param(0), to.input(0)}); }
+
+DTRAIN_ONNX("embedding", Translate);
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,38 @@
+// GELU in ONNX's operators, both formulas of gelu.h: this version has none of its own.
+#include <cmath>
+#include <numbers>
+
+#include "framework/onnx/onnx_layer.h"
+#include "layers/gelu/gelu.h"
+
+namespace dtrain {
+namespace {
+
+// z = sqrt(2 / pi) (x + 0.044715 x^3) = x (a + b x^2)
+std::string ArgumentOfTanh(const OnnxLayer& to) {
+  const double a = std::sqrt(2 / std::numbers::pi);
+  const std::string& x = to.input(0);
+  const std::string square = to.Node("Mul", {x, x});
+  const std::string cubic =
+      to.Node("Mul", {square, to.Scalar("cubic", static_cast<float>(0.044715 * a))});
+  const std::string factor =
+      to.Node("Add", {cubic, to.Scalar("linear", static_cast<float>(a))});
+  return to.Node("Mul", {x, factor});
+}
+
+// The normal distribution's function, or its stand-in: (1 + f) / 2.
+void Translate(OnnxLayer& to) {
+  const auto root_half = static_cast<float>(std::numbers::sqrt2 / 2);
+  const std::string f =
+      to.As<Gelu>().by_tanh()
+          ? to.Node("Tanh", {ArgumentOfTanh(to)})
+          : to.Node("Erf", {to.Node("Mul", {to.input(0), to.Scalar("root_half", root_half)})});
+  const std::string twice = to.Node("Add", {f, to.Scalar("one", 1)});
+  const std::string half = to.Node("Mul", {to.input(0), to.Scalar("half", 0.5F)});
+  to.Result("Mul", {half, twice});
+}
+
+DTRAIN_ONNX("gelu", Translate);
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,14 @@
+// GRU in ONNX's operators.
+#include "framework/onnx/recurrent_onnx.h"
+
+namespace dtrain {
+namespace {
+
+void Translate(OnnxLayer& to) {
+  TranslateRecurrent(to, "GRU", kOnnxGruGates, kOnnxGruAttributes);
+}
+
+DTRAIN_ONNX("gru", Translate);
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,12 @@
+// LSTM in ONNX's operators, whose gates are i, o, f, g.
+#include "framework/onnx/recurrent_onnx.h"
+
+namespace dtrain {
+namespace {
+
+void Translate(OnnxLayer& to) { TranslateRecurrent(to, "LSTM", {0, 3, 1, 2}, {}); }
+
+DTRAIN_ONNX("lstm", Translate);
+
+}  // namespace
+}  // namespace dtrain
