@@ -90,12 +90,14 @@ function lineConfig(lines, {x, y, format = numberText, tick = format, zero = fal
   const datasets = lines.map((line) => ({
     label: line.label, data: line.points, borderColor: line.color, backgroundColor: line.color,
     borderWidth: line.width || 1.8, borderDash: line.dashed ? [6, 4] : [], tension: 0, spanGaps: true,
-    pointRadius: line.points_shown || line.points.length === 1 ? 3 : 0, pointHitRadius: 8, order: line.order || 0,
+    pointRadius: line.points_shown || line.points.length === 1 ? 3 : 0, pointHitRadius: 8, order: line.order || 0, clip: 5,
   }));
+  const values = new Set(lines.flatMap((line) => line.points.map((point) => point.y)));
+  const from_zero = zero || values.size === 1;  // around a single value Chart.js invents an axis
   const end = Math.max(...lines.flatMap((line) => line.points.map((point) => point.x)));
   const options = optionsOf({
     x: {type: 'linear', min: 0, max: end, ...axis(x, numberText)},
-    y: {type: 'linear', ...(zero ? {suggestedMin: 0} : {}), ...axis(y, tick)},
+    y: {type: 'linear', ...(from_zero ? {suggestedMin: 0} : {}), ...axis(y, tick)},
     tip: (item) => `${item.dataset.label}: ${format(item.parsed.y)}`,
     title: (items) => (items.length ? `${x}: ${numberText(items[0].parsed.x)}` : ''),
   });

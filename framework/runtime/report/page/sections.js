@@ -91,7 +91,7 @@ function curves(runs) {
     if (!lines(state.axis).length) return;
     charts.append(element('div', {}, element('h3', {}, title), curveChart(title, state, lines, format, zero)));
   };
-  add('Loss', (axisName) => lossLines(runs, axisName), numberText);
+  add('Loss', (axisName) => lossLines(runs, axisName), numberText, true);
   for (const {key, title, format} of kMetrics) add(title, (axisName) => evaluationLines(runs, key, axisName), format);
   const stepLines = (key) => (axisName) => runs.map((run, r) => ({
     label: run.name, color: colorOf(r), points: pointsOf(run.steps, kAxes[axisName].key, key)})).filter((line) => line.points.length);
