@@ -42,8 +42,10 @@ sources_of() {
     http) echo framework/data/files/download.cc ;;
     parallel_text) echo framework/data/text/{text_file,parallel_text,tokenizer}.cc ;;
     vocabulary) echo framework/data/text/{vocabulary,sentence_pairs}.cc ;;
+    npy) echo framework/data/tables/npy.cc ;;
+    csv) echo framework/data/tables/csv.cc framework/data/text/text_file.cc ;;
     safetensors) echo framework/runtime/weights/{safetensors,weights_file}.cc ;;
-    checkpoint) echo framework/runtime/weights/{checkpoint_content,checkpoint_seal,stored_checkpoint,hdf5_file}.cc ;;
+    checkpoint) echo framework/runtime/weights/{checkpoint_content,checkpoint_seal,stored_checkpoint}.cc framework/hdf5/hdf5_file.cc ;;
     rank_checkpoint) echo framework/runtime/weights/{rank_checkpoint,checkpoint_seal}.cc ;;
     status_record) echo framework/runtime/launch/status_record.cc ;;
     run_record) echo framework/runtime/results/run_record.cc framework/exchange/event_log.cc ;;

@@ -9,7 +9,7 @@
 #include <iostream>
 
 #include "framework/core/random.h"
-#include "framework/runtime/weights/hdf5_file.h"
+#include "framework/hdf5/hdf5_file.h"
 #include "framework/runtime/weights/weights_file.h"
 #include "tests/weights/checkpoint_sample.h"
 

@@ -1,4 +1,4 @@
-#include "framework/runtime/weights/child_call.h"
+#include "framework/hdf5/child_call.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "framework/core/error.h"
-#include "framework/runtime/weights/memory_file.h"
+#include "framework/hdf5/memory_file.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "framework/runtime/weights/hdf5_file.h"
+#include "framework/hdf5/hdf5_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

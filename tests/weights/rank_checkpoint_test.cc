@@ -6,7 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/hdf5_file.h"
+#include "framework/hdf5/hdf5_file.h"
 #include "tests/support/message_of.h"
 #include "tests/weights/checkpoint_sample.h"
 

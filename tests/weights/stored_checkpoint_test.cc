@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "framework/core/sha256.h"
-#include "framework/runtime/weights/hdf5_file.h"
+#include "framework/hdf5/hdf5_file.h"
 #include "tests/support/message_of.h"
 #include "tests/weights/checkpoint_sample.h"
 

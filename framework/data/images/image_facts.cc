@@ -17,6 +17,12 @@ using nlohmann::json;
 constexpr int64_t kMostClasses = 65536;
 constexpr int64_t kMostPixels = int64_t{1} << 28;
 
+std::vector<int64_t> ExtentsOf(const Shape& shape) {
+  std::vector<int64_t> extents;
+  for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
+  return extents;
+}
+
 [[noreturn]] void Refuse(const std::string& where, const std::string& what) {
   throw ConfigError(fmt::format("{}: {}", where, what));
 }
@@ -34,29 +40,38 @@ PerChannel ReadNumbers(const json& list, int64_t channels, const std::string& wh
   return PerChannel(std::move(values));
 }
 
-Shape ReadShape(const json& list, const std::string& where) {
-  if (list.size() != 3) Refuse(where, "not channels, rows and columns");
-  Shape shape{0, 0, 0};
+// Of an image, or of at most three axes where samples are numbers.
+Shape ReadShape(const json& list, bool numbers, const std::string& where) {
+  if (numbers ? list.size() > 3 : list.size() != 3) {
+    Refuse(where, "not channels, rows and columns");
+  }
+  std::vector<int64_t> extents;
   int64_t pixels = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    const json& extent = list[static_cast<size_t>(axis)];
+  for (const json& extent : list) {
     if (!extent.is_number_unsigned() || extent.get<uint64_t>() - 1 >= uint64_t{kMostPixels}) {
       Refuse(where, "not an extent");
     }
-    shape[axis] = extent.get<int64_t>();
-    if (shape[axis] > kMostPixels / pixels) Refuse(where, "too many pixels");
-    pixels *= shape[axis];
+    extents.push_back(extent.get<int64_t>());
+    if (extents.back() > kMostPixels / pixels) Refuse(where, "too many pixels");
+    pixels *= extents.back();
   }
-  return shape;
+  return Shape(extents);
 }
 
 ImageSetSpec Read(const std::string& text, const std::string& origin) {
   const json object = ParseJson(text, origin);
   JsonFields fields(object, origin);
   ImageSetSpec spec;
-  spec.image_shape = ReadShape(fields.Array("shape"), origin + ": shape");
+  spec.numbers = fields.Has("target_shape");  // the key that samples of numbers have
+  if (spec.numbers) {
+    spec.target_shape = ReadShape(fields.Array("target_shape"), true, origin + ": target_shape");
+  }
+  spec.image_shape = ReadShape(fields.Array("shape"), spec.numbers, origin + ": shape");
+  if (spec.image_shape.rank() == 0) Refuse(origin + ": shape", "it has no axis");
   spec.classes = fields.Count("classes");
-  if (spec.classes < 1 || spec.classes > kMostClasses) Refuse(origin + ": classes", "out of range");
+  if (spec.classes < (spec.numbers ? 0 : 1) || spec.classes > kMostClasses) {
+    Refuse(origin + ": classes", "out of range");
+  }
   spec.mean = ReadNumbers(fields.Array("mean"), spec.image_shape[0], origin + ": mean");
   spec.deviation =
       ReadNumbers(fields.Array("deviation"), spec.image_shape[0], origin + ": deviation");
@@ -81,14 +96,11 @@ ImageSetSpec Read(const std::string& text, const std::string& origin) {
 }  // namespace
 
 std::string ToText(const ImageSetSpec& spec) {
-  const Shape& shape = spec.image_shape;
-  return json{{"shape", {shape[0], shape[1], shape[2]}},
-              {"classes", spec.classes},
-              {"mean", spec.mean.values()},
-              {"deviation", spec.deviation.values()},
-              {"class_names", spec.class_names},
-              {"fit", NameOf(spec.fit)}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  json text{{"shape", ExtentsOf(spec.image_shape)}, {"classes", spec.classes},
+            {"mean", spec.mean.values()},           {"deviation", spec.deviation.values()},
+            {"class_names", spec.class_names},      {"fit", NameOf(spec.fit)}};
+  if (spec.numbers) text["target_shape"] = ExtentsOf(spec.target_shape);
+  return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 ImageSetSpec ImageSetSpecFromText(const std::string& text, const std::string& origin) {

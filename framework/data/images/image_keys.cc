@@ -28,6 +28,21 @@ void PixelKeys::Configure(config::Reader& reader) {
       reader.Bool("flip", false).Help("augmentation: mirror half of the training images");
 }
 
+void PixelKeys::ConfigureNumbers(config::Reader& reader) {
+  mean_ =
+      static_cast<std::vector<double>>(reader.Numbers("mean", {})
+                                           .Min(-1e9)
+                                           .Max(1e9)
+                                           .Help("mean of the numbers, [one for all] or one a "
+                                                 "column (of images: a channel; those of bytes: of "
+                                                 "pixel / 255); []: that of the training split"));
+  deviation_ = static_cast<std::vector<double>>(
+      reader.Numbers("deviation", {})
+          .Min(1e-9)
+          .Max(1e9)
+          .Help("their deviation, in the same way; []: that of the training split"));
+}
+
 void PixelKeys::Check(config::Reader& reader, const ImageSetSpec& spec) const {
   const auto check = [&](const char* key, const std::vector<double>& numbers) {
     const auto channels = static_cast<size_t>(spec.image_shape[0]);
@@ -40,7 +55,11 @@ void PixelKeys::Check(config::Reader& reader, const ImageSetSpec& spec) const {
 }
 
 void PixelKeys::Fill(const LabelledImages& train, ImageSetSpec& spec) const {
-  if (mean_.empty() || deviation_.empty()) MeasurePixels(train, spec);
+  Fill([&] { MeasurePixels(train, spec); }, spec);
+}
+
+void PixelKeys::Fill(const std::function<void()>& measure, ImageSetSpec& spec) const {
+  if (mean_.empty() || deviation_.empty()) measure();
   const auto floats = [](const std::vector<double>& numbers) {
     return PerChannel(std::vector<float>(numbers.begin(), numbers.end()));
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,12 @@ class PixelKeys {
   void Configure(config::Reader& reader);
   // Whether the numbers fit the channels; notes mistakes.
   void Check(config::Reader& reader, const ImageSetSpec& spec) const;
-  // Gives `spec` the mean and deviation: those of the config, else measured on the training images.
+  // mean and deviation alone, of samples that are no pixels.
+  void ConfigureNumbers(config::Reader& reader);
+  // Gives `spec` the mean and deviation: those of the config, else measured on the training images, or by
+  // `measure`, which writes both.
   void Fill(const LabelledImages& train, ImageSetSpec& spec) const;
+  void Fill(const std::function<void()>& measure, ImageSetSpec& spec) const;
   const CropFlip& augment() const { return augment_; }
 
  private:

@@ -11,6 +11,9 @@
 namespace dtrain {
 
 std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec) {
+  if (spec.numbers && spec.classes == 0) {
+    return {{"data", DType::kF32, spec.image_shape}, {"label", DType::kF32, spec.target_shape}};
+  }
   return {{"data", DType::kF32, spec.image_shape}, {"label", DType::kI32, Shape{}, spec.classes}};
 }
 

@@ -45,6 +45,10 @@ struct ImageSetSpec {
   PerChannel deviation = 1;
   std::vector<std::string> class_names = {};  // of every class; empty: they are numbers
   Fit fit = Fit::kNone;                       // of pictures of other sizes
+  // Samples are numbers and no pixels (data/tables/number_set.h): x becomes (x - mean) / deviation, the shape may
+  // have fewer axes, and `channel` is an entry of the first.  Without classes the label is numbers of target_shape.
+  bool numbers = false;
+  Shape target_shape = {};
 };
 
 // As JSON, which a checkpoint keeps with the weights.  The inverse throws DataError, naming `origin`, where
@@ -55,7 +59,7 @@ ImageSetSpec ImageSetSpecFromText(const std::string& text, const std::string& or
 // The mean and deviation of each channel over all pixels: exact sums, so the same for any order.
 void MeasurePixels(const LabelledImages& images, ImageSetSpec& spec);
 
-// "data" f32 [C, H, W] and "label" i32 [].
+// "data" f32 [C, H, W] and "label" i32 [], or f32 where the samples have no classes.
 std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec);
 
 class ImageSet : public Dataset {

@@ -70,6 +70,11 @@ Predictor::Predictor(const std::string& weights, const std::string& device) {
         "what `dtrain export` made of it");
   }
   spec_ = ImageSetSpecFromText(info.images, path.string());
+  if (spec_.numbers) {
+    throw CheckpointError(
+        fmt::format("{} is of a model for numbers, not for pictures", path.string()),
+        "dtrain eval --weights tells how good it is on a data set");
+  }
   graph_ = std::make_unique<Graph>(
       Graph::FromText(info.model_yaml, path.string() + ": its model", ImageFields(spec_)));
   scored_ = ScoredLayer(*graph_);

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "framework/core/check.h"
-#include "framework/runtime/weights/hdf5_file.h"
+#include "framework/hdf5/hdf5_file.h"
 
 namespace dtrain {
 namespace {

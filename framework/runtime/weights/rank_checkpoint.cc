@@ -9,7 +9,7 @@
 #include "framework/core/bytes.h"
 #include "framework/core/file.h"
 #include "framework/runtime/weights/checkpoint_seal.h"
-#include "framework/runtime/weights/hdf5_file.h"
+#include "framework/hdf5/hdf5_file.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/runtime/weights/memory_file.h"
+#include "framework/hdf5/memory_file.h"
 
 namespace dtrain {
 

@@ -4,9 +4,9 @@
 
 #include "framework/core/bytes.h"
 #include "framework/runtime/weights/checkpoint_seal.h"
-#include "framework/runtime/weights/child_call.h"
-#include "framework/runtime/weights/hdf5_file.h"
-#include "framework/runtime/weights/memory_file.h"
+#include "framework/hdf5/child_call.h"
+#include "framework/hdf5/hdf5_file.h"
+#include "framework/hdf5/memory_file.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

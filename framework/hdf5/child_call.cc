@@ -1,4 +1,4 @@
-#include "framework/runtime/weights/child_call.h"
+#include "framework/hdf5/child_call.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

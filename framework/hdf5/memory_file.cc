@@ -1,4 +1,4 @@
-#include "framework/runtime/weights/memory_file.h"
+#include "framework/hdf5/memory_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/runtime/weights/memory_file.h"
+#include "framework/hdf5/memory_file.h"
 
 namespace dtrain {
 
@@ -82,6 +82,15 @@ class Hdf5Reader {
 
   std::vector<int64_t> ShapeOf(const std::string& name) const;
   void ReadFloats(const std::string& name, std::span<float> values) const;  // all there are
+  void ReadBytes(const std::string& name, std::span<uint8_t> values) const;
+  // What its values are.
+  enum class ValueType {
+    kBytes,
+    kWhole,
+    kFloat,
+    kOther
+  };  // kBytes: whole, of 8 bits without a sign
+  ValueType TypeOf(const std::string& name) const;
   std::string ReadText(const std::string& name) const;
   // Single values; a list, or a text without a fixed length, is none.
   int64_t IntAttribute(const std::string& group, const std::string& name) const;
@@ -93,6 +102,8 @@ class Hdf5Reader {
 
  private:
   Hdf5Handle OpenData(const std::string& name) const;
+  // `type`: of HDF5, what the values are in memory.
+  void ReadValues(const std::string& name, int64_t type, size_t count, void* values) const;
   // A single value of this class of types (H5T_INTEGER, H5T_STRING).
   Hdf5Handle OpenAttribute(const std::string& group, const std::string& name, int type_class) const;
   [[noreturn]] void Fail(const std::string& name) const;

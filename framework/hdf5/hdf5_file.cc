@@ -1,4 +1,4 @@
-#include "framework/runtime/weights/hdf5_file.h"
+#include "framework/hdf5/hdf5_file.h"
 
 #include <fmt/format.h>
 #include <hdf5.h>
@@ -225,18 +225,36 @@ std::vector<int64_t> Hdf5Reader::ShapeOf(const std::string& name) const {
   return {dims, dims + rank};
 }
 
-void Hdf5Reader::ReadFloats(const std::string& name, std::span<float> values) const {
+void Hdf5Reader::ReadValues(const std::string& name, int64_t type, size_t count,
+                            void* values) const {
   const Hdf5Handle data = OpenData(name);
   const Hdf5Handle space(H5Dget_space(data.get()), H5Sclose);
   const hssize_t stored = H5Sget_simple_extent_npoints(space.get());
   if (stored < 0) Fail(name);
-  if (static_cast<uint64_t>(stored) != values.size()) {
+  if (static_cast<uint64_t>(stored) != count) {
     throw CheckpointError(fmt::format("cannot read {}: {} has {} numbers, {} are expected",
-                                      path_.string(), name, stored, values.size()));
+                                      path_.string(), name, stored, count));
   }
-  if (H5Dread(data.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
-    Fail(name);
-  }
+  if (H5Dread(data.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) Fail(name);
+}
+
+void Hdf5Reader::ReadFloats(const std::string& name, std::span<float> values) const {
+  ReadValues(name, H5T_NATIVE_FLOAT, values.size(), values.data());
+}
+
+void Hdf5Reader::ReadBytes(const std::string& name, std::span<uint8_t> values) const {
+  ReadValues(name, H5T_NATIVE_UINT8, values.size(), values.data());
+}
+
+Hdf5Reader::ValueType Hdf5Reader::TypeOf(const std::string& name) const {
+  const Hdf5Handle data = OpenData(name);
+  const Hdf5Handle type(H5Dget_type(data.get()), H5Tclose);
+  if (type.get() < 0) Fail(name);
+  const H5T_class_t type_class = H5Tget_class(type.get());
+  if (type_class == H5T_FLOAT) return ValueType::kFloat;
+  if (type_class != H5T_INTEGER) return ValueType::kOther;
+  const bool byte = H5Tget_size(type.get()) == 1 && H5Tget_sign(type.get()) == H5T_SGN_NONE;
+  return byte ? ValueType::kBytes : ValueType::kWhole;
 }
 
 std::string Hdf5Reader::ReadText(const std::string& name) const {

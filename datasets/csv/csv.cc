@@ -1,0 +1,77 @@
+// Tables of one's own: numbers and a label a line (framework/data/tables/csv.h).
+#include "framework/data/tables/csv.h"
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/data/tables/table_source.h"
+
+namespace dtrain {
+namespace {
+
+class OwnCsv : public TableSource {
+ public:
+  OwnCsv() : TableSource(/*images=*/false, /*whole_are_classes=*/true) {}
+
+ private:
+  Files ReadKeys(config::Reader& reader) override {
+    train_ = static_cast<std::string>(reader.String("train", "")
+                                          .Required()
+                                          .Help("CSV file of the training samples, plain or .gz"));
+    test_ = static_cast<std::string>(
+        reader.String("test", "")
+            .Help("CSV file of the test samples; \"\": test_share of the training samples"));
+    format_.label = static_cast<std::string>(
+        reader.String("label", "")
+            .Help(
+                "column of the label, by its name or by its number from 1 on; \"\": the last one"));
+    const std::string header =
+        reader.String("header", "auto")
+            .OneOf({"auto", "yes", "no"})
+            .Help(
+                "whether the first line has the names of the columns; auto: where it has a field "
+                "that is no number");
+    format_.header = header == "yes"  ? CsvFormat::Header::kYes
+                     : header == "no" ? CsvFormat::Header::kNo
+                                      : CsvFormat::Header::kAuto;
+    const std::string separator =
+        reader.String("separator", "auto")
+            .OneOf({"auto", "comma", "semicolon", "tab"})
+            .Help("what stands between fields; auto: that of which the first line has most");
+    format_.separator = separator == "comma"       ? ','
+                        : separator == "semicolon" ? ';'
+                        : separator == "tab"       ? '\t'
+                                                   : '\0';
+    Files files;
+    if (!train_.empty()) files.train = {{"train", train_}};
+    if (!test_.empty()) files.test = {{"test", test_}};
+    return files;
+  }
+
+  Table Open(Split split, const std::vector<std::string>& words) const override {
+    if (split == Split::kTrain) {
+      CsvTable table = ReadCsv(train_, format_);
+      // Names for numbers; or the classes that texts have, and in which order.
+      if (!table.table.labels.words.empty() && !words.empty())
+        table = ReadCsv(train_, format_, words);
+      words_ = table.table.labels.words;
+      names_ = table.names;
+      return table.table;
+    }
+    CsvTable table = ReadCsv(test_, format_, words_);
+    if (table.names != names_) {
+      throw DataError(fmt::format("{} and {} have other columns", test_, train_),
+                      "both need the same header, or none");
+    }
+    return table.table;
+  }
+
+  std::string train_, test_;
+  CsvFormat format_;
+  mutable std::vector<std::string> words_, names_;  // of the training file
+};
+
+DTRAIN_DATASET("csv", OwnCsv, "your own tables: numbers and a label a line");
+
+}  // namespace
+}  // namespace dtrain

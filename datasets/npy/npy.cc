@@ -1,0 +1,146 @@
+// NumPy arrays of one's own: images or vectors, and their labels (framework/data/tables/npy.h).
+#include "framework/data/tables/npy.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/data/tables/table_source.h"
+
+namespace dtrain {
+namespace {
+namespace fs = std::filesystem;
+
+bool IsChannels(int64_t extent) { return extent == 1 || extent == 3 || extent == 4; }
+
+// Whether the channels of [N, a, b, c] come last.
+bool ChannelsLast(const fs::path& path, const Shape& shape, const std::string& layout) {
+  if (shape.rank() != 4 || layout != "auto") return shape.rank() == 4 && layout == "hwc";
+  const bool first = IsChannels(shape[1]), last = IsChannels(shape[3]);
+  if (first != last) return last;
+  throw DataError(fmt::format("{}: of {} it is not clear which axis has the channels",
+                              path.string(), shape.ToString()),
+                  "data.layout: chw or hwc says it");
+}
+
+// [samples, H, W, C] becomes [samples, C, H, W].
+template <class T>
+std::vector<T> ChannelsToFront(const std::vector<T>& from, int64_t pixels, int64_t channels) {
+  std::vector<T> to(from.size());
+  const auto each = static_cast<size_t>(pixels * channels);
+  for (size_t begin = 0; begin < from.size(); begin += each) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t p = 0; p < pixels; ++p) {
+        to[begin + static_cast<size_t>(c * pixels + p)] =
+            from[begin + static_cast<size_t>(p * channels + c)];
+      }
+    }
+  }
+  return to;
+}
+
+class OwnNpy : public TableSource {
+ public:
+  OwnNpy() : TableSource(/*images=*/true, /*whole_are_classes=*/false) {}
+
+ private:
+  struct Paths {
+    std::string samples, labels;
+  };
+
+  Files ReadKeys(config::Reader& reader) override {
+    train_.samples = reader.String("train", "")
+                         .Required()
+                         .Help(
+                             ".npy file of the training samples: images [N, H, W], [N, C, H, W] or "
+                             "[N, H, W, C], or vectors [N, D]");
+    train_.labels = reader.String("train_labels", "")
+                        .Required()
+                        .Help(".npy file of their labels, [N] or [N, K]");
+    test_.samples =
+        reader.String("test", "")
+            .Help(".npy file of the test samples; \"\": test_share of the training samples");
+    test_.labels = reader.String("test_labels", "").Help(".npy file of their labels");
+    layout_ = static_cast<std::string>(
+        reader.String("layout", "auto")
+            .OneOf({"auto", "chw", "hwc"})
+            .Help("where the channels of [N, ., ., .] are; auto: the axis that has 1, 3 or 4"));
+    Files files;
+    if (test_.samples.empty() != test_.labels.empty()) {
+      reader.Mistake(test_.samples.empty() ? "test_labels" : "test",
+                     "test samples and test labels go together", "give both, or none");
+      return files;
+    }
+    if (train_.samples.empty() || train_.labels.empty()) return files;
+    files.train = {{"train", train_.samples}, {"train_labels", train_.labels}};
+    if (!test_.samples.empty()) {
+      files.test = {{"test", test_.samples}, {"test_labels", test_.labels}};
+    }
+    return files;
+  }
+
+  Table Open(Split split, const std::vector<std::string>& words) const override {
+    const Paths& paths = split == Split::kTrain ? train_ : test_;
+    const NpyHeader header = ReadNpyHeader(paths.samples);
+    const Shape& shape = header.shape;
+    const bool values = header.kind == 'f' || header.bytes();
+    if (!values || shape.rank() < 1 || shape.rank() > 4 || shape.count() == 0) {
+      throw DataError(
+          fmt::format("{}: {} of type {}{}", paths.samples, shape.ToString(), header.kind,
+                      header.value_bytes),
+          "samples are [N, D], [N, H, W], [N, C, H, W] or [N, H, W, C] of uint8, float32 "
+          "or float64");
+    }
+    Table table;
+    table.name = paths.samples;
+    table.samples = shape[0];
+    table.bytes = header.bytes();
+    const bool last = ChannelsLast(paths.samples, shape, layout_);
+    table.sample_shape = shape.rank() == 1 ? Shape{1}
+                         : last            ? Shape{shape[3], shape[1], shape[2]}
+                                           : shape.DropBatch();
+    table.labels = ReadLabels(paths, shape[0]);
+    table.where = [name = paths.labels](int64_t sample) {
+      return fmt::format("{}: sample {}", name, sample);
+    };
+    table.read = [path = paths.samples, last] {
+      NpyArray array = ReadNpy(path);
+      if (last) {
+        const int64_t pixels = array.shape[1] * array.shape[2], channels = array.shape[3];
+        array.values.bytes = ChannelsToFront(array.values.bytes, pixels, channels);
+        array.values.numbers = ChannelsToFront(array.values.numbers, pixels, channels);
+      }
+      return std::move(array.values);
+    };
+    return table;
+  }
+
+  static TableLabels ReadLabels(const Paths& paths, int64_t samples) {
+    NpyArray array = ReadNpy(paths.labels);
+    const Shape& shape = array.shape;
+    if (shape.rank() < 1 || shape.rank() > 2 || shape[0] != samples || shape.count() == 0) {
+      throw DataError(fmt::format("{}: labels {} for the {} samples of {}", paths.labels,
+                                  shape.ToString(), samples, paths.samples),
+                      "labels are [N], or [N, K] for K numbers a sample");
+    }
+    TableLabels labels;
+    labels.whole_type = array.kind != 'f';
+    if (shape.CountFrom(1) > 1) labels.shape = shape.DropBatch();
+    labels.numbers = std::move(array.values.numbers);
+    if (array.bytes()) {
+      labels.numbers.assign(array.values.bytes.begin(), array.values.bytes.end());
+    }
+    return labels;
+  }
+
+  Paths train_, test_;
+  std::string layout_ = "auto";
+};
+
+DTRAIN_DATASET("npy", OwnNpy, "your own images or vectors and labels in .npy files (NumPy)");
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,204 @@
+#include "framework/data/tables/hdf5_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/core/bytes.h"
+#include "framework/core/error.h"
+#include "framework/data/text/parallel_text.h"
+#include "framework/hdf5/child_call.h"
+#include "framework/hdf5/hdf5_file.h"
+#include "framework/hdf5/memory_file.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+using ValueType = Hdf5Reader::ValueType;
+
+constexpr double kMostNumbers = 1e10;
+
+// What is known of a file without its values.
+struct Look {
+  std::vector<int64_t> data_shape, label_shape;
+  bool bytes = false;
+  bool whole_labels = false;
+  std::vector<float> labels;
+  DTRAIN_FIELDS(data_shape, label_shape, bytes, whole_labels, labels)
+};
+
+// What the child may ask for: the numbers of a file can be packed.
+ChildLimits LimitsFor(uint64_t file_bytes) {
+  ChildLimits limits;
+  limits.compute_seconds += static_cast<int64_t>(file_bytes >> 20);
+  limits.wait_seconds += static_cast<int64_t>(file_bytes >> 20);
+  limits.memory_bytes += 16 * static_cast<int64_t>(file_bytes);
+  return limits;
+}
+
+// Lets `work` read the file in a child, with a place for what it finds, which is returned.
+template <class Work>
+std::string InChild(const fs::path& path, const Work& work) {
+  try {
+    MemoryFile file, answer;
+    file.CopyFrom(path);
+    RunInChild(
+        "read " + path.string(), [&] { answer.WriteAt(0, work(Hdf5Reader(file, path))); },
+        LimitsFor(file.Content().size()));
+    return std::string(answer.Content());
+  } catch (const CheckpointError& error) {
+    throw DataError(error.what(),
+                    error.hint().empty()
+                        ? "a file of Caffe's HDF5Data has data sets `data` and `label`"
+                        : error.hint());
+  }
+}
+
+int64_t CountOf(const std::vector<int64_t>& shape) {
+  double count = 1;
+  for (const int64_t extent : shape) count *= static_cast<double>(extent);
+  if (count > kMostNumbers) throw CheckpointError("it promises more numbers than dtrain loads");
+  return static_cast<int64_t>(count);
+}
+
+void CheckName(const Hdf5Reader& in, const std::string& name) {
+  if (!in.Has(name)) {
+    throw CheckpointError(fmt::format("{}: it has no data set '{}'; it has {}", in.path().string(),
+                                      name, fmt::join(in.Children("/"), ", ")),
+                          "data.data_set and data.label_set name them");
+  }
+  if (in.TypeOf(name) == ValueType::kOther) {
+    throw CheckpointError(fmt::format("{}: '{}' holds no numbers", in.path().string(), name));
+  }
+}
+
+std::string LookAt(const Hdf5Reader& in, const Hdf5Names& names) {
+  CheckName(in, names.data);
+  CheckName(in, names.label);
+  Look look;
+  look.data_shape = in.ShapeOf(names.data);
+  look.label_shape = in.ShapeOf(names.label);
+  look.bytes = in.TypeOf(names.data) == ValueType::kBytes;
+  look.whole_labels = in.TypeOf(names.label) != ValueType::kFloat;
+  CountOf(look.data_shape);
+  look.labels.resize(static_cast<size_t>(CountOf(look.label_shape)));
+  in.ReadFloats(names.label, look.labels);
+  return ToBytes(look);
+}
+
+template <class T, class Read>
+std::string ValuesOf(const Hdf5Reader& in, const std::string& name, const Read& read) {
+  std::vector<T> values(static_cast<size_t>(CountOf(in.ShapeOf(name))));
+  read(values);
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+void CheckLook(const fs::path& path, const Look& look) {
+  const auto refuse = [&](const std::string& what) {
+    throw DataError(fmt::format("{}: {}", path.string(), what),
+                    "data is [samples, ...], labels are [samples] or [samples, numbers]");
+  };
+  const size_t rank = look.data_shape.size(), label_rank = look.label_shape.size();
+  if (rank < 1 || rank > 4) refuse(fmt::format("data of {} axes", rank));
+  if (label_rank < 1 || label_rank > 2) refuse(fmt::format("labels of {} axes", label_rank));
+  if (std::ranges::count(look.data_shape, 0) > 0) refuse("its data is empty");
+  if (look.data_shape[0] != look.label_shape[0]) {
+    refuse(fmt::format("{} samples and {} labels", look.data_shape[0], look.label_shape[0]));
+  }
+}
+
+void AppendValues(const fs::path& path, const std::string& name, const Look& look,
+                  TableValues& values) {
+  const auto count = static_cast<size_t>(CountOf(look.data_shape));
+  const std::string found = InChild(path, [&](const Hdf5Reader& in) {
+    if (look.bytes) {
+      return ValuesOf<uint8_t>(in, name, [&](auto& to) { in.ReadBytes(name, to); });
+    }
+    return ValuesOf<float>(in, name, [&](auto& to) { in.ReadFloats(name, to); });
+  });
+  if (found.size() != count * (look.bytes ? 1 : sizeof(float))) {
+    throw DataError(path.string() + " has changed while it was read");
+  }
+  if (look.bytes) {
+    values.bytes.insert(values.bytes.end(), found.begin(), found.end());
+    return;
+  }
+  const size_t begin = values.numbers.size();
+  values.numbers.resize(begin + count);
+  std::memcpy(values.numbers.data() + begin, found.data(), found.size());
+  const auto wrong = std::find_if(values.numbers.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  values.numbers.end(), [](float x) { return !std::isfinite(x); });
+  if (wrong == values.numbers.end()) return;
+  const int64_t sample = (wrong - values.numbers.begin() - static_cast<int64_t>(begin)) /
+                         (static_cast<int64_t>(count) / look.data_shape[0]);
+  throw DataError(
+      fmt::format("{}: sample {} of '{}' has the value {}", path.string(), sample, name, *wrong),
+      "remove such samples, or give them a number");
+}
+
+}  // namespace
+
+std::vector<fs::path> Hdf5FilesOf(const std::vector<std::string>& paths) {
+  std::vector<fs::path> files;
+  for (const fs::path path : paths) {
+    if (path.extension() != ".txt") {
+      files.push_back(path);
+      continue;
+    }
+    for (const std::string& line : ReadLines(path)) {
+      if (line.empty()) continue;
+      const fs::path beside = path.parent_path() / line;
+      files.push_back(fs::exists(beside) ? beside : fs::path(line));
+    }
+  }
+  return files;
+}
+
+Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names) {
+  if (files.empty()) throw DataError("the list names no HDF5 file");
+  std::vector<Look> looks;
+  std::vector<int64_t> ends;
+  Table table;
+  table.labels.whole_type = true;
+  for (const fs::path& file : files) {
+    looks.push_back(
+        FromBytes<Look>(InChild(file, [&](const Hdf5Reader& in) { return LookAt(in, names); })));
+    Look& look = looks.back();
+    CheckLook(file, look);
+    const std::vector<int64_t> sample(look.data_shape.begin() + 1, look.data_shape.end());
+    std::vector<int64_t> label(look.label_shape.begin() + 1, look.label_shape.end());
+    if (label == std::vector<int64_t>{1}) label.clear();
+    if (looks.size() == 1) {
+      table.sample_shape = sample.empty() ? Shape{1} : Shape(sample);
+      table.labels.shape = Shape(label);
+      table.bytes = look.bytes;
+    } else if (Shape(label) != table.labels.shape || look.bytes != table.bytes ||
+               !std::ranges::equal(sample, std::span(looks[0].data_shape).subspan(1))) {
+      throw DataError(fmt::format("{} and {} have samples of other shapes or types",
+                                  files[0].string(), file.string()));
+    }
+    table.samples += look.data_shape[0];
+    ends.push_back(table.samples);
+    table.labels.whole_type = table.labels.whole_type && look.whole_labels;
+    std::ranges::move(look.labels, std::back_inserter(table.labels.numbers));
+    look.labels.clear();
+  }
+  table.name = files[0].string();
+  table.where = [files, ends](int64_t sample) {
+    const size_t file = std::ranges::upper_bound(ends, sample) - ends.begin();
+    return fmt::format("{}: sample {}", files[file].string(),
+                       file == 0 ? sample : sample - ends[file - 1]);
+  };
+  table.read = [files, looks, name = names.data] {
+    TableValues values;
+    for (size_t f = 0; f < files.size(); ++f) AppendValues(files[f], name, looks[f], values);
+    return values;
+  };
+  return table;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,192 @@
+#include "framework/data/tables/npy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/data/files/archive.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kLongestHeader = 1 << 16;
+constexpr uint64_t kMostBytes = uint64_t{64} << 30;
+constexpr size_t kBlock = 1 << 20;  // bytes; a whole number of values of any type
+
+[[noreturn]] void ThrowHeader(const MemberReader& in, const std::string& what) {
+  throw DataError(fmt::format("{}: the header of the .npy file {}", in.name(), what),
+                  "write it anew with numpy.save");
+}
+
+// The text of the header: the dictionary of a Python program.
+std::string ReadHeaderText(MemberReader& in) {
+  char start[8];
+  in.ReadExactly(start, sizeof start, "the header");
+  if (std::string_view(start, kMagic.size()) != kMagic) {
+    throw DataError(fmt::format("{}: it does not begin as a .npy file does", in.name()),
+                    "numpy.save writes one; an .npz is an archive of several");
+  }
+  const int version = start[6];
+  if (version < 1 || version > 3) ThrowHeader(in, fmt::format("has version {}", version));
+  uint8_t length[4] = {};
+  in.ReadExactly(length, version == 1 ? 2 : 4, "the header");
+  const size_t bytes =
+      length[0] | size_t{length[1]} << 8 | size_t{length[2]} << 16 | size_t{length[3]} << 24;
+  if (bytes > kLongestHeader) ThrowHeader(in, fmt::format("would have {} bytes", bytes));
+  std::string text(bytes, '\0');
+  in.ReadExactly(text.data(), bytes, "the header");
+  return text;
+}
+
+// What follows 'key': in the dictionary.
+std::string_view ValueOf(const MemberReader& in, std::string_view text, std::string_view key) {
+  const std::string quoted = fmt::format("'{}'", key);
+  const size_t at = text.find(quoted);
+  if (at == std::string_view::npos) ThrowHeader(in, "has no " + quoted);
+  text.remove_prefix(at + quoted.size());
+  text.remove_prefix(std::min(text.find_first_not_of(" :"), text.size()));
+  return text;
+}
+
+void ReadType(const MemberReader& in, std::string_view text, NpyHeader& header) {
+  const std::string_view value = ValueOf(in, text, "descr");
+  const size_t end = value.empty() ? 0 : value.find(value[0], 1);
+  const bool quoted = !value.empty() && value[0] == '\'' && end != std::string_view::npos;
+  const std::string_view type =
+      quoted ? value.substr(1, end - 1) : value.substr(0, value.find(']'));
+  const std::string_view allowed[] = {"<f4", "<f8", "|u1", "|i1", "|b1", "<u2",
+                                      "<i2", "<u4", "<i4", "<u8", "<i8"};
+  if (!quoted || std::ranges::find(allowed, type) == std::end(allowed)) {
+    throw DataError(
+        fmt::format("{}: its values are of type '{}'; dtrain reads uint8, float32 and float64, and "
+                    "whole numbers of 1 to 8 bytes, little-endian",
+                    in.name(), type),
+        "convert it: numpy.save(file, array.astype('<f4'))");
+  }
+  header.kind = type[1];
+  header.value_bytes = type[2] - '0';
+}
+
+void ReadShape(const MemberReader& in, std::string_view text, NpyHeader& header) {
+  std::string_view value = ValueOf(in, text, "shape");
+  const size_t end = value.find(')');
+  if (!value.starts_with('(') || end == std::string_view::npos) ThrowHeader(in, "has no shape");
+  value = value.substr(1, end - 1);
+  std::vector<int64_t> extents;
+  unsigned __int128 bytes = static_cast<unsigned __int128>(header.value_bytes);
+  while (true) {
+    value.remove_prefix(std::min(value.find_first_not_of(" ,"), value.size()));
+    if (value.empty()) break;
+    int64_t extent = 0;
+    const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), extent);
+    if (error != std::errc() || extent < 0) ThrowHeader(in, "has no shape");
+    value.remove_prefix(static_cast<size_t>(rest - value.data()));
+    extents.push_back(extent);
+    bytes *= static_cast<unsigned __int128>(extent);
+    if (bytes > kMostBytes || extents.size() > Shape::kMaxRank) {
+      ThrowHeader(in, "promises more than dtrain loads (64 GB, 6 axes)");
+    }
+  }
+  header.shape = Shape(extents);
+}
+
+NpyHeader ReadHeader(MemberReader& in) {
+  const std::string text = ReadHeaderText(in);
+  NpyHeader header;
+  ReadType(in, text, header);
+  if (ValueOf(in, text, "fortran_order").starts_with("True")) {
+    throw DataError(in.name() + ": its values are in Fortran order; dtrain reads C order",
+                    "convert it: numpy.save(file, numpy.ascontiguousarray(array))");
+  }
+  if (!ValueOf(in, text, "fortran_order").starts_with("False")) {
+    ThrowHeader(in, "does not say its order");
+  }
+  ReadShape(in, text, header);
+  return header;
+}
+
+template <class T>
+void Append(const char* from, size_t count, std::vector<float>& to) {
+  for (size_t i = 0; i < count; ++i) {
+    T value;
+    std::memcpy(&value, from + i * sizeof(T), sizeof(T));
+    to.push_back(static_cast<float>(value));
+  }
+}
+
+void AppendValues(const NpyHeader& header, const std::string& block, size_t bytes,
+                  TableValues& values) {
+  const char* const from = block.data();
+  const size_t count = bytes / static_cast<size_t>(header.value_bytes);
+  std::vector<float>& to = values.numbers;
+  if (header.bytes()) {
+    values.bytes.insert(values.bytes.end(), block.begin(),
+                        block.begin() + static_cast<std::ptrdiff_t>(bytes));
+    return;
+  }
+  if (header.kind == 'f') {
+    return header.value_bytes == 4 ? Append<float>(from, count, to)
+                                   : Append<double>(from, count, to);
+  }
+  const bool sign = header.kind == 'i';
+  switch (header.value_bytes) {
+    case 1:
+      return sign ? Append<int8_t>(from, count, to) : Append<uint8_t>(from, count, to);
+    case 2:
+      return sign ? Append<int16_t>(from, count, to) : Append<uint16_t>(from, count, to);
+    case 4:
+      return sign ? Append<int32_t>(from, count, to) : Append<uint32_t>(from, count, to);
+    default:
+      return sign ? Append<int64_t>(from, count, to) : Append<uint64_t>(from, count, to);
+  }
+}
+
+void CheckFinite(const MemberReader& in, const NpyHeader& header, const TableValues& values) {
+  const auto wrong =
+      std::ranges::find_if(values.numbers, [](float value) { return !std::isfinite(value); });
+  if (wrong == values.numbers.end()) return;
+  const int64_t place = wrong - values.numbers.begin();
+  const int64_t each = header.shape.rank() > 0 ? header.shape.CountFrom(1) : 1;
+  throw DataError(fmt::format("{}: value {} of sample {} is {}, no number of 32 bits", in.name(),
+                              place % each, place / each, *wrong),
+                  "remove such samples, or give them a number: numpy.isfinite finds them");
+}
+
+}  // namespace
+
+NpyHeader ReadNpyHeader(const fs::path& path) {
+  MemberReader in(path);
+  return ReadHeader(in);
+}
+
+NpyArray ReadNpy(const fs::path& path) {
+  MemberReader in(path);
+  NpyArray array{ReadHeader(in), {}};
+  auto left = static_cast<size_t>(array.shape.count()) * static_cast<size_t>(array.value_bytes);
+  const std::string content = "an array of " + array.shape.ToString();
+  std::string block(std::min(left, kBlock), '\0');
+  while (left > 0) {
+    const size_t bytes = std::min(left, block.size());
+    in.ReadExactly(block.data(), bytes, content);
+    AppendValues(array, block, bytes, array.values);
+    left -= bytes;
+  }
+  char more;
+  if (in.Read(&more, 1) != 0) {
+    throw DataError(fmt::format("{}: content follows at byte {}, where {} ends", in.name(),
+                                in.position() - 1, content),
+                    "the header does not belong to this content");
+  }
+  CheckFinite(in, array, array.values);
+  return array;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,31 @@
+// NumPy's .npy files (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions 1 to 3):
+// one array, in little-endian or single bytes and C order.  Plain or .gz.
+//
+// A file must hold exactly what its header says; every other state, another type of values and Fortran order are a
+// DataError that names the file and says how NumPy would write it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "framework/data/tables/table.h"
+#include "framework/device/shape.h"
+
+namespace dtrain {
+
+struct NpyHeader {
+  char kind = 'f';  // f: floats, i and u: whole numbers with and without a sign, b: booleans
+  int64_t value_bytes = 4;  // 4 and 8; of whole numbers 1 and 2 as well
+  Shape shape;
+  bool bytes() const { return kind == 'u' && value_bytes == 1; }
+};
+
+struct NpyArray : NpyHeader {
+  TableValues values;  // bytes where bytes() says so, else numbers: rounded to 32 bits, all finite
+};
+
+NpyHeader ReadNpyHeader(const std::filesystem::path& path);
+NpyArray ReadNpy(const std::filesystem::path& path);
+
+}  // namespace dtrain

@@ -1,0 +1,61 @@
+#include "framework/data/tables/table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+constexpr float kMostClasses = 65536;
+
+bool IsClass(float label) {
+  return label >= 0 && label < kMostClasses && label == std::floor(label);
+}
+
+}  // namespace
+
+bool IsRegression(const TableLabels& labels, Task task, bool whole_are_classes) {
+  if (task != Task::kAuto) return task == Task::kRegression;
+  if (!labels.words.empty()) return false;
+  if (!whole_are_classes) return !labels.whole_type;
+  return labels.shape.rank() > 0 || !std::ranges::all_of(labels.numbers, IsClass);
+}
+
+std::vector<uint16_t> ClassesOf(const Table& table, int64_t classes) {
+  const TableLabels& labels = table.labels;
+  if (labels.shape.rank() > 0) {
+    throw DataError(fmt::format("{}: labels of {} numbers each, a class is one number", table.name,
+                                labels.shape.count()),
+                    "data.task: regression, for labels that are numbers");
+  }
+  const float limit = classes > 0 ? static_cast<float>(classes) : kMostClasses;
+  std::vector<uint16_t> numbers;
+  numbers.reserve(labels.numbers.size());
+  for (size_t i = 0; i < labels.numbers.size(); ++i) {
+    const float label = labels.numbers[i];
+    if (!IsClass(label) || label >= limit) {
+      throw DataError(fmt::format("{}: the label is {}, classes are the whole numbers from 0 to {}",
+                                  table.where(static_cast<int64_t>(i)), label, limit - 1),
+                      "data.task: regression, for labels that are numbers");
+    }
+    numbers.push_back(static_cast<uint16_t>(label));
+  }
+  return numbers;
+}
+
+void CheckNumbers(const Table& table) {
+  const auto width = static_cast<size_t>(table.labels.shape.count());
+  for (size_t i = 0; i < table.labels.numbers.size(); ++i) {
+    if (std::isfinite(table.labels.numbers[i])) continue;
+    throw DataError(
+        fmt::format("{}: the label is {}, not a number",
+                    table.where(static_cast<int64_t>(i / width)), table.labels.numbers[i]),
+        "remove the sample, or give it a label");
+  }
+}
+
+}  // namespace dtrain

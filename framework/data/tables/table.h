@@ -1,0 +1,59 @@
+// Table: one split of samples that are numbers, as the reader of a format hands it over (npy.h, csv.h,
+// hdf5_table.h), and what becomes of its labels.
+//
+// A reader looks at all that can be known without the values - shapes and labels - and reads the values when
+// they are asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "framework/device/shape.h"
+
+namespace dtrain {
+
+// The values of all samples, one after the other: either the ones or the others.
+struct TableValues {
+  std::vector<uint8_t> bytes;
+  std::vector<float> numbers;
+};
+
+struct TableLabels {
+  Shape shape;                 // of one sample: [], or [K] for several numbers
+  std::vector<float> numbers;  // [samples, shape]
+  bool whole_type = false;     // the file says that they are whole numbers
+  std::vector<std::string> words =
+      {};  // labels that are texts: `numbers` counts them in this order
+};
+
+struct Table {
+  std::string name;  // of the file, for messages
+  int64_t samples = 0;
+  Shape sample_shape;
+  bool bytes = false;  // its values are bytes, 0 to 255
+  TableLabels labels;
+  std::function<TableValues()> read;                 // throws DataError
+  std::function<std::string(int64_t sample)> where;  // "a.csv: line 18", for messages about a label
+};
+
+// What labels are.
+enum class Task {
+  kAuto,            // classes where they are texts or of a type of whole numbers
+  kClassification,  // classes, numbered from 0 on
+  kRegression       // numbers
+};
+
+// Whether the labels are numbers to come near to, and no classes.  `whole_are_classes`: a format that has no types,
+// so that numbers count as classes when all are whole and from 0 on.
+bool IsRegression(const TableLabels& labels, Task task, bool whole_are_classes);
+
+// The labels as classes, each below `classes` (0: as many as the largest says).  Throws DataError, naming the sample,
+// for one that is none.
+std::vector<uint16_t> ClassesOf(const Table& table, int64_t classes);
+
+// Every label is a number; DataError that names the sample where one is not.
+void CheckNumbers(const Table& table);
+
+}  // namespace dtrain

@@ -1,0 +1,143 @@
+#include "framework/data/tables/table_source.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+// Whether all are there; those that are not are mistakes.
+bool AreThere(config::Reader& reader,
+              const std::vector<std::pair<std::string, std::string>>& files) {
+  bool all = true;
+  for (const auto& [key, path] : files) {
+    std::error_code ignored;
+    if (fs::is_regular_file(path, ignored)) continue;
+    reader.Mistake(key, fmt::format("there is no file {}", path),
+                   "paths are as they are, or begin where dtrain is started");
+    all = false;
+  }
+  return all;
+}
+
+// An image is [C, H, W]; of two axes it is grey.
+Shape WithChannel(const Shape& shape) { return shape.rank() == 2 ? shape.Prepend(1) : shape; }
+
+}  // namespace
+
+void TableSource::Configure(config::Reader& reader) {
+  const Files files = ReadKeys(reader);
+  test_share_ = reader.Number("test_share", 0.1)
+                    .Above(0)
+                    .Max(0.5)
+                    .Help("share of the training samples that is the test split, without test");
+  const std::string task =
+      reader.String("task", "auto")
+          .OneOf({"auto", "classification", "regression"})
+          .Help(whole_are_classes_ ? "what labels are: classes, numbered from 0 on, or numbers to "
+                                     "come near to; auto: "
+                                     "classes where all labels are whole and not negative"
+                                   : "what labels are: classes, numbered from 0 on, or numbers to "
+                                     "come near to; auto: "
+                                     "classes where their type is one of whole numbers");
+  task_ = task == "auto"         ? Task::kAuto
+          : task == "regression" ? Task::kRegression
+                                 : Task::kClassification;
+  spec_.class_names = static_cast<std::vector<std::string>>(
+      reader.Strings("class_names", {})
+          .Help("name of each class, in the order of the labels; []: as the labels are"));
+  if (images_) {
+    pixels_.Configure(reader);
+  } else {
+    pixels_.ConfigureNumbers(reader);
+  }
+  if (files.train.empty()) return;
+  if (!AreThere(reader, files.train) || !AreThere(reader, files.test)) return;
+  train_ = Open(Split::kTrain, spec_.class_names);
+  Settle(reader);
+  if (files.test.empty()) return;
+  test_share_ = 0;
+  test_ = Open(Split::kTest, spec_.class_names);
+  if (test_->sample_shape != train_->sample_shape || test_->bytes != train_->bytes ||
+      test_->labels.shape != train_->labels.shape) {
+    throw DataError(
+        fmt::format("{}: samples of {} with labels of {}, those of {} are {} with {}", test_->name,
+                    test_->sample_shape.ToString(), test_->labels.shape.ToString(), train_->name,
+                    train_->sample_shape.ToString(), train_->labels.shape.ToString()),
+        "both splits must have the same shapes and types");
+  }
+  if (spec_.classes > 0) ClassesOf(*test_, spec_.classes);
+  if (spec_.classes == 0) CheckNumbers(*test_);
+}
+
+// What the training samples are.
+void TableSource::Settle(config::Reader& reader) {
+  const TableLabels& labels = train_->labels;
+  spec_.image_shape = train_->sample_shape;
+  const bool regression = IsRegression(labels, task_, whole_are_classes_);
+  if (regression) {
+    if (!labels.words.empty()) {
+      throw DataError(train_->where(0) + ": the label is a text, not a number",
+                      "data.task: classification");
+    }
+    CheckNumbers(*train_);
+    spec_.target_shape = labels.shape;
+    if (!spec_.class_names.empty()) {
+      reader.Mistake("class_names", "the labels are numbers, not classes", "leave the key out");
+      spec_.class_names.clear();
+    }
+  } else {
+    const auto classes = ClassesOf(*train_, static_cast<int64_t>(spec_.class_names.size()));
+    if (spec_.class_names.empty()) spec_.class_names = labels.words;
+    spec_.classes = spec_.class_names.empty() ? *std::ranges::max_element(classes) + 1
+                                              : static_cast<int64_t>(spec_.class_names.size());
+  }
+  const bool images = images_ && train_->bytes && spec_.image_shape.rank() >= 2;
+  if (images_ && spec_.image_shape.rank() >= 2) spec_.image_shape = WithChannel(spec_.image_shape);
+  spec_.numbers = !images || regression;
+  pixels_.Check(reader, spec_);
+}
+
+int64_t TableSource::size(Split split) const {
+  const std::optional<Table>& table = split == Split::kTrain ? train_ : test_;
+  return table && split != Split::kValidation ? table->samples : 0;
+}
+
+LabelledImages TableSource::ImagesOf(const Table& table) const {
+  return {table.read().bytes, ClassesOf(table, spec_.classes)};
+}
+
+LabelledNumbers TableSource::NumbersOf(const Table& table) const {
+  LabelledNumbers numbers;
+  TableValues values = table.read();
+  numbers.samples = std::move(values.numbers);
+  if (table.bytes) numbers.samples.assign(values.bytes.begin(), values.bytes.end());
+  if (spec_.classes > 0) {
+    numbers.classes = ClassesOf(table, spec_.classes);
+  } else {
+    numbers.targets = table.labels.numbers;
+  }
+  return numbers;
+}
+
+std::unique_ptr<Dataset> TableSource::Load(const fs::path& folder, uint64_t seed) const {
+  ImageSetSpec spec = spec_;
+  if (!spec.numbers) {
+    LabelledImages train = ImagesOf(*train_);
+    pixels_.Fill(train, spec);
+    return std::make_unique<ImageSet>(spec, std::move(train),
+                                      test_ ? ImagesOf(*test_) : LabelledImages(),
+                                      pixels_.augment(), seed);
+  }
+  LabelledNumbers train = NumbersOf(*train_);
+  pixels_.Fill([&] { MeasureNumbers(train, spec); }, spec);
+  return std::make_unique<NumberSet>(spec, std::move(train),
+                                     test_ ? NumbersOf(*test_) : LabelledNumbers());
+}
+
+}  // namespace dtrain

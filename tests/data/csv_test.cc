@@ -1,0 +1,102 @@
+// Data set csv: own tables.
+#include "framework/data/tables/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/core/error.h"
+#include "framework/data/images/image_set.h"
+#include "tests/data/table_files.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+CsvFormat Labelled(const std::string& label) {
+  CsvFormat format;
+  format.label = label;
+  return format;
+}
+
+CsvFormat WithHeader() {
+  CsvFormat format;
+  format.header = CsvFormat::Header::kYes;
+  return format;
+}
+
+class Csv : public testing::Test {
+ protected:
+  CsvTable Read(const std::string& text, const CsvFormat& format = {}) {
+    folder_.Write("t.csv", text);
+    return ReadCsv(folder_ / "t.csv", format);
+  }
+  std::string Refusal(const std::string& text, const CsvFormat& format = {}) {
+    return WhatOf<DataError>([&] { Read(text, format); });
+  }
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  TempFolder folder_;
+};
+
+TEST_F(Csv, HeaderSeparatorAndLabelAreFound) {
+  const CsvTable plain = Read("1,2,0\n3,4.5,1\r\n");
+  EXPECT_THAT(plain.names, IsEmpty());
+  EXPECT_THAT(plain.table.read().numbers, ElementsAre(1, 2, 3, 4.5f));
+  EXPECT_THAT(plain.table.labels.numbers, ElementsAre(0, 1));
+  const CsvTable named = Read("kind;\"a; b\";c\n x ; 1e-2;+3\ny;4;-5\n\n", Labelled("kind"));
+  EXPECT_THAT(named.names, ElementsAre("kind", "a; b", "c"));
+  EXPECT_THAT(named.table.read().numbers, ElementsAre(0.01f, 3, 4, -5));
+  EXPECT_THAT(named.table.labels.words, ElementsAre("x", "y"));
+  EXPECT_EQ(named.table.where(1), Path("t.csv") + ": line 3");
+  EXPECT_THAT(Read("1\t2\n3\t4\n", Labelled("1")).table.labels.numbers, ElementsAre(1, 3));
+  EXPECT_THAT(Read("1,2\n3,4\n", WithHeader()).names, ElementsAre("1", "2"));
+}
+
+TEST_F(Csv, WhatIsNoTableIsRefusedWithItsLineAndColumn) {
+  EXPECT_THAT(Refusal(""), HasSubstr("is empty"));
+  EXPECT_THAT(Refusal("a,b\n"), HasSubstr("a header and no samples"));
+  EXPECT_THAT(Refusal("1\n2\n"), HasSubstr("one field"));
+  EXPECT_THAT(Refusal("a,b,c\n1,2,3\n1,2\n"), HasSubstr("line 3: 2 fields, the first line has 3"));
+  EXPECT_THAT(Refusal("1,2,3\n\n1,2,3\n"), HasSubstr("line 2: 1 field"));
+  EXPECT_THAT(Refusal("a,b\n1,2\nnan,2\n"), HasSubstr("line 3: column 1 ('a') is 'nan'"));
+  EXPECT_THAT(Refusal("1,2\n,2\n"), HasSubstr("line 2: column 1 is empty"));
+  EXPECT_THAT(Refusal("1,2\n1x,2\n"), HasSubstr("column 1 is '1x', not a number"));
+  EXPECT_THAT(Refusal("1,2\n1e99,2\n"), HasSubstr("column 1 is '1e99'"));
+  EXPECT_THAT(Refusal("1,2\n1,\n"), HasSubstr("line 2: column 2 is empty"));
+  EXPECT_THAT(Refusal("1,2\n1,inf\n"), HasSubstr("column 2 is 'inf'"));
+  EXPECT_THAT(Refusal("1,\"2\n"), HasSubstr("line 1: its quotes are not closed"));
+  EXPECT_THAT(Refusal("a,b\n1,2\n", Labelled("z")), HasSubstr("no column is called 'z'"));
+  EXPECT_THAT(Refusal("a,b\n1,\xff\n"), HasSubstr("line 2: byte 3"));
+}
+
+TEST_F(Csv, TextsAreClassesAndNumbersAreWhatTheyLookLike) {
+  folder_.Write("train.csv", "a,kind\n1,dog\n2,cat\n3,dog\n");
+  folder_.Write("test.csv", "a,kind\n5,cat\n");
+  const std::string both = fmt::format("train: {}, test: {}", Path("train.csv"), Path("test.csv"));
+  const auto set = OwnSourceOf("csv", both)->Load("", 1);
+  EXPECT_THAT(set->image_facts()->class_names, ElementsAre("cat", "dog"));
+  EXPECT_EQ(SampleOf(*set, Split::kTrain, 0).second, 1);
+  EXPECT_EQ(SampleOf(*set, Split::kTest, 0).second, 0);
+  EXPECT_EQ(OwnSourceOf("csv", both + ", class_names: [dog, cat]")->Load("", 1)->classes(), 2);
+  folder_.Write("test.csv", "a,kind\n5,cat\n6,emu\n");
+  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }),
+              AllOf(HasSubstr("test.csv: line 3"), HasSubstr("'emu', which is no class")));
+  folder_.Write("test.csv", "b,kind\n5,cat\n");
+  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }), HasSubstr("other columns"));
+
+  folder_.Write("numbers.csv", "1,0\n2,3\n3,1\n");
+  const std::string numbers = "train: " + Path("numbers.csv");
+  EXPECT_EQ(OwnSourceOf("csv", numbers)->classes(), 4);
+  const auto regression = OwnSourceOf("csv", numbers + ", task: regression");
+  EXPECT_EQ(regression->classes(), 0);
+  EXPECT_EQ(SampleOf(*regression->Load("", 1), Split::kTrain, 1).second, 3);
+  folder_.Write("numbers.csv", "1,0\n2,-3\n3,1\n");
+  EXPECT_EQ(OwnSourceOf("csv", numbers)->fields()[1].dtype, DType::kF32);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,86 @@
+// Data set hdf5: Caffe's HDF5Data.
+#include "framework/data/tables/hdf5_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/core/error.h"
+#include "framework/hdf5/hdf5_file.h"
+#include "tests/data/table_files.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Hdf5Of(const std::vector<int64_t>& shape, const std::vector<float>& data,
+                   const std::vector<float>& labels, const std::string& label_name = "label") {
+  Hdf5Builder file(0);
+  file.WriteFloats("data", shape, data.data());
+  file.WriteFloats(label_name, {static_cast<int64_t>(labels.size())}, labels.data());
+  return std::string(file.Finish().Content());
+}
+
+class Hdf5Data : public testing::Test {
+ protected:
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  TempFolder folder_;
+};
+
+TEST_F(Hdf5Data, SamplesOfAListOfFilesFollowEachOther) {
+  folder_.Write("a.h5", Hdf5Of({2, 1, 1, 2}, {1, 2, 3, 4}, {0, 1}));
+  folder_.Write("b.h5", Hdf5Of({1, 1, 1, 2}, {5, 6}, {2}));
+  folder_.Write("list.txt", "a.h5\nb.h5\n");
+  for (const std::string& train :
+       {Path("list.txt"), "[" + Path("a.h5") + ", " + Path("b.h5") + "]"}) {
+    const auto source = OwnSourceOf("hdf5", "train: " + train + ", mean: [0], deviation: [1]");
+    EXPECT_EQ(source->size(Split::kTrain), 3);
+    EXPECT_EQ(source->classes(), 3) << "whole numbers, as Caffe stores classes";
+    const auto set = source->Load("", 1);
+    EXPECT_EQ(set->fields()[0].sample_shape, (Shape{1, 1, 2}));
+    EXPECT_EQ(SampleOf(*set, Split::kTrain, 2), (std::pair(std::vector<float>{5, 6}, 2.0f)));
+  }
+}
+
+TEST_F(Hdf5Data, NumbersAsLabels) {
+  folder_.Write("a.h5", Hdf5Of({2, 2}, {1, 2, 3, 4}, {0.5f, 1}));
+  const auto set = OwnSourceOf("hdf5", "train: " + Path("a.h5"))->Load("", 1);
+  EXPECT_EQ(set->classes(), 0);
+  EXPECT_EQ(SampleOf(*set, Split::kTrain, 0).second, 0.5f);
+}
+
+TEST_F(Hdf5Data, OtherFilesAreRefusedByName) {
+  const auto refusal = [&](const std::string& bytes) {
+    folder_.Write("a.h5", bytes);
+    return WhatOf<DataError>([&] { OwnSourceOf("hdf5", "train: " + Path("a.h5")); });
+  };
+  EXPECT_THAT(refusal(Hdf5Of({1, 1}, {1}, {0}, "labels")),
+              AllOf(HasSubstr("a.h5: it has no data set 'label'"), HasSubstr("data, labels")));
+  EXPECT_THAT(refusal(Hdf5Of({2, 1}, {1, 2}, {0})), HasSubstr("2 samples and 1 labels"));
+  EXPECT_THAT(refusal("no HDF5"), HasSubstr("a.h5"));
+  const std::string sound = Hdf5Of({2, 1}, {1, 2}, {0, 1});
+  EXPECT_THAT(refusal(sound.substr(0, sound.size() / 2)), HasSubstr("a.h5"));
+}
+
+// Damaged bytes may crash the library in the child: they are refused, or read as other numbers.
+TEST_F(Hdf5Data, DamageDoesNotCrashThisProcess) {
+  const std::string sound = Hdf5Of({4, 3}, std::vector<float>(12, 1), {0, 1, 2, 0});
+  int refused = 0;
+  for (size_t at = 0; at < sound.size(); at += sound.size() / 60) {
+    std::string damaged = sound;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
+    folder_.Write("a.h5", damaged);
+    try {
+      OwnSourceOf("hdf5", "train: " + Path("a.h5"))->Load("", 1);
+    } catch (const DataError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,61 @@
+// Files of numbers for tests of own data sets, and the sources that read them.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "framework/data/dataset.h"
+
+namespace dtrain {
+
+// The source that `keys` of the section data configure; throws what a run would.
+inline std::shared_ptr<DatasetSource> OwnSourceOf(const std::string& name,
+                                                  const std::string& keys) {
+  config::Document document = config::Document::FromText("data: {" + keys + "}", "test.yaml");
+  config::Reader reader = document.root().Section("data");
+  std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", name).make();
+  source->Configure(reader);
+  document.Finish();
+  return source;
+}
+
+// A .npy file as NumPy writes it, version 1.
+inline std::string NpyHeaderText(const std::string& descr, const std::string& shape,
+                                 const std::string& order = "False") {
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': ({}), }}", descr, order, shape);
+  header.resize((10 + header.size()) / 64 * 64 + 54, ' ');
+  header.back() = '\n';
+  const auto length = static_cast<uint16_t>(header.size());
+  std::string file = "\x93NUMPY";
+  file += {1, 0, static_cast<char>(length & 255), static_cast<char>(length >> 8)};
+  return file + header;
+}
+
+template <class T>
+std::string NpyOf(const std::string& descr, const std::string& shape,
+                  const std::vector<T>& values) {
+  std::string file = NpyHeaderText(descr, shape);
+  file.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  return file;
+}
+
+// Sample `index` of a split, and its label.
+inline std::pair<std::vector<float>, float> SampleOf(const Dataset& set, Split split,
+                                                     int64_t index) {
+  Batch batch(set.fields(), 1);
+  batch.Resize(1);
+  const int64_t indices[] = {index};
+  set.Fill(split, indices, kNoEpoch, batch);
+  const Tensor& data = batch.fields[0];
+  const Tensor& label = batch.fields[1];
+  return {std::vector<float>(data.f32(), data.f32() + data.shape.count()),
+          label.dtype == DType::kI32 ? static_cast<float>(label.i32()[0]) : label.f32()[0]};
+}
+
+}  // namespace dtrain
