@@ -1,4 +1,5 @@
-// Convolution on the GPU, implementation "cudnn": every shape that cuDNN takes.
+// Convolution on the GPU, implementation "cudnn": every shape that cuDNN takes.  Where it lacks an algorithm
+// for groups, dilation or sides apart, loops of our own take its place (convolution_direct_cuda.cu).
 //
 // Images are channels last, which is how tensor cores want them.  The weights stay in plain OIHW
 // order in the arenas; cuDNN gets a copy of them, channels last too, in scratch, and its gradient of
@@ -25,6 +26,7 @@
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
+#include "layers/convolution/convolution_direct_cuda.h"
 
 namespace dtrain {
 namespace {
@@ -243,18 +245,18 @@ class ConvolutionCuda : public Kernel {
   int64_t x16_ = 0, y16_ = 0, w16_ = 0;  // copies in bf16, of their gradients too
 };
 
-std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request, const KernelOffer&) {
+std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request,
+                                            const KernelOffer& offer) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   try {
     return std::make_unique<ConvolutionCuda>(request);
   } catch (const Error& error) {
+    if (!layer.IsPlainSquare()) return MakeConvolutionDirectCuda(request, offer);
     throw ShapeError(
-        fmt::format("cuDNN does not take a convolution of {} with {} to {}, stride {}, pad {}, "
-                    "dilation {}, groups {}: {}",
+        fmt::format("cuDNN does not take a convolution of {} with {} to {}, stride {}, pad {}: {}",
                     request.inputs[0].ToString(), layer.Params()[0].shape.ToString(),
                     request.outputs[0].ToString(), layer.stride().ToString(),
-                    layer.pad().ToString(), layer.dilation().ToString(), layer.groups(),
-                    error.what()),
+                    layer.pad().ToString(), error.what()),
         "a smaller batch, or device: cpu");
   }
 }

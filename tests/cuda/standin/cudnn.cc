@@ -200,11 +200,16 @@ cudnnStatus_t Destroy(Struct* made) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Only these algorithms are there.  One of them lacks images of one channel, for the sake of code
-// that has to take another then.
+// Only these algorithms are there.  One of them lacks images of one channel, another groups with dilation, for
+// the sake of code that has to take another then.
 bool Supports(const Problem& p, cudnnConvolutionFwdAlgo_t algorithm) {
   return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM ||
          (algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM && p.x.c > 1);
+}
+
+bool Supports(const Problem& p, cudnnConvolutionBwdFilterAlgo_t algorithm) {
+  const bool dilated = p.window.dilation_height > 1 || p.window.dilation_width > 1;
+  return algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 && !(p.window.groups > 1 && dilated);
 }
 
 cudnnStatus_t AnswerBytes(const Problem& problem, bool supported, size_t wanted, size_t* bytes) {
@@ -295,8 +300,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     const cudnnConvolutionDescriptor_t window, const cudnnFilterDescriptor_t dw,
     cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes) {
   const Problem problem = {*x, *dw, *dy, *window};
-  return AnswerBytes(problem, algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
-                     FilterBytes(problem), bytes);
+  return AnswerBytes(problem, Supports(problem, algorithm), FilterBytes(problem), bytes);
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
@@ -333,7 +337,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
                                              void* workspace, size_t bytes, const void* beta,
                                              const cudnnFilterDescriptor_t dw_desc, void* dw) {
   const Problem p = {*x_desc, *dw_desc, *dy_desc, *window};
-  if (algorithm != CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (!Supports(p, algorithm)) return CUDNN_STATUS_NOT_SUPPORTED;
   return Run(
       handle, "cudnnConvolutionBackwardFilter", p, {{x, p.x}, {dy, p.y}, {dw, p.w}},
       {workspace, bytes}, FilterBytes(p), alpha, beta,

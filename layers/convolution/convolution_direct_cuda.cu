@@ -1,0 +1,222 @@
+// Convolution on the GPU, implementation "direct": straight from the definition, for windows with groups,
+// dilation or sides apart where cuDNN has no kernel that adds in a fixed order (convolution_cuda.cc).  A thread
+// for each element of y and dx, a block for each weight; sums are in double, in an order of the shape alone.
+// With `precision: bf16` factors are rounded as cuDNN's are, and results are not.
+#include <cuda_bf16.h>
+
+#include "framework/kernels/cuda/images.h"
+#include "framework/kernels/cuda/loops.h"
+#include "framework/kernels/cuda/rows.h"
+#include "framework/nn/kernel.h"
+#include "layers/convolution/convolution.h"
+#include "layers/convolution/convolution_direct_cuda.h"
+
+namespace dtrain {
+namespace {
+
+// The rows of image, window and output, or the columns.
+struct Side {
+  int64_t pixels, results, kernel, stride, pad, dilation;
+
+  // The pixel under tap k of result i; -1: outside the image.
+  DT_DEVICE int64_t PixelOf(int64_t i, int64_t k) const {
+    const int64_t pixel = i * stride - pad + k * dilation;
+    return pixel < pixels ? pixel : -1;
+  }
+  // The result whose tap k is on a pixel; -1: none.
+  DT_DEVICE int64_t ResultOf(int64_t pixel, int64_t k) const {
+    const int64_t from = pixel + pad - k * dilation;
+    return from >= 0 && from % stride == 0 && from / stride < results ? from / stride : -1;
+  }
+};
+
+struct Geometry {
+  Side rows, columns;
+  int64_t channels, outputs;              // of all groups
+  int64_t group_channels, group_outputs;  // of one
+  bool bf16;
+
+  DT_DEVICE double Product(float a, float b) const {
+    if (bf16) {
+      a = __bfloat162float(__float2bfloat16_rn(a));
+      b = __bfloat162float(__float2bfloat16_rn(b));
+    }
+    return static_cast<double>(a) * b;
+  }
+
+  DT_DEVICE int64_t InputAt(int64_t n, int64_t row, int64_t column) const {
+    return ((n * rows.pixels + row) * columns.pixels + column) * channels;
+  }
+  DT_DEVICE int64_t OutputAt(int64_t n, int64_t row, int64_t column) const {
+    return ((n * rows.results + row) * columns.results + column) * outputs;
+  }
+  DT_DEVICE int64_t WeightAt(int64_t o, int64_t channel, int64_t k, int64_t l) const {
+    return ((o * group_channels + channel) * rows.kernel + k) * columns.kernel + l;
+  }
+
+  // y[i] without its bias.
+  DT_DEVICE double Result(const float* x, const float* w, int64_t i) const {
+    const int64_t o = i % outputs, pixel = i / outputs;
+    const int64_t n = pixel / columns.results / rows.results;
+    const int64_t first = o / group_outputs * group_channels;
+    double sum = 0;
+    for (int64_t k = 0; k < rows.kernel; ++k) {
+      const int64_t row = rows.PixelOf(pixel / columns.results % rows.results, k);
+      for (int64_t l = 0; l < columns.kernel && row >= 0; ++l) {
+        const int64_t column = columns.PixelOf(pixel % columns.results, l);
+        if (column < 0) continue;
+        const float* const in = x + InputAt(n, row, column) + first;
+        for (int64_t c = 0; c < group_channels; ++c) {
+          sum += Product(in[c], w[WeightAt(o, c, k, l)]);
+        }
+      }
+    }
+    return sum;
+  }
+
+  // dx[i].
+  DT_DEVICE double InputGradient(const float* dy, const float* w, int64_t i) const {
+    const int64_t channel = i % channels, pixel = i / channels;
+    const int64_t n = pixel / columns.pixels / rows.pixels;
+    const int64_t first = channel / group_channels * group_outputs;
+    double sum = 0;
+    for (int64_t k = 0; k < rows.kernel; ++k) {
+      const int64_t row = rows.ResultOf(pixel / columns.pixels % rows.pixels, k);
+      for (int64_t l = 0; l < columns.kernel && row >= 0; ++l) {
+        const int64_t column = columns.ResultOf(pixel % columns.pixels, l);
+        if (column < 0) continue;
+        const float* const out = dy + OutputAt(n, row, column) + first;
+        for (int64_t o = 0; o < group_outputs; ++o) {
+          const int64_t at = WeightAt(first + o, channel % group_channels, k, l);
+          sum += Product(out[o], w[at]);
+        }
+      }
+    }
+    return sum;
+  }
+
+  // What pixel `pixel` of y adds to dw[i].
+  DT_DEVICE double WeightTerm(const float* x, const float* dy, int64_t i, int64_t pixel) const {
+    const int64_t l = i % columns.kernel, k = i / columns.kernel % rows.kernel;
+    const int64_t channel = i / columns.kernel / rows.kernel % group_channels;
+    const int64_t o = i / columns.kernel / rows.kernel / group_channels;
+    const int64_t row = rows.PixelOf(pixel / columns.results % rows.results, k);
+    const int64_t column = columns.PixelOf(pixel % columns.results, l);
+    if (row < 0 || column < 0) return 0;
+    const int64_t n = pixel / columns.results / rows.results;
+    const int64_t from = InputAt(n, row, column) + o / group_outputs * group_channels + channel;
+    return Product(x[from], dy[pixel * outputs + o]);
+  }
+};
+
+Geometry GeometryOf(const KernelRequest& request) {
+  const auto& layer = static_cast<const Convolution&>(*request.layer);
+  const Shape &x = request.inputs[0], &y = request.outputs[0];
+  const HeightWidth &kernel = layer.kernel(), &stride = layer.stride(), &pad = layer.pad();
+  const HeightWidth& dilation = layer.dilation();
+  return {{x[2], y[2], kernel.height, stride.height, pad.height, dilation.height},
+          {x[3], y[3], kernel.width, stride.width, pad.width, dilation.width},
+          x[1],
+          y[1],
+          x[1] / layer.groups(),
+          y[1] / layer.groups(),
+          request.device.precision == Precision::kBf16};
+}
+
+class ConvolutionDirectCuda : public Kernel {
+ public:
+  explicit ConvolutionDirectCuda(const KernelRequest& request)
+      : queue_(QueueOf(request.device)),
+        geometry_(GeometryOf(request)),
+        relu_(request.fused_relu),
+        inputs_(request.inputs[0].count()),
+        weights_(request.layer->Params()[0].shape.count()),
+        pixels_(request.outputs[0].count() / request.outputs[0][1], request.outputs[0][1]) {
+    if (request.mode == Mode::kTrain) partial_ = room_.Take(2 * pixels_.partial_sums());
+  }
+
+  KernelNeeds Needs() const override {
+    KernelNeeds needs;
+    needs.scratch_bytes = room_.bytes();
+    needs.backward_reads_inputs = true;
+    needs.backward_reads_outputs = relu_;
+    return needs;
+  }
+
+  void Forward(const KernelArgs& args) override {
+    const Geometry geometry = geometry_;
+    const float *const x = args.inputs[0].f32(), *const w = args.params[0].f32();
+    float* const y = args.outputs[0].f32();
+    ForEach(queue_, pixels_.rows() * pixels_.columns(),
+            [=] DT_DEVICE(int64_t i) { y[i] = static_cast<float>(geometry.Result(x, w, i)); });
+    const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
+    AddBias(queue_, DeviceMatrix::Dense(y, pixels_.rows(), pixels_.columns()), bias, relu_);
+  }
+
+  void Backward(const KernelArgs& args) override {
+    float* const dy = args.output_gradients[0].f32();
+    if (relu_) {
+      MaskGradient(queue_, pixels_.rows() * pixels_.columns(), args.outputs[0].f32(), dy);
+    }
+    if (args.params.size() > 1) {
+      double* const partial =
+          reinterpret_cast<double*>(static_cast<float*>(args.scratch) + partial_);
+      SumOverRows(queue_, pixels_, dy, partial, args.accumulate, args.param_gradients[1].f32());
+    }
+    BackwardWeights(args);
+    if (args.input_gradients[0].data != nullptr) BackwardData(args);
+  }
+
+  void BackwardWeights(const KernelArgs& args) {
+    const Geometry geometry = geometry_;
+    const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
+    float* const dw = args.param_gradients[0].f32();
+    const bool accumulate = args.accumulate;
+    ForEachRow(
+        queue_, weights_, pixels_.rows(), 0.0,
+        [=] DT_DEVICE(int64_t i, int64_t pixel) { return geometry.WeightTerm(x, dy, i, pixel); },
+        [] DT_DEVICE(double a, double b) { return a + b; },
+        [=] DT_DEVICE(int64_t i, double sum) {
+          dw[i] = static_cast<float>(accumulate ? dw[i] + sum : sum);
+        });
+  }
+
+  void BackwardData(const KernelArgs& args) {
+    const Geometry geometry = geometry_;
+    const float *const dy = args.output_gradients[0].f32(), *const w = args.params[0].f32();
+    float* const dx = args.input_gradients[0].f32();
+    ForEach(queue_, inputs_, [=] DT_DEVICE(int64_t i) {
+      dx[i] = static_cast<float>(geometry.InputGradient(dy, w, i));
+    });
+  }
+
+ private:
+  CudaQueue& queue_;
+  const Geometry geometry_;
+  const bool relu_;
+  const int64_t inputs_, weights_;
+  const ColumnSums pixels_;
+  FloatRoom room_;
+  int64_t partial_ = 0;
+};
+
+// Only where it is named, or in cuDNN's place.
+std::optional<KernelOffer> OfferConvolutionDirectCuda(const KernelRequest& request) {
+  const auto& layer = static_cast<const Convolution&>(*request.layer);
+  if (layer.IsPlainSquare()) return std::nullopt;
+  KernelOffer offer = OfferImage(request);
+  offer.preference = -10;
+  return offer;
+}
+
+DTRAIN_KERNEL("convolution", DeviceKind::kCuda, "direct", OfferConvolutionDirectCuda,
+              MakeConvolutionDirectCuda);
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeConvolutionDirectCuda(const KernelRequest& request,
+                                                  const KernelOffer&) {
+  return std::make_unique<ConvolutionDirectCuda>(request);
+}
+
+}  // namespace dtrain
