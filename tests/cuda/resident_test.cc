@@ -155,7 +155,7 @@ double Distance(const std::vector<float>& a, const std::vector<float>& b) {
 TEST(GpuSteps, EverySolverTrainsAsOnTheCpuAndRepeatsToTheBit) {
   for (std::string section :
        {"{name: sgd, momentum: 0}", "{name: sgd, nesterov: true, weight_decay: 0.01}",
-        "{name: adam, weight_decay: 0.01}", "{name: adamw}"}) {
+        "{name: adam, weight_decay: 0.01}", "{name: adamw}", "{name: rmsprop, momentum: 0.5}"}) {
     section.insert(section.size() - 1, ", clip_norm: 0.5, lr: 0.0001");
     Rig gpu(DeviceUnderTest(), section), again(DeviceUnderTest(), section), cpu(kCpu, section);
     const std::vector<float> before = cpu.Weights();
