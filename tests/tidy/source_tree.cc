@@ -17,7 +17,7 @@ const std::set<std::string> kFolders = {".ci",    "configs", "datasets", "framew
                                         "layers", "launch",  "tests",    "tools"};
 const std::set<std::string> kTextEndings = {".cc",   ".cu",     ".h",    ".cmake", ".txt",
                                             ".sh",   ".py",     ".yaml", ".md",    ".json",
-                                            ".supp", ".sbatch", ""};
+                                            ".supp", ".sbatch", ".bash", ""};
 
 bool IsText(const fs::path& path) { return kTextEndings.contains(path.extension().string()); }
 

@@ -9,8 +9,9 @@
 namespace dtrain {
 
 // Folders of models, in the order they are searched: ../models beside the config's folder,
-// configs/models of the working directory, configs/models of the tree the program lies in (up
-// to three folders above it), and share/dtrain/configs/models of its installation.  Those that exist, each once.  `config_file` may be "".
+// configs/models of the working directory, configs/models of the tree the program lies in (up to
+// three folders above it), and share/dtrain/configs/models of its installation.  Those that exist,
+// each once.  `config_file` may be "".
 std::vector<std::filesystem::path> ModelFolders(const std::string& config_file);
 
 // Every model that can be named, with its file.  The first folder that has a name wins.

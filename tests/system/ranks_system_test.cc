@@ -1,0 +1,68 @@
+// How `dtrain train` starts ranks, and what they say on stderr.
+#include <regex>
+
+#include "tests/system/system_fixture.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Ranks : public SystemTest {
+ protected:
+  // `options` of a short run in folder `run`.
+  Outcome Train(const std::string& run, const std::string& options) {
+    return Run(
+        "train --config $CONFIGS/quickstart.yaml --set data.train_samples=256 "
+        "--set data.test_samples=64 --set max_steps=3 --output $OUT/" +
+        run + " " + options);
+  }
+};
+
+TEST_F(Ranks, HostsAreFilledWithWorkers) {
+  const Outcome there = Train("hosts", "--hosts localhost:2");
+  EXPECT_EQ(there.code, 0) << there.err;
+  EXPECT_EQ(Train("workers", "--workers 2").code, 0);
+  EXPECT_THAT(Slurp(folder_ / "hosts/summary.json"), HasSubstr("\"workers\": 2,"));
+  EXPECT_EQ(WeightsOf("hosts"), WeightsOf("workers"));
+}
+
+TEST_F(Ranks, ServersTakeTheirShareOfTheHosts) {
+  const Outcome there = Train("ps", "--hosts localhost:3 --set strategy.name=ps_ssp");
+  EXPECT_EQ(there.code, 0) << there.err;
+  EXPECT_THAT(Slurp(folder_ / "ps/summary.json"),
+              AllOf(HasSubstr("\"workers\": 2,"), HasSubstr("\"servers\": 1,")));
+}
+
+TEST_F(Ranks, HostsThatAreTooFewOrNoneAreRefused) {
+  const Outcome few = Train("few", "--hosts localhost:2 --workers 2 --set strategy.name=ps_ssp");
+  EXPECT_EQ(few.code, 2);
+  EXPECT_THAT(few.err, HasSubstr("the run has 2 workers and 1 server, but --hosts localhost:2 "
+                                 "takes 2 ranks"));
+  const Outcome none = Train("none", "--hosts localhost:x");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("'localhost:x' is no host"));
+  EXPECT_FALSE(fs::exists(folder_ / "few"));
+}
+
+TEST_F(Ranks, QuietLeavesResultsAlone) {
+  const Outcome quiet = Train("quiet", "--quiet --workers 2");
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_THAT(quiet.err, IsEmpty());
+  EXPECT_THAT(quiet.out, HasSubstr("test accuracy"));
+}
+
+TEST_F(Ranks, VerboseReachesEveryRank) {
+  const Outcome verbose = Train("verbose", "-v --workers 2");
+  EXPECT_THAT(verbose.err, AllOf(HasSubstr("debug starting mpirun"), HasSubstr("conv1 by ")));
+  for (const char* rank : {"0", "1"}) {
+    EXPECT_TRUE(std::regex_search(verbose.err, std::regex(std::string("debug \\[rank ") + rank)));
+  }
+  EXPECT_THAT(Train("plain", "--workers 2").err, Not(HasSubstr("debug")));
+}
+
+}  // namespace
+}  // namespace dtrain
