@@ -1,4 +1,6 @@
 // `dtrain report`: what runs did, as one HTML file with charts, or as CSV.
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -21,7 +23,7 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kFollowSeconds = 5;  // between two looks at a run that goes on
+constexpr int kFollowSeconds = 3;  // between two looks at a run that goes on
 
 struct ReportOptions {
   std::vector<std::string> runs;
@@ -58,7 +60,8 @@ void Follow(const std::vector<fs::path>& runs, const fs::path& output) {
   const BlockedSignals signals;
   for (int ended = 0; ended < 2;) {
     for (int tenth = 0; tenth < 10 * kFollowSeconds; ++tenth) {
-      if (signals.Wait(0.1) != 0) return;
+      const int signal = signals.Wait(0.1);
+      if (signal != 0 && signal != SIGCHLD) return;
     }
     ended = AnyGoesOn(runs) ? 0 : ended + 1;
     if (ended == 0) WriteOutput(output, ReportPage(runs, {.reload_seconds = kFollowSeconds}));

@@ -79,7 +79,8 @@ ReadEvent EventOf(std::string_view payload) {
   for (std::string_view bytes : fields[2]) event.step = static_cast<int64_t>(ReadVarint(bytes));
   for (const std::string& version : fields[3]) event.version = version;
   for (const std::string& summary : fields[5]) {
-    for (const std::string& value : FieldsOf(summary)[1]) {
+    const std::vector<std::string> values = FieldsOf(summary)[1];
+    for (const std::string& value : values) {
       auto parts = FieldsOf(value);
       std::string_view bytes = parts[2].at(0);
       event.scalars.emplace_back(parts[1].at(0), Read<float>(bytes));
