@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,8 @@
 #include "framework/cli/scenario.h"
 #include "framework/core/file.h"
 #include "framework/core/statistics.h"
+#include "framework/core/time.h"
+#include "framework/data/dataset.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/device/cuda/module.h"
 #include "framework/runtime/launch/supervisor.h"
@@ -83,6 +86,41 @@ int BenchStep(const BenchOptions& options) {
                                {"p50_us", median * 1e6},
                                {"min_us", MinOf(seconds) * 1e6},
                                {"steps_per_second", 1 / median}};
+  std::cout << line.dump() << '\n';
+  return 0;
+}
+
+// How long the samples of a config's data set take to be read, decoded where they are pictures, and then an epoch of
+// them to be made into batches.
+int BenchData(const BenchOptions& options) {
+  const RunConfig config = options.scenario.Load();
+  if (config.data.source == nullptr)
+    throw UsageError("no data set to read", "name one: --config F");
+  const std::filesystem::path folder = config.data.source->files().empty()
+                                           ? std::filesystem::path()
+                                           : LocateData(config.data.name, config.data.root);
+  const Nanos begun = WallNow();
+  const std::unique_ptr<Dataset> set = config.data.source->Load(folder, config.seed);
+  const double load_seconds = ToSeconds(WallNow() - begun);
+  int64_t samples = 0;
+  for (const Split split : kSplits) samples += set->size(split);
+  const int64_t in_epoch = set->size(Split::kTrain);
+  Batch batch = set->MakeBatch(std::min(config.batch, in_epoch));
+  const Nanos filling = WallNow();
+  for (int64_t begin = 0; begin < in_epoch; begin += config.batch) {
+    std::vector<int64_t> indices(static_cast<size_t>(std::min(config.batch, in_epoch - begin)));
+    std::iota(indices.begin(), indices.end(), begin);
+    batch.Resize(static_cast<int64_t>(indices.size()));
+    set->Fill(Split::kTrain, indices, 0, batch);
+  }
+  const double fill_seconds = ToSeconds(WallNow() - filling);
+  const nlohmann::json line = {
+      {"bench", "data"},
+      {"data", config.data.name},
+      {"samples", samples},
+      {"load_seconds", load_seconds},
+      {"load_samples_per_second", static_cast<double>(samples) / load_seconds},
+      {"fill_samples_per_second", static_cast<double>(in_epoch) / fill_seconds}};
   std::cout << line.dump() << '\n';
   return 0;
 }
@@ -286,6 +324,13 @@ static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
   AddScenarioOptions(*sums, options->scenario);
   sums->add_option("--output", options->output,
                    "write the profile, with the times of the sums, to this file");
+  CLI::App* data = AddCommand(*bench, invocation, "data",
+                              "measure how fast the samples of a config's data set are read, and "
+                              "made into batches",
+                              [=] { return BenchData(*options); });
+  AddConfigOption(*data, options->scenario.config.file,
+                  "the run's YAML file, or the name of one of configs/runs");
+  AddSettingOptions(*data, options->scenario.config);
   AddStepOptions(*AddCommand(*bench, invocation, "step", "measure a training step of a model",
                              [=, &invocation] {
                                LimitSpinning(invocation.argv);

@@ -21,6 +21,8 @@
 #include "framework/core/text.h"
 #include "framework/data/images/idx.h"
 #include "framework/data/images/picture.h"
+#include "framework/data/tables/csv.h"
+#include "framework/data/tables/npy.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/judge/predictor.h"
 
@@ -55,6 +57,22 @@ class Printer {
   void Drop() {
     names_.pop_back();
     bytes_.resize(bytes_.size() - static_cast<size_t>(predictor_.images().image_shape.count()));
+  }
+
+  // Of a model for numbers: those of all samples of a file.
+  void Numbers(const std::string& file, std::vector<float> numbers) {
+    const auto answers = predictor_.Predict(std::move(numbers));
+    for (size_t i = 0; i < answers.size(); ++i) {
+      const std::string name = fmt::format("{}[{}]", file, i);
+      if (predictor_.images().classes > 0) {
+        Print(name, answers[i]);
+      } else if (json_) {
+        std::cout << nlohmann::json{{"file", name}, {"values", answers[i]}}.dump() << '\n';
+      } else {
+        std::cout << fmt::format("{}  {:.7g}\n", name, fmt::join(answers[i], "  "));
+      }
+    }
+    std::cout << std::flush;
   }
 
   void Flush() {
@@ -130,6 +148,23 @@ void AddIdx(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   }
 }
 
+// A CSV file without labels, or an array of samples.
+void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
+  const Shape& shape = spec.image_shape;
+  if (path.extension() != ".npy") {
+    return printer.Numbers(path.string(), ReadCsvNumbers(path, shape.count()));
+  }
+  NpyArray array = ReadNpy(path);
+  if (array.shape.rank() == 0 || array.shape.CountFrom(1) != shape.count()) {
+    throw DataError(fmt::format("{}: samples {}, the model takes [N], each of {}", path.string(),
+                                array.shape.ToString(), shape.ToString()));
+  }
+  if (array.bytes()) {
+    array.values.numbers.assign(array.values.bytes.begin(), array.values.bytes.end());
+  }
+  printer.Numbers(path.string(), std::move(array.values.numbers));
+}
+
 bool IsIdxName(fs::path path) {
   if (path.extension() == ".gz") path.replace_extension();
   const std::string name = path.filename().string();
@@ -167,7 +202,9 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
   for (const std::string& file : options.files) {
     add([&] {
       std::error_code ignored;
-      if (fs::is_directory(file, ignored)) {
+      if (predictor.images().numbers) {
+        AddNumbers(file, predictor.images(), printer);
+      } else if (fs::is_directory(file, ignored)) {
         for (const fs::path& path : PicturesBelow(file)) {
           add([&] { AddPicture(path, predictor.images(), printer); });
         }
@@ -197,8 +234,10 @@ static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
       ->required()
       ->type_name("FILE");
   command
-      ->add_option("files", options->files,
-                   "pictures (JPEG, PNG), folders of pictures, or IDX files of images")
+      ->add_option(
+          "files", options->files,
+          "pictures (JPEG, PNG), folders of pictures, or IDX files of images; for a model of "
+          "numbers CSV files without labels, or .npy files")
       ->required()
       ->type_name("FILE");
   command->add_option("--top", options->top, "number of classes to tell of each picture")

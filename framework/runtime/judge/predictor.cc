@@ -9,13 +9,15 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/data/device_dataset.h"
+#include "framework/data/tables/number_set.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 
 namespace dtrain {
 namespace {
 
-constexpr int64_t kBlock = 64;  // images that are computed together
+constexpr int64_t kBlock = 64;                         // images that are computed together
+constexpr char kNumbersLoss[] = "mean_squared_error";  // of scores that are the answer themselves
 
 // The loss, or else the first metric: what compares scores with labels.
 int ScoredLayer(const Graph& graph) {
@@ -70,11 +72,6 @@ Predictor::Predictor(const std::string& weights, const std::string& device) {
         "what `dtrain export` made of it");
   }
   spec_ = ImageSetSpecFromText(info.images, path.string());
-  if (spec_.numbers) {
-    throw CheckpointError(
-        fmt::format("{} is of a model for numbers, not for pictures", path.string()),
-        "dtrain eval --weights tells how good it is on a data set");
-  }
   graph_ = std::make_unique<Graph>(
       Graph::FromText(info.model_yaml, path.string() + ": its model", ImageFields(spec_)));
   scored_ = ScoredLayer(*graph_);
@@ -83,7 +80,7 @@ Predictor::Predictor(const std::string& weights, const std::string& device) {
                                       path.string(), graph_->name()));
   }
   const GraphLayer& scored = graph_->layers()[static_cast<size_t>(scored_)];
-  if (scored.type == "mean_squared_error") {
+  if (scored.type == kNumbersLoss && spec_.classes > 0) {
     throw CheckpointError(
         fmt::format("{}: model '{}' tells numbers, not classes: its loss '{}' is "
                     "the mean squared error",
@@ -103,12 +100,30 @@ std::string Predictor::ClassName(int64_t number) const {
 }
 
 std::vector<std::vector<double>> Predictor::Predict(std::vector<uint8_t> images) {
+  DT_CHECK(!spec_.numbers);
   const auto count = static_cast<int64_t>(images.size()) / spec_.image_shape.count();
   LabelledImages labelled;
   labelled.images = std::move(images);
   labelled.labels.resize(static_cast<size_t>(count));  // nobody looks at them
-  const auto set = OnDevice(
-      std::make_shared<ImageSet>(spec_, LabelledImages(), std::move(labelled)), net_->device());
+  return Compute(std::make_shared<ImageSet>(spec_, LabelledImages(), std::move(labelled)));
+}
+
+std::vector<std::vector<double>> Predictor::Predict(std::vector<float> numbers) {
+  DT_CHECK(spec_.numbers);
+  const size_t count = numbers.size() / static_cast<size_t>(spec_.image_shape.count());
+  LabelledNumbers labelled;
+  labelled.samples = std::move(numbers);
+  if (spec_.classes > 0) {
+    labelled.classes.resize(count);
+  } else {
+    labelled.targets.resize(count * static_cast<size_t>(spec_.target_shape.count()));
+  }
+  return Compute(std::make_shared<NumberSet>(spec_, LabelledNumbers(), std::move(labelled)));
+}
+
+std::vector<std::vector<double>> Predictor::Compute(std::shared_ptr<const Dataset> samples) {
+  const auto set = OnDevice(std::move(samples), net_->device());
+  const int64_t count = set->size(Split::kTest);
   Batch batch = set->MakeBatch(std::min(count, kBlock));
   std::vector<std::vector<double>> answers;
   net_->set_observer([&](const KernelTiming& call) {
@@ -123,7 +138,10 @@ std::vector<std::vector<double>> Predictor::Predict(std::vector<uint8_t> images)
       std::copy_n(scores.f32(), values.size(), values.begin());
     }
     for (size_t begin = 0; begin < values.size(); begin += classes) {
-      answers.push_back(Probabilities(call.layer->type, std::span(values).subspan(begin, classes)));
+      const auto one = std::span(values).subspan(begin, classes);
+      answers.push_back(call.layer->type == kNumbersLoss
+                            ? std::vector<double>(one.begin(), one.end())
+                            : Probabilities(call.layer->type, one));
     }
   });
   for (int64_t begin = 0; begin < count; begin += kBlock) {

@@ -28,8 +28,13 @@ class Predictor {
 
   // The probability of each class (softmax of the model's scores) for images of that shape, one after the other.
   std::vector<std::vector<double>> Predict(std::vector<uint8_t> images);
+  // The same of a model for numbers.  Where it has no classes, its scores, or the probability of 1 each.
+  std::vector<std::vector<double>> Predict(std::vector<float> numbers);
 
  private:
+  // Of the test split.
+  std::vector<std::vector<double>> Compute(std::shared_ptr<const Dataset> samples);
+
   ImageSetSpec spec_;
   std::unique_ptr<Graph> graph_;
   int scored_ = -1;  // the layer whose first input are the scores

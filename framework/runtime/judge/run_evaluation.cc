@@ -81,7 +81,7 @@ void RunResults::Note(const MetricsPoint& at, Split split, const Evaluation& eva
   validated_ |= split == Split::kValidation;
   if (split == Split::kTest) {
     test_ = TestResult{evaluation.loss, AccuracyOf(evaluation), evaluation.perplexity,
-                       evaluation.bleu, Others(evaluation),     evaluation.step};
+                       evaluation.bleu, Others(evaluation),     evaluation.step.value_or(at.step)};
   }
   if (split == Split::kValidation || !validated_) Judge(at, evaluation);
 }

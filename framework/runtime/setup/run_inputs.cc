@@ -59,6 +59,8 @@ void ReadData(Reader root, RunConfig& run) {
     reader.Mistake("root", fmt::format("'{}' names its files itself", run.data.name),
                    "leave root out; paths are as they are, or begin where dtrain is started");
   }
+  // What is wrong with its files is told already.
+  if (source->is_own() && source->size(Split::kTrain) == 0) return;
   run.data.source = std::move(source);
   if (limit > 0) run.data.source = LimitSource(run.data.source, limit);
   if (validation > 0 && run.data.source->has_validation()) {
