@@ -40,9 +40,9 @@ std::string OnnxLayer::State(size_t place) const {
   const StateSpec& spec = layer_.states[place];
   const Range range =
       model_.graph.state().entries[static_cast<size_t>(layer_.first_state) + place].range;
-  return Keep(
-      layer_.name + "." + spec.name,
-      {"", ExtentsOf(spec.shape), std::vector(model_.state + range.begin, model_.state + range.end)});
+  return Keep(layer_.name + "." + spec.name,
+              {"", ExtentsOf(spec.shape),
+               std::vector(model_.state + range.begin, model_.state + range.end)});
 }
 
 std::string OnnxLayer::Constant(const std::string& what, std::vector<int64_t> shape,
@@ -82,8 +82,8 @@ void OnnxLayer::Result(const std::string& op, std::vector<std::string> inputs,
 }
 
 void OnnxLayer::Refuse(const std::string& why) const {
-  throw UsageError(
-      fmt::format("layer '{}' of type {} cannot be said in ONNX: {}", layer_.name, layer_.type, why));
+  throw UsageError(fmt::format("layer '{}' of type {} cannot be said in ONNX: {}", layer_.name,
+                               layer_.type, why));
 }
 
 }  // namespace dtrain

@@ -108,8 +108,9 @@ using OnnxRegistry = Registry<OnnxEntry>;
 
 }  // namespace dtrain
 
-#define DTRAIN_ONNX(type, Translate) \
-  [[maybe_unused]] static const bool onnx_registered = ::dtrain::OnnxRegistry::Add(type, {Translate})
+#define DTRAIN_ONNX(type, Translate)                   \
+  [[maybe_unused]] static const bool onnx_registered = \
+      ::dtrain::OnnxRegistry::Add(type, {Translate})
 #define DTRAIN_ONNX_DECODER(type, TranslateStep, ...)  \
   [[maybe_unused]] static const bool onnx_registered = \
       ::dtrain::OnnxRegistry::Add(type, {TranslateStep, __VA_ARGS__})

@@ -58,15 +58,14 @@ void TranslateRecurrent(OnnxLayer& to, const std::string& op, const std::vector<
   std::string x = to.Node("Transpose", {to.input(0)}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
   for (int64_t k = 0; k < layer.layers(); ++k) {
     std::vector<std::string> inputs = {x};
-    const auto weights =
-        OnnxCellWeights(to, CellOf(layer, k, gates), "l" + std::to_string(k));
+    const auto weights = OnnxCellWeights(to, CellOf(layer, k, gates), "l" + std::to_string(k));
     inputs.insert(inputs.end(), weights.begin(), weights.end());
     inputs.push_back(lengths);
     // [T, D, N, H] -> [T, N, D H], and behind the last layer [N, T, D H].
     const bool last = k + 1 == layer.layers();
-    const std::string turned =
-        to.Node("Transpose", {to.Node(op, inputs, all)},
-                {{"perm", last ? std::vector<int64_t>{2, 0, 1, 3} : std::vector<int64_t>{0, 2, 1, 3}}});
+    const std::string turned = to.Node(
+        "Transpose", {to.Node(op, inputs, all)},
+        {{"perm", last ? std::vector<int64_t>{2, 0, 1, 3} : std::vector<int64_t>{0, 2, 1, 3}}});
     const std::string joined = to.Constant("joined", {0, 0, layer.directions() * layer.hidden()});
     if (last) {
       to.Result("Reshape", {turned, joined});

@@ -16,8 +16,9 @@ std::string OnnxLengths(const OnnxLayer& to, const std::string& tokens, int64_t 
 // The operator's inputs W [D, G H, I], R [D, G H, H] and B [D, 2 G H] of one or two directions.
 struct OnnxCell {
   int64_t hidden = 0;
-  std::vector<size_t> gates;        // PyTorch's place of each of ONNX's gates
-  std::vector<size_t> first_param;  // of each direction; its weight_ih, weight_hh, bias_ih, bias_hh follow
+  std::vector<size_t> gates;  // PyTorch's place of each of ONNX's gates
+  std::vector<size_t>
+      first_param;  // of each direction; its weight_ih, weight_hh, bias_ih, bias_hh follow
 };
 std::vector<std::string> OnnxCellWeights(const OnnxLayer& to, const OnnxCell& cell,
                                          const std::string& name);

@@ -24,7 +24,8 @@ std::vector<int> HeadsOf(const Graph& graph) {
     if (!heads.empty()) return heads;
   }
   std::set<int> read;
-  for (const GraphLayer& layer : graph.layers()) read.insert(layer.inputs.begin(), layer.inputs.end());
+  for (const GraphLayer& layer : graph.layers())
+    read.insert(layer.inputs.begin(), layer.inputs.end());
   for (const GraphLayer& layer : graph.layers()) {
     if (!read.contains(layer.output)) add(layer.output);
   }
@@ -89,11 +90,17 @@ class Axes {
  private:
   static constexpr int64_t kBatch = 2, kLength = 5;
 
+  // Where all inputs are words; others have lengths of their own that must stay.
+  static bool OfSentences(const Graph& graph) {
+    return std::ranges::all_of(graph.inputs(),
+                               [](const FieldSpec& field) { return field.dtype == DType::kI32; });
+  }
+
   static std::vector<Shape> ShapesWith(const Graph& graph, int64_t length) {
     std::vector<Shape> shapes;
     for (const FieldSpec& field : graph.inputs()) {
       Shape shape = field.sample_shape.Prepend(kBatch);
-      if (field.dtype != DType::kF32 && shape.rank() == 2) shape[1] = length;
+      if (OfSentences(graph) && shape.rank() == 2) shape[1] = length;
       shapes.push_back(shape);
     }
     return graph.ShapesFor(shapes);

@@ -15,15 +15,15 @@ class Step {
   explicit Step(OnnxLayer& to) : to_(to), layer_(to.As<AttentionDecoder>()) {}
 
   void Translate() const {
-    const std::string e = to_.Node("Gather", {to_.Param(AttentionDecoder::kEmbedding), to_.input(kToken)});
+    const std::string e =
+        to_.Node("Gather", {to_.Param(AttentionDecoder::kEmbedding), to_.input(kToken)});
     const std::string c = Context();
     NextState(e, c);
-    const std::string features =
-        to_.Node("Concat", {kNextState, c, e}, {{"axis", int64_t{1}}});
-    to_.Result("Gemm",
-               {features, to_.Param(AttentionDecoder::kOutWeight),
-                to_.Param(AttentionDecoder::kOutBias)},
-               {{"transB", int64_t{1}}});
+    const std::string features = to_.Node("Concat", {kNextState, c, e}, {{"axis", int64_t{1}}});
+    to_.Result(
+        "Gemm",
+        {features, to_.Param(AttentionDecoder::kOutWeight), to_.Param(AttentionDecoder::kOutBias)},
+        {{"transB", int64_t{1}}});
   }
 
   static constexpr const char* kNextState = "next_state";
@@ -52,12 +52,12 @@ class Step {
     const int64_t H = layer_.hidden(), C = to_.shape(kEncoderOutputs)[2];
     const std::string query =
         to_.Node("MatMul", {to_.input(kState), AttnColumns("attn.state", 0, H)});
-    const std::string keys =
-        to_.Node("Add", {to_.Node("MatMul", {to_.input(kEncoderOutputs),
-                                             AttnColumns("attn.encoder", H, H + C)}),
-                         to_.Param(AttentionDecoder::kAttnBias)});
-    const std::string energy = to_.Node(
-        "Tanh", {to_.Node("Add", {keys, to_.Node("Unsqueeze", {query, Axis(1)})})});
+    const std::string keys = to_.Node(
+        "Add",
+        {to_.Node("MatMul", {to_.input(kEncoderOutputs), AttnColumns("attn.encoder", H, H + C)}),
+         to_.Param(AttentionDecoder::kAttnBias)});
+    const std::string energy =
+        to_.Node("Tanh", {to_.Node("Add", {keys, to_.Node("Unsqueeze", {query, Axis(1)})})});
     const auto v = to_.ParamValues(AttentionDecoder::kV);
     const std::string column =
         to_.Constant("v", {layer_.attention(), 1}, std::vector(v.begin(), v.end()));
@@ -66,12 +66,11 @@ class Step {
 
   // [N, C]: padding of the source counts nothing.
   std::string Context() const {
-    const std::string is_pad =
-        to_.Node("Equal", {to_.input(kSource),
-                           to_.Constant("pad", std::vector<int64_t>{layer_.pad()})});
+    const std::string is_pad = to_.Node(
+        "Equal", {to_.input(kSource), to_.Constant("pad", std::vector<int64_t>{layer_.pad()})});
     const std::string lowest = to_.Scalar("lowest", std::numeric_limits<float>::lowest());
-    const std::string weights =
-        to_.Node("Softmax", {to_.Node("Where", {is_pad, lowest, Scores()})}, {{"axis", int64_t{1}}});
+    const std::string weights = to_.Node("Softmax", {to_.Node("Where", {is_pad, lowest, Scores()})},
+                                         {{"axis", int64_t{1}}});
     const std::string row = to_.Node("Unsqueeze", {weights, Axis(1)});
     return to_.Node("Squeeze", {to_.Node("MatMul", {row, to_.input(kEncoderOutputs)}), Axis(1)});
   }

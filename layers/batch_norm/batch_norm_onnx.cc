@@ -6,8 +6,7 @@ namespace dtrain {
 namespace {
 
 void Translate(OnnxLayer& to) {
-  to.Result("BatchNormalization",
-            {to.input(0), to.Param(0), to.Param(1), to.State(0), to.State(1)},
+  to.Result("BatchNormalization", {to.input(0), to.Param(0), to.Param(1), to.State(0), to.State(1)},
             {{"epsilon", static_cast<float>(to.As<BatchNorm>().eps())}});
 }
 

@@ -17,10 +17,8 @@ std::string Columns(const OnnxLayer& to, int64_t begin, int64_t end) {
 std::string LastWord(const OnnxLayer& to) {
   const std::string lengths = to.Node(
       "Cast", {OnnxLengths(to, to.input(1), to.As<FinalState>().pad())}, {{"to", kOnnxInt64}});
-  const std::string last = to.Node(
-      "Sub", {lengths, to.Constant("one", std::vector<int64_t>{1})});
-  const std::string inside =
-      to.Node("Max", {last, to.Constant("zero", std::vector<int64_t>{0})});
+  const std::string last = to.Node("Sub", {lengths, to.Constant("one", std::vector<int64_t>{1})});
+  const std::string inside = to.Node("Max", {last, to.Constant("zero", std::vector<int64_t>{0})});
   return to.Node("Unsqueeze", {inside, to.Constant("time", {1})});
 }
 

@@ -15,8 +15,7 @@ std::string ArgumentOfTanh(const OnnxLayer& to) {
   const std::string square = to.Node("Mul", {x, x});
   const std::string cubic =
       to.Node("Mul", {square, to.Scalar("cubic", static_cast<float>(0.044715 * a))});
-  const std::string factor =
-      to.Node("Add", {cubic, to.Scalar("linear", static_cast<float>(a))});
+  const std::string factor = to.Node("Add", {cubic, to.Scalar("linear", static_cast<float>(a))});
   return to.Node("Mul", {x, factor});
 }
 

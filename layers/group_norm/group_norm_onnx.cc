@@ -18,8 +18,7 @@ void Translate(OnnxLayer& to) {
   const auto& layer = to.As<GroupNorm>();
   const int64_t groups = layer.RowsOf(to.shape(0)).groups;
   const auto count = static_cast<size_t>(groups);
-  const std::string rows =
-      to.Node("Reshape", {to.input(0), to.Constant("rows", {0, groups, -1})});
+  const std::string rows = to.Node("Reshape", {to.input(0), to.Constant("rows", {0, groups, -1})});
   const std::string moved =
       to.Node("InstanceNormalization",
               {rows, to.Constant("ones", {groups}, std::vector<float>(count, 1)),
@@ -27,7 +26,8 @@ void Translate(OnnxLayer& to) {
               {{"epsilon", static_cast<float>(layer.eps())}});
   const std::vector<std::string> back = {moved, to.Node("Shape", {to.input(0)})};
   if (!layer.affine()) return to.Result("Reshape", back);
-  const std::string scaled = to.Node("Mul", {to.Node("Reshape", back), OfChannels(to, 0, "weight")});
+  const std::string scaled =
+      to.Node("Mul", {to.Node("Reshape", back), OfChannels(to, 0, "weight")});
   to.Result("Add", {scaled, OfChannels(to, 1, "bias")});
 }
 

@@ -4,9 +4,7 @@
 namespace dtrain {
 namespace {
 
-void Translate(OnnxLayer& to) {
-  TranslateRecurrent(to, "GRU", kOnnxGruGates, kOnnxGruAttributes);
-}
+void Translate(OnnxLayer& to) { TranslateRecurrent(to, "GRU", kOnnxGruGates, kOnnxGruAttributes); }
 
 DTRAIN_ONNX("gru", Translate);
 

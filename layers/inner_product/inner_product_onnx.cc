@@ -21,8 +21,7 @@ void TranslateSequences(OnnxLayer& to) {
     kept.push_back(layer.inputs());
     x = to.Node("Reshape", {x, to.Constant("joined", kept)});
   }
-  const std::string w =
-      to.Node("Transpose", {to.Param(0)}, {{"perm", std::vector<int64_t>{1, 0}}});
+  const std::string w = to.Node("Transpose", {to.Param(0)}, {{"perm", std::vector<int64_t>{1, 0}}});
   if (!layer.has_bias()) return to.Result("MatMul", {x, w});
   to.Result("Add", {to.Node("MatMul", {x, w}), to.Param(1)});
 }

@@ -9,7 +9,8 @@ namespace {
 std::string Ones(const OnnxLayer& to) {
   const Shape& x = to.shape(0);
   std::vector<int64_t> extents;
-  for (auto axis = x.rank() - static_cast<int>(to.As<LayerNorm>().axes()); axis < x.rank(); ++axis) {
+  for (auto axis = x.rank() - static_cast<int>(to.As<LayerNorm>().axes()); axis < x.rank();
+       ++axis) {
     extents.push_back(x[axis]);
   }
   const auto count = static_cast<size_t>(Shape(extents).count());

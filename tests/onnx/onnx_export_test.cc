@@ -1,0 +1,100 @@
+// Saved weights as ONNX files: what a reader of the file finds in it, read back by the ONNX library.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/data/images/image_set.h"
+#include "framework/data/text/sentence_pairs.h"
+#include "framework/nn/graph.h"
+#include "framework/onnx/file/onnx_file.h"
+#include "framework/runtime/export/onnx_export.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kModel =
+    "name: small\nlayers:\n"
+    "  - {name: fc, type: inner_product, outputs: 3}\n"
+    "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n";
+
+// As a checkpoint has it, its tensors in another order than the model's.
+StoredWeights SmallModel() {
+  StoredWeights stored;
+  stored.info.model = "small";
+  stored.info.model_yaml = kModel;
+  stored.info.position = {2, 30, 960, 30};
+  stored.info.images = ToText(ImageSetSpec{.image_shape = {2, 1, 2},
+                                           .classes = 3,
+                                           .mean = {0.25F, 0.5F},
+                                           .deviation = 0.125F,
+                                           .class_names = {"cat", "dog", "émeu"}});
+  stored.layout.parameters.entries = {{"fc.bias", {3}, {0, 3}}, {"fc.weight", {3, 4}, {3, 15}}};
+  for (int i = 0; i < 15; ++i) stored.weights.push_back(static_cast<float>(i));
+  return stored;
+}
+
+TEST(OnnxExport, MetadataSaysHowPicturesBecomeInputsAndAnswersNames) {
+  const OnnxGraph graph = OnnxOf(SmallModel(), "c.h5").at(0);
+  const auto& metadata = graph.metadata;
+  EXPECT_EQ(json::parse(metadata.at("mean")), json({0.25, 0.5}));
+  EXPECT_EQ(json::parse(metadata.at("deviation")), json({0.125, 0.125}));
+  EXPECT_EQ(json::parse(metadata.at("sample")), json({2, 1, 2}));
+  EXPECT_EQ(json::parse(metadata.at("class_names")), json({"cat", "dog", "émeu"}));
+  EXPECT_EQ(metadata.at("classes"), "3");
+  EXPECT_EQ(metadata.at("step"), "30");
+  EXPECT_THAT(metadata.at("input"), HasSubstr("(pixel / 255 - mean) / deviation"));
+}
+
+TEST(OnnxExport, WeightsAreTakenByTheirNames) {
+  const OnnxGraph graph = OnnxOf(SmallModel(), "c.h5").at(0);
+  for (const OnnxTensor& tensor : graph.tensors) {
+    const auto& values = std::get<std::vector<float>>(tensor.values);
+    EXPECT_EQ(values[0], tensor.name == "fc.bias" ? 0 : 3) << tensor.name;
+  }
+}
+
+TEST(OnnxExport, WeightsOfAnotherModelAreRefused) {
+  StoredWeights stored = SmallModel();
+  stored.layout.parameters.entries[1].name = "other.weight";
+  EXPECT_THROW(OnnxOf(stored, "c.h5"), CheckpointError);
+}
+
+TEST(OnnxExport, WeightsThatDoNotSayTheirModelAreRefused) {
+  StoredWeights stored = SmallModel();
+  stored.info.model_yaml.clear();
+  EXPECT_THROW(OnnxOf(stored, "c.h5"), CheckpointError);
+}
+
+TEST(OnnxExport, AFileWithoutTheLibrarySaysWhatToInstall) {
+  if (HasOnnx()) {
+    EXPECT_THAT(OnnxBytes(OnnxOf(SmallModel(), "c.h5").at(0)), HasSubstr("fc.weight"));
+    return;
+  }
+  EXPECT_THROW(OnnxBytes(OnnxGraph()), UsageError);
+}
+
+TEST(OnnxExport, TwoGraphsAreTwoFiles) {
+  if (!HasOnnx()) return;
+  const fs::path folder = fs::path(::testing::TempDir()) / "onnx_two";
+  fs::create_directories(folder);
+  const OnnxGraph graph = OnnxOf(SmallModel(), "c.h5").at(0);
+  EXPECT_THAT(WriteOnnx(folder / "m.onnx", {graph, graph}),
+              ElementsAre(folder / "m.encoder.onnx", folder / "m.decoder.onnx"));
+  EXPECT_EQ(ReadFile(folder / "m.decoder.onnx"), OnnxBytes(graph));
+  EXPECT_THAT(WriteOnnx(folder / "one.onnx", {graph}), ElementsAre(folder / "one.onnx"));
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace dtrain
