@@ -148,6 +148,32 @@ void AddIdx(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   }
 }
 
+// Images of bytes, wherever their channels are.
+void AddImages(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
+  const NpyArray array = ReadNpy(path);
+  const Shape& shape = spec.image_shape;
+  const Shape each = array.shape.rank() > 0 ? array.shape.DropBatch() : Shape();
+  const bool last = each == Shape{shape[1], shape[2], shape[0]};
+  const bool grey = shape[0] == 1 && each == Shape{shape[1], shape[2]};
+  if (!array.bytes() || !(last || grey || each == shape)) {
+    throw DataError(fmt::format("{}: {}{}, the model takes images of uint8, each {}", path.string(),
+                                array.bytes() ? "" : "no bytes, ", array.shape.ToString(),
+                                shape.ToString()));
+  }
+  const int64_t pixels = shape[1] * shape[2];
+  const uint8_t* from = array.values.bytes.data();
+  for (int64_t i = 0; i < array.shape[0]; ++i, from += shape.count()) {
+    uint8_t* to = printer.Add(fmt::format("{}[{}]", path.string(), i));
+    if (!last) {
+      std::copy_n(from, shape.count(), to);
+      continue;
+    }
+    for (int64_t c = 0; c < shape[0]; ++c) {
+      for (int64_t p = 0; p < pixels; ++p) *to++ = from[p * shape[0] + c];
+    }
+  }
+}
+
 // A CSV file without labels, or an array of samples.
 void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   const Shape& shape = spec.image_shape;
@@ -208,6 +234,8 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
         for (const fs::path& path : PicturesBelow(file)) {
           add([&] { AddPicture(path, predictor.images(), printer); });
         }
+      } else if (fs::path(file).extension() == ".npy") {
+        AddImages(file, predictor.images(), printer);
       } else if (IsIdxName(file)) {
         AddIdx(file, predictor.images(), printer);
       } else {
