@@ -7,7 +7,7 @@ set -eu
 packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libyaml-cpp-dev libcli11-dev
   libhdf5-dev libdnnl-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libarchive-dev
   zlib1g-dev libcurl4-openssl-dev libssl-dev libturbojpeg0-dev libpng-dev libstb-dev
-  libjs-chart.js"
+  libjs-chart.js libonnx-dev libprotobuf-dev"
 case ${1:-} in
   "") ;;
   --with-tests)

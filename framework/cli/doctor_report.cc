@@ -23,6 +23,7 @@
 
 #include "framework/core/isa.h"
 #include "framework/device/cuda/module.h"
+#include "framework/onnx/file/onnx_file.h"
 #include "framework/runtime/launch/child_program.h"
 
 namespace dtrain {
@@ -151,7 +152,8 @@ DoctorFacts GatherDoctorFacts() {
                      {"yaml-cpp", DTRAIN_YAML_CPP_VERSION},
                      {"libarchive", archive_version_string()},
                      {"libcurl", curl_version_info(CURLVERSION_NOW)->version},
-                     {"OpenSSL", OpenSSL_version(OPENSSL_VERSION)}};
+                     {"OpenSSL", OpenSSL_version(OPENSSL_VERSION)},
+                     {"ONNX", OnnxLibrary()}};
   facts.mpirun = FindMpirun();
   facts.isa = IsaName(CpuIsa());
   facts.onednn_isa = OneDnnIsaName();

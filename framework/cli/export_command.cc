@@ -4,9 +4,12 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
+#include "framework/onnx/file/onnx_file.h"
+#include "framework/runtime/export/onnx_export.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
 
@@ -19,16 +22,26 @@ struct ExportOptions {
   std::string output;
 };
 
-int Export(const ExportOptions& options, bool json) {
-  const std::filesystem::path from = FindWeights(options.weights);
-  const StoredWeights stored = ReadStoredWeights(from);
+// The files that were written.
+std::vector<std::filesystem::path> Write(const ExportOptions& options, const StoredWeights& stored,
+                                         const std::filesystem::path& from) {
+  if (options.format == "onnx") return WriteOnnx(options.output, OnnxOf(stored, from.string()));
   const bool hdf5 = options.format == NameOf(WeightsFormat::kHdf5);
   WriteStoredWeights(options.output, hdf5 ? WeightsFormat::kHdf5 : WeightsFormat::kSafetensors,
                      stored);
+  return {options.output};
+}
+
+int Export(const ExportOptions& options, bool json) {
+  const std::filesystem::path from = FindWeights(options.weights);
+  const StoredWeights stored = ReadStoredWeights(from);
   const int64_t parameters = stored.layout.parameters.size();
+  std::vector<std::string> written;
+  for (const auto& path : Write(options, stored, from)) written.push_back(path.string());
   if (json) {
     std::cout << nlohmann::json{{"from", from.string()},
-                                {"output", options.output},
+                                {"output", written[0]},
+                                {"outputs", written},
                                 {"format", options.format},
                                 {"model", stored.info.model},
                                 {"parameters", parameters},
@@ -36,8 +49,9 @@ int Export(const ExportOptions& options, bool json) {
                      .dump(2)
               << '\n';
   } else {
-    std::cout << fmt::format("{}: {} parameters, {} batch-norm statistics of {}\n", options.output,
-                             parameters, stored.layout.state.size(), from.string());
+    std::cout << fmt::format("{}: {} parameters, {} batch-norm statistics of {}\n",
+                             fmt::join(written, ", "), parameters, stored.layout.state.size(),
+                             from.string());
   }
   return 0;
 }
@@ -54,10 +68,20 @@ static void AddExportCommand(CLI::App& app, Invocation& invocation) {
                    "a checkpoint, a run folder or a safetensors file")
       ->required()
       ->type_name("FILE");
-  command->add_option("--format", options->format, "safetensors (PyTorch's names) or hdf5")
-      ->check(CLI::IsMember({"safetensors", "hdf5"}))
+  std::vector<std::string> formats = {"safetensors", "hdf5"};
+  if (HasOnnx()) formats.emplace_back("onnx");
+  command
+      ->add_option("--format", options->format,
+                   HasOnnx() ? "safetensors (PyTorch's names), hdf5, or onnx: the model with its "
+                               "weights, for other programs"
+                             : "safetensors (PyTorch's names) or hdf5")
+      ->check(CLI::IsMember(formats))
       ->capture_default_str();
-  command->add_option("--output", options->output, "the file to write")
+  command
+      ->add_option("--output", options->output,
+                   HasOnnx() ? "the file to write; as ONNX, a model for translation becomes two, "
+                               "FILE.encoder.onnx and FILE.decoder.onnx"
+                             : "the file to write")
       ->required()
       ->type_name("FILE");
 }

@@ -60,6 +60,24 @@ class WeightsFiles : public ::testing::Test {
   std::filesystem::path checkpoint_ = folder_ / "step-00001832.h5";
 };
 
+TEST_F(WeightsFiles, OfTorchSaveComeWithTheLineThatConvertsThem) {
+  const std::filesystem::path path = folder_ / "model.pt";
+  for (const std::string start : {"PK\x03\x04 archive", "\x80\x02\x8a pickle"}) {
+    Spit(path, start);
+    try {
+      LoadWeights(path, sample_.layout);
+      ADD_FAILURE() << "no error";
+    } catch (const CheckpointError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("torch.save"));
+      EXPECT_THAT(error.hint(),
+                  AllOf(HasSubstr("weights_only=True"), HasSubstr("model.safetensors'"),
+                        HasSubstr("for k, v in s.get('state_dict', s).items()}")));
+    }
+    EXPECT_THROW(ReadStoredWeights(path), CheckpointError);
+    EXPECT_THROW(ReadStoredInfo(path), CheckpointError);
+  }
+}
+
 TEST_F(WeightsFiles, KeepTheirBitsThroughEveryFormat) {
   const std::string hash =
       WeightsSha256(sample_.layout, sample_.weights.data(), sample_.state.data());

@@ -30,3 +30,22 @@ set_target_properties(dtrain::onednn PROPERTIES
 add_library(dtrain::hdf5 INTERFACE IMPORTED)
 target_include_directories(dtrain::hdf5 INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_link_libraries(dtrain::hdf5 INTERFACE ${HDF5_C_LIBRARIES})
+
+# Optional: `dtrain export --format onnx`.  One file includes these headers (CMakeLists.txt).
+find_library(ONNX_LIBRARY onnx)
+find_library(ONNX_PROTO_LIBRARY onnx_proto)
+find_library(PROTOBUF_LIBRARY protobuf)
+find_path(ONNX_INCLUDE_DIR onnx/checker.h)
+find_path(PROTOBUF_INCLUDE_DIR google/protobuf/message.h)
+set(DTRAIN_ONNX_LIBRARIES)
+if(ONNX_LIBRARY AND ONNX_PROTO_LIBRARY AND PROTOBUF_LIBRARY AND ONNX_INCLUDE_DIR AND PROTOBUF_INCLUDE_DIR)
+  set(DTRAIN_ONNX_LIBRARIES ${ONNX_LIBRARY} ${ONNX_PROTO_LIBRARY} ${PROTOBUF_LIBRARY})
+  # The library does not tell its version to C++; find_package would want its maintainers' protobuf.
+  set(ONNX_VERSION found)
+  find_file(ONNX_VERSION_FILE ONNXConfigVersion.cmake PATHS /usr /usr/local
+    PATH_SUFFIXES lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/cmake/ONNX lib/cmake/ONNX)
+  if(ONNX_VERSION_FILE)
+    file(STRINGS ${ONNX_VERSION_FILE} line REGEX "set.PACKAGE_VERSION " LIMIT_COUNT 1)
+    string(REGEX REPLACE ".*\"(.+)\".*" "\\1" ONNX_VERSION "${line}")
+  endif()
+endif()

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <ranges>
 
 #include "framework/core/text.h"
@@ -190,6 +191,33 @@ Checkpoint LoadSafetensors(const fs::path& path, const ModelLayout& layout) {
   return checkpoint;
 }
 
+// A zip archive, or a pickle, as torch.save wrote them before 2020: a pickle is a program, and is not run here.
+bool LooksLikeTorch(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string start(4, '\0');
+  in.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start == "PK\x03\x04" || start.starts_with("\x80\x02");
+}
+
+// Else HDF5.
+bool IsSafetensors(const fs::path& path) {
+  if (LooksLikeSafetensors(path)) return true;
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored) && LooksLikeTorch(path)) {
+    fs::path converted = path;
+    converted.replace_extension(".safetensors");
+    throw CheckpointError(
+        fmt::format("{} was written by torch.save, which dtrain does not read", path.string()),
+        fmt::format(
+            "convert it: python3 -c \"import sys, torch; from safetensors.torch import save_file; "
+            "s = torch.load(sys.argv[1], map_location='cpu', weights_only=True); "
+            "save_file({{k: v.contiguous().clone() for k, v in s.get('state_dict', s).items()}}, "
+            "sys.argv[2])\" '{}' '{}'",
+            path.string(), converted.string()));
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string NameOf(WeightsFormat format) {
@@ -197,12 +225,12 @@ std::string NameOf(WeightsFormat format) {
 }
 
 CheckpointInfo ReadStoredInfo(const fs::path& path) {
-  if (!LooksLikeSafetensors(path)) return ReadStoredCheckpoint(path, CheckpointPart::kInfo).info;
+  if (!IsSafetensors(path)) return ReadStoredCheckpoint(path, CheckpointPart::kInfo).info;
   return InfoOf(OpenSafetensors(path).metadata());
 }
 
 StoredWeights ReadStoredWeights(const fs::path& path, CheckpointPart part) {
-  if (LooksLikeSafetensors(path)) return StoredIn(OpenSafetensors(path));
+  if (IsSafetensors(path)) return StoredIn(OpenSafetensors(path));
   return {ReadStoredCheckpoint(path, part), WeightsFormat::kHdf5};
 }
 
@@ -215,7 +243,7 @@ void WriteStoredWeights(const fs::path& path, WeightsFormat format, const Stored
 }
 
 Checkpoint LoadWeights(const fs::path& path, const ModelLayout& layout) {
-  return LooksLikeSafetensors(path) ? LoadSafetensors(path, layout) : ReadWeights(path, layout);
+  return IsSafetensors(path) ? LoadSafetensors(path, layout) : ReadWeights(path, layout);
 }
 
 int64_t CopyWeights(const fs::path& path, const ModelLayout& layout,
