@@ -197,14 +197,13 @@ void Trainer::PrepareState(const RunBasis& basis) {
   mean_state_ = Buffer(state_.bytes());
   std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
   if (!HasWorker()) return;
-  const int rank = transport_.rank();
   if (root() && plan_.precision == "bf16" && !ComputesInBf16(plan_)) {
     log::Warning(
         "precision bf16 changes nothing: no convolution of this model has channels in multiples of "
         "32");
   }
-  pacer_ =
-      std::make_unique<Pacer>(*graph_, PacingOf(config_.cluster, workers(), rank, config_.seed));
+  pacer_ = std::make_unique<Pacer>(
+      *graph_, PacingOf(config_.cluster, workers(), transport_.rank(), config_.seed));
 }
 
 // Where the plan goes by times that nobody has measured yet; what was measured, on rank 0.
