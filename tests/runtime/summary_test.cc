@@ -51,7 +51,7 @@ TEST(Summary, HasALineAKeyForReaders) {
 
 TEST(Summary, HasTheKeysThatOthersRelyOn) {
   EXPECT_EQ(json::parse(ToJson(Full())), json::parse(R"({
-    "status": "completed", "exit_code": 0, "strategy": "gssp", "compressor": "gdtopk",
+    "status": "completed", "exit_code": 0, "schema": 1, "strategy": "gssp", "compressor": "gdtopk",
     "collective": "ordered", "model": "lenet5", "dataset": "mnist", "device": "cpu",
     "precision": "fp32", "compute": "real", "workers": 4, "servers": 2, "global_batch": 64,
     "epochs": 1.5, "steps": 1407, "seed": 18446744073709551615, "seconds": 12.5,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -17,7 +18,7 @@ using nlohmann::ordered_json;
 
 ordered_json Begin(const char* kind, const MetricsPoint& at) {
   ordered_json line = {{"kind", kind},
-                       {"epoch", at.epoch},
+                       {"epoch", at.epoch + 1},
                        {"step", at.step},
                        {"samples", at.samples},
                        {"seconds", at.seconds}};
@@ -39,8 +40,9 @@ int64_t CountOf(const nlohmann::json& line, const std::string& key) {
 
 EvaluationMetrics EvaluationOf(const nlohmann::json& line, const std::vector<std::string>& others) {
   EvaluationMetrics metrics;
-  metrics.at = {CountOf(line, "epoch"), CountOf(line, "step"), CountOf(line, "samples"),
-                NumberOf(line, "seconds").value_or(0), NumberOf(line, "training_seconds")};
+  metrics.at = {std::max<int64_t>(CountOf(line, "epoch") - 1, 0), CountOf(line, "step"),
+                CountOf(line, "samples"), NumberOf(line, "seconds").value_or(0),
+                NumberOf(line, "training_seconds")};
   metrics.loss = NumberOf(line, "loss").value_or(std::nan(""));
   metrics.accuracy = NumberOf(line, "accuracy");
   metrics.evaluate_seconds = NumberOf(line, "evaluate_seconds").value_or(0);

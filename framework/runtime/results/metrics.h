@@ -1,9 +1,9 @@
 // metrics.jsonl: one JSON object a line, as a run goes on.
 //
-//   {"kind":"step","epoch":0,"step":20,"samples":1280,"seconds":0.31,"loss":2.1,"lr":0.01,...}
-//   {"kind":"evaluation","epoch":1,"step":938,...,"loss":0.05,"accuracy":0.984,"top5":0.999}
+//   {"kind":"step","epoch":1,"step":20,"samples":1280,"seconds":0.31,"loss":2.1,"lr":0.01,...}
+//   {"kind":"evaluation","epoch":2,"step":938,...,"loss":0.05,"accuracy":0.984,"top5":0.999}
 //   {"kind":"evaluation",...,"split":"validation","loss":3.4,"perplexity":29.9}
-//   {"kind":"checkpoint","epoch":1,"step":938,...,"file":"step-00000938.h5","write_seconds":0.01}
+//   {"kind":"checkpoint","epoch":2,"step":938,...,"file":"step-00000938.h5","write_seconds":0.01}
 //
 // `seconds` counts from the start or the resume, evaluations and checkpoints included;
 // `training_seconds` from the start, without them.  NaN and infinity are null.

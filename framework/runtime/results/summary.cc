@@ -131,7 +131,7 @@ void PutJson(ordered_json& json, const char* key, const std::optional<T>& value)
 }
 
 ordered_json Identity(const Summary& s) {
-  ordered_json json = {{"status", s.status}, {"exit_code", s.exit_code}};
+  ordered_json json = {{"status", s.status}, {"exit_code", s.exit_code}, {"schema", 1}};
   Put(json, "strategy", s.strategy);
   Put(json, "compressor", s.compressor);
   Put(json, "collective", s.collective);
@@ -178,7 +178,7 @@ std::string TestText(const TestResult& test) {
   if (test.perplexity) text += fmt::format(" perplexity {:.2f},", *test.perplexity);
   text += fmt::format(" loss {:.4f}", test.loss);
   if (test.bleu) text += fmt::format(", BLEU {:.2f}", *test.bleu);
-  if (test.step) text += fmt::format(", of the best weights (step {})", *test.step);
+  if (test.step) text += fmt::format(", of the weights of step {}", *test.step);
   return text;
 }
 

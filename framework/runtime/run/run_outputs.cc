@@ -193,9 +193,9 @@ void RunOutputs::Diverged(const TrainingPosition& position, const std::string& w
   if (!root_) return;
   progress_->Pause();
   log::Error("{}", what);
-  log::Error(
-      "the last good checkpoint is kept; a lower solver.lr, solver.clip_norm or "
-      "solver.warmup_epochs may help");
+  const bool kept = !CheckpointFolder(folder_.checkpoints(), 1).List().empty();
+  log::Error("{}; a lower solver.lr, solver.clip_norm or solver.warmup_epochs may help",
+             kept ? "the last good checkpoint is kept" : "there is no checkpoint from before");
   folder_.WriteError({0, HostName(), ::getpid(), static_cast<int>(ExitCode::kDiverged),
                       position.epoch, position.step, what, ""});
 }

@@ -10,7 +10,7 @@
 #include "framework/core/log.h"
 #include "framework/core/text.h"
 #include "framework/nn/kernel.h"
-#include "framework/runtime/launch/agreement.h"
+#include "framework/runtime/run/config_diff.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
@@ -52,9 +52,9 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
                      const RankCheckpoint& here, bool own_state) {
   std::optional<Checkpoint> checkpoint = ResumeFrom(folder.checkpoints(), request.resume, layout);
   if (checkpoint) {
-    const std::string diff = LineDiff(checkpoint->info.config_yaml, config.effective_yaml);
+    const std::string diff = ConfigDiff(checkpoint->info.config_yaml, config.effective_yaml);
     if (!diff.empty()) {
-      log::Warning("the config is not the checkpoint's (- checkpoint, + now):\n{}", diff);
+      log::Warning("the config is not the checkpoint's (checkpoint -> now):\n{}", diff);
     }
     RankStart ranks = StartOfRanks(*checkpoint, config, here, own_state);
     StartPoint start = FromCheckpoint(std::move(*checkpoint));

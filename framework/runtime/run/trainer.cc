@@ -293,8 +293,7 @@ void Trainer::Log() {
                  position_.RunEnds()});
 }
 
-// What asynchronous workers did between the last word of it and the rest.  Where it is less than a
-// global batch, its step has its line already, or will have it.
+// What asynchronous workers did since the last word; less than a batch is in another step's line.
 void Trainer::HearTheRest() {
   if (synchronous_) return;
   const int64_t step = now().step;
@@ -485,6 +484,7 @@ Summary Trainer::Summarize(ExitCode code) {
   accounts_.Describe(position_.samples(), summary);
   if (accounts_.steps > 0) summary.train_loss = position_.loss();
   summary.test = outputs_.results().test();
+  if (summary.test && summary.test->step == now().step) summary.test->step.reset();  // of the end
   summary.best = outputs_.results().best();
   summary.target = outputs_.results().target(position_.rule().epoch_samples, config_.batch);
   return summary;

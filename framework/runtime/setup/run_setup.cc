@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
@@ -54,6 +55,20 @@ void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<Fi
       "a run on sentences is judged by perplexity; 0 switches the target off");
 }
 
+// A model that says of which samples it is made is not trained on others.
+void CheckSample(const RunConfig& config, const std::vector<FieldSpec>& fields) {
+  config::Document model = config::Document::FromText(config.model_yaml, config.model_file);
+  config::Reader root = model.root();
+  const std::vector<int64_t> sample = root.Ints("sample", {});
+  if (sample.empty() || fields.empty()) return;
+  const bool is_shape = sample.size() <= Shape::kMaxRank;
+  if (is_shape && fields[0].sample_shape == Shape(sample)) return;
+  throw ConfigError(fmt::format("{}: the model is made for samples of [{}], those of {} are {}",
+                                root.Where("sample"), fmt::join(sample, ", "), config.data.name,
+                                fields[0].sample_shape.ToString()),
+                    "change the model's sample, or leave it out");
+}
+
 // Every pattern must mean something: one that is misspelt would train what should stay.
 void FreezeLayers(const RunConfig& config, Graph& graph) {
   const auto fail = [&](const char* key, const std::string& pattern) {
@@ -99,6 +114,7 @@ Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.
 
 Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
   Graph graph = Graph::FromText(config.model_yaml, config.model_file, fields);
+  CheckSample(config, fields);
   if (graph.weights().size() == 0) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");

@@ -364,6 +364,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   if (engine_) {
     summary.train_loss = result.loss;
     summary.test = results_.test();
+    if (summary.test) summary.test->step.reset();  // a simulation ends with its test
     summary.best = results_.best();
     summary.target = results_.target(setup_.exchange.rule.epoch_samples, config_.batch);
     summary.weights_sha256 =
