@@ -68,6 +68,14 @@ TEST_F(OwnTables, ALineIsFoundByAnyNumberOfWorkers) {
   }
 }
 
+TEST_F(OwnTables, NothingTellsWhichWeightsAreBestWithoutAnAccuracy) {
+  WriteLine(false);
+  const RunConfig config =
+      Config("mean_squared_error", 1, "validation: 0.1", {"checkpoint.keep_best=true", "epochs=1"});
+  EXPECT_THAT(MessageOf([&] { Run(config); }),
+              ::testing::HasSubstr("checkpoint.keep_best has nothing to go by"));
+}
+
 TEST_F(OwnTables, ACheckpointKnowsClassesMeanAndDeviation) {
   WriteLine(true);
   const TrainResult result = Run(Config("softmax_cross_entropy", 2, "task: auto",

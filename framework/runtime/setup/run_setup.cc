@@ -33,7 +33,7 @@ namespace {
 // What a run is judged by, and stopped by, is the model's accuracy; where it has none, the
 // perplexity of sentences.
 void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<FieldSpec>& fields) {
-  if (!config.stop.any()) return;
+  if (!config.stop.any() && !config.checkpoint.keep_best) return;
   const double target = config.stop.target;
   if (!graph.metric_names().empty()) {
     if (target <= 1) return;
@@ -46,8 +46,10 @@ void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<Fi
   });
   if (!sentences) {
     throw ConfigError(
-        config.model_file + ": stop has nothing to go by, for the model says no accuracy",
-        "add an accuracy layer, or leave the section stop out");
+        fmt::format("{}: {} has nothing to go by, for the model says no accuracy",
+                    config.model_file, config.stop.any() ? "stop" : "checkpoint.keep_best"),
+        fmt::format("add an accuracy layer, or leave {} out",
+                    config.stop.any() ? "the section stop" : "keep_best"));
   }
   if (target == 0 || target >= 1) return;
   throw ConfigError(
