@@ -227,6 +227,14 @@ int TrainSeeds(const TrainOptions& options, const Invocation& invocation, const 
   return 0;
 }
 
+// The second run of a seed would be refused the folder of the first.
+void RefuseRepeated(const std::vector<uint64_t>& seeds) {
+  for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
+    if (std::find(seeds.begin(), seed, *seed) == seed) continue;
+    throw UsageError(fmt::format("--seeds names {} twice", *seed), "name each seed once");
+  }
+}
+
 int RunTrain(const TrainOptions& given, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   OutliveReaders();
@@ -241,12 +249,18 @@ int RunTrain(const TrainOptions& given, const Invocation& invocation) {
     }
     return TrainAsRank(given, invocation);
   }
+  RefuseRepeated(given.seeds);
   const TrainOptions options = given.hosts.empty() ? given : FillingHosts(given);
   RunConfig config = LoadConfig(options.Effective());
   RefuseDeaths(config.cluster.deaths);
   if (options.dry_run) {
     std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
     return 0;
+  }
+  if (config.output_has_time && options.request.resume == "auto") {
+    log::Info(
+        "--resume auto starts afresh: the run folder is a new one; --output names the one to go "
+        "on with");
   }
   const OwnFolder own(config);
   if (!options.seeds.empty()) return TrainSeeds(options, invocation, config);
