@@ -116,7 +116,9 @@ class Translation {
   }
 
   OnnxGraph Whole(const std::vector<int>& heads) {
-    if (heads.size() == 1) names_[heads[0]] = NameOfOnlyHead(model_.graph);
+    const std::string only = NameOfOnlyHead(model_.graph);
+    const bool is_taken = std::ranges::find(names_, only) != names_.end();
+    if (heads.size() == 1 && !is_taken) names_[heads[0]] = only;
     return Towards(heads, model_.graph.name());
   }
 

@@ -2,9 +2,9 @@
 //
 // What leads to the scores is translated: the first input of each loss or, without losses, of each metric, or else what
 // no layer reads.  Losses, metrics and labels are left out.  The one output is called "logits" ("outputs" where the
-// loss is mean_squared_error); of several each has the name of the layer that makes it.  Inputs have the names
-// of the model's; axis 0 is "batch", of any size, and where all inputs are words, an axis that follows the
-// sentence's is "length".  Tokens are int64.
+// loss is mean_squared_error); of several, or where a layer is called so, each has the name of the layer that makes it.
+// Inputs have the names of the model's; axis 0 is "batch", of any size, and where all inputs are words, an axis that
+// follows the sentence's is "length".  Tokens are int64.
 //
 // A model with a decoder becomes two graphs: the encoder, whose outputs are the decoder's inputs, and one step.
 #pragma once
