@@ -76,8 +76,9 @@ TEST_F(PredictorTest, IsRightAsOftenAsTheRunSays) {
               *result.summary.test->accuracy);
     // One by one they are what they are together.
     const auto pixels = test.images.size() / test.labels.size();
-    const auto one = predictor.Predict({test.images.begin() + static_cast<long>(70 * pixels),
-                                        test.images.begin() + static_cast<long>(71 * pixels)});
+    const auto one = predictor.Predict(
+        std::vector<uint8_t>(test.images.begin() + static_cast<long>(70 * pixels),
+                             test.images.begin() + static_cast<long>(71 * pixels)));
     EXPECT_EQ(one.at(0), answers[70]);
   }
 }
