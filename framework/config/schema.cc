@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/config/convert.h"
+#include "framework/config/other_tools.h"
 #include "framework/config/tree.h"
 #include "framework/core/check.h"
 #include "framework/core/text.h"
@@ -47,9 +48,8 @@ std::string Limits::Text() const {
 const Value& Declaration::Evaluate(Diagnostics& diagnostics) {
   value = default_value;
   if (given == nullptr) {
-    mistaken = required && !section->may_lack_keys;
-    if (mistaken) diagnostics.Note(section->place, "the key " + path + " is missing", help);
-    if (required && !mistaken) diagnostics.NotedAlready();  // there is no section
+    mistaken = missing = required && !section->may_lack_keys;
+    if (required) diagnostics.NotedAlready();  // or there is no section
     return value;
   }
   if (may_be_auto && given->kind == Tree::Kind::kScalar && given->text == "auto") {
@@ -177,24 +177,76 @@ const SectionNode::SectionList& SectionNode::Children(const std::string& key) {
   return std::get<SectionList>(items.emplace_back(Item{key, std::move(children)}).what);
 }
 
+std::vector<const Declaration*> SectionNode::Missing() const {
+  std::vector<const Declaration*> missing;
+  for (const Item& item : items) {
+    const auto* key = std::get_if<std::shared_ptr<Declaration>>(&item.what);
+    if (key != nullptr && (*key)->missing) missing.push_back(key->get());
+  }
+  return missing;
+}
+
+// Goes by the names of other tools, too, and finds a key that belongs a section deeper.
+std::string SectionNode::HintFor(const std::string& key,
+                                 const std::vector<std::string>& allowed) const {
+  std::string meant = KeyOfOtherTools(key, allowed);
+  for (const Item& item : items) {
+    const auto* child = std::get_if<std::shared_ptr<SectionNode>>(&item.what);
+    if (!meant.empty() || child == nullptr) continue;
+    std::vector<std::string> deeper;
+    for (const Item& below : (*child)->items) deeper.push_back(below.key);
+    const bool same = std::find(deeper.begin(), deeper.end(), key) != deeper.end();
+    const std::string found = same && key != "name" ? key : KeyOfOtherTools(key, deeper);
+    if (!found.empty()) meant = (*child)->PathOf(found);
+  }
+  if (meant.empty()) return SuggestName(key, allowed);
+  return "did you mean '" + meant + "'?  allowed: " + Join(allowed);
+}
+
+// Whether the section `key` is not there and an unknown key is most like it: what it lacks is no
+// mistake beside that one.
+bool SectionNode::IsMisspelt(const std::string& key,
+                             const std::vector<std::string>& allowed) const {
+  if (tree == nullptr || Find(key) != nullptr) return false;
+  return std::ranges::any_of(tree->entries, [&](const Tree::Entry& entry) {
+    if (std::ranges::find(allowed, entry.key) != allowed.end()) return false;
+    const std::string other = KeyOfOtherTools(entry.key, allowed);
+    return (other.empty() ? NearestName(entry.key, allowed) : other) == key;
+  });
+}
+
 void SectionNode::NoteUnknownKeys() const {
   std::vector<std::string> allowed;
+  for (const Item& item : items) allowed.push_back(item.key);
   for (const Item& item : items) {
-    allowed.push_back(item.key);
     if (const auto* child = std::get_if<std::shared_ptr<SectionNode>>(&item.what)) {
-      (*child)->NoteUnknownKeys();
+      if (!IsMisspelt(item.key, allowed)) (*child)->NoteUnknownKeys();
     } else if (const auto* list = std::get_if<SectionList>(&item.what)) {
       for (const auto& element : *list) element->NoteUnknownKeys();
     }
   }
-  if (KeysAreUnclear()) return;
   std::sort(allowed.begin(), allowed.end());
+  std::vector<const Declaration*> missing = Missing();
+  const bool unclear = KeysAreUnclear();
   const std::string where = Title().empty() ? "" : " in " + Title();
   for (size_t i = 0; tree != nullptr && i < tree->entries.size(); ++i) {
     const Tree::Entry& entry = tree->entries[i];
     if (std::binary_search(allowed.begin(), allowed.end(), entry.key)) continue;
-    diagnostics->Note(entry.place, "unknown key '" + entry.key + "'" + where,
-                      SuggestName(entry.key, allowed));
+    const auto meant = std::find_if(missing.begin(), missing.end(), [&](const Declaration* key) {
+      const std::vector<std::string> name = {LastPart(key->path)};
+      return !NearestName(entry.key, name).empty() || !KeyOfOtherTools(entry.key, name).empty();
+    });
+    if (meant != missing.end()) {
+      diagnostics->Note(entry.place, "unknown key '" + entry.key + "'" + where,
+                        "did you mean '" + LastPart((*meant)->path) + "'?");
+      missing.erase(meant);
+    } else if (!unclear) {
+      diagnostics->Note(entry.place, "unknown key '" + entry.key + "'" + where,
+                        HintFor(entry.key, allowed));
+    }
+  }
+  for (const Declaration* key : missing) {
+    diagnostics->Note(place, "the key " + key->path + " is missing", key->help);
   }
 }
 

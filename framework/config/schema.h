@@ -39,6 +39,7 @@ struct Declaration {
   bool required = false;
   bool may_be_auto = false;  // an integer: the word auto stands for 0
   bool mistaken = false;     // the document's value is wrong, or missing though required
+  bool missing = false;      // required and not there; told with the unknown keys
   std::string help;
   const SectionNode* section = nullptr;  // the one it is a key of
   const Tree* given = nullptr;           // what the document says; nullptr when absent
@@ -73,11 +74,16 @@ struct SectionNode {
   std::shared_ptr<SectionNode> Child(const std::string& key);
   const SectionList& Children(const std::string& key);
   void Mistake(const std::string& key, const std::string& message, const std::string& hint);
-  void NoteUnknownKeys() const;  // here and in all sections below
+  // Here and in all sections below, with the required keys that are missing: one that is misspelt
+  // is one mistake, not two.
+  void NoteUnknownKeys() const;
 
  private:
   Declaration* FindKey(const std::string& key) const;
   bool KeysAreUnclear() const;
+  std::vector<const Declaration*> Missing() const;
+  bool IsMisspelt(const std::string& key, const std::vector<std::string>& allowed) const;
+  std::string HintFor(const std::string& key, const std::vector<std::string>& allowed) const;
   std::shared_ptr<SectionNode> MakeChild(const std::string& child_path, const Tree* node) const;
 };
 

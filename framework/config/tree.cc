@@ -1,8 +1,34 @@
 #include "framework/config/tree.h"
 
 #include <algorithm>
+#include <set>
 
 namespace dtrain::config {
+namespace {
+
+// "run.yaml:3:8: layers[] must be ..." of "run.yaml:3:8: layers[25] 'bn1' must be ...": a block that
+// is used several times has its mistakes once.
+std::string WithoutItem(std::string text) {
+  const size_t open = text.find('[');
+  if (open == std::string::npos) return text;
+  size_t end = text.find_first_not_of("0123456789", open + 1);
+  if (end == open + 1 || end == std::string::npos || text[end] != ']') return text;
+  if (text.compare(end + 1, 2, " '") == 0) end = text.find('\'', end + 3);
+  return end == std::string::npos ? text : text.erase(open + 1, end - open);
+}
+
+// Without what is allowed, where a mistake before it has told that.
+std::string OnceAllowed(std::string text, std::set<std::string>& told) {
+  const size_t at = text.find("allowed: ");
+  const size_t hint = text.rfind('\n', at);
+  if (at == std::string::npos || hint == std::string::npos) return text;
+  if (told.insert(text.substr(at)).second) return text;
+  const size_t end = text.find_last_not_of(' ', at - 1);
+  if (end != hint) return text.substr(0, end + 1);
+  return text.substr(0, at) + "allowed: the same as above";
+}
+
+}  // namespace
 
 const Tree::Entry* Tree::Find(const std::string& key) const {
   for (const Entry& entry : entries) {
@@ -21,7 +47,7 @@ void Diagnostics::Note(const Place& place, const std::string& message, const std
   std::string text = place.text + ": " + message;
   if (!hint.empty()) text += "\n    " + hint;
   for (const Mistake& known : mistakes_) {
-    if (known.text == text) return;
+    if (known.order == place.order && WithoutItem(known.text) == WithoutItem(text)) return;
   }
   mistakes_.push_back({place.order, std::move(text)});
 }
@@ -31,7 +57,8 @@ std::vector<std::string> Diagnostics::Lines() const {
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Mistake& a, const Mistake& b) { return a.order < b.order; });
   std::vector<std::string> lines;
-  for (Mistake& mistake : sorted) lines.push_back(std::move(mistake.text));
+  std::set<std::string> told;
+  for (Mistake& mistake : sorted) lines.push_back(OnceAllowed(std::move(mistake.text), told));
   return lines;
 }
 

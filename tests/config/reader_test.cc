@@ -1,4 +1,5 @@
 #include "framework/config/reader.h"
+#include "framework/config/tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -98,6 +99,68 @@ TEST(Reader, UnknownKeysNameTheNearestAndTheAllowedOnes) {
   EXPECT_THAT(ErrorOf("solver: {schedule: {att: [1]}}\n"),
               HasSubstr("run.yaml:1:21: unknown key 'att' in solver.schedule\n"
                         "    did you mean 'at'?  allowed: at\n"));
+}
+
+TEST(Reader, AMisspeltRequiredKeyIsOneMistake) {
+  const auto error_of = [](const std::string& text) -> std::string {
+    Document document = Document::FromText(text, "run.yaml");
+    Reader data = document.root().Section("data");
+    const std::string name = data.String("name", "").Required();
+    const int64_t limit = data.Int("limit", 0);
+    try {
+      document.Finish();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return name + std::to_string(limit);
+  };
+  EXPECT_EQ(error_of("data: {nam: mnist}\n"),
+            "run.yaml:1:8: unknown key 'nam' in data\n"
+            "    did you mean 'name'?\n"
+            "1 error; nothing was started");
+  EXPECT_EQ(error_of("data: {limt: 3}\n"),
+            "run.yaml:1:7: the key data.name is missing\n"
+            "1 error; nothing was started");
+}
+
+TEST(Reader, AMisspeltSectionDoesNotLackItsKeys) {
+  Document document = Document::FromText("modeel: {name: lenet5}\n", "run.yaml");
+  const std::string name = document.root().Section("model").String("name", "").Required();
+  EXPECT_EQ(name, "");
+  EXPECT_THROW(document.Finish(), ConfigError);
+  EXPECT_THAT(document.mistakes(), ElementsAre("run.yaml:1:1: unknown key 'modeel'\n"
+                                               "    did you mean 'model'?  allowed: model"));
+}
+
+TEST(Reader, AMistakeOfARepeatedBlockIsToldOnce) {
+  Document document = Document::FromText("layers: [{name: a, pad: x}, {name: b}]\n", "run.yaml");
+  document.Rewrite([](Tree& root, Diagnostics&) {
+    Tree& layers = root.entries[0].value;
+    layers.items[1] = layers.items[0];
+  });
+  for (Reader& layer : document.root().List("layers")) {
+    const int64_t pad = layer.Int("pad", 0);
+    EXPECT_EQ(pad, 0);
+  }
+  EXPECT_EQ(document.mistakes().size(), 1u);
+}
+
+TEST(Reader, KeysOfOtherToolsAreSuggested) {
+  EXPECT_EQ(ErrorOf("batch_size: 8\nnesterov: true\n"),
+            "run.yaml:1:1: unknown key 'batch_size'\n"
+            "    did you mean 'batch'?  allowed: batch, device, inputs, slowdown, solver\n"
+            "run.yaml:2:1: unknown key 'nesterov'\n"
+            "    did you mean 'solver.nesterov'?\n"
+            "2 errors; nothing was started");
+}
+
+TEST(Reader, WhatIsAllowedIsToldOnce) {
+  EXPECT_EQ(ErrorOf("zebra: 1\nhippopotamus: 2\n"),
+            "run.yaml:1:1: unknown key 'zebra'\n"
+            "    allowed: batch, device, inputs, slowdown, solver\n"
+            "run.yaml:2:1: unknown key 'hippopotamus'\n"
+            "    allowed: the same as above\n"
+            "2 errors; nothing was started");
 }
 
 TEST(Reader, AWrongNameLeavesTheKeysBesideItInPeace) {
