@@ -48,4 +48,9 @@ Findings CheckMachinePaths(const SourceTree& tree);  // no path of somebody's ma
 
 inline constexpr int kMaxLines = 500;
 
+// link_checks.cc
+
+// Links between the documents lead to a file or folder of the tree, and to a heading of it.
+Findings CheckLinks(const SourceTree& tree);
+
 }  // namespace dtrain::tidy

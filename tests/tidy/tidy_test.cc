@@ -237,5 +237,19 @@ TEST(Tidy, MachinePathsFindsPlanted) {
                                                    "b.sh:1: path of somebody's machine"));
 }
 
+TEST(Tidy, Links) { EXPECT_THAT(CheckLinks(Repository()), IsEmpty()); }
+
+TEST(Tidy, LinksFindsPlanted) {
+  const SourceTree tree = {
+      {"README.md",
+       "# A\n## What `x` does, in short\n```\n## no heading\n```\n"
+       "[here](#what-x-does-in-short) [there](b/c.md#two) [folder](b) [out](https://a.org/b#c)\n"
+       "[lost](#no-heading) [lost](b/c.md#three) [lost](b/d.md)\n    [code](x)\n"},
+      {"b/c.md", "## Two\n[up](../README.md#a)\n[out](../../x)\n"}};
+  EXPECT_THAT(CheckLinks(tree),
+              ElementsAre("README.md:7: no #no-heading", "README.md:7: no b/c.md#three",
+                          "README.md:7: no b/d.md", "b/c.md:3: no ../../x"));
+}
+
 }  // namespace
 }  // namespace dtrain::tidy

@@ -1,4 +1,4 @@
-// The README's table of commands names what there is.
+// The table of commands names what there is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,8 +35,8 @@ std::set<std::string> CommandsOf(std::vector<std::string> arguments) {
 }
 
 // The first words of its rows, with what may follow: {"bench", "allreduce\|link"}.
-std::vector<std::pair<std::string, std::string>> RowsOfReadme() {
-  std::istringstream lines(ReadFile(DTRAIN_SOURCE_DIR "/README.md"));
+std::vector<std::pair<std::string, std::string>> RowsOfTheTable() {
+  std::istringstream lines(ReadFile(DTRAIN_SOURCE_DIR "/framework/cli/README.md"));
   std::vector<std::pair<std::string, std::string>> rows;
   static const std::regex row(R"(^\| `([a-z]+) ?([a-z\\|]*).*$)");
   std::smatch match;
@@ -46,19 +46,19 @@ std::vector<std::pair<std::string, std::string>> RowsOfReadme() {
   return rows;
 }
 
-TEST(Readme, EveryCommandHasARow) {
+TEST(CommandsTable, EveryCommandHasARow) {
   const std::set<std::string> commands = CommandsOf({});
   EXPECT_THAT(commands, Contains("plan"));
   std::set<std::string> rows;
-  for (const auto& [name, more] : RowsOfReadme()) rows.insert(name);
+  for (const auto& [name, more] : RowsOfTheTable()) rows.insert(name);
   for (const std::string& command : commands) EXPECT_THAT(rows, Contains(command));
 }
 
-TEST(Readme, TheRowOfBenchHasAllOfThem) {
+TEST(CommandsTable, TheRowOfBenchHasAllOfThem) {
   const std::set<std::string> benches = CommandsOf({"bench"});
   ASSERT_THAT(benches, Not(IsEmpty()));
   std::set<std::string> told;
-  for (const auto& [name, more] : RowsOfReadme()) {
+  for (const auto& [name, more] : RowsOfTheTable()) {
     if (name != "bench") continue;
     static const std::regex word("[a-z]+");
     for (std::sregex_iterator it(more.begin(), more.end(), word), end; it != end; ++it) {

@@ -1,0 +1,240 @@
+// What the documents for users say is so: every command works, every key is explained.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/data/picture_files.h"
+#include "tests/system/document_commands.h"
+#include "tests/system/documents.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAreArray;
+
+constexpr char kPath[] = "export PATH=\"$PWD/build/release:$PATH\"";
+constexpr char kGlossary[] = "framework/runtime/results/README.md";
+
+// Files that are written out in a document are commands as well, and need no row.
+bool WritesAFile(const std::string& command) { return command.starts_with("cat >"); }
+
+TEST(Documents, EveryCommandIsRunOrSaysWhyNot) {
+  std::set<std::string> told;
+  for (const std::string& document : kDocuments) {
+    for (const std::string& command : CommandsOfDocument(document)) {
+      if (!WritesAFile(command) && command != kPath) told.insert(command);
+    }
+  }
+  std::set<std::string> known;
+  for (const auto& [command, more] : kCommandsRun) known.insert(command);
+  for (const auto& [command, why] : kCommandsNotRun) {
+    EXPECT_TRUE(known.insert(command).second) << "run and not run: " << command;
+  }
+  EXPECT_THAT(told, UnorderedElementsAreArray(known))
+      << "a command of a document, and a row of document_commands.h, for each";
+}
+
+TEST(Documents, TheReadmeIsReadInTenMinutes) {
+  EXPECT_LT(Slurp(DTRAIN_SOURCE_DIR "/README.md").size(), 12'000u);
+}
+
+// "a.b" of objects in objects, "a[].b" of lists of objects.
+void AddKeys(const nlohmann::json& json, const std::string& before, std::set<std::string>& keys) {
+  for (const auto& [key, value] : json.items()) {
+    const std::string name = before + key;
+    if (value.is_object()) {
+      AddKeys(value, name + ".", keys);
+    } else if (value.is_array() && !value.empty() && value[0].is_object()) {
+      for (const auto& element : value) AddKeys(element, name + "[].", keys);
+    } else {
+      keys.insert(name);
+    }
+  }
+}
+
+// The names in the first cells of the tables of a section of the glossary.
+std::set<std::string> KeysToldIn(const std::string& section) {
+  std::set<std::string> keys;
+  for (const std::string& line : SectionOfDocument(kGlossary, section)) {
+    if (line.starts_with("| `")) keys.merge(Backquoted(line.substr(0, line.find(" | ", 2))));
+  }
+  return keys;
+}
+
+std::set<std::string> NamesToldIn(const std::string& section) {
+  std::string text;
+  for (const std::string& line : SectionOfDocument(kGlossary, section)) text += line + "\n";
+  return Backquoted(text);
+}
+
+class DocumentsSystemTest : public SystemTest {
+ protected:
+  // A folder as a user sees it, with pictures of two classes.
+  void SetUp() override {
+    SystemTest::SetUp();
+    fs::create_directories(folder_ / "build");
+    fs::create_symlink(DTRAIN_BINARY_DIR, folder_ / "build/release");
+    for (const char* name : {"launch", "tools"}) {
+      fs::create_symlink(fs::path(DTRAIN_SOURCE_DIR) / name, folder_ / name);
+    }
+    for (const char* name : {"pictures/cat", "pictures/dog", "more"}) {
+      fs::create_directories(folder_ / name);
+      for (int i = 0; i < 30; ++i) {
+        std::ofstream(folder_ / name / (std::to_string(i) + ".png"))
+            << PngOf(NoisyPixels(20, 20, 3, static_cast<uint64_t>(i)), 20, 20, PNG_FORMAT_RGB);
+      }
+    }
+    std::ofstream(folder_ / "cat.jpg") << JpegOf(SmoothPixels(30, 40, 3), 30, 40, 3);
+  }
+
+  int RunInShell(const std::string& command) {
+    std::ofstream(folder_ / "command.sh")
+        << "cd '" << folder_.string() << "'\nunset DTRAIN_DATA\n"
+        << "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+           "OMPI_MCA_rmaps_base_oversubscribe=1\n"
+        << kPath << "\n"
+        << command << "\n";
+    const int status = std::system(("bash '" + (folder_ / "command.sh").string() + "' >'" +
+                                    (folder_ / "said").string() + "' 2>&1 </dev/null")
+                                       .c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  void RunAllCommands() {
+    std::set<std::string> done;
+    for (const std::string& document : kDocuments) {
+      for (const std::string& command : CommandsOfDocument(document)) {
+        if (!done.insert(command).second) continue;
+        const auto row = kCommandsRun.find(command);
+        if (row == kCommandsRun.end() && !WritesAFile(command)) continue;
+        const std::string more = row == kCommandsRun.end() ? "" : row->second;
+        const auto code = kCodes.find(command);
+        EXPECT_EQ(RunInShell(command + more), code == kCodes.end() ? 0 : code->second)
+            << document << ": " << command << more << "\n"
+            << Slurp(folder_ / "said");
+      }
+    }
+  }
+
+  // The keys of all files of this name that the commands have left, whole files or a JSON object a line.
+  std::set<std::string> KeysWrittenTo(const std::string& file) {
+    std::set<std::string> keys;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / "runs")) {
+      if (entry.path().filename() != file) continue;
+      std::istringstream lines(Slurp(entry.path()));
+      nlohmann::json json;
+      while (lines >> std::ws && !lines.eof()) {
+        lines >> json;
+        AddKeys(json, "", keys);
+      }
+    }
+    EXPECT_THAT(keys, Not(IsEmpty())) << file;
+    return keys;
+  }
+
+  std::set<std::string> NamesInTimelines() {
+    std::set<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / "runs")) {
+      if (entry.path().filename() != "timeline.json") continue;
+      const auto json = nlohmann::json::parse(Slurp(entry.path()));
+      for (const auto& event : json.at("traceEvents")) {
+        names.insert(event.at("name").get<std::string>());
+      }
+    }
+    return names;
+  }
+};
+
+// Keys that no run of the documents writes: sentences, slow events, and what goes by the machine's speed.
+const std::set<std::string> kSeldom = {
+    "test.perplexity",
+    "test.bleu",
+    "best.perplexity",
+    "best.bleu",
+    "test.step",
+    "target.seconds",
+    "target.epochs",
+    "target.steps",
+    "servers",
+    "protocol.dropped",
+    "protocol.merged",
+    "protocol.lost",
+    "protocol.ignored",
+    "protocol.slot_waits",
+    "protocol.exchanges",
+    "protocol.regroups",
+    "protocol.idle_servers",
+    "plan.drift.step",
+    "plan.drift.compute_seconds.planned",
+    "plan.drift.compute_seconds.seen",
+    "plan.drift.sum_seconds.planned",
+    "plan.drift.sum_seconds.seen",
+    "plan.replans",
+    "perplexity",
+    "bleu",
+};
+
+std::set<std::string> Without(std::set<std::string> names, const std::set<std::string>& others) {
+  for (const std::string& name : others) names.erase(name);
+  return names;
+}
+
+// Compares both ways.  Further metrics of a model have names of their own.
+void ExpectTold(const std::set<std::string>& written, const std::string& section) {
+  std::set<std::string> told = KeysToldIn(section);
+  EXPECT_THAT(Without(Without(written, told), {"top5", "test.top5", "best.top5"}), IsEmpty())
+      << "not told in " << section << " of " << kGlossary;
+  std::erase_if(told, [](const std::string& key) { return key.ends_with(".NAME"); });
+  EXPECT_THAT(Without(Without(told, written), kSeldom), IsEmpty())
+      << "told in " << section << ", and not written";
+}
+
+// Each part of "a[].b" stands in backquotes somewhere in the section.
+void ExpectWordsTold(const std::set<std::string>& keys, const std::string& section) {
+  static const std::regex part("[a-z0-9_]+");
+  const std::set<std::string> told = NamesToldIn(section);
+  for (const std::string& key : keys) {
+    for (std::sregex_iterator it(key.begin(), key.end(), part), end; it != end; ++it) {
+      EXPECT_TRUE(told.contains(it->str())) << key << " is not told in " << section;
+    }
+  }
+}
+
+TEST_F(DocumentsSystemTest, EveryCommandWorksAndEveryKeyIsExplained) {
+  RunAllCommands();
+  ExpectTold(KeysWrittenTo("summary.json"), "summary.json");
+  ExpectTold(KeysWrittenTo("metrics.jsonl"), "metrics.jsonl");
+  ExpectTold(KeysWrittenTo("ranks.jsonl"), "ranks.jsonl");
+  ExpectTold(NamesInTimelines(), "timeline.json");
+  ExpectWordsTold(KeysWrittenTo("gradients.jsonl"), "gradients.jsonl");
+  std::set<std::string> plan = KeysWrittenTo("plan.json");
+  std::erase_if(plan, [](const std::string& key) { return key.starts_with("kernels."); });
+  ExpectWordsTold(plan, "plan.json");
+}
+
+TEST_F(DocumentsSystemTest, EveryKeyOfAConfigIsTold) {
+  const Outcome outcome = Run("check --config quickstart --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto config = nlohmann::json::parse(outcome.out);
+  std::set<std::string> keys;
+  AddKeys(config, "", keys);
+  EXPECT_GT(keys.size(), 60u);
+  std::string section;
+  for (const std::string& line :
+       SectionOfDocument("configs/README.md", "Every key with its default")) {
+    section += line + "\n";
+  }
+  for (const char* of_digits :
+       {"data.seed", "data.train_samples", "data.test_samples", "solver.schedule.to"}) {
+    keys.erase(of_digits);
+  }
+  for (const std::string& key : keys) {
+    const std::string word = key.substr(key.rfind('.') + 1);
+    EXPECT_TRUE(std::regex_search(section, std::regex("(^|[\\s{])" + word + ":"))) << key;
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
