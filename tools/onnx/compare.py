@@ -177,7 +177,7 @@ class Compare:
         plain, noisy = self.folder / "plain.safetensors", self.folder / "shaken.safetensors"
         self.dtrain("export", "--weights", run, "--output", plain)
         rng = np.random.default_rng(2)
-        weights = {k: v + rng.normal(0, 0.1, v.shape).astype(v.dtype) for k, v in load_file(plain).items()}
+        weights = {k: v + rng.normal(0, 0.13, v.shape).astype(v.dtype) for k, v in load_file(plain).items()}
         metadata = {k: v for k, v in safetensors_metadata(plain).items() if not k.endswith("sha256")}
         save_file(weights, noisy, metadata=metadata)
         return noisy
