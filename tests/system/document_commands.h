@@ -33,6 +33,7 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     {"dtrain train --config mine.yaml --output runs/mine --resume auto", " --set epochs=2"},
     {"dtrain report runs/mine runs/faster --output report.html", ""},
     {"dtrain export --weights runs/mine --output mine.safetensors", ""},
+    {"dtrain export --weights runs/mine --format onnx --output mine.onnx", ""},
     {"dtrain eval --config mine.yaml --weights mine.safetensors", ""},
     // configs/README.md
     {"dtrain check --config lenet5_mnist --set solver.lr=0.05", ""},
