@@ -122,6 +122,7 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     // tools
     {"tools/bench/account.py --model resnet18 --batch 32 --threads 1",
      " --dtrain build/release/dtrain --model lenet5 --batch 2 --seconds 0.1"},
+    {"dtrain bench data --config quickstart", " --set data.train_samples=256"},
     {"dtrain bench allreduce --workers 2 --collectives ordered", " --bytes 4096"},
     {"dtrain bench allreduce --workers 4 --collectives ordered", " --bytes 4096"},
     {"tools/reproduce/mgwfbp golden", " --dtrain build/release/dtrain --output golden"},
@@ -177,6 +178,8 @@ inline const std::map<std::string, std::string> kCommandsNotRun = {
      "resnet18 --batch 32 --threads 1 2 --precision bf16 --rounds 2 --seconds 3",
      kPyTorch},
     {"build/torch/bin/python tools/bench/compare_pytorch.py --dtrain build/release/dtrain",
+     kPyTorch},
+    {"build/torch/bin/python tools/bench/compare_pictures.py --dtrain build/release/dtrain",
      kPyTorch},
     {"tools/reproduce/gssp throughput", kLong},
     {"tools/reproduce/gssp resnet18", kLong},
