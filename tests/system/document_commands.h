@@ -25,6 +25,12 @@ inline const std::map<std::string, std::string> kCommandsRun = {
      kTwoSteps},
     {"dtrain sweep --config mine.yaml --set solver.lr=0.01,0.03 --set seed=1,2 --output runs/rates",
      kTwoSteps},
+    {"sed 's/outputs: 2}/outputs: 3}/' net.yaml >net3.yaml", ""},
+    {"dtrain train --config mine.yaml --set model.name=./net3.yaml --set data.train=others --set "
+     "weights.from=runs/mine --set \"weights.except=[fc]\" --set \"weights.freeze=[conv*]\" "
+     "--output "
+     "runs/tuned",
+     kTwoSteps},
     {"dtrain train --config lenet5_mnist", kDigits},
     {"dtrain train --config quickstart --workers 4 --output runs/first", kFew},
     {"dtrain train --config quickstart --workers 4 --set strategy.name=ps_ssp --output runs/second",

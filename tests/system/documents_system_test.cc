@@ -71,7 +71,7 @@ std::set<std::string> NamesToldIn(const std::string& section) {
 
 class DocumentsSystemTest : public SystemTest {
  protected:
-  // A folder as a user sees it, with pictures of two classes.
+  // A folder as a user sees it, with pictures of two classes, and of three others.
   void SetUp() override {
     SystemTest::SetUp();
     fs::create_directories(folder_ / "build");
@@ -79,7 +79,8 @@ class DocumentsSystemTest : public SystemTest {
     for (const char* name : {"launch", "tools"}) {
       fs::create_symlink(fs::path(DTRAIN_SOURCE_DIR) / name, folder_ / name);
     }
-    for (const char* name : {"pictures/cat", "pictures/dog", "more"}) {
+    for (const char* name :
+         {"pictures/cat", "pictures/dog", "others/bat", "others/cat", "others/dog", "more"}) {
       fs::create_directories(folder_ / name);
       for (int i = 0; i < 30; ++i) {
         std::ofstream(folder_ / name / (std::to_string(i) + ".png"))
