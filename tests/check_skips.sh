@@ -46,17 +46,18 @@ holds() {
 }
 
 # A line "REASON<tab>TEST" for each skipped test of a log.  GoogleTest writes "FILE:LINE: Skipped" and
-# below it what the test says.
+# below it what the test says; at the end it names the skipped tests once more, without a time.
 skips() {
   awk '
     function tell() {
       if (skipped) print (reason == "" ? "no reason given" : reason) "\t" test
       skipped = expected = 0; reason = ""
     }
-    / Test: / && /^[0-9]+\/[0-9]+ Test: / { tell(); test = $0; sub(/^[^:]*: /, "", test) }
+    / Test: / && /^[0-9]+\/[0-9]+ Test: / { tell(); entry = $0; sub(/^[^:]*: /, "", entry); test = entry }
+    /^\[ RUN  / { tell(); test = entry (entry ~ /\.all$/ ? " " $4 : "") }
     expected { if (reason == "") reason = $0; expected = 0 }
     /: Skipped$/ { expected = 1 }
-    /^\[  SKIPPED \]/ { skipped = 1 }
+    /^\[  SKIPPED \].* ms\)$/ { skipped = 1 }
     END { tell() }' "$1"
 }
 

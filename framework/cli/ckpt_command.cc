@@ -20,7 +20,7 @@ namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 struct CkptOptions {
   std::vector<std::string> files;
@@ -34,16 +34,16 @@ fs::path MainOf(const fs::path& path) {
   return at == std::string::npos ? path : path.parent_path() / (name.substr(0, at) + ".h5");
 }
 
-json TensorList(const ArenaLayout& layout) {
-  json list = json::array();
+ordered_json TensorList(const ArenaLayout& layout) {
+  ordered_json list = ordered_json::array();
   std::map<std::string, std::vector<int64_t>> by_name;
   for (const ArenaEntry& entry : layout.entries) by_name[entry.name] = entry.shape;
   for (const auto& [name, shape] : by_name) list.push_back({{"name", name}, {"shape", shape}});
   return list;
 }
 
-json InfoOf(const fs::path& path, const StoredWeights& stored, bool tensors) {
-  json info = {
+ordered_json InfoOf(const fs::path& path, const StoredWeights& stored, bool tensors) {
+  ordered_json info = {
       {"file", path.string()},
       {"format", NameOf(stored.format)},
       {"model", stored.info.model},
@@ -66,12 +66,12 @@ json InfoOf(const fs::path& path, const StoredWeights& stored, bool tensors) {
 }
 
 // Of each rank: who is there, what it holds for others, and its vectors with how many values.
-json RanksOf(const fs::path& path, const CheckpointInfo& info) {
-  json ranks = json::array();
+ordered_json RanksOf(const fs::path& path, const CheckpointInfo& info) {
+  ordered_json ranks = ordered_json::array();
   for (size_t rank = 0; rank < info.rank_files.size(); ++rank) {
     const RankCheckpoint file =
         ReadRankCheckpoint(path, static_cast<int64_t>(rank), info.rank_files[rank]);
-    json vectors = json::object();
+    ordered_json vectors = ordered_json::object();
     int64_t numbers = 0;
     for (const StateRecord* record : {&file.exchange, &file.host}) {
       for (const StateField& field : record->fields) {
@@ -95,8 +95,8 @@ json RanksOf(const fs::path& path, const CheckpointInfo& info) {
   return ranks;
 }
 
-void PrintRanks(const json& ranks) {
-  for (const json& rank : ranks) {
+void PrintRanks(const ordered_json& ranks) {
+  for (const ordered_json& rank : ranks) {
     std::cout << fmt::format("{} ({}), {} numbers{}{}\n",
                              fs::path(rank["file"].get<std::string>()).filename().string(),
                              rank["role"].get<std::string>(), rank["numbers"].get<int64_t>(),
@@ -107,8 +107,8 @@ void PrintRanks(const json& ranks) {
   }
 }
 
-void PrintTensors(const json& list) {
-  for (const json& tensor : list) {
+void PrintTensors(const ordered_json& list) {
+  for (const ordered_json& tensor : list) {
     std::cout << fmt::format("  {:<44} {}\n", tensor["name"].get<std::string>(),
                              tensor["shape"].dump());
   }
@@ -117,7 +117,7 @@ void PrintTensors(const json& list) {
 int Info(const CkptOptions& options, bool as_json) {
   const fs::path path = MainOf(FindCheckpoint(options.files[0]));
   const StoredWeights stored = ReadStoredWeights(path);
-  json info = InfoOf(path, stored, options.tensors);
+  ordered_json info = InfoOf(path, stored, options.tensors);
   if (!stored.info.rank_files.empty()) info["ranks"] = RanksOf(path, stored.info);
   if (as_json) {
     std::cout << info.dump(2) << '\n';
@@ -191,7 +191,7 @@ std::vector<Verdict> VerdictsOn(const fs::path& given) {
 }
 
 int Verify(const CkptOptions& options, bool as_json) {
-  json list = json::array();
+  ordered_json list = ordered_json::array();
   bool ok = true;
   std::vector<Verdict> verdicts;
   for (const fs::path& path : FilesOf(options.files)) {
@@ -205,7 +205,7 @@ int Verify(const CkptOptions& options, bool as_json) {
     std::cout << (named ? problem + "\n"
                         : fmt::format("{}: {}\n", path.string(), problem.empty() ? "ok" : problem));
   }
-  if (as_json) std::cout << json{{"ok", ok}, {"files", list}}.dump(2) << '\n';
+  if (as_json) std::cout << ordered_json{{"ok", ok}, {"files", list}}.dump(2) << '\n';
   return static_cast<int>(ok ? ExitCode::kDone : ExitCode::kCheckpoint);
 }
 
@@ -242,7 +242,7 @@ int Diff(const CkptOptions& options, bool as_json) {
   for (TensorDifference& own : CompareRanks(a_path, a, b_path, b)) {
     differences.push_back(std::move(own));
   }
-  json list = json::array();
+  ordered_json list = ordered_json::array();
   for (const TensorDifference& d : differences) {
     if (!as_json) std::cout << Line(d);
     list.push_back({{"name", d.name},
@@ -252,7 +252,7 @@ int Diff(const CkptOptions& options, bool as_json) {
                     {"relative", d.relative}});
   }
   if (as_json) {
-    std::cout << json{{"equal", differences.empty()}, {"tensors", list}}.dump(2) << '\n';
+    std::cout << ordered_json{{"equal", differences.empty()}, {"tensors", list}}.dump(2) << '\n';
   } else if (differences.empty()) {
     std::cout << "equal to the bit\n";
   } else {
@@ -263,11 +263,11 @@ int Diff(const CkptOptions& options, bool as_json) {
   return static_cast<int>(differences.empty() ? ExitCode::kDone : ExitCode::kCheckpoint);
 }
 
-using Action = int (*)(const CkptOptions&, bool);
+using CkptAction = int (*)(const CkptOptions&, bool);
 
 CLI::App* AddAction(CLI::App& ckpt, Invocation& invocation,
                     const std::shared_ptr<CkptOptions>& options, const std::string& name,
-                    const std::string& help, Action action, int least, int most) {
+                    const std::string& help, CkptAction action, int least, int most) {
   CLI::App* command = AddCommand(ckpt, invocation, name, help, [&invocation, options, action] {
     return action(*options, invocation.json);
   });

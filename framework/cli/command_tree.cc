@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-std::vector<std::string> Split(const std::string& text, char separator) {
+std::vector<std::string> SplitWords(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::istringstream in(text);
   for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
@@ -114,11 +114,11 @@ std::vector<std::string> ChoicesOf(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t open = type.find('{');
   if (open != std::string::npos) {
-    return Split(type.substr(open + 1, type.find('}', open) - open - 1), ',');
+    return SplitWords(type.substr(open + 1, type.find('}', open) - open - 1), ',');
   }
   std::vector<std::string> choices;
   if (type.find('|') == std::string::npos) return choices;
-  for (const std::string& part : Split(type, '|')) {
+  for (const std::string& part : SplitWords(type, '|')) {
     if (std::ranges::none_of(part, [](unsigned char c) { return std::isupper(c) != 0; })) {
       choices.push_back(part);
     }

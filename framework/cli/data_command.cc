@@ -81,11 +81,11 @@ int Verify(const DataOptions& options, bool as_json) {
   return static_cast<int>(report.ok() ? ExitCode::kDone : ExitCode::kData);
 }
 
-using Action = int (*)(const DataOptions&, bool);
+using DataAction = int (*)(const DataOptions&, bool);
 
 CLI::App* AddAction(CLI::App& data, Invocation& invocation,
                     const std::shared_ptr<DataOptions>& options, const std::string& name,
-                    const std::string& help, Action action) {
+                    const std::string& help, DataAction action) {
   CLI::App* command = AddCommand(data, invocation, name, help, [&invocation, options, action] {
     return action(*options, invocation.json);
   });

@@ -127,12 +127,12 @@ void Print(const Summary& summary) {
 
 using Value = std::optional<double>;
 
-struct Column {
+struct ComparedColumn {
   TableColumn shown;
   Value (*value)(const Summary&);
 };
 
-const Column kColumns[] = {
+const ComparedColumn kComparedColumns[] = {
     {{"seconds", "virtual s", 3, true}, [](const Summary& s) { return Value(s.seconds); }},
     {{"gradients_per_second", "gradients/s", 2, true},
      [](const Summary& s) { return Value(RateOf(s)); }},
@@ -162,7 +162,7 @@ const Column kColumns[] = {
 
 TableRow RowOf(const std::string& name, const std::vector<Summary>& runs) {
   TableRow row{.name = name, .runs = runs.size()};
-  for (const Column& column : kColumns) {
+  for (const ComparedColumn& column : kComparedColumns) {
     std::vector<double>& values = row.values.emplace_back();
     for (const Summary& run : runs) {
       if (const Value value = column.value(run)) values.push_back(*value);
@@ -173,7 +173,7 @@ TableRow RowOf(const std::string& name, const std::vector<Summary>& runs) {
 
 ResultTable TableOfColumns() {
   std::vector<TableColumn> columns;
-  for (const Column& column : kColumns) columns.push_back(column.shown);
+  for (const ComparedColumn& column : kComparedColumns) columns.push_back(column.shown);
   return {"strategy", "seeds", std::move(columns)};
 }
 

@@ -69,13 +69,13 @@ std::optional<double> NumberAt(const json& summary, const std::string& path) {
   return at->is_number() ? std::optional(at->get<double>()) : std::nullopt;
 }
 
-struct Column {
+struct SweepColumn {
   TableColumn shown;
   const char* path;  // in summary.json
   double scale = 1;
 };
 
-std::vector<Column> ColumnsOf(bool simulated) {
+std::vector<SweepColumn> SweepColumnsOf(bool simulated) {
   return {{{"accuracy_percent", "accuracy %", 2}, "test.accuracy", 100},
           {{"bleu", "BLEU", 2}, "test.bleu"},
           {{"perplexity", "perplexity", 2}, "test.perplexity"},
@@ -146,7 +146,7 @@ bool IsDone(const SweepPlan& plan, const SweepRun& run) {
 }
 
 ResultTable TableOf(const SweepPlan& plan) {
-  const std::vector<Column> columns = ColumnsOf(plan.simulated);
+  const std::vector<SweepColumn> columns = SweepColumnsOf(plan.simulated);
   std::vector<TableRow> rows;
   for (const SweepRun& run : plan.runs) {
     const std::string name = run.Row();
@@ -167,7 +167,7 @@ ResultTable TableOf(const SweepPlan& plan) {
     }
   }
   std::vector<TableColumn> shown;
-  for (const Column& column : columns) shown.push_back(column.shown);
+  for (const SweepColumn& column : columns) shown.push_back(column.shown);
   ResultTable table("run", "runs", std::move(shown));
   for (TableRow& row : rows) table.Add(std::move(row));
   return table;
@@ -182,7 +182,7 @@ std::string SweepLines(const SweepPlan& plan) {
     const bool ended = run.done || run.exit_code != 0;
     if (ended) line["exit_code"] = run.exit_code;
     line["status"] = ended && summary.is_object() ? summary.value("status", "") : "not ended";
-    for (const Column& column : ColumnsOf(plan.simulated)) {
+    for (const SweepColumn& column : SweepColumnsOf(plan.simulated)) {
       const auto value = NumberAt(summary, column.path);
       if (value) line[column.shown.name] = *value * column.scale;
     }

@@ -82,7 +82,7 @@ ModelProfile ProfileOf(const StepTimes& times, StepRig& rig, int64_t batch) {
   return profile;
 }
 
-int RunTime(const TimeOptions& options, const Invocation& invocation) {
+int TimeLayers(const TimeOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   const RunConfig config = LoadConfig(options.config);
   TellDevice(config);
@@ -107,7 +107,7 @@ static void AddTimeCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<TimeOptions>();
   CLI::App* command =
       AddCommand(app, invocation, "time", "measure the forward and backward time of every layer",
-                 [options, &invocation] { return RunTime(*options, invocation); });
+                 [options, &invocation] { return TimeLayers(*options, invocation); });
   AddConfigOptions(*command, options->config);
   command->add_option("--profile", options->profile, "write the model profile to this file")
       ->type_name("FILE");

@@ -10,24 +10,24 @@
 namespace dtrain {
 namespace {
 
-struct Case {
+struct WindowCase {
   TransportScenario scenario;
   int ranks;
 };
 
-class NodeWindowTest : public ::testing::TestWithParam<Case> {};
+class NodeWindowTest : public ::testing::TestWithParam<WindowCase> {};
 
 TEST_P(NodeWindowTest, OverThreads) { LocalWorld::Run(GetParam().ranks, GetParam().scenario.body); }
 
-std::vector<Case> Cases() {
-  std::vector<Case> cases;
+std::vector<WindowCase> WindowCases() {
+  std::vector<WindowCase> cases;
   for (const TransportScenario& scenario : NodeWindowScenarios()) {
     for (const int ranks : {1, 2, 3, 5}) cases.push_back({scenario, ranks});
   }
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Scenarios, NodeWindowTest, ::testing::ValuesIn(Cases()),
+INSTANTIATE_TEST_SUITE_P(Scenarios, NodeWindowTest, ::testing::ValuesIn(WindowCases()),
                          [](const auto& info) {
                            return info.param.scenario.name + std::to_string(info.param.ranks);
                          });

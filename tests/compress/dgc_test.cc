@@ -13,8 +13,8 @@ const Compressor& Dgc() {
 }
 
 // The sample has one value of each of `draws` equal parts.
-std::vector<int32_t> ByHand(const std::vector<float>& values, double density,
-                            const SelectionKey& key) {
+std::vector<int32_t> DgcByHand(const std::vector<float>& values, double density,
+                               const SelectionKey& key) {
   const int64_t n = std::ssize(values);
   const int64_t k = std::max<int64_t>(FloorOfShare(density, n), 1);
   const int64_t draws =
@@ -43,7 +43,7 @@ TEST(Dgc, FollowsItsSteps) {
       for (int64_t call = 0; call < 10; ++call) {
         const SelectionKey key{.seed = 11, .actor = 3, .call = call, .unit = 2};
         const std::vector<float> values = NormalValues(n, static_cast<uint64_t>(call));
-        ASSERT_EQ(SelectFrom(Dgc(), values, density, key), ByHand(values, density, key))
+        ASSERT_EQ(SelectFrom(Dgc(), values, density, key), DgcByHand(values, density, key))
             << "n " << n << ", density " << density << ", call " << call;
       }
     }

@@ -48,8 +48,8 @@ std::vector<int32_t> Largest(const std::vector<float>& values, size_t k) {
 }
 
 // gssp.md 5.1, with the sample of this key.
-std::vector<int32_t> ByHand(const std::vector<float>& values, double density,
-                            const SelectionKey& key) {
+std::vector<int32_t> GroupByHand(const std::vector<float>& values, double density,
+                                 const SelectionKey& key) {
   const size_t n = values.size();
   const size_t target = static_cast<size_t>(std::ceil(static_cast<double>(n) * density));
   std::vector<float> sample;
@@ -81,7 +81,7 @@ TEST(GdTopK, FollowsThePublishedSteps) {
       for (int64_t call = 0; call < 20; ++call) {
         const SelectionKey key{.seed = 11, .actor = 3, .call = call, .unit = 2};
         const std::vector<float> values = NormalValues(n, static_cast<uint64_t>(call));
-        EXPECT_EQ(SelectFrom(GdTopK(), values, density, key), ByHand(values, density, key))
+        EXPECT_EQ(SelectFrom(GdTopK(), values, density, key), GroupByHand(values, density, key))
             << "n " << n << ", density " << density << ", call " << call;
       }
     }

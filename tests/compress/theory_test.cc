@@ -7,7 +7,7 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kD = 100'000;
-constexpr double kDensities[] = {0.001, 0.003, 0.01, 0.03, 0.1};
+constexpr double kTheoryDensities[] = {0.001, 0.003, 0.01, 0.03, 0.1};
 
 double KeptByTopK(const std::vector<float>& values, double density) {
   static const CompressConfig config = MakeCompress("topk");
@@ -16,7 +16,7 @@ double KeptByTopK(const std::vector<float>& values, double density) {
 
 // Shi et al., theorem 1: (1 - k/d)^2 for values whose distribution is a bell.
 TEST(Theory, OfNormalValuesLessThanTheSquareOfTheRestIsKept) {
-  for (const double density : kDensities) {
+  for (const double density : kTheoryDensities) {
     for (uint64_t seed = 0; seed < 5; ++seed) {
       EXPECT_LT(KeptByTopK(NormalValues(kD, seed), density), std::pow(1 - density, 2)) << density;
       EXPECT_LT(KeptByTopK(LaplaceValues(kD, seed), density), std::pow(1 - density, 2)) << density;
@@ -27,7 +27,7 @@ TEST(Theory, OfNormalValuesLessThanTheSquareOfTheRestIsKept) {
 // The bound for all values, 1 - k/d, is reached; the one for bells does not hold.
 TEST(Theory, OfEqualValuesAllTheRestIsKept) {
   const std::vector<float> equal(kD, -0.5f);
-  for (const double density : kDensities) {
+  for (const double density : kTheoryDensities) {
     EXPECT_NEAR(KeptByTopK(equal, density), 1 - density, 1e-9);
     EXPECT_GT(KeptByTopK(equal, density), std::pow(1 - density, 2));
   }
@@ -36,7 +36,7 @@ TEST(Theory, OfEqualValuesAllTheRestIsKept) {
 // The integral of x^2 up to 1 - k/d, by that up to 1.
 TEST(Theory, OfUniformValuesTheCubeOfTheRestIsKept) {
   const std::vector<float> values = UniformValues(kD, 1);
-  for (const double density : kDensities) {
+  for (const double density : kTheoryDensities) {
     EXPECT_NEAR(KeptByTopK(values, density), std::pow(1 - density, 3), 5e-3) << density;
   }
 }

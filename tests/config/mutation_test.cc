@@ -46,7 +46,7 @@ std::string Mutate(std::string text, const Random& random) {
   return text;
 }
 
-void Read(const std::string& text, const std::vector<std::string>& overrides) {
+void ReadMutated(const std::string& text, const std::vector<std::string>& overrides) {
   Document document = Document::FromText(text, "run.yaml", overrides);
   Reader r = document.root();
   const std::string model = r.Section("model").String("name", "");
@@ -70,7 +70,7 @@ TEST(Mutation, NoTextBreaksTheReader) {
     const Random random(i, Purpose::kSelfTest);
     const std::string text = Mutate(kText, random);
     try {
-      Read(text, {"solver.at=" + text.substr(random.Below(100, text.size()), 9)});
+      ReadMutated(text, {"solver.at=" + text.substr(random.Below(100, text.size()), 9)});
     } catch (const ConfigError&) {
       ++refused;
     }
@@ -82,14 +82,14 @@ TEST(Mutation, DeepNestingIsRefused) {
   for (const char* open : {"[", "{a: ", "- "}) {
     std::string text;
     for (int i = 0; i < 20000; ++i) text += open;
-    EXPECT_THROW(Read(text, {}), ConfigError) << open;
+    EXPECT_THROW(ReadMutated(text, {}), ConfigError) << open;
   }
 }
 
 // Refused while it is read, before it costs seconds.
 TEST(Mutation, WhatNobodyWroteIsRefused) {
   const auto error_of = [](const std::string& text) {
-    return WhatOf<ConfigError>([&] { Read(text, {}); });
+    return WhatOf<ConfigError>([&] { ReadMutated(text, {}); });
   };
   std::string keys;
   for (int i = 0; i < 20'000; ++i) keys += "k" + std::to_string(i) + ": 1\n";
@@ -104,7 +104,7 @@ TEST(Mutation, WhatNobodyWroteIsRefused) {
 TEST(Mutation, ThirtyMistakesAreToldAndTheOthersCounted) {
   std::string keys;
   for (int i = 0; i < 100; ++i) keys += "k" + std::to_string(i) + ": 1\n";
-  const std::string error = WhatOf<ConfigError>([&] { Read(keys, {}); });
+  const std::string error = WhatOf<ConfigError>([&] { ReadMutated(keys, {}); });
   EXPECT_THAT(error, AllOf(HasSubstr("run.yaml:30:1: unknown key 'k29'"), Not(HasSubstr("'k30'")),
                            HasSubstr("... and 70 more\n100 errors; nothing was started")));
 }
@@ -112,7 +112,8 @@ TEST(Mutation, ThirtyMistakesAreToldAndTheOthersCounted) {
 TEST(Mutation, BytesThatAreNoTextAreMistakes) {
   for (const std::string text :
        {"a: f\xff\n", "a: \"f\\0g\"\n", "\xc3: 1\n", "a: [\xed\xa0\x80]\n"}) {
-    EXPECT_THAT(WhatOf<ConfigError>([&] { Read(text, {}); }), HasSubstr("this is no text")) << text;
+    EXPECT_THAT(WhatOf<ConfigError>([&] { ReadMutated(text, {}); }), HasSubstr("this is no text"))
+        << text;
   }
 }
 

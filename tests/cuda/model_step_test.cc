@@ -67,9 +67,9 @@ std::vector<Model> Models() {
 }
 
 // A batch for a graph, and shares of it.
-class Batch {
+class ModelInputs {
  public:
-  explicit Batch(const Graph& graph) : inputs_(graph.inputs()) {
+  explicit ModelInputs(const Graph& graph) : inputs_(graph.inputs()) {
     uint64_t stream = 0;
     for (const FieldSpec& input : inputs_) {
       const Random random(11, Purpose::kSelfTest, stream++);
@@ -157,7 +157,7 @@ class ModelStep : public testing::TestWithParam<Model> {
   const Graph graph_;
   Net module_, cpu_;
   std::vector<float> weights_;
-  Batch batch_;
+  ModelInputs batch_;
 };
 
 TEST_P(ModelStep, TrainsAsTheCpu) {
@@ -261,7 +261,7 @@ class ShippedModel : public testing::TestWithParam<std::string> {
     outcome.gradients.resize(weights.size());
     outcome.state.resize(static_cast<size_t>(graph_.state().size()));
     graph_.InitializeState(outcome.state.data());
-    Batch batch(graph_);
+    ModelInputs batch(graph_);
     const NetInput input = batch.Share(0, 2);
     outcome.loss =
         net.Step(weights.data(), outcome.gradients.data(), outcome.state.data(), input, nullptr)
@@ -279,7 +279,7 @@ class ShippedModel : public testing::TestWithParam<std::string> {
   const Graph graph_;
 };
 
-// Batch norm of two samples is steep, so the CPU's own kernels differ by more than rounding: by how
+// ModelInputs norm of two samples is steep, so the CPU's own kernels differ by more than rounding: by how
 // much is measured with another kernel of every convolution.
 TEST_P(ShippedModel, TrainsAndEvaluatesAsTheCpu) {
   std::map<std::string, std::string> other;

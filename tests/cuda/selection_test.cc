@@ -31,14 +31,14 @@ class ValuesThere {
   const std::unique_ptr<DeviceValues> passes_;
 };
 
-struct Shape {
+struct Distribution {
   const char* name;
   std::vector<float> values;
 };
 
 // Of few values, and of more than are all looked at.
-std::vector<Shape> Shapes() {
-  std::vector<Shape> shapes;
+std::vector<Distribution> Distributions() {
+  std::vector<Distribution> shapes;
   for (const int64_t n : {1, 7, 5000, 90'000}) {
     const std::vector<float> normal = NormalValues(n, static_cast<uint64_t>(n));
     shapes.push_back({"normal", normal});
@@ -58,7 +58,7 @@ class SelectionsOnTheGpu : public testing::TestWithParam<std::string> {};
 TEST_P(SelectionsOnTheGpu, ChooseWhatTheCpuChooses) {
   const CompressConfig config = MakeCompress(GetParam());
   const Compressor& compressor = *config.compressor;
-  for (const Shape& shape : Shapes()) {
+  for (const Distribution& shape : Distributions()) {
     ValuesThere there(shape.values);
     for (const double density : {0.001, 0.02, 0.3}) {
       SCOPED_TRACE(testing::Message()

@@ -32,7 +32,7 @@ Buffer OnDevice(const std::vector<float>& values) {
   return buffer;
 }
 
-std::vector<float> FloatsOf(const Buffer& buffer) {
+std::vector<float> ValuesOf(const Buffer& buffer) {
   return FloatsOf(buffer.arena(), static_cast<int64_t>(buffer.bytes() / sizeof(float)));
 }
 
@@ -69,7 +69,7 @@ Updated OnTheGpu(const Solver& solver, Range range, const std::vector<std::vecto
   args.weights_in = args.weights_out = there[0].f32() + range.begin;
   args.state = state;
   Updated result{solver.Apply(kArena, range, args), {}};
-  for (const Buffer& buffer : there) result.vectors.push_back(FloatsOf(buffer));
+  for (const Buffer& buffer : there) result.vectors.push_back(ValuesOf(buffer));
   return result;
 }
 

@@ -51,7 +51,7 @@ class NumbersSource : public DatasetSource {
   const double test_share_;
 };
 
-std::vector<int32_t> AllOf(const Dataset& set, Split split, uint64_t epoch) {
+std::vector<int32_t> NumbersIn(const Dataset& set, Split split, uint64_t epoch) {
   std::vector<int64_t> indices(static_cast<size_t>(set.size(split)));
   std::iota(indices.begin(), indices.end(), 0);
   Batch batch(set.fields(), std::max<int64_t>(1, set.size(split)));
@@ -74,7 +74,7 @@ TEST(HeldOut, EverySampleIsInOneSplit) {
                                     std::pair{Split::kValidation, 10}}) {
     EXPECT_EQ(source->size(split), size);
     EXPECT_EQ(set->size(split), size);
-    const auto numbers = AllOf(*set, split, kNoEpoch);
+    const auto numbers = NumbersIn(*set, split, kNoEpoch);
     EXPECT_TRUE(std::ranges::is_sorted(numbers));
     seen.insert(numbers.begin(), numbers.end());
     const auto lengths = set->Lengths(split);
@@ -90,20 +90,20 @@ TEST(HeldOut, EverySampleIsInOneSplit) {
 
 TEST(HeldOut, DoesNotDependOnTheSeed) {
   const auto source = HoldOut(std::make_shared<NumbersSource>(0), 0.1);
-  EXPECT_EQ(AllOf(*source->Load("", 1), Split::kValidation, kNoEpoch),
-            AllOf(*source->Load("", 2), Split::kValidation, kNoEpoch));
+  EXPECT_EQ(NumbersIn(*source->Load("", 1), Split::kValidation, kNoEpoch),
+            NumbersIn(*source->Load("", 2), Split::kValidation, kNoEpoch));
 }
 
 TEST(HeldOut, OnlyTrainingSamplesAreAugmented) {
   const auto set = HoldOut(std::make_shared<NumbersSource>(0), 0.1)->Load("", 1);
-  for (const int32_t number : AllOf(*set, Split::kTrain, 4)) EXPECT_GE(number, 5000);
-  for (const int32_t number : AllOf(*set, Split::kValidation, 4)) EXPECT_LT(number, 100);
+  for (const int32_t number : NumbersIn(*set, Split::kTrain, 4)) EXPECT_GE(number, 5000);
+  for (const int32_t number : NumbersIn(*set, Split::kValidation, 4)) EXPECT_LT(number, 100);
 }
 
 TEST(HeldOut, ATestSplitOfItsOwnStays) {
   const auto source = HoldOut(std::make_shared<NumbersSource>(0), 0.1);
   EXPECT_EQ(source->size(Split::kTest), 7);
-  EXPECT_EQ(AllOf(*source->Load("", 1), Split::kTest, kNoEpoch)[6], -7);
+  EXPECT_EQ(NumbersIn(*source->Load("", 1), Split::kTest, kNoEpoch)[6], -7);
 }
 
 TEST(HeldOut, AShareHasOneSampleAtLeast) {

@@ -38,16 +38,16 @@ std::unique_ptr<Exchange> MakeThreaded(Transport& transport, int ranks, int64_t 
   return std::make_unique<ThreadedExchange>(transport, inputs.spec, stall_seconds);
 }
 
-struct Case {
+struct ExchangeCase {
   int ranks;
   int64_t fusion_bytes;
   double clip_norm;
 };
 
-class ExchangeTest : public ::testing::TestWithParam<Case> {};
+class ExchangeTest : public ::testing::TestWithParam<ExchangeCase> {};
 
 TEST_P(ExchangeTest, EndsWithTheSequentialWeightsOnEveryRank) {
-  const Case c = GetParam();
+  const ExchangeCase c = GetParam();
   const std::vector<float> expected = Expected(c.ranks, c.clip_norm);
   LocalWorld::Run(c.ranks, [&](Transport& transport) {
     const auto exchange = MakeThreaded(transport, c.ranks, c.fusion_bytes, c.clip_norm);
@@ -63,9 +63,10 @@ TEST_P(ExchangeTest, EndsWithTheSequentialWeightsOnEveryRank) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, ExchangeTest,
-                         ::testing::Values(Case{1, 64 << 20, 0}, Case{2, 64 << 20, 0},
-                                           Case{2, 0, 0}, Case{3, 4096, 0}, Case{3, 4096, 0.5},
-                                           Case{4, 0, 0.5}));
+                         ::testing::Values(ExchangeCase{1, 64 << 20, 0},
+                                           ExchangeCase{2, 64 << 20, 0}, ExchangeCase{2, 0, 0},
+                                           ExchangeCase{3, 4096, 0}, ExchangeCase{3, 4096, 0.5},
+                                           ExchangeCase{4, 0, 0.5}));
 
 // Schedules say when what is sent, and change no bit: buckets by times, and without overlap.
 class ScheduleTest : public ::testing::TestWithParam<std::string> {};

@@ -148,17 +148,19 @@ void ExpectRecord(const GradientRecord& record, const CompressConfig& compress, 
               SquaresBehindLargest(from, record.selection->asked) / all, 1e-12);
 }
 
-struct Case {
+struct StudyCase {
   std::string strategy, compress;
   size_t units;
 };
 
-void PrintTo(const Case& one, std::ostream* out) { *out << one.strategy << " " << one.compress; }
+void PrintTo(const StudyCase& one, std::ostream* out) {
+  *out << one.strategy << " " << one.compress;
+}
 
 // Others may need the server of a rank that has left; alone a worker needs nobody.
 int RanksFor(const Strategy& strategy) { return strategy.Place(1).servers > 0 ? 1 : 3; }
 
-class StudiedExchangeTest : public testing::TestWithParam<Case> {};
+class StudiedExchangeTest : public testing::TestWithParam<StudyCase> {};
 
 TEST_P(StudiedExchangeTest, TellsOfEveryUnitOfWorkerZero) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy(GetParam().strategy);
@@ -200,14 +202,14 @@ TEST_P(StudiedExchangeTest, TellsOfEveryUnitOfWorkerZero) {
 
 INSTANTIATE_TEST_SUITE_P(
     Exchanges, StudiedExchangeTest,
-    testing::Values(Case{"{name: allreduce}", "{name: topk, density: 0.01}", 1},
-                    Case{"{name: allreduce}", "{name: topk, density: 0.01, scope: layer}", 4},
-                    Case{"{name: wfbp}", "{name: trimmed, density: 0.01}", 4},
-                    Case{"{name: ps_asp, placement: colocated}",
-                         "{name: topk, density: 0.02, scope: layer}", 4}));
+    testing::Values(StudyCase{"{name: allreduce}", "{name: topk, density: 0.01}", 1},
+                    StudyCase{"{name: allreduce}", "{name: topk, density: 0.01, scope: layer}", 4},
+                    StudyCase{"{name: wfbp}", "{name: trimmed, density: 0.01}", 4},
+                    StudyCase{"{name: ps_asp, placement: colocated}",
+                              "{name: topk, density: 0.02, scope: layer}", 4}));
 
 // Without a selection: of the gradient as it leaves the worker.
-class DenseStudyTest : public testing::TestWithParam<Case> {};
+class DenseStudyTest : public testing::TestWithParam<StudyCase> {};
 
 TEST_P(DenseStudyTest, TellsOfTheWholeGradient) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy(GetParam().strategy);
@@ -235,11 +237,12 @@ TEST_P(DenseStudyTest, TellsOfTheWholeGradient) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, DenseStudyTest,
-                         testing::Values(Case{"{name: wfbp}", "", 0},
-                                         Case{"{name: ps_bsp, placement: colocated}", "", 0},
-                                         Case{"{name: allreduce}", "{name: topk, density: 1}", 0},
-                                         Case{"{name: ps_asp, placement: colocated}",
-                                              "{name: topk, density: 1}", 0}));
+                         testing::Values(StudyCase{"{name: wfbp}", "", 0},
+                                         StudyCase{"{name: ps_bsp, placement: colocated}", "", 0},
+                                         StudyCase{"{name: allreduce}", "{name: topk, density: 1}",
+                                                   0},
+                                         StudyCase{"{name: ps_asp, placement: colocated}",
+                                                   "{name: topk, density: 1}", 0}));
 
 }  // namespace
 }  // namespace dtrain

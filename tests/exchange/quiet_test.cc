@@ -24,9 +24,9 @@ struct Word {
 
 // Starts every step at once.  Each sets a timer that fires behind the step's end; when all is quiet
 // the worker says so to the server.
-class Talker : public Actor {
+class QuietTalker : public Actor {
  public:
-  explicit Talker(const ActorSetup& setup) : setup_(setup) {}
+  explicit QuietTalker(const ActorSetup& setup) : setup_(setup) {}
   std::vector<VectorSpec> Vectors() const override {
     return {{"gradient", VectorRole::kGradient, {0, setup_.size}},
             {"weights", VectorRole::kWeights, {0, setup_.size}}};
@@ -78,7 +78,7 @@ class Chatter : public Strategy {
     return {{0, pieces.total()}};
   }
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override {
-    if (setup.placement.IsWorker(id)) return std::make_unique<Talker>(setup);
+    if (setup.placement.IsWorker(id)) return std::make_unique<QuietTalker>(setup);
     return std::make_unique<Listener>(setup, &heard);
   }
   mutable std::vector<int64_t> heard;

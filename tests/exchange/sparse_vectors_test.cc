@@ -17,9 +17,9 @@ using ::testing::ElementsAre;
 
 // Larger than a slice of work, and in layers whose borders are not those of slices.
 constexpr int64_t kN = 600'000;
-const ArenaLayout kLayout{{{"a", {100}, {0, 100}, true},
-                           {"b", {399'900}, {100, 400'000}, false},
-                           {"c", {200'000}, {400'000, kN}, true}}};
+const ArenaLayout kSparseLayout{{{"a", {100}, {0, 100}, true},
+                                 {"b", {399'900}, {100, 400'000}, false},
+                                 {"c", {200'000}, {400'000, kN}, true}}};
 constexpr VectorId kMaster = 0, kA = 1, kB = 2, kC = 3, kHalf = 4;
 
 class FiveVectors : public Actor {
@@ -77,7 +77,7 @@ std::vector<float> Normal(uint64_t stream) {
 }
 
 ExchangeSpec SpecWith(const std::string& compress, bool ghost) {
-  ExchangeSpec spec{.layout = &kLayout};
+  ExchangeSpec spec{.layout = &kSparseLayout};
   spec.solver = MakeSolver("{name: sgd, lr: 0.1, momentum: 0.9}");
   spec.pieces = {{{0, 100}, {100, 400'000}, {400'000, kN}}};
   spec.actors.buckets = {{0, kN}};

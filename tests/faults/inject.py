@@ -54,7 +54,7 @@ DOING = PHASES[1:]  # as status records count (framework/runtime/launch/status_r
 KILLING = ["KILL", "SEGV", "ABRT", "BUS"]
 # What harm/harm.cc does at a signal.
 BY_LIBRARY = {"EXIT": signal.SIGRTMIN + 1, "THROW": signal.SIGRTMIN + 2, "FSYNC": signal.SIGRTMIN + 3}
-# Exit codes of the program (README), or of a shell.
+# Exit codes of the program (framework/cli/README.md), or of a shell.
 EXPECTED = {"STOP": 7, "CUT": 7, "EXIT": 4, "THROW": 1, "FSYNC": 6, "FULL": 6,
             **{name: 128 + signal.Signals[f"SIG{name}"] for name in KILLING}}
 

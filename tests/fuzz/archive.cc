@@ -53,7 +53,7 @@ void ReadArchive(const fs::path& path) {
   Require(ContentOf(in) == members.front().content, "a member has another content");
 }
 
-void ReadFile(const fs::path& path) {
+void ParseFile(const fs::path& path) {
   MemberReader in(path);
   ContentOf(in);
 }
@@ -69,7 +69,7 @@ bool Archive(std::string_view input) {
   const std::string_view rest = in.Rest();
   const fs::path path = WriteScratch(name, pack ? Gzipped(rest) : rest);
   const bool tar = IsTarArchive(path);
-  return Accepts(ExitCode::kData, [&] { tar ? ReadArchive(path) : ReadFile(path); });
+  return Accepts(ExitCode::kData, [&] { tar ? ReadArchive(path) : ParseFile(path); });
 }
 
 DTRAIN_FUZZ_TARGET("archive", Archive);

@@ -17,7 +17,7 @@ namespace {
 // The streams of tools/pytorch/seq2seq_layers.py.
 enum Stream { kInput = 500, kTokens = 520, kParam = 540, kOutputGradient = 560, kProjection = 580 };
 
-const nlohmann::json& Golden() {
+const nlohmann::json& GoldenLayers() {
   static const auto json = nlohmann::json::parse(
       ReadFile(std::filesystem::path(DTRAIN_SOURCE_DIR) / "tests/golden/seq2seq_layers.json"));
   return json;
@@ -67,7 +67,7 @@ LayerRun Compute(const nlohmann::json& golden, int threads) {
 class Seq2SeqGolden : public ::testing::TestWithParam<int> {};
 
 TEST_P(Seq2SeqGolden, LayersGivePyTorchsNumbers) {
-  for (const auto& golden : Golden().at("cases")) {
+  for (const auto& golden : GoldenLayers().at("cases")) {
     SCOPED_TRACE(golden.at("type").get<std::string>() + " " + golden.at("keys").get<std::string>());
     LayerRun run = Compute(golden, GetParam());
     const std::vector<double> output = golden.at("output");

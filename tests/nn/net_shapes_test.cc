@@ -9,7 +9,7 @@ namespace dtrain {
 namespace {
 
 // Its parameters do not depend on the size of the image.
-constexpr char kModel[] = R"(
+constexpr char kSmallModel[] = R"(
 name: any_size
 layers:
   - {name: conv, type: convolution, outputs: 5, kernel: 3, pad: 1}
@@ -21,7 +21,7 @@ layers:
 )";
 
 Graph GraphFor(int64_t size) {
-  return Graph::FromText(kModel, "m.yaml",
+  return Graph::FromText(kSmallModel, "m.yaml",
                          {{"data", DType::kF32, {2, size, size}}, {"label", DType::kI32, {}}});
 }
 
@@ -41,17 +41,17 @@ struct Images {
   NetInput input;
 };
 
-Device Cpu() { return {DeviceKind::kCpu, 1, CpuIsa()}; }
+Device OneThread() { return {DeviceKind::kCpu, 1, CpuIsa()}; }
 
-std::vector<float> Weights(const Graph& graph) {
+std::vector<float> WeightsFor(const Graph& graph) {
   std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
   graph.InitializeWeights(5, weights.data());
   return weights;
 }
 
 // The loss, then the gradients.
-std::vector<double> StepOf(Net& net, const NetInput& input) {
-  const std::vector<float> weights = Weights(net.graph());
+std::vector<double> GradientsOf(Net& net, const NetInput& input) {
+  const std::vector<float> weights = WeightsFor(net.graph());
   std::vector<float> gradients(weights.size());
   const StepResult step = net.Step(weights.data(), gradients.data(), nullptr, input, nullptr);
   std::vector<double> result{step.loss_sum};
@@ -61,21 +61,21 @@ std::vector<double> StepOf(Net& net, const NetInput& input) {
 
 TEST(NetShapes, ABatchOfAnotherShapeIsComputedAsByItsOwnGraph) {
   const Graph graph = GraphFor(12);
-  Net net(graph, Cpu());
+  Net net(graph, OneThread());
   net.Prepare(Mode::kTrain, 4);
   for (const int64_t size : {12, 8, 5, 8, 16, 12}) {
     Images images(4, size);
     const Graph own = GraphFor(size);
-    Net own_net(own, Cpu());
-    EXPECT_EQ(StepOf(net, images.input), StepOf(own_net, images.input)) << size;
-    EXPECT_EQ(net.Evaluate(Weights(graph).data(), nullptr, images.input).loss_sum,
-              own_net.Evaluate(Weights(graph).data(), nullptr, images.input).loss_sum);
+    Net own_net(own, OneThread());
+    EXPECT_EQ(GradientsOf(net, images.input), GradientsOf(own_net, images.input)) << size;
+    EXPECT_EQ(net.Evaluate(WeightsFor(graph).data(), nullptr, images.input).loss_sum,
+              own_net.Evaluate(WeightsFor(graph).data(), nullptr, images.input).loss_sum);
   }
 }
 
 TEST(NetShapes, MoreShapesThanProgramsAreKept) {
   const Graph graph = GraphFor(12);
-  Net net(graph, Cpu());
+  Net net(graph, OneThread());
   Images images(100, 6);
   const auto loss = [&](int64_t samples) {
     std::vector<Tensor> fields = images.fields;
@@ -83,7 +83,7 @@ TEST(NetShapes, MoreShapesThanProgramsAreKept) {
     NetInput input = images.input;
     input.fields = fields;
     input.samples = samples;
-    return StepOf(net, input)[0];
+    return GradientsOf(net, input)[0];
   };
   std::vector<double> first;
   const int64_t shapes = static_cast<int64_t>(Net::kMaxPrograms) + 6;
@@ -95,10 +95,10 @@ TEST(NetShapes, MoreShapesThanProgramsAreKept) {
 
 TEST(NetShapes, ShapesThatWereSeenAllocateNothing) {
   const Graph graph = GraphFor(12);
-  Net net(graph, Cpu());
+  Net net(graph, OneThread());
   net.Prepare(Mode::kTrain, 4);
   Images large(4, 12), small(4, 7);
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = WeightsFor(graph);
   std::vector<float> gradients(weights.size());
   const auto step = [&](Images& images) {
     net.Step(weights.data(), gradients.data(), nullptr, images.input, nullptr);
@@ -114,11 +114,11 @@ TEST(NetShapes, ShapesThatWereSeenAllocateNothing) {
 
 TEST(NetShapes, TheGradientIsScaledByTerms) {
   const Graph graph = GraphFor(6);
-  Net net(graph, Cpu());
+  Net net(graph, OneThread());
   Images images(4, 6);
-  const std::vector<double> by_samples = StepOf(net, images.input);
+  const std::vector<double> by_samples = GradientsOf(net, images.input);
   images.input.global_terms = 16;
-  const std::vector<double> by_terms = StepOf(net, images.input);
+  const std::vector<double> by_terms = GradientsOf(net, images.input);
   EXPECT_EQ(by_terms[0], by_samples[0]);
   for (size_t i = 1; i < by_terms.size(); ++i) EXPECT_FLOAT_EQ(by_terms[i] * 4, by_samples[i]);
 }

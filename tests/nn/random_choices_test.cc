@@ -40,7 +40,7 @@ TEST(RandomChoices, AreThoseOfTheOracle) {
 }
 
 // A layer's mask, from one training step of a net whose loss sees every element of it.
-constexpr int64_t kSamples = 6, kElements = 37;
+constexpr int64_t kDrawn = 6, kElements = 37;
 constexpr char kDropping[] = R"(
 name: dropping
 layers:
@@ -65,7 +65,7 @@ std::vector<bool> DroppedElements(uint64_t seed, uint64_t step, int64_t position
   NetInput input;
   input.fields = fields;
   input.samples = 1;
-  input.global_samples = kSamples;
+  input.global_samples = kDrawn;
   input.first_position = position;
   input.seed = seed;
   input.step = step;
@@ -83,7 +83,7 @@ TEST(RandomChoices, ANetDropsByTheOraclesMask) {
   ApplyThreadBudget(1);
   for (const uint64_t seed : kSeeds) {
     for (const uint64_t step : kSteps) {
-      for (int64_t position = 0; position < kSamples; ++position) {
+      for (int64_t position = 0; position < kDrawn; ++position) {
         std::vector<bool> expected;
         for (int64_t i = 0; i < kElements; ++i) {
           expected.push_back(counted_random::Dropped(0.375, seed, kDropLayer, step, position, i));
@@ -98,7 +98,7 @@ TEST(RandomChoices, ANetDropsByTheOraclesMask) {
 // Every token of the targets stands in one place only, so the gradient of its vector tells whether
 // that place was taught and which elements were dropped there.  The decoder's own choice is always
 // the last token.
-constexpr int64_t kTaught = 5, kEmbedding = 9, kWords = 40, kSourceLength = 3;
+constexpr int64_t kTaught = 5, kEmbedding = 9, kVocabulary = 40, kSourceLength = 3;
 constexpr uint64_t kDecoderLayer = 5;
 
 // used[n][t][i]: element i of the vector of target's token t reached the loss.
@@ -110,7 +110,7 @@ Used UsedElements(const std::string& keys, uint64_t seed, uint64_t step, int64_t
   ApplyThreadBudget(threads);
   const Graph graph = GraphOf({.source_length = kSourceLength,
                                .target_length = kTaught,
-                               .target_words = kWords,
+                               .target_words = kVocabulary,
                                .decoder = fmt::format("embedding: {}, {}", kEmbedding, keys)});
   Net net(graph, {DeviceKind::kCpu, threads, CpuIsa()});
   std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
@@ -138,8 +138,8 @@ Used UsedElements(const std::string& keys, uint64_t seed, uint64_t step, int64_t
   input.fields = fields;
   input.samples = count;
   input.first_position = first;
-  input.global_samples = kSamples;
-  input.global_terms = kSamples * kTaught;
+  input.global_samples = kDrawn;
+  input.global_terms = kDrawn * kTaught;
   input.seed = seed;
   input.step = step;
   net.Step(weights.data(), gradients.data(), nullptr, input, nullptr);
@@ -156,11 +156,11 @@ Used UsedElements(const std::string& keys, uint64_t seed, uint64_t step, int64_t
 }
 
 TEST(RandomChoices, ADecoderIsTaughtByTheOraclesCoins) {
-  static_assert(2 + kSamples * kTaught < kWords);
+  static_assert(2 + kDrawn * kTaught < kVocabulary);
   for (const uint64_t seed : kSeeds) {
     for (const uint64_t step : kSteps) {
-      const Used used = UsedElements("teacher_forcing: 0.375", seed, step, 0, kSamples, 1);
-      for (int64_t n = 0; n < kSamples; ++n) {
+      const Used used = UsedElements("teacher_forcing: 0.375", seed, step, 0, kDrawn, 1);
+      for (int64_t n = 0; n < kDrawn; ++n) {
         for (int64_t t = 0; t < kTaught; ++t) {
           const bool taught = t == 0 || counted_random::Forced(0.375, seed, kDecoderLayer, step, t);
           EXPECT_EQ(used[n][t], std::vector<bool>(kEmbedding, taught))
@@ -175,8 +175,8 @@ TEST(RandomChoices, ADecoderDropsByTheOraclesMask) {
   for (const uint64_t seed : kSeeds) {
     for (const uint64_t step : kSteps) {
       const Used used =
-          UsedElements("dropout: 0.375, teacher_forcing: 1", seed, step, 0, kSamples, 1);
-      for (int64_t n = 0; n < kSamples; ++n) {
+          UsedElements("dropout: 0.375, teacher_forcing: 1", seed, step, 0, kDrawn, 1);
+      for (int64_t n = 0; n < kDrawn; ++n) {
         for (int64_t t = 0; t < kTaught; ++t) {
           std::vector<bool> kept;
           for (int64_t i = 0; i < kEmbedding; ++i) {
@@ -194,14 +194,14 @@ TEST(RandomChoices, ADecoderDropsByTheOraclesMask) {
 // A share, or a micro-batch, of the batch: the same choices in the same places.
 TEST(RandomChoices, PartsOfABatchAndThreadsChooseAlike) {
   const std::string keys = "dropout: 0.375, teacher_forcing: 0.5";
-  const Used whole = UsedElements(keys, 1, 9, 0, kSamples, 1);
-  EXPECT_EQ(UsedElements(keys, 1, 9, 0, kSamples, 2), whole);
+  const Used whole = UsedElements(keys, 1, 9, 0, kDrawn, 1);
+  EXPECT_EQ(UsedElements(keys, 1, 9, 0, kDrawn, 2), whole);
   for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 2}, {2, 3}, {5, 1}}) {
     const Used part = UsedElements(keys, 1, 9, first, count, 1);
     EXPECT_EQ(part, Used(whole.begin() + first, whole.begin() + first + count)) << first;
   }
-  EXPECT_NE(UsedElements(keys, 1, 10, 0, kSamples, 1), whole) << "another step";
-  EXPECT_NE(UsedElements(keys, 2, 9, 0, kSamples, 1), whole) << "another seed";
+  EXPECT_NE(UsedElements(keys, 1, 10, 0, kDrawn, 1), whole) << "another step";
+  EXPECT_NE(UsedElements(keys, 2, 9, 0, kDrawn, 1), whole) << "another seed";
 }
 
 }  // namespace

@@ -101,8 +101,8 @@ std::vector<double> Widen(const std::vector<float>& values) {
 }
 
 // A graph with weights, state and room for gradients.
-struct Model {
-  explicit Model(Graph g)
+struct ResidualModel {
+  explicit ResidualModel(Graph g)
       : graph(std::move(g)),
         weights(static_cast<size_t>(graph.weights().size())),
         gradients(weights.size()),
@@ -124,8 +124,8 @@ struct Model {
 
 const Shape kSmall = {3, 8, 8};
 
-Model Residual(const char* text = kResidual) {
-  Model model(
+ResidualModel Residual(const char* text = kResidual) {
+  ResidualModel model(
       Graph::FromText(text, "m.yaml", {{"data", DType::kF32, kSmall}, {"label", DType::kI32, {}}}));
   model.Disturb();
   return model;
@@ -147,7 +147,7 @@ void ExpectClose(const ArenaLayout& layout, const std::vector<float>& got,
 class BranchedNet : public testing::TestWithParam<const char*> {};
 
 TEST_P(BranchedNet, TheReferenceAgreesWithCentralDifferences) {
-  const Model model = Residual(GetParam());
+  const ResidualModel model = Residual(GetParam());
   const std::vector<RefTensor> batch = Batch(2, kSmall, 4).AsReference();
   const std::vector<double> state = Widen(model.state);
   std::vector<double> weights = Widen(model.weights);
@@ -181,7 +181,7 @@ class ResidualNetOnThreads : public testing::TestWithParam<int> {
 TEST_P(ResidualNetOnThreads, AStepIsTheReferences) {
   for (const std::string kernel : {"by rule", "onednn"}) {
     SCOPED_TRACE(kernel);
-    Model model = Residual();
+    ResidualModel model = Residual();
     std::map<std::string, std::string> plan;
     for (const GraphLayer& layer : model.graph.layers()) {
       if (layer.type == "convolution" && kernel == "onednn") plan[layer.name] = kernel;
@@ -199,7 +199,7 @@ TEST_P(ResidualNetOnThreads, AStepIsTheReferences) {
 }
 
 TEST_P(ResidualNetOnThreads, AStepOfTheSeparableNetIsTheReferences) {
-  Model model = Residual(kSeparable);
+  ResidualModel model = Residual(kSeparable);
   Net net(model.graph, device());
   Batch batch(19, kSmall, 4);
   const ReferenceResult want =
@@ -215,7 +215,7 @@ TEST_P(ResidualNetOnThreads, AStepOfTheSeparableNetIsTheReferences) {
 }
 
 TEST_P(ResidualNetOnThreads, EvaluationTakesTheRunningStatistics) {
-  Model model = Residual();
+  ResidualModel model = Residual();
   Net net(model.graph, device());
   Batch batch(5, kSmall, 4);
   const std::vector<float> before = model.state;
@@ -229,7 +229,7 @@ TEST_P(ResidualNetOnThreads, EvaluationTakesTheRunningStatistics) {
 INSTANTIATE_TEST_SUITE_P(Threads, ResidualNetOnThreads, testing::Values(1, 2));
 
 TEST(ResidualNet, TheReluOfABlockIsFusedIntoNormAndSum) {
-  const Model model = Residual();
+  const ResidualModel model = Residual();
   std::vector<std::string> fused;
   for (const Call& call : FuseAll(model.graph, [](const Call&) { return true; })) {
     const GraphLayer& layer = model.graph.layers()[call.layer];
@@ -241,7 +241,7 @@ TEST(ResidualNet, TheReluOfABlockIsFusedIntoNormAndSum) {
 }
 
 TEST(ResidualNet, TheReluOfASeparableNetIsFusedIntoProductsAndBehindMaxima) {
-  const Model model = Residual(kSeparable);
+  const ResidualModel model = Residual(kSeparable);
   std::vector<std::string> fused;
   for (const Call& call : FuseAll(model.graph, [](const Call&) { return true; })) {
     if (call.fused_relu) fused.push_back(model.graph.layers()[call.layer].name);
@@ -278,7 +278,7 @@ class ShippedModel : public testing::TestWithParam<Shipped> {};
 
 TEST_P(ShippedModel, LearnsRandomImages) {
   ApplyThreadBudget(1);
-  Model model(Graph::FromFile(
+  ResidualModel model(Graph::FromFile(
       std::string(DTRAIN_SOURCE_DIR) + "/configs/models/" + GetParam().name + ".yaml", {}));
   Net net(model.graph, {DeviceKind::kCpu, 1, CpuIsa()});
   Batch batch(2, {3, 32, 32}, 10);

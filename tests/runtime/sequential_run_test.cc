@@ -26,13 +26,13 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kSamples = 49;  // three batches of 16, and one that lacks samples for a worker
-constexpr int64_t kBatch = 16;
+constexpr int64_t kDigits = 49;  // three batches of 16, and one that lacks samples for a worker
+constexpr int64_t kDigitsAStep = 16;
 constexpr int64_t kEpochs = 3;
 constexpr int64_t kSteps = 12;
 constexpr int64_t kStopped = 5;  // in the second epoch, and in the warm-up
 constexpr int64_t kPixels = 784;
-constexpr int64_t kClasses = 10;
+constexpr int64_t kDigitClasses = 10;
 
 // Kernels add in fp32, the loop in double.  About four times the largest distances seen: 7e-8 of
 // weights, 7e-7 of momenta (which go up to 1), 4e-8 and 2e-10 of Adam's means.
@@ -73,10 +73,10 @@ plain::Rule Adam() {
 
 // All training digits in index order.
 struct Digits {
-  explicit Digits(const Dataset& dataset) : batch(dataset.fields(), kSamples) {
-    std::vector<int64_t> indices(kSamples);
+  explicit Digits(const Dataset& dataset) : batch(dataset.fields(), kDigits) {
+    std::vector<int64_t> indices(kDigits);
     std::iota(indices.begin(), indices.end(), 0);
-    batch.Resize(kSamples);
+    batch.Resize(kDigits);
     dataset.Fill(Split::kTrain, indices, kNoEpoch, batch);
   }
   const float* Image(int64_t i) const {
@@ -105,7 +105,7 @@ class Regression {
       std::vector<double> p = Softmax(weights, x);
       loss -= std::log(p[digits_.Label(samples[n])]);
       p[digits_.Label(samples[n])] -= 1;
-      for (int64_t c = 0; c < kClasses; ++c) {
+      for (int64_t c = 0; c < kDigitClasses; ++c) {
         sum[bias_ + c] += p[c];
         for (int64_t i = 0; i < kPixels; ++i) sum[weight_ + c * kPixels + i] += p[c] * x[i];
       }
@@ -119,9 +119,9 @@ class Regression {
 
  private:
   std::vector<double> Softmax(const std::vector<float>& weights, const float* x) const {
-    std::vector<double> p(kClasses);
+    std::vector<double> p(kDigitClasses);
     double total = 0;
-    for (int64_t c = 0; c < kClasses; ++c) {
+    for (int64_t c = 0; c < kDigitClasses; ++c) {
       double y = weights[bias_ + c];
       for (int64_t i = 0; i < kPixels; ++i) y += double{weights[weight_ + c * kPixels + i]} * x[i];
       total += p[c] = std::exp(y);
@@ -158,12 +158,12 @@ class SequentialRunTest : public RunFixture,
   RunConfig Config(const std::string& output, std::vector<std::string> more = {}) const {
     more.insert(more.end(), {"output=" + (folder_ / output).string(),
                              fmt::format("cluster.workers={}", way().workers),
-                             fmt::format("data.train_samples={}", kSamples), "data.test_samples=20",
+                             fmt::format("data.train_samples={}", kDigits), "data.test_samples=20",
                              "threads=1", "log_first_steps=100"});
     config::Document document = config::Document::FromText(
         fmt::format("model: {{name: {}}}\ndata: {{name: digits}}\nbatch: {}\nepochs: {}\n"
                     "accumulate: {}\nstrategy: {}\nsolver: {}\n",
-                    (folder_ / "regression.yaml").string(), kBatch, kEpochs, way().accumulate,
+                    (folder_ / "regression.yaml").string(), kDigitsAStep, kEpochs, way().accumulate,
                     way().strategy, plain::Text(rule())),
         "run.yaml", more);
     return ReadRunConfig(document);
@@ -175,7 +175,7 @@ class SequentialRunTest : public RunFixture,
     const Graph graph = ReadModel(config, dataset->fields());
     const Digits digits(*dataset);
     const Regression regression(graph.weights(), digits);
-    const Sampler sampler(config.seed, *dataset, kBatch);
+    const Sampler sampler(config.seed, *dataset, kDigitsAStep);
     const bool at_server = config.strategy->Place(1).servers > 0;
     synchronous_ = config.strategy->synchronous();
     std::vector<float> initial(static_cast<size_t>(graph.weights().size()));
@@ -183,13 +183,13 @@ class SequentialRunTest : public RunFixture,
     layout_ = ModelLayoutOf(graph);
     expected_ = std::make_unique<plain::Model>(rule(), graph.weights(), initial);
     expected_->epochs = static_cast<double>(kEpochs);
-    expected_->epoch_samples = kSamples;
+    expected_->epoch_samples = kDigits;
     expected_->workers = way().workers;
     std::vector<int64_t> order;
-    const plain::Batches batches{kSamples, kBatch};
+    const plain::Batches batches{kDigits, kDigitsAStep};
     for (int64_t step = 0; step < kSteps; ++step) {
       sampler.Shuffle(static_cast<uint64_t>(step / 4), order);
-      const int64_t* samples = order.data() + step % 4 * kBatch;
+      const int64_t* samples = order.data() + step % 4 * kDigitsAStep;
       const int64_t all = batches.OfStep(step);
       std::vector<std::vector<float>> gradients;
       double loss = 0;

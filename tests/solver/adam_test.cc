@@ -38,7 +38,7 @@ struct Arenas {
 };
 
 // Three steps at lr 0.1 of torch.optim in double.
-void ExpectAfterThreeSteps(const std::string& yaml, const std::vector<float>& expected) {
+void ExpectAfterThreeAdamSteps(const std::string& yaml, const std::vector<float>& expected) {
   const SolverConfig config = ReadSolver(yaml);
   const ArenaLayout layout = {{{"w", {3}, {0, 3}, true}}};
   std::vector<float> w = {0.5f, -1.25f, 2.0f}, m(3), v(3);
@@ -58,18 +58,18 @@ void ExpectAfterThreeSteps(const std::string& yaml, const std::vector<float>& ex
 }
 
 TEST(Adam, FollowsPyTorch) {
-  ExpectAfterThreeSteps("{name: adam}", {0.290171091f, -1.116336360f, 1.919098866f});
-  ExpectAfterThreeSteps("{name: adam, weight_decay: 0.01}",
-                        {0.288217478f, -1.111961675f, 1.912784766f});
-  ExpectAfterThreeSteps("{name: adam, beta1: 0.5, beta2: 0.9, epsilon: 0.001}",
-                        {0.344634864f, -1.165608377f, 1.916822789f});
+  ExpectAfterThreeAdamSteps("{name: adam}", {0.290171091f, -1.116336360f, 1.919098866f});
+  ExpectAfterThreeAdamSteps("{name: adam, weight_decay: 0.01}",
+                            {0.288217478f, -1.111961675f, 1.912784766f});
+  ExpectAfterThreeAdamSteps("{name: adam, beta1: 0.5, beta2: 0.9, epsilon: 0.001}",
+                            {0.344634864f, -1.165608377f, 1.916822789f});
 }
 
 TEST(AdamW, FollowsPyTorch) {
-  ExpectAfterThreeSteps("{name: adamw, weight_decay: 0.01}",
-                        {0.288959597f, -1.112811246f, 1.913255345f});
-  ExpectAfterThreeSteps("{name: adamw}",
-                        {0.288959597f, -1.112811246f, 1.913255345f});  // PyTorch's default decay
+  ExpectAfterThreeAdamSteps("{name: adamw, weight_decay: 0.01}",
+                            {0.288959597f, -1.112811246f, 1.913255345f});
+  ExpectAfterThreeAdamSteps(
+      "{name: adamw}", {0.288959597f, -1.112811246f, 1.913255345f});  // PyTorch's default decay
 }
 
 // The formulas of adam.cc once more, in double.

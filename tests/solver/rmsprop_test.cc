@@ -17,17 +17,17 @@ using testing::HasSubstr;
 using testing::Pointwise;
 
 // Two parameters; the second one does not decay.
-const ArenaLayout kLayout = {
+const ArenaLayout kTwoParameters = {
     {{"a.weight", {100}, {0, 100}, true}, {"a.bias", {57}, {100, 157}, false}}};
 
 // Weights and the solver's vectors.
-struct Arenas {
+struct RmspropArenas {
   std::vector<float> w = RandomVector(157, 1), square = std::vector<float>(157), b = square;
 
   bool Apply(const Solver& solver, Range r, const std::vector<float>& gradient, double lr = 0.1,
              float scale = 1) {
     float* const state[] = {square.data() + r.begin, b.data() + r.begin};
-    return solver.Apply(kLayout, r,
+    return solver.Apply(kTwoParameters, r,
                         {.lr = lr,
                          .gradient_scale = scale,
                          .gradient = gradient.data() + r.begin,
@@ -67,7 +67,7 @@ TEST(RmsProp, FollowsPyTorch) {
 }
 
 // The formulas of rmsprop.cc once more, in double.
-struct Reference {
+struct RmspropReference {
   double momentum, decay;
   double w, square = 0, b = 0;
 
@@ -84,8 +84,8 @@ TEST(RmsProp, AgreesWithDoubleAndSparesWhatDoesNotDecay) {
     const auto solver = ReadSolver("{name: rmsprop, alpha: 0.9, weight_decay: 0.02, momentum: " +
                                    std::to_string(momentum) + "}")
                             .solver;
-    Arenas arenas;
-    std::vector<Reference> reference;
+    RmspropArenas arenas;
+    std::vector<RmspropReference> reference;
     for (int64_t i = 0; i < 157; ++i) {
       reference.push_back({momentum, i < 100 ? 0.02 : 0, arenas.w[i]});
     }
@@ -102,7 +102,7 @@ TEST(RmsProp, AgreesWithDoubleAndSparesWhatDoesNotDecay) {
 TEST(RmsProp, PiecesThatCutParametersGiveTheBitsOfTheWhole) {
   const auto solver = ReadSolver("{name: rmsprop, momentum: 0.9, weight_decay: 0.1}").solver;
   const std::vector<float> gradient = RandomVector(157, 2);
-  Arenas whole, cut;
+  RmspropArenas whole, cut;
   for (int step = 0; step < 2; ++step) {
     EXPECT_TRUE(whole.Apply(*solver, {0, 157}, gradient));
     for (const Range r : {Range{93, 130}, Range{130, 157}, Range{0, 1}, Range{1, 93}}) {
@@ -143,7 +143,7 @@ TEST(RmsProp, NonFiniteWeightsAreNoticed) {
   for (const float bad :
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     for (const size_t place : {0, 20, 156}) {
-      Arenas arenas;
+      RmspropArenas arenas;
       std::vector<float> gradient(157, 1.0f);
       EXPECT_TRUE(arenas.Apply(*solver, {0, 157}, gradient));
       gradient[place] = bad;

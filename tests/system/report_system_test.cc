@@ -106,12 +106,13 @@ TEST_F(ReportSystemTest, SeveralRunsAndCsv) {
 }
 
 TEST_F(ReportSystemTest, FollowEndsWithTheRun) {
-  const Outcome both = Run(std::string("report run --follow"),
-                           "sh -c '" DTRAIN_BINARY_DIR
-                           "/dtrain train --config $CONFIGS/quickstart.yaml --output run --set "
-                           "data.train_samples=640 --set data.test_samples=200 --set epochs=2 "
-                           "--set cluster.step_seconds=0.1 2>train.err & "
-                           "while ! [ -e run/metrics.jsonl ]; do sleep 0.1; done; exec \"$@\"' sh");
+  const Outcome both =
+      Run(std::string("report run --follow"),
+          "sh -c '" DTRAIN_BINARY_DIR
+          "/dtrain train --config $CONFIGS/quickstart.yaml --output run --set "
+          "data.train_samples=640 --set data.test_samples=200 --set epochs=2 "
+          "--set cluster.step_seconds=0.1 2>train.err & pid=$!; "
+          "while kill -0 $pid && ! [ -e run/metrics.jsonl ]; do sleep 0.1; done; exec \"$@\"' sh");
   ASSERT_EQ(both.code, 0) << both.err;
   EXPECT_THAT(both.err, HasSubstr("is written again"));
   EXPECT_EQ(DataOf("run/report.html")["runs"][0]["state"], "completed");

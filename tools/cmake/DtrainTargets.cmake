@@ -27,6 +27,9 @@ function(dtrain_library name)
     set(sources ${CMAKE_BINARY_DIR}/empty.cc)
   endif()
   add_library(dtrain_${name} OBJECT ${sources})
+  if(ARG_ALONE)
+    set_target_properties(dtrain_${name} PROPERTIES UNITY_BUILD OFF)  # each folder has its own names
+  endif()
   dtrain_compile_options(dtrain_${name})
   target_include_directories(dtrain_${name} PUBLIC ${CMAKE_SOURCE_DIR})
   set(link ${ARG_LINK})
@@ -82,6 +85,7 @@ endfunction()
 function(dtrain_isa_objects name isa flags sources link)
   set(target dtrain_${name}_${isa})
   add_library(${target} OBJECT ${sources})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)  # hot loops are optimised file by file
   dtrain_compile_options(${target})
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
   # Without errno square roots are vector instructions; their bits are the same.

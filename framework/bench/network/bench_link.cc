@@ -17,7 +17,7 @@ constexpr int kFitStreams = 5;
 constexpr int64_t kIncastBytes = 4 << 20;
 constexpr int kIncastMessages = 72;  // in all
 
-int SamplesFor(int64_t bytes, int asked) {
+int PingsFor(int64_t bytes, int asked) {
   return asked > 0 ? asked : static_cast<int>(std::clamp<int64_t>((64 << 20) / bytes, 11, 201));
 }
 
@@ -80,7 +80,7 @@ void Measure(Transport& transport, Rank peer, std::span<std::byte> message, int 
 void MeasureFit(Transport& transport, Rank peer, double seconds, std::ostream& out) {
   std::byte byte{};
   const std::span<std::byte> message(&byte, 1);
-  const int samples = SamplesFor(1, 0);
+  const int samples = PingsFor(1, 0);
   if (transport.rank() != 0) {
     for (int i = 0; i < samples + 1; ++i) Pong(transport, message);
     TakeStreams(transport);
@@ -129,7 +129,7 @@ int BenchLink(Transport& transport, const BenchLinkOptions& options, std::ostrea
       for (const int64_t bytes : options.sizes_bytes) {
         const std::span<std::byte> message(static_cast<std::byte*>(buffer.data()),
                                            static_cast<size_t>(bytes));
-        Measure(transport, peer, message, SamplesFor(bytes, options.samples), out);
+        Measure(transport, peer, message, PingsFor(bytes, options.samples), out);
       }
       MeasureFit(transport, peer, options.fit_seconds, out);
     }

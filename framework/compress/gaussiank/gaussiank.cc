@@ -6,7 +6,7 @@
 namespace dtrain {
 namespace {
 
-constexpr double kLower = 0.5, kHigher = 1.5;  // the threshold
+constexpr double kLowerFactor = 0.5, kHigherFactor = 1.5;  // the threshold
 constexpr int kPublishedTests = 3;
 constexpr int kCap = 4;  // times k, what the published loop may send
 // Of the bracketed loop.  Most tests are made among the survivors of a scan.
@@ -43,7 +43,7 @@ ScanSelection::Pass PublishedGaussian::After(Pass done) {
       ended_ = true;  // none: the largest one
       return ScanFrom(std::max(moments().largest, 1u));
     }
-    threshold_ *= few ? kLower : kHigher;
+    threshold_ *= few ? kLowerFactor : kHigherFactor;
   }
   return ScanFrom(LeastAbove(threshold_));
 }
@@ -78,8 +78,8 @@ ScanSelection::Pass BracketedGaussian::Test() {
     }
     (few ? high_ : low_) = threshold_;
     if (++tests_ >= kTestsMost || !(threshold_ > 0)) return SendLargest();
-    threshold_ =
-        low_ > 0 && high_ > 0 ? std::sqrt(low_ * high_) : threshold_ * (few ? kLower : kHigher);
+    threshold_ = low_ > 0 && high_ > 0 ? std::sqrt(low_ * high_)
+                                       : threshold_ * (few ? kLowerFactor : kHigherFactor);
     if (LeastAbove(threshold_) < survivors().least()) break;
   }
   if (++scans_ > kScansMost) return SendLargest();

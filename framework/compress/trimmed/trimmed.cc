@@ -18,7 +18,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int kCap = 4;  // times k, what the search may send
+constexpr int kSentMost = 4;  // times k, what the search may send
 
 uint32_t LeastOfRatio(const UnitMoments& moments, int64_t n, double ratio) {
   const double mean = SumOf(moments.magnitudes) / static_cast<double>(n);
@@ -48,7 +48,7 @@ class TrimmedSelection : public ScanSelection {
 class SearchSelection : public ScanSelection {
  public:
   SearchSelection(int64_t n, int64_t k)
-      : ScanSelection(n, std::min(n, kCap * k), CpuIsa()), k_(k) {}
+      : ScanSelection(n, std::min(n, kSentMost * k), CpuIsa()), k_(k) {}
 
  protected:
   Pass After(Pass done) override {
@@ -58,7 +58,7 @@ class SearchSelection : public ScanSelection {
       const int64_t count = survivors().size();
       (2 * count < k_ ? right_ : left_) = ratio_;
       if ((k_ < count && count < 2 * k_) || right_ - left_ <= kStepLeast) {
-        if (count > 0) return KeepLargest(kCap * k_);
+        if (count > 0) return KeepLargest(kSentMost * k_);
         ended_ = true;  // none: the largest one
         return ScanFrom(std::max(moments().largest, 1u));
       }
@@ -93,7 +93,7 @@ class Trimmed : public Compressor {
   }
   int64_t EntriesMost(int64_t n, double density) const override {
     const int64_t k = EntriesAsked(density, n);
-    return search_ ? std::min(n, kCap * k) : k;
+    return search_ ? std::min(n, kSentMost * k) : k;
   }
   int passes() const override { return 4; }
 

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMostClasses = 65536;
-constexpr int64_t kMostPixels = int64_t{1} << 28;
+constexpr int64_t kMostNamedPixels = int64_t{1} << 28;
 
 std::vector<int64_t> ExtentsOf(const Shape& shape) {
   std::vector<int64_t> extents;
@@ -48,11 +48,11 @@ Shape ReadShape(const json& list, bool numbers, const std::string& where) {
   std::vector<int64_t> extents;
   int64_t pixels = 1;
   for (const json& extent : list) {
-    if (!extent.is_number_unsigned() || extent.get<uint64_t>() - 1 >= uint64_t{kMostPixels}) {
+    if (!extent.is_number_unsigned() || extent.get<uint64_t>() - 1 >= uint64_t{kMostNamedPixels}) {
       Refuse(where, "not an extent");
     }
     extents.push_back(extent.get<int64_t>());
-    if (extents.back() > kMostPixels / pixels) Refuse(where, "too many pixels");
+    if (extents.back() > kMostNamedPixels / pixels) Refuse(where, "too many pixels");
     pixels *= extents.back();
   }
   return Shape(extents);

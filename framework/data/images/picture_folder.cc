@@ -15,7 +15,7 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kMostClasses = 65536;
+constexpr size_t kMostFolders = 65536;
 constexpr size_t kNamedMistakes = 10;
 
 std::vector<std::string> FoldersIn(const fs::path& folder) {
@@ -68,9 +68,9 @@ PictureList ListPictures(const fs::path& folder) {
     throw DataError(fmt::format("{} has no folder in it", folder.string()),
                     "it needs a folder of pictures for each class");
   }
-  if (list.classes.size() > kMostClasses) {
+  if (list.classes.size() > kMostFolders) {
     throw DataError(fmt::format("{} has {} folders; dtrain takes {} classes", folder.string(),
-                                list.classes.size(), kMostClasses));
+                                list.classes.size(), kMostFolders));
   }
   std::vector<std::string> empty;
   for (size_t c = 0; c < list.classes.size(); ++c) {

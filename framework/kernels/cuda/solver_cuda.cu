@@ -12,7 +12,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kRow = 4096;  // of a sum's first half: elements that a block adds up
+constexpr int64_t kSquaresRow = 4096;  // of a sum's first half: elements that a block adds up
 
 // What a pass works on; `decays`, an element each, is null where that makes no difference.
 struct Pass {
@@ -66,14 +66,14 @@ void RmsPropPass(CudaQueue& queue, int64_t count, const Steps<RmsPropStep>& step
   });
 }
 
-// sum[row] of x's rows of kRow elements, then their sum: an order that goes by `count` alone.
+// sum[row] of x's rows of kSquaresRow elements, then their sum: an order that goes by `count` alone.
 void SquarePass(CudaQueue& queue, const float* x, int64_t count, int64_t rows, double* sums,
                 double* sum) {
   const auto add = [=] DT_DEVICE(double a, double b) { return a + b; };
   ForEachRow(
-      queue, rows, kRow, 0.0,
+      queue, rows, kSquaresRow, 0.0,
       [=] DT_DEVICE(int64_t row, int64_t column) {
-        const int64_t i = row * kRow + column;
+        const int64_t i = row * kSquaresRow + column;
         return i < count ? static_cast<double>(x[i]) * x[i] : 0.0;
       },
       add, [=] DT_DEVICE(int64_t row, double total) { sums[row] = total; });
@@ -119,7 +119,7 @@ class CudaSolverLoops : public SolverLoops {
   }
 
   double SumOfSquares(const float* x, int64_t count) override {
-    const int64_t rows = (count + kRow - 1) / kRow;
+    const int64_t rows = (count + kSquaresRow - 1) / kSquaresRow;
     const size_t bytes = static_cast<size_t>(rows) * sizeof(double);
     if (sums_.bytes() < bytes) sums_ = Buffer(device_, bytes);
     SquarePass(queue_, x, count, rows, static_cast<double*>(sums_.data()),

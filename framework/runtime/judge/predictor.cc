@@ -16,7 +16,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kBlock = 64;                         // images that are computed together
+constexpr int64_t kImagesTogether = 64;                // images that are computed together
 constexpr char kNumbersLoss[] = "mean_squared_error";  // of scores that are the answer themselves
 
 // The loss, or else the first metric: what compares scores with labels.
@@ -124,7 +124,7 @@ std::vector<std::vector<double>> Predictor::Predict(std::vector<float> numbers) 
 std::vector<std::vector<double>> Predictor::Compute(std::shared_ptr<const Dataset> samples) {
   const auto set = OnDevice(std::move(samples), net_->device());
   const int64_t count = set->size(Split::kTest);
-  Batch batch = set->MakeBatch(std::min(count, kBlock));
+  Batch batch = set->MakeBatch(std::min(count, kImagesTogether));
   std::vector<std::vector<double>> answers;
   net_->set_observer([&](const KernelTiming& call) {
     if (call.layer != &graph_->layers()[static_cast<size_t>(scored_)]) return;
@@ -144,8 +144,8 @@ std::vector<std::vector<double>> Predictor::Compute(std::shared_ptr<const Datase
                             : Probabilities(call.layer->type, one));
     }
   });
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    std::vector<int64_t> indices(static_cast<size_t>(std::min(kBlock, count - begin)));
+  for (int64_t begin = 0; begin < count; begin += kImagesTogether) {
+    std::vector<int64_t> indices(static_cast<size_t>(std::min(kImagesTogether, count - begin)));
     std::iota(indices.begin(), indices.end(), begin);
     batch.Resize(static_cast<int64_t>(indices.size()));
     set->Fill(Split::kTest, indices, kNoEpoch, batch);

@@ -10,7 +10,7 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kBlock = 64;  // sentences that are translated together
+constexpr size_t kSentencesTogether = 64;  // sentences that are translated together
 
 // The inputs of the graph: the source, and fields of length 1 that nobody reads.
 struct DecodingInput {
@@ -59,9 +59,10 @@ BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, ConstAr
   const BroughtModel model = net.Bring(weights, state);
   const SentencePairs& pairs = *dataset.sentence_pairs();  // all there are, limited or not
   const std::vector<int64_t> order = ByLength(pairs, split, dataset.size(split));
-  const size_t stride = kBlock * static_cast<size_t>(ranks);
-  for (size_t begin = kBlock * static_cast<size_t>(rank); begin < order.size(); begin += stride) {
-    const size_t end = std::min(begin + kBlock, order.size());
+  const size_t stride = kSentencesTogether * static_cast<size_t>(ranks);
+  for (size_t begin = kSentencesTogether * static_cast<size_t>(rank); begin < order.size();
+       begin += stride) {
+    const size_t end = std::min(begin + kSentencesTogether, order.size());
     std::vector<std::vector<int32_t>> sentences;
     for (size_t i = begin; i < end; ++i) {
       const auto source = pairs.Source(split, order[i]);

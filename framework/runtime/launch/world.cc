@@ -19,7 +19,6 @@ namespace dtrain {
 namespace {
 
 // Where Open MPI has its files.
-constexpr char kTemporary[] = "/tmp", kSharedMemory[] = "/dev/shm";
 
 // Who failed, and the error.
 struct Failure {
@@ -41,7 +40,7 @@ std::string FirstOf(const std::vector<std::string>& all) {
 
 World::World(int& argc, char**& argv) {
   if (InsideMpiLaunch()) {
-    if (StatusFolder().empty()) RemoveLeftOfOpenMpi(kTemporary, kSharedMemory);
+    if (StatusFolder().empty()) RemoveLeftOfOpenMpi("/tmp", "/dev/shm");
     mpi_ = std::make_unique<MpiRuntime>(argc, argv);
     transport_ = mpi_->MakeTransport();
   } else {

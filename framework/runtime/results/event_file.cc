@@ -36,14 +36,14 @@ uint32_t MaskedCrc(std::string_view bytes) {
 }
 
 // Fields of a protocol buffer: key = number * 8 + wire type.
-enum Wire : uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+enum FieldKind : uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 void PutVarint(std::string& bytes, uint64_t value) {
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>((value & 0x7f) | 0x80);
   bytes += static_cast<char>(value);
 }
 
-void PutKey(std::string& message, uint64_t field, Wire wire) {
+void PutKey(std::string& message, uint64_t field, FieldKind wire) {
   PutVarint(message, field << 3 | wire);
 }
 

@@ -8,8 +8,8 @@
 
 #include "framework/core/bytes.h"
 #include "framework/core/file.h"
-#include "framework/runtime/weights/checkpoint_seal.h"
 #include "framework/hdf5/hdf5_file.h"
+#include "framework/runtime/weights/checkpoint_seal.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -50,7 +50,7 @@ void AddFields(Hdf5Builder& out, int64_t part, const StateRecord& record, FieldL
   }
 }
 
-[[noreturn]] void ThrowDamaged(const fs::path& path, const std::string& problem) {
+[[noreturn]] void ThrowDamagedRankFile(const fs::path& path, const std::string& problem) {
   throw CheckpointError(fmt::format("{} is damaged: {}", path.string(), problem),
                         "take an older checkpoint, or a copy of this one");
 }
@@ -68,11 +68,11 @@ void ReadFields(const Hdf5Reader& in, RankCheckpoint& content) {
     const bool known =
         entry.kind >= 0 && entry.kind <= static_cast<int64_t>(StateField::Kind::kFloats);
     if (!known || (entry.part != 0 && entry.part != 1)) {
-      ThrowDamaged(in.path(), fmt::format("field {} is of no kind that there is", i));
+      ThrowDamagedRankFile(in.path(), fmt::format("field {} is of no kind that there is", i));
     }
     const int64_t there = entry.count == 0 ? 0 : CountOf(in, NameOfField(i));
     if (entry.count < 0 || entry.count != there || entry.count > in.file_bytes()) {
-      ThrowDamaged(in.path(), fmt::format("field {} has not {} numbers", i, entry.count));
+      ThrowDamagedRankFile(in.path(), fmt::format("field {} has not {} numbers", i, entry.count));
     }
     StateField field{
         entry.owner, entry.name, static_cast<StateField::Kind>(entry.kind), entry.ints, {}};
@@ -87,10 +87,10 @@ void CheckBytes(MemoryFile& file, const fs::path& path, const fs::path& main,
                 const std::string& hash) {
   const std::string_view bytes = file.Content();
   const std::string problem = SealProblem(bytes);
-  if (!problem.empty()) ThrowDamaged(path, problem);
+  if (!problem.empty()) ThrowDamagedRankFile(path, problem);
   if (HashInSeal(bytes) == hash) return;
-  ThrowDamaged(path,
-               fmt::format("it is not the one that {} was written with", main.filename().string()));
+  ThrowDamagedRankFile(
+      path, fmt::format("it is not the one that {} was written with", main.filename().string()));
 }
 
 fs::path CopyInto(MemoryFile& file, const fs::path& main, int64_t rank) {
@@ -144,7 +144,7 @@ RankCheckpoint ReadRankCheckpoint(const fs::path& main, int64_t rank, const std:
   RankCheckpoint content;
   content.rank = in.IntAttribute(kRank, "rank");
   if (content.rank != rank) {
-    ThrowDamaged(path, fmt::format("it is the file of rank {}", content.rank));
+    ThrowDamagedRankFile(path, fmt::format("it is the file of rank {}", content.rank));
   }
   content.step = in.IntAttribute(kRank, "step");
   content.samples_applied = in.IntAttribute(kRank, "samples_applied");

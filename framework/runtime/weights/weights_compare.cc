@@ -13,13 +13,13 @@
 namespace dtrain {
 namespace {
 
-struct Piece {
+struct TensorView {
   std::vector<int64_t> shape;
   std::span<const float> values;
 };
 
-std::map<std::string, Piece> PiecesOf(const StoredWeights& stored) {
-  std::map<std::string, Piece> pieces;
+std::map<std::string, TensorView> TensorsOf(const StoredWeights& stored) {
+  std::map<std::string, TensorView> pieces;
   const auto add = [&](const ArenaLayout& layout, const std::vector<float>& arena) {
     for (const ArenaEntry& entry : layout.entries) {
       pieces[entry.name] = {entry.shape,
@@ -33,7 +33,7 @@ std::map<std::string, Piece> PiecesOf(const StoredWeights& stored) {
 
 bool SameBits(float a, float b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
 
-void CompareValues(const Piece& a, const Piece& b, TensorDifference& difference) {
+void CompareValues(const TensorView& a, const TensorView& b, TensorDifference& difference) {
   double squares = 0, difference_squares = 0;
   for (size_t i = 0; i < a.values.size(); ++i) {
     const double x = a.values[i], y = b.values[i];
@@ -65,8 +65,8 @@ void CompareVectors(const std::string& name, const StateField& a, const StateFie
   const bool by_parameter = parameters.size() == whole.size();
   for (const ArenaEntry& part : by_parameter ? parameters.entries : whole.entries) {
     const auto values = [&](const StateField& field) {
-      return Piece{part.shape,
-                   std::span(field.floats).subspan(part.range.begin, part.range.size())};
+      return TensorView{part.shape,
+                        std::span(field.floats).subspan(part.range.begin, part.range.size())};
     };
     TensorDifference difference{part.name.empty() ? name : name + " " + part.name, "", 0, 0, 0};
     CompareValues(values(a), values(b), difference);
@@ -124,8 +124,8 @@ int64_t CountNonFinite(const RankCheckpoint& file) {
 }
 
 std::vector<TensorDifference> Compare(const StoredWeights& a, const StoredWeights& b) {
-  const auto of_a = PiecesOf(a);
-  auto of_b = PiecesOf(b);
+  const auto of_a = TensorsOf(a);
+  auto of_b = TensorsOf(b);
   std::vector<TensorDifference> differences;
   for (const auto& [name, piece] : of_a) {
     TensorDifference difference{name, "", 0, 0, 0};
@@ -148,8 +148,8 @@ std::vector<TensorDifference> Compare(const StoredWeights& a, const StoredWeight
 }
 
 int64_t CountTensors(const StoredWeights& a, const StoredWeights& b) {
-  auto all = PiecesOf(a);
-  all.merge(PiecesOf(b));
+  auto all = TensorsOf(a);
+  all.merge(TensorsOf(b));
   return static_cast<int64_t>(all.size());
 }
 
