@@ -44,7 +44,7 @@ class CaseSetup {
   std::vector<Shape> outputs_;
   std::vector<int64_t> classes_;  // by input
   bool sentences_;                // integers of rank 2 are sentences, not labels
-  int64_t pad_ = 0;  // the token, of sentences
+  int64_t pad_ = 0;               // the token, of sentences
 };
 
 // One implementation, one set of formats, one device.

@@ -38,7 +38,7 @@ struct RmspropArenas {
 };
 
 // Three steps at lr 0.1 of torch.optim.RMSprop in double.
-void ExpectAfterThreeSteps(const std::string& yaml, const std::vector<float>& expected) {
+void ExpectAfterThreeRmspropSteps(const std::string& yaml, const std::vector<float>& expected) {
   const auto solver = ReadSolver(yaml).solver;
   const ArenaLayout layout = {{{"w", {3}, {0, 3}, true}}};
   std::vector<float> w = {0.5f, -1.25f, 2.0f}, square(3), b(3);
@@ -56,12 +56,12 @@ void ExpectAfterThreeSteps(const std::string& yaml, const std::vector<float>& ex
 }
 
 TEST(RmsProp, FollowsPyTorch) {
-  ExpectAfterThreeSteps("{name: rmsprop}", {-0.279490775f, -0.810463699f, 1.129486309f});
-  ExpectAfterThreeSteps("{name: rmsprop, weight_decay: 0.01}",
-                        {-0.249445024f, -0.791687974f, 1.111031476f});
-  ExpectAfterThreeSteps("{name: rmsprop, momentum: 0.9}",
-                        {-2.275384530f, 0.451318426f, 0.273729227f});
-  ExpectAfterThreeSteps(
+  ExpectAfterThreeRmspropSteps("{name: rmsprop}", {-0.279490775f, -0.810463699f, 1.129486309f});
+  ExpectAfterThreeRmspropSteps("{name: rmsprop, weight_decay: 0.01}",
+                               {-0.249445024f, -0.791687974f, 1.111031476f});
+  ExpectAfterThreeRmspropSteps("{name: rmsprop, momentum: 0.9}",
+                               {-2.275384530f, 0.451318426f, 0.273729227f});
+  ExpectAfterThreeRmspropSteps(
       "{name: rmsprop, alpha: 0.5, epsilon: 0.001, momentum: 0.3, weight_decay: 0.02}",
       {0.329340193f, -1.171074772f, 1.851032536f});
 }

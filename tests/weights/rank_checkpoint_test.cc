@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/error.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/hdf5/hdf5_file.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
 #include "tests/support/message_of.h"
 #include "tests/weights/checkpoint_sample.h"
 

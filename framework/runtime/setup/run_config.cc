@@ -44,8 +44,8 @@ void ReadStrategyKeys(Reader reader, Strategy& strategy, RunConfig& run) {
   strategy.Configure(reader);
   if (strategy.PlansByTime()) ReadPlanning(reader, run);
   if (strategy.synchronous()) return;
-  run.record = reader.Bool("record", false)
-                   .Help("record the order of events for dtrain simulate --replay");
+  run.record =
+      reader.Bool("record", false).Help("record the order of events for dtrain simulate --replay");
 }
 
 void ReadSelectionExchange(Reader reader, CompressConfig& compress) {

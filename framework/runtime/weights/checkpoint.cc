@@ -12,8 +12,8 @@
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
 #include "framework/data/text/sentence_pairs.h"
-#include "framework/runtime/weights/checkpoint_seal.h"
 #include "framework/hdf5/hdf5_file.h"
+#include "framework/runtime/weights/checkpoint_seal.h"
 #include "framework/runtime/weights/stored_checkpoint.h"
 
 namespace dtrain {

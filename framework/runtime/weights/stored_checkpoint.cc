@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "framework/core/bytes.h"
-#include "framework/runtime/weights/checkpoint_seal.h"
 #include "framework/hdf5/child_call.h"
 #include "framework/hdf5/hdf5_file.h"
 #include "framework/hdf5/memory_file.h"
+#include "framework/runtime/weights/checkpoint_seal.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
