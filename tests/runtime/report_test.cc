@@ -315,7 +315,7 @@ TEST_F(ReportTest, LinesSayHowFarTheRunIs) {
   for (int64_t i = 0; i < 21; ++i) {
     samples += i % 7 == 6 ? 16 : 64;
     EXPECT_EQ(steps[i]["step"], i + 1);
-    EXPECT_EQ(steps[i]["epoch"], i / 7);
+    EXPECT_EQ(steps[i]["epoch"], 1 + i / 7);
     EXPECT_EQ(steps[i]["samples"], samples);
   }
 }

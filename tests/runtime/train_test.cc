@@ -367,7 +367,7 @@ TEST_F(TrainTest, ResumingWithAnotherConfigIsSaid) {
   ::testing::internal::CaptureStderr();
   Run(Config("run", 1, {"max_steps=4", "seed=7"}), {.resume = "auto", .weights = ""});
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              AllOf(HasSubstr("- seed: 1"), HasSubstr("+ seed: 7")));
+              HasSubstr("(checkpoint -> now):\n  seed: 1 -> 7\n  max_steps: 2 -> 4\n"));
 }
 
 TEST_F(TrainTest, AModelWithoutParametersIsRefused) {

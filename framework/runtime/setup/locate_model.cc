@@ -1,6 +1,7 @@
 #include "framework/runtime/setup/locate_model.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -135,8 +136,9 @@ std::string ModelHint(const std::string& model, const std::string& config_file) 
 std::map<std::string, fs::path> NamedConfigs() { return NamedFiles(FoldersOf("runs", "")); }
 
 fs::path LocateConfig(const std::string& config) {
-  std::error_code ignored;
-  if (fs::exists(config, ignored)) return config;
+  // What is there but cannot be looked at (a loop of links, a name that is too long) is told by whoever reads it.
+  std::error_code problem, ignored;
+  if (fs::exists(config, problem) || problem) return config;
   if (!IsPath(config)) {
     const fs::path named = Named(config, NamedConfigs());
     if (!named.empty()) return named;
