@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -17,9 +18,19 @@ std::string TopTwo(const std::string& path) {
 
 std::set<std::string> CompiledSources(const std::string& json, const std::string& root) {
   std::set<std::string> compiled;
+  const auto add = [&](const std::string& file) {
+    if (Under(file, root)) compiled.insert(file.substr(root.size() + 1));
+  };
   for (const auto& command : nlohmann::json::parse(json)) {
     const std::string file = command.at("file");
-    if (Under(file, root)) compiled.insert(file.substr(root.size() + 1));
+    add(file);
+    if (file.find("/Unity/unity_") == std::string::npos) continue;
+    std::ifstream several(file);
+    const std::string include = "#include \"";
+    for (std::string line; std::getline(several, line);) {
+      if (line.starts_with(include))
+        add(line.substr(include.size(), line.rfind('"') - include.size()));
+    }
   }
   return compiled;
 }

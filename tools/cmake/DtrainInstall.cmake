@@ -25,8 +25,8 @@ install(DIRECTORY ${generated}/slurm DESTINATION ${CMAKE_INSTALL_DATADIR}/dtrain
 
 # In the folders that they have here, since they name each other by them.
 install(FILES LICENSE DESTINATION ${doc})
-file(GLOB documents CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} README.md configs/*.md launch/*.md tools/*/README.md
-  framework/README.md framework/*/README.md framework/*/*/README.md)
+file(GLOB documents CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} *.md configs/*.md launch/*.md layers/*.md tools/*/README.md
+  framework/README.md framework/*/README.md framework/*/*/README.md tests/*/README.md)
 foreach(document ${documents})
   get_filename_component(folder ${document} DIRECTORY)
   install(FILES ${document} DESTINATION ${doc}/${folder})
@@ -39,6 +39,10 @@ Upstream-Name: dtrain
 
 Files: *
 Copyright: 2026 the authors of dtrain
+License: Apache-2.0
+Comment: The program holds Chart.js for the pages of dtrain report, Copyright its contributors, under the MIT
+ licence, whose notice stands in the script.
+
 License: Apache-2.0
  On Debian systems the text of the Apache License, version 2.0, is in
  /usr/share/common-licenses/Apache-2.0.

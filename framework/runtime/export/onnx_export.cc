@@ -38,7 +38,10 @@ std::vector<float> OfEachChannel(const PerChannel& values, int64_t channels) {
 
 void Describe(const ImageSetSpec& spec, Metadata& metadata) {
   const int64_t channels = spec.image_shape[0];
-  metadata["input"] = "normalised: (pixel / 255 - mean) / deviation, float32 [batch, C, H, W]";
+  metadata["input"] =
+      spec.numbers
+          ? "normalised: (x - mean) / deviation by the first axis, float32 [batch, sample...]"
+          : "normalised: (pixel / 255 - mean) / deviation, float32 [batch, C, H, W]";
   metadata["sample"] = ToJson(ExtentsOf(spec.image_shape));
   metadata["mean"] = ToJson(OfEachChannel(spec.mean, channels));
   metadata["deviation"] = ToJson(OfEachChannel(spec.deviation, channels));

@@ -41,13 +41,15 @@ std::vector<double> Softmax(std::span<const float> scores) {
   return probabilities;
 }
 
-// By what the loss takes scores for: of binary_cross_entropy each is a question of its own, one alone whether
-// it is class 1.
-std::vector<double> Probabilities(const std::string& loss, std::span<const float> scores) {
+// By what the loss takes scores for: of binary_cross_entropy each is a question of its own; where there are
+// classes one alone asks whether it is class 1.
+std::vector<double> Probabilities(const std::string& loss, std::span<const float> scores,
+                                  bool with_classes) {
   if (loss != "binary_cross_entropy") return Softmax(scores);
   std::vector<double> probabilities;
   for (const double score : scores) probabilities.push_back(1 / (1 + std::exp(-score)));
-  if (probabilities.size() == 1) probabilities.insert(probabilities.begin(), 1 - probabilities[0]);
+  if (with_classes && probabilities.size() == 1)
+    probabilities.insert(probabilities.begin(), 1 - probabilities[0]);
   return probabilities;
 }
 
@@ -141,7 +143,7 @@ std::vector<std::vector<double>> Predictor::Compute(std::shared_ptr<const Datase
       const auto one = std::span(values).subspan(begin, classes);
       answers.push_back(call.layer->type == kNumbersLoss
                             ? std::vector<double>(one.begin(), one.end())
-                            : Probabilities(call.layer->type, one));
+                            : Probabilities(call.layer->type, one, spec_.classes > 0));
     }
   });
   for (int64_t begin = 0; begin < count; begin += kImagesTogether) {

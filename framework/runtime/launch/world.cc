@@ -18,8 +18,6 @@
 namespace dtrain {
 namespace {
 
-// Where Open MPI has its files.
-
 // Who failed, and the error.
 struct Failure {
   int rank = 0;
