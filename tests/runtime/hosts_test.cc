@@ -51,7 +51,7 @@ class CheckedHosts : public ::testing::Test {
                       "  empty) exec sh -c \"test() { [ \\\"\\$1\\\" = -x ]; }; $2\" ;;\n"
                       "  *) echo \"cannot resolve $1\" >&2; exit 255 ;;\nesac\n");
     std::filesystem::permissions(agent, std::filesystem::perms::owner_all);
-    ::setenv("OMPI_MCA_plm_rsh_agent", agent.c_str(), 1);
+    ::setenv("OMPI_MCA_plm_rsh_agent", (agent + " : rsh").c_str(), 1);  // a list, as Open MPI takes
     ::unsetenv("SLURM_JOB_ID");
   }
   ~CheckedHosts() override { ::unsetenv("OMPI_MCA_plm_rsh_agent"); }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 
@@ -56,9 +57,12 @@ std::string Quoted(const std::string& text) {
   return quoted + "'";
 }
 
+// The first of Open MPI's list, "ssh : rsh".
 std::string Agent() {
-  const char* const agent = std::getenv(kAgentVariable);
-  return agent == nullptr || *agent == '\0' ? kDefaultAgent : agent;
+  const char* const list = std::getenv(kAgentVariable);
+  const std::string agent = list == nullptr ? "" : std::string(list, std::strcspn(list, ":"));
+  const size_t end = agent.find_last_not_of(' ');
+  return end == std::string::npos ? kDefaultAgent : agent.substr(0, end + 1);
 }
 
 ProgramCommand Question(const std::string& host, const std::string& program) {

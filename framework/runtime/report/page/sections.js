@@ -150,11 +150,12 @@ const computeMs = (worker) => (1e3 * worker.compute_seconds) / worker.steps;
 const waitMs = (worker) => (1e3 * worker.wait_seconds) / worker.steps;
 const msText = (value) => secondsText(1e-3 * value);
 
-// The slowest worker stands out where it computes clearly longer than the one in the middle.
+// The slowest worker stands out where it computes clearly longer than the median of the others.
 function stragglerOf(workers) {
   if (workers.length < 2) return null;
   const sorted = [...workers].sort((a, b) => computeMs(b) - computeMs(a));
-  const middle = computeMs(sorted[Math.floor(sorted.length / 2)]);
+  const others = sorted.slice(1).map(computeMs);
+  const middle = (others[Math.floor((others.length - 1) / 2)] + others[Math.floor(others.length / 2)]) / 2;
   const factor = computeMs(sorted[0]) / middle;
   return factor > 1.15 ? {worker: sorted[0], middle, factor} : null;
 }
@@ -162,10 +163,10 @@ function stragglerOf(workers) {
 function workerSentence(workers, straggler) {
   if (straggler) {
     return element('p', {}, element('b', {}, straggler.worker.role), ` is the straggler: its step computes ${msText(computeMs(straggler.worker))}, ` +
-      `${straggler.factor.toFixed(2)} times as long as the worker in the middle (${msText(straggler.middle)}).`);
+      `${straggler.factor.toFixed(2)} times as long as the median of the others (${msText(straggler.middle)}).`);
   }
   if (workers.length < 2) return null;
-  return element('p', {}, 'No worker stands out: none computes 15 % longer a step than the one in the middle.');
+  return element('p', {}, 'No worker stands out: none computes 15 % longer a step than the median of the others.');
 }
 
 // Several lines are alike but for the straggler's, which is drawn last and stronger.
