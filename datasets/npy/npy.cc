@@ -26,22 +26,6 @@ bool ChannelsLast(const fs::path& path, const Shape& shape, const std::string& l
                   "data.layout: chw or hwc says it");
 }
 
-// [samples, H, W, C] becomes [samples, C, H, W].
-template <class T>
-std::vector<T> ChannelsToFront(const std::vector<T>& from, int64_t pixels, int64_t channels) {
-  std::vector<T> to(from.size());
-  const auto each = static_cast<size_t>(pixels * channels);
-  for (size_t begin = 0; begin < from.size(); begin += each) {
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t p = 0; p < pixels; ++p) {
-        to[begin + static_cast<size_t>(c * pixels + p)] =
-            from[begin + static_cast<size_t>(p * channels + c)];
-      }
-    }
-  }
-  return to;
-}
-
 class OwnNpy : public TableSource {
  public:
   OwnNpy() : TableSource(/*images=*/true, /*whole_are_classes=*/false) {}
@@ -108,11 +92,7 @@ class OwnNpy : public TableSource {
     };
     table.read = [path = paths.samples, last] {
       NpyArray array = ReadNpy(path);
-      if (last) {
-        const int64_t pixels = array.shape[1] * array.shape[2], channels = array.shape[3];
-        array.values.bytes = ChannelsToFront(array.values.bytes, pixels, channels);
-        array.values.numbers = ChannelsToFront(array.values.numbers, pixels, channels);
-      }
+      if (last) ChannelsToFront(array);
       return std::move(array.values);
     };
     return table;

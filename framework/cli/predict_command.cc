@@ -150,51 +150,43 @@ void AddIdx(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
 
 // Images of bytes, wherever their channels are.
 void AddImages(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
-  const NpyArray array = ReadNpy(path);
-  const Shape& shape = spec.image_shape;
-  const Shape each = array.shape.rank() > 0 ? array.shape.DropBatch() : Shape();
-  const bool last = each == Shape{shape[1], shape[2], shape[0]};
-  const bool grey = shape[0] == 1 && each == Shape{shape[1], shape[2]};
-  if (!array.bytes() || !(last || grey || each == shape)) {
-    throw DataError(fmt::format("{}: {}{}, the model takes images of uint8, each {}", path.string(),
-                                array.bytes() ? "" : "no bytes, ", array.shape.ToString(),
-                                shape.ToString()));
+  NpyArray array = ReadNpy(path);
+  if (!array.bytes()) {
+    throw DataError(path.string() + ": no bytes, the model takes images of uint8");
   }
-  const int64_t pixels = shape[1] * shape[2];
+  FitSamples(path, spec.image_shape, array);
+  const int64_t each = spec.image_shape.count();
   const uint8_t* from = array.values.bytes.data();
-  for (int64_t i = 0; i < array.shape[0]; ++i, from += shape.count()) {
-    uint8_t* to = printer.Add(fmt::format("{}[{}]", path.string(), i));
-    if (!last) {
-      std::copy_n(from, shape.count(), to);
-      continue;
-    }
-    for (int64_t c = 0; c < shape[0]; ++c) {
-      for (int64_t p = 0; p < pixels; ++p) *to++ = from[p * shape[0] + c];
-    }
+  for (int64_t i = 0; i < array.shape[0]; ++i, from += each) {
+    std::copy_n(from, each, printer.Add(fmt::format("{}[{}]", path.string(), i)));
   }
+}
+
+// The name without .gz.
+fs::path PlainName(fs::path path) {
+  if (path.extension() == ".gz") path.replace_extension();
+  return path;
+}
+
+bool IsNpyName(const fs::path& path) { return PlainName(path).extension() == ".npy"; }
+
+bool IsIdxName(const fs::path& path) {
+  const std::string name = PlainName(path).filename().string();
+  return name.find("idx3") != std::string::npos || name.ends_with(".idx");
 }
 
 // A CSV file without labels, or an array of samples.
 void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   const Shape& shape = spec.image_shape;
-  if (path.extension() != ".npy") {
+  if (!IsNpyName(path)) {
     return printer.Numbers(path.string(), ReadCsvNumbers(path, shape.count()));
   }
   NpyArray array = ReadNpy(path);
-  if (array.shape.rank() == 0 || array.shape.CountFrom(1) != shape.count()) {
-    throw DataError(fmt::format("{}: samples {}, the model takes [N], each of {}", path.string(),
-                                array.shape.ToString(), shape.ToString()));
-  }
+  FitSamples(path, shape, array);
   if (array.bytes()) {
     array.values.numbers.assign(array.values.bytes.begin(), array.values.bytes.end());
   }
   printer.Numbers(path.string(), std::move(array.values.numbers));
-}
-
-bool IsIdxName(fs::path path) {
-  if (path.extension() == ".gz") path.replace_extension();
-  const std::string name = path.filename().string();
-  return name.find("idx3") != std::string::npos || name.ends_with(".idx");
 }
 
 // The pictures of a folder, and of those in it.
@@ -234,7 +226,7 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
         for (const fs::path& path : PicturesBelow(file)) {
           add([&] { AddPicture(path, predictor.images(), printer); });
         }
-      } else if (fs::path(file).extension() == ".npy") {
+      } else if (IsNpyName(file)) {
         AddImages(file, predictor.images(), printer);
       } else if (IsIdxName(file)) {
         AddIdx(file, predictor.images(), printer);

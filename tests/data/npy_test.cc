@@ -88,6 +88,36 @@ TEST_F(Npy, ImagesOfBytesAreImagesWhereverTheirChannelsAre) {
   EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("npy", unclear); }), HasSubstr("not clear"));
 }
 
+TEST_F(Npy, SamplesFitAModelAsTheyDidInTraining) {
+  std::vector<float> last(12);
+  for (size_t i = 0; i < last.size(); ++i) last[i] = static_cast<float>(i * i);
+  const std::string file = NpyOf<float>("<f4", "1, 2, 2, 3", last);
+  const auto set = OwnSourceOf("npy", Write(file, NpyOf<int64_t>("<i8", "1,", {0})) +
+                                          ", class_names: [a, b], mean: [0], deviation: [1]")
+                       ->Load("", 1);
+  const auto fitted = [&](const std::string& samples, const Shape& shape) {
+    folder_.Write("new.npy", samples);
+    NpyArray array = ReadNpy(folder_ / "new.npy");
+    FitSamples("new.npy", shape, array);
+    return array;
+  };
+  const NpyArray turned = fitted(file, set->image_facts()->image_shape);
+  EXPECT_EQ(turned.shape, (Shape{1, 3, 2, 2}));
+  EXPECT_EQ(turned.values.numbers, SampleOf(*set, Split::kTrain, 0).first);
+  EXPECT_EQ(fitted(NpyOf<float>("<f4", "1, 3, 2, 2", last), Shape{3, 2, 2}).values.numbers, last);
+  EXPECT_EQ(fitted(NpyOf<float>("<f4", "1, 3, 4", last), Shape{1, 3, 4}).values.numbers, last);
+  EXPECT_EQ(fitted(NpyOf<float>("<f4", "12,", last), Shape{1}).values.numbers, last);
+  const auto refusal = [&](const std::string& samples, const Shape& shape) {
+    return WhatOf<DataError>([&] { fitted(samples, shape); });
+  };
+  EXPECT_THAT(refusal(NpyOf<float>("<f4", "1, 2, 3, 2", last), Shape{3, 2, 2}),
+              AllOf(HasSubstr("new.npy: [1, 2, 3, 2]"), HasSubstr("[3, 2, 2]")));
+  EXPECT_THAT(refusal(NpyOf<float>("<f4", "1, 12", last), Shape{3, 2, 2}), HasSubstr("[1, 12]"));
+  EXPECT_THAT(refusal(NpyOf<float>("<f4", "1, 3, 4", last), Shape{12}), HasSubstr("[1, 3, 4]"));
+  EXPECT_THAT(refusal(NpyOf("<f4", "1, 2, 2, 2", std::vector<float>(8)), Shape{2, 2, 2}),
+              HasSubstr("not clear which axis"));
+}
+
 TEST_F(Npy, VectorsAreNormalisedByTheirColumnsAndMayHaveNumbersAsLabels) {
   const std::string samples = NpyOf<float>("<f4", "3, 2", {1, 10, 2, 10, 6, 10});
   const auto classes =

@@ -160,6 +160,21 @@ void CheckFinite(const MemberReader& in, const NpyHeader& header, const TableVal
                   "remove such samples, or give them a number: numpy.isfinite finds them");
 }
 
+template <class T>
+std::vector<T> ChannelsToFront(const std::vector<T>& from, int64_t pixels, int64_t channels) {
+  std::vector<T> to(from.size());
+  const auto each = static_cast<size_t>(pixels * channels);
+  for (size_t begin = 0; begin < from.size(); begin += each) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t p = 0; p < pixels; ++p) {
+        to[begin + static_cast<size_t>(c * pixels + p)] =
+            from[begin + static_cast<size_t>(p * channels + c)];
+      }
+    }
+  }
+  return to;
+}
+
 }  // namespace
 
 NpyHeader ReadNpyHeader(const fs::path& path) {
@@ -187,6 +202,33 @@ NpyArray ReadNpy(const fs::path& path) {
   }
   CheckFinite(in, array, array.values);
   return array;
+}
+
+void ChannelsToFront(NpyArray& array) {
+  const Shape from = array.shape;
+  const int64_t pixels = from[1] * from[2], channels = from[3];
+  array.values.bytes = ChannelsToFront(array.values.bytes, pixels, channels);
+  array.values.numbers = ChannelsToFront(array.values.numbers, pixels, channels);
+  array.shape = Shape{from[0], channels, from[1], from[2]};
+}
+
+void FitSamples(const fs::path& path, const Shape& shape, NpyArray& array) {
+  const bool image = shape.rank() == 3;
+  const Shape each = array.shape.rank() > 0 ? array.shape.DropBatch() : Shape();
+  const bool last = image && each == Shape{shape[1], shape[2], shape[0]};
+  const bool grey = image && shape[0] == 1 && each == Shape{shape[1], shape[2]};
+  const bool single = shape == Shape{1} && array.shape.rank() == 1;
+  if (!(each == shape || last || grey || single)) {
+    throw DataError(fmt::format("{}: {}, the model takes samples of {} each", path.string(),
+                                array.shape.ToString(), shape.ToString()),
+                    image ? "images are [N, C, H, W] or [N, H, W, C]" : "");
+  }
+  if (last && each == shape && shape[0] > 1) {
+    throw DataError(fmt::format("{}: of {} it is not clear which axis has the channels",
+                                path.string(), array.shape.ToString()),
+                    "a file of numbers that is clear is CSV: a sample a line, channel by channel");
+  }
+  if (last) ChannelsToFront(array);
 }
 
 }  // namespace dtrain

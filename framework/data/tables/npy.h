@@ -28,4 +28,12 @@ struct NpyArray : NpyHeader {
 NpyHeader ReadNpyHeader(const std::filesystem::path& path);
 NpyArray ReadNpy(const std::filesystem::path& path);
 
+// Samples [N, H, W, C] become [N, C, H, W].
+void ChannelsToFront(NpyArray& array);
+
+// Brings the samples of `path` to what a model takes, `shape`: channels that come last are brought to the front, grey
+// images may lack their channel, and single numbers their axis.  Throws DataError where they do not fit, or where
+// [C, H, W] and [H, W, C] are the same shape.
+void FitSamples(const std::filesystem::path& path, const Shape& shape, NpyArray& array);
+
 }  // namespace dtrain
