@@ -21,16 +21,16 @@ class OwnCsv : public TableSource {
     test_ = static_cast<std::string>(
         reader.String("test", "")
             .Help("CSV file of the test samples; \"\": test_share of the training samples"));
-    format_.label = static_cast<std::string>(
-        reader.String("label", "")
-            .Help(
-                "column of the label, by its name or by its number from 1 on; \"\": the last one"));
+    format_.label = static_cast<std::string>(reader.String("label", "")
+                                                 .Help("column of the label, by its name or, in "
+                                                       "quotes, by its number from 1 on; \"\": the "
+                                                       "last one"));
     const std::string header =
         reader.String("header", "auto")
             .OneOf({"auto", "yes", "no"})
             .Help(
-                "whether the first line has the names of the columns; auto: where it has a field "
-                "that is no number");
+                "whether the first line has the names of the columns; auto: where it has no "
+                "number, or the label's name");
     format_.header = header == "yes"  ? CsvFormat::Header::kYes
                      : header == "no" ? CsvFormat::Header::kNo
                                       : CsvFormat::Header::kAuto;

@@ -16,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 CsvFormat Labelled(const std::string& label) {
   CsvFormat format;
@@ -71,6 +72,59 @@ TEST_F(Csv, WhatIsNoTableIsRefusedWithItsLineAndColumn) {
   EXPECT_THAT(Refusal("1,\"2\n"), HasSubstr("line 1: its quotes are not closed"));
   EXPECT_THAT(Refusal("a,b\n1,2\n", Labelled("z")), HasSubstr("no column is called 'z'"));
   EXPECT_THAT(Refusal("a,b\n1,\xff\n"), HasSubstr("line 2: byte 3"));
+}
+
+TEST_F(Csv, AFirstLineIsAHeaderWhereItHasNoNumber) {
+  EXPECT_THAT(Read("a,1,kind\n1,2,x\n", Labelled("kind")).names, ElementsAre("a", "1", "kind"))
+      << "the label's name tells that it is one";
+  EXPECT_THAT(Refusal("1,oops,0\n1,2,0\n"), HasSubstr("line 1: column 2 is 'oops'"));
+  EXPECT_THAT(Refusal("oops,1\n2,1\n"), HasSubstr("line 1: column 1 is 'oops'"));
+  folder_.Write("new.csv", "a,b\n1,2\n");
+  EXPECT_THAT(ReadCsvNumbers(Path("new.csv"), 2), ElementsAre(1, 2));
+  folder_.Write("new.csv", "1,oops\n3,4\n");
+  EXPECT_THAT(WhatOf<DataError>([&] { ReadCsvNumbers(Path("new.csv"), 2); }),
+              HasSubstr("line 1: column 2 is 'oops'"));
+}
+
+TEST_F(Csv, TheLabelsNameIsLookedForInAHeaderOnly) {
+  const CsvTable plain = Read("5,7,1\n6,8,2\n", Labelled("1"));
+  EXPECT_THAT(plain.table.labels.numbers, ElementsAre(5, 6));
+  EXPECT_THAT(plain.table.read().numbers, ElementsAre(7, 1, 8, 2));
+  CsvFormat format = Labelled("1");
+  format.header = CsvFormat::Header::kYes;
+  EXPECT_THAT(Read("5,7,1\n6,8,2\n", format).table.labels.numbers, ElementsAre(2));
+  EXPECT_THAT(Refusal("5,7,1\n", Labelled("7")), HasSubstr("no column is called '7'"));
+}
+
+TEST_F(Csv, QuotesAreAroundAWholeField) {
+  EXPECT_THAT(Read("1, \"a \"\"b\"\"\" \n2,c\n").table.labels.words, ElementsAre("a \"b\"", "c"));
+  for (const char* line : {"\"0.2\"5,1", "5\"0.2\",1", "\"1\" 2,1", "\"1\" \"2\",1"}) {
+    EXPECT_THAT(Refusal(fmt::format("1,1\n{}\n", line)), HasSubstr("line 2: its quotes"));
+  }
+}
+
+TEST_F(Csv, TextsAmongLabelsThatAreNumbersAreNamed) {
+  folder_.Write("train.csv", "1,0\n2,1\n3,2\n");
+  folder_.Write("test.csv", "1,2\n2,x\n3,0\n");
+  const std::string both = fmt::format("train: {}, test: {}", Path("train.csv"), Path("test.csv"));
+  for (const char* task : {"auto", "classification", "regression"}) {
+    EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both + ", task: " + task); }),
+                AllOf(HasSubstr("test.csv: line 2: the label 'x' is a text"),
+                      HasSubstr("train.csv are numbers")));
+  }
+  const auto hint = [&](const std::string& text) {
+    folder_.Write("train.csv", text);
+    try {
+      OwnSourceOf("csv", "task: regression, train: " + Path("train.csv"));
+    } catch (const DataError& error) {
+      return fmt::format("{}; {}", error.what(), error.hint());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(hint("1,5\n2,6\n3,x\n"),
+              AllOf(HasSubstr("line 3: the label 'x'"), Not(HasSubstr("classification"))));
+  EXPECT_THAT(hint("1,y\n3,x\n"),
+              AllOf(HasSubstr("line 1: the label 'y'"), HasSubstr("classification")));
 }
 
 TEST_F(Csv, TextsAreClassesAndNumbersAreWhatTheyLookLike) {

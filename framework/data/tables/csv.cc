@@ -37,7 +37,7 @@ class Csv {
   // The fields of a line, from 0 on, without spaces around them.
   Fields At(size_t line) const {
     Fields fields(1);
-    enum { kPlain, kQuoted, kAfterQuotes } state = kPlain;
+    enum { kPlain, kQuoted, kAfterQuotes, kEnded } state = kPlain;
     for (const char c : lines_[line]) {
       if (state == kQuoted) {
         if (c == '"') {
@@ -48,11 +48,19 @@ class Csv {
       } else if (c == separator_) {
         fields.emplace_back();
         state = kPlain;
-      } else if (c == '"') {
-        if (state == kAfterQuotes) fields.back() += c;  // written twice: itself
+      } else if (c == '"' && state == kAfterQuotes) {
+        fields.back() += c;  // written twice: itself
         state = kQuoted;
-      } else {
+      } else if (c == '"' && state == kPlain && IsBlank(fields.back())) {
+        state = kQuoted;
+      } else if (c == '"' || (state != kPlain && c != ' ' && c != '\t')) {
+        throw DataError(
+            Where(line) + ": its quotes are not around the whole of a field",
+            "a quote that belongs to a field is written twice, and the field in quotes");
+      } else if (state == kPlain) {
         fields.back() += c;
+      } else {
+        state = kEnded;
       }
     }
     if (state == kQuoted) {
@@ -70,6 +78,9 @@ class Csv {
       if (std::ranges::count(line, c) > std::ranges::count(line, most)) most = c;
     }
     return most;
+  }
+  static bool IsBlank(const std::string& field) {
+    return field.find_first_not_of(" \t") == std::string::npos;
   }
   static void Trim(std::string& field) {
     field.erase(0, std::min(field.find_first_not_of(" \t"), field.size()));
@@ -112,27 +123,48 @@ void CheckWidth(const Csv& csv, size_t line, const Fields& fields, size_t column
                   "every line needs as many; a field with the separator in it goes in quotes");
 }
 
-// The label's column; the header is looked through only where there is one.
-size_t LabelColumn(const std::string& where, const Fields& first, const std::string& label) {
-  if (label.empty()) return first.size() - 1;
-  const auto named = std::ranges::find(first, label);
-  if (named != first.end()) return static_cast<size_t>(named - first.begin());
+// The column, from 0 on, of a label that is a number from 1 on.
+std::optional<size_t> CountedColumn(const std::string& label, size_t columns) {
   size_t number = 0;
   const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
-  if (error == std::errc() && end == label.data() + label.size() && number >= 1 &&
-      number <= first.size()) {
-    return number - 1;
-  }
-  throw DataError(fmt::format("{}: no column is called '{}'", where, label),
-                  "data.label is one of " + Join(first) + ", or a number from 1 on");
+  const bool counts = error == std::errc() && end == label.data() + label.size();
+  if (!counts || number < 1 || number > columns) return std::nullopt;
+  return number - 1;
 }
 
-bool IsHeader(const Fields& first, size_t label, const CsvFormat& format) {
+// A header has no number; a first sample has numbers, but for the label.
+bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
   if (format.header != CsvFormat::Header::kAuto) return format.header == CsvFormat::Header::kYes;
-  for (size_t column = 0; column < first.size(); ++column) {
-    if (column != label && !NumberIn(first[column])) return true;
+  if (!format.label.empty() && !NumberIn(format.label) &&
+      std::ranges::find(first, format.label) != first.end()) {
+    return true;
   }
-  return !format.label.empty() && first[label] == format.label && !NumberIn(format.label);
+  const auto label = format.label.empty() ? std::optional(first.size() - 1)
+                                          : CountedColumn(format.label, first.size());
+  std::optional<size_t> text;
+  for (size_t column = first.size(); column-- > 0;) {
+    if (column != label && !NumberIn(first[column])) text = column;
+  }
+  if (!text) return false;
+  if (std::ranges::none_of(first, [](const std::string& f) { return NumberIn(f).has_value(); })) {
+    return true;
+  }
+  throw DataError(fmt::format("{}: {} is '{}', not a number, and others are numbers", csv.Where(0),
+                              ColumnName({}, *text), first[*text]),
+                  "every cell needs a number; data.header: yes, if these are names");
+}
+
+// A name is looked for only where there is a header.
+size_t LabelColumn(const std::string& where, const Fields& first, bool header,
+                   const std::string& label) {
+  if (label.empty()) return first.size() - 1;
+  const auto named = header ? std::ranges::find(first, label) : first.end();
+  if (named != first.end()) return static_cast<size_t>(named - first.begin());
+  if (const auto counted = CountedColumn(label, first.size())) return *counted;
+  throw DataError(fmt::format("{}: no column is called '{}'", where, label),
+                  header ? "data.label is one of " + Join(first) + ", or a number from 1 on"
+                         : fmt::format("there is no header, so data.label is a number from 1 to {}",
+                                       first.size()));
 }
 
 struct Label {
@@ -164,7 +196,12 @@ TableLabels LabelsOf(const Csv& csv, const std::vector<Label>& texts, Fields wor
     }
     labels.numbers.push_back(static_cast<float>(known - words.begin()));
   }
-  if (!numbers) labels.words = std::move(words);
+  if (numbers) return labels;
+  labels.words = std::move(words);
+  const auto is_text = [](const Label& label) { return !NumberIn(label.text).has_value(); };
+  labels.texts = std::ranges::count_if(texts, is_text);
+  labels.first_text = std::ranges::find_if(texts, is_text) - texts.begin();
+  if (labels.texts == 0) labels.first_text = 0;
   return labels;
 }
 
@@ -177,9 +214,10 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
     throw DataError(csv.Where(0) + ": one field; a sample has numbers and a label",
                     "data.separator says what is between them");
   }
-  const size_t label = LabelColumn(path.string(), first, format.label);
+  const bool header = IsHeader(csv, first, format);
+  const size_t label = LabelColumn(path.string(), first, header, format.label);
   CsvTable csv_table;
-  if (IsHeader(first, label, format)) csv_table.names = first;
+  if (header) csv_table.names = first;
   const size_t begin = csv_table.names.empty() ? 0 : 1;
   auto numbers = std::make_shared<std::vector<float>>();
   std::vector<Label> labels;
@@ -218,7 +256,7 @@ std::vector<float> ReadCsvNumbers(const fs::path& path, int64_t columns) {
                                 Counted(static_cast<int64_t>(first.size()), "field"), columns),
                     "give the columns that the model was trained on, without the label");
   }
-  const bool header = !std::ranges::all_of(
+  const bool header = std::ranges::none_of(
       first, [](const std::string& field) { return NumberIn(field).has_value(); });
   std::vector<float> numbers;
   for (size_t line = header ? 1 : 0; line < csv.size(); ++line) {

@@ -18,7 +18,7 @@ struct CsvFormat {
   enum class Header { kAuto, kYes, kNo };
   char separator = 0;  // 0: of , ; and the tab, what the first line has most of
   Header header =
-      Header::kAuto;  // auto: where a field of the first line, the label's aside, is no number
+      Header::kAuto;  // auto: where the first line has no number, or has the name of the label
   std::string label;  // the name of its column, or its number from 1 on; "": the last one
 };
 
@@ -32,7 +32,8 @@ struct CsvTable {
 CsvTable ReadCsv(const std::filesystem::path& path, const CsvFormat& format,
                  const std::vector<std::string>& words = {});
 
-// Numbers without a label, for a model that takes `columns` of them.  [samples, columns]
+// Numbers without a label, for a model that takes `columns` of them.  [samples, columns]  A first line without any
+// number is a header.
 std::vector<float> ReadCsvNumbers(const std::filesystem::path& path, int64_t columns);
 
 }  // namespace dtrain

@@ -25,7 +25,9 @@ struct TableLabels {
   std::vector<float> numbers;  // [samples, shape]
   bool whole_type = false;     // the file says that they are whole numbers
   std::vector<std::string> words =
-      {};  // labels that are texts: `numbers` counts them in this order
+      {};                  // labels that are texts: `numbers` counts them in this order
+  int64_t texts = 0;       // of these, as many are no numbers
+  int64_t first_text = 0;  // the sample of the first
 };
 
 struct Table {

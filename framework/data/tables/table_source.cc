@@ -28,6 +28,15 @@ bool AreThere(config::Reader& reader,
 // An image is [C, H, W]; of two axes it is grey.
 Shape WithChannel(const Shape& shape) { return shape.rank() == 2 ? shape.Prepend(1) : shape; }
 
+// There are texts among the labels, where numbers are needed.
+[[noreturn]] void RefuseText(const Table& table, const std::string& why, const std::string& hint) {
+  const TableLabels& labels = table.labels;
+  const auto word = static_cast<size_t>(labels.numbers[static_cast<size_t>(labels.first_text)]);
+  throw DataError(fmt::format("{}: the label '{}' is a text, {}", table.where(labels.first_text),
+                              labels.words[word], why),
+                  hint);
+}
+
 }  // namespace
 
 void TableSource::Configure(config::Reader& reader) {
@@ -63,6 +72,10 @@ void TableSource::Configure(config::Reader& reader) {
   if (files.test.empty()) return;
   test_share_ = 0;
   test_ = Open(Split::kTest, spec_.class_names);
+  if (train_->labels.words.empty() && !test_->labels.words.empty()) {
+    RefuseText(*test_, fmt::format("those of {} are numbers", train_->name),
+               "give the sample a number, or remove it");
+  }
   if (test_->sample_shape != train_->sample_shape || test_->bytes != train_->bytes ||
       test_->labels.shape != train_->labels.shape) {
     throw DataError(
@@ -82,8 +95,9 @@ void TableSource::Settle(config::Reader& reader) {
   const bool regression = IsRegression(labels, task_, whole_are_classes_);
   if (regression) {
     if (!labels.words.empty()) {
-      throw DataError(train_->where(0) + ": the label is a text, not a number",
-                      "data.task: classification");
+      RefuseText(*train_, "not a number",
+                 labels.texts == train_->samples ? "data.task: classification"
+                                                 : "give the sample a number, or remove it");
     }
     CheckNumbers(*train_);
     spec_.target_shape = labels.shape;
