@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <hdf5.h>
 
 #include "framework/core/error.h"
 #include "framework/hdf5/hdf5_file.h"
@@ -15,6 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Hdf5Of(const std::vector<int64_t>& shape, const std::vector<float>& data,
                    const std::vector<float>& labels, const std::string& label_name = "label") {
@@ -63,6 +65,43 @@ TEST_F(Hdf5Data, OtherFilesAreRefusedByName) {
   EXPECT_THAT(refusal("no HDF5"), HasSubstr("a.h5"));
   const std::string sound = Hdf5Of({2, 1}, {1, 2}, {0, 1});
   EXPECT_THAT(refusal(sound.substr(0, sound.size() / 2)), HasSubstr("a.h5"));
+}
+
+// Adds a set of floats without any, which Hdf5Builder does not write.
+void AddEmpty(const std::filesystem::path& path, const char* name,
+              const std::vector<hsize_t>& shape) {
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
+  const hid_t set =
+      H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  EXPECT_GE(set, 0);
+  H5Dclose(set);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
+TEST_F(Hdf5Data, EmptyLabelsAreRefused) {
+  for (const char* task : {"auto", "regression", "classification"}) {
+    folder_.Write("a.h5", Hdf5Of({2, 1}, {1, 2}, {0, 1}, "other"));
+    AddEmpty(Path("a.h5"), "label", {2, 0});
+    const std::string keys = fmt::format("train: {}, task: {}", Path("a.h5"), task);
+    EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("hdf5", keys)->Load("", 1); }),
+                HasSubstr("a.h5: its labels are empty"));
+  }
+}
+
+TEST_F(Hdf5Data, TheNamesOfSetsAreAHintOnlyWhereTheyAreMissing) {
+  const auto hint = [&](const std::string& bytes) {
+    folder_.Write("a.h5", bytes);
+    try {
+      OwnSourceOf("hdf5", "train: " + Path("a.h5"));
+    } catch (const DataError& error) {
+      return error.hint();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(hint(Hdf5Of({1, 1}, {1}, {0}, "labels")), HasSubstr("data.label_set"));
+  EXPECT_THAT(hint("no HDF5"), Not(HasSubstr("label")));
 }
 
 // Damaged bytes may crash the library in the child: they are refused, or read as other numbers.

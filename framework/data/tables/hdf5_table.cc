@@ -21,6 +21,7 @@ namespace {
 using ValueType = Hdf5Reader::ValueType;
 
 constexpr double kMostNumbers = 1e10;
+constexpr int64_t kMostPacked = 1100;  // zlib packs at most 1032 bytes into one
 
 // What is known of a file without its values.
 struct Look {
@@ -31,37 +32,38 @@ struct Look {
   DTRAIN_FIELDS(data_shape, label_shape, bytes, whole_labels, labels)
 };
 
-// What the child may ask for: the numbers of a file can be packed.
-ChildLimits LimitsFor(uint64_t file_bytes) {
+// What the child may ask for, which holds `held` bytes of numbers.  A damaged file that promises more than can be packed
+// into it does not get the memory.
+ChildLimits LimitsFor(uint64_t file_bytes, int64_t held) {
   ChildLimits limits;
   limits.compute_seconds += static_cast<int64_t>(file_bytes >> 20);
   limits.wait_seconds += static_cast<int64_t>(file_bytes >> 20);
   limits.memory_bytes += 16 * static_cast<int64_t>(file_bytes);
+  limits.memory_bytes += std::min(held, kMostPacked * static_cast<int64_t>(file_bytes));
   return limits;
 }
 
-// Lets `work` read the file in a child, with a place for what it finds, which is returned.
+// Lets `work` read the file in a child, which holds `held` bytes of numbers then.  What it writes is returned.
 template <class Work>
-std::string InChild(const fs::path& path, const Work& work) {
+std::string InChild(const fs::path& path, int64_t held, const Work& work) {
   try {
     MemoryFile file, answer;
     file.CopyFrom(path);
     RunInChild(
-        "read " + path.string(), [&] { answer.WriteAt(0, work(Hdf5Reader(file, path))); },
-        LimitsFor(file.Content().size()));
+        "read " + path.string(), [&] { work(Hdf5Reader(file, path), answer); },
+        LimitsFor(file.Content().size(), held));
     return std::string(answer.Content());
   } catch (const CheckpointError& error) {
-    throw DataError(error.what(),
-                    error.hint().empty()
-                        ? "a file of Caffe's HDF5Data has data sets `data` and `label`"
-                        : error.hint());
+    throw DataError(error.what(), error.hint());
   }
 }
 
-int64_t CountOf(const std::vector<int64_t>& shape) {
+int64_t CountOf(const fs::path& path, const std::vector<int64_t>& shape) {
   double count = 1;
   for (const int64_t extent : shape) count *= static_cast<double>(extent);
-  if (count > kMostNumbers) throw CheckpointError("it promises more numbers than dtrain loads");
+  if (count > kMostNumbers) {
+    throw CheckpointError(path.string() + ": it promises more numbers than dtrain loads");
+  }
   return static_cast<int64_t>(count);
 }
 
@@ -76,7 +78,7 @@ void CheckName(const Hdf5Reader& in, const std::string& name) {
   }
 }
 
-std::string LookAt(const Hdf5Reader& in, const Hdf5Names& names) {
+void LookAt(const Hdf5Reader& in, const Hdf5Names& names, MemoryFile& answer) {
   CheckName(in, names.data);
   CheckName(in, names.label);
   Look look;
@@ -84,17 +86,18 @@ std::string LookAt(const Hdf5Reader& in, const Hdf5Names& names) {
   look.label_shape = in.ShapeOf(names.label);
   look.bytes = in.TypeOf(names.data) == ValueType::kBytes;
   look.whole_labels = in.TypeOf(names.label) != ValueType::kFloat;
-  CountOf(look.data_shape);
-  look.labels.resize(static_cast<size_t>(CountOf(look.label_shape)));
+  CountOf(in.path(), look.data_shape);
+  look.labels.resize(static_cast<size_t>(CountOf(in.path(), look.label_shape)));
   in.ReadFloats(names.label, look.labels);
-  return ToBytes(look);
+  answer.WriteAt(0, ToBytes(look));
 }
 
 template <class T, class Read>
-std::string ValuesOf(const Hdf5Reader& in, const std::string& name, const Read& read) {
-  std::vector<T> values(static_cast<size_t>(CountOf(in.ShapeOf(name))));
+void WriteValues(const Hdf5Reader& in, const std::string& name, const Read& read,
+                 MemoryFile& answer) {
+  std::vector<T> values(static_cast<size_t>(CountOf(in.path(), in.ShapeOf(name))));
   read(values);
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+  answer.WriteAt(0, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
 }
 
 void CheckLook(const fs::path& path, const Look& look) {
@@ -106,6 +109,7 @@ void CheckLook(const fs::path& path, const Look& look) {
   if (rank < 1 || rank > 4) refuse(fmt::format("data of {} axes", rank));
   if (label_rank < 1 || label_rank > 2) refuse(fmt::format("labels of {} axes", label_rank));
   if (std::ranges::count(look.data_shape, 0) > 0) refuse("its data is empty");
+  if (std::ranges::count(look.label_shape, 0) > 0) refuse("its labels are empty");
   if (look.data_shape[0] != look.label_shape[0]) {
     refuse(fmt::format("{} samples and {} labels", look.data_shape[0], look.label_shape[0]));
   }
@@ -113,14 +117,18 @@ void CheckLook(const fs::path& path, const Look& look) {
 
 void AppendValues(const fs::path& path, const std::string& name, const Look& look,
                   TableValues& values) {
-  const auto count = static_cast<size_t>(CountOf(look.data_shape));
-  const std::string found = InChild(path, [&](const Hdf5Reader& in) {
+  const auto count = static_cast<size_t>(CountOf(path, look.data_shape));
+  const size_t held = count * (look.bytes ? 1 : sizeof(float));
+  const auto read = [&](const Hdf5Reader& in, MemoryFile& answer) {
     if (look.bytes) {
-      return ValuesOf<uint8_t>(in, name, [&](auto& to) { in.ReadBytes(name, to); });
+      return WriteValues<uint8_t>(
+          in, name, [&](auto& to) { in.ReadBytes(name, to); }, answer);
     }
-    return ValuesOf<float>(in, name, [&](auto& to) { in.ReadFloats(name, to); });
-  });
-  if (found.size() != count * (look.bytes ? 1 : sizeof(float))) {
+    WriteValues<float>(
+        in, name, [&](auto& to) { in.ReadFloats(name, to); }, answer);
+  };
+  const std::string found = InChild(path, static_cast<int64_t>(held), read);
+  if (found.size() != held) {
     throw DataError(path.string() + " has changed while it was read");
   }
   if (look.bytes) {
@@ -165,8 +173,8 @@ Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names) {
   Table table;
   table.labels.whole_type = true;
   for (const fs::path& file : files) {
-    looks.push_back(
-        FromBytes<Look>(InChild(file, [&](const Hdf5Reader& in) { return LookAt(in, names); })));
+    looks.push_back(FromBytes<Look>(
+        InChild(file, 0, [&](const Hdf5Reader& in, MemoryFile& to) { LookAt(in, names, to); })));
     Look& look = looks.back();
     CheckLook(file, look);
     const std::vector<int64_t> sample(look.data_shape.begin() + 1, look.data_shape.end());
