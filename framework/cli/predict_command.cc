@@ -257,7 +257,7 @@ static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
       ->add_option(
           "files", options->files,
           "pictures (JPEG, PNG), folders of pictures, or IDX files of images; for a model of "
-          "numbers CSV files without labels, or .npy files")
+          "numbers CSV files without labels, or .npy files; IDX, CSV and .npy plain or .gz")
       ->required()
       ->type_name("FILE");
   command->add_option("--top", options->top, "number of classes to tell of each picture")
