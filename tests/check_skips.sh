@@ -54,7 +54,7 @@ skips() {
       skipped = expected = 0; reason = ""
     }
     / Test: / && /^[0-9]+\/[0-9]+ Test: / { tell(); entry = $0; sub(/^[^:]*: /, "", entry); test = entry }
-    /^\[ RUN  / { tell(); test = entry (entry ~ /\.all$/ ? " " $4 : "") }
+    /^\[ RUN  / { tell(); test = entry (entry ~ /\.part[0-9]$/ ? " " $4 : "") }
     expected { if (reason == "") reason = $0; expected = 0 }
     /: Skipped$/ { expected = 1 }
     /^\[  SKIPPED \].* ms\)$/ { skipped = 1 }

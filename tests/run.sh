@@ -61,7 +61,7 @@ test_pass() {  # name, ctest arguments
 sanitized_pass() {  # preset, folders of tests; of other folders nothing is built
   local build=build/$1 targets=("${@:2}")
   targets=("${targets[@]/%/_tests}")
-  local -x DTRAIN_SEEDS=${DTRAIN_SEEDS:-50}  # each takes ten times as long
+  local -x DTRAIN_SEEDS=${DTRAIN_SEEDS:-100}  # each takes ten times as long
   sanitize "$1"
   cmake --preset "$1" -DDTRAIN_TESTS=ON &&
     "${run[@]}" cmake --build "$build" --target "${targets[@]}" &&
@@ -87,7 +87,7 @@ fi
 # The end is what is read first: what failed, with its own words.
 echo
 awk '/^ *(Start +[0-9]+:|[0-9]+\/[0-9]+ Test +#)/ { failed = /\*\*\*(Failed|Timeout|Exception)/ }
-     failed' "$logs"/tests-*.log | head -n 300
+     failed && lines++ < 300' "$logs"/tests-*.log
 grep -H 'tests passed' "$logs"/tests-*.log
 for skips in "$logs"/skips-*.txt; do
   echo "$skips:"
