@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "framework/core/error.h"
 #include "framework/solver/loops.h"
@@ -12,64 +11,21 @@ namespace dtrain {
 namespace {
 
 using testing::ElementsAre;
-using testing::FloatNear;
 using testing::HasSubstr;
-using testing::Pointwise;
-
-// Two parameters; the second one does not decay.
-const ArenaLayout kLayout = {
-    {{"a.weight", {100}, {0, 100}, true}, {"a.bias", {57}, {100, 157}, false}}};
-
-struct Arenas {
-  std::vector<float> w = RandomVector(157, 1), m = std::vector<float>(157), v = m;
-
-  bool Apply(const Solver& solver, Range r, const std::vector<float>& gradient, int64_t updates,
-             double lr = 0.1, float scale = 1) {
-    float* const state[] = {m.data() + r.begin, v.data() + r.begin};
-    return solver.Apply(kLayout, r,
-                        {.lr = lr,
-                         .updates = updates,
-                         .gradient_scale = scale,
-                         .gradient = gradient.data() + r.begin,
-                         .weights_in = w.data() + r.begin,
-                         .weights_out = w.data() + r.begin,
-                         .state = state});
-  }
-};
-
-// Three steps at lr 0.1 of torch.optim in double.
-void ExpectAfterThreeAdamSteps(const std::string& yaml, const std::vector<float>& expected) {
-  const SolverConfig config = ReadSolver(yaml);
-  const ArenaLayout layout = {{{"w", {3}, {0, 3}, true}}};
-  std::vector<float> w = {0.5f, -1.25f, 2.0f}, m(3), v(3);
-  float* const state[] = {m.data(), v.data()};
-  int64_t updates = 0;
-  for (const std::vector<float>& g : std::vector<std::vector<float>>{
-           {0.3f, -0.7f, 0.2f}, {0.1f, 0.4f, -0.6f}, {-0.2f, 0.05f, 0.9f}}) {
-    EXPECT_TRUE(config.solver->Apply(layout, {0, 3},
-                                     {.lr = 0.1,
-                                      .updates = updates++,
-                                      .gradient = g.data(),
-                                      .weights_in = w.data(),
-                                      .weights_out = w.data(),
-                                      .state = state}));
-  }
-  EXPECT_THAT(w, Pointwise(FloatNear(1e-6f), expected));
-}
 
 TEST(Adam, FollowsPyTorch) {
-  ExpectAfterThreeAdamSteps("{name: adam}", {0.290171091f, -1.116336360f, 1.919098866f});
-  ExpectAfterThreeAdamSteps("{name: adam, weight_decay: 0.01}",
-                            {0.288217478f, -1.111961675f, 1.912784766f});
-  ExpectAfterThreeAdamSteps("{name: adam, beta1: 0.5, beta2: 0.9, epsilon: 0.001}",
-                            {0.344634864f, -1.165608377f, 1.916822789f});
+  ExpectAfterThreeSteps("{name: adam}", {0.290171091f, -1.116336360f, 1.919098866f});
+  ExpectAfterThreeSteps("{name: adam, weight_decay: 0.01}",
+                        {0.288217478f, -1.111961675f, 1.912784766f});
+  ExpectAfterThreeSteps("{name: adam, beta1: 0.5, beta2: 0.9, epsilon: 0.001}",
+                        {0.344634864f, -1.165608377f, 1.916822789f});
 }
 
 TEST(AdamW, FollowsPyTorch) {
-  ExpectAfterThreeAdamSteps("{name: adamw, weight_decay: 0.01}",
-                            {0.288959597f, -1.112811246f, 1.913255345f});
-  ExpectAfterThreeAdamSteps(
-      "{name: adamw}", {0.288959597f, -1.112811246f, 1.913255345f});  // PyTorch's default decay
+  ExpectAfterThreeSteps("{name: adamw, weight_decay: 0.01}",
+                        {0.288959597f, -1.112811246f, 1.913255345f});
+  ExpectAfterThreeSteps("{name: adamw}",
+                        {0.288959597f, -1.112811246f, 1.913255345f});  // PyTorch's default decay
 }
 
 // The formulas of adam.cc once more, in double.
@@ -96,7 +52,7 @@ void ExpectAsInDouble(bool decoupled) {
   const double decay = 0.02;
   const SolverConfig config =
       ReadSolver(std::string(decoupled ? "{name: adamw" : "{name: adam") + ", weight_decay: 0.02}");
-  Arenas arenas;
+  SolverArenas arenas(*config.solver);
   std::vector<Reference> reference;
   for (int64_t i = 0; i < 157; ++i) {
     reference.push_back({decoupled, i < 100 ? decay : 0, arenas.w[i]});
@@ -104,7 +60,8 @@ void ExpectAsInDouble(bool decoupled) {
   for (int64_t step = 0; step < 60; ++step) {
     const std::vector<float> gradient = RandomVector(157, 100 + step);
     const double lr = 0.01 / static_cast<double>(1 + step);
-    EXPECT_TRUE(arenas.Apply(*config.solver, {0, 157}, gradient, step, lr, 0.5f));
+    EXPECT_TRUE(
+        arenas.Apply({0, 157}, gradient, {.lr = lr, .updates = step, .gradient_scale = 0.5f}));
     for (int64_t i = 0; i < 157; ++i) reference[i].Step(0.5 * gradient[i], step + 1, lr);
   }
   for (int64_t i = 0; i < 157; ++i) EXPECT_NEAR(arenas.w[i], reference[i].w, 1e-6) << i;
@@ -114,16 +71,7 @@ TEST(Adam, AgreesWithDoubleAndSparesWhatDoesNotDecay) { ExpectAsInDouble(false);
 TEST(AdamW, AgreesWithDoubleAndSparesWhatDoesNotDecay) { ExpectAsInDouble(true); }
 
 TEST(Adam, PiecesThatCutParametersGiveTheBitsOfTheWhole) {
-  const auto solver = ReadSolver("{name: adamw, weight_decay: 0.1}").solver;
-  const std::vector<float> gradient = RandomVector(157, 2);
-  Arenas whole, cut;
-  EXPECT_TRUE(whole.Apply(*solver, {0, 157}, gradient, 7));
-  for (const Range r : {Range{93, 130}, Range{130, 157}, Range{0, 1}, Range{1, 93}}) {
-    EXPECT_TRUE(cut.Apply(*solver, r, gradient, 7));
-  }
-  EXPECT_EQ(whole.w, cut.w);
-  EXPECT_EQ(whole.m, cut.m);
-  EXPECT_EQ(whole.v, cut.v);
+  ExpectPiecesGiveTheBitsOfTheWhole(*ReadSolver("{name: adamw, weight_decay: 0.1}").solver);
 }
 
 TEST(Adam, EveryInstructionSetGivesTheSameBits) {
@@ -147,24 +95,14 @@ TEST(Adam, ThreadsChangeNoBitAndMissNothing) {
 }
 
 TEST(Adam, NonFiniteWeightsAreNoticed) {
-  const auto solver = ReadSolver("{name: adam}").solver;
-  for (const float bad :
-       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-    for (const size_t place : {0, 20, 156}) {
-      Arenas arenas;
-      std::vector<float> gradient(157, 1.0f);
-      EXPECT_TRUE(arenas.Apply(*solver, {0, 157}, gradient, 0));
-      gradient[place] = bad;
-      EXPECT_FALSE(arenas.Apply(*solver, {0, 157}, gradient, 1)) << bad << " at " << place;
-    }
-  }
+  ExpectNonFiniteWeightsAreNoticed(*ReadSolver("{name: adam}").solver);
 }
 
 TEST(Adam, AZeroGradientLeavesTheWeights) {
-  Arenas arenas;
+  const auto solver = ReadSolver("{name: adam}").solver;
+  SolverArenas arenas(*solver);
   const std::vector<float> before = arenas.w;
-  EXPECT_TRUE(
-      arenas.Apply(*ReadSolver("{name: adam}").solver, {0, 157}, std::vector<float>(157), 0));
+  EXPECT_TRUE(arenas.Apply({0, 157}, std::vector<float>(157), {.lr = 0.1}));
   EXPECT_EQ(arenas.w, before);
 }
 

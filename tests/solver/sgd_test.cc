@@ -12,44 +12,18 @@ namespace dtrain {
 namespace {
 
 using testing::ElementsAre;
-using testing::FloatNear;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Pointwise;
 
 std::shared_ptr<const Solver> ReadSgd(const std::string& yaml) { return ReadSolver(yaml).solver; }
 
-// Two parameters; the second one does not decay.
-ArenaLayout TwoParameters(int64_t first, int64_t second) {
-  return {{{"a.weight", {first}, {0, first}, true},
-           {"a.bias", {second}, {first, first + second}, false}}};
-}
-
-// Three steps of torch.optim.SGD(lr=0.1, momentum=0.9, weight_decay=0.01) in double.
-void ExpectAfterThreeSteps(const std::string& yaml, const std::vector<float>& expected) {
-  const auto solver = ReadSgd(yaml);
-  const ArenaLayout layout = {{{"w", {3}, {0, 3}, true}}};
-  std::vector<float> w = {0.5f, -1.25f, 2.0f}, velocity(3);
-  float* const state[] = {velocity.data()};
-  for (const std::vector<float>& g : std::vector<std::vector<float>>{
-           {0.3f, -0.7f, 0.2f}, {0.1f, 0.4f, -0.6f}, {-0.2f, 0.05f, 0.9f}}) {
-    EXPECT_TRUE(solver->Apply(layout, {0, 3},
-                              {.lr = 0.1,
-                               .gradient = g.data(),
-                               .weights_in = w.data(),
-                               .weights_out = w.data(),
-                               .state = state}));
-  }
-  EXPECT_THAT(w, Pointwise(FloatNear(1e-6f), expected));
-}
-
 TEST(Sgd, MomentumAndDecayFollowPyTorch) {
-  ExpectAfterThreeSteps("{momentum: 0.9, weight_decay: 0.01}",
+  ExpectAfterThreeSteps("{name: sgd, momentum: 0.9, weight_decay: 0.01}",
                         {0.41702136949999996f, -1.13451942875f, 1.958605578f});
 }
 
 TEST(Sgd, NesterovFollowsPyTorch) {
-  ExpectAfterThreeSteps("{momentum: 0.9, weight_decay: 0.01, nesterov: true}",
+  ExpectAfterThreeSteps("{name: sgd, momentum: 0.9, weight_decay: 0.01, nesterov: true}",
                         {0.40405728480049996f, -1.11770210629625f, 1.9067390251020002f});
 }
 
