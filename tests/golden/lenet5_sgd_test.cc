@@ -2,26 +2,22 @@
 // same net at the end.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "framework/core/file.h"
 #include "framework/device/buffer.h"
 #include "framework/nn/graph.h"
 #include "framework/nn/net.h"
 #include "framework/solver/solver.h"
-#include "tests/support/golden_inputs.h"
+#include "tests/golden/golden_file.h"
 
 namespace dtrain {
 namespace {
 
-const std::filesystem::path kRoot = DTRAIN_SOURCE_DIR;
 constexpr char kSolver[] = "solver: {name: sgd, lr: 0.01, momentum: 0.9, weight_decay: 0.0005}";
 
 const nlohmann::json& Golden() {
-  static const auto json =
-      nlohmann::json::parse(ReadFile(kRoot / "tests" / "golden" / "lenet5_sgd.json"));
+  static const nlohmann::json json = golden::File("lenet5_sgd.json");
   return json;
 }
 
@@ -37,7 +33,7 @@ class GoldenRun {
  public:
   explicit GoldenRun(int threads)
       : graph_(Graph::FromFile(
-            (kRoot / "configs" / "models" / "lenet5.yaml").string(),
+            (golden::kSource / "configs" / "models" / "lenet5.yaml").string(),
             {{"data", DType::kF32, Shape{1, 28, 28}}, {"label", DType::kI32, Shape{}}})),
         net_(graph_, Device{DeviceKind::kCpu, threads, CpuIsa()}),
         solver_(ReadSolver()),

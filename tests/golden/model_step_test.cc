@@ -14,7 +14,6 @@
 // tensor.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -25,6 +24,7 @@
 #include "framework/device/cpu/threads.h"
 #include "framework/nn/graph.h"
 #include "framework/nn/net.h"
+#include "tests/golden/golden_file.h"
 #include "tests/support/counted_model.h"
 
 namespace dtrain {
@@ -32,7 +32,6 @@ namespace {
 
 using nlohmann::json;
 
-const std::filesystem::path kSource = DTRAIN_SOURCE_DIR;
 constexpr double kDeviations = 4;  // of a component from what is likely
 
 enum class Kinks { kAsTheyAre, kWithout };
@@ -46,7 +45,7 @@ void ReplaceAll(std::string& text, const std::string& from, const std::string& t
 // Random masks are two programs' own, so nothing is dropped: tests/nn/configured_dropout_test.cc
 // has the models as configured.
 std::string ModelText(const std::string& name, Kinks kinks) {
-  std::string text = ReadFile(kSource / "configs" / "models" / (name + ".yaml"));
+  std::string text = ReadFile(golden::kSource / "configs" / "models" / (name + ".yaml"));
   ReplaceAll(text, ", ratio: 0.5", "");
   ReplaceAll(text, "type: dropout", "type: dropout, ratio: 0");
   ReplaceAll(text, "dropout: 0.5, teacher_forcing: 0.5", "dropout: 0, teacher_forcing: 1");
@@ -205,7 +204,7 @@ class GoldenModel : public ::testing::TestWithParam<Param> {
  protected:
   void SetUp() override {
     ApplyThreadBudget(1);
-    golden_ = json::parse(ReadFile(kSource / "tests" / "golden" / (name() + "_step.json")));
+    golden_ = golden::File(name() + "_step.json");
     Make(Kinks::kAsTheyAre);
   }
 

@@ -2,31 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "framework/core/file.h"
 #include "framework/nn/tokens.h"
-#include "tests/support/golden_inputs.h"
-#include "tests/support/layer_run.h"
+#include "tests/golden/golden_file.h"
 
 namespace dtrain {
 namespace {
 
 // The streams of tools/pytorch/seq2seq_layers.py.
 enum Stream { kInput = 500, kTokens = 520, kParam = 540, kOutputGradient = 560, kProjection = 580 };
-
-const nlohmann::json& GoldenLayers() {
-  static const auto json = nlohmann::json::parse(
-      ReadFile(std::filesystem::path(DTRAIN_SOURCE_DIR) / "tests/golden/seq2seq_layers.json"));
-  return json;
-}
-
-void Fill(LayerArray& array, uint64_t stream, float scale) {
-  for (size_t i = 0; i < array.values.size(); ++i)
-    array.values[i] = scale * golden::Unit(stream, i);
-}
 
 void FillTokens(LayerArray& array, uint64_t stream, uint64_t classes,
                 const std::vector<int64_t>& lengths) {
@@ -46,19 +32,18 @@ double Projection(const LayerArray& array) {
   return sum;
 }
 
-LayerRun Compute(const nlohmann::json& golden, int threads) {
-  std::vector<Shape> shapes;
-  for (const std::vector<int64_t> extents : golden.at("inputs")) shapes.emplace_back(extents);
-  const std::vector<int64_t> classes = golden.at("classes"), lengths = golden.at("lengths");
-  LayerRun run(golden.at("type"), golden.at("keys"), shapes, classes, {.threads = threads});
+LayerRun Compute(const nlohmann::json& one, int threads) {
+  const std::vector<Shape> shapes = golden::InputShapes(one);
+  const std::vector<int64_t> classes = one.at("classes"), lengths = one.at("lengths");
+  LayerRun run(one.at("type"), one.at("keys"), shapes, classes, {.threads = threads});
   for (size_t k = 0; k < shapes.size(); ++k) {
     // A decoder's target, its fourth input, is full.
     const std::vector<int64_t> full(lengths.size(), shapes[k].rank() > 1 ? shapes[k][1] : 0);
-    if (classes[k] == 0) Fill(run.inputs[k], kInput + k, 1);
+    if (classes[k] == 0) golden::Fill(run.inputs[k], kInput + k, 1);
     if (classes[k] > 0) FillTokens(run.inputs[k], kTokens + k, classes[k], k == 3 ? full : lengths);
   }
-  for (size_t p = 0; p < run.params.size(); ++p) Fill(run.params[p], kParam + p, 0.5f);
-  Fill(run.output_gradients[0], kOutputGradient, 1);
+  for (size_t p = 0; p < run.params.size(); ++p) golden::Fill(run.params[p], kParam + p, 0.5f);
+  golden::Fill(run.output_gradients[0], kOutputGradient, 1);
   run.Forward();
   run.Backward();
   return run;
@@ -67,19 +52,20 @@ LayerRun Compute(const nlohmann::json& golden, int threads) {
 class Seq2SeqGolden : public ::testing::TestWithParam<int> {};
 
 TEST_P(Seq2SeqGolden, LayersGivePyTorchsNumbers) {
-  for (const auto& golden : GoldenLayers().at("cases")) {
-    SCOPED_TRACE(golden.at("type").get<std::string>() + " " + golden.at("keys").get<std::string>());
-    LayerRun run = Compute(golden, GetParam());
-    const std::vector<double> output = golden.at("output");
+  const nlohmann::json cases = golden::File("seq2seq_layers.json").at("cases");
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.at("type").get<std::string>() + " " + one.at("keys").get<std::string>());
+    LayerRun run = Compute(one, GetParam());
+    const std::vector<double> output = one.at("output");
     ASSERT_EQ(run.outputs[0].values.size(), output.size());
     for (size_t i = 0; i < output.size(); ++i) {
       EXPECT_NEAR(run.outputs[0].values[i], output[i], 1e-6 * (1 + std::abs(output[i]))) << i;
     }
-    const std::vector<double> inputs = golden.at("input_gradients");
+    const std::vector<double> inputs = one.at("input_gradients");
     for (size_t i = 0; i < inputs.size(); ++i) {
       EXPECT_NEAR(Projection(run.input_gradients[i]), inputs[i], 1e-5) << "input " << i;
     }
-    const std::vector<double> params = golden.at("param_gradients");
+    const std::vector<double> params = one.at("param_gradients");
     ASSERT_EQ(run.param_gradients.size(), params.size());
     for (size_t p = 0; p < params.size(); ++p) {
       EXPECT_NEAR(Projection(run.param_gradients[p]), params[p], 1e-5)

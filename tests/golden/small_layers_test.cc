@@ -2,16 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "framework/core/file.h"
-#include "tests/support/golden_inputs.h"
-#include "tests/support/layer_run.h"
+#include "tests/golden/golden_file.h"
 
 namespace dtrain {
 namespace {
@@ -19,35 +16,21 @@ namespace {
 // The streams of tools/pytorch/small_layers.py.
 enum Stream { kInput = 600, kTarget = 601, kParam = 640, kOutputGradient = 660 };
 
-const nlohmann::json& Golden() {
-  static const auto json = nlohmann::json::parse(
-      ReadFile(std::filesystem::path(DTRAIN_SOURCE_DIR) / "tests/golden/small_layers.json"));
-  return json;
-}
-
-// scale * unit + offset
-void Fill(LayerArray& array, uint64_t stream, float scale, float offset = 0) {
-  for (size_t i = 0; i < array.values.size(); ++i) {
-    array.values[i] = scale * golden::Unit(stream, i) + offset;
-  }
-}
-
 void FillTarget(LayerArray& array, uint64_t classes) {
-  if (classes == 0) return Fill(array, kTarget, 0.5f, 0.5f);
+  if (classes == 0) return golden::Fill(array, kTarget, 0.5f, 0.5f);
   for (size_t i = 0; i < array.values.size(); ++i) {
     array.tensor.i32()[i] = static_cast<int32_t>((golden::Bits(kTarget, i) >> 33) % classes);
   }
 }
 
-LayerRun Compute(const nlohmann::json& golden, int threads) {
-  std::vector<Shape> shapes;
-  for (const std::vector<int64_t> extents : golden.at("inputs")) shapes.emplace_back(extents);
-  const std::vector<int64_t> classes = golden.at("classes");
-  LayerRun run(golden.at("type"), golden.at("keys"), shapes, classes, {.threads = threads});
-  Fill(run.inputs[0], kInput, 4);
+LayerRun Compute(const nlohmann::json& one, int threads) {
+  const std::vector<Shape> shapes = golden::InputShapes(one);
+  const std::vector<int64_t> classes = one.at("classes");
+  LayerRun run(one.at("type"), one.at("keys"), shapes, classes, {.threads = threads});
+  golden::Fill(run.inputs[0], kInput, 4);
   if (shapes.size() > 1) FillTarget(run.inputs[1], static_cast<uint64_t>(classes[1]));
-  for (size_t p = 0; p < run.params.size(); ++p) Fill(run.params[p], kParam + p, 1);
-  Fill(run.output_gradients[0], kOutputGradient, 1);
+  for (size_t p = 0; p < run.params.size(); ++p) golden::Fill(run.params[p], kParam + p, 1);
+  golden::Fill(run.output_gradients[0], kOutputGradient, 1);
   run.Forward();
   run.Backward();
   return run;
@@ -72,16 +55,16 @@ void ExpectNear(const LayerArray& got, const std::vector<double>& want, const st
 class SmallLayersGolden : public ::testing::TestWithParam<int> {};
 
 TEST_P(SmallLayersGolden, GivePyTorchsNumbers) {
-  ASSERT_EQ(Golden().at("cases").size(), 23u);
+  const nlohmann::json cases = golden::File("small_layers.json").at("cases");
+  ASSERT_EQ(cases.size(), 23u);
   Worst worst;
-  for (const auto& golden : Golden().at("cases")) {
+  for (const auto& one : cases) {
     const std::string name =
-        golden.at("type").get<std::string>() + " " + golden.at("keys").get<std::string>();
-    LayerRun run = Compute(golden, GetParam());
-    ExpectNear(run.outputs[0], golden.at("output"), name + ", output", worst);
-    ExpectNear(run.input_gradients[0], golden.at("input_gradient"), name + ", input gradient",
-               worst);
-    const auto& params = golden.at("param_gradients");
+        one.at("type").get<std::string>() + " " + one.at("keys").get<std::string>();
+    LayerRun run = Compute(one, GetParam());
+    ExpectNear(run.outputs[0], one.at("output"), name + ", output", worst);
+    ExpectNear(run.input_gradients[0], one.at("input_gradient"), name + ", input gradient", worst);
+    const auto& params = one.at("param_gradients");
     ASSERT_EQ(run.param_gradients.size(), params.size());
     for (size_t p = 0; p < params.size(); ++p) {
       ExpectNear(run.param_gradients[p], params[p], name + ", " + run.layer().Params()[p].name,

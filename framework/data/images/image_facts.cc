@@ -14,9 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMostClasses = 65536;
-constexpr int64_t kMostNamedPixels = int64_t{1} << 28;
-
 std::vector<int64_t> ExtentsOf(const Shape& shape) {
   std::vector<int64_t> extents;
   for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
@@ -48,11 +45,11 @@ Shape ReadShape(const json& list, bool numbers, const std::string& where) {
   std::vector<int64_t> extents;
   int64_t pixels = 1;
   for (const json& extent : list) {
-    if (!extent.is_number_unsigned() || extent.get<uint64_t>() - 1 >= uint64_t{kMostNamedPixels}) {
+    if (!extent.is_number_unsigned() || extent.get<uint64_t>() - 1 >= uint64_t{kPixelsMost}) {
       Refuse(where, "not an extent");
     }
     extents.push_back(extent.get<int64_t>());
-    if (extents.back() > kMostNamedPixels / pixels) Refuse(where, "too many pixels");
+    if (extents.back() > kPixelsMost / pixels) Refuse(where, "too many pixels");
     pixels *= extents.back();
   }
   return Shape(extents);
@@ -69,7 +66,7 @@ ImageSetSpec Read(const std::string& text, const std::string& origin) {
   spec.image_shape = ReadShape(fields.Array("shape"), spec.numbers, origin + ": shape");
   if (spec.image_shape.rank() == 0) Refuse(origin + ": shape", "it has no axis");
   spec.classes = fields.Count("classes");
-  if (spec.classes < (spec.numbers ? 0 : 1) || spec.classes > kMostClasses) {
+  if (spec.classes < (spec.numbers ? 0 : 1) || spec.classes > kClassesMost) {
     Refuse(origin + ": classes", "out of range");
   }
   spec.mean = ReadNumbers(fields.Array("mean"), spec.image_shape[0], origin + ": mean");

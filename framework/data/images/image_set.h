@@ -37,10 +37,12 @@ class PerChannel {
   std::vector<float> values_;
 };
 
+inline constexpr int64_t kClassesMost = 65536;  // labels are 16 bits wide
+
 // What all its images share: what turns pictures into numbers, and answers into names.
 struct ImageSetSpec {
   Shape image_shape;    // [C, H, W]
-  int64_t classes = 0;  // at most 65,536
+  int64_t classes = 0;  // at most kClassesMost
   PerChannel mean = 0;  // of pixel / 255: a pixel p becomes (p / 255 - mean) / deviation
   PerChannel deviation = 1;
   std::vector<std::string> class_names = {};  // of every class; empty: they are numbers

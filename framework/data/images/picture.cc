@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 // A decoded picture of more pixels takes gigabytes; a header may promise it in a few bytes.
-constexpr int64_t kMostPixels = int64_t{1} << 28;
 constexpr std::string_view kPngStart = "\x89PNG\r\n\x1a\n";
 constexpr std::string_view kJpegStart = "\xff\xd8\xff";
 
@@ -37,7 +36,7 @@ struct Pixels {
 };
 
 void CheckSize(const std::string& name, const PictureSize& size) {
-  if (size.rows > 0 && size.columns > 0 && size.rows <= kMostPixels / size.columns) return;
+  if (size.rows > 0 && size.columns > 0 && size.rows <= kPixelsMost / size.columns) return;
   throw DataError(fmt::format("{}: a picture of {} x {} pixels is more than dtrain reads", name,
                               size.rows, size.columns),
                   "make it smaller");

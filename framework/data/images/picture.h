@@ -24,6 +24,9 @@ inline constexpr const char* kFitNames[] = {"none", "stretch", "crop"};
 std::string NameOf(Fit fit);
 Fit FitOf(const std::string& name);  // DT_CHECKs that it is one
 
+// Of a sample; more is taken for damage.
+inline constexpr int64_t kPixelsMost = int64_t{1} << 28;
+
 struct PictureSize {
   int64_t rows = 0;
   int64_t columns = 0;

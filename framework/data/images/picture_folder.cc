@@ -15,7 +15,6 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kMostFolders = 65536;
 constexpr size_t kNamedMistakes = 10;
 
 std::vector<std::string> FoldersIn(const fs::path& folder) {
@@ -68,9 +67,9 @@ PictureList ListPictures(const fs::path& folder) {
     throw DataError(fmt::format("{} has no folder in it", folder.string()),
                     "it needs a folder of pictures for each class");
   }
-  if (list.classes.size() > kMostFolders) {
+  if (std::ssize(list.classes) > kClassesMost) {
     throw DataError(fmt::format("{} has {} folders; dtrain takes {} classes", folder.string(),
-                                list.classes.size(), kMostFolders));
+                                list.classes.size(), kClassesMost));
   }
   std::vector<std::string> empty;
   for (size_t c = 0; c < list.classes.size(); ++c) {

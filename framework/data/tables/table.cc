@@ -6,14 +6,13 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/data/images/image_set.h"
 
 namespace dtrain {
 namespace {
 
-constexpr float kMostClasses = 65536;
-
 bool IsClass(float label) {
-  return label >= 0 && label < kMostClasses && label == std::floor(label);
+  return label >= 0 && label < kClassesMost && label == std::floor(label);
 }
 
 }  // namespace
@@ -32,7 +31,7 @@ std::vector<uint16_t> ClassesOf(const Table& table, int64_t classes) {
                                 labels.shape.count()),
                     "data.task: regression, for labels that are numbers");
   }
-  const float limit = classes > 0 ? static_cast<float>(classes) : kMostClasses;
+  const float limit = static_cast<float>(classes > 0 ? classes : kClassesMost);
   std::vector<uint16_t> numbers;
   numbers.reserve(labels.numbers.size());
   for (size_t i = 0; i < labels.numbers.size(); ++i) {

@@ -95,6 +95,9 @@ class ProcessFolder {
 // Removes such folders beneath `above` of processes that were killed before they could.
 void RemoveLeftFolders(const std::filesystem::path& above);
 
+// Where Open MPI's ranks on one machine share memory.
+inline constexpr char kSharedMemory[] = "/dev/shm";
+
 // Removes what Open MPI left of this user's jobs whose mpirun was killed: folders of mpiruns that live no
 // more in `temporary`, and segments in `shared_memory` that no process has mapped and that are older
 // than a minute (one that is being made is mapped in a moment).

@@ -32,7 +32,6 @@ constexpr Nanos kWithoutRanks = FromSeconds(10);
 constexpr double kPollSeconds = 0.1, kStartPollSeconds = 0.005;  // of BlockedSignals::Wait
 constexpr Nanos kStartWatch = FromSeconds(10);                   // at most
 constexpr int kPollsALook = 5;  // between two looks at the processes
-constexpr char kSharedMemory[] = "/dev/shm";
 
 fs::path TemporaryFolder() {
   std::error_code error;

@@ -38,7 +38,7 @@ std::string FirstOf(const std::vector<std::string>& all) {
 
 World::World(int& argc, char**& argv) {
   if (InsideMpiLaunch()) {
-    if (StatusFolder().empty()) RemoveLeftOfOpenMpi("/tmp", "/dev/shm");
+    if (StatusFolder().empty()) RemoveLeftOfOpenMpi("/tmp", kSharedMemory);
     mpi_ = std::make_unique<MpiRuntime>(argc, argv);
     transport_ = mpi_->MakeTransport();
   } else {

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "framework/core/check.h"
+#include "framework/core/error.h"
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
 
@@ -66,6 +67,11 @@ int64_t SealVersionOf(std::string_view file) {
   const char* const end = line.data() + line.size();
   const auto parsed = std::from_chars(line.data() + kWord.size(), end, version);
   return parsed.ec == std::errc() && parsed.ptr == end ? version : 0;
+}
+
+void ThrowDamaged(const std::filesystem::path& path, const std::string& problem) {
+  throw CheckpointError(fmt::format("{} is damaged: {}", path.string(), problem),
+                        "take an older checkpoint, or a copy of this one");
 }
 
 FileKind KindOf(std::string_view file) {

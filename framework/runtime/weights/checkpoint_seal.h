@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,9 @@ std::string HashInSeal(std::string_view file);
 // The version that a file's second line names; 0 where it names none.  One above kSealVersion says
 // that a newer program wrote the file, unless the line is damaged.
 int64_t SealVersionOf(std::string_view file);
+
+// CheckpointError: the file is not as it was written.
+[[noreturn]] void ThrowDamaged(const std::filesystem::path& path, const std::string& problem);
 
 // What a file is, by its first bytes alone.
 enum class FileKind {

@@ -50,11 +50,6 @@ void AddFields(Hdf5Builder& out, int64_t part, const StateRecord& record, FieldL
   }
 }
 
-[[noreturn]] void ThrowDamagedRankFile(const fs::path& path, const std::string& problem) {
-  throw CheckpointError(fmt::format("{} is damaged: {}", path.string(), problem),
-                        "take an older checkpoint, or a copy of this one");
-}
-
 int64_t CountOf(const Hdf5Reader& in, const std::string& name) {
   const std::vector<int64_t> shape = in.ShapeOf(name);
   return shape.size() == 1 ? shape[0] : -1;
@@ -68,11 +63,11 @@ void ReadFields(const Hdf5Reader& in, RankCheckpoint& content) {
     const bool known =
         entry.kind >= 0 && entry.kind <= static_cast<int64_t>(StateField::Kind::kFloats);
     if (!known || (entry.part != 0 && entry.part != 1)) {
-      ThrowDamagedRankFile(in.path(), fmt::format("field {} is of no kind that there is", i));
+      ThrowDamaged(in.path(), fmt::format("field {} is of no kind that there is", i));
     }
     const int64_t there = entry.count == 0 ? 0 : CountOf(in, NameOfField(i));
     if (entry.count < 0 || entry.count != there || entry.count > in.file_bytes()) {
-      ThrowDamagedRankFile(in.path(), fmt::format("field {} has not {} numbers", i, entry.count));
+      ThrowDamaged(in.path(), fmt::format("field {} has not {} numbers", i, entry.count));
     }
     StateField field{
         entry.owner, entry.name, static_cast<StateField::Kind>(entry.kind), entry.ints, {}};
@@ -87,10 +82,10 @@ void CheckBytes(MemoryFile& file, const fs::path& path, const fs::path& main,
                 const std::string& hash) {
   const std::string_view bytes = file.Content();
   const std::string problem = SealProblem(bytes);
-  if (!problem.empty()) ThrowDamagedRankFile(path, problem);
+  if (!problem.empty()) ThrowDamaged(path, problem);
   if (HashInSeal(bytes) == hash) return;
-  ThrowDamagedRankFile(
-      path, fmt::format("it is not the one that {} was written with", main.filename().string()));
+  ThrowDamaged(path,
+               fmt::format("it is not the one that {} was written with", main.filename().string()));
 }
 
 fs::path CopyInto(MemoryFile& file, const fs::path& main, int64_t rank) {
@@ -144,7 +139,7 @@ RankCheckpoint ReadRankCheckpoint(const fs::path& main, int64_t rank, const std:
   RankCheckpoint content;
   content.rank = in.IntAttribute(kRank, "rank");
   if (content.rank != rank) {
-    ThrowDamagedRankFile(path, fmt::format("it is the file of rank {}", content.rank));
+    ThrowDamaged(path, fmt::format("it is the file of rank {}", content.rank));
   }
   content.step = in.IntAttribute(kRank, "step");
   content.samples_applied = in.IntAttribute(kRank, "samples_applied");

@@ -12,11 +12,6 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void ThrowDamaged(const fs::path& path, const std::string& problem) {
-  throw CheckpointError(fmt::format("{} is damaged: {}", path.string(), problem),
-                        "take an older checkpoint, or a copy of this one");
-}
-
 // The child's answer.  It is sealed, so that an answer that was cut short is refused.
 struct Answer {
   StoredCheckpoint stored;
