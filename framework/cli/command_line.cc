@@ -41,10 +41,28 @@ std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
   }
 }
 
-int ParseAndRun(CLI::App& app, const Invocation& invocation) {
+int ParseAndRun(int argc, char** argv) {
+  CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.",
+               "dtrain");
+  app.set_version_flag("--version", "dtrain " + Version() + " (" + SourceRevision() + ")");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  Invocation invocation;
+  invocation.argc = argc;
+  invocation.argv = argv;
+  std::multimap<int, const CommandEntry*> commands;
+  for (const auto& [name, command] : CommandRegistry::All()) {
+    commands.insert({command.position, &command});
+  }
+  for (const auto& [position, command] : commands) command->add(app, invocation);
+  if (const auto code = Parse(app, invocation)) return *code;
+  return invocation.run();
+}
+
+// Memory may end before a command begins.
+int RunOrTell(int argc, char** argv) {
   try {
-    if (const auto code = Parse(app, invocation)) return *code;
-    return invocation.run();
+    return ParseAndRun(argc, argv);
   } catch (const Error& error) {
     return Tell(error);
   } catch (const std::exception& exception) {
@@ -172,20 +190,7 @@ int RunCommandLine(int argc, char** argv) {
   OpenStandardStreams();
   log::SetLevel(log::Level::kInfo);
   LocateOwnMpi();
-  CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.",
-               "dtrain");
-  app.set_version_flag("--version", "dtrain " + Version() + " (" + SourceRevision() + ")");
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
-  Invocation invocation;
-  invocation.argc = argc;
-  invocation.argv = argv;
-  std::multimap<int, const CommandEntry*> commands;
-  for (const auto& [name, command] : CommandRegistry::All()) {
-    commands.insert({command.position, &command});
-  }
-  for (const auto& [position, command] : commands) command->add(app, invocation);
-  return FinishStdout(ParseAndRun(app, invocation));
+  return FinishStdout(RunOrTell(argc, argv));
 }
 
 }  // namespace dtrain
