@@ -1,6 +1,8 @@
 // Tables of one's own: numbers and a label a line (framework/data/tables/csv.h).
 #include "framework/data/tables/csv.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
@@ -48,27 +50,27 @@ class OwnCsv : public TableSource {
     return files;
   }
 
-  Table Open(Split split, const std::vector<std::string>& words) const override {
+  Table Open(Split split, const std::vector<std::string>& words) override {
     if (split == Split::kTrain) {
       CsvTable table = ReadCsv(train_, format_);
       // Names for numbers; or the classes that texts have, and in which order.
       if (!table.table.labels.words.empty() && !words.empty())
         table = ReadCsv(train_, format_, words);
       words_ = table.table.labels.words;
-      names_ = table.names;
-      return table.table;
+      names_ = std::move(table.names);
+      return std::move(table.table);
     }
     CsvTable table = ReadCsv(test_, format_, words_);
     if (table.names != names_) {
       throw DataError(fmt::format("{} and {} have other columns", test_, train_),
                       "both need the same header, or none");
     }
-    return table.table;
+    return std::move(table.table);
   }
 
   std::string train_, test_;
   CsvFormat format_;
-  mutable std::vector<std::string> words_, names_;  // of the training file
+  std::vector<std::string> words_, names_;  // of the training file
 };
 
 DTRAIN_DATASET("csv", OwnCsv, "your own tables: numbers and a label a line");

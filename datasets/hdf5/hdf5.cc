@@ -30,7 +30,7 @@ class OwnHdf5 : public TableSource {
     return files;
   }
 
-  Table Open(Split split, const std::vector<std::string>& words) const override {
+  Table Open(Split split, const std::vector<std::string>& words) override {
     return OpenHdf5(Hdf5FilesOf(split == Split::kTrain ? train_ : test_), names_);
   }
 

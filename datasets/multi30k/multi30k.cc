@@ -65,8 +65,6 @@ constexpr Published kTokenised[] = {
      "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2"},
 };
 
-const char* NameOf(Language language) { return language == Language::kGerman ? "de" : "en"; }
-
 class Multi30k : public DatasetSource {
  public:
   void Configure(config::Reader& reader) override {

@@ -1,8 +1,6 @@
 // NumPy arrays of one's own: images or vectors, and their labels (framework/data/tables/npy.h).
 #include "framework/data/tables/npy.h"
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -66,7 +64,7 @@ class OwnNpy : public TableSource {
     return files;
   }
 
-  Table Open(Split split, const std::vector<std::string>& words) const override {
+  Table Open(Split split, const std::vector<std::string>& words) override {
     const Paths& paths = split == Split::kTrain ? train_ : test_;
     const NpyHeader header = ReadNpyHeader(paths.samples);
     const Shape& shape = header.shape;
@@ -109,10 +107,7 @@ class OwnNpy : public TableSource {
     TableLabels labels;
     labels.whole_type = array.kind != 'f';
     if (shape.CountFrom(1) > 1) labels.shape = shape.DropBatch();
-    labels.numbers = std::move(array.values.numbers);
-    if (array.bytes()) {
-      labels.numbers.assign(array.values.bytes.begin(), array.values.bytes.end());
-    }
+    labels.numbers = array.values.TakeNumbers();
     return labels;
   }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include <fmt/format.h>
 

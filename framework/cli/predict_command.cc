@@ -183,10 +183,7 @@ void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer
   }
   NpyArray array = ReadNpy(path);
   FitSamples(path, shape, array);
-  if (array.bytes()) {
-    array.values.numbers.assign(array.values.bytes.begin(), array.values.bytes.end());
-  }
-  printer.Numbers(path.string(), std::move(array.values.numbers));
+  printer.Numbers(path.string(), array.values.TakeNumbers());
 }
 
 // The pictures of a folder, and of those in it.

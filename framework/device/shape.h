@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace dtrain {
 
@@ -22,6 +23,7 @@ class Shape {
   int rank() const { return rank_; }
   int64_t operator[](int axis) const { return extents_[axis]; }
   int64_t& operator[](int axis) { return extents_[axis]; }
+  std::vector<int64_t> extents() const { return {extents_.begin(), extents_.begin() + rank_}; }
   int64_t count() const { return CountFrom(0); }  // all elements; 1 for a scalar
   int64_t CountFrom(int axis) const;              // elements of axes axis, axis+1, ...
 

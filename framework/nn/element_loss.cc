@@ -4,22 +4,12 @@
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
+#include "framework/nn/labels.h"
 
 namespace dtrain {
-namespace {
-
-// `shape` without its last axis.
-bool IsLessDeep(const Shape& target, const Shape& shape) {
-  bool fits = shape.rank() >= 2 && target.rank() == shape.rank() - 1;
-  for (int axis = 0; fits && axis < target.rank(); ++axis) fits = target[axis] == shape[axis];
-  return fits;
-}
-
-}  // namespace
-
 std::vector<Shape> ElementLoss::InferShapes(std::span<const Shape> inputs) {
   const Shape &x = inputs[0], &target = inputs[1];
-  const bool less_deep = IsLessDeep(target, x);
+  const bool less_deep = IsLabelOf(target, x);
   if (x.rank() < 1 || (x != target && !less_deep)) {
     throw ShapeError(fmt::format("scores of shape {} and a target of shape {} do not fit",
                                  x.ToString(), target.ToString()),

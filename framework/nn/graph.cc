@@ -15,12 +15,6 @@
 namespace dtrain {
 namespace {
 
-std::vector<int64_t> Extents(const Shape& shape) {
-  std::vector<int64_t> extents;
-  for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
-  return extents;
-}
-
 constexpr char kImages[] = "data";  // input of a model that is read without a data set
 
 // The entries of `inputs`; those with classes are int32.
@@ -65,7 +59,7 @@ template <class Spec>
 void Append(ArenaLayout& layout, const std::string& layer, const Spec& spec, bool decay) {
   const int64_t begin = layout.size();
   layout.entries.push_back(
-      {layer + "." + spec.name, Extents(spec.shape), {begin, begin + spec.shape.count()}, decay});
+      {layer + "." + spec.name, spec.shape.extents(), {begin, begin + spec.shape.count()}, decay});
 }
 
 // What the layer says, less the input gradient that nobody computes: it costs what forward does.

@@ -11,4 +11,7 @@ namespace dtrain {
 // be taken for classes.  `type` is the layer's, for the message.
 void RequireClasses(const Tensor& labels, const std::string& type);
 
+// Whether `label` is `scores` without its last axis, of the classes: [N, ...] and [N, ..., classes].
+bool IsLabelOf(const Shape& label, const Shape& scores);
+
 }  // namespace dtrain

@@ -58,6 +58,13 @@ enum class LayerRole {
   kMetric,  // output 0 is a count of each sample, [N] (1 = correct); no backward
 };
 
+// What a loss takes its scores, input 0, for.
+enum class ScoreMeaning {
+  kClasses,    // one class of many: their softmax is the probability of each
+  kQuestions,  // each a question of its own: its sigmoid is the probability of yes
+  kNumbers,    // the answer themselves
+};
+
 class WorkerSums;  // kernel.h
 
 class Layer {
@@ -81,6 +88,7 @@ class Layer {
   virtual std::vector<StateSpec> State() const { return {}; }
   virtual Cost CostOf(std::span<const Shape> inputs) const { return {}; }  // after InferShapes
   virtual LayerRole role() const { return LayerRole::kCompute; }
+  virtual ScoreMeaning score_meaning() const { return ScoreMeaning::kClasses; }  // of a loss
 
   // How many inputs it takes; kAnyInputs: one or more, kTwoOrMoreInputs.
   static constexpr int kAnyInputs = -1;

@@ -35,6 +35,7 @@ class RowNormLayer : public Layer {
 
   double eps() const { return eps_; }
   bool affine() const { return affine_; }
+  const Shape& param_shape() const { return param_shape_; }  // after InferShapes
 
  protected:
   // Of weight and bias, for an input that is known to fit; throws ShapeError for others.

@@ -5,15 +5,6 @@
 #include <fmt/format.h>
 
 namespace dtrain {
-namespace {
-
-std::vector<int64_t> ExtentsOf(const Shape& shape) {
-  std::vector<int64_t> extents;
-  for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
-  return extents;
-}
-
-}  // namespace
 
 std::string OnnxLayer::Keep(const std::string& name, OnnxTensor tensor) const {
   if (std::ranges::find(graph_.tensors, name, &OnnxTensor::name) == graph_.tensors.end()) {
@@ -33,7 +24,7 @@ std::string OnnxLayer::Param(size_t place) const {
   const ParamSpec& spec = layer_.params[place];
   const auto values = ParamValues(place);
   return Keep(layer_.name + "." + spec.name,
-              {"", ExtentsOf(spec.shape), std::vector(values.begin(), values.end())});
+              {"", spec.shape.extents(), std::vector(values.begin(), values.end())});
 }
 
 std::string OnnxLayer::State(size_t place) const {
@@ -41,7 +32,7 @@ std::string OnnxLayer::State(size_t place) const {
   const Range range =
       model_.graph.state().entries[static_cast<size_t>(layer_.first_state) + place].range;
   return Keep(layer_.name + "." + spec.name,
-              {"", ExtentsOf(spec.shape),
+              {"", spec.shape.extents(),
                std::vector(model_.state + range.begin, model_.state + range.end)});
 }
 

@@ -55,7 +55,6 @@ class OnnxLayer {
   // A parameter or statistic, by its place in Layer::Params() or State(), as a tensor of its own name.
   std::string Param(size_t place) const;
   std::string State(size_t place) const;
-  bool HasParam(size_t place) const { return place < layer_.params.size(); }
   // Its numbers, for a layer that rearranges them.
   std::span<const float> ParamValues(size_t place) const;
 

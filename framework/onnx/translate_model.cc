@@ -34,7 +34,7 @@ std::vector<int> HeadsOf(const Graph& graph) {
 
 std::string NameOfOnlyHead(const Graph& graph) {
   const auto is_of_numbers = [](const GraphLayer& layer) {
-    return layer.type == "mean_squared_error";
+    return layer.layer->score_meaning() == ScoreMeaning::kNumbers;
   };
   return std::ranges::any_of(graph.layers(), is_of_numbers) ? "outputs" : "logits";
 }

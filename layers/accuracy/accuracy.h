@@ -6,6 +6,9 @@
 // top_k > C.
 #pragma once
 
+#include <cmath>
+
+#include "framework/device/device_code.h"
 #include "framework/nn/layer.h"
 
 namespace dtrain {
@@ -23,5 +26,10 @@ class Accuracy : public Layer {
  private:
   int64_t top_k_ = 1;
 };
+
+// Whether one score, for class 1 or 0, is right.
+inline DT_DEVICE bool IsRightAnswer(float score, int32_t label) {
+  return !std::isnan(score) && (label == 0 || label == 1) && (score > 0) == (label == 1);
+}
 
 }  // namespace dtrain

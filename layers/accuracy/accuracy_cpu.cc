@@ -8,11 +8,6 @@
 namespace dtrain {
 namespace {
 
-// One score is above 0 for class 1.
-bool IsRightAnswer(float score, int32_t label) {
-  return !std::isnan(score) && (label == 0 || label == 1) && (score > 0) == (label == 1);
-}
-
 bool IsCorrect(const float* x, int64_t classes, int32_t label, int64_t top_k) {
   if (classes == 1) return IsRightAnswer(*x, label);
   if (label < 0 || label >= classes) return false;

@@ -9,11 +9,6 @@
 namespace dtrain {
 namespace {
 
-// One score is above 0 for class 1.
-DT_DEVICE bool IsRightAnswer(float score, int32_t label) {
-  return !std::isnan(score) && (label == 0 || label == 1) && (score > 0) == (label == 1);
-}
-
 // y[n] = 1 where fewer than `top_k` scores stand before the label's.  A NaN counts as `top_k` of
 // them, so that its sample is wrong, as one is whose label is no class.
 void FindCorrect(CudaQueue& queue, const Tensor& scores, const Tensor& labels, int64_t top_k,

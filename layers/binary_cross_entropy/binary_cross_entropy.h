@@ -19,6 +19,7 @@ class BinaryCrossEntropy : public ElementLoss {
  public:
   BinaryCrossEntropy() : ElementLoss(true) {}
   Cost CostOf(std::span<const Shape> inputs) const override;
+  ScoreMeaning score_meaning() const override { return ScoreMeaning::kQuestions; }
 };
 
 // A target outside [0, 1] gives NaN.

@@ -18,11 +18,8 @@ Shape LayerNorm::ParamShapeFor(const Shape& x) const {
                          x.ToString() + " are not those of a sample",
                      "axes: " + std::to_string(x.rank() - 1) + " at most");
   }
-  std::vector<int64_t> extents;
-  for (int axis = x.rank() - static_cast<int>(axes_); axis < x.rank(); ++axis) {
-    extents.push_back(x[axis]);
-  }
-  return Shape(extents);
+  const std::vector<int64_t> extents = x.extents();
+  return Shape(std::span(extents).last(static_cast<size_t>(axes_)));
 }
 
 NormRows LayerNorm::RowsOf(const Shape& x) const {

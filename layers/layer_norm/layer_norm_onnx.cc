@@ -7,14 +7,9 @@ namespace {
 
 // The factors of a layer without them.
 std::string Ones(const OnnxLayer& to) {
-  const Shape& x = to.shape(0);
-  std::vector<int64_t> extents;
-  for (auto axis = x.rank() - static_cast<int>(to.As<LayerNorm>().axes()); axis < x.rank();
-       ++axis) {
-    extents.push_back(x[axis]);
-  }
-  const auto count = static_cast<size_t>(Shape(extents).count());
-  return to.Constant("ones", extents, std::vector<float>(count, 1));
+  const Shape& shape = to.As<LayerNorm>().param_shape();
+  const auto count = static_cast<size_t>(shape.count());
+  return to.Constant("ones", shape.extents(), std::vector<float>(count, 1));
 }
 
 void Translate(OnnxLayer& to) {

@@ -12,6 +12,7 @@ class MeanSquaredError : public ElementLoss {
  public:
   MeanSquaredError() : ElementLoss(false) {}
   Cost CostOf(std::span<const Shape> inputs) const override;
+  ScoreMeaning score_meaning() const override { return ScoreMeaning::kNumbers; }
 };
 
 struct SquaredErrorTerm {

@@ -5,6 +5,7 @@
 //                             (PyTorch's rule): they leave no pixel out, and may share some
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "framework/device/device_code.h"
@@ -57,6 +58,7 @@ struct PoolingWindows {
   // The place of a maximum in its window is kept in a byte where that is enough, else in 32 bits.
   // All ones: a ReLU has closed, and no pixel takes the gradient.
   bool PlacesFitBytes() const { return MostPixels() < 256; }
+  size_t PlaceBytes() const { return PlacesFitBytes() ? sizeof(uint8_t) : sizeof(int32_t); }
 };
 
 template <class Winner>

@@ -114,8 +114,9 @@ class PoolingCuda : public Kernel {
   // Saved: the winner's place in each window.
   KernelNeeds Needs() const override {
     KernelNeeds needs;
-    const size_t bytes = map_.windows.PlacesFitBytes() ? sizeof(uint8_t) : sizeof(int32_t);
-    if (is_max_ && training_) needs.saved_bytes = static_cast<size_t>(outputs_) * bytes;
+    if (is_max_ && training_) {
+      needs.saved_bytes = static_cast<size_t>(outputs_) * map_.windows.PlaceBytes();
+    }
     return needs;
   }
 

@@ -33,8 +33,9 @@ class PoolingDirect : public Kernel {
 
   KernelNeeds Needs() const override {
     KernelNeeds needs;
-    const size_t bytes = windows_.PlacesFitBytes() ? sizeof(uint8_t) : sizeof(int32_t);
-    if (is_max_ && training_) needs.saved_bytes = static_cast<size_t>(out_.count()) * bytes;
+    if (is_max_ && training_) {
+      needs.saved_bytes = static_cast<size_t>(out_.count()) * windows_.PlaceBytes();
+    }
     return needs;
   }
 

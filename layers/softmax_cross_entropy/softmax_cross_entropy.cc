@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/core/error.h"
+#include "framework/nn/labels.h"
 
 namespace dtrain {
 
@@ -17,9 +18,7 @@ void SoftmaxCrossEntropy::Configure(config::Reader& reader) {
 std::vector<Shape> SoftmaxCrossEntropy::InferShapes(std::span<const Shape> inputs) {
   const Shape& x = inputs[0];
   const Shape& label = inputs[1];
-  bool fits = x.rank() >= 2 && label.rank() == x.rank() - 1;
-  for (int axis = 0; fits && axis < label.rank(); ++axis) fits = label[axis] == x[axis];
-  if (!fits) {
+  if (!IsLabelOf(label, x)) {
     throw ShapeError("logits of shape " + x.ToString() + " and labels of shape " +
                          label.ToString() + " do not fit; it takes [N, ..., classes] and [N, ...]",
                      "does a fully connected layer with one output a class come before it?");

@@ -109,7 +109,9 @@ TEST(Manual, HasEveryCommandAndOption) {
   static const std::regex request(R"(\.(TH|SH|SS|TP|B|BR|I) .*|\.TP)");
   for (const std::string& line : Lines(manual)) {
     EXPECT_FALSE(line.starts_with('\'')) << line;
-    if (line.starts_with('.')) EXPECT_TRUE(std::regex_match(line, request)) << line;
+    if (line.starts_with('.')) {
+      EXPECT_TRUE(std::regex_match(line, request)) << line;
+    }
   }
 }
 

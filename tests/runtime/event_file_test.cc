@@ -154,7 +154,9 @@ TEST(TensorBoard, AResumedRunGoesOnInAnotherFile) {
     const std::vector<ReadEvent> events = EventsIn(files[i]);
     EXPECT_EQ(events.back().step, 20 * static_cast<int64_t>(i) + 1);
     EXPECT_EQ(events[1].starts_session, i > 0);
-    if (i > 0) EXPECT_EQ(events[1].step, 20 * static_cast<int64_t>(i) + 1);
+    if (i > 0) {
+      EXPECT_EQ(events[1].step, 20 * static_cast<int64_t>(i) + 1);
+    }
   }
 }
 

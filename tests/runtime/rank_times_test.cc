@@ -43,7 +43,9 @@ TEST(StepWindows, ManyStepsAreJoined) {
       compute += window.compute_seconds;
       longest = std::max(longest, window.longest_seconds);
       EXPECT_EQ(window.at_seconds, static_cast<double>(seen));
-      if (&window != &taken.back()) EXPECT_EQ(window.steps, taken.front().steps);
+      if (&window != &taken.back()) {
+        EXPECT_EQ(window.steps, taken.front().steps);
+      }
     }
     EXPECT_EQ(seen, steps);
     EXPECT_EQ(compute, static_cast<double>(steps));

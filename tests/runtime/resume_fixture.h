@@ -91,7 +91,9 @@ layers:
                             json.value("protocol", nlohmann::json())};
     };
     // A synchronous strategy keeps nothing for a rank: it counts from the resume on.
-    if (whole.strategy != "ps_bsp") EXPECT_EQ(counted(again), counted(whole));
+    if (whole.strategy != "ps_bsp") {
+      EXPECT_EQ(counted(again), counted(whole));
+    }
     ASSERT_EQ(again.workers_detail.size(), whole.workers_detail.size());
     for (size_t w = 0; w < whole.workers_detail.size(); ++w) {
       EXPECT_EQ(again.workers_detail[w].steps, whole.workers_detail[w].steps);

@@ -14,12 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<int64_t> ExtentsOf(const Shape& shape) {
-  std::vector<int64_t> extents;
-  for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
-  return extents;
-}
-
 [[noreturn]] void Refuse(const std::string& where, const std::string& what) {
   throw ConfigError(fmt::format("{}: {}", where, what));
 }
@@ -93,10 +87,10 @@ ImageSetSpec Read(const std::string& text, const std::string& origin) {
 }  // namespace
 
 std::string ToText(const ImageSetSpec& spec) {
-  json text{{"shape", ExtentsOf(spec.image_shape)}, {"classes", spec.classes},
-            {"mean", spec.mean.values()},           {"deviation", spec.deviation.values()},
-            {"class_names", spec.class_names},      {"fit", NameOf(spec.fit)}};
-  if (spec.numbers) text["target_shape"] = ExtentsOf(spec.target_shape);
+  json text{{"shape", spec.image_shape.extents()}, {"classes", spec.classes},
+            {"mean", spec.mean.values()},          {"deviation", spec.deviation.values()},
+            {"class_names", spec.class_names},     {"fit", NameOf(spec.fit)}};
+  if (spec.numbers) text["target_shape"] = spec.target_shape.extents();
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

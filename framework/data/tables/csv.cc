@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -169,39 +171,38 @@ size_t LabelColumn(const std::string& where, const Fields& first, bool header,
 
 struct Label {
   std::string text;
+  std::optional<float> number;
   size_t line;
 };
 
 TableLabels LabelsOf(const Csv& csv, const std::vector<Label>& texts, Fields words,
                      const std::string& column) {
   TableLabels labels;
-  const bool numbers = words.empty() && std::ranges::all_of(texts, [](const Label& label) {
-                         return NumberIn(label.text).has_value();
-                       });
-  if (!numbers && words.empty()) {
+  const auto is_text = [](const Label& label) { return !label.number; };
+  const auto first_text = std::ranges::find_if(texts, is_text);
+  if (words.empty() && first_text == texts.end()) {
+    for (const Label& label : texts) labels.numbers.push_back(*label.number);
+    return labels;
+  }
+  if (words.empty()) {
     std::set<std::string> found;
     for (const Label& label : texts) found.insert(label.text);
     words.assign(found.begin(), found.end());
   }
+  std::map<std::string_view, size_t> places;  // of a word twice the first counts
+  for (size_t i = 0; i < words.size(); ++i) places.try_emplace(words[i], i);
   for (const Label& label : texts) {
-    if (numbers) {
-      labels.numbers.push_back(*NumberIn(label.text));
-      continue;
-    }
-    const auto known = std::ranges::find(words, label.text);
-    if (known == words.end()) {
+    const auto known = places.find(label.text);
+    if (known == places.end()) {
       throw DataError(fmt::format("{}: {} is '{}', which is no class", csv.Where(label.line),
                                   column, label.text),
                       "classes are " + Join(words));
     }
-    labels.numbers.push_back(static_cast<float>(known - words.begin()));
+    labels.numbers.push_back(static_cast<float>(known->second));
   }
-  if (numbers) return labels;
-  labels.words = std::move(words);
-  const auto is_text = [](const Label& label) { return !NumberIn(label.text).has_value(); };
   labels.texts = std::ranges::count_if(texts, is_text);
-  labels.first_text = std::ranges::find_if(texts, is_text) - texts.begin();
-  if (labels.texts == 0) labels.first_text = 0;
+  labels.first_text = labels.texts > 0 ? first_text - texts.begin() : 0;
+  labels.words = std::move(words);
   return labels;
 }
 
@@ -233,7 +234,7 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
     if (text.empty() || (number && !std::isfinite(*number))) {
       Number(csv, line, csv_table.names, label, text);
     }
-    labels.push_back({std::move(fields[label]), line});
+    labels.push_back({std::move(fields[label]), number, line});
   }
   if (labels.empty()) throw DataError(path.string() + " has a header and no samples");
   Table& table = csv_table.table;
@@ -258,12 +259,13 @@ std::vector<float> ReadCsvNumbers(const fs::path& path, int64_t columns) {
   }
   const bool header = std::ranges::none_of(
       first, [](const std::string& field) { return NumberIn(field).has_value(); });
+  const Fields names = header ? first : Fields();
   std::vector<float> numbers;
   for (size_t line = header ? 1 : 0; line < csv.size(); ++line) {
     const Fields fields = csv.At(line);
     CheckWidth(csv, line, fields, first.size());
     for (size_t column = 0; column < fields.size(); ++column) {
-      numbers.push_back(Number(csv, line, header ? first : Fields(), column, fields[column]));
+      numbers.push_back(Number(csv, line, names, column, fields[column]));
     }
   }
   return numbers;

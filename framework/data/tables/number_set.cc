@@ -12,29 +12,32 @@
 namespace dtrain {
 
 void MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec) {
-  const int64_t channels = spec.image_shape[0];
-  const int64_t each = spec.image_shape.CountFrom(1);
-  const int64_t values = channels * each;
-  const int64_t samples = static_cast<int64_t>(numbers.samples.size()) / values;
-  std::vector<float> means, deviations;
-  for (int64_t c = 0; c < channels; ++c) {
-    const auto sum_of = [&](const auto& term) {
-      double sum = 0;
-      for (int64_t i = 0; i < samples; ++i) {
-        const float* from = numbers.samples.data() + i * values + c * each;
-        for (int64_t p = 0; p < each; ++p) sum += term(from[p]);
+  const auto channels = static_cast<size_t>(spec.image_shape[0]);
+  const auto each = static_cast<size_t>(spec.image_shape.CountFrom(1));
+  const size_t samples = numbers.samples.size() / (channels * each);
+  // Of each channel, samples in their order; memory is walked once.
+  const auto mean_of = [&](const auto& term) {
+    std::vector<double> sums(channels);
+    const float* from = numbers.samples.data();
+    for (size_t i = 0; i < samples; ++i) {
+      for (size_t c = 0; c < channels; ++c) {
+        for (size_t p = 0; p < each; ++p) sums[c] += term(c, *from++);
       }
-      return sum / static_cast<double>(samples * each);
-    };
-    const double mean = sum_of([](float x) { return static_cast<double>(x); });
-    const double variance = sum_of([mean](float x) { return (x - mean) * (x - mean); });
-    const auto deviation = static_cast<float>(std::sqrt(variance));
-    means.push_back(static_cast<float>(mean));
+    }
+    for (double& sum : sums) sum /= static_cast<double>(samples * each);
+    return sums;
+  };
+  const std::vector<double> means = mean_of([](size_t, float x) { return static_cast<double>(x); });
+  const std::vector<double> variances =
+      mean_of([&](size_t c, float x) { return (x - means[c]) * (x - means[c]); });
+  std::vector<float> deviations;
+  for (size_t c = 0; c < channels; ++c) {
+    const auto deviation = static_cast<float>(std::sqrt(variances[c]));
     // Of a column that is the same everywhere nothing can be learned, whatever it is divided by.
-    const bool same = !(deviation > 1e-6 * std::abs(mean)) || !std::isnormal(deviation);
+    const bool same = !(deviation > 1e-6 * std::abs(means[c])) || !std::isnormal(deviation);
     deviations.push_back(same ? 1.0f : deviation);
   }
-  spec.mean = PerChannel(std::move(means));
+  spec.mean = PerChannel(std::vector<float>(means.begin(), means.end()));
   spec.deviation = PerChannel(std::move(deviations));
 }
 

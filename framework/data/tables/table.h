@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/device/shape.h"
@@ -18,6 +19,10 @@ namespace dtrain {
 struct TableValues {
   std::vector<uint8_t> bytes;
   std::vector<float> numbers;
+
+  std::vector<float> TakeNumbers() {  // whichever there are
+    return bytes.empty() ? std::move(numbers) : std::vector<float>(bytes.begin(), bytes.end());
+  }
 };
 
 struct TableLabels {

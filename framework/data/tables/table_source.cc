@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/core/log.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -128,9 +127,7 @@ LabelledImages TableSource::ImagesOf(const Table& table) const {
 
 LabelledNumbers TableSource::NumbersOf(const Table& table) const {
   LabelledNumbers numbers;
-  TableValues values = table.read();
-  numbers.samples = std::move(values.numbers);
-  if (table.bytes) numbers.samples.assign(values.bytes.begin(), values.bytes.end());
+  numbers.samples = table.read().TakeNumbers();
   if (spec_.classes > 0) {
     numbers.classes = ClassesOf(table, spec_.classes);
   } else {

@@ -37,7 +37,7 @@ class TableSource : public DatasetSource {
   };
   virtual Files ReadKeys(config::Reader& reader) = 0;
   // Whose labels' words are `words`, where there are some.
-  virtual Table Open(Split split, const std::vector<std::string>& words) const = 0;
+  virtual Table Open(Split split, const std::vector<std::string>& words) = 0;
 
  private:
   void Settle(config::Reader& reader);

@@ -33,8 +33,6 @@ void WriteRow(Mark before, std::span<const int32_t> words, Mark after, int64_t l
   std::fill(row, end, token::kPad);
 }
 
-const char* NameOf(Language language) { return language == Language::kGerman ? "de" : "en"; }
-
 Language LanguageOf(const std::string& name, const std::string& origin) {
   for (const Language language : {Language::kGerman, Language::kEnglish}) {
     if (name == NameOf(language)) return language;

@@ -21,6 +21,9 @@
 namespace dtrain {
 
 enum class Language { kGerman, kEnglish };
+constexpr const char* NameOf(Language language) {
+  return language == Language::kGerman ? "de" : "en";
+}
 
 class Tokenizer {
  public:

@@ -3,7 +3,6 @@
 // Without the library at build time (Debian: libonnx-dev, libprotobuf-dev) there are none.
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "framework/onnx/onnx_graph.h"

@@ -24,12 +24,6 @@ std::string ToJson(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::vector<int64_t> ExtentsOf(const Shape& shape) {
-  std::vector<int64_t> extents;
-  for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
-  return extents;
-}
-
 std::vector<float> OfEachChannel(const PerChannel& values, int64_t channels) {
   std::vector<float> each;
   for (int64_t c = 0; c < channels; ++c) each.push_back(values[c]);
@@ -42,7 +36,7 @@ void Describe(const ImageSetSpec& spec, Metadata& metadata) {
       spec.numbers
           ? "normalised: (x - mean) / deviation by the first axis, float32 [batch, sample...]"
           : "normalised: (pixel / 255 - mean) / deviation, float32 [batch, C, H, W]";
-  metadata["sample"] = ToJson(ExtentsOf(spec.image_shape));
+  metadata["sample"] = ToJson(spec.image_shape.extents());
   metadata["mean"] = ToJson(OfEachChannel(spec.mean, channels));
   metadata["deviation"] = ToJson(OfEachChannel(spec.deviation, channels));
   metadata["classes"] = std::to_string(spec.classes);
@@ -56,8 +50,6 @@ std::vector<std::string> WordsOf(const Vocabulary& vocabulary) {
   }
   return words;
 }
-
-std::string NameOf(Language language) { return language == Language::kGerman ? "de" : "en"; }
 
 void Describe(const TextFacts& facts, Metadata& metadata) {
   metadata["tokens"] =

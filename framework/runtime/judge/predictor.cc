@@ -16,8 +16,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kImagesTogether = 64;                // images that are computed together
-constexpr char kNumbersLoss[] = "mean_squared_error";  // of scores that are the answer themselves
+constexpr int64_t kImagesTogether = 64;  // images that are computed together
 
 // The loss, or else the first metric: what compares scores with labels.
 int ScoredLayer(const Graph& graph) {
@@ -41,16 +40,15 @@ std::vector<double> Softmax(std::span<const float> scores) {
   return probabilities;
 }
 
-// By what the loss takes scores for: of binary_cross_entropy each is a question of its own; where there are
-// classes one alone asks whether it is class 1.
-std::vector<double> Probabilities(const std::string& loss, std::span<const float> scores,
-                                  bool with_classes) {
-  if (loss != "binary_cross_entropy") return Softmax(scores);
-  std::vector<double> probabilities;
-  for (const double score : scores) probabilities.push_back(1 / (1 + std::exp(-score)));
-  if (with_classes && probabilities.size() == 1)
-    probabilities.insert(probabilities.begin(), 1 - probabilities[0]);
-  return probabilities;
+// The answer for one sample.  Where there are classes one question alone asks whether it is class 1.
+std::vector<double> AnswerOf(ScoreMeaning meaning, std::span<const float> scores,
+                             bool with_classes) {
+  if (meaning == ScoreMeaning::kClasses) return Softmax(scores);
+  std::vector<double> answer(scores.begin(), scores.end());
+  if (meaning == ScoreMeaning::kNumbers) return answer;
+  for (double& score : answer) score = 1 / (1 + std::exp(-score));
+  if (with_classes && answer.size() == 1) answer.insert(answer.begin(), 1 - answer[0]);
+  return answer;
 }
 
 RunConfig ConfigFor(const std::string& device) {
@@ -82,7 +80,7 @@ Predictor::Predictor(const std::string& weights, const std::string& device) {
                                       path.string(), graph_->name()));
   }
   const GraphLayer& scored = graph_->layers()[static_cast<size_t>(scored_)];
-  if (scored.type == kNumbersLoss && spec_.classes > 0) {
+  if (scored.layer->score_meaning() == ScoreMeaning::kNumbers && spec_.classes > 0) {
     throw CheckpointError(
         fmt::format("{}: model '{}' tells numbers, not classes: its loss '{}' is "
                     "the mean squared error",
@@ -141,9 +139,7 @@ std::vector<std::vector<double>> Predictor::Compute(std::shared_ptr<const Datase
     }
     for (size_t begin = 0; begin < values.size(); begin += classes) {
       const auto one = std::span(values).subspan(begin, classes);
-      answers.push_back(call.layer->type == kNumbersLoss
-                            ? std::vector<double>(one.begin(), one.end())
-                            : Probabilities(call.layer->type, one, spec_.classes > 0));
+      answers.push_back(AnswerOf(call.layer->layer->score_meaning(), one, spec_.classes > 0));
     }
   });
   for (int64_t begin = 0; begin < count; begin += kImagesTogether) {

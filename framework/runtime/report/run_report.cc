@@ -1,7 +1,5 @@
 #include "framework/runtime/report/run_report.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
