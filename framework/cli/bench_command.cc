@@ -96,11 +96,8 @@ int BenchData(const BenchOptions& options) {
   const RunConfig config = options.scenario.Load();
   if (config.data.source == nullptr)
     throw UsageError("no data set to read", "name one: --config F");
-  const std::filesystem::path folder = config.data.source->files().empty()
-                                           ? std::filesystem::path()
-                                           : LocateData(config.data.name, config.data.root);
   const Nanos begun = WallNow();
-  const std::unique_ptr<Dataset> set = config.data.source->Load(folder, config.seed);
+  const std::unique_ptr<Dataset> set = LoadData(config);
   const double load_seconds = ToSeconds(WallNow() - begun);
   int64_t samples = 0;
   for (const Split split : kSplits) samples += set->size(split);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "framework/core/text.h"
+
 namespace dtrain::config {
 namespace {
 
@@ -26,6 +28,25 @@ std::string OnceAllowed(std::string text, std::set<std::string>& told) {
   const size_t end = text.find_last_not_of(' ', at - 1);
   if (end != hint) return text.substr(0, end + 1);
   return text.substr(0, at) + "allowed: the same as above";
+}
+
+void AddValues(const Tree& tree, const std::string& path, std::vector<PathValue>& values) {
+  const auto is_scalar = [](const Tree& item) { return item.kind == Tree::Kind::kScalar; };
+  if (is_scalar(tree)) values.push_back({path, tree.text, tree.quoted});
+  if (tree.kind == Tree::Kind::kNull) values.push_back({path, ""});
+  for (const Tree::Entry& entry : tree.entries) {
+    AddValues(entry.value, path.empty() ? entry.key : path + "." + entry.key, values);
+  }
+  if (tree.kind != Tree::Kind::kList) return;
+  if (std::ranges::all_of(tree.items, is_scalar)) {
+    std::vector<std::string> items;
+    for (const Tree& item : tree.items) items.push_back(item.text);
+    values.push_back({path, "[" + Join(items) + "]"});
+    return;
+  }
+  for (size_t i = 0; i < tree.items.size(); ++i) {
+    AddValues(tree.items[i], path + "[" + std::to_string(i) + "]", values);
+  }
 }
 
 }  // namespace
@@ -72,6 +93,12 @@ std::string Diagnostics::Report() const {
   }
   report += std::to_string(mistakes_.size()) + (mistakes_.size() == 1 ? " error" : " errors");
   return report + "; nothing was started";
+}
+
+std::vector<PathValue> ValuesByPath(const Tree& tree) {
+  std::vector<PathValue> values;
+  AddValues(tree, "", values);
+  return values;
 }
 
 }  // namespace dtrain::config

@@ -98,6 +98,15 @@ void LayOver(const std::string& text, const std::string& file_name, const std::s
 void ApplyOverrides(const std::vector<std::string>& arguments, Tree& root,
                     Diagnostics& diagnostics);
 
+// Every value beneath `tree` by its path: "solver.schedule.name", "layers[2].type".  A list of scalars is one value,
+// "[1, 2]".
+struct PathValue {
+  std::string path;
+  std::string text;
+  bool quoted = false;  // as Tree::quoted
+};
+std::vector<PathValue> ValuesByPath(const Tree& tree);
+
 // {name: X} for the scalar X; any other node as it is.
 Tree NamedSection(const Tree& node);
 

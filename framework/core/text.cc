@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <numeric>
 
@@ -17,6 +18,21 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
     joined += parts[i];
   }
   return joined;
+}
+
+bool ConsistsOf(std::string_view text, std::string_view besides_letters_and_digits) {
+  return !text.empty() && std::ranges::all_of(text, [&](unsigned char c) {
+    return std::isalnum(c) != 0 || besides_letters_and_digits.find(c) != std::string_view::npos;
+  });
+}
+
+std::string ShellWord(const std::string& text) {
+  // Braces are plain to bash unless they hold a comma or two dots.
+  const bool plain = ConsistsOf(text, "._-/=:,+@%{}") && text.find('{') == std::string::npos;
+  if (plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 std::string Counted(int64_t count, std::string_view noun) {

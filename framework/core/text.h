@@ -12,6 +12,12 @@ namespace dtrain {
 // "a, b, c"
 std::string Join(const std::vector<std::string>& parts, std::string_view separator = ", ");
 
+// Whether all of it are letters and digits of ASCII and these; false for "".
+bool ConsistsOf(std::string_view text, std::string_view besides_letters_and_digits);
+
+// One word of a shell command, quoted where it must be.
+std::string ShellWord(const std::string& text);
+
 // "1 worker", "4 workers"
 std::string Counted(int64_t count, std::string_view noun);
 

@@ -54,7 +54,9 @@ TEST(GsspGroups, AreThoseOfComputeWhereServersLinksAreBusy) {
     for (int worker = 0; worker < 16; ++worker) {
       const int64_t of_class = result.workers[worker % 4].protocol.group;
       EXPECT_EQ(result.workers[worker].protocol.group, of_class) << worker;
-      if (worker > 0 && worker < 4) EXPECT_NE(of_class, result.workers[0].protocol.group);
+      if (worker > 0 && worker < 4) {
+        EXPECT_NE(of_class, result.workers[0].protocol.group);
+      }
     }
   }
 }

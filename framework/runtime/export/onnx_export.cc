@@ -82,22 +82,6 @@ std::vector<FieldSpec> FieldsOf(const CheckpointInfo& info, const std::string& o
   return ImageFields(spec);
 }
 
-// The numbers of `to`, by name: a file has them in any order.
-std::vector<float> Ordered(const ArenaLayout& from, const std::vector<float>& values,
-                           const ArenaLayout& to, const std::string& origin) {
-  std::vector<float> ordered(static_cast<size_t>(to.size()));
-  for (const ArenaEntry& entry : to.entries) {
-    const auto found = std::ranges::find(from.entries, entry.name, &ArenaEntry::name);
-    if (found == from.entries.end() || found->range.size() != entry.range.size()) {
-      throw CheckpointError(
-          fmt::format("{}: '{}' of its model is missing or has another shape", origin, entry.name));
-    }
-    std::copy_n(values.begin() + found->range.begin, entry.range.size(),
-                ordered.begin() + entry.range.begin);
-  }
-  return ordered;
-}
-
 }  // namespace
 
 std::vector<OnnxGraph> OnnxOf(const StoredWeights& stored, const std::string& origin) {
@@ -111,8 +95,8 @@ std::vector<OnnxGraph> OnnxOf(const StoredWeights& stored, const std::string& or
   Metadata metadata;
   const auto fields = FieldsOf(info, origin, metadata);
   const Graph graph = Graph::FromText(info.model_yaml, origin + ": its model", fields);
-  const auto weights = Ordered(stored.layout.parameters, stored.weights, graph.weights(), origin);
-  const auto state = Ordered(stored.layout.state, stored.state, graph.state(), origin);
+  const auto weights = Arranged(stored.weights, stored.layout.parameters, graph.weights(), origin);
+  const auto state = Arranged(stored.state, stored.layout.state, graph.state(), origin);
   std::vector<OnnxGraph> graphs = TranslateModel({graph, weights.data(), state.data()});
   for (OnnxGraph& each : graphs) each.metadata = metadata;
   return graphs;

@@ -51,12 +51,6 @@ bool IsHere(const std::string& host) {
          here.starts_with(host + ".") || host.starts_with(here + ".");
 }
 
-std::string Quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // The first of Open MPI's list, "ssh : rsh".
 std::string Agent() {
   const char* const list = std::getenv(kAgentVariable);
@@ -67,8 +61,8 @@ std::string Agent() {
 
 ProgramCommand Question(const std::string& host, const std::string& program) {
   const std::string folder = std::filesystem::current_path().string();
-  std::string asked = fmt::format("test -x {} || exit {}; test -d {} || exit {}", Quoted(program),
-                                  kNoProgram, Quoted(folder), kNoFolder);
+  std::string asked = fmt::format("test -x {} || exit {}; test -d {} || exit {}",
+                                  ShellWord(program), kNoProgram, ShellWord(folder), kNoFolder);
   if (BundleFolder().empty()) {  // which has its own
     asked += fmt::format("; command -v orted >/dev/null || exit {}", kNoOpenMpi);
   }

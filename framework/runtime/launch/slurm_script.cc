@@ -19,25 +19,8 @@ namespace {
 constexpr int64_t kStopSecondsMax = 180;
 
 constexpr std::string_view kNameCharacters = "._-";
-constexpr std::string_view kShellCharacters = "._-/=:,+@%{}";
 
 int CeilDivide(int a, int b) { return (a + b - 1) / b; }
-
-bool ConsistsOf(std::string_view text, std::string_view besides_letters_and_digits) {
-  return !text.empty() && std::ranges::all_of(text, [&](unsigned char c) {
-    return std::isalnum(c) != 0 || besides_letters_and_digits.find(c) != std::string_view::npos;
-  });
-}
-
-// One word of a shell command, quoted where it must be.
-std::string ShellWord(const std::string& text) {
-  // Braces are plain to bash unless they hold a comma or two dots.
-  const bool plain = ConsistsOf(text, kShellCharacters) && text.find('{') == std::string::npos;
-  if (plain) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 // "4 workers", "4 workers and 1 server"
 std::string Ranks(const SlurmJob& job) {

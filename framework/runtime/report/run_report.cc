@@ -29,29 +29,6 @@ std::string NameOf(const fs::path& folder) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-// Keys with dots, values as they are written.
-void AddKeys(const config::Tree& tree, const std::string& key, ordered_json& keys) {
-  using Kind = config::Tree::Kind;
-  if (tree.kind == Kind::kScalar) keys.push_back({key, tree.text});
-  if (tree.kind == Kind::kNull) keys.push_back({key, ""});
-  for (const config::Tree::Entry& entry : tree.entries) {
-    AddKeys(entry.value, key.empty() ? entry.key : key + "." + entry.key, keys);
-  }
-  if (tree.kind != Kind::kList) return;
-  std::vector<std::string> items;
-  for (const config::Tree& item : tree.items) {
-    if (item.kind != Kind::kScalar) break;
-    items.push_back(item.text);
-  }
-  if (items.size() == tree.items.size()) {
-    keys.push_back({key, "[" + Join(items) + "]"});
-    return;
-  }
-  for (size_t i = 0; i < tree.items.size(); ++i) {
-    AddKeys(tree.items[i], fmt::format("{}[{}]", key, i), keys);
-  }
-}
-
 void DescribeConfig(const fs::path& path, ordered_json& report) {
   if (!fs::is_regular_file(path)) return;
   config::Diagnostics diagnostics;
@@ -61,7 +38,9 @@ void DescribeConfig(const fs::path& path, ordered_json& report) {
     return;
   }
   ordered_json keys = ordered_json::array();
-  AddKeys(*tree, "", keys);
+  for (const config::PathValue& value : config::ValuesByPath(*tree)) {
+    keys.push_back({value.path, value.text});
+  }
   report["config"] = std::move(keys);
 }
 

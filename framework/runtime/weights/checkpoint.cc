@@ -35,6 +35,25 @@ void Collect(const ArenaLayout& layout, const float* arena, std::vector<Piece>& 
 
 }  // namespace
 
+std::vector<float> Arranged(std::vector<float> values, const ArenaLayout& from,
+                            const ArenaLayout& to, const std::string& origin) {
+  const auto is_alike = [](const ArenaEntry& a, const ArenaEntry& b) {
+    return a.name == b.name && a.range.size() == b.range.size();
+  };
+  if (std::ranges::equal(from.entries, to.entries, is_alike)) return values;
+  std::vector<float> arranged(static_cast<size_t>(to.size()));
+  for (const ArenaEntry& entry : to.entries) {
+    const auto stored = std::ranges::find(from.entries, entry.name, &ArenaEntry::name);
+    if (stored == from.entries.end() || !is_alike(*stored, entry)) {
+      throw CheckpointError(
+          fmt::format("{}: '{}' of its model is missing or has another shape", origin, entry.name));
+    }
+    std::copy_n(values.begin() + stored->range.begin, entry.range.size(),
+                arranged.begin() + entry.range.begin);
+  }
+  return arranged;
+}
+
 namespace fs = std::filesystem;
 namespace {
 
@@ -84,21 +103,6 @@ void CheckModel(const fs::path& path, const StoredCheckpoint& stored, const Mode
                            hint);
 }
 
-// An arena in the order of another layout with the same names.
-std::vector<float> Arranged(std::vector<float> values, const ArenaLayout& from,
-                            const ArenaLayout& to) {
-  const auto same_name = [](const ArenaEntry& a, const ArenaEntry& b) { return a.name == b.name; };
-  if (std::ranges::equal(from.entries, to.entries, same_name)) return values;
-  std::vector<float> arranged(values.size());
-  for (const ArenaEntry& entry : to.entries) {
-    const auto stored = std::find_if(from.entries.begin(), from.entries.end(),
-                                     [&](const ArenaEntry& one) { return one.name == entry.name; });
-    std::copy_n(values.begin() + stored->range.begin, entry.range.size(),
-                arranged.begin() + entry.range.begin);
-  }
-  return arranged;
-}
-
 Checkpoint FitTo(const ModelLayout& layout, const fs::path& path, StoredCheckpoint stored,
                  const char* hint) {
   CheckVocabularies(path, stored.info, layout);
@@ -106,12 +110,13 @@ Checkpoint FitTo(const ModelLayout& layout, const fs::path& path, StoredCheckpoi
   Checkpoint checkpoint;
   checkpoint.path = path;
   checkpoint.info = std::move(stored.info);
-  checkpoint.weights =
-      Arranged(std::move(stored.weights), stored.layout.parameters, layout.parameters);
-  checkpoint.state = Arranged(std::move(stored.state), stored.layout.state, layout.state);
+  checkpoint.weights = Arranged(std::move(stored.weights), stored.layout.parameters,
+                                layout.parameters, path.string());
+  checkpoint.state =
+      Arranged(std::move(stored.state), stored.layout.state, layout.state, path.string());
   for (auto& [vector, values] : stored.solver) {
     checkpoint.solver[vector] =
-        Arranged(std::move(values), stored.layout.parameters, layout.parameters);
+        Arranged(std::move(values), stored.layout.parameters, layout.parameters, path.string());
   }
   return checkpoint;
 }

@@ -110,6 +110,11 @@ void CheckVocabularies(const std::filesystem::path& path, const CheckpointInfo& 
 // The same, without the solver's vectors (LoadWeights of weights_file.h takes other formats too).
 Checkpoint ReadWeights(const std::filesystem::path& path, const ModelLayout& layout);
 
+// An arena in the order of another layout, by name.  Throws CheckpointError, naming `origin`, for an entry that is
+// missing or has another size.
+std::vector<float> Arranged(std::vector<float> values, const ArenaLayout& from,
+                            const ArenaLayout& to, const std::string& origin);
+
 // SHA-256 over all parameters and batch-norm statistics in name order, each as little-endian fp32
 // in plain order.  Arenas as in CheckpointView; `state` may be null when layout.state is empty.
 std::string WeightsSha256(const ModelLayout& layout, const float* weights, const float* state);

@@ -212,8 +212,8 @@ bool IsSafetensors(const fs::path& path) {
             "convert it: python3 -c \"import sys, torch; from safetensors.torch import save_file; "
             "s = torch.load(sys.argv[1], map_location='cpu', weights_only=True); "
             "save_file({{k: v.contiguous().clone() for k, v in s.get('state_dict', s).items()}}, "
-            "sys.argv[2])\" '{}' '{}'",
-            path.string(), converted.string()));
+            "sys.argv[2])\" {} {}",
+            ShellWord(path.string()), ShellWord(converted.string())));
   }
   return false;
 }

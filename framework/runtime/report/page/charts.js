@@ -41,7 +41,6 @@ function optionsOf({x, y, tip, title}) {
 
 function legendOf(chart) {
   const entries = chart.data.datasets.map((dataset, i) => {
-    if (dataset.unnamed) return null;
     const swatch = element('i');
     swatch.style.background = dataset.swatch || dataset.borderColor || dataset.backgroundColor;
     const toggle = element('button', {type: 'button', 'aria-pressed': 'true', onclick: () => {
@@ -129,7 +128,7 @@ function barChart(label, names, bars, {x, y, format = numberText, tick = format,
 function spanChart(label, rows, kinds, {x, end}) {
   const build = () => {
     const datasets = kinds().map((kind) => ({
-      label: kind.label, data: kind.spans, backgroundColor: kind.color, swatch: kind.swatch || kind.color, unnamed: kind.unnamed,
+      label: kind.label, data: kind.spans, backgroundColor: kind.color, swatch: kind.color,
       borderColor: styleOf('--card'), borderWidth: kind.edged ? 1 : 0, borderSkipped: false,
       grouped: false, barPercentage: 0.9, categoryPercentage: 0.94, minBarLength: 1,
     }));

@@ -196,10 +196,9 @@ function workers(run, named) {
     {label: 'compute', color: colorOf(0), values: all.map(computeMs)}, {label: 'wait', color: colorOf(1), values: all.map(waitMs)},
   ], {x: 'worker', y: '', format: msText, stacked: true}));
   const left = all.length - timed.length;
-  const joined = timed.length ? timed[0].times : null;
   const notes = [
     timed.length && left ? soft(`The curves are those of ${timed.length} workers, the slowest and the fastest; ${left} are in the table alone.`) : null,
-    joined ? soft('A point is the mean over some steps, and grows from rest to rest: at evaluations and checkpoints the ranks hand in their times.') :
+    timed.length ? soft('A point is the mean over some steps, and grows from rest to rest: at evaluations and checkpoints the ranks hand in their times.') :
              soft('How the times went on is not recorded in this folder (ranks.jsonl); these are sums of the whole run.'),
   ];
   return section('workers-' + run.index, named ? 'Workers: ' + run.name : 'Workers', workerSentence(all, straggler), charts, notes, workerTable(all, straggler));
@@ -313,12 +312,11 @@ function bucketTimes(timeline) {
 
 function bucketTable(run) {
   const buckets = (run.plan.buckets || []).map((bucket, i) => ({...bucket, number: i}));
-  const begin = (b) => b.begin ?? b[0], end = (b) => b.end ?? b[1];
   const times = bucketTimes(run.timeline);
-  const total = buckets.reduce((sum, b) => sum + end(b) - begin(b), 0);
-  return tableOf([{title: 'bucket', of: (b) => String(b.number)}, {title: 'from', of: (b) => numberText(begin(b))}, {title: 'to', of: (b) => numberText(end(b))},
-    {title: 'elements', of: (b) => numberText(end(b) - begin(b))}, {title: 'bytes', of: (b) => bytesText(4 * (end(b) - begin(b)))},
-    {title: 'share', of: (b) => percentText((end(b) - begin(b)) / total)}, {title: 'sum takes', of: (b) => secondsText(times[b.number])}], buckets);
+  const total = buckets.reduce((sum, b) => sum + b.end - b.begin, 0);
+  return tableOf([{title: 'bucket', of: (b) => String(b.number)}, {title: 'from', of: (b) => numberText(b.begin)}, {title: 'to', of: (b) => numberText(b.end)},
+    {title: 'elements', of: (b) => numberText(b.end - b.begin)}, {title: 'bytes', of: (b) => bytesText(4 * (b.end - b.begin))},
+    {title: 'share', of: (b) => percentText((b.end - b.begin) / total)}, {title: 'sum takes', of: (b) => secondsText(times[b.number])}], buckets);
 }
 
 function plan(run, named) {
