@@ -19,6 +19,8 @@ class Hdf5Image {
   explicit Hdf5Image(InputReader& in) : in_(in) {
     [[maybe_unused]] static const herr_t no_exit_handler = H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    // Else each file's half a megabyte of cache goes back to the system, which takes a third of the time.
+    H5set_free_list_limits(-1, -1, -1, -1, -1, -1);
     const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     H5Pset_fapl_stdio(access.get());
     H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110);
