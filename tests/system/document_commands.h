@@ -6,7 +6,7 @@
 
 namespace dtrain {
 
-// Few samples, and two steps of them; a later --set of a key counts more than an earlier one.
+// Few samples, and two steps of them; a later --set of a key takes precedence over an earlier one.
 inline const std::string kFew =
     " --set data.train_samples=256 --set data.test_samples=64 --set max_steps=2";
 // The same of digits, in place of a data set that is of a publisher's server.
