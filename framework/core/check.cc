@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "framework/core/status_line.h"
+
 namespace dtrain {
 namespace {
 std::atomic<int> check_rank{-1};
@@ -18,6 +20,7 @@ CheckFailure::CheckFailure(const char* file, int line, const char* condition) {
 }
 
 CheckFailure::~CheckFailure() {
+  status_line::WipeAtOnce();  // not Aside: whoever fails may be writing
   const int rank = check_rank;
   if (rank >= 0) {
     std::fprintf(stderr, "dtrain: rank %d: %s\n", rank, message_.str().c_str());

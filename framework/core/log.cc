@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "framework/core/status_line.h"
+
 namespace dtrain::log {
 namespace {
 
@@ -52,6 +54,8 @@ Level GetLevel() { return shown; }
 void SetRank(int rank, int ranks) { prefix = ranks > 1 ? fmt::format("[rank {}] ", rank) : ""; }
 
 void Write(Level level, std::string_view text) {
+  if (level < shown) return;
+  const status_line::Aside aside;
   Logger().log(ToSpdlog(level), "{}{}", prefix, text);
 }
 

@@ -1,0 +1,216 @@
+#include "framework/core/status_line.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <ranges>
+
+#include <fmt/format.h>
+
+#include "framework/core/log.h"
+
+namespace dtrain::status_line {
+namespace {
+
+constexpr char kWipe[] = "\r\x1b[K";
+constexpr char kEndOfPart = '\x1d', kEndOfField = '\x1f';
+constexpr int kUsualColumns = 80, kMostColumns = 1000;
+constexpr int kFree = 3;  // "^C", and the last column, in which some terminals begin a new line
+constexpr int kLongestBar = 14, kShortestBar = 5;
+constexpr int kGap = 2;
+
+std::mutex terminal;       // who writes there
+int unfinished_of = -1;    // the descriptor whose text ended within a line; -1: none
+std::atomic<bool> marked;  // something stands in the last line that is to be wiped
+
+bool IsVariable(const char* name, std::string_view value) {
+  const char* const found = std::getenv(name);
+  return found != nullptr && found == value;
+}
+
+bool CanErase() {
+  const char* const term = std::getenv("TERM");
+  return term != nullptr && *term != '\0' && std::string_view(term) != "dumb";
+}
+
+bool WantsColor() {
+  const char* const no_color = std::getenv("NO_COLOR");
+  return no_color == nullptr || *no_color == '\0';
+}
+
+void WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nobody reads it any more
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+// With `terminal` held: the cursor comes to the begin of an empty line, unless it is behind unfinished text
+// of `fd`, which goes on.
+void MakeRoom(int fd = -1) {
+  const bool wipe = marked.exchange(false);
+  if (unfinished_of == fd && fd >= 0) return;
+  if (unfinished_of >= 0) {
+    WriteAll(STDERR_FILENO, "\n");
+  } else if (wipe && ::isatty(STDERR_FILENO) == 1) {
+    WriteAll(STDERR_FILENO, kWipe);
+  }
+  unfinished_of = -1;
+}
+
+std::string Printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  return text;
+}
+
+int WidthOf(const Part& part) {
+  return part.bar < 0 ? static_cast<int>(part.text.size()) : kShortestBar;
+}
+
+int WidthOf(const std::vector<Part>& parts) {
+  int width = -kGap;
+  for (const Part& part : parts) width += kGap + WidthOf(part);
+  return width;
+}
+
+std::string BarText(double fraction, int width, bool color) {
+  const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * width);
+  const std::string done(static_cast<size_t>(full), '#');
+  return (color ? "\x1b[32m" + done + "\x1b[0m" : done) +
+         std::string(static_cast<size_t>(width - full), '-');
+}
+
+}  // namespace
+
+Place WhereTo() {
+  if (log::GetLevel() > log::Level::kInfo) return Place::kNowhere;
+  if (::isatty(STDERR_FILENO) == 1) return CanErase() ? Place::kTerminal : Place::kNowhere;
+  return IsVariable(kProgressVariable, "1") ? Place::kSupervisor : Place::kNowhere;
+}
+
+int Columns() {
+  winsize size{};
+  int columns = 0;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  const char* const said = std::getenv("COLUMNS");
+  if (columns == 0 && said != nullptr) columns = std::atoi(said);
+  if (columns <= 0) columns = kUsualColumns;
+  return std::clamp(columns - kFree, 1, kMostColumns);
+}
+
+std::string Fit(std::vector<Part> parts, int columns, bool color) {
+  while (parts.size() > 1 && WidthOf(parts) > columns) {
+    // Of equals the last one.
+    const auto least = std::ranges::min_element(parts | std::views::reverse, {}, &Part::keep);
+    parts.erase(std::next(least).base());
+  }
+  const int bar = std::clamp(columns - WidthOf(parts) + kShortestBar, 1, kLongestBar);
+  std::string line;
+  for (const Part& part : parts) {
+    if (!line.empty()) line.append(kGap, ' ');
+    line += part.bar < 0 ? part.text : BarText(part.bar, bar, color);
+  }
+  if (WidthOf(parts) > columns) line.resize(static_cast<size_t>(std::max(columns, 0)));
+  return line;
+}
+
+void Show(const std::vector<Part>& parts) {
+  const Place place = WhereTo();
+  if (place == Place::kNowhere) return;
+  const std::lock_guard lock(terminal);
+  if (place == Place::kSupervisor) return WriteAll(STDERR_FILENO, Encode(parts));
+  if (unfinished_of >= 0) return;
+  const std::string line = Fit(parts, Columns(), WantsColor());
+  marked = true;
+  WriteAll(STDERR_FILENO, kWipe + line);
+}
+
+void Clear() {
+  if (WhereTo() == Place::kSupervisor) return Show({});
+  const std::lock_guard lock(terminal);
+  if (unfinished_of < 0) MakeRoom();
+}
+
+std::string Encode(const std::vector<Part>& parts) {
+  std::string record(1, kRecord);
+  for (const Part& part : parts) {
+    record += fmt::format("{}{}{:.3f}{}{}{}", part.keep, kEndOfField, part.bar, kEndOfField,
+                          Printable(part.text), kEndOfPart);
+  }
+  return record + "\n";
+}
+
+std::optional<std::vector<Part>> Decode(std::string_view record) {
+  std::vector<Part> parts;
+  while (!record.empty()) {
+    const size_t end = record.find(kEndOfPart);
+    const size_t first = record.find(kEndOfField);
+    const size_t second = first == record.npos ? first : record.find(kEndOfField, first + 1);
+    if (end == record.npos || second == record.npos || second > end) return std::nullopt;
+    Part part;
+    part.keep = std::atoi(std::string(record.substr(0, first)).c_str());
+    part.bar =
+        std::strtod(std::string(record.substr(first + 1, second - first - 1)).c_str(), nullptr);
+    if (!std::isfinite(part.bar)) return std::nullopt;
+    part.text = Printable(std::string(record.substr(second + 1, end - second - 1)));
+    parts.push_back(std::move(part));
+    record.remove_prefix(end + 1);
+  }
+  return parts;
+}
+
+Aside::Aside() : lock_(terminal) { MakeRoom(); }
+
+void Pass(int fd, std::string_view text) {
+  if (text.empty()) return;
+  const std::lock_guard lock(terminal);
+  MakeRoom(fd);
+  WriteAll(fd, text);
+  unfinished_of = text.back() == '\n' ? -1 : fd;
+}
+
+void NoteInterrupt() { marked = true; }
+
+void WipeAtOnce() {
+  if (!marked.exchange(false) || ::isatty(STDERR_FILENO) == 0) return;
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWipe, std::strlen(kWipe));
+}
+
+WipeOnSignal::WipeOnSignal() {
+  if (WhereTo() != Place::kTerminal) return;
+  sigemptyset(&set_);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action = {};
+    ::sigaction(signal, nullptr, &action);
+    if (action.sa_handler == SIG_DFL) sigaddset(&set_, signal);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &set_, &former_);
+  thread_ = std::jthread([set = set_](const std::stop_token& stop) {
+    const timespec most = {0, 100'000'000};
+    int signal = 0;
+    while (!stop.stop_requested() && signal <= 0) signal = ::sigtimedwait(&set, nullptr, &most);
+    if (signal <= 0) return;
+    NoteInterrupt();
+    WipeAtOnce();
+    ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    ::raise(signal);
+  });
+}
+
+WipeOnSignal::~WipeOnSignal() {
+  if (!thread_.joinable()) return;
+  thread_ = {};
+  ::pthread_sigmask(SIG_SETMASK, &former_, nullptr);
+}
+
+}  // namespace dtrain::status_line

@@ -1,0 +1,71 @@
+#include "framework/core/status_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dtrain::status_line {
+namespace {
+
+const std::vector<Part> kLine = {
+    {"epoch 3/10", 2}, {"step 7/9", 3}, {"", 1, 0.5}, {"slowest 2", 0}};
+
+TEST(StatusLine, WhatMattersLeastGivesWayFirstAndTheBarGetsShorterBefore) {
+  EXPECT_EQ(Fit(kLine, 80), "epoch 3/10  step 7/9  #######-------  slowest 2");
+  EXPECT_EQ(Fit(kLine, 47), "epoch 3/10  step 7/9  #######-------  slowest 2");
+  EXPECT_EQ(Fit(kLine, 46), "epoch 3/10  step 7/9  ######-------  slowest 2");
+  EXPECT_EQ(Fit(kLine, 38), "epoch 3/10  step 7/9  ##---  slowest 2");
+  EXPECT_EQ(Fit(kLine, 37), "epoch 3/10  step 7/9  #######-------") << "and has all the room then";
+  EXPECT_EQ(Fit(kLine, 27), "epoch 3/10  step 7/9  ##---");
+  EXPECT_EQ(Fit(kLine, 26), "epoch 3/10  step 7/9");
+  EXPECT_EQ(Fit(kLine, 19), "step 7/9");
+  EXPECT_EQ(Fit(kLine, 7), "step 7/") << "a single one is cut";
+  EXPECT_EQ(Fit({}, 7), "");
+}
+
+TEST(StatusLine, NeverIsWiderThanItMayBe) {
+  for (int columns = 1; columns <= 200; ++columns) {
+    EXPECT_LE(Fit(kLine, columns).size(), static_cast<size_t>(columns));
+    EXPECT_LE(Fit({{"", 0, 0.9}}, columns).size(), static_cast<size_t>(columns));
+  }
+}
+
+TEST(StatusLine, OfEqualsTheLastGivesWay) {
+  EXPECT_EQ(Fit({{"one", 1}, {"two", 1}, {"six", 1}}, 8), "one  two");
+}
+
+TEST(StatusLine, ColourTakesNoRoom) {
+  EXPECT_EQ(Fit({{"", 0, 0.5}, {"x", 0}}, 17, true), "\x1b[32m#######\x1b[0m-------  x");
+}
+
+TEST(StatusLine, ARecordBringsTheParts) {
+  std::string record = Encode(kLine);
+  ASSERT_EQ(record.front(), kRecord);
+  ASSERT_EQ(record.back(), '\n');
+  const auto parts = Decode(record.substr(1, record.size() - 2));
+  ASSERT_TRUE(parts.has_value());
+  EXPECT_EQ(Fit(*parts, 60), Fit(kLine, 60));
+  EXPECT_EQ(Fit(*parts, 20), Fit(kLine, 20));
+  EXPECT_EQ(Encode({}), std::string(1, kRecord) + "\n");
+  EXPECT_EQ(Decode("")->size(), 0U);
+}
+
+TEST(StatusLine, WhatIsNoRecordIsRefused) {
+  for (const char* const text : {"x",
+                                 "1\x1f"
+                                 "2\x1fx",
+                                 "1\x1d", "1\x1fnan\x1fx\x1d"}) {
+    EXPECT_FALSE(Decode(text).has_value()) << text;
+  }
+}
+
+// Else it would move the cursor.
+TEST(StatusLine, TextThatCannotBeShownIsNotSent) {
+  EXPECT_EQ(Fit(*Decode("1\x1f-1\x1f"
+                        "a\rb\x1b[K\x1d"),
+                80),
+            "a?b?[K");
+  EXPECT_EQ(Encode({{"a\nb"}}).find('\n'), Encode({{"a\nb"}}).size() - 1);
+}
+
+}  // namespace
+}  // namespace dtrain::status_line
