@@ -1,6 +1,7 @@
 // What the commands share: how one adds itself to the command line, and how it reads a config.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -68,6 +69,9 @@ void AddDeviceOption(CLI::App& command, std::string& device);
 
 // --beam K and --max-length N, for commands that translate.
 void AddSearchOptions(CLI::App& command, SearchOptions& options);
+
+// For --seeds: a second run of a seed tells nothing, and would be refused the folder of the first.  Throws UsageError.
+void RefuseRepeated(const std::vector<uint64_t>& seeds);
 
 // Reads and checks the config, throwing ConfigError with all its mistakes.
 RunConfig LoadConfig(const ConfigOptions& options);

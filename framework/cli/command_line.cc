@@ -1,6 +1,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -164,6 +165,13 @@ void AddSearchOptions(CLI::App& command, SearchOptions& options) {
   command.add_option("--max-length", options.max_length, "words of a translation at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
+}
+
+void RefuseRepeated(const std::vector<uint64_t>& seeds) {
+  for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
+    if (std::find(seeds.begin(), seed, *seed) == seed) continue;
+    throw UsageError("--seeds names " + std::to_string(*seed) + " twice", "name each seed once");
+  }
 }
 
 RunConfig LoadConfig(const ConfigOptions& options) {

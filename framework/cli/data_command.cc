@@ -9,6 +9,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
+#include "framework/core/status_line.h"
 #include "framework/data/files/catalog.h"
 
 namespace dtrain {
@@ -46,6 +47,7 @@ int List(const DataOptions& options, bool as_json) {
 }
 
 int Fetch(const DataOptions& options, bool as_json) {
+  const status_line::WipeOnSignal wipe;
   FetchOptions how;
   how.stall_seconds = options.stall_seconds;
   how.from = options.from;

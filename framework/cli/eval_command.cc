@@ -3,11 +3,14 @@
 #include <CLI/CLI.hpp>
 
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
+#include "framework/core/progress_display.h"
+#include "framework/core/status_line.h"
 #include "framework/data/device_dataset.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/judge/run_evaluation.h"
@@ -59,6 +62,8 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   std::unique_ptr<Dataset> dataset;
   Checkpoint checkpoint;
   Split split = Split::kTest;
+  std::optional<BusyProgress> busy;
+  if (transport.rank() == 0) busy.emplace("loading data");
   TryTogether(transport, [&] {
     const std::filesystem::path weights = FindWeights(options.weights);
     config = LoadConfigOf(options.config, weights);
@@ -71,6 +76,8 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   if (transport.rank() == 0) {
     TellDevice(config);
     TellData(config);
+    busy.reset();
+    busy.emplace("evaluating");
   }
   ExecutionPlan plan =
       DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
@@ -80,12 +87,14 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
       transport, *samples,
       ScoreSplit(*net, *samples, split, checkpoint.weights.data(), checkpoint.state.data(),
                  transport.rank(), transport.size(), options.search));
+  busy.reset();
   if (transport.rank() == 0) Print(evaluation, net->metric_names(), json);
   return 0;
 }
 
 int RunEval(const EvalOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
+  const status_line::WipeOnSignal wipe;
   return RunOnRanks(invocation.argc, invocation.argv,
                     [&](World& world) { return Evaluate(options, world, invocation.json); });
 }

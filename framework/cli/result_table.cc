@@ -13,7 +13,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kNameWidth = 12, kCellWidth = 17;
+constexpr size_t kTableWidth = 100;  // that a terminal and a page have
+constexpr size_t kLongName = 40;     // longer ones stand above their row
+constexpr size_t kGapWidth = 2;
 
 std::string Cell(const TableRow& row, const std::vector<double>& values, int digits) {
   if (values.empty()) return "-";
@@ -24,11 +26,19 @@ std::string Cell(const TableRow& row, const std::vector<double>& values, int dig
   return text;
 }
 
-// Fills them with blanks to the length of the longest one, `least` at least.
-void Widen(std::vector<std::string>& texts, size_t least) {
-  size_t width = least;
-  for (const std::string& text : texts) width = std::max(width, text.size());
-  for (std::string& text : texts) text.resize(width, ' ');
+// A column of a table, each as long as the longest.
+using Texts = std::vector<std::string>;
+
+size_t Longest(const Texts& texts) {
+  return std::ranges::max(texts, {}, &std::string::size).size();
+}
+
+// Puts it to the right of the lines.
+void AddColumn(const Texts& cells, Texts& lines) {
+  const size_t width = Longest(cells);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    lines[i] += fmt::format("{:{}}{:>{}}", "", kGapWidth, cells[i], width);
+  }
 }
 
 ordered_json JsonCell(const TableRow& row, const std::vector<double>& values) {
@@ -46,23 +56,41 @@ bool ResultTable::IsShown(size_t column) const {
                      [&](const TableRow& row) { return !row.values[column].empty(); });
 }
 
+// The heading and the rows' names, to the left of each block of columns.
+std::vector<std::string> ResultTable::Names(bool above) const {
+  Texts names = {heading_};
+  for (const TableRow& row : rows_) names.push_back(above ? "" : row.name);
+  const size_t width = Longest(names);
+  for (std::string& name : names) name.resize(width, ' ');
+  return names;
+}
+
 std::string ResultTable::Text() const {
-  std::vector<std::string> lines = {heading_};
-  for (const TableRow& row : rows_) lines.push_back(row.name);
-  Widen(lines, kNameWidth);
+  const bool above =
+      std::ranges::any_of(rows_, [](const TableRow& row) { return row.name.size() > kLongName; });
+  const Texts names = Names(above);
+  std::vector<Texts> blocks = {names};
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (!IsShown(c)) continue;
-    std::vector<std::string> cells = {columns_[c].title};
+    Texts cells = {columns_[c].title};
     for (const TableRow& row : rows_) {
       cells.push_back(Cell(row, row.values[c], columns_[c].digits));
     }
-    size_t width = kCellWidth;
-    for (const std::string& cell : cells) width = std::max(width, cell.size());
-    for (size_t line = 0; line < lines.size(); ++line) {
-      lines[line] += fmt::format(" {:>{}}", cells[line], width);
+    const size_t width = blocks.back()[0].size();
+    if (width > names[0].size() && width + kGapWidth + Longest(cells) > kTableWidth) {
+      blocks.push_back(names);
+    }
+    AddColumn(cells, blocks.back());
+  }
+  std::string text;
+  for (const Texts& lines : blocks) {
+    if (!text.empty()) text += '\n';
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (above && i > 0) text += rows_[i - 1].name + '\n';
+      text += lines[i] + '\n';
     }
   }
-  return Join(lines, "\n") + "\n";
+  return text;
 }
 
 std::vector<std::string> ResultTable::JsonLines() const {

@@ -32,7 +32,8 @@ class ResultTable {
   void Add(TableRow row) { rows_.push_back(std::move(row)); }
 
   // A cell is a mean, with several runs and a deviation, and with "(2/3)" behind it where only so
-  // many of the runs have a value; "-" where none has.
+  // many of the runs have a value; "-" where none has.  At most 100 columns wide: what does not fit
+  // follows in another block of lines with the same names.
   std::string Text() const;
   // A line a row: {"strategy": "ps_ssp", "seeds": 3, "seconds": {"mean": 1.5, "deviation": 0.1}};
   // "runs" in a cell: how many of the runs it is of, where not of all.
@@ -41,6 +42,7 @@ class ResultTable {
 
  private:
   bool IsShown(size_t column) const;
+  std::vector<std::string> Names(bool above) const;
 
   std::string heading_, counted_;
   std::vector<TableColumn> columns_;

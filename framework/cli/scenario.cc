@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 #include "framework/runtime/results/run_record.h"
 
 namespace dtrain {
@@ -37,9 +38,9 @@ std::vector<std::vector<double>> ScenarioOptions::Trace(const RunConfig& run) co
   if (trace.empty()) return {};
   const RunRecord record = ReadRecord(trace);
   if (record.plan.workers != run.workers) {
-    throw UsageError(
-        fmt::format("{} is of {} workers, the run has {}", trace, record.plan.workers, run.workers),
-        "record a run of as many workers, or change --workers");
+    throw UsageError(fmt::format("{} is of {}, the run has {}", trace,
+                                 Counted(record.plan.workers, "worker"), run.workers),
+                     "record a run of as many workers, or change --workers");
   }
   return RecordedStepSeconds(record);
 }

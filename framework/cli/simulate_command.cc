@@ -14,8 +14,10 @@
 #include "framework/cli/result_table.h"
 #include "framework/cli/scenario.h"
 #include "framework/cli/setting_values.h"
+#include "framework/cli/simulate_progress.h"
 #include "framework/cli/train_report.h"
 #include "framework/core/log.h"
+#include "framework/core/status_line.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/device/cpu/threads.h"
@@ -59,15 +61,41 @@ void Save(const RunFolder& folder, const RunConfig& config, const Summary& summa
   file.Finish();
 }
 
+// Which run of a comparison it is.
+struct ComparedRun {
+  std::string name;  // of the strategy; "": there is but one
+  int run = 1, runs = 1;
+};
+
+// While it lives, stderr says how far the run is.
+class WatchedRun {
+ public:
+  WatchedRun(const SimulatedRun& run, const ComparedRun& which)
+      : progress_(which.name, which.run, which.runs, WallNow()), ticker_([this, &run](Nanos now) {
+          progress_.Tick({run.steps_done(), run.steps(), run.virtual_time()}, now);
+        }) {}
+  ~WatchedRun() {
+    ticker_.reset();
+    progress_.End();
+  }
+  WatchedRun(const WatchedRun&) = delete;
+
+ private:
+  SimulateProgress progress_;
+  std::optional<Ticker> ticker_;
+};
+
 // Nothing where the run in `output` is resumed and was completed before.
 std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunConfig& config,
-                                    const std::string& output, bool quiet) {
+                                    const std::string& output, bool quiet,
+                                    const ComparedRun& which = {}) {
   std::optional<RunLock> lock;
   const bool resuming = !options.resume.empty() && options.resume != "none";
   if (!output.empty()) lock.emplace(RunFolder(output).Create(resuming));
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   const bool numeric = options.numeric || !profile.has_value();
   if (numeric && !quiet) TellDevice(config);
+  std::optional<BusyProgress> begins(numeric ? "loading data" : "planning");
   SimulatedRun run(config, profile, numeric);
   run.UseTrace(options.scenario.Trace(config));
   run.StudyGradients(output);
@@ -83,6 +111,8 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   }
   // Tenths are enough for whole epochs.
   const int digits = config.evaluate_every_steps > 0 ? 2 : 1;
+  begins.reset();
+  std::optional<WatchedRun> watched(std::in_place, run, which);
   const Summary summary = run.Run(
       [&](double epochs, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
         if (lock && !metrics) metrics.emplace(RunFolder(output).metrics());
@@ -92,6 +122,7 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
                   split == Split::kValidation ? "validation" : "test",
                   Describe(evaluation, run.graph().metric_names()));
       });
+  watched.reset();
   if (lock) Save(RunFolder(output), config, summary, run.timelines());
   return summary;
 }
@@ -102,9 +133,10 @@ std::string ServersOf(const Summary& summary) {
 }
 
 void Print(const Summary& summary) {
-  std::cout << fmt::format(
-      "{} with {} workers{}: {:.3f} virtual s, {} gradients, {:.2f} a second\n", summary.strategy,
-      summary.workers, ServersOf(summary), summary.seconds, GradientsOf(summary), RateOf(summary));
+  std::cout << fmt::format("{} with {}{}: {:.3f} virtual s, {}, {:.2f} a second\n",
+                           summary.strategy, Counted(summary.workers, "worker"), ServersOf(summary),
+                           summary.seconds, Counted(GradientsOf(summary), "gradient"),
+                           RateOf(summary));
   std::cout << fmt::format(
       "step {:.4f} s (p50), {:.4f} s (p90); workers wait {:.1f} % of their time\n",
       summary.step_seconds->p50, summary.step_seconds->p90, 100 * WaitOf(summary));
@@ -114,9 +146,9 @@ void Print(const Summary& summary) {
                              summary.staleness->max,
                              lead ? fmt::format("; clock lead at most {}", *lead) : "");
   }
-  std::cout << fmt::format("sent {:.1f} MB in {} messages, {} a gradient\n",
+  std::cout << fmt::format("sent {:.1f} MB in {}, {} a gradient\n",
                            static_cast<double>(summary.communication->bytes_sent) * 1e-6,
-                           summary.communication->messages,
+                           Counted(summary.communication->messages, "message"),
                            HumanBytes(summary.communication->bytes_per_gradient.value_or(0)));
   std::cout << DeathsText(summary);
   if (summary.test) {
@@ -134,14 +166,14 @@ struct ComparedColumn {
 
 const ComparedColumn kComparedColumns[] = {
     {{"seconds", "virtual s", 3, true}, [](const Summary& s) { return Value(s.seconds); }},
-    {{"gradients_per_second", "gradients/s", 2, true},
+    {{"gradients_per_second", "grads/s", 2, true},
      [](const Summary& s) { return Value(RateOf(s)); }},
-    {{"step_seconds_p50", "step p50 s", 4, true},
+    {{"step_seconds_p50", "step s", 4, true},
      [](const Summary& s) { return Value(s.step_seconds->p50); }},
     {{"wait_percent", "wait %", 1, true}, [](const Summary& s) { return Value(100 * WaitOf(s)); }},
     {{"staleness_mean", "staleness", 2, true},
      [](const Summary& s) { return Value(s.staleness ? s.staleness->mean : 0.0); }},
-    {{"clock_lead_max", "lead max", 0, true},
+    {{"clock_lead_max", "lead", 0, true},
      [](const Summary& s) {
        if (!s.staleness) return Value(0.0);  // all step together
        return s.staleness->clock_lead_max ? Value(*s.staleness->clock_lead_max) : Value();
@@ -209,11 +241,14 @@ int Compare(const SimulateOptions& options, bool json) {
     for (const uint64_t seed : seeds) of.push_back(LoadCompared(options, name, own, seed));
   }
   ResultTable table = TableOfColumns();
+  const int all = static_cast<int>(names.size() * seeds.size());
+  int run = 0;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
     std::vector<Summary> runs;
     for (const RunConfig& config : configs[i]) {
-      runs.push_back(*SimulateOnce(options, config, "", true));
+      const ComparedRun which = {name.empty() ? config.strategy_name : name, ++run, all};
+      runs.push_back(*SimulateOnce(options, config, "", true, which));
     }
     for (const Summary& run : runs) code = std::max(code, run.exit_code);
     table.Add(RowOf(name.empty() ? runs[0].strategy : name, runs));
@@ -228,7 +263,9 @@ int ReplayFile(const SimulateOptions& options, bool json) {
   const RunRecord record = ReadRecord(options.replay);
   config::Document document = config::Document::FromText(record.config_yaml, options.replay);
   const RunConfig config = ReadRunConfig(document, record.model_yaml);
+  std::optional<BusyProgress> replaying("replaying the run");
   const std::string hash = ReplayRecord(config, record);
+  replaying.reset();
   const bool equal = hash == record.weights_sha256;
   if (json) {
     std::cout << nlohmann::ordered_json{{"recorded", record.weights_sha256},
@@ -247,7 +284,9 @@ int RunSimulate(const SimulateOptions& options, const Invocation& invocation) {
   if (!options.resume.empty() && options.output.empty()) {
     throw UsageError("--resume needs the folder where the checkpoints are", "give --output DIR");
   }
+  RefuseRepeated(options.seeds);
   LimitSpinning(invocation.argv);
+  const status_line::WipeOnSignal wipe;
   if (!options.replay.empty()) return ReplayFile(options, invocation.json);
   if (!options.compare.empty() || !options.seeds.empty()) return Compare(options, invocation.json);
   const RunConfig config = options.scenario.Load({});

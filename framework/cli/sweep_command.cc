@@ -15,6 +15,7 @@
 #include "framework/core/file.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
+#include "framework/core/progress_display.h"
 #include "framework/core/text.h"
 #include "framework/core/time.h"
 #include "framework/device/cpu/threads.h"
@@ -66,10 +67,13 @@ class Sweep {
       commands.push_back(std::move(command));
     }
     started_.resize(commands.size());
+    display_.Wait(begin_);
     const int signal =
         RunPrograms(commands, jobs,
                     {.started = [this](size_t command) { Started(command); },
-                     .ended = [this](size_t command, int code) { Ended(command, code); }});
+                     .ended = [this](size_t command, int code) { Ended(command, code); },
+                     .waits = [this] { ShowProgress(WallNow()); }});
+    display_.Clear();
     Write();
     return signal;
   }
@@ -77,11 +81,14 @@ class Sweep {
  private:
   void Started(size_t command) {
     started_[command] = WallNow();
+    ++running_;
     log::Info("[{}/{}] {}", left_[command] + 1, plan_.runs.size(),
               plan_.runs[left_[command]].folder);
   }
   void Ended(size_t command, int code) {
     SweepRun& run = plan_.runs[left_[command]];
+    --running_;
+    ++ended_;
     run.exit_code = code;
     run.done = code == 0 && IsDone(plan_, run);
     const std::string after = HumanSeconds(ToSeconds(WallNow() - started_[command]));
@@ -95,6 +102,18 @@ class Sweep {
     }
     Write();
   }
+  // The runs themselves tell it in their logs.
+  void ShowProgress(Nanos now) {
+    if (!display_.Due(now)) return;
+    const size_t runs = plan_.runs.size(), over = runs - left_.size() + ended_;
+    const double done = static_cast<double>(over) / static_cast<double>(runs);
+    display_.Show(
+        {{fmt::format("{} of {} over", over, Counted(static_cast<int64_t>(runs), "run")), 3},
+         {"", 0, done},
+         {fmt::format("{} running", running_), 2},
+         {WholeSeconds(now - begin_), 1}},
+        now);
+  }
   void Write() const {
     WriteFileDurably(fs::path(plan_.output) / "sweep.jsonl", SweepLines(plan_));
   }
@@ -102,6 +121,9 @@ class Sweep {
   SweepPlan& plan_;
   std::vector<size_t> left_;  // of the plan's runs
   std::vector<Nanos> started_;
+  size_t running_ = 0, ended_ = 0;
+  const Nanos begin_ = WallNow();
+  ProgressDisplay display_;
 };
 
 void Print(const SweepPlan& plan, bool json) {

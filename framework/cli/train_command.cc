@@ -78,9 +78,9 @@ RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
   const int apart = placement.ranks() - placement.workers;  // ranks of servers alone
   if (config.workers_given || ranks <= apart) {
     throw UsageError(
-        fmt::format("the config asks for {} workers{}, but the launcher started {} ranks",
-                    placement.workers, apart > 0 ? fmt::format(" and {} servers", apart) : "",
-                    ranks),
+        fmt::format("the config asks for {}{}, but the launcher started {}",
+                    Counted(placement.workers, "worker"),
+                    apart > 0 ? " and " + Counted(apart, "server") : "", Counted(ranks, "rank")),
         apart > 0 ? "start as many ranks as workers and servers together"
                   : "start as many ranks as cluster.workers says, or leave that key out");
   }
@@ -225,14 +225,6 @@ int TrainSeeds(const TrainOptions& options, const Invocation& invocation, const 
   }
   PrintSeedTable(std::cout, outputs, invocation.json);
   return 0;
-}
-
-// The second run of a seed would be refused the folder of the first.
-void RefuseRepeated(const std::vector<uint64_t>& seeds) {
-  for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
-    if (std::find(seeds.begin(), seed, *seed) == seed) continue;
-    throw UsageError(fmt::format("--seeds names {} twice", *seed), "name each seed once");
-  }
 }
 
 int RunTrain(const TrainOptions& given, const Invocation& invocation) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 namespace {
@@ -109,8 +110,8 @@ std::vector<DeathMistake> CheckDeaths(const std::vector<Death>& deaths, const Pl
     const std::vector<Rank> ranks = RanksOf(death, placement, per_node);
     if (ranks.empty()) {
       mistakes.push_back({i,
-                          fmt::format("there is no node {}: {} ranks are on nodes of {}",
-                                      death.node, placement.ranks(), per_node),
+                          fmt::format("there is no node {}: the run has {}, {} a node", death.node,
+                                      Counted(placement.ranks(), "rank"), per_node),
                           "nodes are counted from 0, cluster.per_node ranks each"});
       continue;
     }

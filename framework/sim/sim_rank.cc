@@ -162,6 +162,12 @@ void SimRank::AnnounceNow(size_t piece) {
 
 void SimRank::FinishStep() {
   ++worker_.steps;
+  if (SimulationProgress* const progress = setup_.progress) {
+    // One thread writes.
+    progress->steps.store(progress->steps.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+    progress->time.store(events_.now(), std::memory_order_relaxed);
+  }
   worker_.wait += events_.now() - computed_;
   if (RankTimeline* const timeline = parts_.timeline.get()) {
     timeline->Waited(asked_, started_);

@@ -5,6 +5,7 @@
 //   SimulationResult result = simulation.Run();
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,6 +41,12 @@ class GradientSource {
   virtual void Died(int /*worker*/) {}
 };
 
+// How far a simulation is, for who looks at it from another thread.
+struct SimulationProgress {
+  std::atomic<int64_t> steps = 0;  // of all workers
+  std::atomic<Nanos> time = 0;     // virtual
+};
+
 struct SimulationSetup {
   ExchangeSpec exchange;  // a ghost without a source of gradients
   ClusterConfig cluster;
@@ -55,6 +62,9 @@ struct SimulationSetup {
   // `first_step`.
   const std::map<Rank, StateRecord>* hosts = nullptr;
   int64_t first_step = 0;
+
+  // Told of every step that a worker has ended; null: nobody looks.
+  SimulationProgress* progress = nullptr;
 
   // At every rest, the last one too, with the model's weights (null in a ghost run).  True: the run
   // ends here.

@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+
 namespace dtrain {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 ResultTable Table() {
   ResultTable table("strategy", "seeds",
@@ -21,9 +26,9 @@ ResultTable Table() {
 
 TEST(ResultTable, ShowsMeanDeviationAndHowManyRunsHaveAValue) {
   EXPECT_EQ(Table().Text(),
-            "strategy               seconds              loss\n"
-            "ps_ssp               2.0 +-1.0 0.38 +-0.18 (2/3)\n"
-            "gssp+gdtopk                7.0                 -\n")
+            "strategy       seconds               loss\n"
+            "ps_ssp       2.0 +-1.0  0.38 +-0.18 (2/3)\n"
+            "gssp+gdtopk        7.0                  -\n")
       << "and no column that no run has";
 }
 
@@ -40,9 +45,46 @@ TEST(ResultTable, AColumnThatIsAlwaysThereIsShownEmpty) {
   ResultTable table("run", "runs", {{"seconds", "seconds", 1, true}});
   table.Add({.name = "all", .values = {{}}});
   EXPECT_EQ(table.Text(),
-            "run                    seconds\n"
-            "all                          -\n");
+            "run  seconds\n"
+            "all        -\n");
   EXPECT_EQ(table.Json(), "[\n  {\n    \"run\": \"all\",\n    \"runs\": 0\n  }\n]\n");
+}
+
+size_t WidthOf(const std::string& text) {
+  std::istringstream in(text);
+  size_t width = 0;
+  for (std::string line; std::getline(in, line);) width = std::max(width, line.size());
+  return width;
+}
+
+// Ten columns of several runs, as --compare with --seeds has them.
+TEST(ResultTable, WhatAHundredColumnsDoNotHoldFollowsBelowUnderTheSameNames) {
+  std::vector<TableColumn> columns;
+  for (int i = 0; i < 10; ++i) columns.push_back({"c", "column " + std::to_string(i), 2});
+  ResultTable table("strategy", "seeds", columns);
+  for (const char* const name : {"ps_ssp", "allreduce+gaussiank"}) {
+    table.Add({.name = name, .runs = 2, .values = {10, {1234.5, 6789.25}}});
+  }
+  const std::string text = table.Text();
+  EXPECT_EQ(WidthOf(text), 95U);
+  const std::string gap(22, ' ');
+  EXPECT_THAT(text, StartsWith("strategy" + gap + "column 0           column 1 "));
+  EXPECT_THAT(text, HasSubstr("\nps_ssp               4011.88 +-3927.80  4011.88"));
+  EXPECT_THAT(text, HasSubstr("\n\nstrategy" + gap + "column 4  "));
+  EXPECT_THAT(text, HasSubstr("\n\nstrategy" + gap + "column 8  "));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 11) << "three blocks, two empty lines";
+}
+
+TEST(ResultTable, NamesThatAreLongStandAboveTheirRow) {
+  const std::string name(90, 'x');
+  ResultTable table("run", "runs", {{"loss", "loss", 2}, {"seconds", "seconds", 1}});
+  table.Add({.name = name, .runs = 1, .values = {{0.25}, {12}}});
+  table.Add({.name = "short", .runs = 1, .values = {{0.5}, {7}}});
+  EXPECT_EQ(table.Text(), "run  loss  seconds\n" + name +
+                              "\n"
+                              "     0.25     12.0\n"
+                              "short\n"
+                              "     0.50      7.0\n");
 }
 
 }  // namespace

@@ -29,6 +29,21 @@ TEST(TrainCommand, ASeedIsNamedOnce) {
       RunCommand({"train", "--config", Config(folder, kLeNet), "--seeds", "1,2,1"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("--seeds names 1 twice"));
+  const CommandOutcome simulated =
+      RunCommand({"simulate", "--config", Config(folder, kLeNet), "--seeds", "1,1"});
+  EXPECT_EQ(simulated.code, 2);
+  EXPECT_THAT(simulated.err, HasSubstr("--seeds names 1 twice"));
+  EXPECT_EQ(simulated.out, "");
+}
+
+TEST(SimulateCommand, OneWorkerIsOne) {
+  const TempFolder folder;
+  const CommandOutcome outcome =
+      RunCommand({"simulate", "--config", Config(folder, kLeNet), "--workers", "1", "--set",
+                  "batch=64", "--set", "strategy={name: allreduce}"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("allreduce with 1 worker: "));
+  EXPECT_THAT(outcome.out, HasSubstr(" virtual s, 1 gradient, "));
 }
 
 TEST(TrainCommand, AModelForOtherSamplesIsRefused) {

@@ -5,6 +5,7 @@
 #include <pty.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <vector>
@@ -17,39 +18,35 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(ProgressLine, HoldsBytesRateAndTimeLeft) {
-  struct {
-    int64_t done, total;
-    double rate;
-    std::string line;
-  } const cases[] = {
-      {4'000'000, 10'000'000, 2'000'000,
-       "f.gz  [##########---------------]   40 %  4.0 MB of 10.0 MB  2.0 MB/s  ETA 3.0 s"},
-      {4'000'000, 0, 0, "f.gz  4.0 MB"},
-      {4'000'000, 0, 2'000'000, "f.gz  4.0 MB  2.0 MB/s"},
-      {0, 10'000'000, 0, "f.gz  [------------------------------]    0 %  0 B of 10.0 MB"},
-      {1, 1, 1, "f.gz  [##############################]  100 %  1 B of 1 B  1 B/s  ETA 0.0 s"},
-      {3, 2, 1, "f.gz  [##############################]  100 %  3 B of 2 B  1 B/s"},
-  };
-  for (const auto& [done, total, rate, line] : cases) {
-    EXPECT_EQ(ProgressLine("f.gz", done, total, rate, 80, false), line);
-  }
+// The line of so many bytes, of which 1 MB came every second.
+std::string LineOf(int64_t done, int64_t total, int columns = 100) {
+  std::string line;
+  ProgressBar bar("f.gz", total, {true, [&](const ProgressDisplay::Parts& parts) {
+                                    if (!parts.empty()) line = status_line::Fit(parts, columns);
+                                  }});
+  bar.Update(0, FromSeconds(1000));
+  bar.Update(done, FromSeconds(1000) + done * 1000);
+  return line;
 }
 
-TEST(ProgressLine, FitsNarrowTerminals) {
-  for (int width = 1; width < 120; ++width) {
-    EXPECT_LE(ProgressLine("file", 5, 10, 1, width, false).size(), static_cast<size_t>(width));
-  }
-  // 4 + 36 columns of text, and 6 of blanks and brackets: a bar has 8 at least.
-  EXPECT_EQ(ProgressLine("file", 5, 10, 1, 54, false),
-            "file  [####----]   50 %  5 B of 10 B  1 B/s  ETA 5.0 s");
-  EXPECT_EQ(ProgressLine("file", 5, 10, 1, 53, false),
-            "file   50 %  5 B of 10 B  1 B/s  ETA 5.0 s");
+TEST(ProgressBar, HoldsBytesRateAndTimeLeft) {
+  EXPECT_EQ(LineOf(4'000'000, 10'000'000),
+            "f.gz  #####---------  40 %  4.0 MB of 10.0 MB  1.0 MB/s  6.0 s left");
+  EXPECT_EQ(LineOf(4'000'000, 0), "f.gz  4.0 MB  1.0 MB/s");
+  EXPECT_EQ(LineOf(0, 10'000'000), "f.gz  --------------  0 %  0 B of 10.0 MB");
+  EXPECT_EQ(LineOf(3'000'000, 3'000'000),
+            "f.gz  ##############  100 %  3.0 MB of 3.0 MB  1.0 MB/s  0.0 s left");
+  EXPECT_EQ(LineOf(3'000'000, 2'000'000),
+            "f.gz  ##############  100 %  3.0 MB of 2.0 MB  1.0 MB/s");
 }
 
-TEST(ProgressLine, IsColouredOnlyWhenAsked) {
-  EXPECT_THAT(ProgressLine("f", 5, 10, 1, 80, true), HasSubstr("[\x1b[32m###############\x1b[0m-"));
-  EXPECT_THAT(ProgressLine("f", 5, 10, 1, 80, false), Not(HasSubstr("\x1b")));
+TEST(ProgressBar, FitsNarrowTerminals) {
+  for (int columns = 1; columns < 120; ++columns) {
+    EXPECT_LE(LineOf(4'000'000, 10'000'000, columns).size(), static_cast<size_t>(columns));
+  }
+  EXPECT_EQ(LineOf(4'000'000, 10'000'000, 57),
+            "f.gz  40 %  4.0 MB of 10.0 MB  1.0 MB/s  6.0 s left");
+  EXPECT_EQ(LineOf(4'000'000, 10'000'000, 22), "f.gz  40 %  6.0 s left");
 }
 
 // What is written to stderr while stderr is a terminal of `columns` (0: it does not say how many).
@@ -105,54 +102,60 @@ class ProgressBarTest : public ::testing::Test {
  protected:
   ScopedVariable term_{"TERM", "xterm"};
   ScopedVariable no_color_{"NO_COLOR", "1"};
+  ScopedVariable columns_{"COLUMNS", nullptr};
 };
 
 constexpr char kErase[] = "\r\x1b[K";
 
-TEST_F(ProgressBarTest, IsRedrawnTenTimesASecondAndErased) {
+TEST_F(ProgressBarTest, IsRedrawnFiveTimesASecondAndErased) {
   const std::string erase = kErase;
-  const std::string first = "f  [###---------------------------]   10 %  1.0 MB of 10.0 MB";
-  const std::string second = "f  [#########---------------------]   30 %  3.0 MB of 10.0 MB";
+  const std::string first = "f  #-------------  10 %  1.0 MB of 10.0 MB";
+  const std::string second = "f  #######-------  50 %  5.0 MB of 10.0 MB";
   EXPECT_EQ(Shown(80, {0}), erase + first + erase);
-  EXPECT_EQ(Shown(80, {0, 50, 99}), erase + first + erase);
-  EXPECT_EQ(Shown(80, {0, 50, 100}), erase + first + erase + second + erase);
+  EXPECT_EQ(Shown(80, {0, 50, 199}), erase + first + erase);
+  EXPECT_EQ(Shown(80, {0, 50, 200}), erase + first + erase + second + erase);
   EXPECT_EQ(Shown(80, {}), "") << "nothing was drawn that is to be erased";
 }
 
 TEST_F(ProgressBarTest, HasNoRateForAFifthOfASecond) {
-  EXPECT_THAT(Shown(100, {0, 150}), Not(HasSubstr("/s")));
   EXPECT_THAT(Shown(100, {0, 200}), Not(HasSubstr("/s")));
-  EXPECT_THAT(Shown(100, {0, 250}), HasSubstr("6.0 MB of 10.0 MB  20.0 MB/s  ETA 0.2 s"));
+  EXPECT_THAT(Shown(100, {0, 250}), HasSubstr("6.0 MB of 10.0 MB  20.0 MB/s  0.2 s left"));
 }
 
-TEST_F(ProgressBarTest, TakesTheTerminalsWidthWithoutTheLastColumn) {
-  const std::string label(60, 'x');
-  for (const int columns : {50, 80, 20}) {
-    const std::string line = (label + "   10 %  1.0 MB of 10.0 MB").substr(0, columns - 1);
-    EXPECT_EQ(Shown(columns, {0}, label), kErase + line + kErase);
-  }
+// Three columns stay free.
+TEST_F(ProgressBarTest, TakesTheTerminalsWidth) {
+  const std::string label(30, 'x');
+  EXPECT_EQ(Shown(80, {0}, label),
+            kErase + label + "  #-------------  10 %  1.0 MB of 10.0 MB" + kErase);
+  EXPECT_EQ(Shown(50, {0}, label), kErase + label + "  10 %" + kErase);
   EXPECT_EQ(Shown(0, {0}, label), Shown(80, {0}, label)) << "80 columns are usual";
+  const ScopedVariable columns("COLUMNS", "50");
+  EXPECT_EQ(Shown(0, {0}, label), Shown(50, {0}, label));
+  EXPECT_NE(Shown(80, {0}, label), Shown(50, {0}, label)) << "the terminal knows better";
 }
 
 TEST_F(ProgressBarTest, HasColoursUnlessTheyAreUnwanted) {
   EXPECT_THAT(Shown(80, {0}), Not(HasSubstr("\x1b[32m")));
   for (const char* unset : {static_cast<const char*>(nullptr), ""}) {
     const ScopedVariable no_color("NO_COLOR", unset);
-    EXPECT_THAT(Shown(80, {0}), HasSubstr("\x1b[32m###\x1b[0m---"));
+    EXPECT_THAT(Shown(80, {0}), HasSubstr("\x1b[32m#\x1b[0m---"));
   }
 }
 
-TEST_F(ProgressBarTest, IsSilentWithoutATerminalThatCanErase) {
+TEST_F(ProgressBarTest, WithoutATerminalThatCanEraseTheLogHasALineNowAndThen) {
   for (const char* poor : {static_cast<const char*>(nullptr), "dumb"}) {
     const ScopedVariable term("TERM", poor);
     EXPECT_EQ(Shown(80, {0, 250}), "");
   }
   ::testing::internal::CaptureStderr();
   {
-    ProgressBar bar("f", 10);
-    bar.Update(1, kBegin);
+    ProgressBar bar("f", 10'000'000);
+    for (int second = 0; second < 70; ++second) bar.Update(100'000 * second, AtMs(1000 * second));
   }
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("info f  30 %  3.0 MB of 10.0 MB  100.0 kB/s  1:10 left\n"));
+  EXPECT_THAT(said, HasSubstr("info f  60 %  6.0 MB"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2);
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST(MpirunCommand, TheEnvironmentIsOursAndWhatTheUserSaysStays) {
                                             .executable = "x",
                                             .arguments = {},
                                             .status_folder = "/folder",
-                                            .progress_terminal = terminal});
+                                            .err = terminal ? STDERR_FILENO : -1});
     for (const std::string& entry : command.environment) {
       if (entry.starts_with(yield) || entry.starts_with("DTRAIN_PROGRESS")) found.push_back(entry);
     }

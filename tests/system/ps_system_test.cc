@@ -258,7 +258,7 @@ TEST_F(PsSystemTest, MistakesInTheStrategyAreNamed) {
       Run(std::string(kSmall) + "--output x --set strategy.name=ps_bsp --set cluster.workers=3",
           "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 3");
   EXPECT_EQ(ranks.code, 2);
-  EXPECT_THAT(ranks.err, HasSubstr("3 workers and 1 servers, but the launcher started 3 ranks"));
+  EXPECT_THAT(ranks.err, HasSubstr("3 workers and 1 server, but the launcher started 3 ranks"));
 }
 
 TEST_F(PsSystemTest, StrategiesAreComparedInVirtualTime) {

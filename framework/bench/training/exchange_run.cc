@@ -10,6 +10,7 @@
 #include "framework/core/error.h"
 #include "framework/core/process.h"
 #include "framework/core/random.h"
+#include "framework/core/text.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/pacing.h"
 #include "framework/runtime/run/step_profile.h"
@@ -109,8 +110,9 @@ ExchangeSpec SpecOf(const SimulationSetup& setup, Transport& transport) {
   const Placement& placement = spec.placement();
   if (transport.size() != placement.ranks()) {
     throw UsageError(
-        fmt::format("{} workers and {} servers need {} ranks, there are {}", placement.workers,
-                    placement.servers, placement.ranks(), transport.size()),
+        fmt::format("{} and {} need {}, there are {}", Counted(placement.workers, "worker"),
+                    Counted(placement.servers, "server"), Counted(placement.ranks(), "rank"),
+                    transport.size()),
         "start as many ranks, or change cluster.workers");
   }
   if (spec.rank_nodes.empty()) spec.rank_nodes = HostsOfRanks(transport);

@@ -1,11 +1,11 @@
-// One HTTP transfer into a file (libcurl), resumable, and the progress bar that it draws
-// (progress.cc).
+// One HTTP transfer into a file (libcurl), resumable, and its progress (progress.cc).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 
+#include "framework/core/progress_display.h"
 #include "framework/core/time.h"
 
 namespace dtrain {
@@ -29,17 +29,12 @@ struct DownloadResult {
 DownloadResult Download(const std::string& url, const std::filesystem::path& part,
                         const std::string& label, const DownloadLimits& limits);
 
-// The line of a progress bar: bytes, rate and time left.
-// "train-images.gz  [########------------]  40 %  4.0 MB of 9.9 MB  2.1 MB/s  ETA 2.8 s", at most
-// `width` columns (the bar gives way first).  `total` 0 means unknown; `color` adds ANSI colours.
-std::string ProgressLine(const std::string& label, int64_t done, int64_t total,
-                         double bytes_per_second, int width, bool color);
-
-// Draws the line on stderr, ten times a second at most, and removes it when it goes.  Silent where
-// stderr is no terminal; without colour where NO_COLOR is set (no-color.org).
+// How far a transfer is, on the status line or in the log (core/progress_display.h), gone when it goes:
+// "train-images.gz  ######--------  40 %  4.0 MB of 9.9 MB  2.1 MB/s  2.8 s left".
 class ProgressBar {
  public:
-  ProgressBar(std::string label, int64_t total);
+  // `total` 0 means unknown.
+  ProgressBar(std::string label, int64_t total, ProgressDisplay display = {});
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -49,13 +44,13 @@ class ProgressBar {
   void Update(int64_t done, Nanos now = WallNow());
 
  private:
+  ProgressDisplay::Parts PartsOf(int64_t done, double bytes_per_second) const;
+
   std::string label_;
   int64_t total_;
-  bool terminal_;
-  bool color_;
+  ProgressDisplay display_;
   int64_t first_done_ = -1;
   Nanos started_ = 0;
-  Nanos drawn_ = 0;
 };
 
 }  // namespace dtrain

@@ -14,6 +14,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/status_line.h"
 #include "framework/runtime/launch/stop_signal.h"
 
 extern char** environ;
@@ -34,6 +35,7 @@ struct Exec {
   char* const* arguments;
   char* const* environment;
   const char* log;  // null: none
+  int out, err;     // -1: none
   pid_t parent;
   int error_pipe;
 };
@@ -55,6 +57,8 @@ struct Exec {
       ::dup2(log, STDOUT_FILENO);
       ::dup2(log, STDERR_FILENO);
     }
+    if (exec.out >= 0) ::dup2(exec.out, STDOUT_FILENO);
+    if (exec.err >= 0) ::dup2(exec.err, STDERR_FILENO);
     ::execve(exec.path, exec.arguments, exec.environment);
   }
   const int error = errno;
@@ -92,6 +96,7 @@ class Children {
   // To the children themselves: those that supervise ranks pass it on.
   void OnSignal(int signal) {
     if (signal == 0 || signal == SIGCHLD) return;
+    if (signal == SIGINT) status_line::NoteInterrupt();
     if (stop_signal_ == 0) log::Info("stopping what runs (Ctrl-C again leaves at once)");
     stop_signal_ = signal;
     for (const auto& [pid, command] : running_) ::kill(pid, SIGINT);
@@ -128,6 +133,7 @@ pid_t StartProgram(const ProgramCommand& command, const std::string& hint) {
   }
   const Exec exec{command.path.c_str(), arguments.data(),
                   environment.data(),   command.log.empty() ? nullptr : command.log.c_str(),
+                  command.out,          command.err,
                   ::getpid(),           error_pipe[1]};
   const pid_t child = ::fork();
   if (child == 0) Become(exec);
@@ -156,6 +162,7 @@ int RunPrograms(const std::vector<ProgramCommand>& commands, int at_once,
       }
       children.OnSignal(signals.Wait());
       children.Reap();
+      if (events.waits) events.waits();
     }
   } catch (...) {
     children.Stop();

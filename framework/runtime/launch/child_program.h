@@ -17,6 +17,7 @@ struct ProgramCommand {
   std::vector<std::string> arguments;    // argv, argv[0] included
   std::vector<std::string> environment;  // "NAME=value"
   std::string log;                       // file for stdout and stderr; "": this process's own
+  int out = -1, err = -1;                // or descriptors for them; -1: this process's own
 };
 
 // This process's, as "NAME=value".
@@ -35,6 +36,7 @@ int CodeOfStatus(int status);  // the exit code of an ended child, from waitpid'
 struct ProgramEvents {
   std::function<void(size_t command)> started;
   std::function<void(size_t command, int code)> ended;
+  std::function<void()> waits = {};  // some times a second
 };
 
 // Runs the commands in their order, `at_once` at a time.  A stop signal (INT, TERM, USR1, USR2,
@@ -51,7 +53,7 @@ struct MpirunOptions {
   std::vector<HostSlots> hosts;         // empty: this machine, with any number of ranks
   std::filesystem::path status_folder;  // Open MPI has its session in it, too
   std::filesystem::path shared_memory;  // folder for what ranks share; empty: where Open MPI likes
-  bool progress_terminal = false;
+  int out = -1, err = -1;  // of ProgramCommand; with `err`, the reader shows rank 0's status line
 };
 
 // In a bundle its own, else the first mpirun of PATH; empty when there is none.

@@ -10,6 +10,7 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
+#include "framework/core/status_line.h"
 #include "framework/core/text.h"
 #include "framework/runtime/launch/status_record.h"
 
@@ -54,7 +55,7 @@ std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
   }
   environment.push_back(
       fmt::format("{}={}", kStatusFolderVariable, options.status_folder.string()));
-  environment.push_back(fmt::format("{}={:d}", kProgressVariable, options.progress_terminal));
+  environment.push_back(fmt::format("{}={:d}", status_line::kProgressVariable, options.err >= 0));
   return environment;
 }
 
@@ -70,7 +71,7 @@ void AddHosts(const std::vector<HostSlots>& hosts, std::vector<std::string>& arg
 // The names of variables that mpirun is to hand on.  Ranks of this machine have all the others from it; on
 // another one ssh begins anew.
 std::set<std::string> Passed(const std::vector<std::string>& environment, bool all_here) {
-  if (all_here) return {kStatusFolderVariable, kProgressVariable};
+  if (all_here) return {kStatusFolderVariable, status_line::kProgressVariable};
   std::set<std::string> names;
   for (const std::string& entry : environment) {
     const std::string name = entry.substr(0, entry.find('='));
@@ -98,6 +99,8 @@ std::string FindMpirun() {
 ProgramCommand MakeMpirunCommand(const MpirunOptions& options) {
   ProgramCommand command;
   command.path = MpirunOrThrow();
+  command.out = options.out;
+  command.err = options.err;
   command.arguments = {"mpirun", "--oversubscribe", "--bind-to", "none"};
   // On several machines mpirun alone knows which rank was lost, and where.
   if (options.hosts.empty()) command.arguments.emplace_back("--quiet");

@@ -87,9 +87,9 @@ std::optional<RankStatus> StatusRecord::Mapped::Read(const fs::path& path) {
 }
 
 std::string_view NameOf(Doing doing) {
-  return NameIn(
-      {"starting", "loading data", "training", "evaluating", "writing a checkpoint", "ended"},
-      doing);
+  return NameIn({"starting", "loading data", "training", "evaluating", "writing a checkpoint",
+                 "writing the results", "ended"},
+                doing);
 }
 
 StatusRecord::StatusRecord(const fs::path& folder, int rank) {

@@ -20,7 +20,8 @@ enum class Doing : int32_t {
   kTraining,
   kEvaluating,
   kCheckpointing,
-  kEnded,  // exit_code says how
+  kFinishing,  // summary, record, timeline
+  kEnded,      // exit_code says how
 };
 
 std::string_view NameOf(Doing doing);  // "starting", "loading data", "training", ...
@@ -40,8 +41,6 @@ struct RankStatus {
 
 // The environment variable by which the supervisor names the folder to its ranks.
 inline constexpr char kStatusFolderVariable[] = "DTRAIN_STATUS_FOLDER";
-// And by which it tells rank 0 whether its own stderr is a terminal: mpirun's pipe hides that.
-inline constexpr char kProgressVariable[] = "DTRAIN_PROGRESS";
 
 // A rank's own record.  Install StopSignals first: the supervisor sends them from then on.
 class StatusRecord {

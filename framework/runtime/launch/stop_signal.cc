@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "framework/core/check.h"
+#include "framework/core/status_line.h"
 
 namespace dtrain {
 namespace {
@@ -21,7 +22,13 @@ std::array<struct sigaction, kSignals.size()> former;
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
 
 void OnSignal(int signal) {
-  if (signal == SIGINT && interrupted.exchange(true)) ::_exit(128 + SIGINT);
+  if (signal == SIGINT) {
+    status_line::NoteInterrupt();
+    if (interrupted.exchange(true)) {
+      status_line::WipeAtOnce();
+      ::_exit(128 + SIGINT);
+    }
+  }
   int none = 0;
   first_signal.compare_exchange_strong(none, signal);
 }

@@ -13,8 +13,10 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
+#include "framework/core/status_line.h"
 #include "framework/core/time.h"
 #include "framework/runtime/launch/child_program.h"
+#include "framework/runtime/launch/output_relay.h"
 #include "framework/runtime/launch/rank_processes.h"
 #include "framework/runtime/launch/stop_signal.h"
 
@@ -58,6 +60,7 @@ class Job {
         shared_memory_(options.hosts.empty() ? FolderInSharedMemory() : nullptr),
         ranks_(options.ranks),
         all_here_(options.hosts.empty()),
+        relay_(OutputRelay::ToTerminal()),
         stopped_(options.stall_seconds, kPollSeconds * kPollsALook, kAfterTheRanks),
         host_(HostName()) {
     mpirun_ = StartMpirun(
@@ -67,7 +70,9 @@ class Job {
                            .hosts = options.hosts,
                            .status_folder = folder_.path(),
                            .shared_memory = shared_memory_ == nullptr ? "" : shared_memory_->path(),
-                           .progress_terminal = ::isatty(STDERR_FILENO) == 1}));
+                           .out = relay_ ? relay_->out() : -1,
+                           .err = relay_ ? relay_->err() : -1}));
+    if (relay_) relay_->Start();
   }
 
   JobEnd Watch(const BlockedSignals& signals) {
@@ -83,6 +88,7 @@ class Job {
       if (!starts && ++polls_ % kPollsALook == 0) LookAtProcesses(records);
     }
     end_.exit_status = CodeOfStatus(status);
+    relay_.reset();  // all that was said comes before how it ended
     FindUnseen();
     end_.ranks = Records();
     if (WIFSIGNALED(status) && !killed_) {
@@ -95,6 +101,7 @@ class Job {
  private:
   void OnSignal(int signal) {
     if (signal == 0 || signal == SIGCHLD) return;
+    if (signal == SIGINT) status_line::NoteInterrupt();
     if (end_.stop_signal == 0) {
       end_.stop_signal = signal;
       stop_at_ = WallNow();
@@ -212,6 +219,7 @@ class Job {
   const std::unique_ptr<ProcessFolder> shared_memory_;
   const int ranks_;
   const bool all_here_;  // on this machine
+  std::unique_ptr<OutputRelay> relay_;
   StoppedRanks stopped_;
   const std::string host_;
   const Nanos begin_ = WallNow();

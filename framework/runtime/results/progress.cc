@@ -1,94 +1,99 @@
 #include "framework/runtime/results/progress.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
-
-#include "framework/core/log.h"
-#include "framework/core/text.h"
-#include "framework/runtime/launch/status_record.h"
+#include <utility>
 
 namespace dtrain {
 namespace {
 
-constexpr Nanos kTerminalInterval = FromSeconds(0.2);
-constexpr Nanos kLogInterval = FromSeconds(30);
-constexpr Nanos kRateInterval = FromSeconds(0.1);  // shorter ones are too noisy to measure
-constexpr double kSmoothing = 0.2;                 // weight of the newest interval
-constexpr int kBarWidth = 14;
-constexpr char kWipe[] = "\r\x1b[K";
+constexpr Nanos kShortWait = FromSeconds(1);  // is not worth a line
+constexpr Nanos kLongStep = FromSeconds(10);  // from then on the line says how long
 
-void WriteToStderr(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
-}
+// What gives way last where the terminal is narrow has the highest.
+struct Keep {
+  enum { kSlowestRank, kBar, kRate, kLoss, kEpoch, kTimeLeft, kStep, kDoing };
+};
 
 }  // namespace
 
-void DetectTerminal(ProgressOptions& options) {
-  if (log::GetLevel() > log::Level::kInfo) return;  // --quiet
-  const char* supervisor = std::getenv(kProgressVariable);
-  options.terminal =
-      ::isatty(STDERR_FILENO) == 1 || (supervisor != nullptr && std::string(supervisor) == "1");
-  const char* no_color = std::getenv("NO_COLOR");
-  options.color = options.terminal && (no_color == nullptr || *no_color == '\0');
+Progress::Progress(Nanos now, ProgressDisplay display) : display_(std::move(display)), since_(now) {
+  display_.Wait(now);
 }
 
-Progress::Progress(const ProgressOptions& options, Writer writer)
-    : options_(options), writer_(writer ? std::move(writer) : WriteToStderr) {}
+void Progress::Begin(const RunLength& length, const ProgressPoint& first) {
+  const std::lock_guard lock(mutex_);
+  length_ = length;
+  point_ = first;
+}
 
 void Progress::Update(const ProgressPoint& point, Nanos now) {
-  Measure(point, now);
-  const Nanos interval = options_.terminal ? kTerminalInterval : kLogInterval;
-  if (steps_per_second_ == 0 || (shown_at_ >= 0 && now - shown_at_ < interval)) return;
-  shown_at_ = now;
-  if (options_.terminal) {
-    writer_(kWipe + Text(point));
-    visible_ = true;
-  } else {
-    log::Info("{}", Text(point));
+  const std::lock_guard lock(mutex_);
+  point_ = point;
+  doing_ = Doing::kTraining;
+  since_ = now;
+  rate_.Measure(static_cast<double>(point.step), now);
+  // The first line comes as soon as there is a rate.
+  if (rate_.per_second() == 0 || (shown_ && !display_.Due(now))) return;
+  shown_ = true;
+  display_.Show(OfSteps(), now);
+}
+
+void Progress::Do(Doing doing, Nanos now) {
+  const std::lock_guard lock(mutex_);
+  if (doing == doing_) return;
+  doing_ = doing;
+  since_ = now;
+  rate_.Pause();
+}
+
+void Progress::Tick(Nanos now) {
+  const std::lock_guard lock(mutex_);
+  if (ended_ || !display_.Due(now)) return;
+  const bool training = doing_ == Doing::kTraining;
+  const Nanos time = now - since_;
+  if (training && time < kLongStep && rate_.per_second() > 0) {
+    display_.Show(OfSteps(), now);
+  } else if (time >= kShortWait) {
+    display_.Show(OfWaiting(now), now);
   }
 }
 
-void Progress::Pause() {
-  if (visible_) writer_(kWipe);
-  visible_ = false;
-  measured_at_ = -1;
+void Progress::End() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  display_.Clear();
 }
 
-void Progress::Measure(const ProgressPoint& point, Nanos now) {
-  if (measured_at_ >= 0 && now - measured_at_ < kRateInterval) return;
-  if (measured_at_ >= 0) {
-    const double rate =
-        static_cast<double>(point.step - measured_step_) / ToSeconds(now - measured_at_);
-    steps_per_second_ += (steps_per_second_ == 0 ? 1 : kSmoothing) * (rate - steps_per_second_);
+Progress::Parts Progress::Position() const {
+  if (length_.steps == 0) return {};
+  return {{fmt::format("epoch {}/{}", std::min(point_.epoch, length_.epochs), length_.epochs),
+           Keep::kEpoch},
+          {fmt::format("step {}/{}", point_.step, length_.steps), Keep::kStep}};
+}
+
+Progress::Parts Progress::OfSteps() const {
+  const double steps = static_cast<double>(length_.steps), step = static_cast<double>(point_.step);
+  Parts parts = Position();
+  parts.push_back({"", Keep::kBar, step / std::max(steps, 1.0)});
+  const double samples = rate_.per_second() * static_cast<double>(length_.batch);
+  parts.push_back({fmt::format("{:.0f} samples/s", samples), Keep::kRate});
+  parts.push_back({fmt::format("loss {:.4g}", point_.loss), Keep::kLoss});
+  parts.push_back({rate_.Left(steps - step), Keep::kTimeLeft});
+  if (point_.slowest_rank >= 0) {
+    parts.push_back({fmt::format("slowest rank {}", point_.slowest_rank), Keep::kSlowestRank});
   }
-  measured_at_ = now;
-  measured_step_ = point.step;
+  return parts;
 }
 
-std::string Progress::Bar(int64_t step) const {
-  const double done =
-      static_cast<double>(step) / static_cast<double>(std::max<int64_t>(options_.steps, 1));
-  const int full = std::clamp(static_cast<int>(done * kBarWidth), 0, kBarWidth);
-  const std::string bar = std::string(full, '#') + std::string(kBarWidth - full, '-');
-  return options_.color ? "\x1b[32m" + bar + "\x1b[0m" : bar;
-}
-
-std::string Progress::Text(const ProgressPoint& point) const {
-  const double seconds_left = static_cast<double>(options_.steps - point.step) / steps_per_second_;
-  std::string text = fmt::format("epoch {}/{}  step {}/{}  ", point.epoch, options_.epochs,
-                                 point.step, options_.steps);
-  if (options_.terminal) text += Bar(point.step) + "  ";
-  text += fmt::format("{:.0f} samples/s  loss {:.4g}  {} left",
-                      steps_per_second_ * static_cast<double>(options_.batch), point.loss,
-                      HumanSeconds(seconds_left));
-  if (point.slowest_rank >= 0) text += fmt::format("  slowest rank {}", point.slowest_rank);
-  return text;
+Progress::Parts Progress::OfWaiting(Nanos now) const {
+  Parts parts = Position();
+  std::string what(NameOf(doing_));
+  if (doing_ == Doing::kTraining) what += fmt::format(" step {}", point_.step + 1);
+  parts.push_back({fmt::format("{} for {}", what, WholeSeconds(now - since_)), Keep::kDoing});
+  return parts;
 }
 
 }  // namespace dtrain

@@ -1,16 +1,18 @@
-// The progress line: samples/s, loss, time left, slowest rank.
+// The progress of a training run: samples/s, loss, time left, slowest rank; or what rank 0 does instead of steps.
 //
 //   epoch 3/10  step 2340/9380  ####----  8123 samples/s  loss 0.0731  0:42 left  slowest rank 2
+//   epoch 3/10  step 2814/9380  evaluating for 35 s
 //
-// On a terminal one line that is rewritten; elsewhere a log line now and then.  NO_COLOR is kept.
+// On a terminal one line that is rewritten and fits (core/status_line.h); elsewhere a log line, one a minute at
+// least, whatever the run does.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
-#include <string_view>
+#include <mutex>
 
+#include "framework/core/progress_display.h"
 #include "framework/core/time.h"
+#include "framework/runtime/launch/status_record.h"
 
 namespace dtrain {
 
@@ -21,45 +23,42 @@ struct ProgressPoint {
   int slowest_rank = -1;  // most compute time so far; -1: unknown or a single rank
 };
 
-struct ProgressOptions {
+struct RunLength {
   int64_t epochs = 0;
   int64_t steps = 0;  // of the whole run
   int64_t batch = 0;  // global
-  bool terminal = false;
-  bool color = false;
 };
 
-// terminal and color from stderr, from the supervisor's word about its own (kProgressVariable), and
-// from NO_COLOR.
-void DetectTerminal(ProgressOptions& options);
-
-// Rank 0 has one.  Time is passed in, so that tests need no clock.
+// Rank 0 has one.  Any thread: the trainer's tells of it, a Ticker's looks after it.  Time is passed in, so that
+// tests need no clock.
 class Progress {
  public:
-  using Writer = std::function<void(std::string_view)>;
+  explicit Progress(Nanos now, ProgressDisplay display = {});
 
-  // `writer` gets text for the terminal (default: stderr); log lines go to log::Info.
-  explicit Progress(const ProgressOptions& options, Writer writer = {});
-
-  // Shows something when it is due (5 times a second on a terminal, every 30 s in a log).
+  // What is known once the data are loaded.
+  void Begin(const RunLength& length, const ProgressPoint& first);
+  // A step has ended.
   void Update(const ProgressPoint& point, Nanos now);
-
-  // Wipes the line before other output, or at the end; the time until the next Update does not
-  // count (evaluation, checkpoint).
-  void Pause();
+  // The run does something else from now on; the time until the next Update does not count.
+  void Do(Doing doing, Nanos now);
+  void Tick(Nanos now);
+  // For the end: shows nothing any more.
+  void End();
 
  private:
-  std::string Text(const ProgressPoint& point) const;
-  std::string Bar(int64_t step) const;
-  void Measure(const ProgressPoint& point, Nanos now);
+  using Parts = ProgressDisplay::Parts;
+  Parts Position() const;
+  Parts OfSteps() const;
+  Parts OfWaiting(Nanos now) const;
 
-  ProgressOptions options_;
-  Writer writer_;
-  Nanos measured_at_ = -1;  // end of the last interval of the rate; -1: none yet
-  int64_t measured_step_ = 0;
-  double steps_per_second_ = 0;  // smoothed; 0: unknown
-  Nanos shown_at_ = -1;
-  bool visible_ = false;
+  std::mutex mutex_;
+  ProgressDisplay display_;
+  RunLength length_;
+  ProgressPoint point_;
+  ProgressRate rate_;
+  Doing doing_ = Doing::kLoading;
+  Nanos since_;  // of what it does; in training, of the step that runs
+  bool shown_ = false, ended_ = false;
 };
 
 }  // namespace dtrain

@@ -26,7 +26,15 @@ void TellPlan(const ExecutionPlan& plan) {
 }  // namespace
 
 RunOutputs::RunOutputs(const RunConfig& config, bool root)
-    : config_(config), root_(root), folder_(config.output) {}
+    : config_(config), root_(root), folder_(config.output) {
+  if (!root_) return;
+  progress_ = std::make_unique<Progress>(WallNow());
+  ticker_ = std::make_unique<Ticker>([this](Nanos now) { progress_->Tick(now); });
+}
+
+RunOutputs::~RunOutputs() {
+  if (progress_) progress_->End();
+}
 
 void RunOutputs::CreateFolder(bool resuming) {
   if (!root_) return;
@@ -62,12 +70,7 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
     RecallEvaluations(folder_.metrics(), first.step, results_);
   }
   rank_times_ = std::make_unique<RankTimesWriter>(folder_.ranks(), from, seconds_before_);
-  ProgressOptions options;
-  options.epochs = config_.epochs;
-  options.steps = last_step;
-  options.batch = config_.batch;
-  DetectTerminal(options);
-  progress_ = std::make_unique<Progress>(options);
+  progress_->Begin({config_.epochs, last_step, config_.batch}, {first.epoch + 1, first.step});
   log::Info("{} on {}: {} parameters, {} of {} ({}), {}, batch {}, {} -> {}", graph.name(),
             config_.data.name, graph.weights().size(), Counted(plan.workers, "worker"),
             Counted(plan.threads, "thread"), plan.isa, config_.strategy_name, config_.batch,
@@ -91,6 +94,10 @@ void RunOutputs::SaveProfile(const ModelProfile& profile) {
 
 void RunOutputs::PlannedAnew(const ExecutionPlan& plan) {
   if (root_) folder_.WritePlan(plan);
+}
+
+void RunOutputs::Does(Doing doing) {
+  if (root_) progress_->Do(doing, WallNow());
 }
 
 void RunOutputs::Step(const StepFacts& facts) {
@@ -122,7 +129,6 @@ void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation
   metrics.evaluate_seconds = seconds;
   metrics_->Write(metrics);
   if (tensorboard_) tensorboard_->Write(metrics);
-  progress_->Pause();
   std::string where = fmt::format("epoch {}", at.epoch + 1);
   if (config_.evaluate_every_steps > 0) where += fmt::format(", step {}", at.step);
   log::Info("{}: {} {}", where, validation ? "validation" : "test",
@@ -166,7 +172,6 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                       const CheckpointSource& source) {
   if (!root_) return;
   const Nanos started = WallNow();
-  progress_->Pause();
   const CheckpointInfo info = InfoOf(position, source);
   const ModelLayout layout = ModelLayoutOf(source.graph);
   CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};
@@ -180,7 +185,6 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
 
 void RunOutputs::EndsEarly() {
   if (!root_) return;
-  progress_->Pause();
   if (results_.OutOfPatience()) {
     log::Info("the run ends here: {} in a row were no better than the best",
               Counted(config_.stop.patience, "evaluation"));
@@ -191,7 +195,6 @@ void RunOutputs::EndsEarly() {
 
 void RunOutputs::Diverged(const TrainingPosition& position, const std::string& what) {
   if (!root_) return;
-  progress_->Pause();
   log::Error("{}", what);
   const bool kept = !CheckpointFolder(folder_.checkpoints(), 1).List().empty();
   log::Error("{}; a lower solver.lr, solver.clip_norm or solver.warmup_epochs may help",
@@ -213,8 +216,8 @@ void RunOutputs::SaveTimeline(const std::vector<std::string>& ranks) {
 
 void RunOutputs::Finish(const Summary& summary) {
   if (!root_) return;
-  progress_->Pause();
   folder_.WriteSummary(summary);
+  progress_->End();
 }
 
 }  // namespace dtrain

@@ -11,6 +11,7 @@
 #include "framework/exchange/exchange.h"
 #include "framework/nn/graph.h"
 #include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/results/gradients_file.h"
 #include "framework/runtime/results/metrics.h"
 #include "framework/runtime/results/progress.h"
@@ -36,6 +37,8 @@ struct CheckpointSource {
 class RunOutputs {
  public:
   RunOutputs(const RunConfig& config, bool root);
+  ~RunOutputs();
+  RunOutputs(const RunOutputs&) = delete;
 
   // Before anything is computed: the folder can be written, and is no other run's from now on.
   void CreateFolder(bool resuming);
@@ -50,6 +53,9 @@ class RunOutputs {
   // What the run was planned by, for other runs; and the plan that is in force from now on.
   void SaveProfile(const ModelProfile& profile);
   void PlannedAnew(const ExecutionPlan& plan);
+
+  // What the run does from now on, where it is no step.
+  void Does(Doing doing);
 
   struct StepFacts {
     MetricsPoint at;
@@ -96,6 +102,7 @@ class RunOutputs {
   std::unique_ptr<RankTimesWriter> rank_times_;
   std::unique_ptr<TensorBoardWriter> tensorboard_;  // where the config asks for it
   std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Ticker> ticker_;  // of the progress
   std::unique_ptr<StudyWithFile> study_;
   RunResults results_;
 };

@@ -81,7 +81,10 @@ class Trainer {
   Summary Summarize(ExitCode code);
 
   const TrainingPosition& now() const { return position_.now(); }
-  void Say(Doing doing) { status_.Update(doing, now().step, ToSeconds(accounts_.compute)); }
+  void Say(Doing doing) {
+    status_.Update(doing, now().step, ToSeconds(accounts_.compute));
+    outputs_.Does(doing);
+  }
   MetricsPoint Here() const {
     return {position_.epoch(), now().step, now().samples_applied, accounts_.seconds(),
             accounts_.clock.At(WallNow())};
@@ -125,6 +128,7 @@ TrainResult Trainer::Run() {
       return {.finished_before = true};
     }
     const ExitCode code = Loop();
+    Say(Doing::kFinishing);
     TrainResult result{code, Summarize(code)};
     outputs_.Finish(result.summary);
     status_.End(static_cast<int>(code));
@@ -235,6 +239,7 @@ ExitCode Trainer::Loop() {
   if (config_.timeline) exchange_->AtRest([](Transport& transport) { transport.Barrier(); });
   timeline_origin_ = WallNow();
   accounts_.clock.Start(timeline_origin_, outputs_.seconds_before());
+  Say(Doing::kTraining);
   for (;;) {
     const Nanos asked = WallNow();
     Turn turn = exchange_->Begin(batch == nullptr ? 0 : batch->samples);
@@ -247,6 +252,7 @@ ExitCode Trainer::Loop() {
       return *end;
     } else {
       exchange_->Leave();
+      Say(Doing::kTraining);
       accounts_.clock.Continue(WallNow());
     }
   }

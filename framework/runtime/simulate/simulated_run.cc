@@ -201,6 +201,7 @@ void SimulatedRun::GoOn() {
                            .ranks = &actors_,
                            .kept = &start_.ranks.kept};
   setup_.first_step = start_.position.step;
+  progress_.steps = start_.position.step * config_.workers;
   for (int worker = 0; worker < setup_.exchange.placement().workers; ++worker) {
     std::copy(start_.state.begin(), start_.state.end(), engine_->State(worker).begin());
   }
@@ -219,7 +220,7 @@ void SimulatedRun::GoOn() {
   setup_.hosts = &hosts_;
 }
 
-Summary SimulatedRun::Run(const Progress& progress) {
+Summary SimulatedRun::Run(const Told& told) {
   if (engine_) {
     results_ = RunResults(graph_->metric_names(), config_.stop);
     rested_ = start_.position;
@@ -229,9 +230,10 @@ Summary SimulatedRun::Run(const Progress& progress) {
       setup_.exchange.rule.ended_early = true;
     }
     setup_.at_rest = [&](const RestState& state, Nanos now, const float* weights) {
-      return AtRest(state, now, weights, progress);
+      return AtRest(state, now, weights, told);
     };
   }
+  setup_.progress = &progress_;
   Simulation simulation(setup_);
   simulation_ = &simulation;
   SimulationResult result = simulation.Run();
@@ -242,7 +244,7 @@ Summary SimulatedRun::Run(const Progress& progress) {
 
 // As a real run is judged at rest, ended by it and saved; one that has diverged is not.
 bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weights,
-                          const Progress& progress) {
+                          const Told& told) {
   if (!state.finite) return false;
   RunPosition position(setup_.exchange.rule, {});
   position.MoveTo(state.samples_applied);
@@ -250,21 +252,21 @@ bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weight
   const bool ended = point.run_ends;
   const MetricsPoint at{position.epoch(), position.now().step, state.samples_applied,
                         ToSeconds(now), ToSeconds(now)};
-  if (EvaluationDue(config_, point)) point.run_ends = Judge(point, at, weights, progress);
+  if (EvaluationDue(config_, point)) point.run_ends = Judge(point, at, weights, told);
   if (folder_ && CheckpointDue(config_, point, saved_samples_)) Save(position.now(), weights);
   return point.run_ends && !ended;
 }
 
 // Whether the run ends here, which it may do before its last epoch.
 bool SimulatedRun::Judge(const RestPoint& point, const MetricsPoint& at, const float* weights,
-                         const Progress& progress) {
+                         const Told& told) {
   const auto evaluate = [&](Split split) {
     const Evaluation evaluation = engine_->Evaluate(split, weights);
     results_.Note(at, split, evaluation);
-    if (!progress) return;
+    if (!told) return;
     const double epochs = static_cast<double>(point.now.samples_applied) /
                           static_cast<double>(setup_.exchange.rule.epoch_samples);
-    progress(epochs, at, split, evaluation);
+    told(epochs, at, split, evaluation);
   };
   const std::vector<Split> splits = SplitsToEvaluate(*data_, point.run_ends);
   for (const Split split : splits) evaluate(split);

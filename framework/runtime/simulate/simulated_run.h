@@ -53,9 +53,18 @@ class SimulatedRun {
   bool IsFinished() const;
 
   // Called after each evaluation of a numeric run with the epochs done; its seconds are virtual.
-  using Progress =
-      std::function<void(double epochs, const MetricsPoint& at, Split, const Evaluation&)>;
-  Summary Run(const Progress& progress = {});
+  using Told = std::function<void(double epochs, const MetricsPoint& at, Split, const Evaluation&)>;
+  Summary Run(const Told& told = {});
+  // While it runs, for another thread: how far it is, in steps of all workers together, and how many
+  // it takes where it does not end early.
+  double steps_done() const {
+    return static_cast<double>(progress_.steps) / static_cast<double>(config_.workers);
+  }
+  double steps() const {
+    return static_cast<double>(setup_.exchange.rule.last_samples) /
+           static_cast<double>(config_.batch);
+  }
+  Nanos virtual_time() const { return progress_.time; }
   // Of the last Run, where the config asks for it (RankTimeline::Pack of each rank).
   const std::vector<std::string>& timelines() const { return timelines_; }
 
@@ -71,9 +80,9 @@ class SimulatedRun {
   void PlanBuckets();
   void MakeEngine();
   void GoOn();
-  bool AtRest(const RestState& state, Nanos now, const float* weights, const Progress& progress);
+  bool AtRest(const RestState& state, Nanos now, const float* weights, const Told& told);
   bool Judge(const RestPoint& point, const MetricsPoint& at, const float* weights,
-             const Progress& progress);
+             const Told& told);
   void Save(TrainingPosition position, const float* weights);
   std::string SaveRank(const std::filesystem::path& main, const TrainingPosition& position,
                        Rank rank);
@@ -97,6 +106,7 @@ class SimulatedRun {
   std::map<Rank, StateRecord> actors_, hosts_;  // with which the ranks begin, where they go on
   int64_t saved_samples_ = 0;
   Simulation* simulation_ = nullptr;  // that runs
+  SimulationProgress progress_;
 };
 
 // Repeats a recorded run; `config` is the record's own.  Says on stderr why the bits may differ

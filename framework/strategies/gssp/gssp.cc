@@ -129,7 +129,7 @@ std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
   }
   if (options_.groups > std::min(servers, workers)) {
     mistakes.push_back({"groups",
-                        fmt::format("{} groups, but {} and {}", options_.groups,
+                        fmt::format("{}, but {} and {}", Counted(options_.groups, "group"),
                                     Counted(servers, "group server"), Counted(workers, "worker")),
                         "each group has a server of its own and at least one worker"});
   }

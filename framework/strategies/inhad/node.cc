@@ -316,8 +316,9 @@ void InhadNode::Visit(StateVisitor& visitor) {
 }
 
 std::string InhadNode::Describe() const {
-  return fmt::format("inhad node {} of {} workers{}: {} gradients submitted, {} not pulled yet",
-                     node_, workers_.size(), over_ != 0 ? ", given up" : "", submitted_, Pending());
+  return fmt::format("inhad node {} of {}{}: {} submitted, {} not pulled yet", node_,
+                     Counted(static_cast<int64_t>(workers_.size()), "worker"),
+                     over_ != 0 ? ", given up" : "", Counted(submitted_, "gradient"), Pending());
 }
 
 void InhadNode::Report(ProtocolReport& report) const {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/core/check.h"
+#include "framework/core/text.h"
 #include "framework/strategies/visit.h"
 
 namespace dtrain::inhad {
@@ -265,7 +266,7 @@ std::string Scheduler::Describe() const {
   }
   std::string state =
       open_ != 0 ? fmt::format("round {} waits for nodes {}", round_, DescribeMembers(awaited))
-                 : fmt::format("{} gradients pending", PendingOfAll());
+                 : Counted(PendingOfAll(), "gradient") + " pending";
   if (open_ == 0 && !Settled()) {
     state += fmt::format(", nodes {} have no new weights yet", DescribeMembers(behind));
   } else if (open_ == 0 && options_.late == Late::kWait && TooOldAfter(version_)) {

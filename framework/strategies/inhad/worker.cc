@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "framework/core/check.h"
+#include "framework/core/text.h"
 #include "framework/strategies/inhad/messages.h"
 
 namespace dtrain::inhad {
@@ -95,8 +96,8 @@ std::string InhadWorker::Describe() const {
   std::string why;
   if (phase_ == kWaiting && under_way_ == kUnderWayMax) why = ", two gradients are not taken yet";
   if (phase_ == kWaiting && lockstep_ && base_ <= last_base_) why += ", no newer weights yet";
-  return fmt::format("inhad worker {}: {} gradients submitted, {} with version {}{}", id_,
-                     submitted_, kPhases[phase_], base_, why);
+  return fmt::format("inhad worker {}: {} submitted, {} with version {}{}", id_,
+                     Counted(submitted_, "gradient"), kPhases[phase_], base_, why);
 }
 
 void InhadWorker::Report(ProtocolReport& report) const { report.slot_waits += waits_; }

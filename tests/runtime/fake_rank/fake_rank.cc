@@ -13,6 +13,7 @@
 #include <fstream>
 #include <string>
 
+#include "framework/core/status_line.h"
 #include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/stop_signal.h"
 
@@ -103,7 +104,7 @@ int main(int argc, char** argv) {
                behaviour == "silent" ? StatusRecord("", rank) : StatusRecord::OfThisProcess(rank)};
   Note(folder, "pids", std::to_string(::getpid()));
   if (rank == 0) Note(folder, "starts", resumed ? "resumed" : "fresh");
-  if (rank == 0) Note(folder, "progress", std::getenv(dtrain::kProgressVariable));
+  if (rank == 0) Note(folder, "progress", std::getenv(dtrain::status_line::kProgressVariable));
   const int code = Behave(self);
   std::fflush(stdout);
   ::_exit(code);  // leak checkers have nothing to learn from MPI's

@@ -1,0 +1,119 @@
+#include "framework/runtime/launch/output_relay.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "framework/core/error.h"
+#include "framework/core/status_line.h"
+#include "framework/core/time.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kLongestRecord = 4096;  // longer ones are none of ours
+constexpr int kRelayPollMs = 100;
+// For what is still in the pipes when mpirun has ended: a program that it left behind may hold them open.
+constexpr Nanos kLastWords = FromSeconds(1);
+
+}  // namespace
+
+std::string RecordReader::Take(std::string_view piece) {
+  std::string text;
+  for (const char c : piece) {
+    if (!within_) {
+      within_ = c == status_line::kRecord;
+      if (!within_) text += c;
+      continue;
+    }
+    if (c != '\n' && record_.size() < kLongestRecord) {
+      record_ += c;
+      continue;
+    }
+    if (const auto parts = status_line::Decode(record_)) {
+      if (parts->empty()) {
+        status_line::Clear();
+      } else {
+        status_line::Show(*parts);
+      }
+    }
+    record_.clear();
+    within_ = false;
+  }
+  return text;
+}
+
+void OutputRelay::Pipe::Open() {
+  std::array<int, 2> ends = {};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw UsageError(fmt::format("cannot start mpirun: {}", std::strerror(errno)));
+  }
+  read = ends[0];
+  write = ends[1];
+}
+
+void OutputRelay::Pipe::CloseWrite() {
+  if (write >= 0) ::close(write);
+  write = -1;
+}
+
+std::unique_ptr<OutputRelay> OutputRelay::ToTerminal() {
+  if (status_line::WhereTo() != status_line::Place::kTerminal) return nullptr;
+  return std::unique_ptr<OutputRelay>(new OutputRelay);
+}
+
+OutputRelay::OutputRelay() {
+  err_.Open();
+  if (::isatty(STDOUT_FILENO) == 1) out_.Open();
+}
+
+OutputRelay::~OutputRelay() {
+  err_.CloseWrite();
+  out_.CloseWrite();
+  thread_ = {};  // waits for it
+  for (const int fd : {err_.read, out_.read}) {
+    if (fd >= 0) ::close(fd);
+  }
+  status_line::Clear();
+}
+
+void OutputRelay::Start() {
+  err_.CloseWrite();
+  out_.CloseWrite();
+  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+}
+
+// A thread of its own, since a terminal that was stopped (Ctrl-S) takes nothing for as long.
+void OutputRelay::Run(const std::stop_token& stop) {
+  Nanos stopped_at = -1;
+  for (;;) {
+    std::array<pollfd, 2> from = {pollfd{err_.read, POLLIN, 0}, pollfd{out_.read, POLLIN, 0}};
+    if (err_.read < 0 && out_.read < 0) return;
+    ::poll(from.data(), from.size(), kRelayPollMs);
+    if (from[0].revents != 0) Take(err_, STDERR_FILENO);
+    if (from[1].revents != 0) Take(out_, STDOUT_FILENO);
+    if (!stop.stop_requested()) continue;
+    if (stopped_at < 0) stopped_at = WallNow();
+    if (WallNow() - stopped_at > kLastWords) return;
+  }
+}
+
+void OutputRelay::Take(Pipe& pipe, int to) {
+  std::array<char, 65536> piece;
+  const ssize_t bytes = ::read(pipe.read, piece.data(), piece.size());
+  if (bytes < 0 && errno == EINTR) return;
+  if (bytes <= 0) {
+    ::close(pipe.read);
+    pipe.read = -1;
+    return;
+  }
+  const std::string_view text(piece.data(), static_cast<size_t>(bytes));
+  status_line::Pass(to, to == STDERR_FILENO ? records_.Take(text) : std::string(text));
+}
+
+}  // namespace dtrain
