@@ -10,6 +10,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
+#include "framework/runtime/results/run_so_far.h"
 #include "framework/runtime/weights/checkpoint.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/rank_checkpoint.h"
@@ -57,6 +58,11 @@ ordered_json InfoOf(const fs::path& path, const StoredWeights& stored, bool tens
   if (!stored.info.plan_json.empty()) {
     info["solver"] = stored.info.solver;
     info["seed"] = stored.info.seed;
+    if (!stored.info.so_far.empty()) {
+      const RunSoFar so_far = RunSoFarFrom(stored.info.so_far);
+      info["seconds"] = so_far.seconds;
+      info["training_seconds"] = so_far.training_seconds;
+    }
   }
   if (tensors) {
     info["tensors"] = {{"parameters", TensorList(stored.layout.parameters)},

@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr int kPlanSchema = 1;
+
 std::vector<Range> BucketsFrom(const nlohmann::json& array, const std::string& where) {
   std::vector<Range> buckets;
   for (size_t i = 0; i < array.size(); ++i) {
@@ -90,9 +92,10 @@ std::string ToJson(const ExecutionPlan& plan) {
   for (const Range& range : plan.buckets) {
     buckets.push_back({{"begin", range.begin}, {"end", range.end}});
   }
-  ordered_json json = {{"device", plan.device},       {"isa", plan.isa},
-                       {"precision", plan.precision}, {"threads", plan.threads},
-                       {"workers", plan.workers},     {"collective", plan.collective}};
+  ordered_json json = {
+      {"schema", kPlanSchema},        {"device", plan.device},   {"isa", plan.isa},
+      {"precision", plan.precision},  {"threads", plan.threads}, {"workers", plan.workers},
+      {"collective", plan.collective}};
   if (!plan.gpu.empty()) json["gpu"] = plan.gpu;
   if (!plan.node_of.empty()) json["node_of"] = plan.node_of;
   json["chunk_bytes"] = plan.chunk_bytes;
@@ -110,6 +113,7 @@ std::string ToJson(const ExecutionPlan& plan) {
 ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
   const nlohmann::json json = ParseJson(text, source);
   JsonFields fields(json, source);
+  fields.Schema(kPlanSchema);
   ExecutionPlan plan;
   plan.isa = fields.String("isa");
   // Plans from before there was a choice do not say it.

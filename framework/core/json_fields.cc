@@ -68,6 +68,15 @@ int JsonFields::SmallCount(const std::string& key) {
   return static_cast<int>(count);
 }
 
+void JsonFields::Schema(int newest) {
+  if (!Has("schema")) return;
+  const int64_t schema = Count("schema");
+  if (schema <= newest) return;
+  throw ConfigError(
+      fmt::format("{}: schema {}, this program reads those up to {}", where_, schema, newest),
+      "a newer program wrote it");
+}
+
 double JsonFields::Amount(const std::string& key) {
   const nlohmann::json& value = Get(key);
   if (!value.is_number()) Wrong(where_, key, "not a number");

@@ -24,7 +24,10 @@ class JsonFields {
   std::string String(const std::string& key);
   int64_t Count(const std::string& key);   // an integer, from 0 to 1e15
   int SmallCount(const std::string& key);  // that fits an int
-  double Amount(const std::string& key);   // a number, finite and >= 0
+  // The version of the keys, where the text says it, as files of older programs do not; throws
+  // ConfigError where that is newer than `newest`.
+  void Schema(int newest);
+  double Amount(const std::string& key);  // a number, finite and >= 0
   const nlohmann::json& Array(const std::string& key);
   const nlohmann::json& Object(const std::string& key);
   void RejectOthers() const;  // unknown keys

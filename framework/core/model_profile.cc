@@ -13,6 +13,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr int kProfileSchema = 1;
+
 ordered_json LayerToJson(const LayerProfile& layer) {
   ordered_json json = {{"name", layer.name},
                        {"params", layer.params},
@@ -83,11 +85,9 @@ double ModelProfile::backward_seconds() const {
 std::string ToJson(const ModelProfile& profile) {
   ordered_json layers = ordered_json::array();
   for (const LayerProfile& layer : profile.layers) layers.push_back(LayerToJson(layer));
-  ordered_json json = {{"model", profile.model},
-                       {"device", profile.device},
-                       {"batch", profile.batch},
-                       {"threads", profile.threads},
-                       {"layers", layers}};
+  ordered_json json = {{"schema", kProfileSchema},   {"model", profile.model},
+                       {"device", profile.device},   {"batch", profile.batch},
+                       {"threads", profile.threads}, {"layers", layers}};
   for (const SumProfile& sums : profile.sums) json["sums"].push_back(SumsToJson(sums));
   return json.dump(2) + "\n";
 }
@@ -95,6 +95,7 @@ std::string ToJson(const ModelProfile& profile) {
 ModelProfile ProfileFromJson(std::string_view text, const std::string& source) {
   const nlohmann::json json = ParseJson(text, source);
   JsonFields fields(json, source);
+  fields.Schema(kProfileSchema);
   ModelProfile profile;
   profile.model = fields.String("model");
   profile.device = fields.String("device");

@@ -21,6 +21,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kWriteBytes = 1 << 20;
+constexpr int kSchema = 1;
 
 struct Lane {
   std::string name;
@@ -153,7 +154,8 @@ void TimelineFile::Add(std::string_view packed) {
 
 void TimelineFile::Finish() {
   DT_CHECK(!finished_);
-  Write(fmt::format("\n],\"otherData\":{{\"dropped_events\":{}}}}}\n", dropped_));
+  Write(fmt::format("\n],\"otherData\":{{\"schema\":{},\"dropped_events\":{}}}}}\n", kSchema,
+                    dropped_));
   out_.close();
   CheckWritten();
   PublishDurably(temporary_, path_);

@@ -2,8 +2,8 @@
 //
 // Chrome's trace event format, JSON object form ("Trace Event Format", Google, 2016): pid is the
 // rank, tid the lane, times in microseconds from the ranks' common origin.  Spans are "X" events,
-// instants "i", counters "C"; "M" events name ranks and lanes.  "otherData" tells how many events
-// were dropped.
+// instants "i", counters "C"; "M" events name ranks and lanes.  "otherData" has the schema, and
+// tells how many events were dropped.
 //
 // Events go to the disk as they are added: the file, which may be several hundred megabytes, is
 // never in memory.  It appears under its name when complete (Finish), else not at all.

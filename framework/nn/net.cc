@@ -348,7 +348,8 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
   if (part.last) copies_.ReturnState(state, graph_.state().size());
   if (sink != nullptr) TellSink(*sink, true);
   copies_.WaitForGradients();
-  return {ReadSums(program)[0]};
+  const std::span<const double> sums = ReadSums(program);
+  return {sums[0], sums.size() > 1 ? static_cast<int64_t>(sums[1]) : 0};
 }
 
 EvaluateResult Net::Evaluate(ConstArena weights, ConstArena state, const NetInput& input) {
@@ -397,7 +398,9 @@ std::map<std::string, std::string> Net::ChosenKernels(int64_t samples) const {
   });
   if (it == programs_.rend()) return chosen;
   for (const Op& op : (*it)->ops) {
-    if (op.layer != nullptr) chosen[op.name] = op.implementation;
+    // A measure decides no bits.
+    if (op.layer == nullptr || op.layer->layer->role() == LayerRole::kMetric) continue;
+    chosen[op.name] = op.implementation;
   }
   return chosen;
 }
@@ -416,8 +419,10 @@ StepResult StepInParts(Net& net, int64_t parts, ConstArena weights, Arena gradie
     micro.fields = fields;
     micro.samples = rows.size();
     micro.first_position = input.first_position + rows.begin;
-    sum.loss_sum +=
-        net.Step(weights, gradients, state, micro, sink, {part == 0, part + 1 == parts}).loss_sum;
+    const StepResult found =
+        net.Step(weights, gradients, state, micro, sink, {part == 0, part + 1 == parts});
+    sum.loss_sum += found.loss_sum;
+    sum.correct += found.correct;
   }
   return sum;
 }

@@ -57,6 +57,7 @@ struct NetInput {
 
 struct StepResult {
   double loss_sum = 0;  // over the samples of this share
+  int64_t correct = 0;  // of them, by the model's first metric; 0 where it has none
 };
 
 struct EvaluateResult {
@@ -125,6 +126,8 @@ class Net {
   std::vector<std::string> metric_names() const { return graph_.metric_names(); }
   // layer -> implementation of a training program for `samples` (prepared).
   std::map<std::string, std::string> ChosenKernels(int64_t samples) const;
+  // Of what lies between the layers, and of the kernels' scratch, for all that is prepared.
+  size_t bytes() const { return arena_.bytes() + scratch_.bytes(); }
   void set_observer(KernelObserver observer) { observer_ = std::move(observer); }
 
  private:

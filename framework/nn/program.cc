@@ -122,7 +122,9 @@ class Compiler {
 
   void AddCall(const Call& call) {
     const GraphLayer& layer = graph_.layers()[call.layer];
-    if (program_.mode == Mode::kTrain && layer.layer->role() == LayerRole::kMetric) return;
+    // While training, the first measure alone: what a run is judged by.
+    const bool measures = layer.layer->role() == LayerRole::kMetric;
+    if (measures && program_.mode == Mode::kTrain && !metrics_.empty()) return;
     if (layer.layer->is_view()) return AddView(call);
     const KernelRequest request = RequestFor(call);
     const Choice choice = Choose(layer, request);

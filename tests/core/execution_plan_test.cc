@@ -64,6 +64,13 @@ TEST(ExecutionPlan, NodesAreWrittenWhereTheCollectiveGoesByThem) {
   EXPECT_EQ(error_of("3"), "plan.json: node_of: not a list");
 }
 
+TEST(ExecutionPlan, SaysItsSchemaAndRefusesANewerOne) {
+  EXPECT_EQ(ErrorOf(Edited("\"schema\": 1", "\"schema\": 2")),
+            "plan.json: schema 2, this program reads those up to 1");
+  EXPECT_EQ(PlanFromJson(Edited("\"schema\": 1,", ""), "plan.json"), Sample())
+      << "an older program's";
+}
+
 TEST(ExecutionPlan, WithoutAWordAboutPrecisionItIsFp32) {
   EXPECT_EQ(PlanFromJson(Edited("  \"precision\": \"fp32\",\n", ""), "plan.json"), Sample());
 }

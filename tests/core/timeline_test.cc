@@ -120,6 +120,7 @@ TEST_F(TimelineFileTest, AddsUpRanksAndWhatTheyDropped) {
   file.Finish();
   const json written = Written();
   EXPECT_EQ(written["otherData"]["dropped_events"], 0 + 1 + 2);
+  EXPECT_EQ(written["otherData"]["schema"], 1);
   std::map<int, int> instants;
   for (const json& event : written["traceEvents"]) {
     if (event["ph"] == "i") ++instants[event["pid"].get<int>()];

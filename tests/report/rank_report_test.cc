@@ -48,7 +48,7 @@ TEST_F(RankReport, AddsUpTheRests) {
   ASSERT_EQ(report["ranks"].size(), 2U);
   const ordered_json& second = report["ranks"][1];
   EXPECT_EQ(second["role"], "worker 1");
-  EXPECT_EQ(second["steps"], 20);
+  EXPECT_EQ(second["own_steps"], 20);
   EXPECT_DOUBLE_EQ(second["compute_seconds"], 20 * 0.02);
   EXPECT_DOUBLE_EQ(second["wait_seconds"], 20 * 0.002);
   EXPECT_DOUBLE_EQ(second["longest_seconds"], 0.022);
@@ -82,7 +82,7 @@ TEST_F(RankReport, DamagedLinesAreCounted) {
          "{\"step\":20,\"rank\":0,\"seconds\":[1,null],\"steps\":7}\n"
          "{\"half";
   const ordered_json report = Describe(2);
-  EXPECT_EQ(report["ranks"][0]["steps"], 4);
+  EXPECT_EQ(report["ranks"][0]["own_steps"], 4);
 }
 
 }  // namespace

@@ -47,6 +47,31 @@ TEST_F(ReportCsvTest, OneValueALine) {
             "a,summary,,,,,,test.loss,0.5\n");
 }
 
+TEST_F(ReportCsvTest, ListsAreInItByRankOrNumber) {
+  Put("a", "ranks.jsonl",
+      R"({"schema":1,"step":40,"rank":1,"seconds":[0.5],"own_steps":[2],"longest_seconds":[0.25]})"
+      "\n");
+  Put("a", "summary.json",
+      R"({"workers_detail":[{"rank":0,"node":"a","steps":1.5},{"rank":1,"steps":2,"own_steps":4}],)"
+      R"("staleness":{"histogram":[7,0]},"deaths":[{"worker":2}],"schema":2})");
+  EXPECT_EQ(Csv("a"),
+            "run,kind,split,rank,epoch,step,training_seconds,name,value\n"
+            "a,rank,,1,,40,0.5,own_steps,2\n"
+            "a,rank,,1,,40,0.5,longest_seconds,0.25\n"
+            "a,rank,,1,,40,0.5,bytes_sent,\n"
+            "a,rank,,1,,40,0.5,bytes_received,\n"
+            "a,rank,,1,,40,0.5,messages,\n"
+            "a,summary,,,,,,deaths[0].worker,2\n"
+            "a,summary,,,,,,schema,2\n"
+            "a,summary,,,,,,staleness.histogram[0],7\n"
+            "a,summary,,,,,,staleness.histogram[1],0\n"
+            "a,summary,,0,,,,workers_detail.rank,0\n"
+            "a,summary,,0,,,,workers_detail.steps,1.5\n"
+            "a,summary,,1,,,,workers_detail.own_steps,4\n"
+            "a,summary,,1,,,,workers_detail.rank,1\n"
+            "a,summary,,1,,,,workers_detail.steps,2\n");
+}
+
 TEST_F(ReportCsvTest, QuotesWhatNeedsIt) {
   Put("b,\"c\"", "summary.json", "{\"steps\":1}");
   const std::string csv = ReportCsv({folder_ / "b,\"c\""});

@@ -87,7 +87,7 @@ layers:
     EXPECT_EQ(result.code, ExitCode::kDone);
     steps_.clear();
     for (const WorkerSummary& worker : result.summary.workers_detail)
-      steps_.push_back(worker.steps);
+      steps_.push_back(worker.own_steps);
     return log.ranks;
   }
 

@@ -3,10 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include <cstring>
-
 #include "framework/runtime/results/tensorboard.h"
 #include "tests/runtime/run_fixture.h"
+#include "tests/support/event_reader.h"
 #include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
@@ -29,80 +28,11 @@ uint32_t Unmasked(uint32_t masked) {
   return (rotated >> 17) | (rotated << 15);
 }
 
-template <class T>
-T Read(std::string_view& bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof(value));
-  bytes.remove_prefix(sizeof(value));
-  return value;
-}
-
-uint64_t ReadVarint(std::string_view& bytes) {
-  uint64_t value = 0;
-  for (int shift = 0;; shift += 7) {
-    const auto byte = Read<uint8_t>(bytes);
-    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) return value;
-  }
-}
-
-// The fields of a message: number -> the bytes of its last value.
-std::map<uint64_t, std::vector<std::string>> FieldsOf(std::string_view bytes) {
-  std::map<uint64_t, std::vector<std::string>> fields;
-  while (!bytes.empty()) {
-    const uint64_t key = ReadVarint(bytes);
-    const std::string_view before = bytes;
-    size_t length = key % 8 == 1 ? 8 : 4;
-    if (key % 8 == 0) {
-      ReadVarint(bytes);
-      length = before.size() - bytes.size();
-      bytes = before;
-    }
-    if (key % 8 == 2) length = ReadVarint(bytes);
-    fields[key / 8].emplace_back(bytes.substr(0, length));
-    bytes.remove_prefix(length);
-  }
-  return fields;
-}
-
-struct ReadEvent {
-  int64_t step = 0;
-  std::string version;
-  std::vector<std::pair<std::string, float>> scalars;
-  bool starts_session = false;
-};
-
-ReadEvent EventOf(std::string_view payload) {
-  ReadEvent event;
-  auto fields = FieldsOf(payload);
-  EXPECT_EQ(fields[1].size(), 1U);  // wall_time
-  for (std::string_view bytes : fields[2]) event.step = static_cast<int64_t>(ReadVarint(bytes));
-  for (const std::string& version : fields[3]) event.version = version;
-  for (const std::string& summary : fields[5]) {
-    const std::vector<std::string> values = FieldsOf(summary)[1];
-    for (const std::string& value : values) {
-      auto parts = FieldsOf(value);
-      std::string_view bytes = parts[2].at(0);
-      event.scalars.emplace_back(parts[1].at(0), Read<float>(bytes));
-    }
-  }
-  for (const std::string& log : fields[7]) event.starts_session = FieldsOf(log)[1].at(0) == "\1";
-  return event;
-}
-
 std::vector<ReadEvent> EventsIn(const fs::path& file) {
-  const std::string content = Slurp(file);
-  std::string_view bytes = content;
-  std::vector<ReadEvent> events;
-  while (!bytes.empty()) {
-    const std::string_view head = bytes.substr(0, 8);
-    const auto length = Read<uint64_t>(bytes);
-    EXPECT_EQ(Unmasked(Read<uint32_t>(bytes)), Crc32c(head));
-    const std::string_view payload = bytes.substr(0, length);
-    bytes.remove_prefix(length);
-    EXPECT_EQ(Unmasked(Read<uint32_t>(bytes)), Crc32c(payload));
-    events.push_back(EventOf(payload));
-  }
+  std::vector<ReadEvent> events = EventsOf(
+      Slurp(file),
+      [](std::string_view bytes, uint32_t masked) { EXPECT_EQ(Unmasked(masked), Crc32c(bytes)); });
+  for (const ReadEvent& event : events) EXPECT_EQ(event.wall_times, 1U);
   return events;
 }
 

@@ -7,6 +7,7 @@
 #include "framework/core/random.h"
 #include "framework/data/images/image_set.h"
 #include "framework/runtime/judge/predictor.h"
+#include "framework/runtime/run/settled_strategy.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/run_fixture.h"
@@ -68,12 +69,31 @@ TEST_F(OwnTables, ALineIsFoundByAnyNumberOfWorkers) {
   }
 }
 
-TEST_F(OwnTables, NothingTellsWhichWeightsAreBestWithoutAnAccuracy) {
+// A model without an accuracy is judged by its loss: lower is better.
+TEST_F(OwnTables, TheLowestLossIsBestWithoutAnAccuracy) {
   WriteLine(false);
-  const RunConfig config =
-      Config("mean_squared_error", 1, "validation: 0.1", {"checkpoint.keep_best=true", "epochs=1"});
-  EXPECT_THAT(MessageOf([&] { Run(config); }),
-              ::testing::HasSubstr("checkpoint.keep_best has nothing to go by"));
+  const TrainResult result = Run(Config(
+      "mean_squared_error", 1, "validation: 0.1",
+      {"checkpoint.keep_best=true", "stop.target=1e-3", "epochs=30", "evaluate.every_epochs=1"}));
+  const Summary& summary = result.summary;
+  EXPECT_EQ(summary.status, "completed");
+  EXPECT_FALSE(summary.train_accuracy.has_value());
+  ASSERT_TRUE(summary.best.has_value());
+  ASSERT_TRUE(summary.best->loss.has_value());
+  EXPECT_FALSE(summary.best->accuracy || summary.best->perplexity);
+  EXPECT_LE(*summary.best->loss, 1e-3);
+  EXPECT_TRUE(summary.target->reached);
+  EXPECT_LT(summary.epochs, 30) << "which it ended before";
+  EXPECT_THAT(TargetText(summary), ::testing::HasSubstr("reached the target loss of 0.001 after"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / "checkpoints" / "best.h5"));
+}
+
+TEST_F(OwnTables, PatienceGoesByTheLossWithoutAnAccuracy) {
+  WriteLine(false);
+  const TrainResult result = Run(Config("mean_squared_error", 1, "validation: 0.1",
+                                        {"stop.patience=2", "epochs=30", "solver.lr=1e-30"}));
+  EXPECT_EQ(result.summary.epochs, 3);
+  EXPECT_EQ(result.summary.best->epoch, 1) << "none was lower than the first";
 }
 
 TEST_F(OwnTables, ACheckpointKnowsClassesMeanAndDeviation) {
@@ -94,6 +114,44 @@ TEST_F(OwnTables, ACheckpointKnowsClassesMeanAndDeviation) {
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_GT(answers[0][0], 0.9);
   EXPECT_LT(answers[1][0], 0.1);
+}
+
+// What names its strategy later keeps the data that it has: the file may be large.
+TEST_F(OwnTables, AreNotReadAgainForAnotherStrategy) {
+  WriteLine(true);
+  const std::string data = "class_names: [low, high], validation: 0.1";
+  const RunConfig open =
+      Config("softmax_cross_entropy", 2, data, {"strategy.name=auto", "cluster.workers=2"});
+  const RunConfig named =
+      Config("softmax_cross_entropy", 2, data, {"strategy.name=single", "cluster.workers=2"});
+  std::filesystem::remove(folder_ / "t.csv");
+  std::filesystem::remove(folder_ / "model.yaml");
+  const RunConfig settled = WithSchedule(open, "single");
+  EXPECT_EQ(settled.effective_yaml, named.effective_yaml);
+  EXPECT_EQ(settled.config_sha256, named.config_sha256);
+  EXPECT_EQ(settled.data.source, open.data.source);
+  EXPECT_EQ(settled.model_yaml, named.model_yaml);
+}
+
+TEST(DataSets, DeclareTheSameKeysWithoutTheirFiles) {
+  const auto keys_by = [](const std::string& name, bool look) {
+    config::Document document = config::Document::Empty();
+    config::Reader root = document.root();
+    const auto source = DatasetRegistry::Get("data set", name).make();
+    if (look) {
+      source->Configure(root);
+    } else {
+      source->ConfigureKeys(root);
+    }
+    std::vector<std::string> keys;
+    for (const config::KeyHelp& key : document.Keys()) {
+      keys.push_back(key.path + " " + key.type + " " + key.default_value);
+    }
+    return keys;
+  };
+  for (const std::string& name : DatasetRegistry::Names()) {
+    EXPECT_EQ(keys_by(name, false), keys_by(name, true)) << name;
+  }
 }
 
 }  // namespace

@@ -69,12 +69,12 @@ TEST(RankTimes, OneLineARankWithTheTimeBeforeAResume) {
   std::string first, second;
   std::getline(lines, first);
   std::getline(lines, second);
-  EXPECT_EQ(nlohmann::json::parse(first), nlohmann::json::parse(R"({"step":40,"rank":2,
-      "role":"worker 2","node":"cn1","seconds":[101.5],"steps":[4],"compute_seconds":[0.25],
+  EXPECT_EQ(nlohmann::json::parse(first), nlohmann::json::parse(R"({"schema":1,"step":40,"rank":2,
+      "role":"worker 2","node":"cn1","seconds":[101.5],"own_steps":[4],"compute_seconds":[0.25],
       "wait_seconds":[0.5],"longest_seconds":[0.125],"bytes_sent":8,"bytes_received":9,"messages":3,
       "staleness":[1,2]})"));
-  EXPECT_EQ(nlohmann::json::parse(second), nlohmann::json::parse(R"({"step":80,"rank":3,
-      "role":"server 0","node":"cn2","seconds":[],"steps":[],"compute_seconds":[],"wait_seconds":[],
+  EXPECT_EQ(nlohmann::json::parse(second), nlohmann::json::parse(R"({"schema":1,"step":80,"rank":3,
+      "role":"server 0","node":"cn2","seconds":[],"own_steps":[],"compute_seconds":[],"wait_seconds":[],
       "longest_seconds":[],"bytes_sent":0,"bytes_received":0,"messages":0})"));
 }
 

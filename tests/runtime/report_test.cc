@@ -59,6 +59,7 @@ class ReportTest : public RunFixture {
 RankReport ReportOf(int rank) {
   RankReport report;
   report.steps = 10 + rank;
+  report.samples = 32 * (10 + rank);
   report.compute = (rank + 1) * Nanos{1'000'000'000};
   report.exchange.traffic = {100 * (rank + 1), 7 * (rank + 1), rank + 1};
   // The servers wait longest; nobody computes there.
@@ -75,7 +76,7 @@ TEST(RankReport, TrafficIsOfAllRanksAndDetailOfWorkers) {
   Summary summary;
   LocalWorld::Run(5, [&](Transport& transport) {
     Summary mine;
-    GatherReports(transport, ReportOf(transport.rank()), 3, mine);
+    GatherReports(transport, ReportOf(transport.rank()), 3, 64, mine);
     if (transport.rank() == 0) summary = mine;
   });
   ASSERT_TRUE(summary.communication.has_value());
@@ -88,7 +89,8 @@ TEST(RankReport, TrafficIsOfAllRanksAndDetailOfWorkers) {
     const WorkerSummary& worker = summary.workers_detail[rank];
     EXPECT_EQ(worker.rank, rank);
     EXPECT_FALSE(worker.node.empty());
-    EXPECT_EQ(worker.steps, 10 + rank);
+    EXPECT_EQ(worker.own_steps, 10 + rank);
+    EXPECT_EQ(worker.steps, (10 + rank) / 2.0);
     EXPECT_EQ(worker.compute_seconds, 1 + rank);
     EXPECT_EQ(worker.wait_seconds, 3 - rank);
     EXPECT_EQ(worker.staleness_mean.has_value(), rank == 1);
@@ -103,12 +105,14 @@ TEST(RankReport, TrafficIsOfAllRanksAndDetailOfWorkers) {
 
 TEST(RankReport, OneRankHasNoCommunication) {
   Summary summary;
-  LocalWorld::Run(
-      1, [&](Transport& transport) { GatherReports(transport, {.steps = 4}, 1, summary); });
+  LocalWorld::Run(1, [&](Transport& transport) {
+    GatherReports(transport, {.steps = 4, .samples = 160}, 1, 64, summary);
+  });
   EXPECT_FALSE(summary.communication.has_value());
   EXPECT_FALSE(summary.staleness.has_value());
   ASSERT_EQ(summary.workers_detail.size(), 1u);
-  EXPECT_EQ(summary.workers_detail[0].steps, 4);
+  EXPECT_EQ(summary.workers_detail[0].own_steps, 4);
+  EXPECT_EQ(summary.workers_detail[0].steps, 2.5);
 }
 
 struct Traffic {
@@ -179,7 +183,7 @@ TEST_F(ReportTest, BytesOfAGradientAndTransfersOfParameterServersAreTold) {
     const Summary simulated = SimulatedRun(config, std::nullopt, false).Run();
     for (const Summary& summary : {real, simulated}) {
       int64_t steps = 0;
-      for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
+      for (const WorkerSummary& worker : summary.workers_detail) steps += worker.own_steps;
       ASSERT_TRUE(summary.protocol.has_value());
       EXPECT_EQ(summary.protocol->up_transfers, steps);
       EXPECT_EQ(summary.protocol->up_transfers_per_gradient, 1);
@@ -208,7 +212,7 @@ TEST_F(ReportTest, AResumedRunCountsFromItsResume) {
     std::filesystem::remove_all(folder_ / "run");
     for (const Summary& summary : {first, second}) {
       int64_t steps = 0, gradients = 0;
-      for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
+      for (const WorkerSummary& worker : summary.workers_detail) steps += worker.own_steps;
       for (const int64_t count : summary.staleness->histogram) gradients += count;
       EXPECT_EQ(gradients, steps);
       if (strategy != "{name: inhad}") {
@@ -281,7 +285,7 @@ TEST_F(ReportTest, WorkersAreListedWithTheirStepsAndServersAreNot) {
   ASSERT_EQ(bsp.workers_detail.size(), 3u);
   for (int rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(bsp.workers_detail[rank].rank, rank);
-    EXPECT_EQ(bsp.workers_detail[rank].steps, 3 * 7);
+    EXPECT_EQ(bsp.workers_detail[rank].own_steps, 3 * 7);
   }
   EXPECT_EQ(bsp.steps, 3 * 400 / 64.0);
 
@@ -290,7 +294,7 @@ TEST_F(ReportTest, WorkersAreListedWithTheirStepsAndServersAreNot) {
       Run(Config("asp", 2, {"strategy={name: ps_asp, servers: 3}", "data.train_samples=384"}))
           .summary;
   ASSERT_EQ(asp.workers_detail.size(), 2u);
-  const int64_t steps = asp.workers_detail[0].steps + asp.workers_detail[1].steps;
+  const int64_t steps = asp.workers_detail[0].own_steps + asp.workers_detail[1].own_steps;
   EXPECT_EQ(static_cast<double>(steps * 32), asp.steps * 64);
   EXPECT_GE(asp.epochs, 3);
   EXPECT_EQ(asp.epochs, static_cast<double>(steps * 32) / 384);
@@ -395,7 +399,7 @@ TEST_F(ReportTest, SamplesPerSecondAreOverTheTimeOfTraining) {
   EXPECT_NEAR((1200 - first) / summary.samples_per_second, trained, 1e-9 * trained);
   EXPECT_LE(trained, 11 * summary.step_seconds->max);
   EXPECT_LE(summary.workers_detail[0].compute_seconds, trained);
-  EXPECT_EQ(summary.workers_detail[0].steps, 11);
+  EXPECT_EQ(summary.workers_detail[0].own_steps, 11);
 }
 
 // --- an interrupted run

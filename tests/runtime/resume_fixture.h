@@ -96,7 +96,7 @@ layers:
     }
     ASSERT_EQ(again.workers_detail.size(), whole.workers_detail.size());
     for (size_t w = 0; w < whole.workers_detail.size(); ++w) {
-      EXPECT_EQ(again.workers_detail[w].steps, whole.workers_detail[w].steps);
+      EXPECT_EQ(again.workers_detail[w].own_steps, whole.workers_detail[w].own_steps);
     }
   }
 };

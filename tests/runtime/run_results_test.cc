@@ -69,6 +69,39 @@ TEST(RunResults, BestOfSentencesIsTheLowestPerplexityOfTheValidationSplit) {
   EXPECT_EQ(results.test()->perplexity, 10);
 }
 
+// A model of numbers has neither an accuracy nor a perplexity.
+TEST(RunResults, BestOfNumbersIsTheLowestLoss) {
+  const auto judged = [](const std::vector<double>& losses, const RunConfig::Stop& stop) {
+    RunResults results({}, stop);
+    int64_t epoch = 0;
+    for (const double loss : losses) results.Note(AtEpoch(++epoch), Split::kTest, {.loss = loss});
+    return results;
+  };
+  const RunResults results = judged({0.5, 0.25, 0.3}, {.target = 0.25, .patience = 2});
+  EXPECT_EQ(results.best()->epoch, 2);
+  EXPECT_EQ(results.best()->loss, 0.25);
+  EXPECT_TRUE(results.over());
+  EXPECT_EQ(results.target(80, 8)->epochs, 2);
+  EXPECT_FALSE(results.OutOfPatience());
+  EXPECT_TRUE(judged({0.5, 0.6, 0.5}, {.patience = 2}).OutOfPatience());
+  EXPECT_FALSE(judged({0.5, 0.4}, {.target = 0.3, .patience = 2}).over());
+}
+
+TEST(RunResults, ASummarySaysWhoseWeightsWereTestedWhereTheyAreNotTheLast) {
+  RunResults results = OfClasses();
+  results.Note(AtEpoch(1), Split::kTest, Classes(0.5));
+  Summary summary;
+  results.Describe({.epoch_samples = 80, .batch = 8}, 10, summary);
+  EXPECT_FALSE(summary.test->step.has_value());
+  results.Describe({.epoch_samples = 80, .batch = 8}, 15, summary);
+  EXPECT_EQ(summary.test->step, 10);
+  Evaluation best = Classes(0.5);
+  best.step = 7;
+  results.Note(AtEpoch(2), Split::kTest, best);
+  results.Describe({.epoch_samples = 80, .batch = 8}, 20, summary);
+  EXPECT_EQ(summary.test->step, 7);
+}
+
 TEST(RunResults, ATargetIsReachedOnceAndSaysWhen) {
   RunResults results({"accuracy", "top5"}, {.target = 0.7});
   results.Note(AtEpoch(1), Split::kTest, Classes(0.6));

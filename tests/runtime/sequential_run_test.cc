@@ -274,7 +274,7 @@ TEST_F(AsynchronousCheckpointTest, CountsTheUpdatesOfItsServers) {
       "run.yaml");
   const TrainResult result = Run(ReadRunConfig(document));
   int64_t gradients = 0;
-  for (const WorkerSummary& worker : result.summary.workers_detail) gradients += worker.steps;
+  for (const WorkerSummary& worker : result.summary.workers_detail) gradients += worker.own_steps;
   const TrainingPosition position =
       ReadStoredInfo(FindCheckpoint((folder_ / "run").string())).position;
   EXPECT_EQ(position.updates, gradients);

@@ -129,12 +129,12 @@ TEST_F(SimulatedRunTest, ARunGoesOnWithoutItsDeadAndSaysWhatWasLost) {
   EXPECT_GE(summary.epochs, 2);
   ASSERT_EQ(summary.deaths.size(), 3u);
   int64_t steps = 0;
-  for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
+  for (const WorkerSummary& worker : summary.workers_detail) steps += worker.own_steps;
   for (const DeathSummary& death : summary.deaths) {
     EXPECT_EQ(death.node, death.worker / 2);
-    EXPECT_EQ(death.steps, summary.workers_detail[static_cast<size_t>(death.worker)].steps);
+    EXPECT_EQ(death.own_steps, summary.workers_detail[static_cast<size_t>(death.worker)].own_steps);
     if (death.worker == 5) {
-      EXPECT_EQ(death.steps, 3);
+      EXPECT_EQ(death.own_steps, 3);
     } else {
       EXPECT_DOUBLE_EQ(death.seconds, 0.031);
     }

@@ -34,10 +34,13 @@ Summary Full() {
   s.samples_per_second = 8000;
   s.step_seconds = {0.01, 0.02, 0.03};
   s.train_loss = 0.02;
+  s.train_mean_loss = 0.03;
+  s.train_accuracy = 0.98;
   s.test = TestResult{.loss = 0.05, .accuracy = 0.99, .others = {{"top5", 0.998}}};
   s.best = BestResult{.epoch = 1, .accuracy = 0.991, .others = {{"top5", 0.997}}};
   s.communication = CommunicationSummary{1000, 2000, 30, 0.5, 0.25, 0.01};
-  s.workers_detail = {{0, "node1", 1, 700, 3.5, 0.5}, {1, "node2", std::nullopt, 707, 3.4, 0.6}};
+  s.workers_detail = {{0, "node1", 1, 700, 1400, 3.5, 0.5},
+                      {1, "node2", std::nullopt, 706.5, 1413, 3.4, 0.6}};
   s.staleness = StalenessSummary{3, 1.5, {1, 2, 3}, 4};
   s.plan = PlanSummary{2, 0.011};
   s.weights_sha256 = "aa";
@@ -51,18 +54,20 @@ TEST(Summary, HasALineAKeyForReaders) {
 
 TEST(Summary, HasTheKeysThatOthersRelyOn) {
   EXPECT_EQ(json::parse(ToJson(Full())), json::parse(R"({
-    "status": "completed", "exit_code": 0, "schema": 1, "strategy": "gssp", "compressor": "gdtopk",
+    "status": "completed", "exit_code": 0, "schema": 2, "strategy": "gssp", "compressor": "gdtopk",
     "collective": "ordered", "model": "lenet5", "dataset": "mnist", "device": "cpu",
     "precision": "fp32", "compute": "real", "workers": 4, "servers": 2, "global_batch": 64,
     "epochs": 1.5, "steps": 1407, "seed": 18446744073709551615, "seconds": 12.5,
     "samples_per_second": 8000.0, "step_seconds": {"p50": 0.01, "p90": 0.02, "max": 0.03},
-    "train": {"loss": 0.02}, "test": {"loss": 0.05, "accuracy": 0.99, "top5": 0.998},
+    "train": {"loss": 0.02, "mean_loss": 0.03, "accuracy": 0.98}, "test": {"loss": 0.05, "accuracy": 0.99, "top5": 0.998},
     "best": {"epoch": 1, "accuracy": 0.991, "top5": 0.997},
     "communication": {"bytes_sent": 1000, "bytes_received": 2000, "messages": 30,
                       "exposed_seconds": 0.5, "compress_seconds": 0.25, "density": 0.01},
     "workers_detail": [
-      {"rank": 0, "node": "node1", "group": 1, "steps": 700, "compute_seconds": 3.5, "wait_seconds": 0.5},
-      {"rank": 1, "node": "node2", "steps": 707, "compute_seconds": 3.4, "wait_seconds": 0.6}],
+      {"rank": 0, "node": "node1", "group": 1, "steps": 700, "own_steps": 1400,
+       "compute_seconds": 3.5, "wait_seconds": 0.5},
+      {"rank": 1, "node": "node2", "steps": 706.5, "own_steps": 1413,
+       "compute_seconds": 3.4, "wait_seconds": 0.6}],
     "staleness": {"max": 3, "mean": 1.5, "histogram": [1, 2, 3], "clock_lead_max": 4},
     "plan": {"buckets": 2, "predicted_seconds": 0.011},
     "weights_sha256": "aa", "config_sha256": "bb"})"));
@@ -146,7 +151,7 @@ TEST(Summary, QuantilesOfStepSeconds) {
 TEST(DeathsText, SaysWhoDiedAndWhatWasLost) {
   Summary summary;
   EXPECT_EQ(DeathsText(summary), "");
-  summary.deaths = {{.worker = 2, .node = 1, .seconds = 1.25, .steps = 20}};
+  summary.deaths = {{.worker = 2, .node = 1, .seconds = 1.25, .own_steps = 20}};
   const std::string who = "worker 2 of node 1 died at 1.250 s, behind 20 steps\n";
   const std::string what = " lost, that had been handed in and not applied\n";
   EXPECT_EQ(DeathsText(summary), who + "0 gradients are" + what) << "nobody counted";

@@ -129,8 +129,8 @@ TEST(RunAccounts, AddUpSteps) {
   Summary summary;
   accounts.Describe(0, summary);
   EXPECT_FALSE(summary.step_seconds.has_value());
-  accounts.AddStep(1e9, 10e9, 13e9, 14e9);  // waited 1 s, computed 3 s, waited 1 s
-  accounts.AddStep(0, 20e9, 23e9, 23e9);
+  accounts.AddStep(64, 1e9, 10e9, 13e9, 14e9);  // waited 1 s, computed 3 s, waited 1 s
+  accounts.AddStep(64, 0, 20e9, 23e9, 23e9);
   EXPECT_EQ(accounts.training, Nanos(8e9));
   EXPECT_EQ(accounts.compute, Nanos(6e9));
   EXPECT_EQ(accounts.exposed, 0);
@@ -156,10 +156,10 @@ TEST(RunAccounts, ARateNeedsTime) {
   RunAccounts accounts;
   Summary summary;
   EXPECT_EQ(accounts.SamplesPerSecond(5), 5e9);
-  accounts.AddStep(0, 10, 10, 10);
+  accounts.AddStep(64, 0, 10, 10, 10);
   accounts.Describe(5, summary);
   EXPECT_FALSE(summary.step_seconds.has_value());
-  accounts.AddStep(0, 10, 11, 11);
+  accounts.AddStep(64, 0, 10, 11, 11);
   accounts.Describe(5, summary);
   EXPECT_EQ(summary.samples_per_second, 5e9);
   EXPECT_EQ(summary.step_seconds->max, 1e-9);

@@ -48,7 +48,7 @@ if keys.get("compress.name") == "topk":
 rate = 200.0 if strategy in ("gssp", "inhad") else 100.0
 length = float(keys.get("max_steps", 200)) / 200
 summary = {"exit_code": 0, "seconds": 2.0 * length, "samples_per_second": rate,
-           "workers_detail": [{"steps": rate * length, "wait_seconds": 1, "compute_seconds": 1, "group": w % 2}
+           "workers_detail": [{"steps": rate * length / 2, "own_steps": rate * length, "wait_seconds": 1, "compute_seconds": 1, "group": w % 2}
                               for w in range(2)],
            "test": {"accuracy": accuracy, "loss": 2.0}, "best": {"accuracy": accuracy}, "train": {"loss": 1.0},
            "staleness": {"mean": 1.0, "max": 2, "histogram": [1, 2]},

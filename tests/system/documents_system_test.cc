@@ -154,6 +154,8 @@ const std::set<std::string> kSeldom = {
     "test.bleu",
     "best.perplexity",
     "best.bleu",
+    "best.loss",
+    "resumed_step",
     "test.step",
     "target.seconds",
     "target.epochs",

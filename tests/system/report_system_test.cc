@@ -49,13 +49,13 @@ TEST_F(ReportSystemTest, ThePageSaysWhatTheSummarySays) {
   EXPECT_EQ(data["summary"], summary);
   ASSERT_EQ(data["ranks"].size(), 3U);
   EXPECT_EQ(data["ranks"][2]["role"], "server 0");
-  EXPECT_FALSE(data["ranks"][2].contains("times") && data["ranks"][2]["steps"] != 0);
+  EXPECT_FALSE(data["ranks"][2].contains("times") && data["ranks"][2]["own_steps"] != 0);
   double sent = 0;
   for (const json& rank : data["ranks"]) sent += rank["bytes_sent"].get<double>();
   EXPECT_EQ(sent, summary["communication"]["bytes_sent"]);
   for (size_t worker = 0; worker < 2; ++worker) {
     const json& told = summary["workers_detail"][worker];
-    EXPECT_EQ(data["ranks"][worker]["steps"], told["steps"]);
+    EXPECT_EQ(data["ranks"][worker]["own_steps"], told["own_steps"]);
     EXPECT_NEAR(data["ranks"][worker]["compute_seconds"], told["compute_seconds"], 1e-3);
   }
   EXPECT_EQ(data["staleness"], summary["staleness"]["histogram"]);
@@ -84,7 +84,7 @@ TEST_F(ReportSystemTest, ResumedRunsAreWholeAndNotTwice) {
   EXPECT_EQ(EventFiles("run"), 2U);
   ASSERT_EQ(Run("report run").code, 0);
   const json data = DataOf("run/report.html")["runs"][0];
-  EXPECT_EQ(data["ranks"][0]["steps"], data["summary"]["steps"]);
+  EXPECT_EQ(data["ranks"][0]["own_steps"], data["summary"]["step"]);
   const json& seconds = data["ranks"][0]["times"]["seconds"];
   for (size_t i = 1; i < seconds.size(); ++i) EXPECT_GE(seconds[i], seconds[i - 1]);
 }

@@ -207,8 +207,13 @@ def flags(settings):
     return [word for key, value in settings for word in ("--set", f"{key}={value}")]
 
 
+def own_steps(worker):
+    """Steps as the worker counts them, which summaries of schema 1 call `steps`."""
+    return worker.get("own_steps", worker["steps"])
+
+
 def gradients(summary):
-    return sum(worker["steps"] for worker in summary["workers_detail"])
+    return sum(own_steps(worker) for worker in summary["workers_detail"])
 
 
 def rate(summary):

@@ -47,7 +47,11 @@ class Sleeper {
     }
   }
 
-  RankReport report() const { return {steps_, slept_, exchange_.stats()}; }
+  RankReport report() const {
+    int64_t samples = 0;
+    for (int64_t step = 0; step < steps_; ++step) samples += ReportOf(step).samples;
+    return {steps_, samples, slept_, exchange_.stats()};
+  }
   const std::vector<double>& step_seconds() const { return step_seconds_; }
 
  private:
@@ -144,8 +148,9 @@ Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& 
   const RestState end = sleeper.Run();
   const Nanos ended = WallNow();
   Summary summary;
-  exchange->AtRest(
-      [&](Transport& all) { GatherReports(all, sleeper.report(), placement.workers, summary); });
+  exchange->AtRest([&](Transport& all) {
+    GatherReports(all, sleeper.report(), placement.workers, config.batch, summary);
+  });
   summary.status = "completed";
   summary.compute = "ghost";
   DescribeConfig(config, summary);

@@ -81,7 +81,8 @@ void RunResults::Note(const MetricsPoint& at, Split split, const Evaluation& eva
   validated_ |= split == Split::kValidation;
   if (split == Split::kTest) {
     test_ = TestResult{evaluation.loss, AccuracyOf(evaluation), evaluation.perplexity,
-                       evaluation.bleu, Others(evaluation),     evaluation.step.value_or(at.step)};
+                       evaluation.bleu, Others(evaluation)};
+    tested_step_ = evaluation.step.value_or(at.step);
   }
   if (split == Split::kValidation || !validated_) Judge(at, evaluation);
 }
@@ -90,16 +91,24 @@ void RunResults::Judge(const MetricsPoint& at, const Evaluation& evaluation) {
   BestResult now{.epoch = at.epoch + 1, .step = at.step, .perplexity = evaluation.perplexity};
   now.accuracy = AccuracyOf(evaluation);
   now.others = Others(evaluation);
-  if (!now.accuracy && !now.perplexity) return;
-  const bool better = now.accuracy ? !best_ || *now.accuracy > *best_->accuracy
-                                   : !best_ || *now.perplexity < *best_->perplexity;
+  if (now.measure() == JudgedBy::kLoss) now.loss = evaluation.loss;
+  const bool more = now.measure() == JudgedBy::kAccuracy;  // is better
+  const bool better =
+      !best_ || (more ? now.value() > best_->value() : now.value() < best_->value());
   if (better) best_ = now;
   // A run that is resumed at its end is evaluated there once more.
   if (at.step != judged_step_) no_better_ = better ? 0 : no_better_ + 1;
   judged_step_ = at.step;
   if (reached_ || stop_.target <= 0) return;
-  const bool good = now.accuracy ? *now.accuracy >= stop_.target : *now.perplexity <= stop_.target;
+  const bool good = more ? now.value() >= stop_.target : now.value() <= stop_.target;
   if (good) reached_ = at;
+}
+
+void RunResults::Describe(const RestRule& rule, int64_t end, Summary& summary) const {
+  summary.test = test_;
+  if (summary.test && tested_step_ != end) summary.test->step = tested_step_;
+  summary.best = best_;
+  summary.target = target(rule.epoch_samples, rule.batch);
 }
 
 std::optional<TargetResult> RunResults::target(int64_t epoch_samples, int64_t batch) const {

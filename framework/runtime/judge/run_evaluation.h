@@ -56,7 +56,11 @@ class RunResults {
   void Note(const MetricsPoint& at, Split split, const Evaluation& evaluation);
 
   const std::optional<TestResult>& test() const { return test_; }  // the last one
-  // By the validation split where there is one, else by the test split; the first of equals.
+  // Fills what they come to for a run that ends at this step: the test says whose weights it is of
+  // where they are others.
+  void Describe(const RestRule& rule, int64_t end, Summary& summary) const;
+  // By the validation split where there is one, else by the test split; the first of equals.  The
+  // highest accuracy; without one the lowest perplexity, else the lowest loss.
   const std::optional<BestResult>& best() const { return best_; }
   bool validated() const { return validated_; }  // there is a validation split
   // The run is as good as it was to become, or gets no better: it may end here.
@@ -81,6 +85,7 @@ class RunResults {
   int64_t judged_step_ = -1;             // the last one that counted
   int64_t no_better_ = 0;                // evaluations in a row
   std::optional<TestResult> test_;
+  int64_t tested_step_ = 0;  // whose weights
   std::optional<BestResult> best_;
 };
 

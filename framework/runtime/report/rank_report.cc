@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "framework/runtime/report/run_files.h"
 #include "framework/runtime/report/series.h"
+#include "framework/runtime/results/run_files.h"
 
 namespace dtrain {
 namespace {
@@ -50,7 +50,7 @@ class Ranks {
 };
 
 std::vector<Window> WindowsOf(const json& line) {
-  const auto at = NumbersIn(line, "seconds"), steps = NumbersIn(line, "steps"),
+  const auto at = NumbersIn(line, "seconds"), steps = OwnStepsIn(line),
              compute = NumbersIn(line, "compute_seconds"), wait = NumbersIn(line, "wait_seconds"),
              longest = NumbersIn(line, "longest_seconds");
   std::vector<Window> windows;
@@ -148,7 +148,7 @@ void Ranks::Describe(ordered_json& report) const {
     ordered_json one = {{"rank", rank},
                         {"role", seen.role},
                         {"node", seen.node},
-                        {"steps", seen.steps},
+                        {"own_steps", seen.steps},
                         {"compute_seconds", Shortened(seen.compute)},
                         {"wait_seconds", Shortened(seen.wait)},
                         {"longest_seconds", Shortened(seen.longest)},

@@ -8,7 +8,7 @@
 namespace dtrain {
 
 // Fills, where there is anything to tell,
-//   "ranks"      [{"rank", "role", "node", "steps", "compute_seconds", "wait_seconds", "longest_seconds",
+//   "ranks"      [{"rank", "role", "node", "own_steps", "compute_seconds", "wait_seconds", "longest_seconds",
 //                  "bytes_sent", "bytes_received", "messages", "times": Series}], totals since the start;
 //                "times", in milliseconds a step, is there for the 16 slowest and the 16 fastest workers
 //   "traffic"    Series of "seconds", "sent", "received": bytes of all ranks so far, at each rest

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "framework/runtime/report/run_files.h"
 #include "framework/runtime/report/run_report.h"
+#include "framework/runtime/results/run_files.h"
 #include "framework/runtime/results/run_folder.h"
 
 namespace dtrain {
@@ -43,16 +43,32 @@ class Csv {
   }
   // Every number of a line but those that say where it belongs.
   void Numbers(const Place& at, const json& line, const std::string& prefix = "") {
-    static const std::set<std::string> kPlaces = {"epoch", "step", "training_seconds", "rank"};
+    static const std::set<std::string> kPlaces = {"schema", "epoch", "step", "training_seconds",
+                                                  "rank"};
     for (const auto& [key, value] : line.items()) {
       if (prefix.empty() && at.kind != "summary" && kPlaces.contains(key)) continue;
       if (value.is_object()) Numbers(at, value, prefix + key + ".");
+      if (value.is_array()) List(at, value, prefix + key);
       if (value.is_number() || value.is_null()) Value(at, prefix + key, NumberText(line, key));
     }
   }
   std::string Take() { return fmt::to_string(text_); }
 
  private:
+  // What is of a rank says so in its column, "workers_detail.steps"; other entries have their number in
+  // the name, "staleness.histogram[2]".
+  void List(const Place& at, const json& list, const std::string& name) {
+    for (size_t i = 0; i < list.size(); ++i) {
+      const json& entry = list[i];
+      const std::string numbered = fmt::format("{}[{}]", name, i);
+      if (entry.is_number()) Value(at, numbered, fmt::format("{}", entry.get<double>()));
+      if (!entry.is_object()) continue;
+      Place place = at;
+      place.rank = NumberText(entry, "rank");
+      Numbers(place, entry, (place.rank.empty() ? numbered : name) + ".");
+    }
+  }
+
   fmt::memory_buffer text_;
 };
 
@@ -70,7 +86,7 @@ void AddMetrics(const fs::path& path, const std::string& run, Csv& csv) {
 
 // Means of a step, by window.
 void AddRank(const json& line, const std::string& run, Csv& csv) {
-  const std::vector<double> seconds = NumbersIn(line, "seconds"), steps = NumbersIn(line, "steps");
+  const std::vector<double> seconds = NumbersIn(line, "seconds"), steps = OwnStepsIn(line);
   Place at{.run = run,
            .kind = "rank",
            .rank = NumberText(line, "rank"),
@@ -83,6 +99,12 @@ void AddRank(const json& line, const std::string& run, Csv& csv) {
       at.seconds = fmt::format("{}", seconds[i]);
       csv.Value(at, name, fmt::format("{}", values[i] / steps[i]));
     }
+  }
+  const std::vector<double> longest = NumbersIn(line, "longest_seconds");
+  for (size_t i = 0; i < std::min({seconds.size(), steps.size(), longest.size()}); ++i) {
+    at.seconds = fmt::format("{}", seconds[i]);
+    csv.Value(at, "own_steps", fmt::format("{}", steps[i]));
+    csv.Value(at, "longest_seconds", fmt::format("{}", longest[i]));
   }
   at.seconds = seconds.empty() ? "" : fmt::format("{}", seconds.back());
   for (const char* name : {"bytes_sent", "bytes_received", "messages"}) {

@@ -5,7 +5,10 @@
 //   digits,step,,,0,20,0.31,loss,2.1
 //   digits,evaluation,test,,1,938,14.2,accuracy,0.984
 //   digits,rank,,3,,938,14.2,wait_seconds,0.0021      (a step's mean over a window of steps)
+//   digits,rank,,3,,938,14.2,own_steps,8              (in that window)
 //   digits,summary,,,,,,samples_per_second,5210.4
+//   digits,summary,,3,,,,workers_detail.steps,234.5    (of a list whose entries are of ranks)
+//   digits,summary,,,,,,staleness.histogram[2],17      (of another list)
 //
 // A value that is no finite number is empty.
 #pragma once

@@ -8,9 +8,9 @@
 #include "framework/core/file.h"
 #include "framework/core/text.h"
 #include "framework/runtime/report/rank_report.h"
-#include "framework/runtime/report/run_files.h"
 #include "framework/runtime/report/series.h"
 #include "framework/runtime/report/timeline_excerpt.h"
+#include "framework/runtime/results/run_files.h"
 #include "framework/runtime/results/run_folder.h"
 
 namespace dtrain {

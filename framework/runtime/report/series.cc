@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "framework/runtime/report/run_files.h"
+#include "framework/runtime/results/run_files.h"
 
 namespace dtrain {
 

@@ -33,11 +33,9 @@ void GradientsFile::BeginBehind(int64_t steps) {
 }
 
 void GradientsFile::Write(const GradientRecord& record) {
-  ordered_json line = {{"step", record.step},
-                       {"worker", record.worker},
-                       {"begin", record.range.begin},
-                       {"end", record.range.end},
-                       {"gradient", ToJson(record.gradient)}};
+  ordered_json line = {{"schema", kGradientsSchema}, {"step", record.step},
+                       {"worker", record.worker},    {"begin", record.range.begin},
+                       {"end", record.range.end},    {"gradient", ToJson(record.gradient)}};
   if (record.selection) {
     const GradientSelection& selection = *record.selection;
     const double bound =

@@ -1,7 +1,7 @@
 // gradients.jsonl: what a GradientStudy has seen, one JSON object a record.
 //
-//   {"step":200,"worker":0,"begin":0,"end":61706,"gradient":H,"from":H,"density":0.01,"asked":617,
-//    "selected":617,"error":0.61,"error_of_largest":0.61,"bound":0.99,"bound_squared":0.9801}
+//   {"schema":1,"step":200,"worker":0,"begin":0,"end":61706,"gradient":H,"from":H,"density":0.01,
+//    "asked":617,"selected":617,"error":0.61,"error_of_largest":0.61,"bound":0.99,"bound_squared":0.9801}
 //
 // H is a histogram: {"squares":1.7e-3,"zeros":12,"exponent":-31,"negative":[...],"positive":[...]}, where
 // entry i of the lists counts values with 2^(exponent+i) <= |x| < 2^(exponent+i+1), and "zeros" those
@@ -19,6 +19,9 @@
 #include "framework/runtime/results/json_lines.h"
 
 namespace dtrain {
+
+// Of the keys of a line; lines of older programs do not say it.
+inline constexpr int kGradientsSchema = 1;
 
 class GradientsFile : public GradientStudy::Sink {
  public:

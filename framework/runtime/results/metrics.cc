@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "framework/core/error.h"
-#include "framework/core/file.h"
+#include "framework/runtime/results/run_files.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -17,20 +15,11 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json Begin(const char* kind, const MetricsPoint& at) {
-  ordered_json line = {{"kind", kind},
-                       {"epoch", at.epoch + 1},
-                       {"step", at.step},
-                       {"samples", at.samples},
-                       {"seconds", at.seconds}};
+  ordered_json line = {{"schema", kMetricsSchema}, {"kind", kind},
+                       {"epoch", at.epoch + 1},    {"step", at.step},
+                       {"samples", at.samples},    {"seconds", at.seconds}};
   if (at.training_seconds) line["training_seconds"] = *at.training_seconds;
   return line;
-}
-
-// nullopt when the key is null or missing.
-std::optional<double> NumberOf(const nlohmann::json& line, const std::string& key) {
-  const auto at = line.find(key);
-  if (at == line.end() || !at->is_number()) return std::nullopt;
-  return at->get<double>();
 }
 
 int64_t CountOf(const nlohmann::json& line, const std::string& key) {
@@ -41,18 +30,17 @@ int64_t CountOf(const nlohmann::json& line, const std::string& key) {
 EvaluationMetrics EvaluationOf(const nlohmann::json& line, const std::vector<std::string>& others) {
   EvaluationMetrics metrics;
   metrics.at = {std::max<int64_t>(CountOf(line, "epoch") - 1, 0), CountOf(line, "step"),
-                CountOf(line, "samples"), NumberOf(line, "seconds").value_or(0),
-                NumberOf(line, "training_seconds")};
-  metrics.loss = NumberOf(line, "loss").value_or(std::nan(""));
-  metrics.accuracy = NumberOf(line, "accuracy");
-  metrics.evaluate_seconds = NumberOf(line, "evaluate_seconds").value_or(0);
+                CountOf(line, "samples"), NumberIn(line, "seconds").value_or(0),
+                NumberIn(line, "training_seconds")};
+  metrics.loss = NumberIn(line, "loss").value_or(std::nan(""));
+  metrics.accuracy = NumberIn(line, "accuracy");
+  metrics.evaluate_seconds = NumberIn(line, "evaluate_seconds").value_or(0);
   for (const std::string& name : others) {
-    if (const auto value = NumberOf(line, name)) metrics.others.emplace_back(name, *value);
+    if (const auto value = NumberIn(line, name)) metrics.others.emplace_back(name, *value);
   }
-  const auto split = line.find("split");
-  if (split != line.end() && split->is_string()) metrics.split = split->get<std::string>();
-  metrics.perplexity = NumberOf(line, "perplexity");
-  metrics.bleu = NumberOf(line, "bleu");
+  metrics.split = TextIn(line, "split");
+  metrics.perplexity = NumberIn(line, "perplexity");
+  metrics.bleu = NumberIn(line, "bleu");
   return metrics;
 }
 
@@ -61,24 +49,17 @@ EvaluationMetrics EvaluationOf(const nlohmann::json& line, const std::vector<std
 std::vector<EvaluationMetrics> ReadEvaluations(const fs::path& path,
                                                const std::vector<std::string>& others) {
   std::vector<EvaluationMetrics> evaluations;
-  if (!fs::exists(path)) return evaluations;
-  std::istringstream lines(ReadFile(path));
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || json.value("kind", nlohmann::json()) != "evaluation") continue;
-    evaluations.push_back(EvaluationOf(json, others));
-  }
+  ForEachLine(path, [&](const nlohmann::json& line) {
+    if (TextIn(line, "kind") == "evaluation") evaluations.push_back(EvaluationOf(line, others));
+  });
   return evaluations;
 }
 
 double ReadTrainingSeconds(const fs::path& path) {
   double seconds = 0;
-  if (!fs::exists(path)) return seconds;
-  std::istringstream lines(ReadFile(path));
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object()) seconds = NumberOf(json, "training_seconds").value_or(seconds);
-  }
+  ForEachLine(path, [&](const nlohmann::json& line) {
+    seconds = NumberIn(line, "training_seconds").value_or(seconds);
+  });
   return seconds;
 }
 

@@ -1,12 +1,14 @@
 // metrics.jsonl: one JSON object a line, as a run goes on.
 //
-//   {"kind":"step","epoch":1,"step":20,"samples":1280,"seconds":0.31,"loss":2.1,"lr":0.01,...}
-//   {"kind":"evaluation","epoch":2,"step":938,...,"loss":0.05,"accuracy":0.984,"top5":0.999}
-//   {"kind":"evaluation",...,"split":"validation","loss":3.4,"perplexity":29.9}
-//   {"kind":"checkpoint","epoch":2,"step":938,...,"file":"step-00000938.h5","write_seconds":0.01}
+//   {"schema":1,"kind":"step","epoch":1,"step":20,"samples":1280,"seconds":0.31,"loss":2.1,...}
+//   {"schema":1,"kind":"evaluation","epoch":2,"step":938,...,"loss":0.05,"accuracy":0.984}
+//   {"schema":1,"kind":"evaluation",...,"split":"validation","loss":3.4,"perplexity":29.9}
+//   {"schema":1,"kind":"checkpoint","step":938,...,"file":"step-00000938.h5","write_seconds":0.01}
 //
-// `seconds` counts from the start or the resume, evaluations and checkpoints included;
-// `training_seconds` from the start, without them.  NaN and infinity are null.
+// Every line says its schema, so that a file stays readable line by line, cut off or joined with
+// others, and is a table with one column more, not one row.  `seconds` and `training_seconds` count
+// from the start of the run, over resumes: the one with evaluations and checkpoints, the other
+// without.  NaN and infinity are null.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +21,9 @@
 #include "framework/runtime/results/json_lines.h"
 
 namespace dtrain {
+
+// Of the keys of a line; lines of older programs do not say it.
+inline constexpr int kMetricsSchema = 1;
 
 // Where a line belongs.
 struct MetricsPoint {

@@ -54,12 +54,13 @@ std::vector<StepWindow> StepWindows::Take() {
 }
 
 void RankTimesWriter::Write(int64_t step, const RankTimes& times) {
-  ordered_json line = {{"step", step}, {"rank", times.rank}, {"role", times.role}};
+  ordered_json line = {
+      {"schema", kRanksSchema}, {"step", step}, {"rank", times.rank}, {"role", times.role}};
   line["node"] = times.node;
   const std::vector<StepWindow>& all = times.windows;
   line["seconds"] = ListOf(
       all, [&](const StepWindow& window) { return Rounded(seconds_before_ + window.at_seconds); });
-  line["steps"] = ListOf(all, [](const StepWindow& window) { return window.steps; });
+  line["own_steps"] = ListOf(all, [](const StepWindow& window) { return window.steps; });
   const std::pair<const char*, double StepWindow::*> sums[] = {
       {"compute_seconds", &StepWindow::compute_seconds},
       {"wait_seconds", &StepWindow::wait_seconds},

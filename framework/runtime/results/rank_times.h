@@ -3,14 +3,14 @@
 // A rank keeps them between two rests (StepWindows: a bounded number of means) and hands them in at the next
 // one, so that no step pays for it.  Rank 0 writes one line a rank and rest to ranks.jsonl:
 //
-//   {"step":938,"rank":1,"role":"worker 1","node":"cn12","seconds":[0.11,...],"steps":[8,...],
+//   {"schema":1,"step":938,"rank":1,"role":"worker 1","node":"cn12","seconds":[0.11,...],"own_steps":[8,...],
 //    "compute_seconds":[...],"wait_seconds":[...],"longest_seconds":[...],
 //    "bytes_sent":..,"bytes_received":..,"messages":..,"staleness":[..]}
 //
-// The lists have one entry a window of `steps` steps of this rank's worker, empty where it has none:
+// The lists have one entry a window of `own_steps` steps of this rank's worker, empty where it has none:
 // `seconds` is training time at its end (as `training_seconds` of metrics.jsonl), the others are sums over
 // its steps, `longest_seconds` its longest step.  Traffic and the histogram of staleness are those since the
-// rest before.
+// rest before.  Lines without a schema are older programs': own_steps is `steps` in them.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,11 @@
 #include "framework/core/bytes.h"
 #include "framework/exchange/exchange.h"
 #include "framework/runtime/results/json_lines.h"
+#include "framework/runtime/results/trained_epoch.h"
 
 namespace dtrain {
+
+inline constexpr int kRanksSchema = 1;
 
 struct StepWindow {
   double at_seconds = 0;  // at its end
@@ -56,7 +59,8 @@ struct RankTimes {
   std::vector<StepWindow> windows;
   Collective::Traffic traffic;
   std::vector<int64_t> staleness;
-  DTRAIN_FIELDS(rank, role, node, windows, traffic, staleness)
+  TrainedEpoch epoch;  // not for the file: rank 0 sums it over the ranks
+  DTRAIN_FIELDS(rank, role, node, windows, traffic, staleness, epoch)
 };
 
 // Rank 0 has one.

@@ -10,23 +10,39 @@
 
 namespace dtrain {
 namespace fs = std::filesystem;
+namespace {
+
+void RefuseCheckpoints(const RunFolder& folder) {
+  if (CheckpointFolder(folder.checkpoints(), 1).List().empty()) return;
+  throw UsageError(
+      fmt::format("{} holds the checkpoints of an earlier run", folder.path().string()),
+      "continue it with --resume auto, or choose another --output");
+}
+
+}  // namespace
 
 std::string ToJson(const ErrorRecord& record) {
-  const nlohmann::ordered_json json = {{"rank", record.rank},   {"host", record.host},
-                                       {"pid", record.pid},     {"exit_code", record.exit_code},
-                                       {"epoch", record.epoch}, {"step", record.step},
-                                       {"what", record.what},   {"hint", record.hint}};
+  const nlohmann::ordered_json json = {
+      {"schema", 1},         {"rank", record.rank},           {"host", record.host},
+      {"pid", record.pid},   {"exit_code", record.exit_code}, {"epoch", record.epoch},
+      {"step", record.step}, {"what", record.what},           {"hint", record.hint}};
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 RunLock RunFolder::Create(bool resuming) const {
   MakeFolder(path_);
   RunLock lock(path_);
-  if (!resuming && !CheckpointFolder(checkpoints(), 1).List().empty()) {
-    throw UsageError(fmt::format("{} holds the checkpoints of an earlier run", path_.string()),
-                     "continue it with --resume auto, or choose another --output");
-  }
+  if (!resuming) RefuseCheckpoints(*this);
   return lock;
+}
+
+void RunFolder::CheckFree(bool resuming) const {
+  std::error_code ignored;
+  fs::path there = fs::absolute(path_);
+  while (!fs::exists(there, ignored) && there != there.parent_path()) there = there.parent_path();
+  MakeFolder(there);  // which is there: only whether it is a folder to write into
+  RefuseRunThatGoesOn(path_);
+  if (!resuming) RefuseCheckpoints(*this);
 }
 
 fs::path RunFolder::error(int rank) const {

@@ -19,6 +19,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr int kSummarySchema = 2;
+
 void Put(ordered_json& json, const char* key, const std::string& text) {
   if (!text.empty()) json[key] = text;
 }
@@ -26,6 +28,14 @@ void Put(ordered_json& json, const char* key, const std::string& text) {
 template <class T>
 void Put(ordered_json& json, const char* key, const std::optional<T>& value) {
   if (value) json[key] = *value;
+}
+
+// Whole numbers print as such (steps of a synchronous run, say).
+void WholeNumber(ordered_json& json, const char* key) {
+  const double value = json[key].get<double>();
+  if (value == std::floor(value) && std::abs(value) < 1e15) {
+    json[key] = static_cast<int64_t>(value);
+  }
 }
 
 ordered_json Json(const StepSeconds& s) { return {{"p50", s.p50}, {"p90", s.p90}, {"max", s.max}}; }
@@ -43,6 +53,7 @@ ordered_json Json(const TestResult& test) {
 ordered_json Json(const BestResult& best) {
   ordered_json json = {{"epoch", best.epoch}};
   Put(json, "step", best.step);
+  Put(json, "loss", best.loss);
   Put(json, "accuracy", best.accuracy);
   Put(json, "bleu", best.bleu);
   Put(json, "perplexity", best.perplexity);
@@ -75,6 +86,8 @@ ordered_json Json(const WorkerSummary& worker) {
   ordered_json json = {{"rank", worker.rank}, {"node", worker.node}};
   Put(json, "group", worker.group);
   json["steps"] = worker.steps;
+  WholeNumber(json, "steps");
+  json["own_steps"] = worker.own_steps;
   json["compute_seconds"] = worker.compute_seconds;
   json["wait_seconds"] = worker.wait_seconds;
   Put(json, "staleness_mean", worker.staleness_mean);
@@ -85,7 +98,7 @@ ordered_json Json(const DeathSummary& death) {
   return {{"worker", death.worker},
           {"node", death.node},
           {"seconds", death.seconds},
-          {"steps", death.steps}};
+          {"own_steps", death.own_steps}};
 }
 
 ordered_json Json(const StalenessSummary& s) {
@@ -131,7 +144,8 @@ void PutJson(ordered_json& json, const char* key, const std::optional<T>& value)
 }
 
 ordered_json Identity(const Summary& s) {
-  ordered_json json = {{"status", s.status}, {"exit_code", s.exit_code}, {"schema", 1}};
+  ordered_json json = {
+      {"status", s.status}, {"exit_code", s.exit_code}, {"schema", kSummarySchema}};
   Put(json, "strategy", s.strategy);
   Put(json, "compressor", s.compressor);
   Put(json, "collective", s.collective);
@@ -145,16 +159,29 @@ ordered_json Identity(const Summary& s) {
   json["global_batch"] = s.global_batch;
   json["epochs"] = s.epochs;
   json["steps"] = s.steps;
+  Put(json, "step", s.step);
+  Put(json, "resumed_step", s.resumed_step);
   json["seed"] = s.seed;
   return json;
 }
 
-// Whole numbers print as such (steps of a synchronous run, say).
-void WholeNumber(ordered_json& json, const char* key) {
-  const double value = json[key].get<double>();
-  if (value == std::floor(value) && std::abs(value) < 1e15) {
-    json[key] = static_cast<int64_t>(value);
-  }
+const char* NameOf(JudgedBy measure) {
+  if (measure == JudgedBy::kAccuracy) return "accuracy";
+  return measure == JudgedBy::kPerplexity ? "perplexity" : "loss";
+}
+
+std::string Shown(JudgedBy measure, double value) {
+  if (measure == JudgedBy::kAccuracy) return fmt::format("{:.2f} %", 100 * value);
+  return measure == JudgedBy::kPerplexity ? fmt::format("{:.2f}", value)
+                                          : fmt::format("{:.4g}", value);
+}
+
+ordered_json TrainJson(const Summary& summary) {
+  ordered_json json;
+  Put(json, "loss", summary.train_loss);
+  Put(json, "mean_loss", summary.train_mean_loss);
+  Put(json, "accuracy", summary.train_accuracy);
+  return json;
 }
 
 double Quantile(const std::vector<double>& sorted, double q) {
@@ -185,12 +212,9 @@ std::string TestText(const TestResult& test) {
 std::string TargetText(const Summary& summary) {
   if (!summary.target) return "";
   const TargetResult& target = *summary.target;
-  const bool perplexity = summary.best && !summary.best->accuracy;
-  const auto shown = [&](double value) {
-    return perplexity ? fmt::format("{:.2f}", value) : fmt::format("{:.2f} %", 100 * value);
-  };
-  const std::string what = fmt::format("the target {} of {}",
-                                       perplexity ? "perplexity" : "accuracy", shown(target.value));
+  const JudgedBy measure = summary.best ? summary.best->measure() : JudgedBy::kAccuracy;
+  const std::string what =
+      fmt::format("the target {} of {}", NameOf(measure), Shown(measure, target.value));
   if (target.reached) {
     return fmt::format("reached {} after {:.3f} s of training ({:.2f} epochs, {:.0f} steps)", what,
                        *target.seconds, *target.epochs, *target.steps);
@@ -198,16 +222,14 @@ std::string TargetText(const Summary& summary) {
   const std::string not_reached =
       summary.status == "stopped" ? "has not yet reached " : "did not reach ";
   if (!summary.best) return not_reached + "the target: nothing was evaluated";
-  const std::optional<double>& best =
-      perplexity ? summary.best->perplexity : summary.best->accuracy;
-  return fmt::format("{}{} (best: {})", not_reached, what, shown(best.value_or(0)));
+  return fmt::format("{}{} (best: {})", not_reached, what, Shown(measure, summary.best->value()));
 }
 
 std::string DeathsText(const Summary& summary) {
   std::string text;
   for (const DeathSummary& death : summary.deaths) {
     text += fmt::format("worker {} of node {} died at {:.3f} s, behind {}\n", death.worker,
-                        death.node, death.seconds, Counted(death.steps, "step"));
+                        death.node, death.seconds, Counted(death.own_steps, "step"));
   }
   if (summary.deaths.empty()) return text;
   const int64_t lost = summary.protocol ? summary.protocol->lost : 0;
@@ -222,7 +244,8 @@ std::string ToJson(const Summary& summary) {
   json["seconds"] = summary.seconds;
   json["samples_per_second"] = summary.samples_per_second;
   PutJson(json, "step_seconds", summary.step_seconds);
-  if (summary.train_loss) json["train"] = {{"loss", *summary.train_loss}};
+  const ordered_json train = TrainJson(summary);
+  if (!train.empty()) json["train"] = train;
   PutJson(json, "test", summary.test);
   PutJson(json, "best", summary.best);
   PutJson(json, "target", summary.target);
@@ -239,6 +262,11 @@ std::string ToJson(const Summary& summary) {
   return json.dump(2) + "\n";
 }
 
+void DescribeEnd(ExitCode code, Summary& summary) {
+  summary.status = StatusOf(code);
+  summary.exit_code = static_cast<int>(code);
+}
+
 void DescribeConfig(const RunConfig& config, Summary& summary) {
   summary.strategy = config.strategy_name;
   summary.compressor = config.compress.name;
@@ -247,6 +275,14 @@ void DescribeConfig(const RunConfig& config, Summary& summary) {
   if (servers > 0) summary.servers = servers;
   summary.global_batch = config.batch;
   summary.seed = config.seed;
+}
+
+void DescribeTraining(const TrainedEpoch& epoch, const Graph& graph, Summary& summary) {
+  if (epoch.samples == 0) return;
+  const auto terms = static_cast<double>(std::max<int64_t>(epoch.terms, 1));
+  summary.train_mean_loss = epoch.loss_sum / terms;
+  if (graph.metric_names().empty()) return;
+  summary.train_accuracy = static_cast<double>(epoch.correct) / static_cast<double>(epoch.samples);
 }
 
 void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
@@ -296,11 +332,14 @@ void NameIdleServers(const Summary& summary) {
             idle.size() == 1 ? "" : "s", fmt::join(idle, ", "));
 }
 
-WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report) {
+WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report,
+                              int64_t batch) {
   WorkerSummary worker;
   worker.rank = rank;
   worker.node = node;
-  worker.steps = report.steps;
+  worker.steps =
+      static_cast<double>(report.samples) / static_cast<double>(std::max<int64_t>(batch, 1));
+  worker.own_steps = report.steps;
   worker.compute_seconds = ToSeconds(report.compute);
   worker.wait_seconds = ToSeconds(report.exchange.exposed);
   const ProtocolReport& protocol = report.exchange.worker;
@@ -311,7 +350,7 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
 
 int64_t GradientsOf(const Summary& summary) {
   int64_t steps = 0;
-  for (const WorkerSummary& worker : summary.workers_detail) steps += worker.steps;
+  for (const WorkerSummary& worker : summary.workers_detail) steps += worker.own_steps;
   return steps;
 }
 
@@ -329,7 +368,8 @@ void DescribeCompression(const CompressionReport& report, double seconds,
   communication.density = report.density();
 }
 
-void GatherReports(Transport& transport, const RankReport& mine, int workers, Summary& summary) {
+void GatherReports(Transport& transport, const RankReport& mine, int workers, int64_t batch,
+                   Summary& summary) {
   const std::vector<std::string> all = Gather(transport, ToBytes(mine, HostName()));
   CommunicationSummary communication;
   ProtocolReport protocol;
@@ -353,7 +393,7 @@ void GatherReports(Transport& transport, const RankReport& mine, int workers, Su
     compress = std::max(compress, exchange.compression.time);
     if (static_cast<int>(rank) >= workers) continue;
     communication.exposed_seconds = std::max(communication.exposed_seconds, wait);
-    summary.workers_detail.push_back(WorkerSummaryOf(static_cast<int>(rank), node, report));
+    summary.workers_detail.push_back(WorkerSummaryOf(static_cast<int>(rank), node, report, batch));
   }
   if (inside > 0) communication.bytes_inside_nodes = inside;
   if (lent > 0) communication.bytes_lent = lent;

@@ -1,5 +1,8 @@
 // summary.json: how a run ended and what came out.  Other programs rely on its keys.
 //
+// Schema 2: workers_detail[].steps are a part of `steps`, and what a worker counts itself is
+// `own_steps`, which schema 1 had under the name `steps`.
+//
 // What makes no sense for a run is left out: an empty optional, string or vector is an absent key.
 // Seconds and bytes.
 #pragma once
@@ -15,6 +18,7 @@
 #include "framework/core/time.h"
 #include "framework/exchange/exchange.h"
 #include "framework/nn/graph.h"
+#include "framework/runtime/results/trained_epoch.h"
 #include "framework/runtime/setup/run_config.h"
 
 namespace dtrain {
@@ -34,13 +38,23 @@ struct TestResult {
   std::optional<int64_t> step = {};  // whose weights it is of, where they are not the last
 };
 
+// What a run is judged by: the accuracy of classes, the perplexity of sentences, else the loss.
+enum class JudgedBy { kAccuracy, kPerplexity, kLoss };
+
 struct BestResult {
   int64_t epoch = 0;
   std::optional<int64_t> step;
+  std::optional<double> loss;  // where it is what the run is judged by
   std::optional<double> accuracy;
   std::optional<double> bleu;
   std::optional<double> perplexity;  // of the validation split
   std::vector<std::pair<std::string, double>> others;
+
+  JudgedBy measure() const {
+    if (accuracy) return JudgedBy::kAccuracy;
+    return perplexity ? JudgedBy::kPerplexity : JudgedBy::kLoss;
+  }
+  double value() const { return accuracy.value_or(perplexity.value_or(loss.value_or(0))); }
 };
 
 // How long it took to be as good as `stop.target` asks; what follows `reached` is absent where it
@@ -79,7 +93,8 @@ struct WorkerSummary {
   int rank = 0;
   std::string node;
   std::optional<int> group;
-  int64_t steps = 0;
+  double steps = 0;       // samples that it was trained on / global batch: its part of the run's
+  int64_t own_steps = 0;  // mini-batches
   double compute_seconds = 0;
   double wait_seconds = 0;
   std::optional<double> staleness_mean;  // of its gradients, where the protocol counts any
@@ -97,7 +112,7 @@ struct DeathSummary {
   int worker = 0;
   int node = 0;
   double seconds = 0;
-  int64_t steps = 0;  // that it had ended
+  int64_t own_steps = 0;  // that it had ended
 };
 
 // What strategies count besides; what none has counted is left out.
@@ -145,13 +160,18 @@ struct Summary {
   int workers = 0;
   std::optional<int> servers;
   int64_t global_batch = 0;
-  double epochs = 0;  // trained, fractions included
-  double steps = 0;   // samples applied / batch
+  double epochs = 0;                    // trained, fractions included
+  double steps = 0;                     // samples applied / batch
+  std::optional<int64_t> step;          // the last one, as metrics.jsonl and checkpoints count them
+  std::optional<int64_t> resumed_step;  // behind which it was resumed
   uint64_t seed = 0;
   double seconds = 0;
   double samples_per_second = 0;  // without evaluation and checkpoint pauses
   std::optional<StepSeconds> step_seconds;
-  std::optional<double> train_loss;
+  std::optional<double> train_loss;  // of the last logged step
+  // Of the last epoch that was trained, whole or in part.
+  std::optional<double> train_mean_loss;
+  std::optional<double> train_accuracy;
   std::optional<TestResult> test;
   std::optional<BestResult> best;
   std::optional<TargetResult> target;  // where the config names one
@@ -179,23 +199,30 @@ std::string DeathsText(const Summary& summary);
 // Indented JSON that ends with a newline; NaN and infinity are null.
 std::string ToJson(const Summary& summary);
 
+void DescribeEnd(ExitCode code, Summary& summary);
+
 // What the summary says of any run, real or simulated, by its config alone.
 void DescribeConfig(const RunConfig& config, Summary& summary);
+
+// What training passes found of the last epoch; the accuracy where the model measures one.
+void DescribeTraining(const TrainedEpoch& epoch, const Graph& graph, Summary& summary);
 
 // What the summary says of a run before it has run.
 void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
                  Summary& summary);
 
 struct RankReport {
-  int64_t steps = 0;  // since the start or resume
-  Nanos compute = 0;  // forward and backward
+  int64_t steps = 0;    // of its worker, since the start or resume
+  int64_t samples = 0;  // of these
+  Nanos compute = 0;    // forward and backward
   ExchangeStats exchange;
-  DTRAIN_FIELDS(steps, compute, exchange.traffic, exchange.exposed, exchange.protocol,
+  DTRAIN_FIELDS(steps, samples, compute, exchange.traffic, exchange.exposed, exchange.protocol,
                 exchange.worker, exchange.compression.entries_sent, exchange.compression.entries,
                 exchange.compression.time)
 };
 
-WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report);
+WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report,
+                              int64_t batch);
 // Fills `staleness` and `protocol`, where the strategy has counted any.
 void DescribeProtocol(const ProtocolReport& report, Summary& summary);
 // Says which servers of groups have had nobody to serve at the end, where there are any.
@@ -208,7 +235,8 @@ void DescribeCompression(const CompressionReport& report, double seconds,
                          CommunicationSummary& communication);
 
 // All ranks call it at rest.  On rank 0 it fills `workers_detail` (of ranks 0..workers-1), with
-// several ranks `communication`, and `staleness` where a protocol has counted any.
-void GatherReports(Transport& transport, const RankReport& mine, int workers, Summary& summary);
+// several ranks `communication`, and `staleness` where a protocol has counted any.  `batch`: global.
+void GatherReports(Transport& transport, const RankReport& mine, int workers, int64_t batch,
+                   Summary& summary);
 
 }  // namespace dtrain

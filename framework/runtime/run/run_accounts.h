@@ -39,29 +39,39 @@ class TrainingClock {
 
 struct RunAccounts {
   Nanos begun = WallNow();
-  Nanos training = 0;  // without evaluation and checkpoints
-  Nanos compute = 0;   // forward and backward
-  Nanos exposed = 0;   // of the last step: what its begin and its end waited for others
-  int64_t steps = 0;   // of this rank's worker
+  double seconds_before = 0;  // of the run, before it was resumed; rank 0
+  Nanos training = 0;         // without evaluation and checkpoints
+  Nanos compute = 0;          // forward and backward
+  Nanos exposed = 0;          // of the last step: what its begin and its end waited for others
+  Nanos all_exposed = 0;      // of all steps
+  int64_t steps = 0;          // of this rank's worker
+  int64_t samples = 0;        // of these
   std::vector<double> step_seconds;
   TrainingClock clock;
   StepWindows windows;      // since the last rest, on the clock without what was before a resume
   ExchangeStats handed_in;  // at the last rest
 
   // One step: `waited` to begin, then computed, then ended, which may have been waiting again.
-  void AddStep(Nanos waited, Nanos started, Nanos computed, Nanos ended) {
+  void AddStep(int64_t step_samples, Nanos waited, Nanos started, Nanos computed, Nanos ended) {
     const Nanos step = waited + ended - started;
     exposed = waited + ended - computed;
+    all_exposed += exposed;
     compute += computed - started;
     training += step;
     ++steps;
+    samples += step_samples;
     step_seconds.push_back(ToSeconds(step));
     windows.Add(clock.SinceStart(ended), ToSeconds(computed - started), ToSeconds(exposed));
   }
-  double seconds() const { return ToSeconds(WallNow() - begun); }
+  double seconds() const { return seconds_before + ToSeconds(WallNow() - begun); }  // of the run
   // Applied by all workers, of which `samples` in the time accounted for.
   double SamplesPerSecond(int64_t samples) const {
     return static_cast<double>(samples) / std::max(ToSeconds(training), 1e-9);
+  }
+  // With the same waits as in the windows.
+  RankReport Report(ExchangeStats stats) const {
+    stats.exposed = all_exposed;
+    return {steps, samples, compute, stats};
   }
   // Fills `seconds` and, where this rank has trained, speed and step times.
   void Describe(int64_t samples, Summary& summary) const {

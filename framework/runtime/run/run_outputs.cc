@@ -53,7 +53,8 @@ bool RunOutputs::IsFinished(const Graph& graph, const TrainingPosition& at, cons
 }
 
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
-                      int64_t last_step) {
+                      int64_t last_step, const RunSoFar& so_far) {
+  so_far_ = so_far;
   last_step_ = first.step;
   results_ = RunResults(graph.metric_names(), config_.stop);
   if (!root_) return;
@@ -66,10 +67,13 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
     tensorboard_ = std::make_unique<TensorBoardWriter>(folder_.tensorboard(), from);
   }
   if (resumed) {
-    seconds_before_ = ReadTrainingSeconds(folder_.metrics());
+    // Checkpoints of older programs do not tell it.
+    if (so_far_.training_seconds == 0) {
+      so_far_.training_seconds = ReadTrainingSeconds(folder_.metrics());
+    }
     RecallEvaluations(folder_.metrics(), first.step, results_);
   }
-  rank_times_ = std::make_unique<RankTimesWriter>(folder_.ranks(), from, seconds_before_);
+  rank_times_ = std::make_unique<RankTimesWriter>(folder_.ranks(), from, so_far_.training_seconds);
   progress_->Begin({config_.epochs, last_step, config_.batch}, {first.epoch + 1, first.step});
   log::Info("{} on {}: {} parameters, {} of {} ({}), {}, batch {}, {} -> {}", graph.name(),
             config_.data.name, graph.weights().size(), Counted(plan.workers, "worker"),
@@ -78,6 +82,11 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
   TellDevice(config_);
   TellData(config_);
   TellPlan(plan);
+  if (plan.precision == "bf16" && !ComputesInBf16(plan)) {
+    log::Warning(
+        "precision bf16 changes nothing: no convolution of this model has channels in multiples of "
+        "32");
+  }
   if (resumed) log::Info("resumed after step {}", first.step);
 }
 
@@ -117,7 +126,9 @@ void RunOutputs::Step(const StepFacts& facts) {
 }
 
 void RunOutputs::RankDid(int64_t step, const RankTimes& times) {
-  if (root_) rank_times_->Write(step, times);
+  if (!root_) return;
+  so_far_.epoch.Add(times.epoch);
+  rank_times_->Write(step, times);
 }
 
 void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation,
@@ -172,7 +183,8 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                       const CheckpointSource& source) {
   if (!root_) return;
   const Nanos started = WallNow();
-  const CheckpointInfo info = InfoOf(position, source);
+  CheckpointInfo info = InfoOf(position, source);
+  info.so_far = ToJson(RunSoFar{at.seconds, at.training_seconds.value_or(0), so_far_.epoch});
   const ModelLayout layout = ModelLayoutOf(source.graph);
   CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};
   const std::vector<std::string> names = config_.solver.solver->StateNames();

@@ -18,6 +18,7 @@
 #include "framework/runtime/results/rank_times.h"
 #include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/results/run_record.h"
+#include "framework/runtime/results/run_so_far.h"
 #include "framework/runtime/results/tensorboard.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
@@ -44,9 +45,10 @@ class RunOutputs {
   void CreateFolder(bool resuming);
   // Rank 0: whether the run in this folder has come to its end, with a summary.  Says so.
   bool IsFinished(const Graph& graph, const TrainingPosition& at, const RestRule& rule);
-  // Once the plan is settled; `first` is where the run begins, `last_step` where it will end.
+  // Once the plan is settled; `first` is where the run begins, `last_step` where it will end;
+  // `so_far`: of the checkpoint that it goes on from.
   void Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
-            int64_t last_step);
+            int64_t last_step, const RunSoFar& so_far);
 
   // What looks at the gradients of a worker that has taken so many steps before; null where nobody does.
   GradientStudy* StudyGradients(int64_t steps_before);
@@ -83,8 +85,9 @@ class RunOutputs {
   void Finish(const Summary& summary);
 
   const RunFolder& folder() const { return folder_; }
-  const RunResults& results() const { return results_; }     // of the evaluations told of
-  double seconds_before() const { return seconds_before_; }  // of training, before the resume
+  const RunResults& results() const { return results_; }  // of the evaluations told of
+  // Before the resume, and in the epoch at hand.
+  const RunSoFar& so_far() const { return so_far_; }
   // Says why the run ends before its last epoch.
   void EndsEarly();
 
@@ -97,7 +100,7 @@ class RunOutputs {
   std::optional<RunLock> lock_;
   int64_t last_step_ = 0;  // that Step was called with
   int slowest_ = -1;
-  double seconds_before_ = 0;
+  RunSoFar so_far_;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<RankTimesWriter> rank_times_;
   std::unique_ptr<TensorBoardWriter> tensorboard_;  // where the config asks for it

@@ -35,6 +35,13 @@ bool RunPosition::Hear(const Rest::Told& told) {
   return true;
 }
 
+void RunPosition::Describe(Summary& summary) const {
+  summary.epochs = epochs();
+  summary.steps = static_cast<double>(now_.samples_applied) / static_cast<double>(rule_.batch);
+  summary.step = now_.step;
+  if (first_.step > 0) summary.resumed_step = first_.step;
+}
+
 bool EvaluationDue(const RunConfig& config, const RestPoint& point) {
   return point.run_ends ||
          Passed(config.evaluate_every_epochs, point.before.epoch, point.now.epoch) ||

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "framework/exchange/rest.h"
+#include "framework/runtime/results/summary.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
 #include "framework/strategies/report.h"
@@ -35,6 +36,8 @@ class RunPosition {
   // schedules follow it.
   double EpochsBeforeLastBatch() const { return EpochsOf(before_); }
   int64_t last_step() const { return rule_.StepsOf(rule_.last_samples); }
+  // Fills in how far it has come.
+  void Describe(Summary& summary) const;
   bool RunEnds() const { return now_.samples_applied >= rule_.last_samples; }
   // The epoch that the last step belongs to, counted from 0.
   int64_t epoch() const { return std::max<int64_t>(now_.step - 1, 0) / rule_.steps_per_epoch(); }

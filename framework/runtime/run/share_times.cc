@@ -16,20 +16,22 @@ Collective::Traffic Since(const Collective::Traffic& now, const Collective::Traf
 
 }  // namespace
 
-void ShareTimes(Exchange& exchange, const std::string& role, int64_t step, RunAccounts& accounts,
-                RunOutputs& outputs) {
+void ShareTimes(Exchange& exchange, const std::string& role, const TrainingPosition& at,
+                EpochCounter& trained, RunAccounts& accounts, RunOutputs& outputs) {
   const ExchangeStats stats = exchange.stats();
   RankTimes mine{.role = role, .node = HostName()};
   mine.windows = accounts.windows.Take();
   mine.traffic = Since(stats.traffic, accounts.handed_in.traffic);
   mine.staleness = stats.protocol.Since(accounts.handed_in.protocol).staleness;
+  mine.epoch = trained.Take();
+  trained.RestAt(at.samples_applied);
   accounts.handed_in = stats;
   std::vector<std::string> all;
   exchange.AtRest([&](Transport& transport) {
     mine.rank = transport.rank();
     all = Gather(transport, ToBytes(mine));
   });
-  for (const std::string& rank : all) outputs.RankDid(step, FromBytes<RankTimes>(rank));
+  for (const std::string& rank : all) outputs.RankDid(at.step, FromBytes<RankTimes>(rank));
 }
 
 }  // namespace dtrain

@@ -10,8 +10,9 @@
 
 namespace dtrain {
 
-// Every rank calls it.  `role`: of this rank's actors; `step`: where the run is.
-void ShareTimes(Exchange& exchange, const std::string& role, int64_t step, RunAccounts& accounts,
-                RunOutputs& outputs);
+// Every rank calls it.  `role`: of this rank's actors; `at`: where the run is; `trained`: what its worker
+// found of its samples, which begins anew.
+void ShareTimes(Exchange& exchange, const std::string& role, const TrainingPosition& at,
+                EpochCounter& trained, RunAccounts& accounts, RunOutputs& outputs);
 
 }  // namespace dtrain

@@ -29,7 +29,9 @@ StartPoint Fresh(const Graph& graph, uint64_t seed) {
 
 StartPoint FromCheckpoint(Checkpoint checkpoint) {
   StartPoint start;
+  start.file = checkpoint.path.string();
   start.position = checkpoint.info.position;
+  start.so_far = RunSoFarFrom(checkpoint.info.so_far);
   start.plan = PlanFromJson(checkpoint.info.plan_json, "the checkpoint's plan");
   start.weights = std::move(checkpoint.weights);
   start.solver = std::move(checkpoint.solver);
@@ -56,6 +58,11 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
     if (!diff.empty()) {
       log::Warning("the config is not the checkpoint's (checkpoint -> now):\n{}", diff);
     }
+    // With another seed the samples come in another order, and dropout and augmentation differ.
+    if (checkpoint->info.seed != config.seed) {
+      log::Warning("not bit-equal to the undisturbed run: its seed is {}, now it is {}",
+                   checkpoint->info.seed, config.seed);
+    }
     RankStart ranks = StartOfRanks(*checkpoint, config, here, own_state);
     StartPoint start = FromCheckpoint(std::move(*checkpoint));
     start.ranks = std::move(ranks);
@@ -64,12 +71,13 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
   StartPoint start = Fresh(graph, config.seed);
   const std::string& from = GivenWeights(config, request);
   if (from.empty()) return start;
+  start.file = FindWeights(from).string();
   if (config.weights.except.empty()) {
-    Checkpoint given = LoadWeights(FindWeights(from), layout);
+    Checkpoint given = LoadWeights(start.file, layout);
     start.weights = std::move(given.weights);
     start.state = std::move(given.state);
   } else {
-    const int64_t left = CopyWeights(FindWeights(from), layout, config.weights.except,
+    const int64_t left = CopyWeights(start.file, layout, config.weights.except,
                                      start.weights.data(), start.state.data());
     log::Info("weights of {}, but for {} drawn anew ({})", from, Counted(left, "number"),
               fmt::join(config.weights.except, ", "));

@@ -12,6 +12,7 @@
 #include "framework/data/dataset.h"
 #include "framework/nn/graph.h"
 #include "framework/runtime/results/run_folder.h"
+#include "framework/runtime/results/run_so_far.h"
 #include "framework/runtime/run/rank_state.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
@@ -36,6 +37,8 @@ struct StartPoint {
   std::vector<float> state;
   std::optional<ExecutionPlan> plan;  // of the run that is resumed; rank 0 has it
   RankStart ranks;                    // what becomes of its rank files
+  RunSoFar so_far;                    // what its files go on with; rank 0 has it
+  std::string file;                   // the checkpoint or the weights; "": drawn.  Rank 0 has it
   DTRAIN_FIELDS(position, weights, solver, state, ranks)
 };
 

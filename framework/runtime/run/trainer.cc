@@ -15,7 +15,6 @@
 #include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/launch/world.h"
-#include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/best_weights.h"
 #include "framework/runtime/run/mean_state.h"
 #include "framework/runtime/run/plan_by_time.h"
@@ -27,7 +26,6 @@
 #include "framework/runtime/run/schedule_watch.h"
 #include "framework/runtime/run/settled_strategy.h"
 #include "framework/runtime/run/share_times.h"
-#include "framework/runtime/run/start_point.h"
 #include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -117,6 +115,7 @@ class Trainer {
   TrainingPosition rested_;    // at the last rest
   int64_t saved_samples_ = 0;  // at the last checkpoint, or the one that the run began with
   RunAccounts accounts_;
+  EpochCounter trained_{synchronous_, placement_.workers};
   Nanos timeline_origin_ = 0;
 };
 
@@ -155,6 +154,7 @@ bool Trainer::SetUp() {
   RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
   position_ = RunPosition(rule, basis.start.position);
   rested_ = now();
+  trained_.RestAt(now().samples_applied);
   saved_samples_ = now().samples_applied;
   CheckPosition(now(), rule, synchronous_);
   next_batch_ = basis.worker ? basis.worker->steps : now().step;
@@ -163,9 +163,10 @@ bool Trainer::SetUp() {
   const std::optional<ModelProfile> profile = PlanBuckets(basis.start, rule);
   world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
   TryTogether(transport_, [&] {
-    outputs_.Open(*graph_, plan_, now(), position_.last_step());
+    outputs_.Open(*graph_, plan_, now(), position_.last_step(), basis.start.so_far);
     if (profile) outputs_.SaveProfile(*profile);
   });
+  accounts_.seconds_before = outputs_.so_far().seconds;
   // A run that ended early stays ended when it is resumed, with the weights that it had.
   if (MayEnd()) {
     rule.last_samples = now().samples_applied;
@@ -201,11 +202,6 @@ void Trainer::PrepareState(const RunBasis& basis) {
   mean_state_ = Buffer(state_.bytes());
   std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
   if (!HasWorker()) return;
-  if (root() && plan_.precision == "bf16" && !ComputesInBf16(plan_)) {
-    log::Warning(
-        "precision bf16 changes nothing: no convolution of this model has channels in multiples of "
-        "32");
-  }
   pacer_ = std::make_unique<Pacer>(
       *graph_, PacingOf(config_.cluster, workers(), transport_.rank(), config_.seed));
 }
@@ -238,7 +234,7 @@ ExitCode Trainer::Loop() {
   const Batch* batch = batches ? batches->Next() : nullptr;
   if (config_.timeline) exchange_->AtRest([](Transport& transport) { transport.Barrier(); });
   timeline_origin_ = WallNow();
-  accounts_.clock.Start(timeline_origin_, outputs_.seconds_before());
+  accounts_.clock.Start(timeline_origin_, outputs_.so_far().training_seconds);
   Say(Doing::kTraining);
   for (;;) {
     const Nanos asked = WallNow();
@@ -267,6 +263,7 @@ void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
   StepReport report = ReportOf(result, batch);
   report.stop = StopRequested();
   report.compute = computed - started;
+  trained_.Add(position_.rule(), now().step, TrainedOn(result, batch));
   const StepOutcome outcome = exchange_->End(report);
   Account(batch.samples, waited, started, computed);
   Follow(outcome);
@@ -278,7 +275,7 @@ void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos comput
     timeline->Computed(started, computed, samples);
     timeline->Exposed(computed, ended);
   }
-  accounts_.AddStep(waited, started, computed, ended);
+  accounts_.AddStep(samples, waited, started, computed, ended);
 }
 
 // Where the run stands after this step: what all workers did of it, or what rank 0 has been told.
@@ -311,7 +308,8 @@ std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
   accounts_.clock.Pause(WallNow());
   HearTheRest();
   position_.MoveTo(state.samples_applied);
-  ShareTimes(*exchange_, placement_.RoleOf(transport_.rank()), now().step, accounts_, outputs_);
+  ShareTimes(*exchange_, placement_.RoleOf(transport_.rank()), now(), trained_, accounts_,
+             outputs_);
   if (!state.finite) {
     exchange_->Collect(false);
     return Diverge();
@@ -470,9 +468,10 @@ void Trainer::SaveTimeline() {
 
 Summary Trainer::Summarize(ExitCode code) {
   Summary summary;
-  const RankReport mine{accounts_.steps, accounts_.compute, exchange_->stats()};
-  exchange_->AtRest(
-      [&](Transport& transport) { GatherReports(transport, mine, workers(), summary); });
+  const RankReport mine = accounts_.Report(exchange_->stats());
+  exchange_->AtRest([&](Transport& transport) {
+    GatherReports(transport, mine, workers(), config_.batch, summary);
+  });
   summary.weights_sha256 =
       WeightsSha256(ModelLayoutOf(*graph_), exchange_->HostWeights(), mean_state_.f32());
   SaveRecord(summary.weights_sha256);
@@ -483,16 +482,12 @@ Summary Trainer::Summarize(ExitCode code) {
   NameIdleServers(summary);
   DescribeRun(config_, *graph_, plan_, summary);
   if (schedule_ && summary.plan) schedule_->Describe(*summary.plan);
-  summary.status = StatusOf(code);
-  summary.exit_code = static_cast<int>(code);
-  summary.epochs = position_.epochs();
-  summary.steps = static_cast<double>(now().samples_applied) / static_cast<double>(config_.batch);
+  DescribeEnd(code, summary);
+  position_.Describe(summary);
   accounts_.Describe(position_.samples(), summary);
   if (accounts_.steps > 0) summary.train_loss = position_.loss();
-  summary.test = outputs_.results().test();
-  if (summary.test && summary.test->step == now().step) summary.test->step.reset();  // of the end
-  summary.best = outputs_.results().best();
-  summary.target = outputs_.results().target(position_.rule().epoch_samples, config_.batch);
+  DescribeTraining(outputs_.so_far().epoch, *graph_, summary);
+  outputs_.results().Describe(position_.rule(), now().step, summary);
   return summary;
 }
 

@@ -84,6 +84,13 @@ StepReport ReportOf(const StepResult& result, const Batch& batch) {
   return report;
 }
 
+TrainedEpoch TrainedOn(const StepResult& result, const Batch& batch) {
+  return {.samples = batch.samples,
+          .terms = batch.terms,
+          .loss_sum = result.loss_sum,
+          .correct = result.correct};
+}
+
 std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, double stall_seconds,
                                        Transport& transport, const Device& device) {
   const auto make = [&]() -> std::unique_ptr<Exchange> {

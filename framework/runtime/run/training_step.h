@@ -10,6 +10,7 @@
 #include "framework/exchange/exchange.h"
 #include "framework/exchange/exchange_spec.h"
 #include "framework/nn/net.h"
+#include "framework/runtime/results/trained_epoch.h"
 #include "framework/runtime/run/pacing.h"
 #include "framework/runtime/run/ready_times.h"
 
@@ -29,6 +30,9 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
 // What a worker says of a step with this share of a batch.  Protocols add up losses and samples,
 // and the quotient shall be the mean over the terms (Batch) of the global batch.
 StepReport ReportOf(const StepResult& result, const Batch& batch);
+
+// What it found of these samples; whoever counts epochs says of which.
+TrainedEpoch TrainedOn(const StepResult& result, const Batch& batch);
 
 // An exchange for this rank: inline for one rank, on `threads` threads, with what it can in the memory
 // of `device`; with an exchange thread that owns the transport for several.  What the spec borrows

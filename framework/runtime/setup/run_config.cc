@@ -81,19 +81,19 @@ std::string HintFor(const RunConfig& run) {
 }
 
 // Asynchronous workers are at different steps, and epochs are counted of all together.
-void CheckDensities(Reader reader, const RunConfig& run) {
+void CheckDensities(Reader reader, Reader strategy, const RunConfig& run) {
   if (run.strategy->synchronous()) return;
   const auto refuse = [&](const std::string& key) {
     reader.Mistake(key,
                    fmt::format("strategy '{}' has one density all the time", run.strategy_name),
-                   "leave it out, or take a synchronous strategy");
+                   "leave it out, or take a synchronous strategy", {strategy.At("name")});
   };
   if (!run.compress.density_warmup.empty()) refuse("density_warmup");
   if (run.compress.dense_steps > 0) refuse("dense_steps");
 }
 
 // The workers take over the solver's momentum, and its clipping, which is for what goes into momentum.
-void TakeMomentum(Reader reader, RunConfig& run) {
+void TakeMomentum(Reader root, Reader reader, RunConfig& run) {
   if (!run.strategy->synchronous() || !run.compress.compressor->corrects_momentum()) return;
   Solver::WithoutMomentum without = run.solver.solver->TakeMomentum();
   if (without.solver == nullptr) {
@@ -102,7 +102,9 @@ void TakeMomentum(Reader reader, RunConfig& run) {
         fmt::format("compressor '{}' takes over the momentum of plain sgd; solver '{}' has "
                     "another kind",
                     run.compress.name, run.solver.name),
-        "solver: sgd without nesterov, or momentum_correction: false");
+        "solver: sgd without nesterov, or momentum_correction: false",
+        {"momentum_correction", root.Section("solver").At("name"),
+         root.Section("solver").At("nesterov"), root.Section("strategy").At("name")});
     return;
   }
   run.compress.momentum = without.momentum;
@@ -144,13 +146,14 @@ void ReadCompress(Reader root, RunConfig& run) {
   if (run.strategy->PlansByTime() && run.compress.FollowsBuckets()) {
     run.warnings.push_back(WhyBitsFollowBuckets(run));
   }
-  CheckDensities(reader, run);
-  if (run.strategy->Takes(*run.compress.compressor)) return TakeMomentum(reader, run);
+  Reader strategy = root.Section("strategy");
+  CheckDensities(reader, strategy, run);
+  if (run.strategy->Takes(*run.compress.compressor)) return TakeMomentum(root, reader, run);
   const bool none = CompressorsOf(*run.strategy).empty();
   reader.Mistake("name",
                  fmt::format("strategy '{}' takes no compressor{}", run.strategy_name,
                              none ? "" : fmt::format(" '{}'", run.compress.name)),
-                 HintFor(run));
+                 HintFor(run), {strategy.At("name")});
 }
 
 void ReadLength(Reader root, RunConfig& run) {
@@ -179,7 +182,8 @@ void ReadBatchNorm(Reader root, RunConfig& run) {
                  fmt::format("batch_norm 'sync' needs workers that take their steps together; in "
                              "'{}' each takes its own",
                              run.strategy_name),
-                 "batch_norm: local, or a synchronous strategy (allreduce, ps_bsp)");
+                 "batch_norm: local, or a synchronous strategy (allreduce, ps_bsp)",
+                 {root.Section("strategy").At("name")});
   }
 }
 
@@ -220,22 +224,23 @@ void ReadMachine(Reader root, RunConfig& run) {
       "random seed for initial weights, shuffling, augmentation and dropout")));
 }
 
-// Whether a target is an accuracy or a perplexity follows from the model (ReadModel).
-void ReadStop(Reader root, RunConfig& run) {
+// Whether a target is an accuracy, a perplexity or a loss follows from the model (ReadModel).
+void ReadStop(Reader root, Reader evaluate, RunConfig& run) {
   Reader stop = root.Section("stop", "when the run may end before its last epoch");
   run.stop.target =
       stop.Number("target", 0)
           .Min(0)
           .Help(
-              "end at the first evaluation with this accuracy (0.98), or of sentences "
-              "with this perplexity or a lower one; 0: none");
+              "end at the first evaluation with this accuracy (0.98); of sentences with this "
+              "perplexity, of a model without an accuracy with this loss, or a lower one; 0: none");
   run.stop.patience = stop.Int("patience", 0)
                           .Min(0)
                           .Help("end when N evaluations in a row were no better; 0: never");
   if (!run.stop.any() || run.evaluate_every_epochs > 0 || run.evaluate_every_steps > 0) return;
   stop.Mistake(run.stop.target > 0 ? "target" : "patience",
                "nothing is evaluated before the end, so nothing can end the run early",
-               "set evaluate.every_epochs or evaluate.every_steps");
+               "set evaluate.every_epochs or evaluate.every_steps",
+               {evaluate.At("every_epochs"), evaluate.At("every_steps")});
 }
 
 void ReadRecords(Reader root, RunConfig& run) {
@@ -246,7 +251,7 @@ void ReadRecords(Reader root, RunConfig& run) {
           .Help("evaluate every N epochs, and at the end; 0: not by epochs");
   run.evaluate_every_steps =
       evaluate.Int("every_steps", 0).Min(0).Help("evaluate every N steps as well; 0: not by steps");
-  ReadStop(root, run);
+  ReadStop(root, evaluate, run);
   Reader checkpoint = root.Section("checkpoint");
   run.checkpoint.every_epochs =
       checkpoint.Int("every_epochs", 1).Min(0).Help("write a checkpoint every N epochs; 0: never");
@@ -262,7 +267,8 @@ void ReadRecords(Reader root, RunConfig& run) {
   if (run.checkpoint.keep_best && run.data.source && !run.data.source->has_validation()) {
     checkpoint.Mistake("keep_best",
                        "which weights are best is told by a validation split, and there is none",
-                       "data.validation: 0.1 sets a share of the training samples aside");
+                       "data.validation: 0.1 sets a share of the training samples aside",
+                       {root.Section("data").At("validation"), root.Section("data").At("name")});
   }
   run.timeline =
       root.Bool("timeline", false).Help("write timeline.json, for chrome://tracing and Perfetto");
@@ -323,7 +329,7 @@ void CheckDevice(Reader root, RunConfig& run) {
 }
 
 // Who may die is a matter of the strategy, and of where its servers are.
-void CheckDeaths(Reader cluster, const RunConfig& run) {
+void CheckDeaths(Reader cluster, Reader strategy, const RunConfig& run) {
   const std::vector<Death>& deaths = run.cluster.deaths;
   if (deaths.empty()) return;
   const std::string why = run.strategy->StopsAtDeath();
@@ -331,7 +337,8 @@ void CheckDeaths(Reader cluster, const RunConfig& run) {
     cluster.Mistake("deaths",
                     fmt::format("a death would stop strategy '{}': {}", run.strategy_name, why),
                     fmt::format("{} go on without a dead worker",
-                                Join(StrategiesThatOutliveWorkers(), " and ")));
+                                Join(StrategiesThatOutliveWorkers(), " and ")),
+                    {strategy.At()});
     return;
   }
   const int per_node = run.cluster.per_node();
@@ -342,7 +349,8 @@ void CheckDeaths(Reader cluster, const RunConfig& run) {
   }
   std::vector<Reader> places = cluster.List("deaths");
   for (const DeathMistake& mistake : CheckDeaths(deaths, placement, per_node)) {
-    places[mistake.index].Mistake("", mistake.what, mistake.hint);
+    places[mistake.index].Mistake("", mistake.what, mistake.hint,
+                                  {strategy.At(), cluster.At("workers"), cluster.At("per_node")});
   }
 }
 
@@ -352,29 +360,36 @@ void CheckRoundedSums(Reader root, const RunConfig& run) {
   root.Mistake("collective",
                fmt::format("collective '{}' sums floats of 32 bits, and compressor '{}' sends 16",
                            run.collective, run.compress.name),
-               "collective: ordered, or compress: none");
+               "collective: ordered, or compress: none",
+               {root.Section("compress").At("name"), root.Section("strategy").At("name")});
 }
 
 // What no single key can know.
 void CheckTogether(Reader root, RunConfig& run) {
   Reader cluster = root.Section("cluster");
+  Reader strategy = root.Section("strategy");
+  const config::KeyRef workers = cluster.At("workers");
   if (run.batch < run.workers) {
-    root.Mistake("batch", fmt::format("batch {} gives some of the {} workers ({}) no sample",
-                                      run.batch, run.workers, cluster.Line("workers")));
+    root.Mistake("batch",
+                 fmt::format("batch {} gives some of the {} workers ({}) no sample", run.batch,
+                             run.workers, cluster.Line("workers")),
+                 "", {workers});
   }
   if (run.accumulate > 1 && run.batch >= run.workers && run.batch / run.workers < run.accumulate) {
     root.Mistake("accumulate",
                  fmt::format("accumulate {} cuts a worker's share of {} into parts "
                              "without a sample (batch {}, workers {})",
                              run.accumulate, Counted(run.batch / run.workers, "sample"), run.batch,
-                             run.workers));
+                             run.workers),
+                 "", {"batch", workers});
   }
   for (const Strategy::Mistake& mistake : run.strategy->Check(static_cast<int>(run.workers))) {
-    Reader strategy = root.Section("strategy");
     if (mistake.warning) {
       run.warnings.push_back(fmt::format("{}: {}", strategy.Where(mistake.key), mistake.what));
     } else {
-      strategy.Mistake(mistake.key, mistake.what, mistake.hint);
+      std::vector<config::KeyRef> by = {workers};
+      by.insert(by.end(), mistake.by.begin(), mistake.by.end());
+      strategy.Mistake(mistake.key, mistake.what, mistake.hint, by);
     }
   }
   const bool nodes = run.strategy && run.strategy->Place(1).nodes() > 0;
@@ -383,29 +398,34 @@ void CheckTogether(Reader root, RunConfig& run) {
         "per_node",
         fmt::format("{} cannot be shared out to nodes of {} ({})", Counted(run.workers, "worker"),
                     run.cluster.per_node(), run.strategy_name),
-        "cluster.per_node must divide the number of workers");
+        "cluster.per_node must divide the number of workers", {"workers", strategy.At("name")});
   }
-  CheckDeaths(cluster, run);
+  CheckDeaths(cluster, strategy, run);
   CheckRoundedSums(root, run);
   const int64_t samples = run.data.source ? run.data.source->size(Split::kTrain) : run.batch;
   if (run.batch > samples) {
-    root.Mistake("batch", fmt::format("batch {} is more than the {} training samples of {}",
-                                      run.batch, samples, run.data.name));
+    root.Mistake("batch",
+                 fmt::format("batch {} is more than the {} training samples of {}", run.batch,
+                             samples, run.data.name),
+                 "", {root.Section("data").At()});
   }
   if (run.solver.warmup_epochs > static_cast<double>(run.epochs)) {
     root.Section("solver").Mistake(
-        "warmup_epochs", fmt::format("warm-up of {} epochs is longer than the run ({} epochs, {})",
-                                     run.solver.warmup_epochs, run.epochs, root.Line("epochs")));
+        "warmup_epochs",
+        fmt::format("warm-up of {} epochs is longer than the run ({} epochs, {})",
+                    run.solver.warmup_epochs, run.epochs, root.Line("epochs")),
+        "", {root.At("epochs")});
   }
 }
 
 // The dump has one line a key, so the top-level `output` is the line that begins with it.
-RunConfig Read(config::Document& document, bool with_model, const std::string& model_yaml = "") {
+RunConfig Read(config::Document& document, bool with_model, const std::string& model_yaml = "",
+               const RunConfig* before = nullptr) {
   RunConfig run;
   run.model_yaml = model_yaml;
   Reader root = document.root();
   if (with_model) {
-    ReadInputs(root, document.file_name(), run);
+    ReadInputs(root, document.file_name(), before, run);
   }
   ReadLength(root, run);
   run.solver = ReadSolverConfig(root.Section("solver", "the optimizer"));
@@ -419,6 +439,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   ReadOutput(root, document.file_name(), run);
   CheckTogether(root, run);
   document.Finish();
+  if (run.data.problem) std::rethrow_exception(run.data.problem);
   run.effective_yaml = document.EffectiveYaml();
   run.effective_json = document.EffectiveJson();
   run.config_sha256 = Sha256::Of(document.EffectiveYaml("output"));
@@ -431,6 +452,12 @@ RunConfig ReadRunConfig(config::Document& document) { return Read(document, true
 
 RunConfig ReadRunConfig(config::Document& document, const std::string& model_yaml) {
   return Read(document, true, model_yaml);
+}
+
+RunConfig ReadRunConfig(config::Document& document, const RunConfig& before) {
+  RunConfig run = Read(document, true, before.model_yaml, &before);
+  run.model_file = before.model_file;  // not the name: where it was found
+  return run;
 }
 
 RunConfig ReadGhostConfig(config::Document& document) { return Read(document, false); }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct RunConfig {
     std::string name;
     std::string root;  // "": LocateData's places
     std::shared_ptr<const DatasetSource> source;
+    std::exception_ptr problem;  // its files cannot be read: thrown once all keys are right
   };
   // What the run begins with instead of drawn weights.
   struct Weights {
@@ -38,7 +40,7 @@ struct RunConfig {
   // A run may end before its last epoch: at the first evaluation that reaches `target`, or behind
   // `patience` evaluations in a row that were no better than the best.
   struct Stop {
-    double target = 0;     // accuracy, or perplexity of sentences; 0: none
+    double target = 0;     // accuracy, perplexity of sentences, or else loss; 0: none
     int64_t patience = 0;  // 0: none
     bool any() const { return target > 0 || patience > 0; }
   };
@@ -103,11 +105,17 @@ RunConfig ReadRunConfig(config::Document& document);
 // The same for a config whose model is at hand as text, not as a file: that of a recorded run.
 RunConfig ReadRunConfig(config::Document& document, const std::string& model_yaml);
 
+// The same config once more, with other keys outside the sections model and data: those of `before`
+// stay, and none of their files is read again.
+RunConfig ReadRunConfig(config::Document& document, const RunConfig& before);
+
 // The same without the sections model and data: for simulations of a model profile.
 RunConfig ReadGhostConfig(config::Document& document);
 
-// The sections model, data and weights (run_inputs.cc).
-void ReadInputs(config::Reader root, const std::string& config_file, RunConfig& run);
+// The sections model, data and weights (run_inputs.cc).  `before`: whose model and data these are; null: they
+// are looked at.
+void ReadInputs(config::Reader root, const std::string& config_file, const RunConfig* before,
+                RunConfig& run);
 
 // All keys of section `strategy` but its name: those of `strategy`, and what others read for it.
 void ReadStrategyKeys(config::Reader reader, Strategy& strategy, RunConfig& run);

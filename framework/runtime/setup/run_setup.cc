@@ -30,10 +30,9 @@ static_assert(kPadToken == token::kPad, "layers mask what data sets pad with");
 
 namespace {
 
-// What a run is judged by, and stopped by, is the model's accuracy; where it has none, the
-// perplexity of sentences.
+// Whether the target can be what the run is judged by: the model's accuracy; where it has none, the
+// perplexity of sentences, else the loss, which may be any number.
 void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<FieldSpec>& fields) {
-  if (!config.stop.any() && !config.checkpoint.keep_best) return;
   const double target = config.stop.target;
   if (!graph.metric_names().empty()) {
     if (target <= 1) return;
@@ -44,29 +43,21 @@ void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<Fi
   const bool sentences = std::any_of(fields.begin(), fields.end(), [](const FieldSpec& field) {
     return field.dtype == DType::kI32 && field.sample_shape.rank() > 0;
   });
-  if (!sentences) {
-    throw ConfigError(
-        fmt::format("{}: {} has nothing to go by, for the model says no accuracy",
-                    config.model_file, config.stop.any() ? "stop" : "checkpoint.keep_best"),
-        fmt::format("add an accuracy layer, or leave {} out",
-                    config.stop.any() ? "the section stop" : "keep_best"));
-  }
-  if (target == 0 || target >= 1) return;
+  if (!sentences || target == 0 || target >= 1) return;
   throw ConfigError(
       fmt::format("stop.target is {}; it is a perplexity here, which is at least 1", target),
       "a run on sentences is judged by perplexity; 0 switches the target off");
 }
 
 // A model that says of which samples it is made is not trained on others.
-void CheckSample(const RunConfig& config, const std::vector<FieldSpec>& fields) {
-  config::Document model = config::Document::FromText(config.model_yaml, config.model_file);
-  config::Reader root = model.root();
-  const std::vector<int64_t> sample = root.Ints("sample", {});
+void CheckSample(const RunConfig& config, const Graph& graph,
+                 const std::vector<FieldSpec>& fields) {
+  const std::vector<int64_t>& sample = graph.made_for();
   if (sample.empty() || fields.empty()) return;
   const bool is_shape = sample.size() <= Shape::kMaxRank;
   if (is_shape && fields[0].sample_shape == Shape(sample)) return;
   throw ConfigError(fmt::format("{}: the model is made for samples of [{}], those of {} are {}",
-                                root.Where("sample"), fmt::join(sample, ", "), config.data.name,
+                                graph.where_made_for(), fmt::join(sample, ", "), config.data.name,
                                 fields[0].sample_shape.ToString()),
                     "change the model's sample, or leave it out");
 }
@@ -116,7 +107,7 @@ Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.
 
 Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
   Graph graph = Graph::FromText(config.model_yaml, config.model_file, fields);
-  CheckSample(config, fields);
+  CheckSample(config, graph, fields);
   if (graph.weights().size() == 0) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");

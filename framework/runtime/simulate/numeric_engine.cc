@@ -57,10 +57,6 @@ NumericEngine::~NumericEngine() {
 
 int64_t NumericEngine::Begin(int worker, int64_t step, const Blob& weights, float* gradients) {
   Worker& own = workers_[worker];
-  const auto k = static_cast<uint64_t>(step);
-  const int workers = static_cast<int>(workers_.size());
-  const StepShare part = synchronous_ ? sampler_->ShareOf(k, worker, workers)
-                                      : sampler_->OwnShareOf(k, worker, workers);
   own.step = step;
   own.weights = weights;
   own.gradients = gradients;
@@ -70,6 +66,14 @@ int64_t NumericEngine::Begin(int worker, int64_t step, const Blob& weights, floa
     waiting_.push_back(&own);
   }
   begun_.notify_one();
+  return SamplesOf(worker, step);
+}
+
+int64_t NumericEngine::SamplesOf(int worker, int64_t step) const {
+  const auto k = static_cast<uint64_t>(step);
+  const int workers = static_cast<int>(workers_.size());
+  const StepShare part = synchronous_ ? sampler_->ShareOf(k, worker, workers)
+                                      : sampler_->OwnShareOf(k, worker, workers);
   return part.share.size();
 }
 
@@ -80,6 +84,7 @@ StepReport NumericEngine::End(int worker) {
     computed_.wait(lock, [&] { return own.computed; });
   }
   if (own.error) std::rethrow_exception(std::exchange(own.error, nullptr));
+  if (watcher_) watcher_(worker, own.step, own.found);
   return own.report;
 }
 
@@ -105,6 +110,7 @@ void NumericEngine::Compute(Worker& worker, Lane& lane) const {
     const StepResult result = StepInParts(*lane.net, parts_, worker.weights.f32(), worker.gradients,
                                           worker.state.f32(), InputOf(lane.batch, seed_), nullptr);
     worker.report = ReportOf(result, lane.batch);
+    worker.found = TrainedOn(result, lane.batch);
   } catch (...) {
     worker.error = std::current_exception();
   }

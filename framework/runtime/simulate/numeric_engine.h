@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -21,6 +22,7 @@
 #include "framework/data/sampler.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/judge/run_evaluation.h"
+#include "framework/runtime/results/trained_epoch.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/sim/simulation.h"
 
@@ -36,6 +38,11 @@ class NumericEngine : public GradientSource {
   int64_t Begin(int worker, int64_t step, const Blob& weights, float* gradients) override;
   StepReport End(int worker) override;
   void Died(int worker) override { workers_[worker].lives = false; }
+
+  // Called with each step that ends: its worker, its number and what was found of its samples.
+  using Watcher = std::function<void(int worker, int64_t step, const TrainedEpoch& found)>;
+  void Watch(Watcher watcher) { watcher_ = std::move(watcher); }
+  int64_t SamplesOf(int worker, int64_t step) const;
 
   // --- while no step is computed
   Evaluation Evaluate(Split split, const float* weights);
@@ -60,6 +67,7 @@ class NumericEngine : public GradientSource {
     float* gradients = nullptr;
     bool computed = false;
     StepReport report;
+    TrainedEpoch found;
     std::exception_ptr error;
   };
   // Where one step at a time is computed.
@@ -81,6 +89,7 @@ class NumericEngine : public GradientSource {
   std::vector<Worker> workers_;
   std::vector<float> initial_weights_;
   std::vector<Lane> lanes_;
+  Watcher watcher_;
 
   std::mutex mutex_;  // guards what follows, and `computed` of the workers
   std::condition_variable begun_, computed_;

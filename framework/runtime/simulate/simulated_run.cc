@@ -224,6 +224,7 @@ Summary SimulatedRun::Run(const Told& told) {
   if (engine_) {
     results_ = RunResults(graph_->metric_names(), config_.stop);
     rested_ = start_.position;
+    CountEpochs();
     if (rested_.step > 0) RecallEvaluations(folder_->metrics(), rested_.step, results_);
     if (results_.over()) {
       setup_.exchange.rule.last_samples = rested_.samples_applied;
@@ -242,9 +243,29 @@ Summary SimulatedRun::Run(const Told& told) {
   return Summarize(result);
 }
 
+// As the ranks of a real run do.
+void SimulatedRun::CountEpochs() {
+  const int workers = setup_.exchange.placement().workers;
+  trained_ = start_.so_far.epoch;
+  counters_.assign(static_cast<size_t>(workers),
+                   EpochCounter(config_.strategy->synchronous(), workers));
+  for (EpochCounter& counter : counters_) counter.RestAt(rested_.samples_applied);
+  engine_->Watch([this](int worker, int64_t step, const TrainedEpoch& found) {
+    counters_[static_cast<size_t>(worker)].Add(setup_.exchange.rule, step, found);
+  });
+}
+
+void SimulatedRun::HearOfEpoch(int64_t samples_applied) {
+  for (EpochCounter& counter : counters_) {
+    trained_.Add(counter.Take());
+    counter.RestAt(samples_applied);
+  }
+}
+
 // As a real run is judged at rest, ended by it and saved; one that has diverged is not.
 bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weights,
                           const Told& told) {
+  HearOfEpoch(state.samples_applied);
   if (!state.finite) return false;
   RunPosition position(setup_.exchange.rule, {});
   position.MoveTo(state.samples_applied);
@@ -253,7 +274,7 @@ bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weight
   const MetricsPoint at{position.epoch(), position.now().step, state.samples_applied,
                         ToSeconds(now), ToSeconds(now)};
   if (EvaluationDue(config_, point)) point.run_ends = Judge(point, at, weights, told);
-  if (folder_ && CheckpointDue(config_, point, saved_samples_)) Save(position.now(), weights);
+  if (folder_ && CheckpointDue(config_, point, saved_samples_)) Save(position.now(), at, weights);
   return point.run_ends && !ended;
 }
 
@@ -277,7 +298,7 @@ bool SimulatedRun::Judge(const RestPoint& point, const MetricsPoint& at, const f
   return true;
 }
 
-void SimulatedRun::Save(TrainingPosition position, const float* weights) {
+void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, const float* weights) {
   const CheckpointFolder folder(folder_->checkpoints(), static_cast<int>(config_.checkpoint.keep));
   const fs::path main = folder_->checkpoints() / CheckpointName(position.step);
   position.updates = simulation_->Updates();
@@ -292,7 +313,8 @@ void SimulatedRun::Save(TrainingPosition position, const float* weights) {
                       facts.text,
                       {},
                       facts.images,
-                      config_.model_yaml};
+                      config_.model_yaml,
+                      ToJson(RunSoFar{at.seconds, at.seconds, trained_})};
   for (Rank rank = 0; rank < setup_.exchange.placement().ranks(); ++rank) {
     info.rank_files.push_back(SaveRank(main, position, rank));
   }
@@ -328,19 +350,28 @@ std::string SimulatedRun::SaveRank(const fs::path& main, const TrainingPosition&
   return WriteRankCheckpoint(main, file);
 }
 
+int64_t SimulatedRun::SamplesOf(int worker, int64_t steps) const {
+  int64_t samples = 0;
+  for (int64_t step = 0; step < steps; ++step) {
+    samples += engine_ ? engine_->SamplesOf(worker, step)
+                       : SampleCounts(setup_.exchange, worker, step).samples;
+  }
+  return samples;
+}
+
 Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   Summary summary;
   DescribeConfig(config_, summary);
   if (graph_) DescribeRun(config_, *graph_, plan_, summary);
   summary.model = setup_.profile.model;
   summary.compute = engine_ ? "numeric" : "ghost";
-  summary.status = result.end.finite ? "completed" : "failed";
-  summary.exit_code = static_cast<int>(result.end.finite ? ExitCode::kDone : ExitCode::kDiverged);
-  const double samples = static_cast<double>(result.end.samples_applied);
-  summary.epochs = samples / static_cast<double>(setup_.exchange.rule.epoch_samples);
-  summary.steps = samples / static_cast<double>(config_.batch);
+  DescribeEnd(result.end.finite ? ExitCode::kDone : ExitCode::kDiverged, summary);
+  RunPosition end(setup_.exchange.rule, start_.position);
+  end.MoveTo(result.end.samples_applied);
+  end.Describe(summary);
   summary.seconds = ToSeconds(result.time);
-  summary.samples_per_second = samples / std::max(summary.seconds, 1e-9);
+  summary.samples_per_second =
+      static_cast<double>(result.end.samples_applied) / std::max(summary.seconds, 1e-9);
   summary.step_seconds = StepSecondsOf(result.step_seconds);
   CommunicationSummary communication;
   communication.bytes_sent = result.traffic.bytes_sent;
@@ -351,9 +382,11 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   communication.messages = result.traffic.messages;
   for (size_t w = 0; w < result.workers.size(); ++w) {
     const SimulatedWorker& worker = result.workers[w];
-    const RankReport report{
-        worker.steps, worker.compute, {.exposed = worker.wait, .worker = worker.protocol}};
-    const WorkerSummary detail = WorkerSummaryOf(static_cast<int>(w), "", report);
+    const RankReport report{worker.steps,
+                            SamplesOf(static_cast<int>(w), worker.steps),
+                            worker.compute,
+                            {.exposed = worker.wait, .worker = worker.protocol}};
+    const WorkerSummary detail = WorkerSummaryOf(static_cast<int>(w), "", report, config_.batch);
     communication.exposed_seconds = std::max(communication.exposed_seconds, detail.wait_seconds);
     summary.workers_detail.push_back(detail);
   }
@@ -365,10 +398,8 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   NameIdleServers(summary);
   if (engine_) {
     summary.train_loss = result.loss;
-    summary.test = results_.test();
-    if (summary.test) summary.test->step.reset();  // a simulation ends with its test
-    summary.best = results_.best();
-    summary.target = results_.target(setup_.exchange.rule.epoch_samples, config_.batch);
+    DescribeTraining(trained_, *graph_, summary);
+    results_.Describe(setup_.exchange.rule, end.now().step, summary);
     summary.weights_sha256 =
         WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->MeanState().data());
   }

@@ -14,6 +14,7 @@
 #include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/results/run_record.h"
 #include "framework/runtime/results/summary.h"
+#include "framework/runtime/results/trained_epoch.h"
 #include "framework/runtime/run/rank_state.h"
 #include "framework/runtime/run/run_position.h"
 #include "framework/runtime/run/start_point.h"
@@ -83,10 +84,13 @@ class SimulatedRun {
   bool AtRest(const RestState& state, Nanos now, const float* weights, const Told& told);
   bool Judge(const RestPoint& point, const MetricsPoint& at, const float* weights,
              const Told& told);
-  void Save(TrainingPosition position, const float* weights);
+  void CountEpochs();
+  void HearOfEpoch(int64_t samples_applied);
+  void Save(TrainingPosition position, const MetricsPoint& at, const float* weights);
   std::string SaveRank(const std::filesystem::path& main, const TrainingPosition& position,
                        Rank rank);
   Summary Summarize(const SimulationResult& result) const;
+  int64_t SamplesOf(int worker, int64_t steps) const;
 
   const RunConfig& config_;
   std::shared_ptr<const Dataset> data_;  // null for a ghost
@@ -98,7 +102,9 @@ class SimulatedRun {
   std::unique_ptr<StudyWithFile> study_;
   std::vector<std::string> timelines_;
   RunResults results_;
-  TrainingPosition rested_;  // at the last rest
+  TrainingPosition rested_;             // at the last rest
+  std::vector<EpochCounter> counters_;  // of the workers
+  TrainedEpoch trained_;                // of all of them
 
   std::optional<RunFolder> folder_;             // of checkpoints; none: there are none
   StartPoint start_;                            // where it goes on

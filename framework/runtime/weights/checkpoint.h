@@ -8,6 +8,7 @@
 //                                 text (the vocabularies, TextFacts), for images what all of them share
 //                                 (images, image_set.h), as bytes; parameters, state and
 //                                 solver_vectors: the names above, each ended by a zero byte;
+//                                 so_far (JSON), what its files go on with (results/run_so_far.h);
 //                                 rank_files, where there are any: their hashes, in the same form
 //
 // In front of the HDF5 file lies a seal of 512 bytes with the SHA-256 of the rest
@@ -65,6 +66,7 @@ struct CheckpointInfo {
   std::vector<std::string> rank_files = {};
   std::string images = {};      // ToText(ImageSetSpec) of a model for images; older files: none
   std::string model_yaml = {};  // the model file's text; older files: none
+  std::string so_far = {};      // ToJson(RunSoFar); older files, and weights alone: none
   friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
 };
 

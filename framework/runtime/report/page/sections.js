@@ -14,10 +14,31 @@ function section(id, title, ...content) {
 
 const soft = (...text) => element('p', {class: 'soft small'}, ...text);
 
+// --- of a whole run
+
+// Of a run that was resumed the summary counts most things from the resume; ranks.jsonl has the whole run.
+const summaryOf = (run) => run.summary || {};
+const wasResumed = (run) => isNumber(summaryOf(run).resumed_step) && Boolean(run.ranks);
+const sumOfRanks = (run, key) => run.ranks.reduce((sum, rank) => sum + (rank[key] || 0), 0);
+const communicationOf = (run) => wasResumed(run) && summaryOf(run).communication
+  ? {...summaryOf(run).communication, bytes_sent: sumOfRanks(run, 'bytes_sent'), bytes_received: sumOfRanks(run, 'bytes_received'),
+     messages: sumOfRanks(run, 'messages')}
+  : summaryOf(run).communication || {};
+
+function stalenessOf(run) {
+  const told = summaryOf(run).staleness;
+  return (told && run.state !== 'running' && !wasResumed(run) ? told.histogram : run.staleness) || [];
+}
+
+function meanStalenessOf(run) {
+  if (!wasResumed(run)) return (summaryOf(run).staleness || {}).mean;
+  const list = stalenessOf(run), gradients = list.reduce((sum, count) => sum + count, 0);
+  return gradients ? list.reduce((sum, count, s) => sum + s * count, 0) / gradients : undefined;
+}
+
 // --- overview
 
 function overview(runs) {
-  const summaryOf = (run) => run.summary || {};
   const lastOf = (run, key) => { const list = columnOf(run.steps, key); return list.length ? list[list.length - 1] : undefined; };
   const testOf = (run) => summaryOf(run).test || (run.evaluations || []).filter((e) => e.split === 'test').pop() || {};
   const columns = [
@@ -28,6 +49,8 @@ function overview(runs) {
     {title: 'epochs', of: (run) => numberText(summaryOf(run).epochs)},
     {title: 'steps', of: (run) => numberText(summaryOf(run).steps ?? lastOf(run, 'step'))},
     {title: 'train loss', of: (run) => numberText((summaryOf(run).train || {}).loss ?? lastOf(run, 'loss'))},
+    {title: 'mean train loss', of: (run) => numberText((summaryOf(run).train || {}).mean_loss)},
+    {title: 'train accuracy', of: (run) => percentText((summaryOf(run).train || {}).accuracy)},
     {title: 'test loss', of: (run) => numberText(testOf(run).loss)},
     {title: 'test accuracy', of: (run) => percentText(testOf(run).accuracy)},
     {title: 'test perplexity', of: (run) => numberText(testOf(run).perplexity)},
@@ -35,10 +58,14 @@ function overview(runs) {
     {title: 'training time', of: (run) => secondsText(lastOf(run, 'training_seconds') ?? summaryOf(run).seconds)},
     {title: 'samples/s', of: (run) => numberText(summaryOf(run).samples_per_second ?? lastOf(run, 'samples_per_second'))},
     {title: 'median step', of: (run) => secondsText((summaryOf(run).step_seconds || {}).p50)},
-    {title: 'bytes sent', of: (run) => bytesText((summaryOf(run).communication || {}).bytes_sent)},
-    {title: 'mean staleness', of: (run) => numberText((summaryOf(run).staleness || {}).mean)},
+    {title: 'bytes sent', of: (run) => bytesText(communicationOf(run).bytes_sent)},
+    {title: 'mean staleness', of: (run) => numberText(meanStalenessOf(run))},
   ];
-  const notes = runs.flatMap((run) => run.notes.map((note) => soft(runs.length > 1 ? run.name + ': ' + note : note)));
+  const resumeNote = (run) => wasResumed(run)
+    ? [`resumed behind step ${summaryOf(run).resumed_step}: samples/s, the median step, and of the traffic what ranks.jsonl does not ` +
+       'have (inside nodes, a gradient, density, exposed, compressing) count from there; all else is of the whole run.']
+    : [];
+  const notes = runs.flatMap((run) => [...run.notes, ...resumeNote(run)].map((note) => soft(runs.length > 1 ? run.name + ': ' + note : note)));
   if (runs.length > 1) return section('overview', 'Overview', tableOf(columns, runs), notes);
   const facts = columns.slice(2).map((column) => [column.title, column.of(runs[0])]);
   return section('overview', 'Overview', cardsOf(facts), notes);
@@ -141,13 +168,13 @@ function curveTables(run, named) {
 // --- workers
 
 function workersOf(run) {
-  if (run.ranks) return run.ranks.filter((rank) => rank.steps > 0);
+  if (run.ranks) return run.ranks.filter((rank) => rank.own_steps > 0);
   const details = (run.summary || {}).workers_detail;
-  return (Array.isArray(details) ? details : []).map((worker) => ({...worker, role: 'worker ' + worker.rank}));
+  return (Array.isArray(details) ? details : []).map((worker) => ({...worker, own_steps: worker.own_steps ?? worker.steps, role: 'worker ' + worker.rank}));
 }
 
-const computeMs = (worker) => (1e3 * worker.compute_seconds) / worker.steps;
-const waitMs = (worker) => (1e3 * worker.wait_seconds) / worker.steps;
+const computeMs = (worker) => (1e3 * worker.compute_seconds) / worker.own_steps;
+const waitMs = (worker) => (1e3 * worker.wait_seconds) / worker.own_steps;
 const msText = (value) => secondsText(1e-3 * value);
 
 // The slowest worker stands out where it computes clearly longer than the median of the others.
@@ -207,7 +234,7 @@ function workers(run, named) {
 function workerTable(all, straggler) {
   return tableOf([
     {title: 'worker', always: true, of: (w) => w.role}, {title: 'node', text: true, of: (w) => w.node || '–'},
-    {title: 'steps', of: (w) => numberText(w.steps)}, {title: 'compute a step', of: (w) => msText(computeMs(w))},
+    {title: 'own steps', of: (w) => numberText(w.own_steps)}, {title: 'compute a step', of: (w) => msText(computeMs(w))},
     {title: 'wait a step', of: (w) => msText(waitMs(w))},
     {title: 'share waited', of: (w) => percentText(w.wait_seconds / Math.max(w.wait_seconds + w.compute_seconds, 1e-12))},
     {title: 'longest step', of: (w) => secondsText(w.longest_seconds)},
@@ -219,7 +246,7 @@ function workerTable(all, straggler) {
 // --- staleness
 
 function staleness(runs) {
-  const of = (run) => (run.summary && run.summary.staleness && run.state !== 'running' ? run.summary.staleness.histogram : run.staleness) || [];
+  const of = stalenessOf;
   const shown = runs.filter((run) => of(run).length);
   if (!shown.length) return null;
   const most = Math.max(...shown.map((run) => of(run).length));
@@ -253,7 +280,7 @@ function traffic(runs) {
         {label: 'received', color: colorOf(1), values: run.ranks.map((rank) => rank.bytes_received)},
       ], {x: 'rank', y: '', format: bytesText})));
   }
-  const of = (key, format) => (run) => format(run.summary.communication[key]);
+  const of = (key, format) => (run) => format(communicationOf(run)[key]);
   const table = summed.length ? tableOf([
     {title: 'run', text: true, always: true, of: (run) => run.name}, {title: 'sent', of: of('bytes_sent', bytesText)},
     {title: 'received', of: of('bytes_received', bytesText)}, {title: 'inside nodes', of: of('bytes_inside_nodes', bytesText)},

@@ -1,4 +1,4 @@
-#include "framework/runtime/report/run_files.h"
+#include "framework/runtime/results/run_files.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -39,6 +39,10 @@ std::vector<double> NumbersIn(const json& object, const std::string& key) {
     if (const auto number = FiniteOf(entry)) numbers.push_back(*number);
   }
   return numbers;
+}
+
+std::vector<double> OwnStepsIn(const json& line) {
+  return NumbersIn(line, line.contains("own_steps") ? "own_steps" : "steps");
 }
 
 double Shortened(double value) {

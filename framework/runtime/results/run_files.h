@@ -1,4 +1,4 @@
-// What a report reads of a run folder.  The run may still go on, may have been killed, and may be of an older
+// What readers take of a run folder's files.  The run may still go on, may have been killed, and may be of an older
 // program: what is missing or damaged is left out and counted, never an error.
 //
 // For .cc files that know nlohmann/json.hpp.
@@ -20,6 +20,9 @@ std::optional<double> NumberIn(const nlohmann::json& object, const std::string& 
 std::string TextIn(const nlohmann::json& object, const std::string& key);
 // Those of its entries that are finite numbers; empty where the key is missing or is no list.
 std::vector<double> NumbersIn(const nlohmann::json& object, const std::string& key);
+
+// The steps in each window of a line of ranks.jsonl; older programs call them `steps`.
+std::vector<double> OwnStepsIn(const nlohmann::json& line);
 
 // To five significant digits: what a chart can show, in few characters.
 double Shortened(double value);

@@ -1,0 +1,22 @@
+// RunSoFar: what the files of a run go on with when it is resumed, and cannot tell from the weights.
+// A checkpoint carries it.
+#pragma once
+
+#include <string>
+
+#include "framework/runtime/results/trained_epoch.h"
+
+namespace dtrain {
+
+struct RunSoFar {
+  double seconds = 0;           // since its start, evaluations and checkpoints included
+  double training_seconds = 0;  // without them
+  TrainedEpoch epoch;           // the one that the checkpoint lies in, or ends
+};
+
+std::string ToJson(const RunSoFar& so_far);
+
+// Of a checkpoint that has none, "", all is 0; and so is what is missing or damaged.
+RunSoFar RunSoFarFrom(const std::string& json);
+
+}  // namespace dtrain
