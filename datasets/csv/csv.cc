@@ -23,10 +23,11 @@ class OwnCsv : public TableSource {
     test_ = static_cast<std::string>(
         reader.String("test", "")
             .Help("CSV file of the test samples; \"\": test_share of the training samples"));
-    format_.label = static_cast<std::string>(reader.String("label", "")
-                                                 .Help("column of the label, by its name or, in "
-                                                       "quotes, by its number from 1 on; \"\": the "
-                                                       "last one"));
+    format_.label = static_cast<std::string>(
+        reader.String("label", "")
+            .NumbersToo()
+            .Help("column of the label, by its name or by its number from 1 on; \"\": the last "
+                  "one"));
     const std::string header =
         reader.String("header", "auto")
             .OneOf({"auto", "yes", "no"})

@@ -18,11 +18,12 @@ struct Context {
   Diagnostics& diagnostics;
 
   bool Refuse(const std::string& message, const std::string& hint = "") const {
-    diagnostics.Note(tree.place, path + " " + message, hint);
-    return false;
-  }
-  bool RefusedByParser() const {
-    diagnostics.NotedAlready();
+    if (tree.argument.empty()) {
+      diagnostics.Note(tree.place, path + " " + message, hint);
+    } else if (!diagnostics.Noted(tree.place)) {  // it may stand for several keys
+      diagnostics.Note(tree.place,
+                       fmt::format("argument '{}', {}, {}", tree.argument, path, message), hint);
+    }
     return false;
   }
 };
@@ -112,13 +113,12 @@ bool ConvertScalar(const Context& at, std::string& value) {
 
 template <class T>
 bool ConvertTo(const Context& at, T& value) {
-  if (at.tree.kind == Tree::Kind::kRefused) return at.RefusedByParser();
-  return ConvertScalar(at, value);
+  return at.tree.kind != Tree::Kind::kRefused && ConvertScalar(at, value);
 }
 
 template <class T>
 bool ConvertTo(const Context& at, std::vector<T>& list) {
-  if (at.tree.kind == Tree::Kind::kRefused) return at.RefusedByParser();
+  if (at.tree.kind == Tree::Kind::kRefused) return false;
   list.clear();
   // Strings and integers; a list of numbers says something of each worker, layer or channel.
   if (!std::is_same_v<T, double> && at.tree.kind == Tree::Kind::kScalar) {

@@ -127,6 +127,14 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void AddEntry(Tree& map, const Tree& key, Tree value) {
+    if (value.kind == Tree::Kind::kNull) value.place = key.place;  // the parser's is the next line
+    const size_t before = map.entries.size();
+    AddChecked(map, key, std::move(value));
+    map.flawed |= map.entries.size() == before;
+  }
+
+  // Or says why not.
+  void AddChecked(Tree& map, const Tree& key, Tree value) {
     if (key.kind == Tree::Kind::kRefused) return;
     if (key.kind != Tree::Kind::kScalar) {
       diagnostics_.Note(key.place, "a key must be a word");

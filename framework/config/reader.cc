@@ -42,6 +42,12 @@ Field<T>& Field<T>::Auto() {
 }
 
 template <class T>
+Field<T>& Field<T>::NumbersToo() {
+  declaration_->may_be_number = true;
+  return *this;
+}
+
+template <class T>
 Field<T>& Field<T>::Help(const std::string& text) {
   declaration_->help = text;
   return *this;
@@ -133,10 +139,16 @@ std::string Reader::Line(const std::string& key) const {
 
 std::string Reader::path() const { return section_->path; }
 
-size_t Reader::mistakes() const { return section_->diagnostics->count(); }
+bool Reader::sound() const { return section_->Sound(); }
 
-void Reader::Mistake(const std::string& key, const std::string& message, const std::string& hint) {
-  section_->Mistake(key, message, hint);
+void Reader::Mistake(const std::string& key, const std::string& message, const std::string& hint,
+                     const std::vector<KeyRef>& by) {
+  section_->Mistake(key, message, hint, by);
+}
+
+void Reader::MistakeOnce(const std::string& subject, const std::string& key, size_t index,
+                         const std::string& message, const std::string& hint) {
+  section_->MistakeOnce(subject, key, index, message, hint);
 }
 
 }  // namespace dtrain::config

@@ -40,6 +40,7 @@ class Field {
   Field& Below(double bound);                    // value < bound
   Field& OneOf(std::vector<std::string> names);  // strings: one of these
   Field& Auto();                                 // integers: the word auto stands for 0
+  Field& NumbersToo();  // strings: a plain number is the text that it was written as
   Field& Help(const std::string& text);
   Field& Required();  // absence is a mistake
 
@@ -51,6 +52,16 @@ class Field {
       : declaration_(std::move(declaration)), diagnostics_(diagnostics) {}
   std::shared_ptr<Declaration> declaration_;
   Diagnostics& diagnostics_;
+};
+
+// A key that a message goes by: of the reader's own section, or with its section (Reader::At).
+struct KeyRef {
+  std::shared_ptr<SectionNode> section;  // none: the reader's own
+  std::string key;                       // "": the whole section
+  KeyRef(const char* own_key) : key(own_key) {}
+  KeyRef(std::string own_key) : key(std::move(own_key)) {}
+  KeyRef(std::shared_ptr<SectionNode> of, std::string its_key)
+      : section(std::move(of)), key(std::move(its_key)) {}
 };
 
 // Valid as long as its Document.
@@ -77,11 +88,23 @@ class Reader {
   std::string Line(const std::string& key) const;  // short: "line 3", "--set batch=4", "by default"
   std::string path() const;                        // "solver.schedule"; "" at the top
 
-  // In the whole document so far.  More than before: a value that was asked for is not the user's.
-  size_t mistakes() const;
+  // Whether the section says what its reader has got of it: no mistake in it or below, no key that
+  // nobody reads.  Asked once all its keys are read.  What is made of a section that is not sound
+  // need not be judged: it is not what was meant.
+  bool sound() const;
 
   // A mistake the field rules cannot express, placed at `key` (or at the mapping when key is "").
-  void Mistake(const std::string& key, const std::string& message, const std::string& hint = "");
+  // It is not told where the value of `key`, or of a key in `by`, is not the user's: because it was
+  // refused, or because a key that nobody knows may be it.  `by` lists every other key that the
+  // message goes by, given or not, so that no mistake is told that follows from another one.
+  void Mistake(const std::string& key, const std::string& message, const std::string& hint = "",
+               const std::vector<KeyRef>& by = {});
+  KeyRef At(const std::string& key = "") const { return {section_, key}; }
+
+  // A mistake of item `index` of the list `key`.  Where other places have it, too (the same
+  // `subject`), it is told once, with their lines.
+  void MistakeOnce(const std::string& subject, const std::string& key, size_t index,
+                   const std::string& message, const std::string& hint);
 
  private:
   friend class Document;

@@ -1,6 +1,7 @@
 #include "framework/config/schema.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,22 @@ namespace {
 std::string LastPart(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 bool IsNull(const Tree* tree) { return tree == nullptr || tree->kind == Tree::Kind::kNull; }
+
+bool IsNumber(const Tree& tree) {
+  if (tree.kind != Tree::Kind::kScalar || tree.quoted) return false;
+  const ScalarType type = ResolveScalar(tree.text);
+  return type == ScalarType::kInt || type == ScalarType::kFloat;
+}
+
+// What a key that nobody knows is most like, among those of a section; "" for none of them.
+std::string Meant(const std::string& unknown, const std::vector<std::string>& keys) {
+  const std::string other = KeyOfOtherTools(unknown, keys);
+  return other.empty() ? NearestName(unknown, keys) : other;
+}
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 }  // namespace
 
@@ -48,8 +65,12 @@ std::string Limits::Text() const {
 const Value& Declaration::Evaluate(Diagnostics& diagnostics) {
   value = default_value;
   if (given == nullptr) {
-    mistaken = missing = required && !section->may_lack_keys;
-    if (required) diagnostics.NotedAlready();  // or there is no section
+    missing = required && !section->may_lack_keys;
+    replaced = mistaken = required;
+    return value;
+  }
+  if (may_be_number && IsNumber(*given)) {
+    value = given->text;
     return value;
   }
   if (may_be_auto && given->kind == Tree::Kind::kScalar && given->text == "auto") {
@@ -57,7 +78,7 @@ const Value& Declaration::Evaluate(Diagnostics& diagnostics) {
     return value;
   }
   std::optional<Value> read = Convert(*given, default_value, path, diagnostics);
-  mistaken = !read || !CheckLimits(*read, *given, limits, path, diagnostics);
+  replaced = mistaken = !read || !CheckLimits(*read, *given, limits, path, diagnostics);
   if (!mistaken) value = *std::move(read);
   return value;
 }
@@ -98,18 +119,96 @@ std::string SectionNode::Title() const {
 }
 
 void SectionNode::Mistake(const std::string& key, const std::string& message,
-                          const std::string& hint) {
-  diagnostics->Note(PlaceOf(key), message, hint);
+                          const std::string& hint, const std::vector<KeyRef>& by) {
+  const auto stands = [this, key, by] {
+    if (!key.empty() && !IsAsMeant(key)) return false;
+    return std::ranges::all_of(by, [&](const KeyRef& other) {
+      return (other.section ? *other.section : *this).IsAsMeant(other.key);
+    });
+  };
+  diagnostics->Note(PlaceOf(key), message, hint, stands);
+  Declaration* const known = FindKey(key);
+  // A conflict of keys leaves each of them as it is.
+  bool& which = known != nullptr && by.empty() ? known->mistaken : mistaken;
+  which = true;
+}
+
+void SectionNode::MistakeOnce(const std::string& subject, const std::string& key, size_t index,
+                              const std::string& message, const std::string& hint) {
+  const Tree::Entry* const entry = Find(key);
+  Place there = PlaceOf(key);
+  if (entry != nullptr) there = entry->value.place;
+  if (entry != nullptr && index < entry->value.items.size()) {
+    there = entry->value.items[index].place;
+  }
+  diagnostics->NoteOnce(subject, there, message, hint);
   if (Declaration* known = FindKey(key)) known->mistaken = true;
+}
+
+std::vector<std::string> SectionNode::Allowed() const {
+  std::vector<std::string> allowed;
+  for (const Item& item : items) allowed.push_back(item.key);
+  return allowed;
+}
+
+std::vector<const Tree::Entry*> SectionNode::Unknown() const {
+  std::vector<const Tree::Entry*> unknown;
+  const std::vector<std::string> allowed = Allowed();
+  for (size_t i = 0; tree != nullptr && i < tree->entries.size(); ++i) {
+    if (!Contains(allowed, tree->entries[i].key)) unknown.push_back(&tree->entries[i]);
+  }
+  return unknown;
+}
+
+// The key that is not there and that the unknown one is most like; "" when it is like none.
+std::string SectionNode::KeyMeantBy(const Tree::Entry& unknown) const {
+  std::vector<std::string> absent;
+  for (const Item& item : items) {
+    if (Find(item.key) == nullptr) absent.push_back(item.key);
+  }
+  return Meant(unknown.key, absent);
+}
+
+bool SectionNode::Sound() const {
+  if (refused || mistaken || (tree != nullptr && tree->flawed) || !Unknown().empty()) return false;
+  return std::ranges::all_of(items, [](const Item& item) {
+    if (const auto* key = std::get_if<std::shared_ptr<Declaration>>(&item.what)) {
+      return !(*key)->mistaken;
+    }
+    if (const auto* child = std::get_if<std::shared_ptr<SectionNode>>(&item.what)) {
+      return (*child)->Sound();
+    }
+    return std::ranges::all_of(std::get<SectionList>(item.what),
+                               [](const auto& element) { return element->Sound(); });
+  });
+}
+
+bool SectionNode::IsAsMeant(const std::string& key) const {
+  if (refused) return false;
+  if (tree == nullptr) return around == nullptr || around->IsAsMeant(own_key);
+  if (key.empty()) return Sound();
+  if (KeysAreUnclear() && key != "name" && key != "type") return false;
+  if (const Tree::Entry* const entry = Find(key)) {
+    if (const Declaration* known = FindKey(key)) return !known->replaced;
+    return std::ranges::none_of(items, [&](const Item& item) {
+      if (item.key != key) return false;
+      const auto* child = std::get_if<std::shared_ptr<SectionNode>>(&item.what);
+      if (child != nullptr) return (*child)->refused;
+      return entry->value.kind != Tree::Kind::kList && entry->value.kind != Tree::Kind::kNull;
+    });
+  }
+  return !tree->flawed && std::ranges::none_of(Unknown(), [&](const Tree::Entry* unknown) {
+    const std::string meant = KeyMeantBy(*unknown);
+    return meant.empty() || meant == key;
+  });
 }
 
 // `name` and `type` decide which other keys a section has.
 bool SectionNode::KeysAreUnclear() const {
-  for (const char* key : {"name", "type"}) {
+  return std::ranges::any_of(std::array{"name", "type"}, [&](const char* key) {
     const Declaration* known = FindKey(key);
-    if (known != nullptr && known->mistaken) return true;
-  }
-  return false;
+    return known != nullptr && (known->mistaken || IsMisspelt(key));
+  });
 }
 
 // A key that is read twice keeps its place in the order and the newer declaration.
@@ -126,10 +225,13 @@ void SectionNode::Declare(std::shared_ptr<Declaration> declaration, const std::s
 }
 
 std::shared_ptr<SectionNode> SectionNode::MakeChild(const std::string& child_path,
+                                                    const std::string& child_key,
                                                     const Tree* node) const {
   auto child = std::make_shared<SectionNode>();
   child->diagnostics = diagnostics;
   child->path = child_path;
+  child->around = this;
+  child->own_key = child_key;
   child->place = node == nullptr ? place : node->place;
   child->may_lack_keys = may_lack_keys;
   if (IsNull(node)) return child;
@@ -142,7 +244,8 @@ std::shared_ptr<SectionNode> SectionNode::MakeChild(const std::string& child_pat
     if (node->kind == Tree::Kind::kList) {
       diagnostics->Note(node->place, child_path + " must be a section of keys, found a list");
     }
-    child->may_lack_keys = true;
+    child->may_lack_keys = child->refused = true;
+    if (node->kind == Tree::Kind::kRefused) child->tree = node;  // what is known of it all the same
   }
   return child;
 }
@@ -154,7 +257,7 @@ std::shared_ptr<SectionNode> SectionNode::Child(const std::string& key) {
     return *section;
   }
   const Tree::Entry* entry = Find(key);
-  auto child = MakeChild(PathOf(key), entry == nullptr ? nullptr : &entry->value);
+  auto child = MakeChild(PathOf(key), key, entry == nullptr ? nullptr : &entry->value);
   items.push_back({key, child});
   return child;
 }
@@ -169,9 +272,11 @@ const SectionNode::SectionList& SectionNode::Children(const std::string& key) {
   const Tree::Entry* entry = Find(key);
   if (entry != nullptr && entry->value.kind == Tree::Kind::kList) {
     for (const Tree& item : entry->value.items) {
-      children.push_back(MakeChild(fmt::format("{}[{}]", PathOf(key), children.size()), &item));
+      const std::string element = fmt::format("{}[{}]", PathOf(key), children.size());
+      children.push_back(MakeChild(element, key, &item));
     }
-  } else if (entry != nullptr && entry->value.kind != Tree::Kind::kNull) {
+  } else if (entry != nullptr && entry->value.kind != Tree::Kind::kNull &&
+             entry->value.kind != Tree::Kind::kRefused) {
     diagnostics->Note(entry->value.place, PathOf(key) + " must be a list of sections");
   }
   return std::get<SectionList>(items.emplace_back(Item{key, std::move(children)}).what);
@@ -205,46 +310,41 @@ std::string SectionNode::HintFor(const std::string& key,
 
 // Whether the section `key` is not there and an unknown key is most like it: what it lacks is no
 // mistake beside that one.
-bool SectionNode::IsMisspelt(const std::string& key,
-                             const std::vector<std::string>& allowed) const {
+bool SectionNode::IsMisspelt(const std::string& key) const {
   if (tree == nullptr || Find(key) != nullptr) return false;
-  return std::ranges::any_of(tree->entries, [&](const Tree::Entry& entry) {
-    if (std::ranges::find(allowed, entry.key) != allowed.end()) return false;
-    const std::string other = KeyOfOtherTools(entry.key, allowed);
-    return (other.empty() ? NearestName(entry.key, allowed) : other) == key;
-  });
+  return std::ranges::any_of(
+      Unknown(), [&](const Tree::Entry* unknown) { return KeyMeantBy(*unknown) == key; });
+}
+
+// Takes out of `missing` what was meant.
+void SectionNode::NoteUnknown(const Tree::Entry& entry,
+                              std::vector<const Declaration*>& missing) const {
+  const std::string where = Title().empty() ? "" : " in " + Title();
+  const std::string meant = KeyMeantBy(entry);
+  const size_t others =
+      std::erase_if(missing, [&](const Declaration* key) { return LastPart(key->path) == meant; });
+  const bool unclear = KeysAreUnclear();
+  if (others > 0 || (unclear && (meant == "name" || meant == "type"))) {
+    diagnostics->Note(entry.place, "unknown key '" + entry.key + "'" + where,
+                      "did you mean '" + meant + "'?");
+  } else if (!unclear) {
+    std::vector<std::string> allowed = Allowed();
+    std::ranges::sort(allowed);
+    diagnostics->Note(entry.place, "unknown key '" + entry.key + "'" + where,
+                      HintFor(entry.key, allowed));
+  }
 }
 
 void SectionNode::NoteUnknownKeys() const {
-  std::vector<std::string> allowed;
-  for (const Item& item : items) allowed.push_back(item.key);
   for (const Item& item : items) {
     if (const auto* child = std::get_if<std::shared_ptr<SectionNode>>(&item.what)) {
-      if (!IsMisspelt(item.key, allowed)) (*child)->NoteUnknownKeys();
+      if (!IsMisspelt(item.key)) (*child)->NoteUnknownKeys();
     } else if (const auto* list = std::get_if<SectionList>(&item.what)) {
       for (const auto& element : *list) element->NoteUnknownKeys();
     }
   }
-  std::sort(allowed.begin(), allowed.end());
   std::vector<const Declaration*> missing = Missing();
-  const bool unclear = KeysAreUnclear();
-  const std::string where = Title().empty() ? "" : " in " + Title();
-  for (size_t i = 0; tree != nullptr && i < tree->entries.size(); ++i) {
-    const Tree::Entry& entry = tree->entries[i];
-    if (std::binary_search(allowed.begin(), allowed.end(), entry.key)) continue;
-    const auto meant = std::find_if(missing.begin(), missing.end(), [&](const Declaration* key) {
-      const std::vector<std::string> name = {LastPart(key->path)};
-      return !NearestName(entry.key, name).empty() || !KeyOfOtherTools(entry.key, name).empty();
-    });
-    if (meant != missing.end()) {
-      diagnostics->Note(entry.place, "unknown key '" + entry.key + "'" + where,
-                        "did you mean '" + LastPart((*meant)->path) + "'?");
-      missing.erase(meant);
-    } else if (!unclear) {
-      diagnostics->Note(entry.place, "unknown key '" + entry.key + "'" + where,
-                        HintFor(entry.key, allowed));
-    }
-  }
+  for (const Tree::Entry* unknown : Unknown()) NoteUnknown(*unknown, missing);
   for (const Declaration* key : missing) {
     diagnostics->Note(place, "the key " + key->path + " is missing", key->help);
   }

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "framework/config/reader.h"
 #include "framework/config/tree.h"
 
 namespace dtrain::config {
@@ -37,9 +38,11 @@ struct Declaration {
   Value value;
   Limits limits;
   bool required = false;
-  bool may_be_auto = false;  // an integer: the word auto stands for 0
-  bool mistaken = false;     // the document's value is wrong, or missing though required
-  bool missing = false;      // required and not there; told with the unknown keys
+  bool may_be_auto = false;    // an integer: the word auto stands for 0
+  bool may_be_number = false;  // a string: a plain number is its text
+  bool replaced = false;       // what the document says is wrong, or missing: the default counts
+  bool mistaken = false;       // that, or a reader does not take the value
+  bool missing = false;        // required and not there; told with the unknown keys
   std::string help;
   const SectionNode* section = nullptr;  // the one it is a key of
   const Tree* given = nullptr;           // what the document says; nullptr when absent
@@ -58,8 +61,12 @@ struct SectionNode {
   Diagnostics* diagnostics = nullptr;
   std::string path;  // "solver.schedule"; "" at the top
   std::string help;
-  Place place;                 // of the mapping, or of the nearest one around it
-  const Tree* tree = nullptr;  // the mapping; nullptr when absent
+  Place place;                          // of the mapping, or of the nearest one around it
+  const Tree* tree = nullptr;           // the mapping; nullptr when absent
+  const SectionNode* around = nullptr;  // the section whose key, or item of a list, it is
+  std::string own_key;                  // that key
+  bool refused = false;                 // what stands there is no section
+  bool mistaken = false;                // a reader does not take it, or some of its keys together
   bool may_lack_keys = false;  // no document, or already reported: required keys are not missed
   std::unique_ptr<Tree> shorthand;  // owns `tree` when it was made from a scalar
   std::vector<Item> items;
@@ -73,7 +80,13 @@ struct SectionNode {
   void Declare(std::shared_ptr<Declaration> declaration, const std::string& key);
   std::shared_ptr<SectionNode> Child(const std::string& key);
   const SectionList& Children(const std::string& key);
-  void Mistake(const std::string& key, const std::string& message, const std::string& hint);
+  void Mistake(const std::string& key, const std::string& message, const std::string& hint,
+               const std::vector<KeyRef>& by);
+  void MistakeOnce(const std::string& subject, const std::string& key, size_t index,
+                   const std::string& message, const std::string& hint);
+  bool Sound() const;  // Reader::sound
+  // Whether the value in force of a key that is known here, given or not, is what was meant.
+  bool IsAsMeant(const std::string& key) const;
   // Here and in all sections below, with the required keys that are missing: one that is misspelt
   // is one mistake, not two.
   void NoteUnknownKeys() const;
@@ -82,9 +95,14 @@ struct SectionNode {
   Declaration* FindKey(const std::string& key) const;
   bool KeysAreUnclear() const;
   std::vector<const Declaration*> Missing() const;
-  bool IsMisspelt(const std::string& key, const std::vector<std::string>& allowed) const;
+  std::vector<std::string> Allowed() const;
+  std::vector<const Tree::Entry*> Unknown() const;
+  std::string KeyMeantBy(const Tree::Entry& unknown) const;
+  bool IsMisspelt(const std::string& key) const;
+  void NoteUnknown(const Tree::Entry& entry, std::vector<const Declaration*>& missing) const;
   std::string HintFor(const std::string& key, const std::vector<std::string>& allowed) const;
-  std::shared_ptr<SectionNode> MakeChild(const std::string& child_path, const Tree* node) const;
+  std::shared_ptr<SectionNode> MakeChild(const std::string& child_path,
+                                         const std::string& child_key, const Tree* node) const;
 };
 
 // Every declared key, in block style with one line a key; read again it gives the same values

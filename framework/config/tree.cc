@@ -62,24 +62,60 @@ Tree::Entry* Tree::Find(const std::string& key) {
   return const_cast<Entry*>(static_cast<const Tree*>(this)->Find(key));
 }
 
-void Diagnostics::Note(const Place& place, const std::string& message, const std::string& hint) {
-  ++count_;
+void Diagnostics::Note(const Place& place, const std::string& message, const std::string& hint,
+                       const std::function<bool()>& stands) {
   if (silent_) return;
-  std::string text = place.text + ": " + message;
-  if (!hint.empty()) text += "\n    " + hint;
-  for (const Mistake& known : mistakes_) {
-    if (known.order == place.order && WithoutItem(known.text) == WithoutItem(text)) return;
+  Mistake mistake{place.order, place.text + ": " + message, hint, stands, "", {}};
+  const std::string text = WithoutItem(mistake.Text());
+  for (Mistake& known : mistakes_) {
+    if (known.order != place.order || WithoutItem(known.Text()) != text) continue;
+    if (!known.stands) return;
+    known.stands = stands ? [a = known.stands, b = stands] { return a() || b(); } : stands;
+    return;
   }
-  mistakes_.push_back({place.order, std::move(text)});
+  mistakes_.push_back(std::move(mistake));
+}
+
+void Diagnostics::NoteOnce(const std::string& subject, const Place& place,
+                           const std::string& message, const std::string& hint) {
+  if (silent_) return;
+  for (Mistake& known : mistakes_) {
+    if (known.subject != subject) continue;
+    const auto is_there = [&](const Place& other) { return other.order == place.order; };
+    if (known.order == place.order || std::ranges::any_of(known.elsewhere, is_there)) return;
+    return known.elsewhere.push_back(place);
+  }
+  mistakes_.push_back({place.order, place.text + ": " + message, hint, {}, subject, {}});
+}
+
+bool Diagnostics::Noted(const Place& place) const {
+  return std::ranges::any_of(mistakes_,
+                             [&](const Mistake& known) { return known.order == place.order; });
+}
+
+std::string Diagnostics::Mistake::Text() const {
+  std::string text = message;
+  std::vector<std::string> lines;
+  for (const Place& place : elsewhere) {
+    const std::string line = place.line > 0 ? "line " + std::to_string(place.line) : place.text;
+    if (lines.empty() || lines.back() != line) lines.push_back(line);
+  }
+  if (!lines.empty()) text += " (and " + Join(lines) + ")";
+  return hint.empty() ? text : text + "\n    " + hint;
 }
 
 std::vector<std::string> Diagnostics::Lines() const {
-  std::vector<Mistake> sorted = mistakes_;
+  std::vector<Mistake> sorted;
+  for (const Mistake& mistake : mistakes_) {
+    if (!mistake.stands || mistake.stands()) sorted.push_back(mistake);
+  }
+  // What somebody refused is not taken, whatever it went by.
+  if (sorted.empty()) sorted = mistakes_;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Mistake& a, const Mistake& b) { return a.order < b.order; });
   std::vector<std::string> lines;
   std::set<std::string> told;
-  for (Mistake& mistake : sorted) lines.push_back(OnceAllowed(std::move(mistake.text), told));
+  for (const Mistake& mistake : sorted) lines.push_back(OnceAllowed(mistake.Text(), told));
   return lines;
 }
 
@@ -91,8 +127,7 @@ std::string Diagnostics::Report() const {
   if (lines.size() > kMostTold) {
     report += "... and " + std::to_string(lines.size() - kMostTold) + " more\n";
   }
-  report += std::to_string(mistakes_.size()) + (mistakes_.size() == 1 ? " error" : " errors");
-  return report + "; nothing was started";
+  return report + Counted(std::ssize(lines), "error") + "; nothing was started";
 }
 
 std::vector<PathValue> ValuesByPath(const Tree& tree) {

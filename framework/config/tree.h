@@ -29,6 +29,8 @@ struct Tree {
   Place place;
   std::string text;            // kScalar
   bool quoted = false;         // kScalar: written in quotes, so a string whatever it looks like
+  bool flawed = false;         // kMap: something in it was reported and is not here
+  std::string argument;        // of a block, by which the value came here: messages name it
   std::vector<Tree> items;     // kList
   std::vector<Entry> entries;  // kMap, as written; keys differ
 
@@ -42,7 +44,8 @@ struct Tree::Entry {
   Tree value;
 };
 
-// All mistakes of a document, collected while it is read and told together.
+// All mistakes of a document, collected while it is read and told together: each once, and none that
+// follows from another one.
 //
 //   run.yaml:14:3: unknown key 'stalness' in strategy 'ps_ssp'
 //       did you mean 'staleness'?  allowed: name, servers, staleness
@@ -50,25 +53,37 @@ struct Tree::Entry {
 //   2 errors; nothing was started
 class Diagnostics {
  public:
-  // The same mistake at the same place counts once (a key may be read twice).
-  void Note(const Place& place, const std::string& message, const std::string& hint = "");
+  // The same mistake at the same place counts once (a key may be read twice).  Where `stands` is
+  // given it is asked when mistakes are told: the message judges values that may not be as meant.
+  void Note(const Place& place, const std::string& message, const std::string& hint = "",
+            const std::function<bool()>& stands = {});
+
+  // The same mistake at several places, as of a name that nothing is called: told at the first one,
+  // with the lines of the others.  `subject` says which mistakes are the same.
+  void NoteOnce(const std::string& subject, const Place& place, const std::string& message,
+                const std::string& hint);
+
+  bool Noted(const Place& place) const;  // something, there
 
   // Ignores every later Note: what follows from a syntax error is not worth reading.
   void Silence() { silent_ = true; }
 
-  bool empty() const { return mistakes_.empty(); }
-  size_t count() const { return count_; }  // of notes, the repeated ones too
-  void NotedAlready() { ++count_; }        // by the parser, which gave no value
+  bool empty() const { return Lines().empty(); }
   std::vector<std::string> Lines() const;  // by place; each with its hint on a second line
   std::string Report() const;              // the first 30 of Lines, and their number
 
  private:
   struct Mistake {
     int64_t order;
-    std::string text;
+    std::string message;  // with its place
+    std::string hint;
+    std::function<bool()> stands;  // none: it does
+    std::string subject;           // of NoteOnce
+    std::vector<Place> elsewhere;  // where it is as well
+
+    std::string Text() const;
   };
   std::vector<Mistake> mistakes_;
-  size_t count_ = 0;
   bool silent_ = false;
 };
 

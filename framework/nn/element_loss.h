@@ -34,6 +34,9 @@ class ElementLoss : public Layer {
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   LayerRole role() const override { return LayerRole::kLoss; }
   int input_count() const override { return 2; }
+  InputKind input_kind(int input) const override {
+    return input == 1 ? InputKind::kEither : InputKind::kNumbers;
+  }
   bool InputHasGradient(int input) const override { return input == 0; }
 
   // Throws DataError, see above.

@@ -40,15 +40,17 @@ std::vector<FieldSpec> OwnInputs(config::Reader& root) {
   return inputs;
 }
 
-// `given` by a data set; else the model's own `inputs`, or images of its `sample` shape and labels.
-std::vector<FieldSpec> InputsOf(config::Reader& root, const std::vector<FieldSpec>& given) {
+// `given` by a data set; else the model's own `inputs`, or images of its `sample` shape, which is noted,
+// and labels.
+std::vector<FieldSpec> InputsOf(config::Reader& root, const std::vector<FieldSpec>& given,
+                                std::vector<int64_t>& sample) {
   const std::vector<FieldSpec> own = OwnInputs(root);
   auto field = root.Ints("sample", {})
                    .Min(1)
                    .Max(kLargestExtent)
                    .Help("shape of the samples the model was made for");
   if (given.empty() && own.empty()) field.Required();
-  const std::vector<int64_t> sample = field;
+  sample = static_cast<std::vector<int64_t>>(field);
   if (!given.empty()) return given;
   if (!own.empty()) return own;
   return {{kImages, DType::kF32, Shape(sample)}, {"label", DType::kI32, {}}};
@@ -89,15 +91,42 @@ std::string TooLarge(const Shape& output, const std::vector<ParamSpec>& params) 
   return "";
 }
 
+// "accuracy takes 2 inputs, not 1"; "" where it takes as many.
+std::string WrongCount(const GraphLayer& layer, size_t given) {
+  if (layer.layer == nullptr) return "";
+  const int takes = layer.layer->input_count();
+  const bool two_or_more = takes == Layer::kTwoOrMoreInputs;
+  const bool fits = two_or_more ? given >= 2 : static_cast<int>(given) == takes;
+  if (takes == Layer::kAnyInputs || fits) return "";
+  const std::string wanted = two_or_more ? "2 inputs or more" : Counted(takes, "input");
+  return fmt::format("{} takes {}, not {}", layer.type, wanted, given);
+}
+
 constexpr char kNoMemory[] = "no machine has memory for that";
 
 }  // namespace
 
+// What was found so far.  A layer with a mistake is broken: it has no value, and neither has what
+// takes it, of which nothing is told but what is wrong with its own keys.
 struct Graph::Reading {
   int previous = 0;  // value that a layer takes when it names none; -1: its layer is broken
   std::unordered_map<std::string, int> values;  // by name
-  std::unordered_set<std::string>
-      broken;  // layers with a mistake: what takes them is not told of, too
+  std::unordered_set<std::string> broken;       // by name
+  int nameless = 0;  // broken layers without a name that nobody has referred to yet
+
+  // Whether `name` is, or may be, that of a broken layer, or of one of its copies and layers where
+  // it was the use of a block ("stage1" of "stage1.0.conv").
+  bool IsBroken(const std::string& name) {
+    if (broken.contains(name)) return true;
+    if (values.contains(name)) return false;
+    for (size_t end = name.find('.'); end != std::string::npos; end = name.find('.', end + 1)) {
+      if (broken.contains(name.substr(0, end))) return true;
+    }
+    if (nameless == 0) return false;
+    --nameless;
+    broken.insert(name.substr(0, name.find('.')));
+    return true;
+  }
 };
 
 Graph Graph::FromFile(const std::string& path, const std::vector<FieldSpec>& inputs) {
@@ -116,7 +145,8 @@ Graph Graph::Read(config::Document document, const std::vector<FieldSpec>& input
   config::Reader root = document.root();
   Graph graph;
   graph.name_ = std::string(root.String("name", "").Required().Help("name of the model"));
-  graph.inputs_ = InputsOf(root, inputs);
+  graph.inputs_ = InputsOf(root, inputs, graph.made_for_);
+  if (!graph.made_for_.empty()) graph.where_made_for_ = root.Where("sample");
   Reading reading;
   for (const FieldSpec& input : graph.inputs_) {
     reading.values.emplace(input.name, static_cast<int>(graph.values_.size()));
@@ -132,13 +162,13 @@ Graph Graph::Read(config::Document document, const std::vector<FieldSpec>& input
   if (layers.empty()) root.Mistake("layers", "a model needs at least one layer");
   for (config::Reader& reader : layers) graph.ReadLayer(reader, reading);
   document.Finish();
+  DT_CHECK(graph.layers_.size() == layers.size()) << "a layer was left out, and nothing was said";
   graph.LayOutArenas();
   return graph;
 }
 
 // Reads one entry of `layers`.
 void Graph::ReadLayer(config::Reader& reader, Reading& reading) {
-  const size_t mistakes = reader.mistakes();
   GraphLayer layer;
   layer.where = reader.Where();
   layer.name =
@@ -146,31 +176,29 @@ void Graph::ReadLayer(config::Reader& reader, Reading& reading) {
   layer.type = std::string(
       reader.String("type", "").Required().OneOf(LayerRegistry::Names()).Help("kind of layer"));
   const std::string name = layer.name;
+  const LayerEntry* const entry = LayerRegistry::Find(layer.type);
+  if (entry != nullptr) layer.layer = entry->make();
   const bool complete = FindInputs(reader, reading, layer);
-  if (const LayerEntry* const entry = LayerRegistry::Find(layer.type)) {
-    layer.layer = entry->make();
+  if (entry != nullptr) {
     layer.layer->Configure(reader);
     layer.lr_factor =
         reader.Number("lr_factor", 1)
             .Min(0)
             .Max(1e6)
             .Help("multiplies the learning rate for the layer's parameters; 0: they stay");
-    const int takes = layer.layer->input_count();
-    const size_t given = layer.inputs.size();
-    const bool two_or_more = takes == Layer::kTwoOrMoreInputs;
-    const bool fits = two_or_more ? given >= 2 : static_cast<int>(given) == takes;
-    if (takes != Layer::kAnyInputs && !fits) {
-      const std::string wanted = two_or_more ? "2 inputs or more" : Counted(takes, "input");
-      reader.Mistake("input", fmt::format("{} takes {}, not {}", layer.type, wanted, given));
-    }
   }
   if (reading.values.contains(name)) {
-    reader.Mistake("name", "a second layer or input is called '" + name + "'");
+    // The keys beside it are clear: it is the other layer's name that this one goes by.
+    reader.Mistake("name", "a second layer or input is called '" + name + "'", "", {"name"});
   }
-  const bool added =
-      complete && reader.mistakes() == mistakes && AddLayer(reader, reading, std::move(layer));
+  const bool added = complete && reader.sound() && AddLayer(reader, reading, std::move(layer));
   reading.previous = added ? static_cast<int>(values_.size()) - 1 : -1;
-  if (!added) reading.broken.insert(name);
+  if (added) return;
+  if (name.empty()) {
+    ++reading.nameless;
+  } else {
+    reading.broken.insert(name);
+  }
 }
 
 // Writes layer.inputs, -1 for what is not there.  False: the layer cannot be added.
@@ -178,19 +206,46 @@ bool Graph::FindInputs(config::Reader& reader, Reading& reading, GraphLayer& lay
   const std::string fallback = reading.previous >= 0 ? values_[reading.previous].name : "";
   const std::vector<std::string> names =
       reader.Strings("input", {fallback}).Help("outputs it takes; default: the previous layer's");
-  bool complete = true;
-  for (const std::string& name : names) {
-    const auto value = reading.values.find(name);
+  const std::string wrong_count = WrongCount(layer, names.size());
+  bool complete = wrong_count.empty();
+  bool told = false;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto value = reading.values.find(names[i]);
     layer.inputs.push_back(value == reading.values.end() ? -1 : value->second);
-    if (layer.inputs.back() >= 0 && !reading.broken.contains(name)) continue;
+    const bool broken = names[i] == fallback ? reading.previous < 0 : reading.IsBroken(names[i]);
+    if (layer.inputs.back() >= 0 && !broken) continue;
     complete = false;
-    if (!reader.Has("input") || reading.broken.contains(name)) continue;
+    if (broken) continue;
     std::vector<std::string> known;
     for (const GraphValue& candidate : values_) known.push_back(candidate.name);
-    reader.Mistake("input", "no earlier layer or input is called '" + name + "'",
-                   SuggestName(name, known));
+    const std::string what = "no earlier layer or input is called '" + names[i] + "'";
+    told = true;
+    if (wrong_count.empty()) {
+      reader.MistakeOnce(what, "input", i, what, SuggestName(names[i], known));
+    } else {
+      reader.Mistake("input", what + ", and " + wrong_count, SuggestName(names[i], known));
+    }
   }
+  if (!told && !wrong_count.empty()) reader.Mistake("input", wrong_count);
   return complete;
+}
+
+// An input of another kind than the layer takes; "" for none.
+std::string Graph::WrongInput(const GraphLayer& layer) const {
+  const bool compares = layer.layer->role() != LayerRole::kCompute;
+  for (size_t i = 0; i < layer.inputs.size(); ++i) {
+    const GraphValue& value = values_[layer.inputs[i]];
+    const InputKind takes = layer.layer->input_kind(static_cast<int>(i));
+    if (takes == InputKind::kClasses && value.dtype != DType::kI32) {
+      return fmt::format("it {}, but those of '{}' are numbers",
+                         compares ? "compares scores with classes" : "takes classes or tokens",
+                         value.name);
+    }
+    if (takes == InputKind::kNumbers && value.dtype != DType::kF32) {
+      return fmt::format("it takes numbers, but those of '{}' are classes or tokens", value.name);
+    }
+  }
+  return "";
 }
 
 // False where its shapes do not fit, which is noted.
@@ -199,6 +254,13 @@ bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer)
     reader.Mistake("", fmt::format("layer '{}' ({}): {}", layer.name, layer.type, why), hint);
     return false;
   };
+  const std::string wrong = WrongInput(layer);
+  if (!wrong.empty()) {
+    return refuse(wrong, layer.layer->role() == LayerRole::kCompute
+                             ? "embedding makes numbers of classes"
+                             : "take the loss mean_squared_error, and no accuracy, for numbers; or "
+                               "a data set of classes");
+  }
   std::vector<Shape> shapes;
   std::vector<int64_t> classes;
   for (const int value : layer.inputs) {

@@ -68,6 +68,10 @@ class Graph {
 
   const std::string& name() const { return name_; }
   const std::vector<FieldSpec>& inputs() const { return inputs_; }
+  // The shape of the samples that the model says it is made for, and where it says so: "lenet5.yaml:3:1".
+  // Empty where it does not.
+  const std::vector<int64_t>& made_for() const { return made_for_; }
+  const std::string& where_made_for() const { return where_made_for_; }
   const std::vector<GraphValue>& values() const { return values_; }
   const std::vector<GraphLayer>& layers() const { return layers_; }
 
@@ -105,11 +109,14 @@ class Graph {
   struct Reading;  // of the layers, one after the other
   void ReadLayer(config::Reader& reader, Reading& reading);
   bool FindInputs(config::Reader& reader, Reading& reading, GraphLayer& layer) const;
+  std::string WrongInput(const GraphLayer& layer) const;
   bool AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer);
   void LayOutArenas();
 
   std::string name_;
   std::vector<FieldSpec> inputs_;
+  std::vector<int64_t> made_for_;
+  std::string where_made_for_;
   std::vector<GraphValue> values_;
   std::vector<GraphLayer> layers_;
   std::shared_ptr<std::mutex> layers_mutex_ = std::make_shared<std::mutex>();

@@ -33,7 +33,8 @@ InitSpec ReadInitSpec(config::Reader reader, const InitSpec& default_spec) {
           .Help("kaiming: which way the variance is kept, forward or backward");
   spec.fan_out = mode == "fan_out";
   if (spec.name == "gaussian" && spec.value <= 0) {
-    reader.Mistake("value", "gaussian needs a standard deviation above 0 in 'value'", "as in 0.01");
+    reader.Mistake("value", "gaussian needs a standard deviation above 0 in 'value'", "as in 0.01",
+                   {"name"});
   }
   return spec;
 }

@@ -65,6 +65,13 @@ enum class ScoreMeaning {
   kNumbers,    // the answer themselves
 };
 
+// What a layer takes an input for.
+enum class InputKind {
+  kNumbers,  // fp32
+  kClasses,  // int32: classes, or tokens
+  kEither,
+};
+
 class WorkerSums;  // kernel.h
 
 class Layer {
@@ -94,6 +101,7 @@ class Layer {
   static constexpr int kAnyInputs = -1;
   static constexpr int kTwoOrMoreInputs = -2;
   virtual int input_count() const { return 1; }
+  virtual InputKind input_kind(int input) const { return InputKind::kNumbers; }
   // False for an input no gradient flows into (labels).
   virtual bool InputHasGradient(int input) const { return true; }
   // Output i is input 0 seen with another shape: the net shares the memory, no kernel runs.

@@ -30,6 +30,9 @@ class RecurrentLayer : public Layer {
   std::vector<ParamSpec> Params() const override;
   Cost CostOf(std::span<const Shape> inputs) const override;
   int input_count() const override { return 2; }
+  InputKind input_kind(int input) const override {
+    return input == 1 ? InputKind::kClasses : InputKind::kNumbers;
+  }
   bool InputHasGradient(int input) const override { return input == 0; }
 
   int gates() const { return gates_; }

@@ -42,7 +42,8 @@ void ReadBucket(Reader& reader, LinkModel& link) {
   if (link.line_gbit_s > 0 && link.line_gbit_s < link.bandwidth_gbit_s) {
     reader.Mistake("line_gbit_s",
                    fmt::format("line rate {} is below the bandwidth {} ({})", link.line_gbit_s,
-                               link.bandwidth_gbit_s, reader.Line("bandwidth_gbit_s")));
+                               link.bandwidth_gbit_s, reader.Line("bandwidth_gbit_s")),
+                   "", {"bandwidth_gbit_s"});
   }
 }
 
@@ -86,7 +87,7 @@ void ReadSlowdown(Reader& reader, int workers, ClusterConfig& cluster) {
   } else if (reader.Has("workers") && !AreBlocks(factors, workers)) {
     const std::string them =
         fmt::format("{} ({})", Counted(workers, "worker"), reader.Line("workers"));
-    reader.Mistake("slowdown", NoBlocks(factors, them), kSlowdownHint);
+    reader.Mistake("slowdown", NoBlocks(factors, them), kSlowdownHint, {"workers"});
   }
 }
 

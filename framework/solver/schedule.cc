@@ -48,7 +48,8 @@ Schedule ReadStep(config::Reader& reader) {
   const double factor = ReadFactor(reader);
   if ((every > 0) == !at.empty()) {
     reader.Mistake("", "schedule 'step' needs one of 'every' and 'at'",
-                   "every: 30 steps after each 30 epochs; at: [6, 8] after epochs 6 and 8");
+                   "every: 30 steps after each 30 epochs; at: [6, 8] after epochs 6 and 8",
+                   {"every", "at"});
   }
   if (!at.empty()) return FactorAt(at, factor);
   return [=](const RunProgress& progress) {
@@ -59,7 +60,9 @@ Schedule ReadStep(config::Reader& reader) {
 Schedule ReadMultistep(config::Reader& reader) {
   const std::vector<double> at = ReadAt(reader);
   const double factor = ReadFactor(reader);
-  if (at.empty()) reader.Mistake("", "schedule 'multistep' needs 'at'", "as in at: [6, 8]");
+  if (at.empty()) {
+    reader.Mistake("", "schedule 'multistep' needs 'at'", "as in at: [6, 8]", {"at"});
+  }
   return FactorAt(at, factor);
 }
 

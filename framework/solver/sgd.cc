@@ -22,7 +22,7 @@ class Sgd : public Solver {
                           .Max(kLargestRate)
                           .Help("weight decay (L2 penalty)")) {
     if (nesterov_ && momentum_ == 0) {
-      reader.Mistake("nesterov", "nesterov needs a momentum above 0");
+      reader.Mistake("nesterov", "nesterov needs a momentum above 0", "", {"momentum"});
     }
   }
 

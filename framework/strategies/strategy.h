@@ -71,7 +71,8 @@ class Strategy {
   // What is wrong with its keys for so many workers.
   struct Mistake {
     std::string key, what, hint;
-    bool warning = false;  // it goes on all the same
+    bool warning = false;              // it goes on all the same
+    std::vector<std::string> by = {};  // its other keys that the message goes by (Reader::Mistake)
   };
   virtual std::vector<Mistake> Check(int /*workers*/) const { return {}; }
 

@@ -19,6 +19,9 @@ class Accuracy : public Layer {
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   LayerRole role() const override { return LayerRole::kMetric; }
   int input_count() const override { return 2; }
+  InputKind input_kind(int input) const override {
+    return input == 1 ? InputKind::kClasses : InputKind::kNumbers;
+  }
   bool InputHasGradient(int) const override { return false; }
 
   int64_t top_k() const { return top_k_; }

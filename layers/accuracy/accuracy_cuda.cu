@@ -3,7 +3,6 @@
 
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
-#include "framework/nn/labels.h"
 #include "layers/accuracy/accuracy.h"
 
 namespace dtrain {
@@ -35,7 +34,6 @@ class AccuracyCuda : public Kernel {
         top_k_(static_cast<const Accuracy*>(request.layer)->top_k()) {}
 
   void Forward(const KernelArgs& args) override {
-    RequireClasses(args.inputs[1], "accuracy");
     FindCorrect(queue_, args.inputs[0], args.inputs[1], top_k_, args.outputs[0].f32());
   }
 

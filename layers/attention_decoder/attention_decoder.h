@@ -40,6 +40,9 @@ class AttentionDecoder : public Layer {
   std::vector<ParamSpec> Params() const override;
   Cost CostOf(std::span<const Shape> inputs) const override;
   int input_count() const override { return 4; }
+  InputKind input_kind(int input) const override {
+    return input >= 2 ? InputKind::kClasses : InputKind::kNumbers;
+  }
   bool InputHasGradient(int input) const override { return input < 2; }
 
   int64_t hidden() const { return hidden_; }

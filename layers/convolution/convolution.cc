@@ -33,8 +33,10 @@ void Convolution::Configure(config::Reader& reader) {
                     "parts of the channels, each with windows of its own; as many as channels: "
                     "depthwise");
   if (outputs_ % groups_ != 0) {
-    reader.Mistake("groups", fmt::format("outputs {} cannot be divided into groups {} evenly",
-                                         outputs_, groups_));
+    reader.Mistake(
+        "groups",
+        fmt::format("outputs {} cannot be divided into groups {} evenly", outputs_, groups_), "",
+        {"outputs"});
   }
   has_bias_ = reader.Bool("bias", true).Help("add a learned constant to each output channel");
   weight_init_ =

@@ -16,6 +16,7 @@ class Embedding : public Layer {
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   std::vector<ParamSpec> Params() const override;
   Cost CostOf(std::span<const Shape> inputs) const override;
+  InputKind input_kind(int) const override { return InputKind::kClasses; }
   bool InputHasGradient(int) const override { return false; }
 
   int64_t vocabulary() const { return vocabulary_; }

@@ -14,6 +14,9 @@ class FinalState : public Layer {
   void Configure(config::Reader& reader) override;
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   int input_count() const override { return 2; }
+  InputKind input_kind(int input) const override {
+    return input == 1 ? InputKind::kClasses : InputKind::kNumbers;
+  }
   bool InputHasGradient(int input) const override { return input == 0; }
 
   bool bidirectional() const { return bidirectional_; }

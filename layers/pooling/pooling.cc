@@ -33,7 +33,8 @@ void Pooling::Configure(config::Reader& reader) {
   for (const char* key : {"adaptive", "kernel", "stride", "pad"}) {
     const bool has_no_meaning = global_ || (adaptive && key != std::string("adaptive"));
     if (!has_no_meaning || !reader.Has(key)) continue;
-    reader.Mistake(key, fmt::format("{} has no meaning beside {}", key, other));
+    reader.Mistake(key, fmt::format("{} has no meaning beside {}", key, other), "",
+                   {"global", "adaptive"});
   }
 }
 
@@ -56,7 +57,7 @@ void Pooling::ReadWindow(config::Reader& reader) {
     reader.Mistake(
         "pad",
         fmt::format("pad {} is more than half of kernel {}", pad_.ToString(), kernel_.ToString()),
-        "a window must touch the image");
+        "a window must touch the image", {"kernel"});
   }
 }
 

@@ -23,6 +23,9 @@ class SoftmaxCrossEntropy : public Layer {
   Cost CostOf(std::span<const Shape> inputs) const override;
   LayerRole role() const override { return LayerRole::kLoss; }
   int input_count() const override { return 2; }
+  InputKind input_kind(int input) const override {
+    return input == 1 ? InputKind::kClasses : InputKind::kNumbers;
+  }
   bool InputHasGradient(int input) const override { return input == 0; }
 
   double label_smoothing() const { return label_smoothing_; }

@@ -8,7 +8,6 @@
 #include "framework/core/error.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
-#include "framework/nn/labels.h"
 #include "layers/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "layers/softmax_cross_entropy/softmax_cross_entropy_loops.h"
 
@@ -35,7 +34,6 @@ class SoftmaxCrossEntropyDirect : public Kernel {
   }
 
   void Forward(const KernelArgs& args) override {
-    RequireClasses(args.inputs[1], "softmax_cross_entropy");
     CheckLabels(args);
     ParallelFor(threads_, batch_, [&](int64_t n) {
       double loss = 0;

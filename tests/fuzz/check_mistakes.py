@@ -4,13 +4,17 @@
     tests/fuzz/check_mistakes.py --count 2000     # some minutes on one core
     tests/fuzz/check_mistakes.py --seed 4711      # one again, with what the program says
 
-A key or a value of one line is misspelt, left out, or given another type.  The file must be taken with
-the same meaning (the effective config does not change, or changes in the edited key alone), or refused
-with exactly one error that stands on the edited line, or on the line of the section around it where a key
-is gone, and names the key.  A figure a line at the end; the status is 1 where an edit was answered otherwise.
+A key or a value of one line is misspelt, or given another type.  The file may be taken where a value is of
+the type that it was before, and then the effective config has the new value, and no other change.  Else it
+must be refused with exactly one error, which names the key and stands on the edited line.  It may stand on
+another line where the edited one cannot be known to be wrong: where a name that others refer to has changed,
+at the first that does, by the old name; where a number has changed, at a layer whose inputs do not fit any
+more; and where two keys contradict each other, with the other one's line.  A line of figures at the end; the
+status is 1 where an edit was answered otherwise.
 """
 
 import argparse
+import dataclasses
 import os
 import random
 import re
@@ -21,6 +25,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("DTRAIN", ROOT / "build/release/dtrain"))
+NUMBER = re.compile(r"-?[0-9.]+(e-?[0-9]+)?")
+PLACE = re.compile(r"^(?:\S+ error )?\S*?([^/\s]+\.yaml):(\d+):\d+: (.*(?:\n    .*)*)", re.MULTILINE)
+NEGATIVE = {"value", "ignore"}  # keys of models that take such numbers
 KEY = re.compile(r"(?P<before>^\s*(?:- )?|[{,]\s*)(?P<key>[a-z_]+): *(?P<value>\[[^\]]*\]|\"[^\"]*\"|[^,{}\[\]#\n]*)")
 
 
@@ -37,8 +44,26 @@ def misspelt(word: str, draw: random.Random) -> str:
     return word[:at] + draw.choice("abcdefghijklmnopqrstuvwxyz") + word[at + 1:]
 
 
+@dataclasses.dataclass
+class Edit:
+    """What was done to line `line` (from 1): a key, or the value of one, `old`, became `new`."""
+    line: int
+    kind: str  # key, value, type, sign, word
+    key: str  # as it is now
+    old: str
+    new: str
+
+    def changes_number(self) -> bool:
+        return self.kind != "key" and all(NUMBER.fullmatch(text) for text in (self.old, self.new))
+
+    def changes_name(self) -> bool:
+        """Of a layer, block or argument: one that others may refer to."""
+        named = self.kind == "key" or (self.key in ("name", "arguments") and self.kind in ("value", "word"))
+        return named and self.old != self.new
+
+
 def edited(text: str, draw: random.Random):
-    """The text with one edit, its line (from 1), the key, and what was done."""
+    """The text with one edit, and that."""
     lines = text.split("\n")
     spots = [(i, m) for i, line in enumerate(lines) for m in KEY.finditer(line.split(" #")[0]) if not line.startswith("#")]
     i, match = draw.choice(spots)
@@ -49,11 +74,11 @@ def edited(text: str, draw: random.Random):
     if kind == "key" or not value:
         kind, new = "key", misspelt(key, draw)
         line = line[:match.start("key")] + new + line[match.end("key"):]
-        return "\n".join(lines[:i] + [line] + lines[i + 1:]), i + 1, new, kind
+        return "\n".join(lines[:i] + [line] + lines[i + 1:]), Edit(i + 1, kind, new, key, new)
     new = {"value": misspelt(value, draw) if re.fullmatch("[a-z_0-9]+", value) else "three",
            "type": "{a: 1}", "sign": "-1", "word": "nothing"}[kind]
     line = line[:begin] + new + line[end:]
-    return "\n".join(lines[:i] + [line] + lines[i + 1:]), i + 1, key, kind
+    return "\n".join(lines[:i] + [line] + lines[i + 1:]), Edit(i + 1, kind, key, value, new)
 
 
 def check(config: Path, folder: Path):
@@ -62,36 +87,72 @@ def check(config: Path, folder: Path):
     return done.returncode, done.stdout, done.stderr
 
 
-def settings(effective: str) -> list:
-    return [line.strip() for line in effective.split("\n")]
+def settings(effective: str) -> dict:
+    """The values of an effective config by their path."""
+    values, path = {}, []
+    for line in effective.split("\n"):
+        depth = (len(line) - len(line.lstrip())) // 2
+        key, _, value = line.strip().partition(":")
+        path = path[:depth] + [key]
+        if value:
+            values[".".join(path)] = value.strip()
+    return values
 
 
-def verdict(code: int, said: str, before: str, after: str, name: str, line: int, key: str) -> str:
-    """What is wrong with the answer; "" for nothing."""
-    if code == 0:
-        old, new = settings(before), settings(after)
-        changed = [one for one in new if one not in old and not one.startswith("output:")]
-        if len(changed) > 1 and not any(key in one or "name:" in one for one in changed):
-            return f"taken with another meaning: {changed}"
+def wrongly_taken(edit: Edit, before: str, after: str, of_model: bool) -> str:
+    if edit.old == edit.new:
         return ""
+    if edit.kind in ("key", "type"):
+        return "taken, though nothing can be meant by it"
+    if NUMBER.fullmatch(edit.old) and not edit.changes_number():
+        return "taken, though it was a number"
+    old, new = settings(before), settings(after)
+    changed = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+    if of_model:
+        if edit.new.startswith("-") and edit.key not in NEGATIVE:
+            return "taken, though it is less than nothing"
+        if edit.key != "name" and not edit.changes_number():
+            return "taken, though it is no name"
+        return f"the config has changed: {changed}" if changed else ""
+    if [path.split(".")[-1] for path in changed] != [edit.key]:
+        return f"taken with another meaning: {changed}"
+    told = new.get(changed[0], "").strip('"')
+    if told != edit.new and not (edit.changes_number() and float(told) == float(edit.new)):
+        return f"taken as {told}"
+    return ""
+
+
+def stands_elsewhere(edit: Edit, text: str, line: int, message: str) -> bool:
+    """Whether the error may be told on that other line of the edited text."""
+    there = text.split("\n")[line - 1]
+    if edit.changes_name() and edit.old in there and edit.old in message:
+        return True
+    if edit.changes_number() and re.match(r"layer '[^']+' \(", message):
+        return True
+    return f"line {edit.line}" in message or (edit.key in message and "model is made for" in message)
+
+
+def verdict(edit: Edit, text: str, code: int, said: str, name: str) -> str:
+    """What is wrong with a refusal; "" for nothing."""
     if code != 2:
         return f"exit code {code}"
-    if not re.search(r"^1 error; nothing was started", said, re.MULTILINE):
-        told = re.findall(r"^(?:\S+ error )?\S*\.yaml:\d+:\d+: ", said, re.MULTILINE)
-        if len(told) != 1:
-            return "not exactly one error"
-    if not re.search(rf"{re.escape(name)}:{line}:\d+: ", said):
-        return f"not on line {line}"
-    if key not in said:
-        return f"'{key}' is not named"
-    return ""
+    told = PLACE.findall(said)
+    counted = re.search(r"^(\d+) errors?; nothing was started", said, re.MULTILINE)
+    if len(told) != 1 or (counted and counted[1] != "1"):
+        return "not exactly one error"
+    file, line, message = told[0][0], int(told[0][1]), told[0][2]
+    if file != name:
+        return f"not in {name}"
+    if line != edit.line:
+        return "" if stands_elsewhere(edit, text, line, message) else f"not on line {edit.line}"
+    return "" if edit.key in message else f"'{edit.key}' is not named"
 
 
 def one(seed: int, configs: list, models: list, folder: Path):
     draw = random.Random(seed)
     of_model = draw.random() < 0.5
     source = draw.choice(models if of_model else configs)
-    text, line, key, kind = edited(source.read_text(), draw)
+    text, edit = edited(source.read_text(), draw)
     target = folder / source.name
     target.write_text(text)
     run = target
@@ -104,9 +165,12 @@ def one(seed: int, configs: list, models: list, folder: Path):
         good.write_text(run.read_text())
         (folder / "good" / source.name).write_text(source.read_text())
     code, after, said = check(run, folder)
-    before = check(source if not of_model else good, folder if not of_model else folder / "good")[1] if code == 0 else ""
-    problem = verdict(code, said, before, after, source.name, line, key)
-    return f"seed {seed}: {source.name}:{line} {kind} '{key}'", code, problem, said
+    if code == 0:
+        before = check(good if of_model else source, folder / "good" if of_model else folder)[1]
+        problem = wrongly_taken(edit, before, after, of_model)
+    else:
+        problem = verdict(edit, text, code, said, source.name)
+    return f"seed {seed}: {source.name}:{edit.line} {edit.kind} '{edit.key}'", code, problem, said
 
 
 def main() -> int:

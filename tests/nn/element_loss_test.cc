@@ -63,16 +63,6 @@ TEST(ElementLoss, WhatIsNoProbabilityIsNamed) {
   }
 }
 
-// Its bits would be taken for a class: 1.0f is 1065353216.
-TEST(Labels, ThatAreNumbersAreRefusedByWhatWantsClasses) {
-  for (const char* type : {"softmax_cross_entropy", "accuracy"}) {
-    LayerRun run(type, "{}", {{2, 3}, {2}}, {0, 0});
-    EXPECT_THAT(MessageOf<ConfigError>([&] { run.Forward(); }),
-                AllOf(HasSubstr(std::string(type) + " compares scores with classes"),
-                      HasSubstr("mean_squared_error")));
-  }
-}
-
 TEST(ElementLoss, LargeLogitsGiveFiniteLosses) {
   LayerRun run("binary_cross_entropy", "{}", {{4, 1}, {4, 1}}, {0, 0});
   run.inputs[0].values = {1e4f, -1e4f, 1e4f, -1e4f};

@@ -170,7 +170,7 @@ TEST(RunConfig, TenMistakesAtOnce) {
       "seed: .nan\n"
       "checkpoint: {keep: 0}\n");
   for (const char* line : {
-           "small.yaml:1:8: there is no model 'lenet55'\n    did you mean 'lenet5'?",
+           "small.yaml:1:8: model.name: there is no model 'lenet55'\n    did you mean 'lenet5'?",
            "small.yaml:2:14: data.name has no choice 'minst'\n    did you mean 'mnist'?",
            "small.yaml:2:27: data.root must be a string, found '5'",
            "small.yaml:3:1: unknown key 'bach'\n    did you mean 'batch'?",

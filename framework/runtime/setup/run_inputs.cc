@@ -31,11 +31,11 @@ void ReadModelKeys(Reader root, const std::string& config_file, RunConfig& run) 
     run.model_yaml = config::ReadConfigText(run.model_file);
     return;
   }
-  reader.Mistake("name", "there is no model '" + run.model + "'",
+  reader.Mistake("name", "model.name: there is no model '" + run.model + "'",
                  ModelHint(run.model, config_file));
 }
 
-void ReadData(Reader root, RunConfig& run) {
+void ReadData(Reader root, const RunConfig* before, RunConfig& run) {
   Reader reader = root.Section("data", "the data set to train on");
   run.data.name =
       static_cast<std::string>(reader.String("name", "")
@@ -54,10 +54,22 @@ void ReadData(Reader root, RunConfig& run) {
           .Help("share of the training samples that is set aside for validation; 0: none");
   if (run.data.name.empty()) return;
   std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", run.data.name).make();
-  source->Configure(reader);
+  if (before != nullptr) {
+    source->ConfigureKeys(reader);
+    run.data = before->data;
+    return;
+  }
+  try {
+    source->Configure(reader);
+  } catch (const DataError&) {
+    // Of the file that the keys name; whether these are right is told first.
+    run.data.problem = std::current_exception();
+    return;
+  }
   if (source->is_own() && !run.data.root.empty()) {
     reader.Mistake("root", fmt::format("'{}' names its files itself", run.data.name),
-                   "leave root out; paths are as they are, or begin where dtrain is started");
+                   "leave root out; paths are as they are, or begin where dtrain is started",
+                   {"name"});
   }
   // What is wrong with its files is told already.
   if (source->is_own() && source->size(Split::kTrain) == 0) return;
@@ -66,7 +78,7 @@ void ReadData(Reader root, RunConfig& run) {
   if (validation > 0 && run.data.source->has_validation()) {
     reader.Mistake("validation",
                    fmt::format("data set '{}' has a validation split of its own", run.data.name),
-                   "leave the key out");
+                   "leave the key out", {"name"});
   }
   run.data.source = HoldOut(run.data.source, validation);
 }
@@ -88,9 +100,10 @@ void ReadWeights(Reader root, RunConfig& run) {
 
 }  // namespace
 
-void ReadInputs(Reader root, const std::string& config_file, RunConfig& run) {
+void ReadInputs(Reader root, const std::string& config_file, const RunConfig* before,
+                RunConfig& run) {
   ReadModelKeys(root, config_file, run);
-  ReadData(root, run);
+  ReadData(root, before, run);
   ReadWeights(root, run);
 }
 

@@ -131,13 +131,17 @@ std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
     mistakes.push_back({"groups",
                         fmt::format("{}, but {} and {}", Counted(options_.groups, "group"),
                                     Counted(servers, "group server"), Counted(workers, "worker")),
-                        "each group has a server of its own and at least one worker"});
+                        "each group has a server of its own and at least one worker",
+                        false,
+                        {"servers"}});
   }
   if (options_.inside == Inside::kBsp && options_.bound != kBound) {
     mistakes.push_back(
         {"staleness",
          fmt::format("strategy.staleness is {}, but inside: bsp has no bound", options_.bound),
-         "workers of a group wait for each other after every step; leave it out"});
+         "workers of a group wait for each other after every step; leave it out",
+         false,
+         {"inside"}});
   }
   if (!options_.group_of.empty()) CheckGroupOf(workers, servers, mistakes);
   return mistakes;
@@ -148,7 +152,11 @@ std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
 void Gssp::CheckGroupOf(int workers, int servers, std::vector<Mistake>& mistakes) const {
   const std::vector<int64_t>& group_of = options_.group_of;
   const auto add = [&](const std::string& what) {
-    mistakes.push_back({"group_of", what, "give one number a worker, each group's from 0 on"});
+    mistakes.push_back({"group_of",
+                        what,
+                        "give one number a worker, each group's from 0 on",
+                        false,
+                        {"servers", "groups"}});
   };
   if (static_cast<int>(group_of.size()) != workers) {
     return add(

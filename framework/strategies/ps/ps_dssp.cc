@@ -31,7 +31,9 @@ class PsDssp : public PsStrategy {
     return {{"staleness_max",
              fmt::format("strategy.staleness_max is {}, less than strategy.staleness, {}",
                          options_.bound_max, options_.bound),
-             "equal ones make ps_ssp of it"}};
+             "equal ones make ps_ssp of it",
+             false,
+             {"staleness"}}};
   }
 
  protected:

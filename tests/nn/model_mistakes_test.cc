@@ -1,0 +1,276 @@
+// A model's mistakes: each told once, none that follows from another one, none lost.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/core/error.h"
+#include "framework/nn/graph.h"
+#include "tests/support/message_of.h"
+
+namespace dtrain {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const std::vector<FieldSpec> kFields = {{"data", DType::kF32, {1, 28, 28}},
+                                        {"label", DType::kI32, {}, 10}};
+
+std::string MistakesOf(const std::string& text, const std::vector<FieldSpec>& fields = kFields) {
+  return WhatOf<ConfigError>([&] { Graph::FromText(text, "m.yaml", fields); });
+}
+
+std::string OfLayers(const std::string& layers) {
+  return MistakesOf("name: test\nlayers:\n" + layers);
+}
+
+// The rest of a model whose layer `a` is written by the test, in line 3.
+constexpr char kRest[] =
+    "  - {name: b, type: convolution, input: a, outputs: 8, kernel: 5}\n"
+    "  - {name: c, type: eltwise, input: [b, a]}\n"
+    "  - {name: d, type: inner_product, input: c, outputs: 10}\n"
+    "  - {name: loss, type: softmax_cross_entropy, input: [d, label]}\n";
+
+TEST(ModelMistakes, NothingIsToldOfWhatTakesABrokenLayer) {
+  for (const char* layer : {
+           "{nmae: a, type: convolution, outputs: 8, kernel: 3, pad: 1}",
+           "{name: {a: 1}, type: convolution, outputs: 8, kernel: 3, pad: 1}",
+           "{name: a, tpye: convolution, outputs: 8, kernel: 3, pad: 1}",
+           "{name: a, type: convolutoin, outputs: 8, kernel: 3, pad: 1}",
+           "{name: a, type: convolution, outptus: 8, kernel: 3, pad: 1}",
+           "{name: a, type: convolution, outputs: 8, kernal: 33, pad: 1}",
+           "{name: a, type: convolution, outputs: 8, kernel: 33}",
+           "{name: a, type: convolution, outputs: 8, kernel: 3, padd: 1}",
+           "{name: a, type: convolution, outputs: 8, kernel: 3, pad: -1}",
+           "{name: a, type: convolution, inptu: label, outputs: 8, kernel: 3, pad: 1}",
+           "{name: a, type: convolution, input: dat, outputs: 8, kernel: 3, pad: 1}",
+           "{name: a, type: convolution, input: {a: 1}, outputs: 8, kernel: 3, pad: 1}",
+           "{name: a, type: convolution, input: [data, label], outputs: 8, kernel: 3, pad: 1}",
+       }) {
+    EXPECT_THAT(OfLayers("  - " + std::string(layer) + "\n" + kRest),
+                AllOf(HasSubstr("m.yaml:3:"), HasSubstr("1 error;")))
+        << layer;
+  }
+}
+
+TEST(ModelMistakes, OfTwoBothAreTold) {
+  for (const char* rest : {
+           "  - {name: b, type: convolution, input: a, outputs: 8, kernal: 5}\n",
+           "  - {name: b, type: convolution, input: data, outputs: 8, kernel: 50}\n",
+           "  - {name: b, type: rellu, input: a}\n",
+           "  - {name: b, type: relu, input: zzz}\n",
+           "  - {name: b, type: eltwise, input: a}\n",
+           "  - {name: b, type: pooling, input: a, kernel: 2, pad: 2}\n",
+       }) {
+    const std::string broken = "  - {name: a, type: convolution, outputs: 8, kernal: 3, pad: 1}\n";
+    const std::string mistakes = OfLayers(broken + rest);
+    EXPECT_THAT(mistakes, AllOf(HasSubstr("m.yaml:3:"), HasSubstr("m.yaml:4:"))) << rest;
+    EXPECT_THAT(mistakes, HasSubstr("2 errors;")) << rest;
+  }
+}
+
+// One layer without a name excuses one name that nobody knows.
+TEST(ModelMistakes, ALayerWithoutANameIsOneName) {
+  EXPECT_THAT(OfLayers("  - {nmae: a, type: relu}\n"
+                       "  - {name: b, type: relu, input: a}\n"
+                       "  - {name: c, type: eltwise, input: [a, zzz]}\n"),
+              AllOf(HasSubstr("'nmae'"), HasSubstr("m.yaml:5:"), HasSubstr("called 'zzz'"),
+                    HasSubstr("2 errors;")));
+}
+
+TEST(ModelMistakes, ANameThatNothingHasIsToldOnceWithItsLines) {
+  EXPECT_THAT(OfLayers("  - {name: a, type: relu}\n"
+                       "  - {name: b, type: relu, input: first}\n"
+                       "  - {name: c, type: eltwise, input: [a, first]}\n"
+                       "  - {name: d, type: relu, input: second}\n"),
+              AllOf(HasSubstr("m.yaml:4:34: no earlier layer or input is called 'first' (and line "
+                              "5)\n"),
+                    HasSubstr("m.yaml:6:34: no earlier layer or input is called 'second'\n"),
+                    HasSubstr("2 errors;")));
+}
+
+TEST(ModelMistakes, ANameThatNothingHasAndTooFewInputsAreOneError) {
+  EXPECT_THAT(OfLayers("  - {name: a, type: accuracy, input: three}\n"),
+              AllOf(HasSubstr("no earlier layer or input is called 'three', and accuracy takes 2 "
+                              "inputs, not 1"),
+                    HasSubstr("1 error;")));
+}
+
+TEST(ModelMistakes, ASecondLayerOfANameHidesNoUnknownKey) {
+  EXPECT_THAT(OfLayers("  - {name: a, type: relu}\n  - {name: a, type: relu, slope: 1}\n"),
+              AllOf(HasSubstr("a second layer or input is called 'a'"), HasSubstr("'slope'"),
+                    HasSubstr("2 errors;")));
+}
+
+TEST(ModelMistakes, AMisspeltListOfLayersIsReadAllTheSame) {
+  EXPECT_THAT(MistakesOf("name: m\nlayes:\n  - {name: a, type: rellu}\n"),
+              AllOf(HasSubstr("m.yaml:2:1: unknown key 'layes'"), HasSubstr("m.yaml:3:"),
+                    HasSubstr("2 errors;")));
+  EXPECT_THAT(MistakesOf("name: m\nlayers: {a: 1}\n"),
+              AllOf(HasSubstr("must be a list"), HasSubstr("1 error;")));
+}
+
+// Lines 3 to 11; `body` is used twice, and its layers are in lines 6 to 8.
+std::string WithBlocks(const std::string& line, const std::string& text) {
+  std::vector<std::string> lines = {
+      "name: m",
+      "blocks:",
+      "  body:",
+      "    arguments: [width]",
+      "    layers:",
+      "      - {name: conv, type: convolution, outputs: $width, kernel: 3, pad: 1}",
+      "      - {name: relu, type: relu, input: conv}",
+      "      - {name: sum, type: eltwise, input: [conv, relu]}",
+      "layers:",
+      "  - {name: one, block: body, width: 8, repeat: 2}",
+      "  - {name: two, block: body, width: 8, input: one.0}",
+      "  - {name: both, type: eltwise, input: [one, two]}",
+      "  - {name: fc, type: inner_product, outputs: 10}",
+      "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}",
+  };
+  std::string model;
+  for (const std::string& known : lines) {
+    const bool replaced = known.starts_with(line) && !line.empty();
+    model += (replaced ? text : known) + "\n";
+  }
+  return model;
+}
+
+struct BlockMistake {
+  std::string line, text;  // instead of the line that begins so
+  std::string at, what;
+};
+
+class OneBlockMistake : public ::testing::TestWithParam<BlockMistake> {};
+
+TEST_P(OneBlockMistake, IsOneError) {
+  const BlockMistake& mistake = GetParam();
+  EXPECT_EQ(MistakesOf(WithBlocks("", "")), "no error");
+  EXPECT_THAT(MistakesOf(WithBlocks(mistake.line, mistake.text)),
+              AllOf(HasSubstr("m.yaml:" + mistake.at + ":"), HasSubstr(mistake.what),
+                    HasSubstr("1 error;")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OneBlockMistake,
+    ::testing::Values(
+        BlockMistake{"blocks:", "blcks:", "2", "unknown key 'blcks'"},
+        BlockMistake{"  body:", "  bod:", "10",
+                     "no block of this model is called 'body' (and line 11)"},
+        BlockMistake{"    arguments", "    argumentss: [width]", "4",
+                     "'argumentss' in block 'body'"},
+        BlockMistake{"    arguments", "    arguments: three", "4", "arguments must be a list"},
+        BlockMistake{"    arguments", "    arguments: [widht]", "6", "has no argument 'width'"},
+        BlockMistake{"    layers:", "    lyers:", "5", "unknown key 'lyers' in block 'body'"},
+        BlockMistake{"      - {name: conv",
+                     "      - {nam: conv, type: convolution, outputs: $width, kernel: 3, pad: 1}",
+                     "6", "unknown key 'nam'"},
+        BlockMistake{"      - {name: conv",
+                     "      - {name: conv, type: convolution, outputs: $width, kernel: 3, pda: 1}",
+                     "6", "unknown key 'pda'"},
+        BlockMistake{
+            "      - {name: conv",
+            "      - {name: conv, type: convolution, outputs: $width, kernel: three, pad: 1}", "6",
+            "kernel must be an integer"},
+        BlockMistake{"      - {name: conv",
+                     "      - {name: conv, type: convolution, outputs: $widt, kernel: 3, pad: 1}",
+                     "6", "has no argument 'widt'"},
+        BlockMistake{"      - {name: conv",
+                     "      - {name: cnv, type: convolution, outputs: $width, kernel: 3, pad: 1}",
+                     "7", "no earlier layer of block 'body' is called 'conv' (and line 8)"},
+        BlockMistake{"      - {name: sum",
+                     "      - {name: sum, type: eltwise, inputt: [conv, relu]}", "8",
+                     "unknown key 'inputt'"},
+        BlockMistake{"      - {name: sum", "      - {name: sum, type: eltwise, input: -1}", "8",
+                     "input must be a string"},
+        BlockMistake{"  - {name: one", "  - {nmae: one, block: body, width: 8, repeat: 2}", "10",
+                     "'nmae'"},
+        BlockMistake{"  - {name: one", "  - {name: -1, block: body, width: 8, repeat: 2}", "10",
+                     "the name of a use must be a string"},
+        BlockMistake{"  - {name: one", "  - {name: one, blokc: body, width: 8, repeat: 2}", "10",
+                     "unknown key 'blokc'"},
+        BlockMistake{"  - {name: one", "  - {name: one, block: bodi, width: 8, repeat: 2}", "10",
+                     "no block of this model is called 'bodi'"},
+        BlockMistake{"  - {name: one", "  - {name: one, block: {a: 1}, width: 8, repeat: 2}", "10",
+                     "block must be the name of a block"},
+        BlockMistake{"  - {name: one", "  - {name: one, block: body, wdith: 8, repeat: 2}", "10",
+                     "has no argument 'wdith'"},
+        BlockMistake{"  - {name: one", "  - {name: one, block: body, width: three, repeat: 2}",
+                     "10", "argument 'width', layers[0].outputs, must be an integer"},
+        BlockMistake{"  - {name: one", "  - {name: one, block: body, repeat: 2}", "10",
+                     "needs the argument 'width'"},
+        BlockMistake{"  - {name: one", "  - {name: one, block: body, width: 8, repat: 2}", "10",
+                     "has no argument 'repat'"},
+        BlockMistake{"  - {name: one", "  - {name: one, block: body, width: 8, repeat: two}", "10",
+                     "repeat must be a whole number"},
+        BlockMistake{"  - {name: two", "  - {name: two, block: body, width: 8, input: [one]}", "11",
+                     "a block takes one input"},
+        BlockMistake{"  - {name: two", "  - {name: two, block: body, width: 8, input: zzz}", "11",
+                     "no earlier layer or input is called 'zzz'"},
+        BlockMistake{"  - {name: both", "  - {name: both, type: eltwise, input: [one, too]}", "12",
+                     "no earlier layer or input is called 'too'"}));
+
+// As ResNet's shortcut.0 and shortcut.1; and layers in the use of another block.
+TEST(ModelMistakes, NamesInABlockMayHaveDots) {
+  std::string model = WithBlocks("", "");
+  const std::string block =
+      "  dotted:\n"
+      "    layers:\n"
+      "      - {name: inner, block: body, width: 8}\n"
+      "      - {name: way.0, type: relu, input: inner.conv}\n"
+      "      - {name: sum, type: eltwise, input: [inner, way.0]}\n";
+  model.insert(model.find("layers:\n  - {name: one"), block);
+  model.insert(model.find("  - {name: fc"), "  - {name: extra, block: dotted}\n");
+  EXPECT_EQ(MistakesOf(model), "no error");
+  model.replace(model.find("[inner, way.0]"), 14, "[inner, way.1]");
+  EXPECT_THAT(MistakesOf(model), AllOf(HasSubstr("block 'dotted' is called 'way.1'"),
+                                       HasSubstr("did you mean 'way.0'"), HasSubstr("1 error;")));
+}
+
+TEST(ModelMistakes, AnEmptyNameIsNone) {
+  EXPECT_THAT(OfLayers("  - {name: a, type: relu}\n  - {name: b, type: relu, input: \"\"}\n"),
+              AllOf(HasSubstr("no earlier layer or input is called ''"), HasSubstr("1 error;")));
+}
+
+TEST(ModelMistakes, OfTwoInABlockAndAtItsUseBothAreTold) {
+  std::string model = WithBlocks(
+      "      - {name: conv", "      - {name: conv, type: convolution, outputs: $width, kernal: 3}");
+  model.replace(model.find("repeat: 2"), 9, "repeat: x");
+  model.replace(model.find("[fc, label]"), 11, "[fd, label]");
+  EXPECT_THAT(MistakesOf(model),
+              AllOf(HasSubstr("m.yaml:6:58: unknown key 'kernal'"), HasSubstr("repeat must be"),
+                    HasSubstr("m.yaml:14:"), HasSubstr("called 'fd'"), HasSubstr("3 errors;")));
+}
+
+TEST(ModelMistakes, AnArgumentThatStandsForSeveralKeysIsToldOnce) {
+  EXPECT_THAT(MistakesOf("name: m\nblocks:\n  two:\n    arguments: [n]\n    layers:\n"
+                         "      - {name: a, type: convolution, outputs: $n, kernel: $n}\n"
+                         "layers:\n  - {name: x, block: two, n: many}\n"),
+              AllOf(HasSubstr("m.yaml:8:30: argument 'n', "), HasSubstr("1 error;")));
+}
+
+// Labels of a table of measured values: known before there is a net.
+TEST(ModelMistakes, NumbersAreNoClasses) {
+  const std::vector<FieldSpec> numbers = {{"data", DType::kF32, {4}}, {"label", DType::kF32, {}}};
+  const std::string model =
+      "name: m\nlayers:\n"
+      "  - {name: fc, type: inner_product, outputs: 3}\n"
+      "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n"
+      "  - {name: right, type: accuracy, input: [fc, label]}\n";
+  EXPECT_THAT(
+      MistakesOf(model, numbers),
+      AllOf(HasSubstr("m.yaml:4:5: layer 'loss' (softmax_cross_entropy): it compares scores "
+                      "with classes, but those of 'label' are numbers"),
+            HasSubstr("m.yaml:5:5: layer 'right' (accuracy): it compares"),
+            HasSubstr("mean_squared_error"), HasSubstr("2 errors;")));
+}
+
+TEST(ModelMistakes, ClassesAreNoNumbers) {
+  const std::vector<FieldSpec> words = {{"words", DType::kI32, {6}, 9}, {"label", DType::kI32, {}}};
+  EXPECT_THAT(MistakesOf("name: m\nlayers: [{name: fc, type: inner_product, outputs: 3}]\n", words),
+              AllOf(HasSubstr("layer 'fc' (inner_product): it takes numbers, but those of 'words' "
+                              "are classes or tokens"),
+                    HasSubstr("embedding")));
+}
+
+}  // namespace
+}  // namespace dtrain
