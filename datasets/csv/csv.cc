@@ -53,10 +53,8 @@ class OwnCsv : public TableSource {
 
   Table Open(Split split, const std::vector<std::string>& words) override {
     if (split == Split::kTrain) {
-      CsvTable table = ReadCsv(train_, format_);
       // Names for numbers; or the classes that texts have, and in which order.
-      if (!table.table.labels.words.empty() && !words.empty())
-        table = ReadCsv(train_, format_, words);
+      CsvTable table = ReadCsv(train_, format_, words, NumberLabels::kKept);
       words_ = table.table.labels.words;
       names_ = std::move(table.names);
       return std::move(table.table);

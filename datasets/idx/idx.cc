@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 class OwnIdx : public DatasetSource {
  public:
-  void Configure(config::Reader& reader) override {
+  void ConfigureKeys(config::Reader& reader) override {
     const auto file = [&reader](const char* key, const char* help) {
       return static_cast<std::string>(reader.String(key, "").Help(help));
     };
@@ -37,6 +37,9 @@ class OwnIdx : public DatasetSource {
             .Help("name of each class, in the order of the labels; []: labels are numbers, and the "
                   "classes as many as the largest label says"));
     pixels_.Configure(reader);
+  }
+  void Configure(config::Reader& reader) override {
+    ConfigureKeys(reader);
     if (train_.images.empty() || train_.labels.empty()) return;
     if (test_.images.empty() != test_.labels.empty()) {
       reader.Mistake(test_.images.empty() ? "test_labels" : "test_images",

@@ -17,43 +17,16 @@ namespace fs = std::filesystem;
 
 class ImageFolder : public DatasetSource {
  public:
+  void ConfigureKeys(config::Reader& reader) override { ReadKeys(reader); }
   void Configure(config::Reader& reader) override {
-    const std::string train =
-        reader.String("train", "")
-            .Required()
-            .Help("folder of the training pictures, with a folder for each class in it");
-    const std::string test =
-        reader.String("test", "")
-            .Help("folder of the test pictures; \"\": test_share of the training pictures");
-    test_share_ = reader.Number("test_share", 0.1)
-                      .Above(0)
-                      .Max(0.5)
-                      .Help("share of the training pictures that is the test split, without test");
-    if (!test.empty()) test_share_ = 0;
-    const std::string colours = reader.String("colours", "rgb")
-                                    .OneOf({"rgb", "grey"})
-                                    .Help("what the pictures are converted to: 3 channels, or 1");
-    const std::vector<int64_t> size =
-        reader.Ints("size", {})
-            .Min(1)
-            .Max(16384)
-            .Help("rows and columns of every picture; []: they have one size, as they are");
-    spec_.fit =
-        FitOf(reader.String("fit", "stretch")
-                  .OneOf({"stretch", "crop"})
-                  .Help("how a picture comes to that size: stretch both sides, or crop what "
-                        "sticks out behind changing both by one factor"));
-    pixels_.Configure(reader);
-    threads_ = reader.Int("threads", 0)
-                   .Min(0)
-                   .Max(1024)
-                   .Help("threads that decode pictures; 0: one for each core of the rank");
-    if (train.empty()) return;
-    Look(reader, train, test);
+    const Keys keys = ReadKeys(reader);
+    if (keys.train.empty()) return;
+    Look(reader, keys.train, keys.test);
     if (!train_) return;
-    spec_.image_shape = Shape{colours == "rgb" ? 3 : 1, 0, 0};
+    spec_.image_shape = Shape{keys.channels, 0, 0};
     spec_.classes = static_cast<int64_t>(train_->classes.size());
     spec_.class_names = train_->classes;
+    const std::vector<int64_t>& size = keys.size;
     if (size.size() == 2) {
       spec_.image_shape[1] = size[0];
       spec_.image_shape[2] = size[1];
@@ -89,6 +62,48 @@ class ImageFolder : public DatasetSource {
   }
 
  private:
+  struct Keys {
+    std::string train, test;
+    int64_t channels = 3;
+    std::vector<int64_t> size;
+  };
+
+  Keys ReadKeys(config::Reader& reader) {
+    Keys keys;
+    keys.train = static_cast<std::string>(
+        reader.String("train", "")
+            .Required()
+            .Help("folder of the training pictures, with a folder for each class in it"));
+    keys.test = static_cast<std::string>(
+        reader.String("test", "")
+            .Help("folder of the test pictures; \"\": test_share of the training pictures"));
+    test_share_ = reader.Number("test_share", 0.1)
+                      .Above(0)
+                      .Max(0.5)
+                      .Help("share of the training pictures that is the test split, without test");
+    if (!keys.test.empty()) test_share_ = 0;
+    const std::string colours = reader.String("colours", "rgb")
+                                    .OneOf({"rgb", "grey"})
+                                    .Help("what the pictures are converted to: 3 channels, or 1");
+    keys.channels = colours == "rgb" ? 3 : 1;
+    keys.size = static_cast<std::vector<int64_t>>(
+        reader.Ints("size", {})
+            .Min(1)
+            .Max(16384)
+            .Help("rows and columns of every picture; []: they have one size, as they are"));
+    spec_.fit =
+        FitOf(reader.String("fit", "stretch")
+                  .OneOf({"stretch", "crop"})
+                  .Help("how a picture comes to that size: stretch both sides, or crop what "
+                        "sticks out behind changing both by one factor"));
+    pixels_.Configure(reader);
+    threads_ = reader.Int("threads", 0)
+                   .Min(0)
+                   .Max(1024)
+                   .Help("threads that decode pictures; 0: one for each core of the rank");
+    return keys;
+  }
+
   // What is wrong with a folder is told where the config names it.
   void Look(config::Reader& reader, const std::string& train, const std::string& test) {
     const auto list = [&](const char* key,

@@ -22,6 +22,10 @@ struct Sides {
 class OwnText : public DatasetSource {
  public:
   void Configure(config::Reader& reader) override {
+    ConfigureKeys(reader);
+    if (CheckFiles(reader)) Read();
+  }
+  void ConfigureKeys(config::Reader& reader) override {
     const auto sides = [&](const std::string& split, const char* what, bool required) {
       const auto side = [&](const std::string& name, const char* of) {
         auto field = reader.String(split + "_" + name, "")
@@ -56,7 +60,6 @@ class OwnText : public DatasetSource {
                       .Help(
                           "maximum sentence length in words; longer sentences are skipped in "
                           "training and cut elsewhere");
-    if (CheckFiles(reader)) Read();
   }
 
   std::vector<FieldSpec> fields() const override {

@@ -174,11 +174,11 @@ void RefuseRepeated(const std::vector<uint64_t>& seeds) {
   }
 }
 
-RunConfig LoadConfig(const ConfigOptions& options) {
+RunConfig LoadConfig(const ConfigOptions& options, const RunConfig* before) {
   log::Debug("config {}", options.file);
   config::Document document =
       config::Document::FromFile(options.file, options.Settings(), options.overlay());
-  return ReadRunConfig(document);
+  return before == nullptr ? ReadRunConfig(document) : ReadRunConfig(document, *before);
 }
 
 RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path& checkpoint) {

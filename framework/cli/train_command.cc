@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "framework/cli/command.h"
+#include "framework/cli/dry_run.h"
 #include "framework/cli/standard_streams.h"
 #include "framework/cli/train_report.h"
 #include "framework/comm/gather.h"
@@ -29,6 +30,7 @@
 #include "framework/runtime/results/run_lock.h"
 #include "framework/runtime/run/trainer.h"
 #include "framework/runtime/setup/run_exchange.h"
+#include "framework/runtime/setup/run_setup.h"
 
 namespace dtrain {
 namespace {
@@ -68,10 +70,19 @@ class OwnFolder {
   std::string made_;
 };
 
-// The config for the ranks that there are: a launcher's number counts when the config names none.
-RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
+// A folder that is new has no checkpoint.
+void TellOfFreshStart(const RunConfig& config, const TrainRequest& request) {
+  if (!config.output_has_time || request.resume != "auto") return;
+  log::Info(
+      "--resume auto starts afresh: the run folder is a new one; --output names the one to go "
+      "on with");
+}
+
+// The config for the ranks that there are: a launcher's number counts when the config names none.  `before`: it has
+// been read; null: it has not.
+RunConfig ConfigForRanks(const TrainOptions& options, const RunConfig* before, int ranks) {
   ConfigOptions effective = options.Effective();
-  RunConfig config = LoadConfig(effective);
+  RunConfig config = LoadConfig(effective, before);
   RefuseDeaths(config.cluster.deaths);
   const Placement placement = PlacementOf(config);
   if (placement.ranks() == ranks) return config;
@@ -85,12 +96,11 @@ RunConfig ConfigForRanks(const TrainOptions& options, int ranks) {
                   : "start as many ranks as cluster.workers says, or leave that key out");
   }
   effective.overrides.push_back(fmt::format("cluster.workers={}", ranks - apart));
-  return LoadConfig(effective);
+  return LoadConfig(effective, &config);
 }
 
 // With --hosts: as many workers as the hosts have slots, where nobody says how many.
-TrainOptions FillingHosts(TrainOptions options) {
-  const RunConfig config = LoadConfig(options.Effective());
+void FillHosts(TrainOptions& options, RunConfig& config) {
   const Placement placement = PlacementOf(config);
   const int slots = SlotsOf(ParseHosts(options.hosts));
   const int apart = placement.ranks() - placement.workers;
@@ -101,14 +111,14 @@ TrainOptions FillingHosts(TrainOptions options) {
                                  Counted(slots, "rank")),
                      "name more hosts, or more ranks of each, or take fewer workers");
   }
-  if (config.workers_given) return options;
+  if (config.workers_given) return;
   if (slots <= apart) {
     throw UsageError(fmt::format("--hosts {} takes {}: none is left for workers beside {}",
                                  options.hosts, Counted(slots, "rank"), Counted(apart, "server")),
                      "name more hosts, or more ranks of each");
   }
   options.workers = slots - apart;
-  return options;
+  config = LoadConfig(options.Effective(), &config);
 }
 
 // The ranks look after each other where no supervisor does: one on another machine sees no rank.
@@ -127,22 +137,26 @@ void LeaveStalled(const std::string& what) {
   std::_Exit(static_cast<int>(ExitCode::kStalled));
 }
 
-// Of the ranks of this machine, from before MPI_Init on.
-std::unique_ptr<RankWatch> WatchRanks(const TrainOptions& options) {
+// Of the ranks of this machine, from before MPI_Init on.  `config`: what it has read, if it had to.
+std::unique_ptr<RankWatch> WatchRanks(const TrainOptions& options,
+                                      std::optional<RunConfig>& config) {
   if (!AreUnsupervised()) return nullptr;
   const std::optional<int> rank = RankOf(::getpid());
   if (!rank) return nullptr;
   double stall_seconds = 0;
   try {
-    stall_seconds = LoadConfig(options.Effective()).stall_seconds;
+    config = LoadConfig(options.Effective());
+    stall_seconds = config->stall_seconds;
   } catch (const Error&) {  // the ranks say it together
   }
   return std::make_unique<RankWatch>(*rank, ::getppid(), stall_seconds, LeaveStalled);
 }
 
-int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
+// `before`: the config as it has been read so far; none where it has not.
+int TrainAsRank(const TrainOptions& options, const Invocation& invocation,
+                std::optional<RunConfig> before) {
   const StopSignals signals;
-  const std::unique_ptr<RankWatch> watch = WatchRanks(options);
+  const std::unique_ptr<RankWatch> watch = WatchRanks(options, before);
   std::optional<Heartbeat> heartbeat;  // beats until MPI has ended
   return RunOnRanks(invocation.argc, invocation.argv, [&](World& world) {
     Transport& transport = world.transport();
@@ -150,8 +164,10 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation) {
     std::optional<OwnFolder> own;
     try {
       TryTogether(transport, [&] {
-        config = ConfigForRanks(options, transport.size());
-        if (transport.rank() == 0) own.emplace(config);
+        config = ConfigForRanks(options, before ? &*before : nullptr, transport.size());
+        if (transport.rank() != 0) return;
+        TellOfFreshStart(config, options.request);
+        own.emplace(config);
       });
       config.output = Broadcast(transport, config.output);
       const auto hosts = FromBytes<std::vector<std::string>>(
@@ -212,7 +228,7 @@ int TrainOnce(const TrainOptions& options, const Invocation& invocation, const R
   TrainOptions alone = options;
   alone.output = output;
   if (seed) alone.config.overrides.push_back(fmt::format("seed={}", *seed));
-  return TrainAsRank(alone, invocation);
+  return TrainAsRank(alone, invocation, config);
 }
 
 int TrainSeeds(const TrainOptions& options, const Invocation& invocation, const RunConfig& config) {
@@ -227,6 +243,73 @@ int TrainSeeds(const TrainOptions& options, const Invocation& invocation, const 
   return 0;
 }
 
+// The host of each rank, where those of --hosts are filled one after the other.
+std::vector<std::string> HostsOfRanks(const TrainOptions& options, int ranks) {
+  if (options.hosts.empty())
+    return std::vector<std::string>(static_cast<size_t>(ranks), HostName());
+  std::vector<std::string> hosts;
+  for (const HostSlots& host : ParseHosts(options.hosts)) {
+    hosts.insert(hosts.end(), static_cast<size_t>(host.slots), host.host);
+  }
+  hosts.resize(static_cast<size_t>(ranks));
+  return hosts;
+}
+
+// Where ranks are not asked: as if every host were one like this.
+int ThreadsOfRanks(const RunConfig& config) {
+  const std::vector<int> cpus = UsableCpus();
+  std::vector<RankCpus> ranks;
+  for (const int host : config.rank_hosts) ranks.push_back({host, cpus});
+  return ThreadsByRule(ranks, static_cast<int>(config.workers));
+}
+
+// `config` is placed; `options` say what else there is to say.
+int TellDryRun(const TrainOptions& options, const Invocation& invocation, const RunConfig& config,
+               int threads) {
+  DryRun run = MakeDryRun(config, options.request, threads);
+  const FirstSteps steps = TimeFirstSteps(run);
+  const std::vector<std::string> arguments = options.Effective().Arguments();
+  DryRunWords words{.check = "dtrain check", .hosts = options.hosts};
+  for (const std::string& argument : arguments) words.check += " " + ShellWord(argument);
+  words.runs = std::max<int64_t>(static_cast<int64_t>(options.seeds.size()), 1);
+  (invocation.json ? PrintDryRunJson : PrintDryRun)(std::cout, run, steps, words);
+  return 0;
+}
+
+// Without a launcher, or as its only process: for all the ranks that the run would have.
+int DryRunAlone(TrainOptions options, const Invocation& invocation, RunConfig config) {
+  TellOfFreshStart(config, options.request);
+  if (!options.seeds.empty()) {
+    options.output = fmt::format("{}/seed-{}", config.output, options.seeds[0]);
+    options.config.overrides.push_back(fmt::format("seed={}", options.seeds[0]));
+    config = LoadConfig(options.Effective(), &config);
+  }
+  PlaceOnHosts(HostsOfRanks(options, PlacementOf(config).ranks()), config);
+  return TellDryRun(options, invocation, config, ThreadsOfRanks(config));
+}
+
+// Of a launcher's ranks the first does it all: the others say where they are.
+int DryRunAsRank(TrainOptions options, const Invocation& invocation, Transport& transport) {
+  RunConfig config;
+  TryTogether(transport, [&] { config = ConfigForRanks(options, nullptr, transport.size()); });
+  const std::vector<std::string> hosts = Gather(transport, HostName());
+  const int threads = AgreeOnThreads(transport, static_cast<int>(config.workers));
+  if (transport.rank() != 0) return 0;
+  options.workers = static_cast<int>(config.workers);
+  TellOfFreshStart(config, options.request);
+  PlaceOnHosts(hosts, config);
+  return TellDryRun(options, invocation, config, threads);
+}
+
+int DryRunInLaunch(const TrainOptions& options, const Invocation& invocation) {
+  return RunOnRanks(invocation.argc, invocation.argv, [&](World& world) {
+    if (world.transport().size() > 1) return DryRunAsRank(options, invocation, world.transport());
+    RunConfig config = LoadConfig(options.Effective());
+    RefuseDeaths(config.cluster.deaths);
+    return DryRunAlone(options, invocation, std::move(config));
+  });
+}
+
 int RunTrain(const TrainOptions& given, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   OutliveReaders();
@@ -239,21 +322,18 @@ int RunTrain(const TrainOptions& given, const Invocation& invocation) {
       throw UsageError("--seeds starts one run after the other and needs no launcher",
                        "leave mpirun or srun out, or start one seed with --set seed=N");
     }
-    return TrainAsRank(given, invocation);
+    return given.dry_run ? DryRunInLaunch(given, invocation)
+                         : TrainAsRank(given, invocation, std::nullopt);
   }
   RefuseRepeated(given.seeds);
-  const TrainOptions options = given.hosts.empty() ? given : FillingHosts(given);
+  TrainOptions options = given;
   RunConfig config = LoadConfig(options.Effective());
+  if (!options.hosts.empty()) FillHosts(options, config);
   RefuseDeaths(config.cluster.deaths);
-  if (options.dry_run) {
-    std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
-    return 0;
-  }
-  if (config.output_has_time && options.request.resume == "auto") {
-    log::Info(
-        "--resume auto starts afresh: the run folder is a new one; --output names the one to go "
-        "on with");
-  }
+  // Once, however many runs there are.
+  if (!options.hosts.empty()) CheckHosts(ParseHosts(options.hosts), ProgramFile().string());
+  if (options.dry_run) return DryRunAlone(options, invocation, std::move(config));
+  TellOfFreshStart(config, options.request);
   const OwnFolder own(config);
   if (!options.seeds.empty()) return TrainSeeds(options, invocation, config);
   return TrainOnce(options, invocation, config, config.output, std::nullopt);
@@ -293,7 +373,10 @@ static void AddTrainCommand(CLI::App& app, Invocation& invocation) {
       ->add_option("--weights", options->request.weights,
                    "initial weights: a checkpoint, a run folder or a safetensors file")
       ->type_name("FILE");
-  command->add_flag("--dry-run", options->dry_run, "validate the config, print it and stop");
+  command->add_flag(
+      "--dry-run", options->dry_run,
+      "load the data, find the start, time a few steps, say what the run would do, and "
+      "stop: nothing is written");
   command
       ->add_option("--max-restarts", options->max_restarts,
                    "restart from the last checkpoint up to N times when a worker is lost")

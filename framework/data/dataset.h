@@ -162,6 +162,8 @@ class DatasetSource {
  public:
   virtual ~DatasetSource() = default;
   virtual void Configure(config::Reader& reader) {}  // keys of `data:` besides name and root
+  // The same keys, and no look at a file: for a config that is read again, whose source is at hand.
+  virtual void ConfigureKeys(config::Reader& reader) { Configure(reader); }
   // As the published set has them.  Where the lengths of samples differ, a typical one, by which
   // models are timed; a loaded set says its longest.
   virtual std::vector<FieldSpec> fields() const = 0;

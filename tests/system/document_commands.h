@@ -93,6 +93,7 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     {"dtrain slurm --config lenet5_mnist_ssp --set cluster.per_node=2 --servers-apart --output "
      "ssp.sbatch",
      ""},
+    {"dtrain train --config lenet5_mnist --workers 8 --dry-run", kDigits},
     {"dtrain train --config lenet5_mnist --workers 4 --output runs/lenet5 --resume auto", kDigits},
     {"dtrain simulate --config quickstart --output runs/virtual --resume auto", kFew},
     // framework/sim/README.md

@@ -253,7 +253,9 @@ TEST_F(PsSystemTest, MistakesInTheStrategyAreNamed) {
   const Outcome servers = Run(std::string(kSmall) +
                               "--output x --set strategy.name=ps_bsp "
                               "--set strategy.servers=65000 --dry-run");
-  EXPECT_EQ(servers.code, 0);  // the model is not read yet
+  EXPECT_EQ(servers.code, 2);
+  EXPECT_THAT(servers.err,
+              HasSubstr("strategy.servers is 65000, but the model has only 61706 parameters"));
   const Outcome ranks =
       Run(std::string(kSmall) + "--output x --set strategy.name=ps_bsp --set cluster.workers=3",
           "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 3");

@@ -37,6 +37,18 @@ TEST_F(Ranks, ServersTakeTheirShareOfTheHosts) {
               AllOf(HasSubstr("\"workers\": 2,"), HasSubstr("\"servers\": 1,")));
 }
 
+// Of ranks that somebody else started, too: none trains.
+TEST_F(Ranks, ADryRunIsTheFirstRanks) {
+  const Outcome dry =
+      Run("train --config $CONFIGS/quickstart.yaml --set data.train_samples=256 "
+          "--set data.test_samples=64 --output $OUT/dry --dry-run",
+          "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2");
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("workers   2 workers, batch 64 (32 of it a worker's)"),
+                             HasSubstr(" --set cluster.workers=2 ")));
+  EXPECT_FALSE(fs::exists(folder_ / "dry"));
+}
+
 TEST_F(Ranks, HostsThatAreTooFewOrNoneAreRefused) {
   const Outcome few = Train("few", "--hosts localhost:2 --workers 2 --set strategy.name=ps_ssp");
   EXPECT_EQ(few.code, 2);

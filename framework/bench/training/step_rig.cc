@@ -1,10 +1,16 @@
 #include "framework/bench/training/step_rig.h"
 
+#include <limits>
 #include <map>
 #include <span>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "framework/comm/local/local_world.h"
+#include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/data/device_dataset.h"
 #include "framework/data/text/vocabulary.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/nn/net.h"
@@ -15,7 +21,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int kWarmUpSteps = 3;
+constexpr int64_t kEndless = int64_t{1} << 60;  // samples
 
 int64_t BytesOf(std::span<const Tensor> tensors) {
   int64_t bytes = 0;
@@ -47,6 +53,22 @@ RunConfig Alone(RunConfig config) {
   return config;
 }
 
+// Of the run's buckets those that one worker has.
+ExecutionPlan Alone(ExecutionPlan plan, const RunConfig& alone, const Graph& graph) {
+  plan.node_of.clear();
+  SettleBuckets(alone, PiecesOf(graph), plan);
+  return plan;
+}
+
+// Without end: the measurement may go beyond the run's.
+BatchFiller BatchesFrom(const RunConfig& config, const Dataset& dataset, const Sampler& sampler,
+                        int64_t first) {
+  const auto workers = static_cast<int>(config.workers);
+  const auto step = static_cast<uint64_t>(first);
+  if (!config.strategy->synchronous()) return OwnBatches(dataset, sampler, 0, workers, step);
+  return TrainingBatches(dataset, sampler, 0, workers, step, std::numeric_limits<uint64_t>::max());
+}
+
 }  // namespace
 
 StepRig::StepRig(const RunConfig& config)
@@ -64,18 +86,44 @@ StepRig::StepRig(const RunConfig& config)
   state_ = Buffer(net_->device(), state.size() * sizeof(float));
   CopyIn(state_.arena(), state.data(), graph_->state().size());
   // One endless epoch: no rest, and the rate stays where it starts.
-  constexpr int64_t kEndless = int64_t{1} << 60;
-  const RestRule rule{.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless};
-  ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
-  spec.start.weights = weights;
-  ready_ = std::make_unique<ReadyTimes>(spec.pieces, 1000);
-  exchange_ = MakeExchange(spec, plan_.threads, config.stall_seconds, *transport_, net_->device());
+  MakeExchangeFor({.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless},
+                  {.weights = weights});
   batch_.Resize(config.batch);
   batch_.global_samples = config.batch;
   FillBatch(config.data.source->classes());
 }
 
+StepRig::StepRig(const RunConfig& config, RunBasis basis)
+    : config_(Alone(config)),
+      parts_(config.accumulate),
+      graph_(std::move(basis.graph)),
+      plan_(Alone(std::move(basis.plan), config_, *graph_)),
+      net_(std::move(basis.net)),
+      transport_(LocalWorld(1).Connect(0)),
+      dataset_(OnDevice(std::move(basis.dataset), parts_ > 1 ? Device{} : net_->device())) {
+  const StartPoint& start = basis.start;
+  state_ = Buffer(net_->device(), start.state.size() * sizeof(float));
+  CopyIn(state_.arena(), start.state.data(), graph_->state().size());
+  MakeExchangeFor({.epoch_samples = dataset_->size(Split::kTrain),
+                   .batch = config.batch,
+                   .last_samples = kEndless},
+                  {.samples_applied = start.position.samples_applied,
+                   .updates = start.position.updates,
+                   .weights = start.weights,
+                   .solver = &start.solver});
+  batches_ = std::make_unique<Prefetcher>(
+      *dataset_, basis.sampler->MaxShare(static_cast<int>(config.workers)),
+      BatchesFrom(config, *dataset_, *basis.sampler, start.position.step));
+}
+
 StepRig::~StepRig() = default;
+
+void StepRig::MakeExchangeFor(const RestRule& rule, ExchangeSpec::Start start) {
+  ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
+  spec.start = start;
+  ready_ = std::make_unique<ReadyTimes>(spec.pieces, 1000);
+  exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, *transport_, net_->device());
+}
 
 void StepRig::FillBatch(int64_t classes) {
   const Random random(1, Purpose::kSelfTest);
@@ -96,19 +144,27 @@ void StepRig::FillBatch(int64_t classes) {
 }
 
 void StepRig::Step() {
-  batch_.step = step_++;
-  Turn turn = exchange_->Begin(batch_.samples);
-  const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch_,
-                                            state_.arena(), 1, nullptr, parts_, ready_.get());
-  exchange_->End({.samples = batch_.samples, .loss_sum = result.loss_sum});
+  if (batches_ == nullptr) batch_.step = step_;
+  const Batch& batch = batches_ == nullptr ? batch_ : *batches_->Next();
+  Turn turn = exchange_->Begin(batch.samples);
+  if (turn.rest) {  // there is no other reason for one
+    throw DivergedError(
+        fmt::format("NaN or infinity in a gradient or the loss of measured step {}", step_),
+        "a lower solver.lr, solver.clip_norm or solver.warmup_epochs may help");
+  }
+  ++step_;
+  const StepResult result =
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.arena(),
+                      config_.seed, nullptr, parts_, ready_.get());
+  exchange_->End({.samples = batch.samples, .loss_sum = result.loss_sum});
 }
 
 double KernelTimes::flops() const {
   return layer == nullptr ? 0 : layer->cost.forward_flops + layer->cost.backward_flops;
 }
 
-StepTimes TimeSteps(StepRig& rig, bool kernels,
-                    const std::function<bool(const StepTimes&)>& enough) {
+StepTimes TimeSteps(StepRig& rig, bool kernels, const std::function<bool(const StepTimes&)>& enough,
+                    int warm_up) {
   StepTimes times;
   std::map<std::string, size_t> row_of;
   const auto note = [&](const KernelTiming& t) {
@@ -120,7 +176,7 @@ StepTimes TimeSteps(StepRig& rig, bool kernels,
     kernel.seconds[t.backward].push_back(ToSeconds(t.nanos));
   };
   if (kernels) rig.net().set_observer(note);
-  for (int i = 0; i < kWarmUpSteps; ++i) rig.Step();
+  for (int i = 0; i < warm_up; ++i) rig.Step();
   rig.ready().Clear();
   for (KernelTimes& kernel : times.kernels) {
     for (std::vector<double>& seconds : kernel.seconds) seconds.clear();

@@ -1,5 +1,6 @@
 // StepRig: one worker that repeats a training step on a fixed random batch - for `dtrain time` and
-// `dtrain bench`, which measure the step and nothing around it.
+// `dtrain bench`, which measure the step and nothing around it - or takes the first steps of a run on
+// its batches, for `dtrain train --dry-run`.
 #pragma once
 
 #include <functional>
@@ -8,10 +9,13 @@
 #include <vector>
 
 #include "framework/core/execution_plan.h"
+#include "framework/data/batches.h"
 #include "framework/data/dataset.h"
 #include "framework/exchange/exchange.h"
+#include "framework/exchange/exchange_spec.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/run/ready_times.h"
+#include "framework/runtime/run/run_basis.h"
 #include "framework/runtime/setup/run_config.h"
 
 namespace dtrain {
@@ -20,9 +24,13 @@ class StepRig {
  public:
   // Uses the config's model, batch, solver, threads and plan; loads no data.
   explicit StepRig(const RunConfig& config);
+  // Worker 0 of a run that is about to begin, with its share of each batch, which is made ready ahead of the
+  // step as in the run.  It updates alone, whoever does so in the run, and is not paced.
+  StepRig(const RunConfig& config, RunBasis basis);
   ~StepRig();
 
-  void Step();  // forward, backward and update
+  // Forward, backward and update.  Throws DivergedError where the step before brought a NaN or infinity.
+  void Step();
   // When each gradient was there in the steps so far (the last 1000): layers with parameters, last first.
   ReadyTimes& ready() { return *ready_; }
   Net& net() { return *net_; }
@@ -30,6 +38,7 @@ class StepRig {
   const ExecutionPlan& plan() const { return plan_; }
 
  private:
+  void MakeExchangeFor(const RestRule& rule, ExchangeSpec::Start start);
   void FillBatch(int64_t classes);
 
   const RunConfig config_;  // of one worker
@@ -40,7 +49,9 @@ class StepRig {
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<ReadyTimes> ready_;
-  Batch batch_;
+  Batch batch_;  // the one, where there are no others
+  std::shared_ptr<const Dataset> dataset_;
+  std::unique_ptr<Prefetcher> batches_;  // of the data set; null: there is one batch
   Buffer state_;
   uint64_t step_ = 0;
 };
@@ -61,9 +72,11 @@ struct StepTimes {
   std::vector<double> steps;         // seconds, update included
 };
 
+inline constexpr int kWarmUpSteps = 3;
+
 // Repeats the step until `enough`, after a few that do not count.  Looking at each kernel takes
 // some time of its own.
-StepTimes TimeSteps(StepRig& rig, bool kernels,
-                    const std::function<bool(const StepTimes&)>& enough);
+StepTimes TimeSteps(StepRig& rig, bool kernels, const std::function<bool(const StepTimes&)>& enough,
+                    int warm_up = kWarmUpSteps);
 
 }  // namespace dtrain

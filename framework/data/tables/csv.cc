@@ -176,11 +176,11 @@ struct Label {
 };
 
 TableLabels LabelsOf(const Csv& csv, const std::vector<Label>& texts, Fields words,
-                     const std::string& column) {
+                     NumberLabels numbers, const std::string& column) {
   TableLabels labels;
   const auto is_text = [](const Label& label) { return !label.number; };
   const auto first_text = std::ranges::find_if(texts, is_text);
-  if (words.empty() && first_text == texts.end()) {
+  if (first_text == texts.end() && (words.empty() || numbers == NumberLabels::kKept)) {
     for (const Label& label : texts) labels.numbers.push_back(*label.number);
     return labels;
   }
@@ -208,7 +208,8 @@ TableLabels LabelsOf(const Csv& csv, const std::vector<Label>& texts, Fields wor
 
 }  // namespace
 
-CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& words) {
+CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& words,
+                 NumberLabels number_labels) {
   const Csv csv(path, format.separator);
   const Fields first = csv.At(0);
   if (first.size() < 2) {
@@ -241,7 +242,7 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
   table.name = path.string();
   table.samples = static_cast<int64_t>(labels.size());
   table.sample_shape = Shape{static_cast<int64_t>(first.size()) - 1};
-  table.labels = LabelsOf(csv, labels, words, ColumnName(csv_table.names, label));
+  table.labels = LabelsOf(csv, labels, words, number_labels, ColumnName(csv_table.names, label));
   table.read = [numbers] { return TableValues{{}, *numbers}; };
   table.where = [name = path.string(), begin](int64_t sample) {
     return fmt::format("{}: line {}", name, sample + 1 + static_cast<int64_t>(begin));

@@ -26,10 +26,17 @@ struct CsvTable {
   std::vector<std::string> names;  // of all columns; empty without a header
 };
 
+// What becomes of labels that are all numbers.
+enum class NumberLabels {
+  kKept,  // they stay what they are
+  kWords  // they are words, too, where `words` says which there are
+};
+
 // `words`: the classes that labels which are texts have, in order; empty: those that occur, by spelling, if not all
 // labels are numbers.
 CsvTable ReadCsv(const std::filesystem::path& path, const CsvFormat& format,
-                 const std::vector<std::string>& words = {});
+                 const std::vector<std::string>& words = {},
+                 NumberLabels numbers = NumberLabels::kWords);
 
 // Numbers without a label, for a model that takes `columns` of them.  [samples, columns]  A first line without any
 // number is a header.

@@ -38,8 +38,8 @@ Shape WithChannel(const Shape& shape) { return shape.rank() == 2 ? shape.Prepend
 
 }  // namespace
 
-void TableSource::Configure(config::Reader& reader) {
-  const Files files = ReadKeys(reader);
+TableSource::Files TableSource::ReadAllKeys(config::Reader& reader) {
+  Files files = ReadKeys(reader);
   test_share_ = reader.Number("test_share", 0.1)
                     .Above(0)
                     .Max(0.5)
@@ -64,6 +64,11 @@ void TableSource::Configure(config::Reader& reader) {
   } else {
     pixels_.ConfigureNumbers(reader);
   }
+  return files;
+}
+
+void TableSource::Configure(config::Reader& reader) {
+  const Files files = ReadAllKeys(reader);
   if (files.train.empty()) return;
   if (!AreThere(reader, files.train) || !AreThere(reader, files.test)) return;
   train_ = Open(Split::kTrain, spec_.class_names);

@@ -19,6 +19,7 @@ class TableSource : public DatasetSource {
  public:
   // A file that is not there is a mistake of the config; one whose content is wrong a DataError.
   void Configure(config::Reader& reader) final;
+  void ConfigureKeys(config::Reader& reader) final { ReadAllKeys(reader); }
   std::vector<FieldSpec> fields() const override { return ImageFields(spec_); }
   int64_t size(Split split) const override;
   int64_t classes() const override { return spec_.classes; }
@@ -40,6 +41,7 @@ class TableSource : public DatasetSource {
   virtual Table Open(Split split, const std::vector<std::string>& words) = 0;
 
  private:
+  Files ReadAllKeys(config::Reader& reader);
   void Settle(config::Reader& reader);
   LabelledImages ImagesOf(const Table& table) const;
   LabelledNumbers NumbersOf(const Table& table) const;

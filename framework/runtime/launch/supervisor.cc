@@ -243,10 +243,6 @@ void Tell(const Verdict& verdict) {
 }  // namespace
 
 int Supervise(const SupervisorOptions& options) {
-  if (!options.hosts.empty()) {
-    CheckHosts(options.hosts,
-               options.executable.empty() ? ProgramFile().string() : options.executable);
-  }
   const BlockedSignals signals;
   RemoveLeftFolders(TemporaryFolder());
   RemoveLeftFolders(kSharedMemory);

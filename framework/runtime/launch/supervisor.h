@@ -25,12 +25,12 @@ struct SupervisorOptions {
                                        // --resume auto
   double stall_seconds = 0;            // a rank that is stopped for so long is lost; 0: a minute
   std::string executable;              // empty: this program
-  std::vector<HostSlots> hosts;        // that the ranks fill one after the other; empty: this
-                                       // machine alone
+  std::vector<HostSlots> hosts;  // that the ranks fill one after the other, and that have been
+                                 // asked (CheckHosts); empty: this machine alone
 };
 
 // Returns the exit code of the run (README, "Exit codes").  Call it before other threads start.
-// Throws UsageError when mpirun cannot be started, or no program on one of the hosts (CheckHosts).
+// Throws UsageError when mpirun cannot be started.
 int Supervise(const SupervisorOptions& options);
 
 // How the job ended, as the supervisor saw it.

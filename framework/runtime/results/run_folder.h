@@ -44,6 +44,9 @@ class RunFolder {
   // it, and for a fresh run (`resuming` false) when checkpoints lie there: it would bury them.
   [[nodiscard]] RunLock Create(bool resuming) const;
 
+  // Throws what Create would, as far as can be told without making or locking anything.
+  void CheckFree(bool resuming) const;
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.yaml"; }
   std::filesystem::path plan() const { return path_ / "plan.json"; }

@@ -163,6 +163,11 @@ bool RunGoesOn(const fs::path& folder) {
   return holder && IsAlive(*holder);
 }
 
+void RefuseRunThatGoesOn(const fs::path& folder) {
+  const fs::path path = folder / "run.lock";
+  if (RunGoesOn(folder)) ThrowHeld(path, ReadHolder(path), /*locked=*/false);
+}
+
 std::string MakeOwnFolder(const std::string& wanted) {
   // A name with a slash at its end has no last part, and what is before that is the folder.
   const fs::path base =

@@ -39,6 +39,9 @@ class RunLock {
 // counts until its folder is taken again.  Takes no lock.
 bool RunGoesOn(const std::filesystem::path& folder);
 
+// Throws the UsageError of RunLock where RunGoesOn says so.
+void RefuseRunThatGoesOn(const std::filesystem::path& folder);
+
 // Makes a folder that nobody had before: `wanted`, or where that exists wanted-2, wanted-3, ...
 // Returns its path.  For names made of the time, which runs that start together share.
 std::string MakeOwnFolder(const std::string& wanted);

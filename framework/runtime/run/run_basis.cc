@@ -41,6 +41,28 @@ void ReadOwnState(const Graph& graph, bool has_worker, Rank rank, RunBasis& basi
 
 }  // namespace
 
+void LoadBasis(const RunConfig& config, bool computes, RunBasis& basis) {
+  // Their mistakes come before the data's, which may take a while.
+  CheckProfile(config, ReadModel(config));
+  if (computes) CheckDevice(config);
+  basis.dataset = LoadData(config);
+  basis.graph = std::make_unique<Graph>(ReadModel(config, basis.dataset->fields()));
+  basis.sampler = std::make_unique<Sampler>(config.seed, *basis.dataset, config.batch);
+}
+
+void DecideBasis(const RunConfig& config, const TrainRequest& request, const RunFolder& folder,
+                 int threads, RunBasis& basis) {
+  const int workers = PlacementOf(config).workers;
+  basis.layout = ModelLayoutOf(*basis.graph, *basis.dataset);
+  basis.start = FindStart(*basis.graph, basis.layout, config, request, folder,
+                          WorldOf(config, *basis.graph, *basis.dataset, RunTime::kReal),
+                          KeepsRankState(config));
+  basis.plan = DecidePlan(config, *basis.graph, workers, threads);
+  FollowPlanOf(basis.start, config, basis.plan);
+  if (basis.start.plan) ForgetUnknownKernels(*basis.graph, basis.plan);
+  basis.net = MakeNet(*basis.graph, UseOf(config, basis, 0, workers), basis.plan);
+}
+
 RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const TrainRequest& request,
                       RunOutputs& outputs) {
   RunBasis basis;
@@ -52,22 +74,8 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
     // First of all: a run that is refused must not write into the other's folder, not even an
     // error.
     if (root) outputs.CreateFolder(request.resume != "none");
-    CheckProfile(
-        config,
-        ReadModel(config));  // their mistakes come before the data's, which may take a while
-    if (placement.IsWorker(transport.rank())) CheckDevice(config);
-    basis.dataset = LoadData(config);
-    basis.graph = std::make_unique<Graph>(ReadModel(config, basis.dataset->fields()));
-    basis.sampler = std::make_unique<Sampler>(config.seed, *basis.dataset, config.batch);
-    if (!root) return;
-    basis.layout = ModelLayoutOf(*basis.graph, *basis.dataset);
-    basis.start = FindStart(*basis.graph, basis.layout, config, request, outputs.folder(),
-                            WorldOf(config, *basis.graph, *basis.dataset, RunTime::kReal),
-                            KeepsRankState(config));
-    basis.plan = DecidePlan(config, *basis.graph, workers, threads);
-    FollowPlanOf(basis.start, config, basis.plan);
-    if (basis.start.plan) ForgetUnknownKernels(*basis.graph, basis.plan);
-    basis.net = MakeNet(*basis.graph, UseOf(config, basis, 0, workers), basis.plan);
+    LoadBasis(config, placement.IsWorker(transport.rank()), basis);
+    if (root) DecideBasis(config, request, outputs.folder(), threads, basis);
   });
   basis.plan = PlanFromJson(Broadcast(transport, root ? ToJson(basis.plan) : ""), "rank 0's plan");
   basis.start = BroadcastStart(transport, std::move(basis.start));

@@ -31,6 +31,15 @@ struct RunBasis {
   std::optional<WorkerState> worker;
 };
 
+// What every rank has of its own: the data, and the model, which follows them (vocabularies).  `computes`: the
+// rank is a worker.
+void LoadBasis(const RunConfig& config, bool computes, RunBasis& basis);
+
+// What rank 0 decides for all on that: where to begin, in a run folder that need not be there, and the plan, by
+// so many `threads` where nobody says how many; with worker 0's net, whose kernels are the plan's.
+void DecideBasis(const RunConfig& config, const TrainRequest& request, const RunFolder& folder,
+                 int threads, RunBasis& basis);
+
 // All ranks call it.  All load the data, which the model follows (vocabularies); rank 0 makes the
 // run folder, finds where to begin and decides the plan, kernels included; all get both and compare
 // what they have.  The thread budget is the plan's from then on.

@@ -83,7 +83,7 @@ RunConfig WithSchedule(const RunConfig& config, const std::string& name) {
   }
   config::Document document =
       config::Document::FromText(config.effective_yaml, "the run's config", overrides);
-  const RunConfig named = ReadRunConfig(document, config.model_yaml);
+  const RunConfig named = ReadRunConfig(document, config);
   RunConfig settled = config;
   settled.strategy_name = named.strategy_name;
   settled.strategy = named.strategy;

@@ -1,0 +1,189 @@
+#include "framework/cli/dry_run.h"
+
+#include <sys/resource.h>
+
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/bench/training/step_rig.h"
+#include "framework/core/statistics.h"
+#include "framework/core/text.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kStepsMost = 10;     // that count
+constexpr double kSecondsEnough = 8;  // of steps: the first is one of them
+
+// Of this process so far, the data among it.
+int64_t PeakBytes() {
+  struct rusage usage = {};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  return usage.ru_maxrss * int64_t{1024};
+}
+
+int64_t StepsLeft(const RunFacts& facts) {
+  return std::max<int64_t>(facts.last_step - facts.begin.step, 0);
+}
+
+// Several workers wait for each other, which nobody has measured.
+std::optional<double> SecondsOf(const RunFacts& facts, const FirstSteps& steps) {
+  if (facts.summary.workers > 1 || steps.measured == 0) return std::nullopt;
+  return static_cast<double>(StepsLeft(facts)) * steps.seconds;
+}
+
+void Line(std::ostream& out, const char* about, const std::string& text) {
+  out << fmt::format("{:<9} {}\n", about, text);
+}
+
+std::string DataText(const RunFacts& facts) {
+  std::string text = fmt::format("{}: {} training", facts.summary.dataset, facts.train_samples);
+  if (facts.validation_samples > 0)
+    text += fmt::format(", {} validation", facts.validation_samples);
+  return text + fmt::format(" and {} test samples", facts.test_samples);
+}
+
+std::string WorkersText(const RunFacts& facts, int64_t accumulate) {
+  const Summary& summary = facts.summary;
+  std::string text = Counted(summary.workers, "worker");
+  if (summary.servers) text += " and " + Counted(*summary.servers, "server");
+  text += fmt::format(", batch {}", summary.global_batch);
+  if (summary.workers > 1) text += fmt::format(" ({} of it a worker's)", facts.share);
+  if (accumulate > 1) text += fmt::format(" in {} parts", accumulate);
+  text += "; " + summary.strategy;
+  if (!summary.collective.empty()) text += " by " + summary.collective;
+  return summary.compressor.empty() ? text : text + ", compressed by " + summary.compressor;
+}
+
+std::string RunText(const RunFacts& facts, const DryRunWords& words) {
+  std::string text =
+      fmt::format("{:.4g} epochs of {}: {}", facts.summary.epochs,
+                  Counted(facts.steps_per_epoch, "step"), Counted(facts.last_step, "step"));
+  if (words.runs > 1) {
+    text += fmt::format("; seed {}, the first of {} runs", facts.summary.seed, words.runs);
+  }
+  return text;
+}
+
+std::string StartText(const RunFacts& facts) {
+  if (facts.finished) return fmt::format("none: completed before, at step {}", facts.begin.step);
+  if (facts.start_file.empty()) return "fresh, from drawn weights";
+  if (facts.begin.step == 0) return "fresh, from the weights of " + facts.start_file;
+  return fmt::format("behind step {}, from {}", facts.begin.step, facts.start_file);
+}
+
+std::string MemoryText(const RankMemory& memory) {
+  const auto bytes = [](int64_t n) { return HumanBytes(static_cast<double>(n)); };
+  std::string text = fmt::format("{} a worker: weights {}, gradients {}, ", bytes(memory.total()),
+                                 bytes(memory.weights), bytes(memory.gradients));
+  if (memory.solver > 0) text += fmt::format("solver {}, ", bytes(memory.solver));
+  if (memory.exchange > 0) text += fmt::format("exchange {}, ", bytes(memory.exchange));
+  text +=
+      fmt::format("activations {}, batches {}", bytes(memory.activations), bytes(memory.batches));
+  const int64_t peak = PeakBytes();
+  return peak > 0 ? text + fmt::format("; this process took {}, data and all", bytes(peak)) : text;
+}
+
+std::string PlanText(const RunFacts& facts) {
+  const ExecutionPlan& plan = facts.plan;
+  std::string text =
+      fmt::format("{} ({}), {} a rank, {}, ", plan.device, plan.gpu.empty() ? plan.isa : plan.gpu,
+                  Counted(plan.threads, "thread"), plan.precision);
+  text += facts.buckets_open ? "buckets by times that the run measures first"
+                             : Counted(static_cast<int64_t>(plan.buckets.size()), "bucket");
+  std::map<std::string, int> layers;
+  for (const auto& [layer, kernel] : plan.kernels) ++layers[kernel];
+  std::vector<std::string> parts;
+  for (const auto& [kernel, count] : layers) parts.push_back(fmt::format("{} {}", count, kernel));
+  return text + "; kernels: " + Join(parts);
+}
+
+std::string StepText(const RunFacts& facts, const FirstSteps& steps) {
+  std::string text = fmt::format("{:.2f} ms ({} on the run's batches, {:.0f} samples/s)",
+                                 1e3 * steps.seconds, Counted(steps.measured, "step"),
+                                 static_cast<double>(facts.share) / steps.seconds);
+  if (const auto seconds = SecondsOf(facts, steps)) {
+    return text + fmt::format("; {} take about {}, without evaluations and checkpoints",
+                              Counted(StepsLeft(facts), "step"), HumanSeconds(*seconds));
+  }
+  return text + "; one worker alone: exchange and waiting are not in it";
+}
+
+}  // namespace
+
+FirstSteps TimeFirstSteps(DryRun& run) {
+  if (run.facts.finished) return {};
+  StepRig rig(run.config, std::move(run.basis));
+  std::vector<double> seconds =
+      TimeSteps(
+          rig, /*kernels=*/false,
+          [](const StepTimes& so_far) {
+            const std::vector<double>& steps = so_far.steps;
+            return steps.size() > kStepsMost ||
+                   std::accumulate(steps.begin(), steps.end(), 0.0) >= kSecondsEnough;
+          },
+          /*warm_up=*/0)
+          .steps;
+  // It touches memory and fills caches; a large model's may be all that there is time for.
+  if (seconds.size() > 1) seconds.erase(seconds.begin());
+  return {static_cast<int64_t>(seconds.size()), Median(seconds)};
+}
+
+void PrintDryRun(std::ostream& out, const DryRun& run, const FirstSteps& steps,
+                 const DryRunWords& words) {
+  const RunFacts& facts = run.facts;
+  Line(out, "data", DataText(facts));
+  Line(out, "model", fmt::format("{}: {} parameters", facts.summary.model, facts.parameters));
+  Line(out, "workers", WorkersText(facts, run.config.accumulate));
+  if (!words.hosts.empty()) {
+    Line(out, "hosts", words.hosts + "; the data and devices of other machines were not looked at");
+  }
+  Line(out, "run", RunText(facts, words));
+  Line(out, "start", StartText(facts));
+  Line(out, "memory", MemoryText(facts.memory));
+  Line(out, "plan", PlanText(facts));
+  if (steps.measured > 0) Line(out, "step", StepText(facts, steps));
+  Line(out, "config", words.check);
+}
+
+void PrintDryRunJson(std::ostream& out, const DryRun& run, const FirstSteps& steps,
+                     const DryRunWords& words) {
+  const RunFacts& facts = run.facts;
+  const RankMemory& memory = facts.memory;
+  // The same words, and digits, as in summary.json.
+  ordered_json json = ordered_json::parse(ToJson(facts.summary));
+  for (const char* const of_its_end :
+       {"schema", "status", "exit_code", "seconds", "samples_per_second", "plan"}) {
+    json.erase(of_its_end);
+  }
+  json["parameters"] = facts.parameters;
+  json["samples"] = {{"train", facts.train_samples}, {"test", facts.test_samples}};
+  if (facts.validation_samples > 0) json["samples"]["validation"] = facts.validation_samples;
+  json["worker_batch"] = facts.share;
+  json["steps_per_epoch"] = facts.steps_per_epoch;
+  json["last_step"] = facts.last_step;
+  json["runs"] = words.runs;
+  json["start"] = {{"step", facts.begin.step}, {"finished", facts.finished}};
+  if (!facts.start_file.empty()) json["start"]["file"] = facts.start_file;
+  json["memory"] = {{"weights", memory.weights},         {"gradients", memory.gradients},
+                    {"solver", memory.solver},           {"exchange", memory.exchange},
+                    {"activations", memory.activations}, {"batches", memory.batches},
+                    {"worker", memory.total()},          {"process", PeakBytes()}};
+  json["plan"] = ordered_json::parse(ToJson(facts.plan));
+  if (steps.measured > 0) {
+    json["step"] = {{"seconds", steps.seconds}, {"measured", steps.measured}};
+  }
+  if (const auto seconds = SecondsOf(facts, steps)) json["estimated_seconds"] = *seconds;
+  json["config"] = ordered_json::parse(run.config.effective_json);
+  out << json.dump(2) << '\n';
+}
+
+}  // namespace dtrain

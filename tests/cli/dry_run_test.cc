@@ -1,0 +1,383 @@
+// `dtrain train --dry-run`: what it says of a run, what it refuses as the run would, and that it writes nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/file.h"
+#include "tests/cli/command_outcome.h"
+#include "tests/data/temp_folder.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kModels[] = DTRAIN_SOURCE_DIR "/configs/models/";
+
+class DryRunCommand : public ::testing::Test {
+ protected:
+  DryRunCommand() {
+    config_ = folder_.Write("run.yaml", fmt::format("model: {{name: {}lenet5.yaml}}\n"
+                                                    "data: {{name: digits, train_samples: 100, "
+                                                    "test_samples: 64}}\nbatch: 32\nepochs: 2\n"
+                                                    "threads: 1\nsolver: {{name: sgd, lr: 0.01, "
+                                                    "momentum: 0.9}}\n",
+                                                    kModels));
+  }
+
+  // `dtrain train` with its output in folder_/run, unless `more` says so.
+  CommandOutcome Train(std::vector<std::string> more) const {
+    std::vector<std::string> words = {"train", "--config", config_};
+    if (std::ranges::find(more, "--output") == more.end()) {
+      words.insert(words.end(), {"--output", run()});
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    return RunCommand(words);
+  }
+  CommandOutcome Dry(std::vector<std::string> more) const {
+    more.emplace_back("--dry-run");
+    return Train(more);
+  }
+  json DryJson(std::vector<std::string> more) const {
+    more.emplace_back("--json");
+    const CommandOutcome outcome = Dry(more);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? json::parse(outcome.out) : json();
+  }
+  // A finished run of so many steps in folder_/run.
+  void Trained(const std::string& more) const {
+    const CommandOutcome outcome = Train({"--set", more});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+  }
+
+  // It ends as the run does, with the same words, and leaves no trace.
+  void ExpectTheSameRefusal(const std::vector<std::string>& arguments, int code,
+                            const std::string& what) const {
+    const std::set<std::string> before = Files();
+    const CommandOutcome dry = Dry(arguments);
+    EXPECT_EQ(Files(), before);
+    const CommandOutcome real = Train(arguments);
+    EXPECT_EQ(dry.code, code) << dry.err;
+    EXPECT_EQ(real.code, code) << real.err;
+    EXPECT_THAT(dry.err, HasSubstr(what));
+    EXPECT_EQ(ErrorsOf(dry.err), ErrorsOf(real.err));
+    EXPECT_EQ(dry.out, "");
+  }
+
+  // All that lies in the test's folder, with sizes and times.
+  std::set<std::string> Files() const {
+    std::set<std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
+      files.insert(fmt::format("{} {} {}", entry.path().string(),
+                               entry.is_regular_file() ? entry.file_size() : 0,
+                               entry.last_write_time().time_since_epoch().count()));
+    }
+    return files;
+  }
+  std::string run() const { return (folder_ / "run").string(); }
+
+  TempFolder folder_;
+  std::string config_;
+
+ private:
+  static std::vector<std::string> ErrorsOf(const std::string& err) {
+    std::vector<std::string> errors;
+    std::istringstream lines(err);
+    for (std::string line; std::getline(lines, line);) {
+      const size_t at = line.find(" error ");
+      if (at != std::string::npos) errors.push_back(line.substr(at));
+    }
+    return errors;
+  }
+};
+
+TEST_F(DryRunCommand, SaysWhatTheRunThenDoes) {
+  const std::set<std::string> before = Files();
+  const json dry = DryJson({});
+  EXPECT_EQ(Files(), before);
+  const CommandOutcome real = Train({"--json"});
+  ASSERT_EQ(real.code, 0) << real.err;
+  const json summary = json::parse(real.out);
+  for (const char* const key :
+       {"strategy", "model", "dataset", "device", "precision", "compute", "workers", "global_batch",
+        "epochs", "steps", "seed", "config_sha256"}) {
+    ASSERT_TRUE(summary.contains(key)) << key;
+    EXPECT_EQ(dry.value(key, json()), summary[key]) << key;
+  }
+  EXPECT_EQ(dry["plan"], json::parse(ReadFile(folder_ / "run/plan.json")));
+  EXPECT_EQ(dry["parameters"], 61706);
+  EXPECT_THAT(real.err, HasSubstr("lenet5 on digits: 61706 parameters"));
+  EXPECT_EQ(dry["samples"], (json{{"train", 100}, {"test", 64}}));
+  EXPECT_EQ(dry["steps_per_epoch"], 4);
+  EXPECT_EQ(dry["last_step"], 8);
+  EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints/step-00000008.h5"));
+  EXPECT_EQ(dry["worker_batch"], 32);
+  EXPECT_EQ(dry["start"], (json{{"step", 0}, {"finished", false}}));
+  EXPECT_EQ(dry["config"]["solver"]["momentum"], 0.9);
+  EXPECT_GT(dry["step"]["seconds"], 0);
+  EXPECT_DOUBLE_EQ(dry["estimated_seconds"], 8 * dry["step"]["seconds"].get<double>());
+}
+
+TEST_F(DryRunCommand, SaysItInWordsToo) {
+  const CommandOutcome dry = Dry({"--set", "epochs=3"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(
+      dry.out,
+      AllOf(
+          HasSubstr("data      digits: 100 training and 64 test samples\n"),
+          HasSubstr("model     lenet5: 61706 parameters\n"),
+          HasSubstr("workers   1 worker, batch 32; allreduce\n"),
+          HasSubstr("run       3 epochs of 4 steps: 12 steps\n"),
+          HasSubstr("start     fresh, from drawn weights\n"),
+          HasSubstr("a worker: weights 246.8 kB, gradients 246.8 kB, solver 246.8 kB, activations"),
+          HasSubstr(", 1 thread a rank, fp32, 1 bucket; kernels: "),
+          HasSubstr("; 12 steps take about "),
+          HasSubstr("config    dtrain check --config " + config_ +
+                    " --set epochs=3 --set output=")));
+  EXPECT_THAT(dry.out, Not(HasSubstr("momentum:")));
+}
+
+TEST_F(DryRunCommand, IsOneProcessForAllWorkersAndServers) {
+  const json sums = DryJson({"--workers", "4"});
+  EXPECT_EQ(sums["workers"], 4);
+  EXPECT_EQ(sums["worker_batch"], 8);
+  EXPECT_EQ(sums["collective"], "ordered");
+  EXPECT_EQ(sums["memory"]["solver"], 4 * 61706) << "each worker updates its own weights";
+  EXPECT_FALSE(sums.contains("estimated_seconds"));
+  EXPECT_EQ(sums["plan"]["workers"], 4);
+
+  const json pushed = DryJson({"--workers", "4", "--set", "strategy={name: ps_ssp, servers: 2}"});
+  EXPECT_EQ(pushed["servers"], 2);
+  EXPECT_EQ(pushed["memory"]["solver"], 0) << "the servers have it";
+  EXPECT_EQ(pushed["config"]["cluster"]["workers"], 4);
+
+  const CommandOutcome words =
+      Dry({"--workers", "2", "--set", "compress={name: topk, density: 0.1}"});
+  EXPECT_THAT(words.out, AllOf(HasSubstr("2 workers, batch 32 (16 of it a worker's); allreduce by "
+                                         "ordered, compressed by topk\n"),
+                               HasSubstr("exchange 246.8 kB"),
+                               HasSubstr("exchange and waiting are not in it\n")));
+}
+
+TEST_F(DryRunCommand, WhatOnlyTheRunCanMeasureStaysOpen) {
+  const CommandOutcome open = Dry({"--workers", "2", "--set", "strategy.name=auto"});
+  EXPECT_EQ(open.code, 0) << open.err;
+  EXPECT_THAT(open.out, AllOf(HasSubstr("; auto by ordered\n"),
+                              HasSubstr("buckets by times that the run measures first")));
+  EXPECT_EQ(DryJson({"--set", "strategy.name=auto"})["strategy"], "allreduce");
+}
+
+TEST_F(DryRunCommand, FindsWhereTheRunGoesOn) {
+  Trained("max_steps=4");
+  const std::set<std::string> before = Files();
+  const std::string file = (folder_ / "run/checkpoints/step-00000004.h5").string();
+  const json further = DryJson({"--resume", "auto"});
+  EXPECT_EQ(further["start"], (json{{"step", 4}, {"finished", false}, {"file", file}}));
+  EXPECT_DOUBLE_EQ(further["estimated_seconds"], 4 * further["step"]["seconds"].get<double>());
+
+  const json finished = DryJson({"--resume", "auto", "--set", "max_steps=4"});
+  EXPECT_EQ(finished["start"]["finished"], true);
+  EXPECT_FALSE(finished.contains("step"));
+
+  const CommandOutcome other = Dry({"--output", (folder_ / "other").string(), "--weights", run()});
+  EXPECT_THAT(other.out, HasSubstr("start     fresh, from the weights of " + file));
+  EXPECT_EQ(Files(), before);
+}
+
+TEST_F(DryRunCommand, AFreshRunFolderHasNothingToGoOnWith) {
+  const CommandOutcome dry =
+      RunCommand({"train", "--config", config_, "--resume", "auto", "--dry-run"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.err, HasSubstr("--resume auto starts afresh"));
+  EXPECT_THAT(Dry({"--resume", "auto"}).err, Not(HasSubstr("afresh")));
+}
+
+TEST_F(DryRunCommand, RefusesMissingData) {
+  ExpectTheSameRefusal(
+      {"--set", "data.name=mnist", "--set", "data.root=" + folder_.path().string()}, 3,
+      "data set mnist");
+}
+
+TEST_F(DryRunCommand, RefusesMissingWeightsAndCheckpoints) {
+  const std::string nowhere = (folder_ / "nowhere").string();
+  ExpectTheSameRefusal({"--weights", nowhere}, 6, nowhere);
+  ExpectTheSameRefusal({"--set", "weights.from=" + nowhere}, 6, nowhere);
+  ExpectTheSameRefusal({"--resume", nowhere}, 6, nowhere);
+}
+
+TEST_F(DryRunCommand, RefusesADamagedCheckpointAndAnotherModels) {
+  Trained("max_steps=1");
+  const fs::path file = folder_ / "run/checkpoints/step-00000001.h5";
+  const std::string other = folder_.Write(
+      "other.yaml",
+      "name: other\nsample: [1, 28, 28]\nlayers:\n  - {name: fc1, type: inner_product, outputs: "
+      "10}\n  - {name: loss, type: softmax_cross_entropy, input: [fc1, label]}\n");
+  ExpectTheSameRefusal(
+      {"--weights", run(), "--output", (folder_ / "b").string(), "--set", "model.name=" + other}, 6,
+      "is of another model");
+  ExpectTheSameRefusal({"--resume", "auto", "--set", "model.name=" + other}, 6,
+                       "is of another model");
+  std::string bytes = ReadFile(file);
+  bytes[bytes.size() / 2] ^= 1;
+  folder_.Write("run/checkpoints/step-00000001.h5", bytes);
+  ExpectTheSameRefusal({"--resume", file.string(), "--output", (folder_ / "c").string()}, 6,
+                       "step-00000001.h5");
+  ExpectTheSameRefusal({"--resume", "auto"}, 6, "no checkpoint of");
+}
+
+TEST_F(DryRunCommand, RefusesARunFolderThatIsNotItsOwn) {
+  Trained("max_steps=1");
+  ExpectTheSameRefusal({}, 2, "holds the checkpoints of an earlier run");
+  const std::string file = folder_.Write("file", "");
+  const CommandOutcome dry = Dry({"--output", file + "/run"});
+  EXPECT_EQ(dry.code, 6);
+  EXPECT_THAT(dry.err, HasSubstr("cannot create folder " + file + ": Not a directory"));
+  EXPECT_EQ(Train({"--output", file + "/run"}).code, 6);
+}
+
+TEST_F(DryRunCommand, RefusesAStepThatCountsOtherSamples) {
+  Trained("max_steps=1");
+  ExpectTheSameRefusal({"--resume", "auto", "--set", "batch=16"}, 6, "had applied 32 samples");
+}
+
+TEST_F(DryRunCommand, TellsOfWeightsThatAreNotFinite) {
+  const CommandOutcome dry = Dry({"--set", "solver.lr=1e30"});
+  EXPECT_EQ(dry.code, 5);
+  EXPECT_THAT(dry.err, HasSubstr("NaN or infinity"));
+}
+
+TEST_F(DryRunCommand, OfSeveralSeedsItIsTheFirst) {
+  const json dry = DryJson({"--seeds", "7,8,9"});
+  EXPECT_EQ(dry["seed"], 7);
+  EXPECT_EQ(dry["runs"], 3);
+  EXPECT_EQ(dry["config"]["output"], run() + "/seed-7");
+}
+
+TEST_F(DryRunCommand, EqualsARunOnRealData) {
+  const char* const root = std::getenv("DTRAIN_DATA");
+  if (root == nullptr || !fs::is_directory(fs::path(root) / "mnist")) {
+    GTEST_SKIP() << "DTRAIN_DATA does not name a folder with mnist/ in it";
+  }
+  const std::vector<std::string> few = {"--set", "data={name: mnist, limit: 500}"};
+  const json dry = DryJson(few);
+  EXPECT_EQ(dry["samples"]["train"], 500);
+  std::vector<std::string> real = few;
+  real.emplace_back("--json");
+  const json summary = json::parse(Train(real).out);
+  EXPECT_EQ(dry["steps"], summary["steps"]);
+  EXPECT_EQ(dry["config_sha256"], summary["config_sha256"]);
+}
+
+// What ssh is given, played by a script that counts; only `good` can be reached.
+class DryRunOnHosts : public DryRunCommand {
+ protected:
+  DryRunOnHosts() {
+    const std::string agent = folder_.Write(
+        "agent", fmt::format("#!/bin/sh\necho asked >> {}\n[ $1 = good ] || exit 255\n"
+                             "exec sh -c \"orted() {{ :; }}; $2\"\n",
+                             asked()));
+    fs::permissions(agent, fs::perms::owner_all);
+    ::setenv("OMPI_MCA_plm_rsh_agent", agent.c_str(), 1);
+    ::unsetenv("SLURM_JOB_ID");
+  }
+  ~DryRunOnHosts() override { ::unsetenv("OMPI_MCA_plm_rsh_agent"); }
+  std::string asked() const { return (folder_ / "asked").string(); }
+};
+
+TEST_F(DryRunOnHosts, AsksEachHost) {
+  const CommandOutcome dry = Dry({"--hosts", "localhost:2,good:2"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.out,
+              AllOf(HasSubstr("workers   4 workers"),
+                    HasSubstr("hosts     localhost:2,good:2; the data and devices of other "
+                              "machines were not looked at")));
+  EXPECT_EQ(ReadFile(asked()), "asked\n");
+  const CommandOutcome absent = Dry({"--hosts", "localhost:2,absent:2"});
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_THAT(absent.err, HasSubstr("no program can be started on host absent"));
+}
+
+// An mpirun that starts nothing and says that all is well.
+TEST_F(DryRunOnHosts, ARunOfSeveralSeedsAsksOnce) {
+  fs::permissions(folder_.Write("bin/mpirun", "#!/bin/sh\nexit 0\n"), fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", ((folder_ / "bin").string() + ":" + path).c_str(), 1);
+  const CommandOutcome runs = Train({"--hosts", "localhost:1,good:1", "--seeds", "1,2,3"});
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_NE(runs.code, 0) << "there are no results";
+  EXPECT_EQ(ReadFile(asked()), "asked\n");
+}
+
+// How often a file was opened since this was made.
+class Opened {
+ public:
+  explicit Opened(const fs::path& path) : fd_(::inotify_init1(IN_NONBLOCK)) {
+    ::inotify_add_watch(fd_, path.c_str(), IN_OPEN | IN_CLOSE);  // equal events in a row are one
+  }
+  ~Opened() { ::close(fd_); }
+  Opened(const Opened&) = delete;
+
+  int count() const {
+    int opened = 0;
+    inotify_event event = {};
+    while (::read(fd_, &event, sizeof event) == sizeof event) opened += (event.mask & IN_OPEN) != 0;
+    return opened;
+  }
+
+ private:
+  const int fd_;
+};
+
+TEST_F(DryRunCommand, ReadsATableOnce) {
+  std::string table = "a,b,kind\n";
+  for (int i = 0; i < 64; ++i)
+    table += fmt::format("{},{},{}\n", i, 64 - i, i < 32 ? "low" : "high");
+  const fs::path file = folder_.Write("t.csv", table);
+  const std::string model = folder_.Write(
+      "line.yaml",
+      "name: line\nsample: [2]\nlayers:\n  - {name: fc1, type: inner_product, outputs: 2}\n  - "
+      "{name: loss, type: softmax_cross_entropy, input: [fc1, label]}\n");
+  const auto data = [&](const std::string& more) {
+    return std::vector<std::string>{
+        "--set", "model.name=" + model,
+        "--set", "strategy.name=auto",
+        "--set", fmt::format("data={{name: csv, train: {}{}}}", file.string(), more)};
+  };
+  int once = 0;
+  {
+    const Opened opened(file);
+    std::vector<std::string> check = data("");
+    check.insert(check.begin(), {"check", "--config", config_});
+    EXPECT_EQ(RunCommand(check).code, 0);
+    once = opened.count();
+  }
+  ASSERT_GT(once, 0);
+  for (const std::string more : {"--dry-run", "--resume=none", "--hosts=localhost:2 --dry-run"}) {
+    const Opened opened(file);
+    std::vector<std::string> words = data(", class_names: [low, high]");
+    std::istringstream parts(more);
+    for (std::string part; parts >> part;) words.push_back(part);
+    const CommandOutcome outcome = Train(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(opened.count(), once) << more;
+    fs::remove_all(run());
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
