@@ -29,8 +29,9 @@ TEST(RunFolder, HoldsTheSmallFiles) {
   EXPECT_EQ(Slurp(run.path() / "config.yaml"), "seed: 1\n");
   EXPECT_EQ(ReadPlan(run.path() / "plan.json").isa, "avx2");
   EXPECT_EQ(nlohmann::json::parse(Slurp(run.path() / "summary.json"))["status"], "completed");
-  EXPECT_EQ(nlohmann::json::parse(Slurp(run.path() / "errors/rank-3.json")),
-            nlohmann::json::parse(R"({"rank":3,"host":"node1","pid":77,"exit_code":5,"epoch":1,
+  EXPECT_EQ(
+      nlohmann::json::parse(Slurp(run.path() / "errors/rank-3.json")),
+      nlohmann::json::parse(R"({"schema":1,"rank":3,"host":"node1","pid":77,"exit_code":5,"epoch":1,
                 "step":815,"what":"loss is nan","hint":"lower lr"})"));
 }
 
@@ -43,7 +44,8 @@ TEST(RunFolder, AnErrorIsWrittenForReaders) {
                                .step = 20,
                                .what = "no file Bücher\xff",
                                .hint = "fetch it"}),
-            "{\n  \"rank\": 1,\n  \"host\": \"node1\",\n  \"pid\": 7,\n  \"exit_code\": 3,\n"
+            "{\n  \"schema\": 1,\n  \"rank\": 1,\n  \"host\": \"node1\",\n  \"pid\": 7,\n  "
+            "\"exit_code\": 3,\n"
             "  \"epoch\": 2,\n  \"step\": 20,\n  \"what\": \"no file Bücher\xEF\xBF\xBD\",\n"
             "  \"hint\": \"fetch it\"\n}\n");
 }

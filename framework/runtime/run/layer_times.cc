@@ -34,7 +34,8 @@ std::vector<LayerProfile> LayerTimes::Layers(int64_t samples, size_t warm_up) co
   for (const Row& row : rows_) {
     forward += SecondsOf(row, 0, warm_up);
     backward += SecondsOf(row, 1, warm_up);
-    if (row.layer == nullptr) continue;
+    // A measure is no part of a model's profile.
+    if (row.layer == nullptr || row.layer->layer->role() == LayerRole::kMetric) continue;
     const int64_t params = row.layer->param_range.size();
     const double flops = row.layer->cost.forward_flops + row.layer->cost.backward_flops;
     layers.push_back({row.layer->name, params, params * static_cast<int64_t>(sizeof(float)),

@@ -122,6 +122,7 @@ void RunOutputs::Step(const StepFacts& facts) {
   const StepMetrics metrics{facts.at, facts.loss, facts.learning_rate, facts.samples_per_second,
                             facts.exposed_seconds};
   metrics_->Write(metrics);
+  logged_loss_ = metrics.loss;
   if (tensorboard_) tensorboard_->Write(metrics);
 }
 

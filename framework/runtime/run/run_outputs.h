@@ -86,6 +86,8 @@ class RunOutputs {
 
   const RunFolder& folder() const { return folder_; }
   const RunResults& results() const { return results_; }  // of the evaluations told of
+  // Of the last step that is in metrics.jsonl, since the start or resume.
+  const std::optional<double>& logged_loss() const { return logged_loss_; }
   // Before the resume, and in the epoch at hand.
   const RunSoFar& so_far() const { return so_far_; }
   // Says why the run ends before its last epoch.
@@ -101,6 +103,7 @@ class RunOutputs {
   int64_t last_step_ = 0;  // that Step was called with
   int slowest_ = -1;
   RunSoFar so_far_;
+  std::optional<double> logged_loss_;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<RankTimesWriter> rank_times_;
   std::unique_ptr<TensorBoardWriter> tensorboard_;  // where the config asks for it

@@ -485,7 +485,7 @@ Summary Trainer::Summarize(ExitCode code) {
   DescribeEnd(code, summary);
   position_.Describe(summary);
   accounts_.Describe(position_.samples(), summary);
-  if (accounts_.steps > 0) summary.train_loss = position_.loss();
+  summary.train_loss = outputs_.logged_loss();
   DescribeTraining(outputs_.so_far().epoch, *graph_, summary);
   outputs_.results().Describe(position_.rule(), now().step, summary);
   return summary;
