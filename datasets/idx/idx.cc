@@ -43,7 +43,8 @@ class OwnIdx : public DatasetSource {
     if (train_.images.empty() || train_.labels.empty()) return;
     if (test_.images.empty() != test_.labels.empty()) {
       reader.Mistake(test_.images.empty() ? "test_labels" : "test_images",
-                     "test images and test labels go together", "give both, or none");
+                     "test images and test labels go together", "give both, or none",
+                     {"test_images", "test_labels"});
       return;
     }
     if (!test_.images.empty()) test_share_ = 0;

@@ -53,7 +53,8 @@ class OwnNpy : public TableSource {
     Files files;
     if (test_.samples.empty() != test_.labels.empty()) {
       reader.Mistake(test_.samples.empty() ? "test_labels" : "test",
-                     "test samples and test labels go together", "give both, or none");
+                     "test samples and test labels go together", "give both, or none",
+                     {"test", "test_labels"});
       return files;
     }
     if (train_.samples.empty() || train_.labels.empty()) return files;

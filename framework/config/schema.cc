@@ -1,7 +1,6 @@
 #include "framework/config/schema.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -203,12 +202,14 @@ bool SectionNode::IsAsMeant(const std::string& key) const {
   });
 }
 
-// `name` and `type` decide which other keys a section has.
+// A section's `name` decides which other keys it has, a layer's `type`; that of a file or an item of
+// a list is no more than a name.
 bool SectionNode::KeysAreUnclear() const {
-  return std::ranges::any_of(std::array{"name", "type"}, [&](const char* key) {
-    const Declaration* known = FindKey(key);
-    return known != nullptr && (known->mistaken || IsMisspelt(key));
-  });
+  const bool typed = FindKey("type") != nullptr;
+  const std::string decides = typed ? "type" : "name";
+  const Declaration* known = FindKey(decides);
+  if (known == nullptr || (!typed && (around == nullptr || is_item))) return false;
+  return known->mistaken || IsMisspelt(decides);
 }
 
 // A key that is read twice keeps its place in the order and the newer declaration.
@@ -274,6 +275,7 @@ const SectionNode::SectionList& SectionNode::Children(const std::string& key) {
     for (const Tree& item : entry->value.items) {
       const std::string element = fmt::format("{}[{}]", PathOf(key), children.size());
       children.push_back(MakeChild(element, key, &item));
+      children.back()->is_item = true;
     }
   } else if (entry != nullptr && entry->value.kind != Tree::Kind::kNull &&
              entry->value.kind != Tree::Kind::kRefused) {

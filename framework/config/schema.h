@@ -65,6 +65,7 @@ struct SectionNode {
   const Tree* tree = nullptr;           // the mapping; nullptr when absent
   const SectionNode* around = nullptr;  // the section whose key, or item of a list, it is
   std::string own_key;                  // that key
+  bool is_item = false;                 // of a list
   bool refused = false;                 // what stands there is no section
   bool mistaken = false;                // a reader does not take it, or some of its keys together
   bool may_lack_keys = false;  // no document, or already reported: required keys are not missed

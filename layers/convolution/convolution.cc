@@ -56,7 +56,8 @@ std::vector<Shape> Convolution::InferShapes(std::span<const Shape> inputs) {
     const bool dilated = dilation_ != HeightWidth{};
     throw ShapeError(fmt::format("a window of {}{} does not fit into the input {} with pad {}",
                                  window, dilated ? " with dilation " + dilation_.ToString() : "",
-                                 x.ToString(), pad_.ToString()));
+                                 x.ToString(), pad_.ToString()),
+                     "a smaller kernel, or a larger pad");
   }
   if (x[1] % groups_ != 0) {
     throw ShapeError(fmt::format("the {} channels of the input {} cannot be divided into {} groups",

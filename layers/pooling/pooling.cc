@@ -69,7 +69,7 @@ std::vector<Shape> Pooling::InferShapes(std::span<const Shape> inputs) {
   if (is_max_ && rows.kernel > kMostPlaces / columns.kernel) {
     throw ShapeError(fmt::format("a window of {} is too large for a maximum",
                                  Shape{rows.kernel, columns.kernel}.ToString()),
-                     fmt::format("at most {} pixels", kMostPlaces));
+                     fmt::format("a kernel of at most {} pixels", kMostPlaces));
   }
   return {{x[0], x[1], rows.windows, columns.windows}};
 }
@@ -84,7 +84,8 @@ void Pooling::CheckImage(const Shape& x) const {
   if (any_size) return;
   if (x[2] + 2 * pad_.height < kernel_.height || x[3] + 2 * pad_.width < kernel_.width) {
     throw ShapeError(fmt::format("a window of {} does not fit into the input {} with pad {}",
-                                 window, x.ToString(), pad_.ToString()));
+                                 window, x.ToString(), pad_.ToString()),
+                     "a smaller kernel, or a larger pad");
   }
 }
 

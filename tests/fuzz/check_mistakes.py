@@ -3,6 +3,7 @@
 
     tests/fuzz/check_mistakes.py --count 2000     # some minutes on one core
     tests/fuzz/check_mistakes.py --seed 4711      # one again, with what the program says
+    tests/fuzz/check_mistakes.py --pairs --count 500
 
 A key or a value of one line is misspelt, or given another type.  The file may be taken where a value is of
 the type that it was before, and then the effective config has the new value, and no other change.  Else it
@@ -11,6 +12,9 @@ another line where the edited one cannot be known to be wrong: where a name that
 at the first that does, by the old name; where a number has changed, at a layer whose inputs do not fit any
 more; and where two keys contradict each other, with the other one's line.  A line of figures at the end; the
 status is 1 where an edit was answered otherwise.
+
+With --pairs: two edits in different lines, each of which is one error by itself, must be these two errors
+together.  Shapes alone are not known behind a layer with a mistake, so that they may not be judged then.
 """
 
 import argparse
@@ -148,29 +152,54 @@ def verdict(edit: Edit, text: str, code: int, said: str, name: str) -> str:
     return "" if edit.key in message else f"'{edit.key}' is not named"
 
 
+def files_of(source: Path, text: str, folder: Path):
+    """Writes the text under the file's name; the config to check, which is that or one with the model."""
+    (folder / source.name).write_text(text)
+    if source.parent.name != "models":
+        return folder / source.name
+    data = {"seq2seq": "multi30k", "lenet5": "mnist"}.get(re.split("_", source.stem)[0], "cifar10")
+    (folder / "run.yaml").write_text(f"model: {{name: ./{source.name}}}\ndata: {{name: {data}}}\n")
+    return folder / "run.yaml"
+
+
+def drawn(draw: random.Random, configs: list, models: list) -> Path:
+    return draw.choice(models if draw.random() < 0.5 else configs)
+
+
 def one(seed: int, configs: list, models: list, folder: Path):
     draw = random.Random(seed)
-    of_model = draw.random() < 0.5
-    source = draw.choice(models if of_model else configs)
+    source = drawn(draw, configs, models)
     text, edit = edited(source.read_text(), draw)
-    target = folder / source.name
-    target.write_text(text)
-    run = target
-    if of_model:
-        data = {"seq2seq": "multi30k", "lenet5": "mnist"}.get(re.split("_", source.stem)[0], "cifar10")
-        run = folder / "run.yaml"
-        run.write_text(f"model: {{name: ./{source.name}}}\ndata: {{name: {data}}}\n")
-        (folder / "good").mkdir(exist_ok=True)
-        good = folder / "good" / "run.yaml"
-        good.write_text(run.read_text())
-        (folder / "good" / source.name).write_text(source.read_text())
-    code, after, said = check(run, folder)
+    code, after, said = check(files_of(source, text, folder), folder)
     if code == 0:
-        before = check(good if of_model else source, folder / "good" if of_model else folder)[1]
-        problem = wrongly_taken(edit, before, after, of_model)
+        before = check(files_of(source, source.read_text(), folder), folder)[1]
+        problem = wrongly_taken(edit, before, after, source in models)
     else:
         problem = verdict(edit, text, code, said, source.name)
     return f"seed {seed}: {source.name}:{edit.line} {edit.kind} '{edit.key}'", code, problem, said
+
+
+def pair(seed: int, configs: list, models: list, folder: Path):
+    """As one(); code 0 where the two edits say nothing about each other."""
+    draw = random.Random(seed)
+    source = drawn(draw, configs, models)
+    lines = source.read_text().split("\n")
+    alone, both, edits = [], list(lines), []
+    for _ in range(2):
+        text, edit = edited("\n".join(lines), draw)
+        both[edit.line - 1] = text.split("\n")[edit.line - 1]
+        edits.append(edit)
+        alone.append(PLACE.findall(check(files_of(source, text, folder), folder)[2]))
+    what = f"seed {seed}: {source.name}: " + " and ".join(f"{e.line} {e.kind} '{e.key}'" for e in edits)
+    if edits[0].line == edits[1].line or any(len(told) != 1 for told in alone):
+        return what, 0, "", ""
+    code, _, said = check(files_of(source, "\n".join(both), folder), folder)
+    told = PLACE.findall(said)
+    lost = [error for error, in alone if error[:2] not in [other[:2] for other in told]]
+    if len(told) + len(lost) > 2:
+        return what, code, "more than the two errors", said
+    lost = [message for _, _, message in lost if not re.match(r"layer '[^']+' \(", message)]
+    return what, code, f"lost: {lost}" if lost else "", said
 
 
 def main() -> int:
@@ -178,6 +207,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--seed", type=int, help="only this one, with what the program says")
+    parser.add_argument("--pairs", action="store_true", help="two mistakes at a time")
     options = parser.parse_args()
     configs = sorted((ROOT / "configs/runs").glob("*.yaml"))
     models = sorted((ROOT / "configs/models").glob("*.yaml"))
@@ -185,12 +215,13 @@ def main() -> int:
     codes, wrong = {}, 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
-            what, code, problem, said = one(seed, configs, models, Path(folder))
+            what, code, problem, said = (pair if options.pairs else one)(seed, configs, models, Path(folder))
             codes[code] = codes.get(code, 0) + 1
             wrong += bool(problem)
             if problem or options.seed is not None:
                 print(f"{what}: {problem or 'as it should'}\n{said}")
-    print(f"{sum(codes.values())} edits; exit codes {dict(sorted(codes.items()))}; {wrong} answered otherwise")
+    what = "pairs" if options.pairs else "edits"
+    print(f"{sum(codes.values())} {what}; exit codes {dict(sorted(codes.items()))}; {wrong} answered otherwise")
     return 1 if wrong else 0
 
 

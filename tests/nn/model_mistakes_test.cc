@@ -226,6 +226,13 @@ TEST(ModelMistakes, NamesInABlockMayHaveDots) {
                                        HasSubstr("did you mean 'way.0'"), HasSubstr("1 error;")));
 }
 
+// The keys of a model and of a layer do not go by its name.
+TEST(ModelMistakes, AWrongNameHidesNoUnknownKey) {
+  EXPECT_THAT(MistakesOf("name: -1\nsampel: [4]\nlayers: [{name: -1, type: relu, slope: 1}]\n"),
+              AllOf(HasSubstr("m.yaml:1:7:"), HasSubstr("'sampel'"), HasSubstr("m.yaml:3:17:"),
+                    HasSubstr("'slope'"), HasSubstr("4 errors;")));
+}
+
 TEST(ModelMistakes, AnEmptyNameIsNone) {
   EXPECT_THAT(OfLayers("  - {name: a, type: relu}\n  - {name: b, type: relu, input: \"\"}\n"),
               AllOf(HasSubstr("no earlier layer or input is called ''"), HasSubstr("1 error;")));

@@ -106,7 +106,8 @@ void TableSource::Settle(config::Reader& reader) {
     CheckNumbers(*train_);
     spec_.target_shape = labels.shape;
     if (!spec_.class_names.empty()) {
-      reader.Mistake("class_names", "the labels are numbers, not classes", "leave the key out");
+      reader.Mistake("class_names", "the labels are numbers, not classes", "leave the key out",
+                     {"train", "train_labels", "label", "task"});
       spec_.class_names.clear();
     }
   } else {
