@@ -279,6 +279,7 @@ int TellDryRun(const TrainOptions& options, const Invocation& invocation, const 
 // Without a launcher, or as its only process: for all the ranks that the run would have.
 int DryRunAlone(TrainOptions options, const Invocation& invocation, RunConfig config) {
   TellOfFreshStart(config, options.request);
+  if (config.output_has_time) config.output = OwnFolderName(config.output);
   if (!options.seeds.empty()) {
     options.output = fmt::format("{}/seed-{}", config.output, options.seeds[0]);
     options.config.overrides.push_back(fmt::format("seed={}", options.seeds[0]));
@@ -297,6 +298,7 @@ int DryRunAsRank(TrainOptions options, const Invocation& invocation, Transport& 
   if (transport.rank() != 0) return 0;
   options.workers = static_cast<int>(config.workers);
   TellOfFreshStart(config, options.request);
+  if (config.output_has_time) config.output = OwnFolderName(config.output);
   PlaceOnHosts(hosts, config);
   return TellDryRun(options, invocation, config, threads);
 }

@@ -205,12 +205,17 @@ TEST_F(DryRunCommand, AFreshRunFolderHasNothingToGoOnWith) {
   EXPECT_EQ(dry.code, 0) << dry.err;
   EXPECT_THAT(dry.err, HasSubstr("--resume auto starts afresh"));
   EXPECT_THAT(Dry({"--resume", "auto"}).err, Not(HasSubstr("afresh")));
+  // Runs that begin in the same second have folders of their own.
+  const std::string by_time = (folder_ / "at-{time}").string();
+  EXPECT_EQ(Train({"--output", by_time, "--set", "max_steps=1"}).code, 0);
+  const CommandOutcome beside = Dry({"--output", by_time});
+  EXPECT_EQ(beside.code, 0) << beside.err;
 }
 
 TEST_F(DryRunCommand, RefusesMissingData) {
   ExpectTheSameRefusal(
       {"--set", "data.name=mnist", "--set", "data.root=" + folder_.path().string()}, 3,
-      "data set mnist");
+      "data set 'mnist' is not here");
 }
 
 TEST_F(DryRunCommand, RefusesMissingWeightsAndCheckpoints) {

@@ -228,6 +228,8 @@ TEST(MakeOwnFolder, TakesTheNextNameThatIsFree) {
   EXPECT_EQ(MakeOwnFolder(wanted), wanted);
   EXPECT_EQ(MakeOwnFolder(wanted + "/"), wanted + "-2");
   EXPECT_EQ(MakeOwnFolder(wanted), wanted + "-3");
+  EXPECT_EQ(OwnFolderName(wanted + "/"), wanted + "-4");
+  EXPECT_FALSE(std::filesystem::exists(wanted + "-4"));
   EXPECT_TRUE(fs::is_directory(wanted + "-3"));
 }
 

@@ -111,6 +111,15 @@ std::optional<Holder> WaitForHolder(const fs::path& path) {
   return std::nullopt;
 }
 
+// A name with a slash at its end has no last part, and what is before that is the folder.
+fs::path WithoutSlash(const fs::path& wanted) {
+  return wanted.has_filename() ? wanted : wanted.parent_path();
+}
+
+std::string NumberedFolder(const fs::path& base, int number) {
+  return number == 1 ? base.string() : fmt::format("{}-{}", base.string(), number);
+}
+
 bool StillThere(int fd, const fs::path& path) {
   struct stat opened = {}, named = {};
   return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
@@ -169,16 +178,22 @@ void RefuseRunThatGoesOn(const fs::path& folder) {
 }
 
 std::string MakeOwnFolder(const std::string& wanted) {
-  // A name with a slash at its end has no last part, and what is before that is the folder.
-  const fs::path base =
-      fs::path(wanted).has_filename() ? fs::path(wanted) : fs::path(wanted).parent_path();
+  const fs::path base = WithoutSlash(wanted);
   if (const fs::path parent = base.parent_path(); !parent.empty()) MakeFolder(parent);
-  std::string path = base.string();
+  std::string path = NumberedFolder(base, 1);
   for (int number = 2; ::mkdir(path.c_str(), 0777) != 0; ++number) {
     if (errno != EEXIST) ThrowErrno("create folder", path);
-    path = fmt::format("{}-{}", base.string(), number);
+    path = NumberedFolder(base, number);
   }
   return path;
+}
+
+std::string OwnFolderName(const std::string& wanted) {
+  const fs::path base = WithoutSlash(wanted);
+  std::error_code ignored;
+  int number = 1;
+  while (fs::exists(NumberedFolder(base, number), ignored)) ++number;
+  return NumberedFolder(base, number);
 }
 
 }  // namespace dtrain

@@ -45,5 +45,7 @@ void RefuseRunThatGoesOn(const std::filesystem::path& folder);
 // Makes a folder that nobody had before: `wanted`, or where that exists wanted-2, wanted-3, ...
 // Returns its path.  For names made of the time, which runs that start together share.
 std::string MakeOwnFolder(const std::string& wanted);
+// What that would be called now.
+std::string OwnFolderName(const std::string& wanted);
 
 }  // namespace dtrain
