@@ -349,7 +349,7 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
   if (sink != nullptr) TellSink(*sink, true);
   copies_.WaitForGradients();
   const std::span<const double> sums = ReadSums(program);
-  return {sums[0], sums.size() > 1 ? static_cast<int64_t>(sums[1]) : 0};
+  return {sums[0], sums.size() > 1 ? static_cast<int64_t>(sums[1]) : -1};
 }
 
 EvaluateResult Net::Evaluate(ConstArena weights, ConstArena state, const NetInput& input) {
@@ -422,7 +422,7 @@ StepResult StepInParts(Net& net, int64_t parts, ConstArena weights, Arena gradie
     const StepResult found =
         net.Step(weights, gradients, state, micro, sink, {part == 0, part + 1 == parts});
     sum.loss_sum += found.loss_sum;
-    sum.correct += found.correct;
+    sum.correct = std::min(sum.correct, found.correct) < 0 ? -1 : sum.correct + found.correct;
   }
   return sum;
 }

@@ -57,7 +57,7 @@ struct NetInput {
 
 struct StepResult {
   double loss_sum = 0;  // over the samples of this share
-  int64_t correct = 0;  // of them, by the model's first metric; 0 where it has none
+  int64_t correct = 0;  // of them, by the model's first metric; -1: nobody counts
 };
 
 struct EvaluateResult {

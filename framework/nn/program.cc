@@ -122,9 +122,11 @@ class Compiler {
 
   void AddCall(const Call& call) {
     const GraphLayer& layer = graph_.layers()[call.layer];
-    // While training, the first measure alone: what a run is judged by.
+    // While training, the first measure alone: what a run is judged by.  Not on a device with a queue:
+    // two kernels and a copy more in each step would be seen there in small models.
     const bool measures = layer.layer->role() == LayerRole::kMetric;
-    if (measures && program_.mode == Mode::kTrain && !metrics_.empty()) return;
+    const bool left_out = device_.queue != nullptr || !metrics_.empty();
+    if (measures && program_.mode == Mode::kTrain && left_out) return;
     if (layer.layer->is_view()) return AddView(call);
     const KernelRequest request = RequestFor(call);
     const Choice choice = Choose(layer, request);

@@ -345,6 +345,29 @@ TEST(Net, OnTheCpuAnAnnouncedGradientIsThere) {
   EXPECT_THAT(recorder.done, ElementsAre(true, true, true));
 }
 
+// In one part or in several: the same scores, so the same are right as in an evaluation.
+TEST(Net, AStepCountsWhatIsRight) {
+  const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Net net(graph, Cpu());
+  Data data(37);
+  const NetInput input = data.Rows(0, 37);
+  const std::vector<float> weights = Weights(graph);
+  std::vector<float> gradients(weights.size());
+  const int64_t right = net.Evaluate(weights.data(), nullptr, input).metric_counts.at(0);
+  EXPECT_GT(right, 0);
+  for (const int64_t parts : {1, 3, 40}) {
+    const StepResult step =
+        StepInParts(net, parts, weights.data(), gradients.data(), nullptr, input, nullptr);
+    EXPECT_EQ(step.correct, right) << parts << " parts";
+  }
+  EXPECT_EQ(net.ChosenKernels(37).count("accuracy"), 0U) << "it decides no bits";
+  const Graph forked = Graph::FromText(kForked, "m.yaml", kImages);
+  Net without(forked, Cpu());
+  const std::vector<float> others = Weights(forked);
+  gradients.resize(others.size());
+  EXPECT_EQ(without.Step(others.data(), gradients.data(), nullptr, input, nullptr).correct, -1);
+}
+
 TEST(Net, SteadyStepsAllocateNothing) {
   const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
   Net net(graph, Cpu());

@@ -79,6 +79,17 @@ TEST(TrainedEpoch, OfTwoEpochsTheLaterOneCounts) {
   EXPECT_EQ(sum.epoch, 2) << "nothing was trained of it";
 }
 
+TEST(TrainedEpoch, WhereOneDoesNotCountNobodyDoes) {
+  TrainedEpoch sum, part = Found(10);
+  sum.Add(part);
+  part.correct = -1;
+  sum.Add(part);
+  sum.Add(Found(10));
+  EXPECT_EQ(sum.samples, 30);
+  EXPECT_EQ(sum.correct, -1);
+  EXPECT_EQ(RunSoFarFrom(ToJson(RunSoFar{.epoch = sum})).epoch.correct, -1);
+}
+
 TEST(RunSoFar, IsReadAsItWasWritten) {
   const RunSoFar before{12.25, 10.1, {3, 320, 321, 1.0 / 3, 299}};
   const RunSoFar after = RunSoFarFrom(ToJson(before));
@@ -182,7 +193,8 @@ TEST_F(TrainedEpochTest, ASimulationThatIsResumedAsWell) {
   const Summary whole = simulate("whole", "max_steps=14");
   simulate("part", "max_steps=10");
   const Summary rest = simulate("part", "max_steps=14");
-  EXPECT_EQ(rest.resumed_step, 10);
+  EXPECT_FALSE(rest.resumed_step.has_value()) << "it counts from the beginning";
+  EXPECT_EQ(rest.step, 14);
   EXPECT_GT(*rest.train_accuracy * 400, 0);
   EXPECT_NEAR(*rest.train_mean_loss, *whole.train_mean_loss, 0.5) << "of the whole second epoch";
 }

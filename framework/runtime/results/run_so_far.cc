@@ -24,14 +24,14 @@ int64_t CountIn(const json& object, const char* key) {
 
 std::string ToJson(const RunSoFar& so_far) {
   const TrainedEpoch& epoch = so_far.epoch;
-  const nlohmann::ordered_json json = {{"seconds", so_far.seconds},
-                                       {"training_seconds", so_far.training_seconds},
-                                       {"epoch",
-                                        {{"number", epoch.epoch},
-                                         {"samples", epoch.samples},
-                                         {"terms", epoch.terms},
-                                         {"loss_sum", epoch.loss_sum},
-                                         {"correct", epoch.correct}}}};
+  nlohmann::ordered_json json = {{"seconds", so_far.seconds},
+                                 {"training_seconds", so_far.training_seconds},
+                                 {"epoch",
+                                  {{"number", epoch.epoch},
+                                   {"samples", epoch.samples},
+                                   {"terms", epoch.terms},
+                                   {"loss_sum", epoch.loss_sum}}}};
+  if (epoch.correct >= 0) json["epoch"]["correct"] = epoch.correct;
   return json.dump() + "\n";
 }
 
@@ -47,7 +47,7 @@ RunSoFar RunSoFarFrom(const std::string& text) {
                   .samples = CountIn(*epoch, "samples"),
                   .terms = CountIn(*epoch, "terms"),
                   .loss_sum = NumberIn(*epoch, "loss_sum").value_or(0),
-                  .correct = CountIn(*epoch, "correct")};
+                  .correct = epoch->contains("correct") ? CountIn(*epoch, "correct") : -1};
   return so_far;
 }
 

@@ -281,7 +281,7 @@ void DescribeTraining(const TrainedEpoch& epoch, const Graph& graph, Summary& su
   if (epoch.samples == 0) return;
   const auto terms = static_cast<double>(std::max<int64_t>(epoch.terms, 1));
   summary.train_mean_loss = epoch.loss_sum / terms;
-  if (graph.metric_names().empty()) return;
+  if (graph.metric_names().empty() || epoch.correct < 0) return;
   summary.train_accuracy = static_cast<double>(epoch.correct) / static_cast<double>(epoch.samples);
 }
 

@@ -18,7 +18,7 @@ struct TrainedEpoch {
   int64_t samples = 0;
   int64_t terms = 0;  // of the loss (Batch): samples, or words
   double loss_sum = 0;
-  int64_t correct = 0;  // by the model's first metric
+  int64_t correct = 0;  // by the model's first metric; -1: nobody has counted
 
   // Another part of it; of two epochs the later one counts.
   void Add(const TrainedEpoch& part) {
@@ -27,7 +27,7 @@ struct TrainedEpoch {
     samples += part.samples;
     terms += part.terms;
     loss_sum += part.loss_sum;
-    correct += part.correct;
+    correct = std::min(correct, part.correct) < 0 ? -1 : correct + part.correct;
   }
 };
 

@@ -366,7 +366,8 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   summary.model = setup_.profile.model;
   summary.compute = engine_ ? "numeric" : "ghost";
   DescribeEnd(result.end.finite ? ExitCode::kDone : ExitCode::kDiverged, summary);
-  RunPosition end(setup_.exchange.rule, start_.position);
+  RunPosition end(setup_.exchange.rule,
+                  {});  // it counts from the beginning, also where it is resumed
   end.MoveTo(result.end.samples_applied);
   end.Describe(summary);
   summary.seconds = ToSeconds(result.time);
