@@ -132,11 +132,20 @@ TEST(StopSignalDeathTest, ASecondCtrlCLeavesAtOnce) {
       {
         const StopSignals signals;
         SendStopSignal(SIGINT);
+        ::usleep(static_cast<useconds_t>(1.2e6 * ToSeconds(kOneRequest)));
         SendStopSignal(SIGINT);
         for (int i = 0; i < 100; ++i) ::usleep(100'000);
         ::_exit(0);
       },
       testing::ExitedWithCode(130), "");
+}
+
+// As timeout(1) sends it.
+TEST(StopSignal, TwoInterruptsAtOnceAreOneRequest) {
+  const StopSignals signals;
+  SendStopSignal(SIGINT);
+  SendStopSignal(SIGINT);
+  EXPECT_EQ(StopSignalNumber(), SIGINT);
 }
 
 }  // namespace

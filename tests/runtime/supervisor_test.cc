@@ -12,6 +12,7 @@
 
 #include "framework/core/error.h"
 #include "framework/runtime/launch/child_program.h"
+#include "framework/runtime/launch/stop_signal.h"
 #include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
@@ -187,9 +188,20 @@ TEST_F(SupervisorTest, ASecondInterruptLeavesAtOnce) {
   ::kill(supervisor, SIGINT);
   EXPECT_TRUE(
       Eventually([&] { return Slurp(folder_ / "err").find("stopping") != std::string::npos; }));
+  ::usleep(static_cast<useconds_t>(1.2e6 * ToSeconds(kOneRequest)));
   ::kill(supervisor, SIGINT);
   EXPECT_EQ(CodeOf(supervisor), 130);
   ExpectRanksGone();
+}
+
+// timeout(1) signals the program, then its group.
+TEST_F(SupervisorTest, ASignalThatComesTwiceAtOnceIsOneRequest) {
+  const pid_t supervisor = Start("train");
+  ::kill(supervisor, SIGTERM);
+  EXPECT_TRUE(
+      Eventually([&] { return Slurp(folder_ / "err").find("stopping") != std::string::npos; }));
+  ::kill(-supervisor, SIGTERM);
+  EXPECT_EQ(CodeOf(supervisor), 75);
 }
 
 TEST_F(SupervisorTest, RanksDoNotOutliveAKilledSupervisor) {

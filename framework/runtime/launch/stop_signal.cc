@@ -16,15 +16,19 @@ namespace {
 constexpr std::array<int, 4> kSignals = {SIGUSR1, SIGUSR2, SIGINT, SIGTERM};
 
 std::atomic<int> first_signal;
-std::atomic<bool> interrupted, installed;
+std::atomic<Nanos> interrupted_at;  // 0: not yet
+std::atomic<bool> installed;
 std::array<struct sigaction, kSignals.size()> former;
 
-static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<Nanos>::is_always_lock_free,
+              "used in a signal handler");
 
 void OnSignal(int signal) {
   if (signal == SIGINT) {
     status_line::NoteInterrupt();
-    if (interrupted.exchange(true)) {
+    Nanos first = 0;
+    const Nanos now = WallNow();
+    if (!interrupted_at.compare_exchange_strong(first, now) && now - first > kOneRequest) {
       status_line::WipeAtOnce();
       ::_exit(128 + SIGINT);
     }
@@ -55,7 +59,7 @@ void AwaitSignals(std::stop_token stop) {
 StopSignals::StopSignals() {
   DT_CHECK(!installed.exchange(true)) << "StopSignals exist already";
   first_signal = 0;
-  interrupted = false;
+  interrupted_at = 0;
   const sigset_t set = StopSet();
   ::pthread_sigmask(SIG_BLOCK, &set, &former_mask_);
   struct sigaction action = {};

@@ -2,8 +2,8 @@
 //
 // The handler only sets a flag: ranks may see a signal at different steps, or not at all, so the
 // trainer sums the flag over all ranks with each step and they stop together.  A second INT
-// (Ctrl-C) leaves at once with 130; USR1, USR2 and TERM may come twice (Slurm, mpirun) and mean the
-// same as once.
+// (Ctrl-C), later than kOneRequest, leaves at once with 130; USR1, USR2 and TERM may come twice
+// (Slurm, mpirun) and mean the same as once.
 //
 // The handler runs on a thread of its own; all others have these signals blocked.  It must not run
 // on one that computes: oneDNN's sgemm has its stack pointer in the heap at times, and there the
@@ -16,7 +16,13 @@
 #include <ctime>
 #include <thread>
 
+#include "framework/core/time.h"
+
 namespace dtrain {
+
+// A signal that comes twice within this time is one request: timeout(1) signals the program and then the group
+// that the program is in.
+constexpr Nanos kOneRequest = FromSeconds(0.5);
 
 // Handles the signals while it lives; then the former handlers and mask are back.  One at a time a
 // process, made by the main thread before others start: they take over its mask.

@@ -107,7 +107,7 @@ class Job {
       stop_at_ = WallNow();
       log::Info("stopping: the ranks finish their step and write a checkpoint{}",
                 signal == SIGINT ? " (Ctrl-C again leaves at once)" : "");
-    } else if (signal != SIGUSR1 && signal != SIGUSR2) {
+    } else if (signal != SIGUSR1 && signal != SIGUSR2 && WallNow() - stop_at_ > kOneRequest) {
       end_.stop_signal = signal;
       end_.killed = true;
       KillAll();
