@@ -1,0 +1,84 @@
+// `dtrain export` of a trained run, in this process: the files of each format, what is printed, exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "framework/onnx/file/onnx_file.h"
+#include "framework/runtime/export/onnx_export.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
+#include "tests/cli/command_outcome.h"
+#include "tests/weights/checkpoint_sample.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ExportCommand : public ::testing::Test {
+ protected:
+  // A few steps of LeNet on drawn digits.
+  void SetUp() override {
+    const CommandOutcome trained =
+        RunCommand({"train", "--config", "quickstart", "--workers", "1", "--set",
+                    "data.train_samples=64", "--set", "data.test_samples=16", "--set", "batch=16",
+                    "--set", "epochs=1", "--output", Path("run")});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+  }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+  CommandOutcome Export(const std::string& from, const std::string& format,
+                        const std::string& to) const {
+    return RunCommand(
+        {"export", "--weights", Path(from), "--format", format, "--output", Path(to), "--json"});
+  }
+
+  fs::path folder_ = FreshFolder();
+};
+
+TEST_F(ExportCommand, OnnxHasTheRunsLastWeights) {
+  if (!HasOnnx()) GTEST_SKIP() << "built without the ONNX library";
+  const CommandOutcome outcome = Export("run", "onnx", "m.onnx");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json said = json::parse(outcome.out);
+  EXPECT_EQ(said["format"], "onnx");
+  EXPECT_THAT(said["outputs"], ElementsAre(Path("m.onnx")));
+  const json summary = json::parse(Slurp(folder_ / "run/summary.json"));
+  const StoredWeights stored = ReadStoredWeights(FindWeights(Path("run")));
+  EXPECT_EQ(said["parameters"], stored.layout.parameters.size());
+  EXPECT_EQ(stored.info.position.step, summary["step"]);
+  EXPECT_EQ(Slurp(folder_ / "m.onnx"), OnnxBytes(OnnxOf(stored, "run").at(0)));
+}
+
+TEST_F(ExportCommand, SafetensorsComeBackAsTheSameWeights) {
+  ASSERT_EQ(Export("run", "safetensors", "m.safetensors").code, 0);
+  const StoredWeights there = ReadStoredWeights(FindWeights(Path("run")));
+  const StoredWeights back = ReadStoredWeights(Path("m.safetensors"));
+  ASSERT_EQ(back.layout.parameters.size(), there.layout.parameters.size());
+  EXPECT_EQ(Arranged(back.weights, back.layout.parameters, there.layout.parameters, "m"),
+            there.weights);
+}
+
+TEST_F(ExportCommand, WhatIsNoCheckpointLeavesNoFile) {
+  Spit(folder_ / "damaged.h5", "no HDF5");
+  for (const char* const format : {"safetensors", "onnx"}) {
+    if (std::string(format) == "onnx" && !HasOnnx()) continue;
+    const CommandOutcome outcome = Export("damaged.h5", format, "m");
+    EXPECT_EQ(outcome.code, 6) << format;
+    EXPECT_THAT(outcome.err, HasSubstr("damaged.h5"));
+    EXPECT_FALSE(fs::exists(folder_ / "m")) << format;
+  }
+}
+
+TEST_F(ExportCommand, AnotherFormatIsAUsageError) {
+  const CommandOutcome outcome = Export("run", "tflite", "m");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("safetensors"));
+}
+
+}  // namespace
+}  // namespace dtrain
