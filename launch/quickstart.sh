@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 launch/install-packages.sh
-cmake -S . -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DDTRAIN_TESTS=OFF
+cmake --preset release -DDTRAIN_TESTS=OFF
 cmake --build build/release --target dtrain
 
 output="runs/quickstart-$(date +%Y%m%d-%H%M%S)"
