@@ -1,5 +1,6 @@
 #include "framework/core/status_line.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -45,10 +46,20 @@ bool WantsColor() {
   return no_color == nullptr || *no_color == '\0';
 }
 
+// Whose other end is slow: somebody who shares the file with this process has set O_NONBLOCK.
+void WaitUntilWritable(int fd) {
+  pollfd to = {fd, POLLOUT, 0};
+  ::poll(&to, 1, -1);
+}
+
 void WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      WaitUntilWritable(fd);
+      continue;
+    }
     if (written <= 0) return;  // nobody reads it any more
     text.remove_prefix(static_cast<size_t>(written));
   }

@@ -1,7 +1,14 @@
 #include "framework/core/status_line.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
 
 namespace dtrain::status_line {
 namespace {
@@ -65,6 +72,47 @@ TEST(StatusLine, TextThatCannotBeShownIsNotSent) {
                 80),
             "a?b?[K");
   EXPECT_EQ(Encode({{"a\nb"}}).find('\n'), Encode({{"a\nb"}}).size() - 1);
+}
+
+// A terminal that somebody has made non-blocking is full for a while, and not closed.
+TEST(StatusLine, TextWaitsForAReaderWhoIsSlow) {
+  int ends[2] = {};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ASSERT_EQ(::fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+  const std::string block(4096, 'x');
+  size_t full = 0;
+  for (ssize_t n = 0; (n = ::write(ends[1], block.data(), block.size())) > 0;) {
+    full += static_cast<size_t>(n);
+  }
+  std::string read;
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    char piece[4096];
+    for (ssize_t n = 0; (n = ::read(ends[0], piece, sizeof piece)) > 0;) {
+      read.append(piece, static_cast<size_t>(n));
+    }
+  });
+  const std::string text = std::string(200'000, 'y') + "\n";
+  Pass(ends[1], text);
+  ::close(ends[1]);
+  reader.join();
+  ::close(ends[0]);
+  ASSERT_EQ(read.size(), full + text.size());
+  EXPECT_EQ(read.substr(full), text);
+}
+
+TEST(StatusLine, TextForAReaderWhoHasGoneIsGivenUp) {
+  int ends[2] = {};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::close(ends[0]);
+  });
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  Pass(ends[1], std::string(200'000, 'y') + "\n");
+  std::signal(SIGPIPE, before);
+  reader.join();
+  ::close(ends[1]);
 }
 
 }  // namespace
