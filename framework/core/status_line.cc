@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <ranges>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -82,6 +84,13 @@ std::string Printable(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
   return text;
+}
+
+// Nothing but a number: what somebody else has said may be in it.
+template <typename Number>
+bool ReadWhole(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
 }
 
 int WidthOf(const Part& part) {
@@ -169,10 +178,11 @@ std::optional<std::vector<Part>> Decode(std::string_view record) {
     const size_t second = first == record.npos ? first : record.find(kEndOfField, first + 1);
     if (end == record.npos || second == record.npos || second > end) return std::nullopt;
     Part part;
-    part.keep = std::atoi(std::string(record.substr(0, first)).c_str());
-    part.bar =
-        std::strtod(std::string(record.substr(first + 1, second - first - 1)).c_str(), nullptr);
-    if (!std::isfinite(part.bar)) return std::nullopt;
+    if (!ReadWhole(record.substr(0, first), part.keep) ||
+        !ReadWhole(record.substr(first + 1, second - first - 1), part.bar) ||
+        !std::isfinite(part.bar)) {
+      return std::nullopt;
+    }
     part.text = Printable(std::string(record.substr(second + 1, end - second - 1)));
     parts.push_back(std::move(part));
     record.remove_prefix(end + 1);

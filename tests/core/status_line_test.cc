@@ -57,10 +57,11 @@ TEST(StatusLine, ARecordBringsTheParts) {
 }
 
 TEST(StatusLine, WhatIsNoRecordIsRefused) {
-  for (const char* const text : {"x",
-                                 "1\x1f"
-                                 "2\x1fx",
-                                 "1\x1d", "1\x1fnan\x1fx\x1d"}) {
+  for (const char* const text :
+       {"x",
+        "1\x1f"
+        "2\x1fx",
+        "1\x1d", "1\x1fnan\x1fx\x1d", "word1\x1f-1\x1fx\x1d", "1\x1f-1word\x1fx\x1d"}) {
     EXPECT_FALSE(Decode(text).has_value()) << text;
   }
 }

@@ -21,31 +21,58 @@ constexpr int kRelayPollMs = 100;
 // For what is still in the pipes when mpirun has ended: a program that it left behind may hold them open.
 constexpr Nanos kLastWords = FromSeconds(1);
 
+// Of a record, which a terminal cannot show.
+bool IsSeparator(char c) { return c >= '\x1c' && c <= '\x1f'; }
+
+bool ShowLine(std::string_view record) {
+  const auto parts = status_line::Decode(record);
+  if (!parts) return false;
+  if (parts->empty()) {
+    status_line::Clear();
+  } else {
+    status_line::Show(*parts);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string RecordReader::Take(std::string_view piece) {
   std::string text;
   for (const char c : piece) {
-    if (!within_) {
-      within_ = c == status_line::kRecord;
-      if (!within_) text += c;
-      continue;
-    }
-    if (c != '\n' && record_.size() < kLongestRecord) {
+    if (c == status_line::kRecord) {
+      // Within a record there is none.  No line is shown behind unfinished text.
+      if (!record_.empty()) record_ += '\n';
+      Flush(text);
+      within_ = true;
+    } else if (!within_) {
+      if (!IsSeparator(c)) text += c;
+    } else if (c != '\n') {
       record_ += c;
-      continue;
+      if (record_.size() >= kLongestRecord) Flush(text);
+    } else if (ShowLine(record_)) {
+      record_.clear();
+      within_ = false;
+    } else {
+      record_ += c;
+      Flush(text);
     }
-    if (const auto parts = status_line::Decode(record_)) {
-      if (parts->empty()) {
-        status_line::Clear();
-      } else {
-        status_line::Show(*parts);
-      }
-    }
-    record_.clear();
-    within_ = false;
   }
   return text;
+}
+
+std::string RecordReader::TakeRest() {
+  std::string text;
+  Flush(text);
+  return text;
+}
+
+// It was no record.
+void RecordReader::Flush(std::string& text) {
+  std::erase_if(record_, IsSeparator);
+  text += record_;
+  record_.clear();
+  within_ = false;
 }
 
 void OutputRelay::Pipe::Open() {
@@ -108,6 +135,7 @@ void OutputRelay::Take(Pipe& pipe, int to) {
   const ssize_t bytes = ::read(pipe.read, piece.data(), piece.size());
   if (bytes < 0 && errno == EINTR) return;
   if (bytes <= 0) {
+    if (to == STDERR_FILENO) status_line::Pass(to, records_.TakeRest());
     ::close(pipe.read);
     pipe.read = -1;
     return;

@@ -14,11 +14,16 @@ namespace dtrain {
 // Takes the records of status lines (core/status_line.h) out of a stream of text.
 class RecordReader {
  public:
-  // Shows the newest line, and returns what of it is text for the terminal.
+  // Shows the newest line, and returns what of it is text for the terminal.  A record that came in pieces, with
+  // another rank's text between them, is none any more: all of it is text then.
   std::string Take(std::string_view piece);
+  // Once no more comes: what is left.
+  std::string TakeRest();
 
  private:
-  bool within_ = false;  // a record
+  void Flush(std::string& text);
+
+  bool within_ = false;  // what may be a record
   std::string record_;
 };
 
