@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "framework/runtime/judge/run_evaluation.h"
 #include "framework/runtime/results/run_folder.h"
 #include "tests/data/temp_folder.h"
@@ -164,6 +167,68 @@ TEST(RunResults, TheSameStepCountsOnceForPatience) {
   results.Note(AtEpoch(1), Split::kTest, Classes(0.5));
   results.Note(AtEpoch(1), Split::kTest, Classes(0.5));
   EXPECT_FALSE(results.over());
+}
+
+// exp(loss) overflows, and metrics.jsonl then has null.
+TEST(RunResults, AnInfinitePerplexityIsNotJudgedByItsLoss) {
+  const TempFolder folder;
+  const auto file = folder / "metrics.jsonl";
+  const auto recalled = [&](const std::vector<double>& perplexities) {
+    {
+      RunResults run;
+      MetricsWriter writer(file);
+      int64_t epoch = 0;
+      for (const double perplexity : perplexities) {
+        const MetricsPoint at = AtEpoch(++epoch);
+        const Evaluation evaluation = Sentences(perplexity);
+        run.Note(at, Split::kValidation, evaluation);
+        writer.Write(run.MetricsOf(at, Split::kValidation, evaluation));
+      }
+    }
+    RunResults results({}, {.target = 5, .patience = 2});
+    RecallEvaluations(file, 1000, results);
+    return results;
+  };
+  for (const std::vector<double>& perplexities :
+       {std::vector<double>{HUGE_VAL, 900, 700}, {900, HUGE_VAL, 700}}) {
+    RunResults results = recalled(perplexities);
+    ASSERT_TRUE(results.best().has_value());
+    EXPECT_EQ(results.best()->perplexity, 700);
+    EXPECT_EQ(results.best()->epoch, 3);
+    EXPECT_FALSE(results.over()) << "a loss of 1 is below the target, and is no perplexity";
+    results.Note(AtEpoch(4), Split::kValidation, Sentences(600));
+    EXPECT_EQ(results.best()->perplexity, 600);
+  }
+  const RunResults never = recalled({HUGE_VAL, HUGE_VAL, HUGE_VAL});
+  EXPECT_FALSE(never.best().has_value());
+  EXPECT_TRUE(never.OutOfPatience());
+}
+
+TEST(RunResults, TheFirstEvaluationDecidesByWhatTheRunIsJudged) {
+  RunResults losses;
+  losses.Note(AtEpoch(1), Split::kTest, {.loss = 3});
+  losses.Note(AtEpoch(2), Split::kTest, {.loss = 2, .perplexity = 7});
+  EXPECT_EQ(losses.best()->epoch, 2);
+  EXPECT_EQ(losses.best()->measure(), JudgedBy::kLoss);
+  RunResults text;
+  text.Note(AtEpoch(1), Split::kTest, Sentences(7));
+  text.Note(AtEpoch(2), Split::kTest, {.loss = 1});
+  EXPECT_EQ(text.best()->epoch, 1);
+  EXPECT_EQ(text.best()->value(), 7);
+}
+
+TEST(RunResults, WhatIsNotFiniteIsNeverBest) {
+  RunResults results({}, {.patience = 2});
+  results.Note(AtEpoch(1), Split::kTest, {.loss = std::nan("")});
+  EXPECT_FALSE(results.best().has_value());
+  results.Note(AtEpoch(2), Split::kTest, {.loss = 0.5});
+  EXPECT_EQ(results.best()->epoch, 2);
+  results.Note(AtEpoch(3), Split::kTest, {.loss = std::nan("")});
+  EXPECT_EQ(results.best()->epoch, 2);
+  EXPECT_FALSE(results.over());
+  results.Note(AtEpoch(4), Split::kTest, {.loss = -HUGE_VAL});
+  EXPECT_EQ(results.best()->epoch, 2);
+  EXPECT_TRUE(results.OutOfPatience());
 }
 
 // At the end of the samples there is nothing left to do only where a summary says that this run came

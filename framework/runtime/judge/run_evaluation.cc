@@ -16,6 +16,19 @@ std::optional<double> AccuracyOf(const Evaluation& evaluation) {
   return evaluation.metrics[0];
 }
 
+JudgedBy MeasureOf(const Evaluation& evaluation) {
+  if (AccuracyOf(evaluation)) return JudgedBy::kAccuracy;
+  return evaluation.perplexity ? JudgedBy::kPerplexity : JudgedBy::kLoss;
+}
+
+// NaN where it has none.
+double ValueOf(JudgedBy measure, const Evaluation& evaluation) {
+  if (measure == JudgedBy::kLoss) return evaluation.loss;
+  const std::optional<double> value =
+      measure == JudgedBy::kAccuracy ? AccuracyOf(evaluation) : evaluation.perplexity;
+  return value.value_or(std::nan(""));
+}
+
 }  // namespace
 
 std::vector<Split> SplitsToEvaluate(const Dataset& dataset, bool run_ends) {
@@ -88,20 +101,33 @@ void RunResults::Note(const MetricsPoint& at, Split split, const Evaluation& eva
 }
 
 void RunResults::Judge(const MetricsPoint& at, const Evaluation& evaluation) {
-  BestResult now{.epoch = at.epoch + 1, .step = at.step, .perplexity = evaluation.perplexity};
-  now.accuracy = AccuracyOf(evaluation);
-  now.others = Others(evaluation);
-  if (now.measure() == JudgedBy::kLoss) now.loss = evaluation.loss;
-  const bool more = now.measure() == JudgedBy::kAccuracy;  // is better
+  if (!judged_by_) judged_by_ = MeasureOf(evaluation);
+  const double value = ValueOf(*judged_by_, evaluation);
+  const bool more = judged_by_ == JudgedBy::kAccuracy;  // is better
   const bool better =
-      !best_ || (more ? now.value() > best_->value() : now.value() < best_->value());
-  if (better) best_ = now;
-  // A run that is resumed at its end is evaluated there once more.
-  if (at.step != judged_step_) no_better_ = better ? 0 : no_better_ + 1;
+      std::isfinite(value) && (!best_ || (more ? value > best_->value() : value < best_->value()));
+  if (better) best_ = Measured(at, evaluation);
+  // A run that is resumed at its end is evaluated there once more.  The first is what others are measured
+  // against, whatever it is.
+  const bool first = judged_step_ < 0;
+  if (at.step != judged_step_) no_better_ = better || first ? 0 : no_better_ + 1;
   judged_step_ = at.step;
   if (reached_ || stop_.target <= 0) return;
-  const bool good = more ? now.value() >= stop_.target : now.value() <= stop_.target;
+  const bool good = more ? value >= stop_.target : value <= stop_.target;
   if (good) reached_ = at;
+}
+
+// Without what others might take for the run's measure.
+BestResult RunResults::Measured(const MetricsPoint& at, const Evaluation& evaluation) const {
+  BestResult result{.epoch = at.epoch + 1, .step = at.step};
+  result.others = Others(evaluation);
+  if (judged_by_ == JudgedBy::kLoss) {
+    result.loss = evaluation.loss;
+    return result;
+  }
+  result.accuracy = AccuracyOf(evaluation);
+  result.perplexity = evaluation.perplexity;
+  return result;
 }
 
 void RunResults::Describe(const RestRule& rule, int64_t end, Summary& summary) const {

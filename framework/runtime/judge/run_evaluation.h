@@ -60,7 +60,8 @@ class RunResults {
   // where they are others.
   void Describe(const RestRule& rule, int64_t end, Summary& summary) const;
   // By the validation split where there is one, else by the test split; the first of equals.  The
-  // highest accuracy; without one the lowest perplexity, else the lowest loss.
+  // highest accuracy; without one the lowest perplexity, else the lowest loss.  None where it never was
+  // finite.
   const std::optional<BestResult>& best() const { return best_; }
   bool validated() const { return validated_; }  // there is a validation split
   // The run is as good as it was to become, or gets no better: it may end here.
@@ -77,6 +78,7 @@ class RunResults {
 
  private:
   void Judge(const MetricsPoint& at, const Evaluation& evaluation);
+  BestResult Measured(const MetricsPoint& at, const Evaluation& evaluation) const;
 
   std::vector<std::string> metric_names_;
   RunConfig::Stop stop_;
@@ -85,8 +87,9 @@ class RunResults {
   int64_t judged_step_ = -1;             // the last one that counted
   int64_t no_better_ = 0;                // evaluations in a row
   std::optional<TestResult> test_;
-  int64_t tested_step_ = 0;  // whose weights
-  std::optional<BestResult> best_;
+  int64_t tested_step_ = 0;            // whose weights
+  std::optional<JudgedBy> judged_by_;  // by the first evaluation, for the whole run
+  std::optional<BestResult> best_;     // of a finite value
 };
 
 // What a run was judged by up to the step that it is resumed behind, from its metrics.jsonl: its best

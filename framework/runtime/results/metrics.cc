@@ -40,6 +40,8 @@ EvaluationMetrics EvaluationOf(const nlohmann::json& line, const std::vector<std
   }
   metrics.split = TextIn(line, "split");
   metrics.perplexity = NumberIn(line, "perplexity");
+  // JSON has no infinity.
+  if (!metrics.perplexity && line.contains("perplexity")) metrics.perplexity = HUGE_VAL;
   metrics.bleu = NumberIn(line, "bleu");
   return metrics;
 }
