@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <stop_token>
+#include <thread>
 
 #include "framework/core/file.h"
 #include "framework/core/model_profile.h"
+#include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/simulate/simulated_run.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
@@ -93,6 +97,26 @@ TEST_F(ScheduleRunTest, WhatWasMeasuredCanBeGivenBack) {
   Run(Config("twice", 2,
              {By((folder_ / "measured/profile.json").string()), "batch=128", "max_steps=1"}));
   EXPECT_DOUBLE_EQ(PlanOf("twice").compute_seconds, 2 * before.compute_seconds);
+}
+
+TEST_F(ScheduleRunTest, ARankSaysThatItMeasures) {
+  const auto status = folder_ / "status";
+  std::filesystem::create_directories(status);
+  ::setenv(kStatusFolderVariable, status.c_str(), 1);
+  bool measured = false;
+  {
+    const std::jthread reader([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        for (const RankStatus& rank : ReadStatusRecords(status)) {
+          measured |= rank.doing == Doing::kMeasuring;
+        }
+      }
+    });
+    Run(Config("measured", 2, {"strategy.name=auto", "max_steps=1"}));
+  }
+  ::unsetenv(kStatusFolderVariable);
+  EXPECT_TRUE(measured);
+  EXPECT_EQ(NameOf(Doing::kMeasuring), "measuring the model");
 }
 
 // A profile tells of machines that nothing slows down.

@@ -88,7 +88,7 @@ std::optional<RankStatus> StatusRecord::Mapped::Read(const fs::path& path) {
 
 std::string_view NameOf(Doing doing) {
   return NameIn({"starting", "loading data", "training", "evaluating", "writing a checkpoint",
-                 "writing the results", "ended"},
+                 "writing the results", "ended", "measuring the model"},
                 doing);
 }
 

@@ -22,6 +22,7 @@ enum class Doing : int32_t {
   kCheckpointing,
   kFinishing,  // summary, record, timeline
   kEnded,      // exit_code says how
+  kMeasuring,  // the model, before the plan; last, for the numbers of the others are in records
 };
 
 std::string_view NameOf(Doing doing);  // "starting", "loading data", "training", ...

@@ -161,6 +161,7 @@ bool Trainer::SetUp() {
   PrepareState(basis);
   if (IsFinished(rule)) return false;
   const std::optional<ModelProfile> profile = PlanBuckets(basis.start, rule);
+  Say(Doing::kLoading);
   world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
   TryTogether(transport_, [&] {
     outputs_.Open(*graph_, plan_, now(), position_.last_step(), basis.start.so_far);
@@ -209,6 +210,7 @@ void Trainer::PrepareState(const RunBasis& basis) {
 // Where the plan goes by times that nobody has measured yet; what was measured, on rank 0.
 std::optional<ModelProfile> Trainer::PlanBuckets(const StartPoint& start, const RestRule& rule) {
   if (!plan_.buckets.empty() || !PlansByTime(config_)) return std::nullopt;
+  if (config_.profile == "measure") Say(Doing::kMeasuring);
   Batch batch(dataset_->fields(), sampler_->MaxShare(workers()));
   TrainingBatches(*dataset_, *sampler_, transport_.rank(), workers(), 0, 1)(0, batch);
   return PlanByTime(
