@@ -43,8 +43,9 @@ class GradientSource {
 
 // How far a simulation is, for who looks at it from another thread.
 struct SimulationProgress {
-  std::atomic<int64_t> steps = 0;  // of all workers
-  std::atomic<Nanos> time = 0;     // virtual
+  std::atomic<int64_t> steps = 0;         // of all workers
+  std::atomic<Nanos> time = 0;            // virtual
+  std::atomic<int64_t> last_samples = 0;  // where it ends, unless it ends early: the rule's
 };
 
 struct SimulationSetup {

@@ -157,6 +157,26 @@ TEST_F(SimulatedRunTest, WhereSomebodyDiesNothingIsSaved) {
   EXPECT_THROW(run.KeepCheckpoints(folder_ / "kept", "none"), UsageError);
 }
 
+// Who shows how far it is reads that on a thread of its own, which has no other place to look.
+TEST_F(SimulatedRunTest, ARunThatWasOverTakesNoMoreStepsThanItHad) {
+  const RunConfig config = Config("allreduce", {"stop.target=0.01"});
+  const fs::path output = folder_ / "kept";
+  fs::create_directories(output);
+  {
+    SimulatedRun first(config, std::nullopt, true);
+    EXPECT_EQ(first.steps(), 2 * 400 / 64.0);
+    first.KeepCheckpoints(output, "none");
+    MetricsWriter metrics(RunFolder(output).metrics());
+    first.Run([&](double, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
+      metrics.Write(first.results().MetricsOf(at, split, evaluation));
+    });
+  }
+  SimulatedRun again(config, std::nullopt, true);
+  ASSERT_EQ(again.KeepCheckpoints(output, "auto"), 7);
+  again.Run();
+  EXPECT_EQ(again.steps(), 400 / 64.0);
+}
+
 TEST_F(SimulatedRunTest, AnAsynchronousRunEndsAtItsSamples) {
   const Summary summary = Simulate(Config("ps_asp"));
   EXPECT_GE(summary.epochs, 2);

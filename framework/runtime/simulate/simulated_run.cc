@@ -99,6 +99,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   rule.checkpoint_every_epochs = rule.checkpoint_every_steps = 0;
   if (config.replan) rule.strategy_every_epochs = 0;  // nothing drifts in virtual time
   DescribeModel(profile, rule);
+  progress_.last_samples = rule.last_samples;
   PlanBuckets();
   if (numeric) MakeEngine();
 }
@@ -228,6 +229,7 @@ Summary SimulatedRun::Run(const Told& told) {
     if (rested_.step > 0) RecallEvaluations(folder_->metrics(), rested_.step, results_);
     if (results_.over()) {
       setup_.exchange.rule.last_samples = rested_.samples_applied;
+      progress_.last_samples = rested_.samples_applied;
       setup_.exchange.rule.ended_early = true;
     }
     setup_.at_rest = [&](const RestState& state, Nanos now, const float* weights) {

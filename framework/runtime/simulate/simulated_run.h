@@ -62,8 +62,7 @@ class SimulatedRun {
     return static_cast<double>(progress_.steps) / static_cast<double>(config_.workers);
   }
   double steps() const {
-    return static_cast<double>(setup_.exchange.rule.last_samples) /
-           static_cast<double>(config_.batch);
+    return static_cast<double>(progress_.last_samples) / static_cast<double>(config_.batch);
   }
   Nanos virtual_time() const { return progress_.time; }
   // Of the last Run, where the config asks for it (RankTimeline::Pack of each rank).
