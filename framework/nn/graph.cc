@@ -1,6 +1,7 @@
 #include "framework/nn/graph.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -102,6 +103,20 @@ std::string WrongCount(const GraphLayer& layer, size_t given) {
   return fmt::format("{} takes {}, not {}", layer.type, wanted, given);
 }
 
+// Whether somebody who meant `known` typed `name`: one letter is another one, is missing or is too
+// many, or two have changed places.  Short names and numbers differ as much where both are meant
+// (a and b, conv1 and conv2).
+bool IsSlip(const std::string& name, const std::string& known) {
+  if (std::min(name.size(), known.size()) < 3) return false;
+  const auto digits = [](std::string text) {
+    std::erase_if(text, [](char letter) { return letter < '0' || letter > '9'; });
+    return text;
+  };
+  if (digits(name) != digits(known)) return false;
+  const int distance = EditDistance(name, known);
+  return distance == 1 || (distance == 2 && std::ranges::is_permutation(name, known));
+}
+
 constexpr char kNoMemory[] = "no machine has memory for that";
 
 }  // namespace
@@ -122,10 +137,15 @@ struct Graph::Reading {
     for (size_t end = name.find('.'); end != std::string::npos; end = name.find('.', end + 1)) {
       if (broken.contains(name.substr(0, end))) return true;
     }
-    if (nameless == 0) return false;
+    if (nameless == 0 || IsMisspelt(name)) return false;
     --nameless;
     broken.insert(name.substr(0, name.find('.')));
     return true;
+  }
+
+  bool IsMisspelt(const std::string& name) const {
+    return std::ranges::any_of(values,
+                               [&](const auto& known) { return IsSlip(name, known.first); });
   }
 };
 
@@ -230,22 +250,30 @@ bool Graph::FindInputs(config::Reader& reader, Reading& reading, GraphLayer& lay
   return complete;
 }
 
-// An input of another kind than the layer takes; "" for none.
-std::string Graph::WrongInput(const GraphLayer& layer) const {
+// An input of another kind than the layer takes.  What helps goes by what is there and what is wanted.
+std::optional<Graph::WrongInput> Graph::FindWrongInput(const GraphLayer& layer) const {
   const bool compares = layer.layer->role() != LayerRole::kCompute;
+  const std::string there = layer.inputs.size() > 1 ? " there" : "";
   for (size_t i = 0; i < layer.inputs.size(); ++i) {
     const GraphValue& value = values_[layer.inputs[i]];
     const InputKind takes = layer.layer->input_kind(static_cast<int>(i));
     if (takes == InputKind::kClasses && value.dtype != DType::kI32) {
-      return fmt::format("it {}, but those of '{}' are numbers",
-                         compares ? "compares scores with classes" : "takes classes or tokens",
-                         value.name);
+      return WrongInput{
+          fmt::format("input '{}' holds numbers; {} takes {}{}", value.name, layer.type,
+                      compares ? "class labels" : "classes or tokens", there),
+          compares ? "take the loss mean_squared_error, and no accuracy, for "
+                     "numbers; or a data set of classes"
+                   : ""};
     }
     if (takes == InputKind::kNumbers && value.dtype != DType::kF32) {
-      return fmt::format("it takes numbers, but those of '{}' are classes or tokens", value.name);
+      const bool tokens = value.sample_shape.rank() > 0;
+      return WrongInput{fmt::format("input '{}' holds {}; {} takes numbers{}", value.name,
+                                    tokens ? "tokens" : "class labels", layer.type, there),
+                        compares ? "the scores come first, the labels second"
+                                 : "put an embedding layer before it"};
     }
   }
-  return "";
+  return std::nullopt;
 }
 
 // False where its shapes do not fit, which is noted.
@@ -254,13 +282,7 @@ bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer)
     reader.Mistake("", fmt::format("layer '{}' ({}): {}", layer.name, layer.type, why), hint);
     return false;
   };
-  const std::string wrong = WrongInput(layer);
-  if (!wrong.empty()) {
-    return refuse(wrong, layer.layer->role() == LayerRole::kCompute
-                             ? "embedding makes numbers of classes"
-                             : "take the loss mean_squared_error, and no accuracy, for numbers; or "
-                               "a data set of classes");
-  }
+  if (const auto wrong = FindWrongInput(layer)) return refuse(wrong->what, wrong->hint);
   std::vector<Shape> shapes;
   std::vector<int64_t> classes;
   for (const int value : layer.inputs) {

@@ -17,6 +17,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -109,7 +110,10 @@ class Graph {
   struct Reading;  // of the layers, one after the other
   void ReadLayer(config::Reader& reader, Reading& reading);
   bool FindInputs(config::Reader& reader, Reading& reading, GraphLayer& layer) const;
-  std::string WrongInput(const GraphLayer& layer) const;
+  struct WrongInput {
+    std::string what, hint;
+  };
+  std::optional<WrongInput> FindWrongInput(const GraphLayer& layer) const;
   bool AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer);
   void LayOutArenas();
 

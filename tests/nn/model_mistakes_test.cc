@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::vector<FieldSpec> kFields = {{"data", DType::kF32, {1, 28, 28}},
                                         {"label", DType::kI32, {}, 10}};
@@ -75,6 +76,29 @@ TEST(ModelMistakes, ALayerWithoutANameIsOneName) {
                        "  - {name: c, type: eltwise, input: [a, zzz]}\n"),
               AllOf(HasSubstr("'nmae'"), HasSubstr("m.yaml:5:"), HasSubstr("called 'zzz'"),
                     HasSubstr("2 errors;")));
+}
+
+// Which is a name that nobody knows: one that is like a known one is a mistake of its own.
+TEST(ModelMistakes, ALayerWithoutANameExcusesNoMisspeltName) {
+  for (const char* name : {"dtaa", "dat", "datta", "dada"}) {
+    EXPECT_THAT(
+        OfLayers("  - {type: relu}\n  - {name: b, type: relu, input: " + std::string(name) + "}\n"),
+        AllOf(HasSubstr("m.yaml:3:"), HasSubstr("m.yaml:4:"), HasSubstr("mean 'data'"),
+              HasSubstr("2 errors;")))
+        << name;
+  }
+}
+
+// Names that are meant to differ are as near to each other as misspelt ones.
+TEST(ModelMistakes, ALayerWithoutANameMayHaveHadTheNextNumber) {
+  EXPECT_THAT(OfLayers("  - {name: conv1, type: relu}\n"
+                       "  - {nmae: conv2, type: relu}\n"
+                       "  - {name: sum, type: eltwise, input: [conv1, conv2]}\n"),
+              AllOf(HasSubstr("m.yaml:4:"), HasSubstr("1 error;")));
+  EXPECT_THAT(OfLayers("  - {name: a, type: relu}\n"
+                       "  - {nmae: b, type: relu}\n"
+                       "  - {name: sum, type: eltwise, input: [a, b]}\n"),
+              AllOf(HasSubstr("m.yaml:4:"), HasSubstr("1 error;")));
 }
 
 TEST(ModelMistakes, ANameThatNothingHasIsToldOnceWithItsLines) {
@@ -265,18 +289,41 @@ TEST(ModelMistakes, NumbersAreNoClasses) {
       "  - {name: right, type: accuracy, input: [fc, label]}\n";
   EXPECT_THAT(
       MistakesOf(model, numbers),
-      AllOf(HasSubstr("m.yaml:4:5: layer 'loss' (softmax_cross_entropy): it compares scores "
-                      "with classes, but those of 'label' are numbers"),
-            HasSubstr("m.yaml:5:5: layer 'right' (accuracy): it compares"),
-            HasSubstr("mean_squared_error"), HasSubstr("2 errors;")));
+      AllOf(HasSubstr("m.yaml:4:5: layer 'loss' (softmax_cross_entropy): input 'label' holds "
+                      "numbers; softmax_cross_entropy takes class labels there\n"
+                      "    take the loss mean_squared_error, and no accuracy"),
+            HasSubstr("m.yaml:5:5: layer 'right' (accuracy): input 'label' holds numbers; accuracy "
+                      "takes class labels there\n    take the loss mean_squared_error"),
+            HasSubstr("2 errors;")));
+}
+
+// The loss is the right one; its inputs have changed places.
+TEST(ModelMistakes, ScoresComeBeforeLabels) {
+  EXPECT_THAT(OfLayers("  - {name: fc, type: inner_product, outputs: 10}\n"
+                       "  - {name: loss, type: softmax_cross_entropy, input: [label, fc]}\n"),
+              AllOf(HasSubstr("input 'label' holds class labels; softmax_cross_entropy takes "
+                              "numbers there\n    the scores come first, the labels second\n"),
+                    HasSubstr("1 error;")));
 }
 
 TEST(ModelMistakes, ClassesAreNoNumbers) {
+  EXPECT_THAT(OfLayers("  - {name: a, type: relu, input: label}\n"),
+              AllOf(HasSubstr("layer 'a' (relu): input 'label' holds class labels; relu takes "
+                              "numbers\n    put an embedding layer before it\n"),
+                    HasSubstr("1 error;")));
   const std::vector<FieldSpec> words = {{"words", DType::kI32, {6}, 9}, {"label", DType::kI32, {}}};
-  EXPECT_THAT(MistakesOf("name: m\nlayers: [{name: fc, type: inner_product, outputs: 3}]\n", words),
-              AllOf(HasSubstr("layer 'fc' (inner_product): it takes numbers, but those of 'words' "
-                              "are classes or tokens"),
-                    HasSubstr("embedding")));
+  EXPECT_THAT(
+      MistakesOf("name: m\nlayers: [{name: fc, type: inner_product, outputs: 3}]\n", words),
+      HasSubstr("layer 'fc' (inner_product): input 'words' holds tokens; inner_product takes "
+                "numbers\n    put an embedding layer before it\n"));
+}
+
+// Nothing makes classes of pictures, and embedding is there already.
+TEST(ModelMistakes, PicturesAreNoTokens) {
+  EXPECT_THAT(OfLayers("  - {name: a, type: embedding, outputs: 8}\n"),
+              AllOf(HasSubstr("layer 'a' (embedding): input 'data' holds numbers; embedding takes "
+                              "classes or tokens\n1 error;"),
+                    Not(HasSubstr("mean_squared_error"))));
 }
 
 }  // namespace

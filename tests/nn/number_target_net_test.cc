@@ -99,7 +99,7 @@ TEST(NumberTargets, AreNoClasses) {
                     "{name: loss, type: softmax_cross_entropy, input: [fc, label]}",
                     {});
               }),
-              HasSubstr("compares scores with classes, but those of 'label' are numbers"));
+              HasSubstr("input 'label' holds numbers; softmax_cross_entropy takes class labels"));
 }
 
 }  // namespace
