@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/bench/training/step_rig.h"
+#include "framework/core/progress_display.h"
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
 
@@ -125,6 +126,7 @@ FirstSteps TimeFirstSteps(DryRun& run) {
   std::vector<double> seconds =
       TimeSteps(
           rig, /*kernels=*/false,
+  const BusyProgress timing("timing steps");
           [](const StepTimes& so_far) {
             const std::vector<double>& steps = so_far.steps;
             return steps.size() > kStepsMost ||

@@ -266,6 +266,15 @@ TEST_F(DryRunCommand, TellsOfWeightsThatAreNotFinite) {
   EXPECT_THAT(dry.err, HasSubstr("NaN or infinity"));
 }
 
+TEST_F(DryRunCommand, SaysWhatTakesLong) {
+  ::setenv("DTRAIN_PROGRESS", "1", 1);  // as who shows a status line asks for
+  const CommandOutcome dry =
+      Dry({"--set", "data.train_samples=4096", "--set", "batch=4096", "--set", "epochs=1"});
+  ::unsetenv("DTRAIN_PROGRESS");
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.err, HasSubstr("timing steps for "));
+}
+
 TEST_F(DryRunCommand, OfSeveralSeedsItIsTheFirst) {
   const json dry = DryJson({"--seeds", "7,8,9"});
   EXPECT_EQ(dry["seed"], 7);

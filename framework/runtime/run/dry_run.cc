@@ -5,6 +5,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/log.h"
+#include "framework/core/progress_display.h"
 #include "framework/data/batches.h"
 #include "framework/exchange/reducer.h"
 #include "framework/runtime/run/run_outputs.h"
@@ -96,6 +97,7 @@ RunFacts FactsOf(const RunConfig& config, const RunBasis& basis) {
 DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int threads) {
   for (const std::string& warning : config.warnings) log::Warning("{}", warning);
   for (const std::string& note : config.notes) log::Info("{}", note);
+  const BusyProgress loading("loading data");
   const bool resumes = request.resume != "none";
   RunFolder(config.output).CheckFree(resumes);
   const std::unique_ptr<Transport> alone = LocalWorld(1).Connect(0);
