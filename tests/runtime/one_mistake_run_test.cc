@@ -76,6 +76,52 @@ TEST(OneMistakeInARun, OfTwoBothAreTold) {
                     HasSubstr("'densty'"), HasSubstr("3 errors;")));
 }
 
+// Who may die goes by where servers and nodes are, and by nothing else of the strategy.
+TEST(OneMistakeInARun, ADeathIsJudgedBesideAMistakeInTheStrategy) {
+  const auto errors = [](const std::string& strategy, const std::string& death) {
+    return WhatOf<ConfigError>([&] {
+      auto document = config::Document::FromText(
+          "model: lenet5\ndata: digits\nstrategy: {" + strategy +
+              "}\ncluster: {workers: 64, deaths: [{" + death + ", at_step: 5}]}\n",
+          "run.yaml");
+      ReadRunConfig(document);
+    });
+  };
+  EXPECT_THAT(
+      errors("name: ps_asp, damping: invers", "worker: 99"),
+      AllOf(HasSubstr("run.yaml:3:"), HasSubstr("damping"),
+            HasSubstr("run.yaml:4:33: there is no worker 99 among 64"), HasSubstr("2 errors;")));
+  EXPECT_THAT(errors("name: ps_ssp, staleness: -1", "worker: 99"),
+              AllOf(HasSubstr("staleness"), HasSubstr("a death would stop strategy 'ps_ssp'"),
+                    HasSubstr("2 errors;")));
+  // What decides it may be what is misspelt.
+  for (const char* strategy :
+       {"nmae: ps_asp", "name: ps_aspp", "name: inhad, pull_timeot: 1",
+        "name: ps_asp, placment: dedicated", "name: ps_asp, placement: dedicatd"}) {
+    EXPECT_THAT(errors(strategy, "worker: 0"), HasSubstr("1 error;")) << strategy;
+  }
+}
+
+TEST(OneMistakeInARun, ABatchIsJudgedBesideAMistakeThatLeavesTheSizeAlone) {
+  const auto errors = [](const std::string& data) {
+    return WhatOf<ConfigError>([&] {
+      auto document = config::Document::FromText(
+          "model: lenet5\nbatch: 32\ndata: {name: digits, " + data + "}\n", "run.yaml");
+      ReadRunConfig(document);
+    });
+  };
+  for (const char* data : {"train_samples: 10, tset_samples: 10",
+                           "train_samples: 10, test_samples: -1", "train_samples: 10, sed: 3"}) {
+    EXPECT_THAT(errors(data), AllOf(HasSubstr("batch 32 is more than the 10 training samples"),
+                                    HasSubstr("run.yaml:3:"), HasSubstr("2 errors;")))
+        << data;
+  }
+  for (const char* data : {"train_samples: 10, limt: 5", "train_samples: ten", "tain_samples: 10",
+                           "limit: 5, train_sampels: 100", "train_samples: 10, validatoin: 0.1"}) {
+    EXPECT_THAT(errors(data), AllOf(HasSubstr("run.yaml:3:"), HasSubstr("1 error;"))) << data;
+  }
+}
+
 // A table that cannot be read for a key that is misspelt.
 class OneMistakeOfATable : public ::testing::Test {
  protected:

@@ -338,7 +338,7 @@ void CheckDeaths(Reader cluster, Reader strategy, const RunConfig& run) {
                     fmt::format("a death would stop strategy '{}': {}", run.strategy_name, why),
                     fmt::format("{} go on without a dead worker",
                                 Join(StrategiesThatOutliveWorkers(), " and ")),
-                    {strategy.At()});
+                    {strategy.At("name"), strategy.At("pull_timeout")});
     return;
   }
   const int per_node = run.cluster.per_node();
@@ -349,8 +349,10 @@ void CheckDeaths(Reader cluster, Reader strategy, const RunConfig& run) {
   }
   std::vector<Reader> places = cluster.List("deaths");
   for (const DeathMistake& mistake : CheckDeaths(deaths, placement, per_node)) {
-    places[mistake.index].Mistake("", mistake.what, mistake.hint,
-                                  {strategy.At(), cluster.At("workers"), cluster.At("per_node")});
+    places[mistake.index].Mistake(
+        "", mistake.what, mistake.hint,
+        {strategy.At("name"), strategy.At("servers"), strategy.At("placement"),
+         cluster.At("workers"), cluster.At("per_node")});
   }
 }
 
@@ -362,6 +364,19 @@ void CheckRoundedSums(Reader root, const RunConfig& run) {
                            run.collective, run.compress.name),
                "collective: ordered, or compress: none",
                {root.Section("compress").At("name"), root.Section("strategy").At("name")});
+}
+
+// The keys that decide how many training samples there are, of any data set: a mistake in another
+// one leaves the number as it was meant.
+std::vector<config::KeyRef> KeysOfSize(const Reader& data) {
+  std::vector<config::KeyRef> keys;
+  for (const char* key :
+       {"name", "root", "limit", "validation", "train", "train_samples", "train_images",
+        "train_labels", "train_source", "train_target", "test", "test_images", "test_share",
+        "header", "data_set", "max_length", "tokenized"}) {
+    keys.push_back(data.At(key));
+  }
+  return keys;
 }
 
 // What no single key can know.
@@ -407,7 +422,7 @@ void CheckTogether(Reader root, RunConfig& run) {
     root.Mistake("batch",
                  fmt::format("batch {} is more than the {} training samples of {}", run.batch,
                              samples, run.data.name),
-                 "", {root.Section("data").At()});
+                 "", KeysOfSize(root.Section("data")));
   }
   if (run.solver.warmup_epochs > static_cast<double>(run.epochs)) {
     root.Section("solver").Mistake(
