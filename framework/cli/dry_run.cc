@@ -57,16 +57,17 @@ std::string WorkersText(const RunFacts& facts, int64_t accumulate) {
   std::string text = Counted(summary.workers, "worker");
   if (summary.servers) text += " and " + Counted(*summary.servers, "server");
   text += fmt::format(", batch {}", summary.global_batch);
-  if (summary.workers > 1) text += fmt::format(" ({} of it a worker's)", facts.share);
+  if (summary.workers > 1) text += fmt::format(" ({} per worker)", facts.share);
   if (accumulate > 1) text += fmt::format(" in {} parts", accumulate);
   text += "; " + summary.strategy;
-  if (!summary.collective.empty()) text += " by " + summary.collective;
+  if (!summary.collective.empty()) text += ", collective " + summary.collective;
   return summary.compressor.empty() ? text : text + ", compressed by " + summary.compressor;
 }
 
 std::string RunText(const RunFacts& facts, const DryRunWords& words) {
   std::string text =
-      fmt::format("{:.4g} epochs of {}: {}", facts.summary.epochs,
+      fmt::format("{:.4g} {}, {} each, {} in total", facts.summary.epochs,
+                  facts.summary.epochs == 1 ? "epoch" : "epochs",
                   Counted(facts.steps_per_epoch, "step"), Counted(facts.last_step, "step"));
   if (words.runs > 1) {
     text += fmt::format("; seed {}, the first of {} runs", facts.summary.seed, words.runs);
@@ -75,28 +76,31 @@ std::string RunText(const RunFacts& facts, const DryRunWords& words) {
 }
 
 std::string StartText(const RunFacts& facts) {
-  if (facts.finished) return fmt::format("none: completed before, at step {}", facts.begin.step);
-  if (facts.start_file.empty()) return "fresh, from drawn weights";
+  if (facts.finished)
+    return fmt::format("nothing to do: the run completed at step {}", facts.begin.step);
+  if (facts.start_file.empty()) return "fresh, from initial weights";
   if (facts.begin.step == 0) return "fresh, from the weights of " + facts.start_file;
-  return fmt::format("behind step {}, from {}", facts.begin.step, facts.start_file);
+  return fmt::format("after step {}, from {}", facts.begin.step, facts.start_file);
 }
 
 std::string MemoryText(const RankMemory& memory) {
   const auto bytes = [](int64_t n) { return HumanBytes(static_cast<double>(n)); };
-  std::string text = fmt::format("{} a worker: weights {}, gradients {}, ", bytes(memory.total()),
+  std::string text = fmt::format("{} per worker: weights {}, gradients {}, ", bytes(memory.total()),
                                  bytes(memory.weights), bytes(memory.gradients));
   if (memory.solver > 0) text += fmt::format("solver {}, ", bytes(memory.solver));
   if (memory.exchange > 0) text += fmt::format("exchange {}, ", bytes(memory.exchange));
   text +=
       fmt::format("activations {}, batches {}", bytes(memory.activations), bytes(memory.batches));
   const int64_t peak = PeakBytes();
-  return peak > 0 ? text + fmt::format("; this process took {}, data and all", bytes(peak)) : text;
+  return peak > 0 ? text + fmt::format("; peak memory of this process: {}, including the data",
+                                       bytes(peak))
+                  : text;
 }
 
 std::string PlanText(const RunFacts& facts) {
   const ExecutionPlan& plan = facts.plan;
   std::string text =
-      fmt::format("{} ({}), {} a rank, {}, ", plan.device, plan.gpu.empty() ? plan.isa : plan.gpu,
+      fmt::format("{} ({}), {} per rank, {}, ", plan.device, plan.gpu.empty() ? plan.isa : plan.gpu,
                   Counted(plan.threads, "thread"), plan.precision);
   text += facts.buckets_open ? "buckets by times that the run measures first"
                              : Counted(static_cast<int64_t>(plan.buckets.size()), "bucket");
@@ -115,18 +119,18 @@ std::string StepText(const RunFacts& facts, const FirstSteps& steps) {
     return text + fmt::format("; {} take about {}, without evaluations and checkpoints",
                               Counted(StepsLeft(facts), "step"), HumanSeconds(*seconds));
   }
-  return text + "; one worker alone: exchange and waiting are not in it";
+  return text + "; measured on one worker; communication and waiting are not included";
 }
 
 }  // namespace
 
 FirstSteps TimeFirstSteps(DryRun& run) {
   if (run.facts.finished) return {};
+  const BusyProgress timing("timing steps");
   StepRig rig(run.config, std::move(run.basis));
   std::vector<double> seconds =
       TimeSteps(
           rig, /*kernels=*/false,
-  const BusyProgress timing("timing steps");
           [](const StepTimes& so_far) {
             const std::vector<double>& steps = so_far.steps;
             return steps.size() > kStepsMost ||

@@ -158,7 +158,7 @@ int RunSweep(const SweepOptions& options, const Invocation& invocation) {
   const RunLock lock(plan.output);
   const int signal = Sweep(plan).Run(options.jobs);
   if (signal != 0) {
-    log::Info("the sweep was stopped; the same command goes on with it");
+    log::Info("the sweep was stopped; the same command resumes it");
     return kStopped;
   }
   Print(plan, invocation.json);

@@ -377,8 +377,8 @@ static void AddTrainCommand(CLI::App& app, Invocation& invocation) {
       ->type_name("FILE");
   command->add_flag(
       "--dry-run", options->dry_run,
-      "load the data, find the start, time a few steps, say what the run would do, and "
-      "stop: nothing is written");
+      "check everything up to the first step, time a few steps, print a summary and exit; "
+      "writes nothing");
   command
       ->add_option("--max-restarts", options->max_restarts,
                    "restart from the last checkpoint up to N times when a worker is lost")

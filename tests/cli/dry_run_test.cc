@@ -138,17 +138,17 @@ TEST_F(DryRunCommand, SaysItInWordsToo) {
   EXPECT_EQ(dry.code, 0) << dry.err;
   EXPECT_THAT(
       dry.out,
-      AllOf(
-          HasSubstr("data      digits: 100 training and 64 test samples\n"),
-          HasSubstr("model     lenet5: 61706 parameters\n"),
-          HasSubstr("workers   1 worker, batch 32; allreduce\n"),
-          HasSubstr("run       3 epochs of 4 steps: 12 steps\n"),
-          HasSubstr("start     fresh, from drawn weights\n"),
-          HasSubstr("a worker: weights 246.8 kB, gradients 246.8 kB, solver 246.8 kB, activations"),
-          HasSubstr(", 1 thread a rank, fp32, 1 bucket; kernels: "),
-          HasSubstr("; 12 steps take about "),
-          HasSubstr("config    dtrain check --config " + config_ +
-                    " --set epochs=3 --set output=")));
+      AllOf(HasSubstr("data      digits: 100 training and 64 test samples\n"),
+            HasSubstr("model     lenet5: 61706 parameters\n"),
+            HasSubstr("workers   1 worker, batch 32; allreduce\n"),
+            HasSubstr("run       3 epochs, 4 steps each, 12 steps in total\n"),
+            HasSubstr("start     fresh, from initial weights\n"),
+            HasSubstr(
+                " per worker: weights 246.8 kB, gradients 246.8 kB, solver 246.8 kB, activations"),
+            HasSubstr(", 1 thread per rank, fp32, 1 bucket; kernels: "),
+            HasSubstr("; 12 steps take about "),
+            HasSubstr("config    dtrain check --config " + config_ +
+                      " --set epochs=3 --set output=")));
   EXPECT_THAT(dry.out, Not(HasSubstr("momentum:")));
 }
 
@@ -168,16 +168,16 @@ TEST_F(DryRunCommand, IsOneProcessForAllWorkersAndServers) {
 
   const CommandOutcome words =
       Dry({"--workers", "2", "--set", "compress={name: topk, density: 0.1}"});
-  EXPECT_THAT(words.out, AllOf(HasSubstr("2 workers, batch 32 (16 of it a worker's); allreduce by "
-                                         "ordered, compressed by topk\n"),
+  EXPECT_THAT(words.out, AllOf(HasSubstr("2 workers, batch 32 (16 per worker); allreduce, "
+                                         "collective ordered, compressed by topk\n"),
                                HasSubstr("exchange 246.8 kB"),
-                               HasSubstr("exchange and waiting are not in it\n")));
+                               HasSubstr("communication and waiting are not included\n")));
 }
 
 TEST_F(DryRunCommand, WhatOnlyTheRunCanMeasureStaysOpen) {
   const CommandOutcome open = Dry({"--workers", "2", "--set", "strategy.name=auto"});
   EXPECT_EQ(open.code, 0) << open.err;
-  EXPECT_THAT(open.out, AllOf(HasSubstr("; auto by ordered\n"),
+  EXPECT_THAT(open.out, AllOf(HasSubstr("; auto, collective ordered\n"),
                               HasSubstr("buckets by times that the run measures first")));
   EXPECT_EQ(DryJson({"--set", "strategy.name=auto"})["strategy"], "allreduce");
 }

@@ -107,7 +107,7 @@ TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllResidualsAtTheRateThatItIsD
   RankStart start;
   const std::string said = Said([&] { start = StartIn(Config(2, kTopk)); });
   EXPECT_THAT(said, AllOf(HasSubstr("- workers: 3"), HasSubstr("+ workers: 2"),
-                          HasSubstr("worker 0 goes on with the sum of all residuals"),
+                          HasSubstr("worker 0 takes over the sum of all residuals"),
                           HasSubstr("each worker's position in its data becomes the average")));
   EXPECT_FALSE(start.exact());
   EXPECT_EQ(start.kept.residual, due);
@@ -123,7 +123,7 @@ TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllMomentum) {
   Run(Config(3, With(dgc, "max_steps=7")));
   RankStart start;
   EXPECT_THAT(Said([&] { start = StartIn(Config(2, dgc)); }),
-              HasSubstr("worker 0 goes on with the sum of all workers' momentum"));
+              HasSubstr("worker 0 takes over the sum of all workers' momentum"));
   EXPECT_EQ(start.kept.velocity, SumOf("velocity", 3));
   EXPECT_EQ(start.kept.residual, SumOf("residual", 3));
   EXPECT_EQ(Run(Config(2, With(dgc, "max_steps=9")), {.resume = "auto"}).code, ExitCode::kDone);
@@ -217,7 +217,7 @@ TEST_F(RankStateTest, AnotherStrategyTakesTheResiduals) {
                                "compress={name: topk, density: 0.02}"}));
   });
   EXPECT_THAT(said, AllOf(HasSubstr("-   name: ps_asp"), HasSubstr("+   name: ps_ssp"),
-                          HasSubstr("worker 0 goes on with the sum of all residuals")));
+                          HasSubstr("worker 0 takes over the sum of all residuals")));
   EXPECT_FALSE(start.exact());
   EXPECT_EQ(start.kept.residual, SumOf("residual", 2));
 }

@@ -145,7 +145,7 @@ TEST_F(SimulatedRunTest, ARunGoesOnWithoutItsDeadAndSaysWhatWasLost) {
   EXPECT_EQ(applied + summary.protocol->dropped + summary.protocol->lost, steps);
   EXPECT_GT(*summary.test->accuracy, 0.15);
   EXPECT_EQ(Simulate(config).weights_sha256, summary.weights_sha256);
-  EXPECT_THAT(DeathsText(summary), HasSubstr("worker 2 of node 1 died at 0.031 s, behind "));
+  EXPECT_THAT(DeathsText(summary), HasSubstr("worker 2 of node 1 died at 0.031 s, after "));
   EXPECT_THAT(ToJson(summary), HasSubstr("\"deaths\": ["));
 }
 

@@ -152,7 +152,7 @@ TEST(DeathsText, SaysWhoDiedAndWhatWasLost) {
   Summary summary;
   EXPECT_EQ(DeathsText(summary), "");
   summary.deaths = {{.worker = 2, .node = 1, .seconds = 1.25, .own_steps = 20}};
-  const std::string who = "worker 2 of node 1 died at 1.250 s, behind 20 steps\n";
+  const std::string who = "worker 2 of node 1 died at 1.250 s, after 20 steps\n";
   const std::string what = " lost, that had been handed in and not applied\n";
   EXPECT_EQ(DeathsText(summary), who + "0 gradients are" + what) << "nobody counted";
   for (const auto& [lost, text] : {std::pair{0, "0 gradients are"}, std::pair{1, "1 gradient is"},

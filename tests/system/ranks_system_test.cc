@@ -44,7 +44,7 @@ TEST_F(Ranks, ADryRunIsTheFirstRanks) {
           "--set data.test_samples=64 --output $OUT/dry --dry-run",
           "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2");
   EXPECT_EQ(dry.code, 0) << dry.err;
-  EXPECT_THAT(dry.out, AllOf(HasSubstr("workers   2 workers, batch 64 (32 of it a worker's)"),
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("workers   2 workers, batch 64 (32 per worker)"),
                              HasSubstr(" --set cluster.workers=2 ")));
   EXPECT_FALSE(fs::exists(folder_ / "dry"));
 }

@@ -61,7 +61,7 @@ class WeightsFiles : public ::testing::Test {
 };
 
 TEST_F(WeightsFiles, OfTorchSaveComeWithTheLineThatConvertsThem) {
-  const std::filesystem::path path = folder_ / "model.pt";
+  const std::filesystem::path path = folder_ / "my model.pt";
   for (const std::string start : {"PK\x03\x04 archive", "\x80\x02\x8a pickle"}) {
     Spit(path, start);
     try {
@@ -70,7 +70,7 @@ TEST_F(WeightsFiles, OfTorchSaveComeWithTheLineThatConvertsThem) {
     } catch (const CheckpointError& error) {
       EXPECT_THAT(error.what(), HasSubstr("torch.save"));
       EXPECT_THAT(error.hint(),
-                  AllOf(HasSubstr("weights_only=True"), HasSubstr("model.safetensors'"),
+                  AllOf(HasSubstr("weights_only=True"), HasSubstr("my model.safetensors'"),
                         HasSubstr("for k, v in s.get('state_dict', s).items()}")));
     }
     EXPECT_THROW(ReadStoredWeights(path), CheckpointError);

@@ -163,7 +163,7 @@ def with_sets(command, settings):
 def metrics_of(summary):
     staleness = summary.get("staleness") or {"mean": 0}
     workers = summary["workers_detail"]
-    steps = sum(worker["steps"] for worker in workers)
+    steps = sum(worker["own_steps"] for worker in workers)
     busy = sum(worker["compute_seconds"] + worker["wait_seconds"] for worker in workers)
     return {"step": busy / steps, "seconds": summary["seconds"], "staleness": staleness["mean"],
             "p50": summary["step_seconds"]["p50"]}

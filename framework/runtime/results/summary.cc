@@ -228,7 +228,7 @@ std::string TargetText(const Summary& summary) {
 std::string DeathsText(const Summary& summary) {
   std::string text;
   for (const DeathSummary& death : summary.deaths) {
-    text += fmt::format("worker {} of node {} died at {:.3f} s, behind {}\n", death.worker,
+    text += fmt::format("worker {} of node {} died at {:.3f} s, after {}\n", death.worker,
                         death.node, death.seconds, Counted(death.own_steps, "step"));
   }
   if (summary.deaths.empty()) return text;

@@ -192,7 +192,7 @@ std::string TestText(const TestResult& test);
 // not reached and what the best was.  Empty without a target.
 std::string TargetText(const Summary& summary);
 
-// "worker 2 of node 1 died at 1.250 s, behind 20 steps", a line each, and how many gradients were lost;
+// "worker 2 of node 1 died at 1.250 s, after 20 steps", a line each, and how many gradients were lost;
 // empty where nobody died.
 std::string DeathsText(const Summary& summary);
 

@@ -55,7 +55,7 @@ std::optional<ModelProfile> PlanByTime(Transport& transport, const Graph& graph,
     std::optional<Measurement> measured =
         Measure(transport, ExchangeOf(config, graph, plan, rule), worker);
     if (!measured) {
-      if (root) log::Info("asked to stop while measuring: the run ends behind its next step");
+      if (root) log::Info("asked to stop while measuring: the run ends after its next step");
       DecideBuckets(config, pieces, plan);
       return std::nullopt;
     }

@@ -174,10 +174,10 @@ RankStart AmongOthers(const Checkpoint& checkpoint, const RankCheckpoint& there,
         "with --weights");
   }
   std::string said =
-      kept.sums.residual.empty() ? "" : "worker 0 goes on with the sum of all residuals; ";
+      kept.sums.residual.empty() ? "" : "worker 0 takes over the sum of all residuals; ";
   if (!kept.sums.velocity.empty()) {
     const bool has_place = config.compress.momentum > 0 && same_model;
-    said += has_place ? "worker 0 goes on with the sum of all workers' momentum; "
+    said += has_place ? "worker 0 takes over the sum of all workers' momentum; "
                       : "the momentum that workers kept is lost; ";
     if (!has_place) kept.sums.velocity.clear();
   }

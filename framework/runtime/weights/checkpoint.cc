@@ -146,7 +146,7 @@ Checkpoint ReadCheckpoint(const fs::path& path, const ModelLayout& layout) {
       FitTo(layout, path, ReadStoredCheckpoint(path, CheckpointPart::kAll), kToResume);
   if (checkpoint.info.plan_json.empty()) {
     throw CheckpointError(
-        fmt::format("{} holds weights alone: there is no run to go on with", path.string()),
+        fmt::format("{} holds weights alone: there is no run to resume", path.string()),
         "start a new run from them with --weights");
   }
   return checkpoint;

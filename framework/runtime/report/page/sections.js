@@ -62,7 +62,7 @@ function overview(runs) {
     {title: 'mean staleness', of: (run) => numberText(meanStalenessOf(run))},
   ];
   const resumeNote = (run) => wasResumed(run)
-    ? [`resumed behind step ${summaryOf(run).resumed_step}: samples/s, the median step, and of the traffic what ranks.jsonl does not ` +
+    ? [`resumed after step ${summaryOf(run).resumed_step}: samples/s, the median step, and of the traffic what ranks.jsonl does not ` +
        'have (inside nodes, a gradient, density, exposed, compressing) count from there; all else is of the whole run.']
     : [];
   const notes = runs.flatMap((run) => [...run.notes, ...resumeNote(run)].map((note) => soft(runs.length > 1 ? run.name + ': ' + note : note)));
