@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 launch/install-packages.sh
 cmake --preset release -DDTRAIN_TESTS=OFF
-cmake --build build/release --target dtrain
+cmake --build build/release
 
 output="runs/quickstart-$(date +%Y%m%d-%H%M%S)"
 build/release/dtrain train --config configs/runs/quickstart.yaml --workers 2 --output "$output" "$@"

@@ -43,7 +43,7 @@ std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
 }
 
 int ParseAndRun(int argc, char** argv) {
-  CLI::App app("dtrain trains a model with any of the published gradient-exchange protocols.",
+  CLI::App app("dtrain trains a model with many published gradient-exchange protocols.",
                "dtrain");
   app.set_version_flag("--version", "dtrain " + Version() + " (" + SourceRevision() + ")");
   app.require_subcommand(1);

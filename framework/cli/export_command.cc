@@ -18,15 +18,24 @@ namespace {
 
 struct ExportOptions {
   std::string weights;
-  std::string format = "safetensors";
+  std::string format;  // "": by the ending of `output`
   std::string output;
 };
+
+std::string FormatOf(const ExportOptions& options) {
+  if (!options.format.empty()) return options.format;
+  const std::string ending = std::filesystem::path(options.output).extension();
+  if (ending == ".onnx") return "onnx";
+  return NameOf(ending == ".h5" || ending == ".hdf5" ? WeightsFormat::kHdf5
+                                                     : WeightsFormat::kSafetensors);
+}
 
 // The files that were written.
 std::vector<std::filesystem::path> Write(const ExportOptions& options, const StoredWeights& stored,
                                          const std::filesystem::path& from) {
-  if (options.format == "onnx") return WriteOnnx(options.output, OnnxOf(stored, from.string()));
-  const bool hdf5 = options.format == NameOf(WeightsFormat::kHdf5);
+  const std::string format = FormatOf(options);
+  if (format == "onnx") return WriteOnnx(options.output, OnnxOf(stored, from.string()));
+  const bool hdf5 = format == NameOf(WeightsFormat::kHdf5);
   WriteStoredWeights(options.output, hdf5 ? WeightsFormat::kHdf5 : WeightsFormat::kSafetensors,
                      stored);
   return {options.output};
@@ -42,7 +51,7 @@ int Export(const ExportOptions& options, bool json) {
     std::cout << nlohmann::json{{"from", from.string()},
                                 {"output", written[0]},
                                 {"outputs", written},
-                                {"format", options.format},
+                                {"format", FormatOf(options)},
                                 {"model", stored.info.model},
                                 {"parameters", parameters},
                                 {"statistics", stored.layout.state.size()}}
@@ -73,10 +82,11 @@ static void AddExportCommand(CLI::App& app, Invocation& invocation) {
   command
       ->add_option("--format", options->format,
                    HasOnnx() ? "safetensors (PyTorch's names), hdf5, or onnx: the model with its "
-                               "weights, for other programs"
-                             : "safetensors (PyTorch's names) or hdf5")
-      ->check(CLI::IsMember(formats))
-      ->capture_default_str();
+                               "weights, for other programs (default: by the ending of --output, "
+                               "else safetensors)"
+                             : "safetensors (PyTorch's names) or hdf5 (default: by the ending of "
+                               "--output, else safetensors)")
+      ->check(CLI::IsMember(formats));
   command
       ->add_option("--output", options->output,
                    HasOnnx() ? "the file to write; as ONNX, a model for translation becomes two, "

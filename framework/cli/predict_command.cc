@@ -243,7 +243,7 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
 static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<PredictOptions>();
   CLI::App* command = AddCommand(app, invocation, "predict",
-                                 "tell the classes of pictures, with their probabilities",
+                                 "predict classes or values for pictures, CSV rows or arrays",
                                  [options, &invocation] { return Predict(*options, invocation); });
   command
       ->add_option("--weights", options->weights,
@@ -257,7 +257,7 @@ static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
           "numbers CSV files without labels, or .npy files; IDX, CSV and .npy plain or .gz")
       ->required()
       ->type_name("FILE");
-  command->add_option("--top", options->top, "number of classes to tell of each picture")
+  command->add_option("--top", options->top, "how many classes to print per sample")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));
   AddDeviceOption(*command, options->device);

@@ -63,6 +63,21 @@ TEST_F(ExportCommand, SafetensorsComeBackAsTheSameWeights) {
             there.weights);
 }
 
+// An ONNX file was overwritten by one of safetensors.
+TEST_F(ExportCommand, TheEndingSaysTheFormatWhereNobodyElseDoes) {
+  for (const auto& [name, format] :
+       std::vector<std::pair<std::string, std::string>>{{"m.onnx", "onnx"},
+                                                        {"m.h5", "hdf5"},
+                                                        {"m.safetensors", "safetensors"},
+                                                        {"m", "safetensors"}}) {
+    if (format == "onnx" && !HasOnnx()) continue;
+    const CommandOutcome outcome =
+        RunCommand({"export", "--weights", Path("run"), "--output", Path(name), "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(json::parse(outcome.out)["format"], format) << name;
+  }
+}
+
 TEST_F(ExportCommand, WhatIsNoCheckpointLeavesNoFile) {
   Spit(folder_ / "damaged.h5", "no HDF5");
   for (const char* const format : {"safetensors", "onnx"}) {
