@@ -18,6 +18,7 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     // README.md
     {"dtrain doctor", ""},
     {"dtrain check --config mine.yaml", ""},
+    {"dtrain train --config mine.yaml --dry-run", ""},
     {"dtrain train --config mine.yaml --output runs/mine", " --set epochs=2"},
     {"dtrain predict --weights runs/mine cat.jpg more/", ""},
     {"dtrain eval --weights runs/mine", ""},

@@ -148,7 +148,7 @@ TEST_F(SweepSystemTest, AStoppedSweepGoesOn) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 75);
   EXPECT_THAT(Slurp(folder_ / "err"),
-              AllOf(HasSubstr("s/seed=1 stopped after"), HasSubstr("the same command goes on"),
+              AllOf(HasSubstr("s/seed=1 stopped after"), HasSubstr("the same command resumes it"),
                     Not(HasSubstr("[2/2]"))));
   EXPECT_THAT(Slurp(first / "summary.json"), HasSubstr("\"exit_code\": 75"));
   EXPECT_THAT(Slurp(folder_ / "s" / "sweep.jsonl"),

@@ -282,12 +282,8 @@ void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos comput
 
 // Where the run stands after this step: what all workers did of it, or what rank 0 has been told.
 void Trainer::Follow(const StepOutcome& outcome) {
-  bool moved = true;
-  if (synchronous_) {
-    position_.Add(outcome);
-  } else {
-    moved = position_.Hear(exchange_->told());
-  }
+  if (synchronous_) position_.Add(outcome);
+  const bool moved = synchronous_ || position_.Hear(exchange_->told());
   Say(Doing::kTraining);
   if (moved) Log();
 }

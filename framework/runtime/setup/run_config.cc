@@ -366,8 +366,7 @@ void CheckRoundedSums(Reader root, const RunConfig& run) {
                {root.Section("compress").At("name"), root.Section("strategy").At("name")});
 }
 
-// The keys that decide how many training samples there are, of any data set: a mistake in another
-// one leaves the number as it was meant.
+// The keys that decide how many training samples there are: a mistake in another one leaves the number as meant.
 std::vector<config::KeyRef> KeysOfSize(const Reader& data) {
   std::vector<config::KeyRef> keys;
   for (const char* key :
@@ -439,9 +438,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   RunConfig run;
   run.model_yaml = model_yaml;
   Reader root = document.root();
-  if (with_model) {
-    ReadInputs(root, document.file_name(), before, run);
-  }
+  if (with_model) ReadInputs(root, document.file_name(), before, run);
   ReadLength(root, run);
   run.solver = ReadSolverConfig(root.Section("solver", "the optimizer"));
   ReadStrategy(root, run);
