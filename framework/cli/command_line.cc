@@ -43,8 +43,7 @@ std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
 }
 
 int ParseAndRun(int argc, char** argv) {
-  CLI::App app("dtrain trains a model with many published gradient-exchange protocols.",
-               "dtrain");
+  CLI::App app("dtrain trains a model with many published gradient-exchange protocols.", "dtrain");
   app.set_version_flag("--version", "dtrain " + Version() + " (" + SourceRevision() + ")");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);

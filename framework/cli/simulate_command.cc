@@ -102,10 +102,7 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   std::optional<MetricsWriter> metrics;  // of a run that is evaluated
   if (lock && !options.resume.empty()) {
     const std::optional<int64_t> step = run.KeepCheckpoints(output, options.resume);
-    if (step && run.IsFinished()) {
-      log::Info("nothing to do: the run in {} was completed at step {}", output, *step);
-      return std::nullopt;
-    }
+    if (step && run.IsFinished()) return std::nullopt;
     if (step) metrics.emplace(RunFolder(output).metrics(), *step);
     if (step && !quiet) log::Info("resumed after step {}", *step);
   }

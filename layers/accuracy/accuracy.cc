@@ -5,7 +5,9 @@
 namespace dtrain {
 
 void Accuracy::Configure(config::Reader& reader) {
-  top_k_ = reader.Int("top_k", 1).Min(1).Help("a sample is correct if its label is among the k highest scores");
+  top_k_ = reader.Int("top_k", 1)
+               .Min(1)
+               .Help("a sample is correct if its label is among the k highest scores");
 }
 
 std::vector<Shape> Accuracy::InferShapes(std::span<const Shape> inputs) {

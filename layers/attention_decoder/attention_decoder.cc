@@ -29,7 +29,9 @@ void AttentionDecoder::Configure(config::Reader& reader) {
           .Min(0)
           .Max(1)
           .Help("probability that a training step is given the true token instead of its own");
-  pad_ = reader.Int("pad", kPadToken).Min(0).Help("token that fills a sentence up to the length of the batch");
+  pad_ = reader.Int("pad", kPadToken)
+             .Min(0)
+             .Help("token that fills a sentence up to the length of the batch");
   weight_init_ =
       ReadInitSpec(reader.Section("weight_init", "how the weights start"), {"xavier", 0});
   bias_init_ = ReadInitSpec(reader.Section("bias_init", "how the biases start"), {"constant", 0});

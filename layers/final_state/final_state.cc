@@ -7,7 +7,9 @@ namespace dtrain {
 
 void FinalState::Configure(config::Reader& reader) {
   bidirectional_ = reader.Bool("bidirectional", false).Help("the second half is a backward pass");
-  pad_ = reader.Int("pad", kPadToken).Min(0).Help("token that fills a sentence up to the length of the batch");
+  pad_ = reader.Int("pad", kPadToken)
+             .Min(0)
+             .Help("token that fills a sentence up to the length of the batch");
 }
 
 std::vector<Shape> FinalState::InferShapes(std::span<const Shape> inputs) {

@@ -59,7 +59,7 @@ class DryRunCommand : public ::testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.code == 0 ? json::parse(outcome.out) : json();
   }
-  // A finished run of so many steps in folder_/run.
+  // Leaves a finished run, as long as this setting says, in folder_/run.
   void Trained(const std::string& more) const {
     const CommandOutcome outcome = Train({"--set", more});
     ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -13,7 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Two sections that are judged together: so many parts need so many workers.
+// Two sections that are judged together: each part needs a worker.
 std::string JudgedTogether(const std::string& text) {
   return WhatOf<ConfigError>([&] {
     Document document = Document::FromText(text, "run.yaml");

@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The line of so many bytes, of which 1 MB came every second.
+// The line at `done` of `total` bytes, of which 1 MB came every second.
 std::string LineOf(int64_t done, int64_t total, int columns = 100) {
   std::string line;
   ProgressBar bar("f.gz", total, {true, [&](const ProgressDisplay::Parts& parts) {

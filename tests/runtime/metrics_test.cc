@@ -52,7 +52,8 @@ TEST(Metrics, OneLineAThing) {
   writer.Write(CheckpointMetrics{{1, 938, 60032, 9.5}, "step-00000938.h5", 0.01});
   const std::vector<nlohmann::json> lines = Lines(path);
   ASSERT_EQ(lines.size(), 3U);
-  EXPECT_EQ(lines[0], nlohmann::json::parse(R"({"schema":1,"kind":"step","epoch":1,"step":20,"samples":1280,
+  EXPECT_EQ(lines[0],
+            nlohmann::json::parse(R"({"schema":1,"kind":"step","epoch":1,"step":20,"samples":1280,
       "seconds":0.5,"loss":2.25,"lr":0.01,"samples_per_second":8000.0,"exposed_seconds":0.001})"));
   EXPECT_EQ(lines[1], nlohmann::json::parse(R"({"schema":1,"kind":"evaluation","epoch":2,"step":938,
       "samples":60032,"seconds":9.5,"loss":0.05,"accuracy":0.984,"top5":0.999,"evaluate_seconds":0.2})"));
@@ -71,7 +72,8 @@ TEST(Metrics, TextHasASplitAPerplexityAndABleu) {
   const fs::path path = FreshFolder() / "metrics.jsonl";
   MetricsWriter(path).Write(
       EvaluationMetrics{.loss = 3.4, .split = "test", .perplexity = 30, .bleu = 28.5});
-  EXPECT_EQ(Lines(path)[0], nlohmann::json::parse(R"({"schema":1,"kind":"evaluation","epoch":1,"step":0,
+  EXPECT_EQ(Lines(path)[0],
+            nlohmann::json::parse(R"({"schema":1,"kind":"evaluation","epoch":1,"step":0,
       "samples":0,"seconds":0.0,"split":"test","loss":3.4,"perplexity":30.0,"bleu":28.5,
       "evaluate_seconds":0.0})"));
 }

@@ -57,9 +57,9 @@ TEST_F(CheckSkips, TestsOfOneProcessAreCountedOneByOne) {
   const std::string skip = std::string("../../tests/a_test.cc:9: Skipped\n") + kNoData + "\n";
   const Verdict verdict = Check(Block(
       "a.part0", skip + "[  SKIPPED ] A.B (0 ms)\n[ RUN      ] A.C\n[       OK ] A.C (0 ms)\n" +
-                   "[ RUN      ] A.D\n../../tests/a_test.cc:9: Skipped\nthe moon\n" +
-                   "[  SKIPPED ] A.D (0 ms)\n[  PASSED  ] 1 test.\n" +
-                   "[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] A.B\n[  SKIPPED ] A.D\n"));
+                     "[ RUN      ] A.D\n../../tests/a_test.cc:9: Skipped\nthe moon\n" +
+                     "[  SKIPPED ] A.D (0 ms)\n[  PASSED  ] 1 test.\n" +
+                     "[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] A.B\n[  SKIPPED ] A.D\n"));
   EXPECT_EQ(verdict.code, 1);
   EXPECT_THAT(verdict.said, AllOf(HasSubstr("skipped: 2\n"), HasSubstr("a.part0 A.D: the moon"),
                                   HasSubstr("a.part0 A.B: " + std::string(kNoData))));

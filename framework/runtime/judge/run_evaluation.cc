@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/file.h"
+#include "framework/core/log.h"
 #include "framework/runtime/judge/translator.h"
 
 namespace dtrain {
@@ -173,6 +174,15 @@ bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samp
   if (!summary.is_object() || summary.value("status", "") != "completed") return false;
   const double samples = summary.value("steps", 0.0) * static_cast<double>(rule.batch);
   return std::abs(samples - static_cast<double>(samples_applied)) < 0.5;
+}
+
+bool TellFinished(const RunFolder& folder, RunResults results, const TrainingPosition& at,
+                  const RestRule& rule) {
+  RecallEvaluations(folder.metrics(), at.step, results);
+  if (!IsFinished(folder, results, at.samples_applied, rule)) return false;
+  log::Info("nothing to do: the run in {} was completed at step {}", folder.path().string(),
+            at.step);
+  return true;
 }
 
 }  // namespace dtrain

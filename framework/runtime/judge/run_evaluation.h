@@ -19,6 +19,7 @@
 #include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/setup/run_config.h"
+#include "framework/runtime/weights/checkpoint.h"
 
 namespace dtrain {
 
@@ -100,5 +101,9 @@ void RecallEvaluations(const std::filesystem::path& metrics, int64_t step, RunRe
 // what it was judged by, and its summary says so.
 bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samples_applied,
                 const RestRule& rule);
+// The same of a run that is resumed at `at`, with what its metrics.jsonl says up to there; `results` are empty.  Says
+// so where there is nothing left to do.
+bool TellFinished(const RunFolder& folder, RunResults results, const TrainingPosition& at,
+                  const RestRule& rule);
 
 }  // namespace dtrain

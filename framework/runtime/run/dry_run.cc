@@ -8,7 +8,7 @@
 #include "framework/core/progress_display.h"
 #include "framework/data/batches.h"
 #include "framework/exchange/reducer.h"
-#include "framework/runtime/run/run_outputs.h"
+#include "framework/runtime/judge/run_evaluation.h"
 #include "framework/runtime/run/settled_strategy.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -108,9 +108,9 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
   CheckPosition(run.basis.start.position, rule, run.config.strategy->synchronous());
   PlanByProfile(*alone, run);
   run.facts = FactsOf(run.config, run.basis);
-  RunOutputs outputs(run.config, /*root=*/true);
-  run.facts.finished =
-      resumes && outputs.IsFinished(*run.basis.graph, run.basis.start.position, rule);
+  RunResults results(run.basis.graph->metric_names(), run.config.stop);
+  run.facts.finished = resumes && TellFinished(RunFolder(run.config.output), std::move(results),
+                                               run.basis.start.position, rule);
   TellDevice(run.config);
   TellData(run.config);
   return run;

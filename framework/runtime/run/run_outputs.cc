@@ -43,15 +43,6 @@ void RunOutputs::CreateFolder(bool resuming) {
   lock_.emplace(folder_.Create(resuming));
 }
 
-bool RunOutputs::IsFinished(const Graph& graph, const TrainingPosition& at, const RestRule& rule) {
-  RunResults results(graph.metric_names(), config_.stop);
-  RecallEvaluations(folder_.metrics(), at.step, results);
-  if (!dtrain::IsFinished(folder_, results, at.samples_applied, rule)) return false;
-  log::Info("nothing to do: the run in {} was completed at step {}", folder_.path().string(),
-            at.step);
-  return true;
-}
-
 void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
                       int64_t last_step, const RunSoFar& so_far) {
   so_far_ = so_far;

@@ -43,8 +43,6 @@ class RunOutputs {
 
   // Before anything is computed: the folder can be written, and is no other run's from now on.
   void CreateFolder(bool resuming);
-  // Rank 0: whether the run in this folder has come to its end, with a summary.  Says so.
-  bool IsFinished(const Graph& graph, const TrainingPosition& at, const RestRule& rule);
   // Once the plan is settled; `first` is where the run begins, `last_step` where it will end;
   // `so_far`: of the checkpoint that it goes on from.
   void Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,

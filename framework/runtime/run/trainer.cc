@@ -191,7 +191,10 @@ bool Trainer::SetUp() {
 bool Trainer::IsFinished(const RestRule& rule) {
   if (request_.resume == "none") return false;
   bool finished = false;
-  TryTogether(transport_, [&] { finished = root() && outputs_.IsFinished(*graph_, now(), rule); });
+  TryTogether(transport_, [&] {
+    RunResults results(graph_->metric_names(), config_.stop);
+    finished = root() && TellFinished(outputs_.folder(), std::move(results), now(), rule);
+  });
   return Broadcast(transport_, finished ? "yes" : "no") == "yes";
 }
 
@@ -359,11 +362,7 @@ bool Trainer::MayEnd() {
   const auto share = [&](Transport& transport) {
     over = Broadcast(transport, outputs_.results().over() ? "yes" : "no");
   };
-  if (exchange_) {
-    exchange_->AtRest(share);
-  } else {
-    share(transport_);
-  }
+  exchange_ ? exchange_->AtRest(share) : share(transport_);
   return over == "yes";
 }
 

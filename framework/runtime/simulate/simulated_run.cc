@@ -187,10 +187,8 @@ void SimulatedRun::StudyGradients(const fs::path& output) {
 }
 
 bool SimulatedRun::IsFinished() const {
-  const TrainingPosition& at = start_.position;
-  RunResults results(graph_->metric_names(), config_.stop);
-  RecallEvaluations(folder_->metrics(), at.step, results);
-  return dtrain::IsFinished(*folder_, results, at.samples_applied, setup_.exchange.rule);
+  return TellFinished(*folder_, RunResults(graph_->metric_names(), config_.stop), start_.position,
+                      setup_.exchange.rule);
 }
 
 void SimulatedRun::GoOn() {

@@ -50,7 +50,7 @@ class SimulatedRun {
   // gradients.jsonl in this folder ("": there is none).  Throws ConfigError where it cannot.
   void StudyGradients(const std::filesystem::path& output);
 
-  // Whether the run that KeepCheckpoints has found was completed before.
+  // Whether the run that KeepCheckpoints has found was completed before.  Says so.
   bool IsFinished() const;
 
   // Called after each evaluation of a numeric run with the epochs done; its seconds are virtual.
