@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
+#include <iterator>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -58,6 +60,8 @@ std::string NearestName(std::string_view name, const std::vector<std::string>& c
   std::string nearest;
   int best = std::max<int>(1, static_cast<int>(name.size()) / 2);
   for (const std::string& candidate : candidates) {
+    // No distance is below the difference of lengths.
+    if (std::abs(std::ssize(candidate) - std::ssize(name)) > best) continue;
     const int distance = EditDistance(name, candidate);
     if (distance < best || (distance == best && nearest.empty())) {
       best = distance;
