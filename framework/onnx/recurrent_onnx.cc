@@ -1,5 +1,7 @@
 #include "framework/onnx/recurrent_onnx.h"
 
+#include <fmt/format.h>
+
 #include "framework/nn/recurrent_layer.h"
 
 namespace dtrain {
@@ -58,7 +60,7 @@ void TranslateRecurrent(OnnxLayer& to, const std::string& op, const std::vector<
   std::string x = to.Node("Transpose", {to.input(0)}, {{"perm", std::vector<int64_t>{1, 0, 2}}});
   for (int64_t k = 0; k < layer.layers(); ++k) {
     std::vector<std::string> inputs = {x};
-    const auto weights = OnnxCellWeights(to, CellOf(layer, k, gates), "l" + std::to_string(k));
+    const auto weights = OnnxCellWeights(to, CellOf(layer, k, gates), fmt::format("l{}", k));
     inputs.insert(inputs.end(), weights.begin(), weights.end());
     inputs.push_back(lengths);
     // [T, D, N, H] -> [T, N, D H], and behind the last layer [N, T, D H].

@@ -19,7 +19,7 @@
 #include <cstdint>
 
 #if DTRAIN_ISA_AMX
-#include <immintrin.h>
+#include "framework/device/cpu/intrinsics.h"
 #else
 #include <cstdlib>
 #include <cstring>

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #if defined(DTRAIN_ISA_AVX512) || defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)
-#include <immintrin.h>
+#include "framework/device/cpu/intrinsics.h"
 #elif defined(__SSE2__)
 #include <emmintrin.h>
 #endif

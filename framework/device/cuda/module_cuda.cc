@@ -25,7 +25,8 @@ std::string CublasVersion() {
   for (const libraryPropertyType part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
     int value = 0;
     DT_CUDA(cublasGetProperty, part, &value);
-    version += (version.empty() ? "" : ".") + std::to_string(value);
+    if (!version.empty()) version += '.';
+    version += std::to_string(value);
   }
   return version;
 }

@@ -72,7 +72,8 @@ bool IsStopped(pid_t pid) { return StateOf(pid) == 'T'; }
 
 // mpirun names the rank in the first variable, srun --mpi=pmix in the second.
 std::optional<int> RankOf(pid_t pid) {
-  const std::string environment = "\n" + ReadProc(pid, "environ");
+  std::string environment = "\n";
+  environment += ReadProc(pid, "environ");
   for (const std::string_view variable : {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK="}) {
     for (size_t at = environment.find(variable); at != std::string::npos;
          at = environment.find(variable, at + 1)) {

@@ -157,7 +157,7 @@ std::string Modules(const SlurmJob& job) {
 # shellcheck source=/dev/null
 command -v module >/dev/null || . /etc/profile
 module load)";
-  for (const std::string& module : job.modules) text += " " + ShellWord(module);
+  for (const std::string& module : job.modules) text += fmt::format(" {}", ShellWord(module));
   return text + " || exit\n";
 }
 
