@@ -3,7 +3,10 @@
 // any kind.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "framework/core/random.h"
 #include "tests/sim/scenario.h"
