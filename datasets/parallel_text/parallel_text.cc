@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/data/files/archive.h"
 
 namespace dtrain {
 namespace {
@@ -93,7 +94,7 @@ class OwnText : public DatasetSource {
         reader.Mistake(fmt::format("{}_{}", kNames[s], side),
                        path.empty() ? "a split needs a source and a target"
                                     : fmt::format("there is no file {}", path),
-                       "paths are as they are, or begin where dtrain is started");
+                       path.empty() ? "" : WhereItBegins(path));
       };
       check("source", sides_[s].source, sides_[s].target);
       check("target", sides_[s].target, sides_[s].source);

@@ -50,6 +50,21 @@ TEST(Archive, ReadsEveryPackingInAnyChunks) {
   }
 }
 
+TEST(Archive, AFileThatIsNotThereIsToldWithTheFolderThatItsPathBeginsIn) {
+  const auto hint_of = [](const fs::path& path) {
+    try {
+      const MemberReader in(path);
+    } catch (const DataError& error) {
+      EXPECT_EQ(error.what(), "cannot open " + path.string() + ": No such file or directory");
+      return error.hint();
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(hint_of("nowhere.idx"),
+            "a relative path begins in the working directory, " + fs::current_path().string());
+  EXPECT_EQ(hint_of("/nowhere.idx"), "");
+}
+
 TEST(Archive, ListsMembers) {
   const TempFolder folder;
   folder.WriteTar("a.tar.xz", {{"set/one", "1"}, {"two", "22"}});

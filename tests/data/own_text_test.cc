@@ -58,7 +58,8 @@ TEST_F(OwnText, MistakesAreNamed) {
               AllOf(HasSubstr("a.de has 3 lines"), HasSubstr("a.en has 2 lines")));
   EXPECT_THAT(
       WhatOf<ConfigError>([&] { OwnSourceOf("parallel_text", Keys(", validation_source: x.de")); }),
-      AllOf(HasSubstr("there is no file x.de"), HasSubstr("a source and a target")));
+      AllOf(HasSubstr("there is no file x.de"), HasSubstr("a source and a target"),
+            HasSubstr("the working directory, " + std::filesystem::current_path().string())));
   EXPECT_THAT(WhatOf<ConfigError>([&] { OwnSourceOf("parallel_text", "train_source: x.de"); }),
               AllOf(HasSubstr("train_target"), HasSubstr("test_source")));
 }

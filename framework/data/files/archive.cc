@@ -114,10 +114,11 @@ std::string WhyOf(struct archive* a) {
 }
 
 Source Open(const fs::path& path, const Kind& kind) {
-  std::error_code error;
+  std::error_code error, ignored;
   if (!fs::is_regular_file(path, error)) {
     throw DataError(fmt::format("cannot open {}: {}", path.string(),
-                                error ? error.message() : "not a regular file"));
+                                error ? error.message() : "not a regular file"),
+                    fs::exists(path, ignored) ? "" : WhereItBegins(path));
   }
   CheckMagic(path, kind.filter);
   Source source{nullptr, ArchivePointer(archive_read_new())};
@@ -269,6 +270,13 @@ std::vector<std::string> ListMembers(const fs::path& path) {
     members.emplace_back(archive_entry_pathname(entry));
   }
   return members;
+}
+
+std::string WhereItBegins(const fs::path& path) {
+  std::error_code lost;
+  const fs::path here = fs::current_path(lost);
+  if (path.is_absolute() || lost) return "";
+  return fmt::format("a relative path begins in the working directory, {}", here.string());
 }
 
 }  // namespace dtrain

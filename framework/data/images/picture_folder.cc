@@ -10,6 +10,7 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/text.h"
+#include "framework/data/files/archive.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -57,8 +58,10 @@ std::vector<fs::path> PicturesIn(const fs::path& folder, const std::string& name
 PictureList ListPictures(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
+    const std::string begins = WhereItBegins(folder);
     throw DataError(fmt::format("there is no folder {}", folder.string()),
-                    "name the folder that has a folder of pictures for each class");
+                    fmt::format("name the folder that has a folder of pictures for each class{}{}",
+                                begins.empty() ? "" : "; ", begins));
   }
   PictureList list;
   list.folder = folder;
@@ -79,8 +82,9 @@ PictureList ListPictures(const fs::path& folder) {
     std::ranges::move(files, std::back_inserter(list.files));
   }
   if (empty.empty()) return list;
-  throw DataError(fmt::format("{}: {} of {} classes have no picture (.jpg, .jpeg, .png): {}",
-                              folder.string(), empty.size(), list.classes.size(), Join(empty)),
+  throw DataError(fmt::format("{}: {} of {} classes {} no picture (.jpg, .jpeg, .png): {}",
+                              folder.string(), empty.size(), list.classes.size(),
+                              empty.size() == 1 ? "has" : "have", Join(empty)),
                   "put pictures there, or remove the folder");
 }
 
