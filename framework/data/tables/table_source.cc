@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/data/files/archive.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -17,8 +18,7 @@ bool AreThere(config::Reader& reader,
   for (const auto& [key, path] : files) {
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) continue;
-    reader.Mistake(key, fmt::format("there is no file {}", path),
-                   "paths are as they are, or begin where dtrain is started");
+    reader.Mistake(key, fmt::format("there is no file {}", path), WhereItBegins(path));
     all = false;
   }
   return all;
