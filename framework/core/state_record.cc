@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 namespace {
@@ -61,8 +62,8 @@ void StatePlayer::Ints(std::string_view name, std::vector<int64_t>& values) {
 void StatePlayer::Floats(std::string_view name, std::span<float> values) {
   const StateField& field = Next(name, StateField::Kind::kFloats);
   if (field.floats.size() != values.size()) {
-    throw CheckpointError(fmt::format("saved '{}' has {} values instead of {}",
-                                      InWords(owner_, name), field.floats.size(), values.size()),
+    throw CheckpointError(fmt::format("saved '{}' has {} instead of {}", InWords(owner_, name),
+                                      Counted(std::ssize(field.floats), "value"), values.size()),
                           "it was saved with another model or another number of servers");
   }
   std::copy(field.floats.begin(), field.floats.end(), values.begin());

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 namespace {
@@ -232,8 +233,8 @@ void Hdf5Reader::ReadValues(const std::string& name, int64_t type, size_t count,
   const hssize_t stored = H5Sget_simple_extent_npoints(space.get());
   if (stored < 0) Fail(name);
   if (static_cast<uint64_t>(stored) != count) {
-    throw CheckpointError(fmt::format("cannot read {}: {} has {} numbers, {} are expected",
-                                      path_.string(), name, stored, count));
+    throw CheckpointError(fmt::format("cannot read {}: {} has {}, {} are expected", path_.string(),
+                                      name, Counted(stored, "number"), count));
   }
   if (H5Dread(data.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) Fail(name);
 }

@@ -7,6 +7,7 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/memory.h"
+#include "framework/core/text.h"
 #include "framework/nn/kernel.h"
 #include "framework/nn/program.h"
 #include "framework/nn/step_decoder.h"
@@ -99,7 +100,7 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
     op.state = TensorsOf(graph_.state(), op.layer->first_state, op.layer->states.size());
   }
   try {
-    WithMemoryFor(fmt::format("what {} samples have between the layers", inputs[0][0]),
+    WithMemoryFor(fmt::format("what {} have between the layers", Counted(inputs[0][0], "sample")),
                   [&] { Keep(std::move(program)); });
   } catch (const UsageError& error) {
     if (device_.queue != nullptr) ThrowTooLarge(error, mode, inputs);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 #include "framework/nn/layer.h"
 
 namespace dtrain {
@@ -21,8 +22,8 @@ int64_t VocabularyOf(int64_t key, int64_t classes, const std::string& reads) {
                      "vocabulary");
   }
   if (key > 0 && classes > key) {
-    throw ShapeError(fmt::format("a vocabulary of {} tokens, but the tokens {} go up to {}", key,
-                                 reads, classes - 1),
+    throw ShapeError(fmt::format("a vocabulary of {}, but the tokens {} go up to {}",
+                                 Counted(key, "token"), reads, classes - 1),
                      "leave the key vocabulary out: it then follows the data set");
   }
   return key > 0 ? key : classes;

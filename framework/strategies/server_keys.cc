@@ -5,6 +5,7 @@
 #include <string>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 
@@ -25,8 +26,8 @@ ServerKeys ServerKeys::Read(config::Reader& reader, int servers_by_default,
 
 std::vector<Range> ServerKeys::Buckets(const GradientPieces& pieces) const {
   if (pieces.total() < servers) {
-    throw ConfigError(fmt::format("strategy.servers is {}, but the model has only {} parameters",
-                                  servers, pieces.total()),
+    throw ConfigError(fmt::format("strategy.servers is {}, but the model has only {}", servers,
+                                  Counted(pieces.total(), "parameter")),
                       "each server needs a part of them");
   }
   return {{0, pieces.total()}};

@@ -13,9 +13,9 @@ void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<int64_
   const size_t expected = values.size();
   visitor.Ints(name, values);
   if (values.size() == expected) return;
-  throw CheckpointError(
-      fmt::format("saved '{}' has {} values instead of {}", name, values.size(), expected),
-      "it was saved with another number of workers or servers");
+  throw CheckpointError(fmt::format("saved '{}' has {} instead of {}", name,
+                                    Counted(std::ssize(values), "value"), expected),
+                        "it was saved with another number of workers or servers");
 }
 
 void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<double>& values) {

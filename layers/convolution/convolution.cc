@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 #include "framework/nn/initializer.h"
 
 namespace dtrain {
@@ -60,8 +61,8 @@ std::vector<Shape> Convolution::InferShapes(std::span<const Shape> inputs) {
                      "a smaller kernel, or a larger pad");
   }
   if (x[1] % groups_ != 0) {
-    throw ShapeError(fmt::format("the {} channels of the input {} cannot be divided into {} groups",
-                                 x[1], x.ToString(), groups_));
+    throw ShapeError(fmt::format("the {} of the input {} cannot be divided into {} groups",
+                                 Counted(x[1], "channel"), x.ToString(), groups_));
   }
   channels_ = x[1];
   return {OutputOf(x)};

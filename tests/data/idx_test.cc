@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string BigEndian(std::initializer_list<uint32_t> values) {
   std::string bytes;
@@ -254,6 +255,9 @@ TEST(Idx, CountsThatDiffer) {
   folder.WriteGzip("train-labels-idx1-ubyte.gz", Labels(std::string("\0\1\2\3", 4)));
   EXPECT_THAT(LoadMessage(folder), AllOf(HasSubstr("train-images-idx3-ubyte.gz has 5 images, "),
                                          HasSubstr("train-labels-idx1-ubyte.gz has 4 labels")));
+  folder.WriteGzip("train-labels-idx1-ubyte.gz", Labels("\1"));
+  EXPECT_THAT(LoadMessage(folder), HasSubstr("train-labels-idx1-ubyte.gz has 1 label"));
+  EXPECT_THAT(LoadMessage(folder), Not(HasSubstr("has 1 labels")));
 }
 
 TEST(Idx, ImagesOfAnotherSize) {

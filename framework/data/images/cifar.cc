@@ -129,8 +129,9 @@ bool Collector::Unpack(const fs::path& archive) {
 void CheckEnd(MemberReader& in, int64_t records, int64_t record_bytes) {
   uint8_t more;
   if (in.Read(&more, 1) == 0) return;
-  throw DataError(fmt::format("{}: content follows at byte {}, where {} records of {} bytes end",
-                              in.name(), in.position() - 1, records, record_bytes),
+  throw DataError(fmt::format("{}: content follows at byte {}, where {} of {} bytes end{}",
+                              in.name(), in.position() - 1, Counted(records, "record"),
+                              record_bytes, records == 1 ? "s" : ""),
                   "its records may be of another size (CIFAR-10: 3073 bytes, CIFAR-100: 3074)");
 }
 

@@ -99,7 +99,7 @@ IdxImages ReadIdxImages(const fs::path& path) {
   IdxImages images{ReadHeader(in), {}};
   const auto bytes = static_cast<unsigned __int128>(images.count) * images.rows * images.columns;
   const std::string content =
-      fmt::format("{} images of {} x {}", images.count, images.rows, images.columns);
+      fmt::format("{} of {} x {}", Counted(images.count, "image"), images.rows, images.columns);
   CheckPromise(in, path, bytes, content);
   images.pixels = ReadContent(in, static_cast<uint64_t>(bytes), content);
   return images;
@@ -109,7 +109,7 @@ std::vector<uint8_t> ReadIdxLabels(const fs::path& path, int64_t classes) {
   MemberReader in(path);
   CheckMagic(in, kLabelsMagic, "labels");
   const uint64_t count = ReadBigEndian(in);
-  const std::string content = fmt::format("{} labels", count);
+  const std::string content = Counted(static_cast<int64_t>(count), "label");
   CheckPromise(in, path, count, content);
   std::vector<uint8_t> labels = ReadContent(in, count, content);
   const auto wrong = std::find_if(labels.begin(), labels.end(),
@@ -132,9 +132,10 @@ LabelledImages ReadLabelledIdx(const fs::path& image_path, const fs::path& label
   }
   const std::vector<uint8_t> labels = ReadIdxLabels(label_path, spec.classes);
   if (static_cast<int64_t>(labels.size()) != images.count || labels.empty()) {
-    throw DataError(fmt::format("{} has {} images, {} has {} labels", image_path.string(),
-                                images.count, label_path.string(), labels.size()),
-                    "the two files must come from the same set");
+    throw DataError(
+        fmt::format("{} has {}, {} has {}", image_path.string(), Counted(images.count, "image"),
+                    label_path.string(), Counted(std::ssize(labels), "label")),
+        "the two files must come from the same set");
   }
   return {std::move(images.pixels), {labels.begin(), labels.end()}};
 }

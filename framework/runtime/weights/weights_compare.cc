@@ -10,6 +10,8 @@
 #include <map>
 #include <span>
 
+#include "framework/core/text.h"
+
 namespace dtrain {
 namespace {
 
@@ -86,7 +88,9 @@ void CompareFields(const StateRecord& a, const StateRecord& b, const ArenaLayout
     }
     if (x.floats.size() != y.floats.size()) {
       differences.push_back(
-          {NameOf(x), fmt::format("{} and {} values", x.floats.size(), y.floats.size()), 0, 0, 0});
+          {NameOf(x),
+           fmt::format("{} and {}", Counted(std::ssize(x.floats), "value"), std::ssize(y.floats)),
+           0, 0, 0});
     } else if (!x.floats.empty()) {
       CompareVectors(NameOf(x), x, y, parameters, differences);
     } else if (x.ints != y.ints) {

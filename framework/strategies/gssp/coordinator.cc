@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "framework/core/text.h"
 #include "framework/strategies/visit.h"
 
 namespace dtrain::gssp {
@@ -180,7 +181,7 @@ void Coordinator::Visit(StateVisitor& visitor) {
 }
 
 std::string Coordinator::Describe() const {
-  return fmt::format("gssp coordinator: grouped {} times", regroups_);
+  return fmt::format("gssp coordinator: grouped {}", Counted(regroups_, "time"));
 }
 
 void Coordinator::Report(ProtocolReport& report) const { report.regroups += regroups_; }
