@@ -190,7 +190,7 @@ int64_t LargestPart(int64_t samples, int64_t parts);
 StepResult StepInParts(Net& net, int64_t parts, ConstArena weights, Arena gradients, Arena state,
                        const NetInput& input, GradientSink* sink);
 
-// The net compiled for every part of a share of so many samples.
+// Compiles the net for the batch sizes that StepInParts gives it: the parts of `samples` samples.
 void PrepareParts(Net& net, int64_t samples, int64_t parts);
 
 }  // namespace dtrain

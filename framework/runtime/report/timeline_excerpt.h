@@ -11,8 +11,8 @@ namespace dtrain {
 //  "ranks": [{"rank": 0, "name": "rank 0 (worker 0)", "lanes": [{"name": "compute",
 //    "spans": [["compute", begin_ms, end_ms], ["sum", begin_ms, end_ms, bucket], ...]}]}]}
 //
-// Of the first 16 ranks, the spans that begin within 4 steps of the first one, from its 11th step on where
-// there are so many; at most 400 a lane.  Null where there is no file, or nothing was computed in it.  A file
+// Of the first 16 ranks: the spans of 4 steps of the first rank, its 11th to 14th (its last four where it has
+// fewer), at most 400 a lane.  Null where there is no file, or nothing was computed in it.  A file
 // of several hundred megabytes is read line by line.
 nlohmann::ordered_json ExcerptOf(const std::filesystem::path& timeline);
 

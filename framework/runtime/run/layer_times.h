@@ -18,8 +18,8 @@ class LayerTimes {
   LayerTimes& operator=(const LayerTimes&) = delete;
 
   void EndStep();  // of one or several passes
-  // The medians of all steps but the first `warm_up`, of steps on so many samples.  Layers without a
-  // kernel of their own are left out; what the program inserts counts for the layer behind it.
+  // For each layer the medians of all steps but the first `warm_up`; each step had `samples` samples.  Layers
+  // without a kernel of their own are left out; what the program inserts counts for the layer behind it.
   std::vector<LayerProfile> Layers(int64_t samples, size_t warm_up) const;
 
  private:

@@ -42,7 +42,7 @@ struct PacingOptions {
 };
 
 // What a run's cluster section asks of `worker`, with the factors that a simulation uses
-// (sim/noise.h).  Throws ConfigError when its slowdown does not fit so many workers.
+// (sim/noise.h).  Throws ConfigError when the length of its slowdown does not divide `workers`.
 PacingOptions PacingOf(const ClusterConfig& cluster, int workers, int worker, uint64_t seed);
 
 // The work of a layer in any unit, forward order.

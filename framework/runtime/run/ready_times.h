@@ -13,7 +13,7 @@ namespace dtrain {
 
 class ReadyTimes {
  public:
-  // Remembers so many of the last steps.
+  // Remembers the last `steps` steps.
   ReadyTimes(const GradientPieces& pieces, size_t steps) : pieces_(pieces.ranges), most_(steps) {}
 
   void BeginStep() {

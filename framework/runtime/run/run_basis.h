@@ -35,8 +35,9 @@ struct RunBasis {
 // rank is a worker.
 void LoadBasis(const RunConfig& config, bool computes, RunBasis& basis);
 
-// What rank 0 decides for all on that: where to begin, in a run folder that need not be there, and the plan, by
-// so many `threads` where nobody says how many; with worker 0's net, whose kernels are the plan's.
+// What rank 0 decides for all on that: where to begin, in a run folder that need not be there, and the plan, with
+// `threads` a worker where neither the config nor a plan file gives their number; and it makes worker 0's net, whose
+// kernels are the plan's.
 void DecideBasis(const RunConfig& config, const TrainRequest& request, const RunFolder& folder,
                  int threads, RunBasis& basis);
 

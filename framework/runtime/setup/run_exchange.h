@@ -49,8 +49,9 @@ std::string DescribeBuckets(const RunConfig& config, const GradientPieces& piece
 // workers are no whole blocks.
 Placement PlacementOf(const RunConfig& config);
 
-// Notes the host of each rank and, where the strategy has actors for nodes, which workers share one: all those of a host or, where
-// cluster.per_node is given, blocks of so many.  Throws ConfigError where a block would span hosts.
+// Notes the host of each rank and, where the strategy has actors for nodes, which workers share a node: all workers
+// of a host or, where cluster.per_node is given, blocks of that size.  Throws ConfigError where a block would span
+// hosts.
 void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config);
 
 // The node of each rank by which the collective's plan goes: blocks of cluster.per_node where it is given,
