@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "framework/cli/command_tree.h"
@@ -33,11 +35,29 @@ std::string HintOf(const CLI::App& app, const std::string& nearest) {
   return nearest.empty() ? all : fmt::format("did you mean '{}'?  {}", nearest, all);
 }
 
+// A value that the check of its option, "{cpu,cuda}", does not take.
+std::optional<UsageError> FindWrongChoice(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_type_name().find('{') == std::string::npos) continue;
+    const std::vector<std::string> choices = ChoicesOf(*option);
+    for (const std::string& value : option->results()) {
+      if (std::ranges::find(choices, value) != choices.end()) continue;
+      const std::string at = option->get_positional() ? "" : " " + option->get_name();
+      return UsageError(fmt::format("{}{} has no choice '{}'", FullName(command), at, value),
+                        SuggestName(value, choices));
+    }
+  }
+  for (const CLI::App* below : command.get_subcommands()) {
+    if (auto mistake = FindWrongChoice(*below)) return mistake;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<UsageError> FindMistake(const CLI::App& app, const std::vector<std::string>& words) {
   const CommandPlace place = FollowWords(app, words);
-  if (place.unknown_at == nullptr) return std::nullopt;
+  if (place.unknown_at == nullptr) return FindWrongChoice(app);
   const CLI::App& at = *place.unknown_at;
   if (place.unknown[0] != '-') {
     return UsageError(fmt::format("{} has no command '{}'", FullName(at), place.unknown),

@@ -1,4 +1,4 @@
-// Misspelt commands and options, with the nearest right one.
+// Misspelt commands, options and values, with the nearest right one.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ class App;
 namespace dtrain {
 
 // The first word of the command line, without the program's name, that names a command or option which `app` does not
-// have.  None where all do: then what is wrong is another thing.
+// have, or else a value that is none of its option's.  None where all are right: then what is wrong is another thing.
 std::optional<UsageError> FindMistake(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace dtrain

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "framework/config/other_tools.h"
 #include "framework/core/text.h"
 
 namespace dtrain::config {
@@ -151,7 +152,7 @@ bool CheckElement(const Context& at, const std::string& value, const Limits& lim
     if (name == value) return true;
   }
   if (limits.names.empty()) return true;
-  return at.Refuse("has no choice '" + value + "'", SuggestName(value, limits.names));
+  return at.Refuse("has no choice '" + value + "'", SuggestChoice(value, limits.names));
 }
 
 template <class T>

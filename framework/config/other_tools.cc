@@ -1,13 +1,20 @@
 #include "framework/config/other_tools.h"
 
 #include <algorithm>
+#include <cctype>
+#include <span>
+#include <string_view>
 #include <utility>
+
+#include "framework/core/text.h"
 
 namespace dtrain::config {
 namespace {
 
-// Theirs, and ours.  Where a word means two things here, the first that the section has counts.
-constexpr std::pair<const char*, const char*> kNames[] = {
+using Synonym = std::pair<const char*, const char*>;  // theirs, and ours
+
+// Where a word means two things here, the first that the section has counts.
+constexpr Synonym kKeys[] = {
     {"learning_rate", "lr"},
     {"base_lr", "lr"},
     {"eta", "lr"},
@@ -70,13 +77,122 @@ constexpr std::pair<const char*, const char*> kNames[] = {
     {"dropout_ratio", "rate"},
 };
 
+// Of values, as PlainName writes them.  What differs from a name of ours in no more than that needs no line.
+constexpr Synonym kChoices[] = {
+    {"conv", "convolution"},
+    {"linear", "inner_product"},
+    {"dense", "inner_product"},
+    {"fc", "inner_product"},
+    {"fullyconnected", "inner_product"},
+    {"affine", "inner_product"},
+    {"gemm", "inner_product"},
+    {"bn", "batch_norm"},
+    {"batchnormalization", "batch_norm"},
+    {"ln", "layer_norm"},
+    {"layernormalization", "layer_norm"},
+    {"localresponsenorm", "lrn"},
+    {"maxpool", "pooling"},
+    {"maxpooling", "pooling"},
+    {"avgpool", "pooling"},
+    {"averagepool", "pooling"},
+    {"averagepooling", "pooling"},
+    {"adaptiveavgpool", "pooling"},
+    {"globalaveragepool", "pooling"},
+    {"globalaveragepooling", "pooling"},
+    {"swish", "silu"},
+    {"add", "eltwise"},
+    {"sum", "eltwise"},
+    {"cat", "concat"},
+    {"concatenate", "concat"},
+    {"crossentropy", "softmax_cross_entropy"},
+    {"crossentropyloss", "softmax_cross_entropy"},
+    {"categoricalcrossentropy", "softmax_cross_entropy"},
+    {"softmaxwithloss", "softmax_cross_entropy"},
+    {"softmax", "softmax_cross_entropy"},
+    {"logsoftmax", "softmax_cross_entropy"},
+    {"nllloss", "softmax_cross_entropy"},
+    {"bce", "binary_cross_entropy"},
+    {"bceloss", "binary_cross_entropy"},
+    {"bcewithlogitsloss", "binary_cross_entropy"},
+    {"sigmoidcrossentropyloss", "binary_cross_entropy"},
+    {"mse", "mean_squared_error"},
+    {"mseloss", "mean_squared_error"},
+    {"euclideanloss", "mean_squared_error"},
+    {"momentum", "sgd"},
+    {"nesterov", "sgd"},
+    {"steplr", "step"},
+    {"multisteplr", "multistep"},
+    {"cosineannealing", "cosine"},
+    {"cosineannealinglr", "cosine"},
+    {"onecyclelr", "one_cycle"},
+    {"poly", "polynomial"},
+    {"polynomiallr", "polynomial"},
+    {"linear", "polynomial"},
+    {"linearlr", "polynomial"},
+    {"ddp", "allreduce"},
+    {"distributeddataparallel", "allreduce"},
+    {"dataparallel", "allreduce"},
+    {"horovod", "allreduce"},
+    {"ringallreduce", "allreduce"},
+    {"sync", "allreduce"},
+    {"synchronous", "allreduce"},
+    {"ps", "ps_bsp"},
+    {"parameterserver", "ps_bsp"},
+    {"bsp", "ps_bsp"},
+    {"asp", "ps_asp"},
+    {"async", "ps_asp"},
+    {"asynchronous", "ps_asp"},
+    {"asgd", "ps_asp"},
+    {"downpour", "ps_asp"},
+    {"hogwild", "ps_asp"},
+    {"ssp", "ps_ssp"},
+    {"stalesynchronous", "ps_ssp"},
+    {"dssp", "ps_dssp"},
+    {"float32", "fp32"},
+    {"float", "fp32"},
+    {"float16", "fp16"},
+    {"half", "fp16"},
+    {"bfloat16", "bf16"},
+    {"gpu", "cuda"},
+};
+
+// "" when there is none.
+std::string OursOf(std::string_view name, std::span<const Synonym> synonyms,
+                   const std::vector<std::string>& allowed) {
+  for (const auto& [theirs, ours] : synonyms) {
+    if (name == theirs && std::ranges::find(allowed, ours) != allowed.end()) return ours;
+  }
+  return "";
+}
+
+// "torch.nn.BatchNorm2d" and "batch_norm" -> "batchnorm"
+std::string PlainName(std::string_view name) {
+  for (const std::string_view module : {"torch.", "tf.", "keras.", "nn.", "optim.", "layers."}) {
+    if (name.starts_with(module)) name.remove_prefix(module.size());
+  }
+  std::string plain;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) continue;
+    plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const std::string_view axes : {"1d", "2d", "3d"}) {
+    if (plain.size() > axes.size() && plain.ends_with(axes)) plain.resize(plain.size() - 2);
+  }
+  return plain;
+}
+
 }  // namespace
 
 std::string KeyOfOtherTools(const std::string& key, const std::vector<std::string>& allowed) {
-  for (const auto& [theirs, ours] : kNames) {
-    if (key == theirs && std::ranges::find(allowed, ours) != allowed.end()) return ours;
-  }
-  return "";
+  return OursOf(key, kKeys, allowed);
+}
+
+std::string SuggestChoice(const std::string& value, const std::vector<std::string>& allowed) {
+  const std::string plain = PlainName(value);
+  const auto same = std::ranges::find(allowed, plain, PlainName);
+  const std::string ours = same != allowed.end() ? *same : OursOf(plain, kChoices, allowed);
+  if (ours.empty()) return SuggestName(value, allowed);
+  return "did you mean '" + ours + "'?  allowed: " + Join(allowed);
 }
 
 }  // namespace dtrain::config

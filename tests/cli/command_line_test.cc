@@ -58,7 +58,32 @@ TEST(CommandLine, AValueIsNotTakenForAMisspeltName) {
   EXPECT_THAT(RunCommand({"slurm", "--partition=-p"}).err, HasSubstr("--config is required"));
   EXPECT_THAT(RunCommand({"train"}).err, HasSubstr("--config is required"));
   EXPECT_THAT(RunCommand({"list", "modles"}).err,
-              AllOf(HasSubstr("modles"), Not(HasSubstr("has no"))));
+              AllOf(HasSubstr("modles"), Not(HasSubstr("has no command"))));
+}
+
+TEST(CommandLine, AValueThatAnOptionDoesNotTakeIsAnsweredWithTheNearest) {
+  const CommandOutcome list = RunCommand({"list", "layer"});
+  EXPECT_EQ(list.code, 2);
+  EXPECT_THAT(list.err, AllOf(HasSubstr("dtrain list has no choice 'layer'"),
+                              HasSubstr("did you mean 'layers'?"), HasSubstr("solvers")));
+  const CommandOutcome split = RunCommand({"eval", "--weights", "x", "--split", "tset"});
+  EXPECT_EQ(split.code, 2);
+  EXPECT_THAT(split.err, AllOf(HasSubstr("dtrain eval --split has no choice 'tset'"),
+                               HasSubstr("did you mean 'test'?")));
+}
+
+TEST(CommandLine, AConfigThatIsNotThereIsAnsweredWithTheNearestFileOrName) {
+  const TempFolder folder;
+  const std::string mine = folder.Write("mine.yaml", "");
+  const CommandOutcome beside = RunCommand({"check", "--config", (folder / "min.yaml").string()});
+  EXPECT_EQ(beside.code, 2);
+  EXPECT_THAT(beside.err, HasSubstr("did you mean '" + mine + "'?"));
+  for (const char* given : {"quikstart", "quikstart.yaml"}) {
+    EXPECT_THAT(RunCommand({"check", "--config", given}).err,
+                HasSubstr("did you mean 'quickstart'?"));
+  }
+  EXPECT_THAT(RunCommand({"check", "--config", "zzzzzzzzzz"}).err,
+              AllOf(HasSubstr("allowed: "), Not(HasSubstr("did you mean"))));
 }
 
 TEST(CommandLine, VerboseAndQuietSetWhatIsTold) {

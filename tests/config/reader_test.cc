@@ -1,4 +1,5 @@
 #include "framework/config/reader.h"
+#include "framework/config/other_tools.h"
 #include "framework/config/tree.h"
 
 #include <gmock/gmock.h>
@@ -154,6 +155,40 @@ TEST(Reader, KeysOfOtherToolsAreSuggested) {
             "2 errors; nothing was started");
 }
 
+TEST(Reader, ValuesOfOtherToolsAreSuggested) {
+  const std::vector<std::string> allowed = {
+      "allreduce",     "batch_norm", "concat", "convolution", "gru",
+      "inner_product", "pooling",    "ps_asp", "sgd",         "softmax_cross_entropy"};
+  const auto meant = [&](const std::string& value) {
+    const std::string hint = SuggestChoice(value, allowed);
+    const size_t begin = hint.find('\'') + 1;
+    return hint.starts_with("did you mean") ? hint.substr(begin, hint.find('\'', begin) - begin)
+                                            : "";
+  };
+  for (const char* name : {"conv2d", "Conv2d", "nn.Conv2d", "torch.nn.Conv2d"}) {
+    EXPECT_EQ(meant(name), "convolution");
+  }
+  for (const char* name : {"linear", "Dense", "fc", "nn.Linear"}) {
+    EXPECT_EQ(meant(name), "inner_product");
+  }
+  for (const char* name : {"batchnorm2d", "BatchNorm", "BN"}) EXPECT_EQ(meant(name), "batch_norm");
+  for (const char* name : {"maxpool", "MaxPool2d", "AvgPool2d"}) EXPECT_EQ(meant(name), "pooling");
+  EXPECT_EQ(meant("CrossEntropyLoss"), "softmax_cross_entropy");
+  EXPECT_EQ(meant("GRU"), "gru");
+  EXPECT_EQ(meant("SGD"), "sgd");
+  EXPECT_EQ(meant("momentum"), "sgd");
+  EXPECT_EQ(meant("ddp"), "allreduce");
+  EXPECT_EQ(meant("all-reduce"), "allreduce");
+  EXPECT_EQ(meant("async"), "ps_asp");
+  EXPECT_EQ(meant("local_sgd"), "");
+  EXPECT_EQ(meant("poling"), "pooling");
+  // Only what is allowed here.
+  EXPECT_EQ(SuggestChoice("adam_w", {"adam", "adamw"}),
+            "did you mean 'adamw'?  allowed: adam, adamw");
+  EXPECT_EQ(SuggestChoice("linear", {"polynomial", "step"}),
+            "did you mean 'polynomial'?  allowed: polynomial, step");
+}
+
 TEST(Reader, WhatIsAllowedIsToldOnce) {
   EXPECT_EQ(ErrorOf("zebra: 1\nhippopotamus: 2\n"),
             "run.yaml:1:1: unknown key 'zebra'\n"
@@ -199,7 +234,7 @@ TEST(Reader, AllMistakesComeAtOnceInTheOrderOfTheFile) {
             "run.yaml:5:3: repeated key 'momentum'\n"
             "    first given at run.yaml:4:3\n"
             "run.yaml:6:9: device has no choice 'gpu'\n"
-            "    did you mean 'cpu'?  allowed: auto, cpu, cuda\n"
+            "    did you mean 'cuda'?  allowed: auto, cpu, cuda\n"
             "run.yaml:7:8: batch must not begin with 0, found '010'\n"
             "    write 10\n"
             "run.yaml:8:1: merge keys (<<) are not part of YAML 1.2\n"

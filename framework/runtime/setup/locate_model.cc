@@ -85,13 +85,30 @@ std::string LookedIn(const std::string& kind, const std::string& config_file) {
   return fmt::format("looked for in {}{}", Join(names), none ? ", none of which exists" : "");
 }
 
-// What to say of a name that no file of `kind` has.
+// What to say of a name that no file of `kind` has; of "" without a suggestion.
 std::string Hint(const std::string& kind, const std::string& name, const std::string& config_file) {
   std::vector<std::string> names;
   for (const auto& [known, file] : NamedFiles(FoldersOf(kind, config_file))) names.push_back(known);
   const std::string allowed =
       names.empty() ? "give the path of a YAML file" : SuggestName(name, names);
   return allowed + "; " + LookedIn(kind, config_file);
+}
+
+// What to give instead of a config that is not there: a file in the folder that it names, or a config with a name.
+std::string NearestConfig(const fs::path& given) {
+  std::map<std::string, std::string> known;
+  for (const auto& [name, file] : NamedConfigs()) known[name] = name;
+  const fs::path folder = given.parent_path();
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, ignored)) {
+    const fs::path file = entry.path().filename();
+    if (file.extension() == ".yaml" || file.extension() == ".yml")
+      known[file.stem()] = (folder / file).string();
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, file] : known) names.push_back(name);
+  const std::string nearest = NearestName(given.stem().string(), names);
+  return nearest.empty() ? "" : fmt::format("did you mean '{}'?  ", known[nearest]);
 }
 
 fs::path AtPath(const std::string& given, const std::string& config_file) {
@@ -142,7 +159,8 @@ fs::path LocateConfig(const std::string& config) {
   if (!IsPath(config)) {
     const fs::path named = Named(config, NamedConfigs());
     if (!named.empty()) return named;
-    throw ConfigError("there is no config '" + config + "'", Hint("runs", config, ""));
+    throw ConfigError("there is no config '" + config + "'",
+                      NearestConfig(config) + Hint("runs", "", ""));
   }
   std::vector<std::string> places = {"the working directory"};
   for (const fs::path& folder : OwnFolders()) {
@@ -150,9 +168,8 @@ fs::path LocateConfig(const std::string& config) {
     places.push_back(folder.string());
   }
   throw ConfigError(fmt::format("there is no config '{}'", config),
-                    fs::path(config).is_absolute()
-                        ? "give the path of a YAML file"
-                        : "give the path of a YAML file; looked for in " + Join(places));
+                    NearestConfig(config) + "give the path of a YAML file" +
+                        (fs::path(config).is_absolute() ? "" : "; looked for in " + Join(places)));
 }
 
 }  // namespace dtrain
