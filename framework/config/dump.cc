@@ -60,7 +60,14 @@ std::string Print(const std::vector<T>& list) {
   return fmt::format("[{}]", Join(parts));
 }
 
-std::string PrintValue(const Value& value) {
+constexpr char kAuto[] = "auto";
+
+bool IsAuto(const Declaration& declaration, const Value& value) {
+  return declaration.may_be_auto && value == Value(int64_t{0});
+}
+
+std::string PrintValue(const Declaration& declaration, const Value& value) {
+  if (IsAuto(declaration, value)) return kAuto;
   return std::visit([](const auto& typed) { return Print(typed); }, value);
 }
 
@@ -69,7 +76,7 @@ void AppendYaml(const SectionNode& section, const std::string& indent, const std
   const auto lead = [&](const std::string& key) { return indent + key + ":"; };
   const auto on_key = [&](const std::string& key, const Declaration& declaration) {
     if (declaration.path == without) return;
-    out += lead(key) + " " + PrintValue(declaration.value) + "\n";
+    out += lead(key) + " " + PrintValue(declaration, declaration.value) + "\n";
   };
   const auto on_section = [&](const std::string& key, const SectionNode& child) {
     out += lead(key) + (child.items.empty() ? " {}\n" : "\n");
@@ -90,7 +97,11 @@ void AppendYaml(const SectionNode& section, const std::string& indent, const std
 Json ToJson(const SectionNode& section) {
   Json json = Json::object();
   const auto on_key = [&](const std::string& key, const Declaration& declaration) {
-    std::visit([&](const auto& value) { json[key] = value; }, declaration.value);
+    if (IsAuto(declaration, declaration.value)) {
+      json[key] = kAuto;
+    } else {
+      std::visit([&](const auto& value) { json[key] = value; }, declaration.value);
+    }
   };
   const auto on_section = [&](const std::string& key, const SectionNode& child) {
     json[key] = ToJson(child);
@@ -105,9 +116,11 @@ Json ToJson(const SectionNode& section) {
 
 void AppendKeys(const SectionNode& section, std::vector<KeyHelp>& rows) {
   const auto on_key = [&](const std::string&, const Declaration& declaration) {
-    rows.push_back({declaration.path, TypeName(declaration.default_value),
-                    declaration.required ? "required" : PrintValue(declaration.default_value),
-                    declaration.limits.Text(), declaration.help});
+    const Value& value = declaration.default_value;
+    rows.push_back({declaration.path, TypeName(value),
+                    declaration.required ? "required" : PrintValue(declaration, value),
+                    declaration.limits.Text() + (declaration.may_be_auto ? ", or auto" : ""),
+                    declaration.help});
   };
   const auto on_section = [&](const std::string&, const SectionNode& child) {
     if (!child.help.empty()) rows.push_back({child.path, "section", "", "", child.help});

@@ -113,7 +113,7 @@ ClusterConfig ReadCluster(Reader& reader, int workers) {
           .Help(
               "workers per simulated node (a server with a rank of its own has one of its own), "
               "and with strategy inhad or collective hierarchical per node of a real run; "
-              "auto or 0: 1 in a simulation, all workers of a host in a real run");
+              "auto: 1 in a simulation, all workers of a host in a real run");
   cluster.step_seconds =
       reader.Number("step_seconds", 0).Min(0).Help("minimum time of a worker's step");
   ReadSlowdown(reader, workers, cluster);

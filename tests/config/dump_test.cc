@@ -26,6 +26,22 @@ TEST(Effective, HoldsEveryDeclaredKeyInTheOrderOfDeclaration) {
             "  \"c\": [\n    \"data\",\n    \"no\"\n  ],\n  \"empty\": {}\n}");
 }
 
+// Where the word and 0 are one, the word is told, and both are taken.
+TEST(Effective, AutoStandsForZero) {
+  for (const char* given : {"n: auto\n", "n: 0\n", ""}) {
+    Document document = Document::FromText(given, "run.yaml");
+    EXPECT_EQ(static_cast<int64_t>(document.root().Int("n", 0).Auto().Min(0)), 0);
+    document.Finish();
+    EXPECT_EQ(document.EffectiveYaml(), "n: auto\n");
+    EXPECT_EQ(document.EffectiveJson(), "{\n  \"n\": \"auto\"\n}");
+    EXPECT_EQ(document.Keys()[0].default_value, "auto");
+    EXPECT_EQ(document.Keys()[0].range, ">= 0, or auto");
+  }
+  Document document = Document::FromText("n: 4\n", "run.yaml");
+  EXPECT_EQ(static_cast<int64_t>(document.root().Int("n", 0).Auto()), 4);
+  EXPECT_EQ(document.EffectiveYaml(), "n: 4\n");
+}
+
 TEST(Effective, ListsOfSectionsReadBack) {
   const auto read = [](const std::string& text) {
     Document document = Document::FromText(text, "model.yaml");

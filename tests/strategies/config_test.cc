@@ -121,7 +121,7 @@ TEST(GsspConfig, AGroupHasAServerAndAWorker) {
   EXPECT_EQ(MakeStrategy("{name: gssp}")->Place(3).servers, 3);  // not more than workers
   EXPECT_EQ(MakeStrategy("{name: gssp, servers: 1}")->Place(3).servers, 1);
   EXPECT_EQ(MakeStrategy("{name: gssp, servers: auto}")->Place(9).servers, 4);
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 0}", 3), "");  // as the effective config has it
+  EXPECT_EQ(MistakesOf("{name: gssp, servers: 0}", 3), "");  // as configs had it
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 4}", 3),
             "servers: 4 group servers, but 3 workers: a group needs a worker\n");
   EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, groups: 3}", 8),

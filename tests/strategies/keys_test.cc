@@ -39,10 +39,11 @@ TEST(Keys, OfParameterServers) {
 }
 
 TEST(Keys, OfGssp) {
-  EXPECT_THAT(KeysOf("gssp"),
-              UnorderedElementsAre("servers = 0, >= 0 and <= 65536", "staleness = 3, >= 0",
-                                   "exchange_every = 0, >= 0", "groups = 0, >= 0",
-                                   "equal_size = false", "group_of = [], >= 0"));
+  EXPECT_THAT(
+      KeysOf("gssp"),
+      UnorderedElementsAre("servers = auto, >= 0 and <= 65536, or auto", "staleness = 3, >= 0",
+                           "exchange_every = 0, >= 0", "groups = auto, >= 0, or auto",
+                           "equal_size = false", "group_of = [], >= 0"));
 }
 
 TEST(Keys, OfInhad) {

@@ -98,11 +98,10 @@ void Gssp::Configure(config::Reader& reader) {
 }
 
 void Gssp::ReadGrouping(config::Reader& reader) {
-  options_.groups =
-      reader.Int("groups", 0)
-          .Auto()
-          .Min(0)
-          .Help("number of groups; auto or 0: as many as the workers' speeds ask for");
+  options_.groups = reader.Int("groups", 0)
+                        .Auto()
+                        .Min(0)
+                        .Help("number of groups; auto: as many as the workers' speeds ask for");
   const std::string grouping =
       reader.String("grouping", "measured")
           .OneOf({"measured", "static"})
