@@ -17,6 +17,7 @@
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/report/report_csv.h"
 #include "framework/runtime/report/report_page.h"
+#include "framework/runtime/report/run_report.h"
 #include "framework/runtime/results/run_lock.h"
 
 namespace dtrain {
@@ -32,12 +33,30 @@ struct ReportOptions {
   bool follow = false;
 };
 
-std::vector<fs::path> RunsOf(const ReportOptions& options) {
-  return {options.runs.begin(), options.runs.end()};
+// The files that the shell makes of runs/rates/* beside the folders of the runs are no mistake.
+void PassOverFiles(std::vector<std::string>& arguments) {
+  const auto is_file = [](const std::string& argument) { return fs::is_regular_file(argument); };
+  if (std::all_of(arguments.begin(), arguments.end(), is_file)) return;
+  for (const std::string& argument : arguments) {
+    if (is_file(argument)) log::Info("{} is a file, no run, and is passed over", argument);
+  }
+  std::erase_if(arguments, is_file);
 }
 
-bool AnyGoesOn(const std::vector<fs::path>& runs) {
-  return std::any_of(runs.begin(), runs.end(), RunGoesOn);
+// A sweep's may become more while it goes on.
+std::vector<fs::path> RunsOf(const ReportOptions& options) {
+  std::vector<fs::path> runs;
+  for (const std::string& argument : options.runs) {
+    for (fs::path& run : RunsIn(argument)) runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+// A sweep has a lock of its own, which bridges the time between two of its runs.
+bool AnyGoesOn(const ReportOptions& options) {
+  const std::vector<fs::path> runs = RunsOf(options);
+  return std::any_of(options.runs.begin(), options.runs.end(), RunGoesOn) ||
+         std::any_of(runs.begin(), runs.end(), RunGoesOn);
 }
 
 int PrintCsv(const ReportOptions& options, bool json) {
@@ -56,28 +75,28 @@ int PrintCsv(const ReportOptions& options, bool json) {
 
 // Until no run has gone on at two looks in a row (between two attempts of a run there is none), or until the
 // user does not want to wait any longer.
-void Follow(const std::vector<fs::path>& runs, const fs::path& output) {
+void Follow(const ReportOptions& options, const fs::path& output) {
   const BlockedSignals signals;
   for (int ended = 0; ended < 2;) {
     for (int tenth = 0; tenth < 10 * kFollowSeconds; ++tenth) {
       const int signal = signals.Wait(0.1);
       if (signal != 0 && signal != SIGCHLD) return;
     }
-    ended = AnyGoesOn(runs) ? 0 : ended + 1;
-    if (ended == 0) WriteOutput(output, ReportPage(runs, {.reload_seconds = kFollowSeconds}));
+    ended = AnyGoesOn(options) ? 0 : ended + 1;
+    if (ended != 0) continue;
+    WriteOutput(output, ReportPage(RunsOf(options), {.reload_seconds = kFollowSeconds}));
   }
 }
 
 int WritePage(const ReportOptions& options, bool json) {
-  const std::vector<fs::path> runs = RunsOf(options);
-  const fs::path output =
-      options.output.empty() ? runs.front() / "report.html" : fs::path(options.output);
-  if (options.follow && AnyGoesOn(runs)) {
-    WriteOutput(output, ReportPage(runs, {.reload_seconds = kFollowSeconds}));
+  const fs::path output = options.output.empty() ? fs::path(options.runs.front()) / "report.html"
+                                                 : fs::path(options.output);
+  if (options.follow && AnyGoesOn(options)) {
+    WriteOutput(output, ReportPage(RunsOf(options), {.reload_seconds = kFollowSeconds}));
     log::Info("{} is written again every {} s until the run ends", output.string(), kFollowSeconds);
-    Follow(runs, output);
+    Follow(options, output);
   }
-  WriteOutput(output, ReportPage(runs));
+  WriteOutput(output, ReportPage(RunsOf(options)));
   if (json) {
     std::cout << nlohmann::ordered_json{{"report", output.string()}}.dump(2) << '\n';
   } else {
@@ -93,16 +112,19 @@ static void AddReportCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* command =
       AddCommand(app, invocation, "report", "show what runs did: one HTML file with charts, or CSV",
                  [&invocation, options] {
+                   PassOverFiles(options->runs);
                    return options->csv ? PrintCsv(*options, invocation.json)
                                        : WritePage(*options, invocation.json);
                  });
-  command->add_option("runs", options->runs, "run folders; several are shown side by side")
+  command
+      ->add_option("runs", options->runs,
+                   "run folders, or the folder of a sweep or of --seeds: all of its runs; several "
+                   "are shown side by side")
       ->required()
       ->type_name("RUN");
   command
-      ->add_option(
-          "--output", options->output,
-          "the file to write (default: report.html in the first run's folder; --csv prints)")
+      ->add_option("--output", options->output,
+                   "the file to write (default: report.html in the first folder; --csv prints)")
       ->type_name("FILE");
   command->add_flag("--csv", options->csv, "every number of the runs as CSV, one a line");
   command->add_flag(

@@ -1,6 +1,7 @@
 #include "framework/runtime/report/report_page.h"
 
 #include <ctime>
+#include <map>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -36,6 +37,15 @@ void Fill(std::string& page, std::string_view mark, std::string_view text) {
   page.replace(page.find(place), place.size(), text);
 }
 
+// Runs of several sweeps may have folders of one name: they go by their paths.
+void TellApart(ordered_json& runs) {
+  std::map<std::string, int> count;
+  for (const ordered_json& run : runs) ++count[run["name"]];
+  for (ordered_json& run : runs) {
+    if (count[run["name"]] > 1) run["name"] = run["path"];
+  }
+}
+
 }  // namespace
 
 std::string ReportPage(const std::vector<std::filesystem::path>& runs, const PageOptions& options) {
@@ -44,6 +54,7 @@ std::string ReportPage(const std::vector<std::filesystem::path>& runs, const Pag
       {"written", fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(std::time(nullptr)))},
       {"runs", ordered_json::array()}};
   for (const std::filesystem::path& run : runs) data["runs"].push_back(ReportOf(run));
+  TellApart(data["runs"]);
   std::string page(assets::kPage);
   std::string reload;
   if (options.reload_seconds > 0) {

@@ -1,5 +1,9 @@
 #include "framework/runtime/report/run_report.h"
 
+#include <string.h>  // strverscmp
+
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -103,6 +107,13 @@ void DescribePlan(const fs::path& path, ordered_json& report) {
   report["plan"] = *std::move(plan);
 }
 
+bool IsRunFolder(const fs::path& folder) {
+  const RunFolder run(folder);
+  std::error_code none;
+  return fs::is_regular_file(run.config(), none) || fs::is_regular_file(run.metrics(), none) ||
+         fs::is_regular_file(run.summary(), none);
+}
+
 // A run that goes on may have the summary of an attempt before it.
 std::string StateOf(const fs::path& folder, const std::optional<json>& summary) {
   if (RunGoesOn(folder)) return "running";
@@ -113,18 +124,28 @@ std::string StateOf(const fs::path& folder, const std::optional<json>& summary) 
 }  // namespace
 
 void CheckRunFolder(const fs::path& folder) {
-  const RunFolder run(folder);
   if (!fs::is_directory(folder)) {
     throw UsageError(fmt::format("{}: no such folder", folder.string()),
                      "give the folder of a run, what `dtrain train --output` named");
   }
-  for (const fs::path& file : {run.config(), run.metrics(), run.summary()}) {
-    if (fs::is_regular_file(file)) return;
-  }
+  if (IsRunFolder(folder)) return;
   throw UsageError(fmt::format("{}: no run was here: there is no config.yaml, metrics.jsonl or "
                                "summary.json",
                                folder.string()),
                    "give the folder of a run, what `dtrain train --output` named");
+}
+
+std::vector<fs::path> RunsIn(const fs::path& folder) {
+  if (IsRunFolder(folder) || !fs::is_directory(folder)) return {folder};
+  std::vector<fs::path> runs;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (IsRunFolder(entry.path())) runs.push_back(entry.path());
+  }
+  if (runs.empty()) CheckRunFolder(folder);
+  std::sort(runs.begin(), runs.end(), [](const fs::path& a, const fs::path& b) {
+    return ::strverscmp(a.c_str(), b.c_str()) < 0;  // seed-2 before seed-10
+  });
+  return runs;
 }
 
 ordered_json ReportOf(const fs::path& folder) {

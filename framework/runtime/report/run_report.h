@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
+
 #include <nlohmann/json_fwd.hpp>
 
 namespace dtrain {
@@ -15,5 +17,9 @@ nlohmann::ordered_json ReportOf(const std::filesystem::path& folder);
 
 // Throws the same.
 void CheckRunFolder(const std::filesystem::path& folder);
+
+// The folder itself where a run was, else the runs in it, in the order of their names: those of a sweep, of
+// --seeds.  Throws UsageError where there is none.
+std::vector<std::filesystem::path> RunsIn(const std::filesystem::path& folder);
 
 }  // namespace dtrain
