@@ -158,7 +158,9 @@ void OneTruthSystemTest::ExpectOnePosition() {
   for (const json& worker : summary_["workers_detail"]) {
     const bool synchronous = GetParam().servers == 0;
     steps += worker["steps"].get<double>();
-    if (synchronous) EXPECT_EQ(worker["own_steps"], summary_["step"].get<int64_t>() - from_);
+    if (synchronous) {
+      EXPECT_EQ(worker["own_steps"], summary_["step"].get<int64_t>() - from_);
+    }
   }
   // The workers count since the resume.
   double at_resume = 0;
@@ -233,7 +235,9 @@ void OneTruthSystemTest::ExpectOneConfig() {
   EXPECT_EQ(summary_["device"], plan["device"]);
   EXPECT_EQ(summary_["precision"], plan["precision"]);
   EXPECT_EQ(summary_["plan"]["buckets"], plan["buckets"].size());
-  if (summary_.contains("collective")) EXPECT_EQ(summary_["collective"], plan["collective"]);
+  if (summary_.contains("collective")) {
+    EXPECT_EQ(summary_["collective"], plan["collective"]);
+  }
   EXPECT_EQ(summary_.value("servers", 0), GetParam().servers);
   std::map<int, std::string> roles;
   for (const json& line : ranks_) roles[line["rank"]] = line["role"];
