@@ -120,35 +120,51 @@ void PrintTensors(const ordered_json& list) {
   }
 }
 
-int Info(const CkptOptions& options, bool as_json) {
-  const fs::path path = MainOf(FindCheckpoint(options.files[0]));
-  const StoredWeights stored = ReadStoredWeights(path);
-  ordered_json info = InfoOf(path, stored, options.tensors);
-  if (!stored.info.rank_files.empty()) info["ranks"] = RanksOf(path, stored.info);
-  if (as_json) {
-    std::cout << info.dump(2) << '\n';
-    return 0;
-  }
+void PrintInfo(const ordered_json& info) {
   for (const auto& [key, value] : info.items()) {
-    if (key == "tensors" || key == "ranks") continue;
+    if (value.is_structured()) continue;
     std::cout << fmt::format("{:<16} {}\n", key,
                              value.is_string() ? value.get<std::string>() : value.dump());
   }
-  if (options.tensors) {
+  if (info.contains("tensors")) {
     PrintTensors(info["tensors"]["parameters"]);
     PrintTensors(info["tensors"]["statistics"]);
   }
   if (info.contains("ranks")) PrintRanks(info["ranks"]);
+}
+
+// Of a run folder both the last checkpoint and, where they are kept, the best weights.
+int Info(const CkptOptions& options, bool as_json) {
+  const fs::path path = MainOf(FindCheckpoint(options.files[0]));
+  const fs::path best = FindWeights(options.files[0]);
+  const StoredWeights stored = ReadStoredWeights(path);
+  ordered_json info = InfoOf(path, stored, options.tensors);
+  if (!stored.info.rank_files.empty()) info["ranks"] = RanksOf(path, stored.info);
+  if (best.filename() == kBestName && path.filename() != kBestName) {
+    info["used_by"] = "--resume";
+    info["best"] = InfoOf(best, ReadStoredWeights(best), options.tensors);
+    info["best"]["used_by"] = "predict, translate, eval, export, --weights";
+  }
+  if (as_json) {
+    std::cout << info.dump(2) << '\n';
+    return 0;
+  }
+  PrintInfo(info);
+  if (info.contains("best")) {
+    std::cout << '\n';
+    PrintInfo(info["best"]);
+  }
   return 0;
 }
 
-// Files as given; of a run folder every checkpoint.
+// Files as given; of a run folder every checkpoint, and the best weights.
 std::vector<fs::path> FilesOf(const std::vector<std::string>& given) {
   std::vector<fs::path> files;
   for (const fs::path path : given) {
     const fs::path folder = fs::is_directory(path / "checkpoints") ? path / "checkpoints" : path;
     std::vector<fs::path> found;
     if (fs::is_directory(folder)) found = CheckpointFolder(folder, 1).List();
+    if (fs::is_regular_file(folder / kBestName)) found.push_back(folder / kBestName);
     if (found.empty()) found = {path};  // a file, or ProblemOf says what is missing
     files.insert(files.end(), found.begin(), found.end());
   }
@@ -239,6 +255,8 @@ std::vector<TensorDifference> CompareRanks(const fs::path& a_path, const StoredW
   return differences;
 }
 
+constexpr int kTheyDiffer = 1;  // as diff(1) and cmp(1) have it
+
 int Diff(const CkptOptions& options, bool as_json) {
   const fs::path a_path = MainOf(FindCheckpoint(options.files[0]));
   const fs::path b_path = MainOf(FindCheckpoint(options.files[1]));
@@ -266,7 +284,7 @@ int Diff(const CkptOptions& options, bool as_json) {
     std::cout << fmt::format("{} of {} tensors differ{}\n", tensors, CountTensors(a, b),
                              own == 0 ? "" : ", and what the ranks have of their own");
   }
-  return static_cast<int>(differences.empty() ? ExitCode::kDone : ExitCode::kCheckpoint);
+  return differences.empty() ? 0 : kTheyDiffer;
 }
 
 using CkptAction = int (*)(const CkptOptions&, bool);
@@ -289,13 +307,14 @@ static void AddCheckpointCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* ckpt = app.add_subcommand("ckpt", "inspect checkpoints and other weights files");
   ckpt->require_subcommand(1);
   const auto options = std::make_shared<CkptOptions>();
-  CLI::App* info = AddAction(*ckpt, invocation, options, "info",
-                             "show what a file holds and which run wrote it", &Info, 1, 1);
+  CLI::App* info = AddAction(
+      *ckpt, invocation, options, "info",
+      "show what a file holds, and of a run folder its last and its best weights", &Info, 1, 1);
   info->add_flag("--tensors", options->tensors, "also list the name and shape of every tensor");
   AddAction(*ckpt, invocation, options, "verify",
             "check every byte of a file; exit code 6 if it is damaged", &Verify, 1, 1'000'000);
   AddAction(*ckpt, invocation, options, "diff",
-            "compare two files; exit code 6 if their weights differ", &Diff, 2, 2);
+            "compare two files; exit code 1 if their weights differ", &Diff, 2, 2);
 }
 
 DTRAIN_COMMAND("ckpt", 60, AddCheckpointCommand);

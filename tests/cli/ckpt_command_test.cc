@@ -164,7 +164,7 @@ TEST_F(CkptCommand, DiffNamesWhatRanksDifferIn) {
   EXPECT_EQ(Ckpt({"diff", a, b}).code, 0);
   SaveWithRanks("b/step-00000010.h5", 0.75F, 8);
   const CommandOutcome text = Ckpt({"diff", a, b});
-  EXPECT_EQ(text.code, 6);
+  EXPECT_EQ(text.code, 1);
   EXPECT_THAT(text.out,
               AllOf(HasSubstr("rank 1, worker 1: residual conv1.weight "),
                     HasSubstr("rank 1, worker 1: clock "), HasSubstr("7 and 8\n"),
@@ -241,6 +241,31 @@ TEST_F(CkptCommand, VerifyTakesEveryCheckpointOfARun) {
   EXPECT_EQ(Ckpt({"verify", (folder_ / "empty").string()}).code, 6);
 }
 
+// Of a run that keeps its best weights both are what somebody takes.
+TEST_F(CkptCommand, TheBestWeightsOfARunAreSeenToo) {
+  const std::string run = (folder_ / "run").string();
+  const std::string last = Save("run/checkpoints/step-00000020.h5");
+  EXPECT_THAT(Ckpt({"info", run}).out, Not(HasSubstr("used_by")));
+  sample_.info.position.step = 10;
+  sample_.info.plan_json.clear();  // weights alone
+  const std::string best = Save("run/checkpoints/best.h5");
+  const CommandOutcome text = Ckpt({"info", run});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("file             " + last + "\n"),
+                              HasSubstr("used_by          --resume\n"),
+                              HasSubstr("\n\nfile             " + best + "\n"),
+                              HasSubstr("used_by          predict, translate, eval, export, ")));
+  const json info = json::parse(Ckpt({"info", run, "--json"}).out);
+  EXPECT_EQ(info["step"], 1832);
+  EXPECT_EQ(info["best"]["step"], 10);
+  EXPECT_EQ(json::parse(Ckpt({"info", best, "--json"}).out)["step"], 10);
+  EXPECT_EQ(Ckpt({"verify", run}).out, last + ": ok\n" + best + ": ok\n");
+  SaveDamaged("run/checkpoints/best.h5");
+  const CommandOutcome damaged = Ckpt({"verify", run});
+  EXPECT_EQ(damaged.code, 6);
+  EXPECT_THAT(damaged.out, AllOf(HasSubstr(last + ": ok\n"), HasSubstr(best + " is damaged: ")));
+}
+
 TEST_F(CkptCommand, DiffOfEqualWeightsIsEmpty) {
   const std::string path = Save("a.h5");
   sample_.momentum[0] = 3;  // not a weight
@@ -259,12 +284,12 @@ TEST_F(CkptCommand, DiffTellsWhatDiffers) {
   sample_.state[1] = -0.0f;  // bn1.mean: 3, 4 and 3, -0
   const std::string other = Save("b.h5");
   const CommandOutcome text = Ckpt({"diff", path, other});
-  EXPECT_EQ(text.code, 6);
+  EXPECT_EQ(text.code, 1);
   EXPECT_THAT(text.out, AllOf(HasSubstr("1 differ, largest 2, relative 1.15\n"),
                               HasSubstr("1 differ, largest 4, relative 0.8\n"),
                               HasSubstr("2 of 6 tensors differ\n")));
   const CommandOutcome outcome = Ckpt({"diff", path, other, "--json"});
-  EXPECT_EQ(outcome.code, 6);
+  EXPECT_EQ(outcome.code, 1);
   const json difference = json::parse(outcome.out);
   EXPECT_EQ(difference["equal"], false);
   ASSERT_EQ(difference["tensors"].size(), 2u);
@@ -281,7 +306,7 @@ TEST_F(CkptCommand, DiffOfOtherModelsCountsATensorOnce) {
       LayoutOf({{"ip1.bias", {3}}, {"ip1.weight", {6, 4}}, {"scale", {}}, {"conv9.weight", {50}}});
   sample_.layout.state = {};
   const CommandOutcome outcome = Ckpt({"diff", path, Save("b.h5")});
-  EXPECT_EQ(outcome.code, 6);
+  EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("only in the first file: [2, 1, 5, 5]\n"),
                     HasSubstr("only in the second file: [50]\n"), HasSubstr("[3, 8] and [6, 4]\n"),
