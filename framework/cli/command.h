@@ -50,6 +50,10 @@ struct ConfigOptions {
   std::string cluster = {};  // a name or a path; "": the config's own section
   std::string device = {};   // "": the config's
 
+  config::Options options = {};  // what overrides were given as, where it is no --set
+
+  // An override that an `option` of its own stands for ("--workers 2"): messages name that.
+  void Set(const std::string& setting, const std::string& option);
   // The arguments that say the same to another process.
   std::vector<std::string> Arguments() const;
   // The overrides, the device among them.

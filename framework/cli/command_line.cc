@@ -44,7 +44,7 @@ std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
 
 int ParseAndRun(int argc, char** argv) {
   CLI::App app("dtrain trains a model with many published gradient-exchange protocols.", "dtrain");
-  app.set_version_flag("--version", "dtrain " + Version() + " (" + SourceRevision() + ")");
+  app.set_version_flag("--version", "dtrain " + VersionAndRevision());
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   Invocation invocation;
@@ -91,6 +91,11 @@ std::vector<std::string> LogArguments() {
   if (log::GetLevel() == log::Level::kDebug) return {"--verbose"};
   if (log::GetLevel() == log::Level::kWarning) return {"--quiet"};
   return {};
+}
+
+void ConfigOptions::Set(const std::string& setting, const std::string& option) {
+  overrides.push_back(setting);
+  options[setting] = option;
 }
 
 std::vector<std::string> ConfigOptions::Arguments() const {
@@ -175,8 +180,8 @@ void RefuseRepeated(const std::vector<uint64_t>& seeds) {
 
 RunConfig LoadConfig(const ConfigOptions& options, const RunConfig* before) {
   log::Debug("config {}", options.file);
-  config::Document document =
-      config::Document::FromFile(options.file, options.Settings(), options.overlay());
+  config::Document document = config::Document::FromFile(options.file, options.Settings(),
+                                                         options.overlay(), options.options);
   return before == nullptr ? ReadRunConfig(document) : ReadRunConfig(document, *before);
 }
 
@@ -188,7 +193,7 @@ RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path
   }
   config::Document document =
       config::Document::FromText(info.config_yaml, checkpoint.string() + ": its config",
-                                 options.Settings(), options.overlay());
+                                 options.Settings(), options.overlay(), options.options);
   return info.model_yaml.empty() ? ReadRunConfig(document)
                                  : ReadRunConfig(document, info.model_yaml);
 }

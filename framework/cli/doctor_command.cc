@@ -21,22 +21,24 @@ std::string AmxText(const DoctorFacts& facts) {
 }
 
 std::vector<Row> RowsOf(const DoctorFacts& facts) {
-  std::vector<Row> rows = {{"dtrain", Version() + " (" + SourceRevision() + ")"}};
+  std::vector<Row> rows = {{"dtrain", VersionAndRevision()}};
   rows.insert(rows.end(), facts.libraries.begin(), facts.libraries.end());
   const std::string mpi = facts.mpi_library + ", threads: " + facts.mpi_thread_level;
   const std::string limit = ", limited to " + HumanBytes(facts.memory_limit_bytes);
-  rows.insert(rows.end(), {{"MPI", facts.mpi_library.empty() ? "does not start" : mpi},
-                           {"mpirun", facts.mpirun.empty() ? "none" : facts.mpirun},
-                           {"CPU", facts.cpu},
-                           {"instruction set", facts.isa + " (oneDNN: " + facts.onednn_isa + ")"},
-                           {"AMX", AmxText(facts)},
-                           {"bf16", facts.no_bf16.empty() ? "yes" : "no: " + facts.no_bf16},
-                           {"GPU", facts.gpu},
-                           {"cores", std::to_string(facts.cores)},
-                           {"memory", HumanBytes(facts.memory_bytes) +
-                                          (facts.memory_limit_bytes > 0 ? limit : "")},
-                           {"shared memory", HumanBytes(facts.shared_memory_bytes)},
-                           {"huge pages", facts.huge_pages}});
+  rows.insert(
+      rows.end(),
+      {{"MPI", facts.mpi_library.empty() ? "does not start" : mpi},
+       {"mpirun", facts.mpirun.empty() ? "none" : facts.mpirun},
+       {"CPU", facts.cpu},
+       {"instruction set", facts.isa + " (oneDNN: " + facts.onednn_isa + ")"},
+       {"AMX", AmxText(facts)},
+       {"bf16", facts.no_bf16.empty() ? "yes" : "no: " + facts.no_bf16},
+       {"GPU", facts.gpu},
+       {"cores", std::to_string(facts.cores)},
+       {"memory", HumanBytes(facts.memory_bytes) + (facts.memory_limit_bytes > 0 ? limit : "")},
+       {"shared memory", HumanBytes(facts.shared_memory_bytes)},
+       {"huge pages", facts.huge_pages},
+       {"host name", facts.host_name + (facts.host_resolves ? "" : ", without an address")}});
   return rows;
 }
 

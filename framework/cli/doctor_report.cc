@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <hdf5.h>
 #include <mpi.h>
+#include <netdb.h>
 #include <openssl/crypto.h>
 #include <sched.h>
 #include <sys/statvfs.h>
@@ -22,6 +23,7 @@
 #include <sstream>
 
 #include "framework/core/isa.h"
+#include "framework/core/process.h"
 #include "framework/device/cuda/module.h"
 #include "framework/onnx/file/onnx_file.h"
 #include "framework/runtime/launch/child_program.h"
@@ -139,6 +141,15 @@ void FindMachine(DoctorFacts& facts) {
   }
 }
 
+void FindNames(DoctorFacts& facts) {
+  facts.host_name = HostName();
+  addrinfo* found = nullptr;
+  facts.host_resolves = ::getaddrinfo(facts.host_name.c_str(), nullptr, nullptr, &found) == 0;
+  if (found != nullptr) ::freeaddrinfo(found);
+  std::error_code error;
+  facts.has_hosts_file = fs::exists("/etc/hosts", error);
+}
+
 }  // namespace
 
 DoctorFacts GatherDoctorFacts() {
@@ -162,6 +173,7 @@ DoctorFacts GatherDoctorFacts() {
   const auto lack = WhyNoCuda();
   if (lack && lack->module_is_there && !lack->of_the_machine) facts.gpu_hint = lack->hint;
   FindMachine(facts);
+  FindNames(facts);
   return facts;
 }
 
@@ -192,6 +204,18 @@ std::vector<std::string> AdviceFor(const DoctorFacts& facts) {
   if (facts.huge_pages == "never") {
     advice.emplace_back(
         "transparent huge pages are off: 'madvise' makes large models start faster");
+  }
+  if (!facts.has_hosts_file) {
+    advice.emplace_back(
+        "there is no /etc/hosts, so 'localhost' may stand for nothing, and mpirun may not start "
+        "its "
+        "ranks: a line '127.0.0.1 localhost' is enough");
+  }
+  if (!facts.host_resolves) {
+    advice.push_back(fmt::format(
+        "the name of this machine, {0}, does not stand for an address, and mpirun may wait for it "
+        "or not start its ranks: add '127.0.1.1 {0}' to /etc/hosts",
+        facts.host_name));
   }
   return advice;
 }

@@ -19,14 +19,17 @@ struct DoctorFacts {
   std::string onednn_isa;  // what oneDNN may use
   bool amx_reported = false;
   bool amx_described = false;  // the leaf that oneDNN reads is there
-  std::string no_bf16;         // why `precision: bf16` is not to be had; empty when it is
+  std::string no_bf16;         // why `precision: bf16` is not available; empty when it is
   std::string gpu;             // as CudaDevices
   std::string gpu_hint;        // what to do about a module that cannot be used; "" where it can
   int cores = 0;               // this process may use
   int64_t memory_bytes = 0;
-  int64_t memory_limit_bytes = 0;   // of the control group; 0: none
-  int64_t shared_memory_bytes = 0;  // free in /dev/shm
-  std::string huge_pages;           // "always", "madvise", "never"
+  int64_t memory_limit_bytes = 0;      // of the control group; 0: none
+  int64_t shared_memory_bytes = 0;     // free in /dev/shm
+  std::string huge_pages = "unknown";  // "always", "madvise", "never"
+  std::string host_name;
+  bool host_resolves = true;  // this name stands for an address
+  bool has_hosts_file = true;
 };
 
 DoctorFacts GatherDoctorFacts();

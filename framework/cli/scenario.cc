@@ -21,11 +21,14 @@ RunConfig ScenarioOptions::Load(const std::vector<std::string>& more) const {
                      "give --config, or --profile for sizes and times only");
   }
   ConfigOptions effective = config;
-  if (workers > 0) effective.overrides.push_back(fmt::format("cluster.workers={}", workers));
+  if (workers > 0) {
+    effective.Set(fmt::format("cluster.workers={}", workers), fmt::format("--workers {}", workers));
+  }
   effective.overrides.insert(effective.overrides.end(), more.begin(), more.end());
   if (!config.file.empty()) return LoadConfig(effective);
-  config::Document document = config::Document::FromText("{max_steps: 1000}", "(no config)",
-                                                         effective.Settings(), effective.overlay());
+  config::Document document =
+      config::Document::FromText("{max_steps: 1000}", "(no config)", effective.Settings(),
+                                 effective.overlay(), effective.options);
   return ReadGhostConfig(document);
 }
 

@@ -30,7 +30,8 @@ struct SlurmOptions {
 SlurmJob JobOf(const SlurmOptions& options) {
   ConfigOptions effective = options.config;
   if (options.workers > 0) {
-    effective.overrides.push_back(fmt::format("cluster.workers={}", options.workers));
+    effective.Set(fmt::format("cluster.workers={}", options.workers),
+                  fmt::format("--workers {}", options.workers));
   }
   const RunConfig config = LoadConfig(effective);
   RefuseDeaths(config.cluster.deaths);

@@ -30,12 +30,13 @@ Document& Document::operator=(Document&&) noexcept = default;
 Document::~Document() = default;
 
 Document Document::FromFile(const std::string& file, const std::vector<std::string>& overrides,
-                            const Overlay& overlay) {
-  return FromText(ReadConfigText(file), file, overrides, overlay);
+                            const Overlay& overlay, const Options& options) {
+  return FromText(ReadConfigText(file), file, overrides, overlay, options);
 }
 
 Document Document::FromText(const std::string& text, const std::string& file_name,
-                            const std::vector<std::string>& overrides, const Overlay& overlay) {
+                            const std::vector<std::string>& overrides, const Overlay& overlay,
+                            const Options& options) {
   auto impl = std::make_unique<Impl>();
   impl->file_name = file_name;
   std::optional<Tree> tree = ParseYaml(text, PlacesIn(file_name), impl->diagnostics);
@@ -45,7 +46,7 @@ Document Document::FromText(const std::string& text, const std::string& file_nam
     LayOver(ReadConfigText(overlay.file), overlay.file, overlay.section, impl->tree,
             impl->diagnostics);
   }
-  ApplyOverrides(overrides, impl->tree, impl->diagnostics);
+  ApplyOverrides(overrides, options, impl->tree, impl->diagnostics);
   impl->root->place = impl->tree.place;
   if (impl->tree.kind == Tree::Kind::kMap) {
     impl->root->tree = &impl->tree;

@@ -139,11 +139,14 @@ void LayOver(const std::string& text, const std::string& file_name, const std::s
   if (root.kind == Tree::Kind::kMap) Lay(*std::move(over), root);
 }
 
-void ApplyOverrides(const std::vector<std::string>& arguments, Tree& root,
+void ApplyOverrides(const std::vector<std::string>& arguments,
+                    const std::map<std::string, std::string>& options, Tree& root,
                     Diagnostics& diagnostics) {
   std::vector<Override> changes;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const Place place{"--set " + arguments[i], 0, kAfterEveryFile + static_cast<int64_t>(i)};
+    const auto option = options.find(arguments[i]);
+    const Place place{option == options.end() ? "--set " + arguments[i] : option->second, 0,
+                      kAfterEveryFile + static_cast<int64_t>(i)};
     auto change = ParseOverride(arguments[i], place, diagnostics);
     if (change) changes.push_back(*std::move(change));
   }

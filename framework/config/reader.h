@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -126,6 +127,9 @@ struct KeyHelp {
   std::string help;
 };
 
+// How overrides were given that are no --set: {"cluster.workers=2", "--workers 2"}.
+using Options = std::map<std::string, std::string>;
+
 // A file that holds one section and nothing else.
 struct Overlay {
   std::string file;  // "": none
@@ -141,12 +145,13 @@ class Document {
   // X.name=... replaces section X (all its other keys from the file are dropped) before the other
   // overrides of X apply, whatever their order.  YAML syntax errors, repeated keys and malformed
   // overrides are noted for Finish; an unreadable file throws ConfigError.
-  // Between the two lie `overlay`'s keys, which count instead of the file's.
+  // Between the two lie `overlay`'s keys, which count instead of the file's.  Messages name an
+  // override that is in `options` by what is there.
   static Document FromFile(const std::string& file, const std::vector<std::string>& overrides = {},
-                           const Overlay& overlay = {});
+                           const Overlay& overlay = {}, const Options& options = {});
   static Document FromText(const std::string& text, const std::string& file_name,
                            const std::vector<std::string>& overrides = {},
-                           const Overlay& overlay = {});
+                           const Overlay& overlay = {}, const Options& options = {});
   // No document at all: every key reads as its default.  For help tables.
   static Document Empty();
 

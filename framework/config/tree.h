@@ -8,13 +8,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace dtrain::config {
 
-// A position in a file, or a --set argument.
+// A position in a file, or an argument of the command line.
 struct Place {
   std::string text;   // "run.yaml:3:8" or "--set solver.lr=1"
   int line = 0;       // 0: not in a file
@@ -109,8 +110,9 @@ void LayOver(const std::string& text, const std::string& file_name, const std::s
 // "[1, 2]", "{name: sgd}"); nothing after the '=' is the empty string.  Sections that are missing
 // are made; a scalar X where a section is needed becomes {name: X}.  X.name=... first empties
 // section X, and comes before every other X.* whatever their order; of two equal keys the later one
-// counts.
-void ApplyOverrides(const std::vector<std::string>& arguments, Tree& root,
+// counts.  One that is in `options` was given as what is there.
+void ApplyOverrides(const std::vector<std::string>& arguments,
+                    const std::map<std::string, std::string>& options, Tree& root,
                     Diagnostics& diagnostics);
 
 // Every value beneath `tree` by its path: "solver.schedule.name", "layers[2].type".  A list of scalars is one value,

@@ -50,4 +50,8 @@ void LocateOwnMpi() {
 std::string SourceRevision() { return DTRAIN_REVISION; }
 std::string Version() { return DTRAIN_VERSION; }
 
+std::string VersionAndRevision() {
+  return SourceRevision() == "unknown" ? Version() : Version() + " (" + SourceRevision() + ")";
+}
+
 }  // namespace dtrain

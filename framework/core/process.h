@@ -27,5 +27,7 @@ void LocateOwnMpi();
 
 std::string SourceRevision();  // git's short commit, with "+" after uncommitted changes; "unknown"
 std::string Version();         // "0.1.0"
+// "0.1.0 (1a2b3c4)"; the version alone where no revision is known, as in an unpacked archive.
+std::string VersionAndRevision();
 
 }  // namespace dtrain

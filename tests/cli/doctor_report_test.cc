@@ -33,6 +33,20 @@ TEST(DoctorReport, AdvisesWhereMpiFails) {
   EXPECT_THAT(AdviceFor(facts), ElementsAre(HasSubstr("thread level is funneled")));
 }
 
+TEST(DoctorReport, AdvisesWhereNamesHaveNoAddress) {
+  DoctorFacts facts = Healthy();
+  facts.host_name = "node7";
+  facts.host_resolves = false;
+  EXPECT_THAT(AdviceFor(facts), ElementsAre(HasSubstr("add '127.0.1.1 node7' to /etc/hosts")));
+  facts.host_resolves = true;
+  facts.has_hosts_file = false;
+  EXPECT_THAT(AdviceFor(facts), ElementsAre(HasSubstr("there is no /etc/hosts")));
+}
+
+TEST(DoctorReport, WhatTheSystemDoesNotTellIsUnknown) {
+  EXPECT_EQ(DoctorFacts().huge_pages, "unknown");
+}
+
 TEST(DoctorReport, AdvisesOnHalfHiddenAmx) {
   DoctorFacts facts = Healthy();
   facts.amx_reported = true;

@@ -90,7 +90,7 @@ TEST(SlurmCommand, AFaultyConfigPrintsNoScript) {
   CommandOutcome outcome = Slurm(folder, {"--set", "batch=3"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, HasSubstr("batch 3 gives some of the 4 workers"));
+  EXPECT_THAT(outcome.err, HasSubstr("batch 3 is smaller than the number of workers (4, "));
   outcome = Slurm(folder, {"--servers-apart"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("the run has no servers with ranks of their own"));

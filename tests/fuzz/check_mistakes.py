@@ -30,7 +30,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("DTRAIN", ROOT / "build/release/dtrain"))
 NUMBER = re.compile(r"-?[0-9.]+(e-?[0-9]+)?")
-PLACE = re.compile(r"^(?:\S+ error )?\S*?([^/\s]+\.yaml):(\d+):\d+: (.*(?:\n    .*)*)", re.MULTILINE)
+BEGIN = r"^\S+ error "  # of each line that says what is wrong
+PLACE = re.compile(rf"{BEGIN}\S*?([^/\s]+\.yaml):(\d+):\d+: (.*(?:\n\S+ error     .*)*)", re.MULTILINE)
 NEGATIVE = {"value", "ignore"}  # keys of models that take such numbers
 KEY = re.compile(r"(?P<before>^\s*(?:- )?|[{,]\s*)(?P<key>[a-z_]+): *(?P<value>\[[^\]]*\]|\"[^\"]*\"|[^,{}\[\]#\n]*)")
 
@@ -141,7 +142,7 @@ def verdict(edit: Edit, text: str, code: int, said: str, name: str) -> str:
     if code != 2:
         return f"exit code {code}"
     told = PLACE.findall(said)
-    counted = re.search(r"^(\d+) errors?; nothing was started", said, re.MULTILINE)
+    counted = re.search(BEGIN + r"(\d+) errors?; nothing was started", said, re.MULTILINE)
     if len(told) != 1 or (counted and counted[1] != "1"):
         return "not exactly one error"
     file, line, message = told[0][0], int(told[0][1]), told[0][2]

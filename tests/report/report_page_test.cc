@@ -148,7 +148,8 @@ TEST_F(ReportPageTest, DamageIsToldNotFatal) {
 TEST_F(ReportPageTest, AFolderThatIsNoRun) {
   EXPECT_THAT(MessageOf<UsageError>([&] { ReportPage({folder_ / "none"}); }),
               HasSubstr("none: no such folder"));
-  EXPECT_THAT(MessageOf<UsageError>([&] { ReportPage({folder_}); }), HasSubstr("no run was here"));
+  EXPECT_THAT(MessageOf<UsageError>([&] { ReportPage({folder_}); }),
+              HasSubstr("is not a run folder"));
 }
 
 }  // namespace

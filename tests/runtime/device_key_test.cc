@@ -1,4 +1,4 @@
-// `device` of a run: what it may be, and what is said where CUDA cannot be had.
+// `device` of a run: what it may be, and what is said where CUDA is not available.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -49,15 +49,15 @@ TEST(DeviceKey, CudaIsRefusedWithWhatToDo) {
   if (!lack) return CheckDevice(Read("cuda", true));
   if (!lack->of_the_machine) {
     EXPECT_THAT(WhatOf<ConfigError>([] { Read("cuda", true); }),
-                AllOf(HasSubstr("small.yaml:4:1: device 'cuda' cannot be had: "),
+                AllOf(HasSubstr("small.yaml:4:1: device 'cuda' is not available: "),
                       HasSubstr("libdtrain_cuda.so"), HasSubstr("device: cpu")));
     return;
   }
   const RunConfig config = Read("cuda", true);
   EXPECT_THAT(config.warnings,
-              Contains("device 'cuda' cannot be had on this machine: " + lack->why));
+              Contains("device 'cuda' is not available on this machine: " + lack->why));
   EXPECT_THAT(WhatOf<ConfigError>([&] { CheckDevice(config); }),
-              AllOf(StartsWith("device 'cuda' cannot be had on "), EndsWith(": " + lack->why)));
+              AllOf(StartsWith("device 'cuda' is not available on "), EndsWith(": " + lack->why)));
   EXPECT_THROW(DeviceOf({.device = "cuda"}), ConfigError);
 }
 

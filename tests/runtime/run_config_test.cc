@@ -201,12 +201,14 @@ TEST(RunConfig, WhatIsNeededIsNamed) {
 
 TEST(RunConfig, EveryWorkerNeedsASample) {
   const std::string text = std::string("cluster: {workers: 8}\n") + kSmall + "batch: 4\n";
-  EXPECT_THAT(ErrorOf(text),
-              HasSubstr("small.yaml:4:1: batch 4 gives some of the 8 workers (line 1) no sample\n"
-                        "1 error; nothing was started"));
+  EXPECT_THAT(
+      ErrorOf(text),
+      HasSubstr("small.yaml:4:1: batch 4 is smaller than the number of workers (8, line 1)\n"
+                "    the workers share the batch: take a larger one, or fewer workers\n"
+                "1 error; nothing was started"));
   EXPECT_THAT(ErrorOf(kSmall, {"cluster.workers=65"}),
-              HasSubstr("small.yaml:1:1: batch 64 gives some of the 65 workers (--set "
-                        "cluster.workers=65) no sample\n"));
+              HasSubstr("small.yaml:1:1: batch 64 is smaller than the number of workers (65, --set "
+                        "cluster.workers=65)\n"));
   EXPECT_EQ(ErrorOf(kSmall, {"cluster.workers=64"}), "no error");
 }
 
@@ -237,8 +239,13 @@ TEST(RunConfig, SlowdownIsForTheWorkers) {
 
 TEST(RunConfig, ABatchNeedsThatManySamples) {
   EXPECT_THAT(ErrorOf(kSmall, {"data.train_samples=63"}),
-              HasSubstr("batch 64 is more than the 63 training samples of digits\n"));
+              HasSubstr("batch 64 is more than the 63 training samples of digits "
+                        "(data.train_samples, --set data.train_samples=63)\n"
+                        "    take a batch of 63 or less, or more data\n"));
   EXPECT_EQ(ErrorOf(kSmall, {"data.train_samples=64"}), "no error");
+  EXPECT_THAT(ErrorOf("model: lenet5\ndata:\n  name: digits\n  limit: 6\nbatch: 32\n"),
+              HasSubstr("small.yaml:5:1: batch 32 is more than the 6 training samples of digits "
+                        "(data.limit, line 4)\n"));
 }
 
 TEST(RunConfig, WarmUpEndsWithinTheRun) {
@@ -303,7 +310,8 @@ TEST(RunConfig, EveryConfigThatIsShippedLoads) {
   int loaded = 0;
   for (const auto& entry : fs::directory_iterator(kRuns)) {
     auto document = config::Document::FromFile(entry.path());
-    EXPECT_NO_THROW(ReadRunConfig(document)) << entry.path();
+    const RunConfig run = ReadRunConfig(document);
+    EXPECT_THAT(ReadModel(run).warnings(), testing::IsEmpty()) << entry.path();
     ++loaded;
   }
   EXPECT_GE(loaded, 2);

@@ -47,7 +47,7 @@ TEST_F(Bundle, RunsFromAnyFolderByItself) {
               AllOf(HasSubstr("else/bundle/bin/../lib/libmpi.so"),
                     HasSubstr("else/bundle/bin/../lib/libdnnl.so"), Not(HasSubstr("not found"))));
   EXPECT_EQ(Run("env -i else/bundle/bin/dtrain --version"), 0);
-  EXPECT_THAT(said_, HasSubstr("dtrain " + Version() + " (" + SourceRevision() + ")"));
+  EXPECT_THAT(said_, HasSubstr("dtrain " + VersionAndRevision()));
 
   EXPECT_EQ(
       Run("env -i else/bundle/bin/dtrain train --config else/bundle/configs/runs/quickstart.yaml "

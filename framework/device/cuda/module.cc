@@ -79,7 +79,7 @@ struct OwnGpu {
 
 OwnGpu OwnGpuOf(const fs::path& folder) {
   if (const auto lack = WhyNoCuda(folder)) {
-    throw ConfigError("device 'cuda' cannot be had: " + lack->why, lack->hint);
+    throw ConfigError("device 'cuda' is not available: " + lack->why, lack->hint);
   }
   OwnGpu own = {Open(folder)};
   char why[256];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -97,7 +98,8 @@ Error AsError(const std::exception& exception) {
 }
 
 void TellError(const Error& error) {
-  log::Error("{}", error.what());
+  std::istringstream lines(error.what());
+  for (std::string line; std::getline(lines, line);) log::Error("{}", line);
   if (!error.hint().empty()) log::Error("  {}", error.hint());
 }
 

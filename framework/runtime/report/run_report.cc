@@ -129,7 +129,7 @@ void CheckRunFolder(const fs::path& folder) {
                      "give the folder of a run, what `dtrain train --output` named");
   }
   if (IsRunFolder(folder)) return;
-  throw UsageError(fmt::format("{}: no run was here: there is no config.yaml, metrics.jsonl or "
+  throw UsageError(fmt::format("{} is not a run folder: it has no config.yaml, metrics.jsonl or "
                                "summary.json",
                                folder.string()),
                    "give the folder of a run, what `dtrain train --output` named");

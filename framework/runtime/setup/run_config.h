@@ -21,7 +21,8 @@ namespace dtrain {
 struct RunConfig {
   struct Data {
     std::string name;
-    std::string root;  // "": LocateData's places
+    std::string where;  // of the name: "run.yaml:2:8"
+    std::string root;   // "": LocateData's places
     std::shared_ptr<const DatasetSource> source;
     std::exception_ptr problem;  // its files cannot be read: thrown once all keys are right
   };
@@ -116,6 +117,9 @@ RunConfig ReadGhostConfig(config::Document& document);
 // are looked at.
 void ReadInputs(config::Reader root, const std::string& config_file, const RunConfig* before,
                 RunConfig& run);
+
+// Notes the mistakes of keys that do not fit together, once all are read (run_checks.cc).
+void CheckTogether(config::Reader root, RunConfig& run);
 
 // All keys of section `strategy` but its name: those of `strategy`, and what others read for it.
 void ReadStrategyKeys(config::Reader reader, Strategy& strategy, RunConfig& run);
