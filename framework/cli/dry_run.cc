@@ -52,16 +52,12 @@ std::string DataText(const RunFacts& facts) {
   return text + fmt::format(" and {} test samples", facts.test_samples);
 }
 
-std::string WorkersText(const RunFacts& facts, int64_t accumulate) {
+std::string SharesText(const RunFacts& facts, int64_t accumulate) {
   const Summary& summary = facts.summary;
-  std::string text = Counted(summary.workers, "worker");
-  if (summary.servers) text += " and " + Counted(*summary.servers, "server");
-  text += fmt::format(", batch {}", summary.global_batch);
+  std::string text = fmt::format("{}, batch {}", WorkersText(summary), summary.global_batch);
   if (summary.workers > 1) text += fmt::format(" ({} per worker)", facts.share);
   if (accumulate > 1) text += fmt::format(" in {} parts", accumulate);
-  text += "; " + summary.strategy;
-  if (!summary.collective.empty()) text += ", collective " + summary.collective;
-  return summary.compressor.empty() ? text : text + ", compressed by " + summary.compressor;
+  return text + "; " + StrategyText(summary);
 }
 
 std::string RunText(const RunFacts& facts, const DryRunWords& words) {
@@ -148,7 +144,8 @@ void PrintDryRun(std::ostream& out, const DryRun& run, const FirstSteps& steps,
   const RunFacts& facts = run.facts;
   Line(out, "data", DataText(facts));
   Line(out, "model", fmt::format("{}: {} parameters", facts.summary.model, facts.parameters));
-  Line(out, "workers", WorkersText(facts, run.config.accumulate));
+  if (!facts.frozen.empty()) Line(out, "frozen", facts.frozen);
+  Line(out, "workers", SharesText(facts, run.config.accumulate));
   if (!words.hosts.empty()) {
     Line(out, "hosts", words.hosts + "; the data and devices of other machines were not looked at");
   }

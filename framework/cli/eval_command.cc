@@ -11,6 +11,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/progress_display.h"
 #include "framework/core/status_line.h"
+#include "framework/core/text.h"
 #include "framework/data/device_dataset.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/judge/run_evaluation.h"
@@ -29,7 +30,8 @@ struct EvalOptions {
   SearchOptions search;
 };
 
-void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics, bool json) {
+void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics,
+           const std::string& split, bool json) {
   if (json) {
     nlohmann::json result = {{"samples", evaluation.samples}, {"loss", evaluation.loss}};
     for (size_t m = 0; m < metrics.size(); ++m) result[metrics[m]] = evaluation.metrics[m];
@@ -38,14 +40,10 @@ void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics
     std::cout << result.dump() << '\n';
     return;
   }
-  std::cout << fmt::format("samples {}  loss {:.17g}", evaluation.samples, evaluation.loss);
-  for (size_t m = 0; m < metrics.size(); ++m) {
-    std::cout << fmt::format("  {} {:.6f}", metrics[m], evaluation.metrics[m]);
-  }
-  if (evaluation.perplexity)
-    std::cout << fmt::format("  perplexity {:.4f}", *evaluation.perplexity);
-  if (evaluation.bleu) std::cout << fmt::format("  bleu {:.4f}", *evaluation.bleu);
-  std::cout << '\n';
+  RunResults results(metrics);
+  results.Note({}, Split::kTest, evaluation);
+  std::cout << fmt::format("{} ({})\n", TestText(*results.test(), split),
+                           Counted(evaluation.samples, "sample"));
 }
 
 Split SplitOf(const EvalOptions& options, const Dataset& dataset) {
@@ -72,6 +70,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
     split = SplitOf(options, *dataset);
     graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));
     checkpoint = LoadWeights(weights, ModelLayoutOf(*graph, *dataset));
+    CheckTrainedOn(checkpoint.info, weights.string(), *dataset, transport.rank() == 0);
   });
   if (transport.rank() == 0) {
     TellDevice(config);
@@ -88,7 +87,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
       ScoreSplit(*net, *samples, split, checkpoint.weights.data(), checkpoint.state.data(),
                  transport.rank(), transport.size(), options.search));
   busy.reset();
-  if (transport.rank() == 0) Print(evaluation, net->metric_names(), json);
+  if (transport.rank() == 0) Print(evaluation, net->metric_names(), options.split, json);
   return 0;
 }
 

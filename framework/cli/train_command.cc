@@ -27,10 +27,12 @@
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/launch/supervisor.h"
 #include "framework/runtime/launch/world.h"
+#include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/results/run_lock.h"
 #include "framework/runtime/run/trainer.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
 
 namespace dtrain {
 namespace {
@@ -48,8 +50,13 @@ struct TrainOptions {
   // What --workers and --output mean as overrides.
   ConfigOptions Effective() const {
     ConfigOptions effective = config;
-    if (workers > 0) effective.overrides.push_back(fmt::format("cluster.workers={}", workers));
-    if (!output.empty()) effective.overrides.push_back("output=" + config::QuoteYaml(output));
+    if (workers > 0) {
+      effective.Set(fmt::format("cluster.workers={}", workers),
+                    fmt::format("--workers {}", workers));
+    }
+    if (!output.empty()) {
+      effective.Set("output=" + config::QuoteYaml(output), "--output " + ShellWord(output));
+    }
     return effective;
   }
 };
@@ -152,6 +159,12 @@ std::unique_ptr<RankWatch> WatchRanks(const TrainOptions& options,
   return std::make_unique<RankWatch>(*rank, ::getppid(), stall_seconds, LeaveStalled);
 }
 
+// With which the same command goes on: a folder that is named by the time is another one in the next start.
+std::string ResumeOptions(const RunConfig& config) {
+  return config.output_has_time ? "--resume auto --output " + ShellWord(config.output)
+                                : "--resume auto";
+}
+
 // `before`: the config as it has been read so far; none where it has not.
 int TrainAsRank(const TrainOptions& options, const Invocation& invocation,
                 std::optional<RunConfig> before) {
@@ -184,6 +197,11 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation,
         } else {
           PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
         }
+      }
+      // A supervisor says it itself.
+      if (transport.rank() == 0 && result.code == ExitCode::kStopped && StatusFolder().empty()) {
+        const RunConfig& named = config.output_has_time || !before ? config : *before;
+        log::Info("{}", StoppedText(result.summary.step.value_or(0), ResumeOptions(named)));
       }
       return static_cast<int>(result.code);
     } catch (const Error& error) {
@@ -223,6 +241,11 @@ int TrainOnce(const TrainOptions& options, const Invocation& invocation, const R
     supervisor.arguments = RankArguments(options, output, seed, invocation.json);
     supervisor.max_restarts = options.max_restarts;
     supervisor.stall_seconds = config.stall_seconds;
+    supervisor.newest_checkpoint = [&output] {
+      const auto files = CheckpointFolder(RunFolder(output).checkpoints(), 1).List();
+      return files.empty() ? "" : files.front().filename().string();
+    };
+    supervisor.resume = ResumeOptions(config);
     return Supervise(supervisor);
   }
   TrainOptions alone = options;
@@ -263,10 +286,19 @@ int ThreadsOfRanks(const RunConfig& config) {
   return ThreadsByRule(ranks, static_cast<int>(config.workers));
 }
 
-// `config` is placed; `options` say what else there is to say.
-int TellDryRun(const TrainOptions& options, const Invocation& invocation, const RunConfig& config,
-               int threads) {
-  DryRun run = MakeDryRun(config, options.request, threads);
+// As rank 0 of a run whose ranks are on these hosts would begin it.  `threads`: what the ranks have agreed on; none
+// where they have not been asked.
+int TellDryRun(TrainOptions options, const Invocation& invocation, RunConfig config,
+               const std::vector<std::string>& hosts, std::optional<int> threads) {
+  TellOfFreshStart(config, options.request);
+  if (config.output_has_time) config.output = OwnFolderName(config.output);
+  if (!options.seeds.empty()) {
+    options.output = fmt::format("{}/seed-{}", config.output, options.seeds[0]);
+    options.config.overrides.push_back(fmt::format("seed={}", options.seeds[0]));
+    config = LoadConfig(options.Effective(), &config);
+  }
+  PlaceOnHosts(hosts, config);
+  DryRun run = MakeDryRun(config, options.request, threads ? *threads : ThreadsOfRanks(config));
   const FirstSteps steps = TimeFirstSteps(run);
   const std::vector<std::string> arguments = options.Effective().Arguments();
   DryRunWords words{.check = "dtrain check", .hosts = options.hosts};
@@ -277,16 +309,10 @@ int TellDryRun(const TrainOptions& options, const Invocation& invocation, const 
 }
 
 // Without a launcher, or as its only process: for all the ranks that the run would have.
-int DryRunAlone(TrainOptions options, const Invocation& invocation, RunConfig config) {
-  TellOfFreshStart(config, options.request);
-  if (config.output_has_time) config.output = OwnFolderName(config.output);
-  if (!options.seeds.empty()) {
-    options.output = fmt::format("{}/seed-{}", config.output, options.seeds[0]);
-    options.config.overrides.push_back(fmt::format("seed={}", options.seeds[0]));
-    config = LoadConfig(options.Effective(), &config);
-  }
-  PlaceOnHosts(HostsOfRanks(options, PlacementOf(config).ranks()), config);
-  return TellDryRun(options, invocation, config, ThreadsOfRanks(config));
+int DryRunAlone(const TrainOptions& options, const Invocation& invocation,
+                const RunConfig& config) {
+  return TellDryRun(options, invocation, config, HostsOfRanks(options, PlacementOf(config).ranks()),
+                    std::nullopt);
 }
 
 // Of a launcher's ranks the first does it all: the others say where they are.
@@ -297,18 +323,15 @@ int DryRunAsRank(TrainOptions options, const Invocation& invocation, Transport& 
   const int threads = AgreeOnThreads(transport, static_cast<int>(config.workers));
   if (transport.rank() != 0) return 0;
   options.workers = static_cast<int>(config.workers);
-  TellOfFreshStart(config, options.request);
-  if (config.output_has_time) config.output = OwnFolderName(config.output);
-  PlaceOnHosts(hosts, config);
-  return TellDryRun(options, invocation, config, threads);
+  return TellDryRun(options, invocation, std::move(config), hosts, threads);
 }
 
 int DryRunInLaunch(const TrainOptions& options, const Invocation& invocation) {
   return RunOnRanks(invocation.argc, invocation.argv, [&](World& world) {
     if (world.transport().size() > 1) return DryRunAsRank(options, invocation, world.transport());
-    RunConfig config = LoadConfig(options.Effective());
+    const RunConfig config = LoadConfig(options.Effective());
     RefuseDeaths(config.cluster.deaths);
-    return DryRunAlone(options, invocation, std::move(config));
+    return DryRunAlone(options, invocation, config);
   });
 }
 
@@ -334,7 +357,7 @@ int RunTrain(const TrainOptions& given, const Invocation& invocation) {
   RefuseDeaths(config.cluster.deaths);
   // Once, however many runs there are.
   if (!options.hosts.empty()) CheckHosts(ParseHosts(options.hosts), ProgramFile().string());
-  if (options.dry_run) return DryRunAlone(options, invocation, std::move(config));
+  if (options.dry_run) return DryRunAlone(options, invocation, config);
   TellOfFreshStart(config, options.request);
   const OwnFolder own(config);
   if (!options.seeds.empty()) return TrainSeeds(options, invocation, config);

@@ -96,7 +96,8 @@ void RecordError(const std::string& output, int rank, const Error& error) {
   std::error_code ignored;
   // A usage error may be that the folder is another run's.
   if (output.empty() || error.code() == ExitCode::kUsage) return;
-  if (!std::filesystem::is_directory(output, ignored)) return;
+  // A start that failed before the run had begun leaves nothing behind: it has said on stderr what this would say.
+  if (!std::filesystem::exists(RunFolder(output).config(), ignored)) return;
   try {
     RunFolder(output).WriteError({rank, HostName(), ::getpid(), static_cast<int>(error.code()), 0,
                                   0, error.what(), error.hint()});

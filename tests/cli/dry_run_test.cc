@@ -192,6 +192,8 @@ TEST_F(DryRunCommand, FindsWhereTheRunGoesOn) {
 
   const json finished = DryJson({"--resume", "auto", "--set", "max_steps=4"});
   EXPECT_EQ(finished["start"]["finished"], true);
+  EXPECT_THAT(Dry({"--resume", "auto", "--set", "max_steps=4"}).err,
+              HasSubstr("is complete: step 4 of 4; with a higher max_steps it goes on"));
   EXPECT_FALSE(finished.contains("step"));
 
   const CommandOutcome other = Dry({"--output", (folder_ / "other").string(), "--weights", run()});
@@ -273,6 +275,33 @@ TEST_F(DryRunCommand, SaysWhatTakesLong) {
   ::unsetenv("DTRAIN_PROGRESS");
   EXPECT_EQ(dry.code, 0) << dry.err;
   EXPECT_THAT(dry.err, HasSubstr("timing steps for "));
+}
+
+TEST_F(DryRunCommand, SaysThatItLoadsData) {
+  ::setenv("DTRAIN_PROGRESS", "1", 1);
+  const CommandOutcome dry = Dry({"--set", "data.train_samples=150000"});
+  ::unsetenv("DTRAIN_PROGRESS");
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.err, HasSubstr("loading data for "));
+}
+
+TEST_F(DryRunCommand, NamesTheLayersThatAreFrozen) {
+  EXPECT_THAT(Dry({}).out, Not(HasSubstr("frozen")));
+  const std::vector<std::string> frozen = {"--set", "weights.freeze=[conv*]", "--set",
+                                           "max_steps=1"};
+  const std::string said =
+      "conv1, conv2 (2 of 5 layers with parameters, 2572 of 61706 parameters)\n";
+  EXPECT_THAT(Dry(frozen).out, HasSubstr("frozen    " + said));
+  EXPECT_THAT(Train(frozen).err, HasSubstr("info frozen: " + said));
+}
+
+TEST_F(DryRunCommand, SaysWhichWeightsAreReinitialised) {
+  Trained("max_steps=1");
+  const CommandOutcome dry = Dry({"--output", (folder_ / "other").string(), "--set",
+                                  "weights.from=" + run(), "--set", "weights.except=[fc*]"});
+  EXPECT_EQ(dry.code, 0) << dry.err;
+  EXPECT_THAT(dry.err,
+              HasSubstr("weights of " + run() + "; re-initialised: fc* (59134 numbers)\n"));
 }
 
 TEST_F(DryRunCommand, OfSeveralSeedsItIsTheFirst) {

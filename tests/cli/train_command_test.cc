@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,91 @@ TEST(SimulateCommand, OneWorkerIsOne) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("allreduce with 1 worker: "));
   EXPECT_THAT(outcome.out, HasSubstr(" virtual s, 1 gradient, "));
+}
+
+// As it was given, not as the key that it stands for.
+TEST(TrainCommand, AMistakeOfAnOptionNamesTheOption) {
+  const TempFolder folder;
+  const std::string config = Config(folder, kLeNet);
+  const CommandOutcome workers =
+      RunCommand({"train", "--config", config, "--workers", "2", "--set", "batch=1"});
+  EXPECT_EQ(workers.code, 2);
+  EXPECT_THAT(workers.err, HasSubstr("smaller than the number of workers (2, --workers 2)"));
+  EXPECT_THAT(
+      RunCommand({"simulate", "--config", config, "--workers", "3", "--set", "batch=2"}).err,
+      HasSubstr("(3, --workers 3)"));
+  EXPECT_THAT(
+      RunCommand({"train", "--config", config, "--output", "{tiem}", "--set", "max_steps=1"}).err,
+      HasSubstr("--output '{tiem}': "));
+  EXPECT_THAT(
+      RunCommand({"check", "--config", config, "--set", "cluster.workers=2", "--set", "batch=1"})
+          .err,
+      HasSubstr("(2, --set cluster.workers=2)"));
+}
+
+TEST(TrainCommand, EveryMistakeIsALineOfTheLog) {
+  const TempFolder folder;
+  const CommandOutcome outcome = RunCommand(
+      {"check", "--config", Config(folder, kLeNet), "--set", "batch=0", "--set", "epoch=3"});
+  EXPECT_EQ(outcome.code, 2);
+  std::istringstream lines(outcome.err);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_THAT(line, HasSubstr(" error ")) << outcome.err;
+  }
+  EXPECT_EQ(count, 4) << "two mistakes, a hint and their number";
+}
+
+TEST(TrainCommand, AStartThatFailsLeavesNoFolder) {
+  const TempFolder folder;
+  const std::string config = Config(folder, kLeNet);
+  const std::string run = (folder / "run").string();
+  const std::vector<std::string> train = {"train", "--config", config, "--output", run};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = train;
+    words.insert(words.end(), more.begin(), more.end());
+    return RunCommand(words);
+  };
+  const std::vector<std::string> bad = {"--weights", (folder / "none").string()};
+  EXPECT_EQ(with(bad).code, 6);
+  EXPECT_FALSE(std::filesystem::exists(run));
+  EXPECT_EQ(with({"--set", "data={name: mnist, root: " + folder.path().string() + "}"}).code, 3);
+  EXPECT_FALSE(std::filesystem::exists(run));
+  // A run that has begun before keeps what its next start says.
+  EXPECT_EQ(with({"--set", "max_steps=1"}).code, 0);
+  EXPECT_EQ(with({"--resume", (folder / "none").string()}).code, 6);
+  EXPECT_TRUE(std::filesystem::exists(folder / "run/errors/rank-0.json"));
+}
+
+TEST(TrainCommand, TheStartLineHasServersAndCompressor) {
+  const TempFolder folder;
+  const auto started = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train", "--config", Config(folder, kLeNet), "--output",
+                                      (folder / std::to_string(more.size())).string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunCommand(words).err;
+  };
+  const std::string pushed = started({"--set", "strategy={name: ps_ssp, placement: colocated}",
+                                      "--set", "compress={name: topk, density: 0.1}"});
+  EXPECT_THAT(pushed, HasSubstr(" parameters, 1 worker and 1 server of 1 thread ("));
+  EXPECT_THAT(pushed, HasSubstr("), ps_ssp, compressed by topk, batch 64, "));
+  const std::string plain = started({});
+  EXPECT_THAT(plain, HasSubstr("), allreduce, batch 64, 1 step -> "));
+  EXPECT_THAT(plain, ::testing::Not(HasSubstr("device: auto")));
+  EXPECT_THAT(started({"-v"}), HasSubstr("device: auto takes the CPU"));
+}
+
+TEST(EvalCommand, PrintsWhatARunPrintsAtItsEnd) {
+  const TempFolder folder;
+  const std::string run = (folder / "run").string();
+  const CommandOutcome train =
+      RunCommand({"train", "--config", Config(folder, kLeNet), "--output", run});
+  const size_t at = train.out.find("test accuracy ");
+  ASSERT_NE(at, std::string::npos) << train.out;
+  const std::string line = train.out.substr(at, train.out.find('\n', at) - at);
+  EXPECT_EQ(RunCommand({"eval", "--weights", run}).out, line + " (64 samples)\n");
+  EXPECT_THAT(RunCommand({"eval", "--weights", run, "--split", "train"}).out,
+              ::testing::StartsWith("train accuracy "));
 }
 
 TEST(TrainCommand, AModelForOtherSamplesIsRefused) {

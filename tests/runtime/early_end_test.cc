@@ -184,7 +184,8 @@ TEST_F(EarlyEndTest, ARunThatEndedAtItsTargetIsLeftAsItIsWhenItIsResumed) {
     ::testing::internal::CaptureStderr();
     const TrainResult again = Run(config, {.resume = "auto"});
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-                HasSubstr("nothing to do: the run in " + config.output + " was completed"));
+                HasSubstr("nothing to do: the run in " + config.output +
+                          " is complete: its target is reached (step "));
     EXPECT_TRUE(again.finished_before);
     EXPECT_EQ(again.code, ExitCode::kDone);
     EXPECT_EQ(FilesOf(output), files);
@@ -207,13 +208,49 @@ TEST_F(EarlyEndTest, ARunThatReachedItsLastEpochIsLeftAsItIsWhenItIsResumed) {
   const RunConfig config = Config("run", 2, {"epochs=1", "strategy=ps_asp"});
   Run(config);
   const std::map<std::string, std::string> files = FilesOf("run");
+  ::testing::internal::CaptureStderr();
   EXPECT_TRUE(Run(config, {.resume = "auto"}).finished_before);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(" of 1 epoch (step "));
   EXPECT_EQ(FilesOf("run"), files);
   // With more epochs it is not finished, and its old summary is no obstacle.
   const TrainResult more =
       Run(Config("run", 2, {"epochs=2", "strategy=ps_asp"}), {.resume = "auto"});
   EXPECT_FALSE(more.finished_before);
   EXPECT_GE(more.summary.epochs, 2);
+}
+
+TEST_F(EarlyEndTest, AResumeSaysWhyThereIsNothingToDo) {
+  const auto resumed = [&](const std::string& output, const std::vector<std::string>& keys) {
+    const RunConfig config = Config(output, 1, keys);
+    Run(config);
+    ::testing::internal::CaptureStderr();
+    EXPECT_TRUE(Run(config, {.resume = "auto"}).finished_before);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(resumed("whole", {"epochs=1"}),
+              HasSubstr("is complete: 1 of 1 epoch (step 7); with more epochs (--set epochs=N) it "
+                        "goes on"));
+  EXPECT_THAT(resumed("short", {"max_steps=4"}),
+              HasSubstr("is complete: step 4 of 4; with a higher max_steps it goes on"));
+  EXPECT_THAT(
+      resumed("idle", {"solver.lr=1e-12", "evaluate.every_steps=2", "stop.patience=3"}),
+      HasSubstr("is complete: 3 evaluations in a row were no better than the best (step 7); with a "
+                "higher stop.patience it goes on"));
+}
+
+// One that was killed before it could write its summary.
+TEST_F(EarlyEndTest, AResumeThatIsOverAtOnceSaysWhy) {
+  Run(Config("run", 1, {"max_steps=5", "evaluate.every_steps=4"}));
+  fs::remove(folder_ / "run" / "summary.json");
+  ::testing::internal::CaptureStderr();
+  const TrainResult result =
+      Run(Config("run", 1, {"epochs=3", "evaluate.every_steps=4", "stop.target=0.01"}),
+          {.resume = "auto"});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("the run ends here: its target is reached"));
+  EXPECT_EQ(result.summary.steps, 5);
+  ASSERT_TRUE(result.summary.train_loss.has_value()) << "of the steps before it";
+  EXPECT_EQ(*result.summary.train_loss, Lines("run", "step").back()["loss"].get<double>());
 }
 
 // An evaluation behind the checkpoint that a run goes on from does not end it: it comes again.

@@ -67,6 +67,8 @@ TEST(JobEnd, StoppedIsReadyToResume) {
   ExpectVerdict({.exit_status = 1, .ranks = {Rank(0), Rank(1)}}, 1,
                 "mpirun ended with exit status 1", false);
   ExpectVerdict({.exit_status = 75}, 75, "stopped after step 0; go on with --resume auto", false);
+  EXPECT_EQ(Judge({.exit_status = 75, .ranks = {Rank(0, 75)}}, "--resume auto --output x").line,
+            "stopped after step 815; go on with --resume auto --output x");
 }
 
 TEST(JobEnd, ALossAfterAStopIsNotRestarted) {

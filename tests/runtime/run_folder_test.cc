@@ -64,6 +64,21 @@ TEST(RunFolder, AFreshRunDoesNotBuryCheckpoints) {
   const RunLock lock = run.Create(/*resuming=*/true);
 }
 
+TEST(RunFolder, OneThatStaysEmptyGoesWithItsRun) {
+  const std::filesystem::path made = FreshFolder() / "made";
+  { const RunLock lock = RunFolder(made).Create(/*resuming=*/false); }
+  EXPECT_FALSE(std::filesystem::exists(made));
+  {
+    const RunFolder run(made);
+    const RunLock lock = run.Create(/*resuming=*/false);
+    run.WriteConfig("seed: 1\n");
+  }
+  EXPECT_TRUE(std::filesystem::exists(made / "config.yaml"));
+  const std::filesystem::path given = FreshFolder();
+  { const RunLock lock = RunFolder(given).Create(/*resuming=*/false); }
+  EXPECT_TRUE(std::filesystem::exists(given)) << "somebody else made it";
+}
+
 TEST(RunFolder, OneThatCannotBeMadeIsNamed) {
   const std::filesystem::path file = FreshFolder() / "file";
   Spit(file, "in the way");

@@ -160,6 +160,25 @@ TEST_F(SupervisorTest, AKilledRankIsNamed) {
   ExpectRanksGone();
 }
 
+TEST_F(SupervisorTest, ALostRunSaysHowItGoesOnWhereItCan) {
+  SupervisorOptions options = Options("killed");
+  std::string newest;
+  options.newest_checkpoint = [&newest] { return newest; };
+  Run(options);
+  EXPECT_THAT(err_, Not(HasSubstr("--resume"))) << "there is no checkpoint";
+  newest = "step-00001832.h5";
+  options.resume = "--resume auto --output x";
+  Run(options);
+  EXPECT_THAT(err_, HasSubstr("error   go on from step-00001832.h5 with --resume auto --output x; "
+                              "with --max-restarts N lost ranks are started again up to N times"));
+  options.max_restarts = 1;
+  Run(options);
+  EXPECT_THAT(err_, HasSubstr("  go on from step-00001832.h5 with --resume auto --output x\n"));
+  options.arguments.back() = "diverge";
+  Run(options);
+  EXPECT_THAT(err_, Not(HasSubstr("go on"))) << "it would diverge again";
+}
+
 TEST_F(SupervisorTest, RestartsAfterALossAndResumes) {
   EXPECT_EQ(Run(Options("killed-once", /*restarts=*/3)), 0);
   EXPECT_THAT(err_, HasSubstr("restart 1 of 3, with --resume auto"));

@@ -176,7 +176,9 @@ TEST_F(PsSystemTest, AStoppedAsynchronousRunIsReadyToResume) {
 TEST_F(PsSystemTest, AStoppedAsynchronousRunGoesOnWithItsData) {
   const std::string run = std::string(kSmall) + "--workers 1 --set strategy.name=ps_asp --output ";
   ASSERT_EQ(Run(run + "whole").code, 0);
-  ASSERT_EQ(Run(run + "run --set cluster.step_seconds=0.1", kStopAfterSomeSteps).code, 75);
+  const Outcome stopped = Run(run + "run --set cluster.step_seconds=0.1", kStopAfterSomeSteps);
+  ASSERT_EQ(stopped.code, 75);
+  EXPECT_THAT(stopped.err, HasSubstr("; go on with --resume auto\n"));
   EXPECT_LT(EpochsOf("run"), 3);
   ASSERT_EQ(Run(run + "run --resume auto").code, 0);
   EXPECT_EQ(EpochsOf("run"), 3);

@@ -15,6 +15,7 @@ namespace dtrain {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 TEST_F(SystemTest, WorkersTrainUnderTheSupervisorAndUnderPlainMpirun) {
@@ -46,7 +47,9 @@ TEST_F(SystemTest, ARunKilledInTheMiddleResumesToTheSameWeights) {
   const Outcome killed = Run(run + "--output $OUT/part");
   killer.join();
   EXPECT_EQ(killed.code, 137) << killed.err;
-  EXPECT_THAT(killed.err, HasSubstr("signal 9"));
+  EXPECT_THAT(killed.err,
+              AllOf(HasSubstr("signal 9"), HasSubstr("  go on from step-"),
+                    HasSubstr(" with --resume auto; with --max-restarts N lost ranks ")));
   const Outcome resumed = Run(run + "--output $OUT/part --resume auto");
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("resumed after step"));
@@ -86,7 +89,8 @@ TEST_F(SystemTest, MoreRanksThanTheConfigAsksFor) {
 TEST_F(SystemTest, MoreWorkersThanSamplesInABatch) {
   const Outcome outcome = Run(std::string(kSmall) + "--set batch=4 --workers 8");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("batch 4 gives some of the 8 workers"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("batch 4 is smaller than the number of workers (8, --workers 8)"));
 }
 
 TEST_F(SystemTest, AnUnknownCommandShowsTheHelp) {
@@ -102,13 +106,29 @@ TEST_F(SystemTest, SeedsEndInATable) {
   EXPECT_NE(WeightsOf("runs/seed-1"), WeightsOf("runs/seed-2"));
 }
 
+// With one worker and with several; a folder that is named by the time has to be named then.
+TEST_F(SystemTest, AStoppedRunSaysHowItGoesOn) {
+  const std::string by_time =
+      std::string(kSmall) + "--set epochs=1000000 --set output=by-{time} --workers ";
+  for (const std::string workers : {"1", "2"}) {
+    const Outcome stopped =
+        Run(by_time + workers,
+            "sh -c '\"$@\" & pid=$!; while kill -0 $pid && ! grep -qs kind.:.step "
+            "by-*/metrics.jsonl; do sleep 0.1; done; kill -TERM $pid; wait $pid' sh");
+    EXPECT_EQ(stopped.code, 75) << stopped.err;
+    EXPECT_THAT(stopped.err, ContainsRegex("stopped after step [0-9]+; go on with --resume auto "
+                                           "--output by-[0-9-]+\n"));
+    for (const auto& entry : fs::directory_iterator(folder_)) fs::remove_all(entry.path());
+  }
+}
+
 TEST_F(SystemTest, EvaluationPrintsTheSameDigitsForAnyNumberOfRanks) {
   ASSERT_EQ(Run(std::string(kSmall) + "--output run").code, 0);
   const std::string eval =
-      "eval --config $CONFIGS/quickstart.yaml --set data.train_samples=64 --weights run";
+      "eval --json --config $CONFIGS/quickstart.yaml --set data.train_samples=64 --weights run";
   const Outcome alone = Run(eval);
   ASSERT_EQ(alone.code, 0) << alone.err;
-  EXPECT_THAT(alone.out, HasSubstr("samples 2000  loss "));
+  EXPECT_THAT(alone.out, HasSubstr("\"samples\":2000"));
   for (const char* ranks : {"2", "3", "4"}) {
     const Outcome several = Run(
         eval,

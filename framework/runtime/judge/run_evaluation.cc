@@ -7,6 +7,7 @@
 
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/text.h"
 #include "framework/runtime/judge/translator.h"
 
 namespace dtrain {
@@ -138,6 +139,14 @@ void RunResults::Describe(const RestRule& rule, int64_t end, Summary& summary) c
   summary.target = target(rule.epoch_samples, rule.batch);
 }
 
+std::string RunResults::WhyOver() const {
+  if (OutOfPatience()) {
+    return fmt::format("{} in a row were no better than the best",
+                       Counted(stop_.patience, "evaluation"));
+  }
+  return reached_ ? "its target is reached" : "";
+}
+
 std::optional<TargetResult> RunResults::target(int64_t epoch_samples, int64_t batch) const {
   if (stop_.target <= 0) return std::nullopt;
   TargetResult target{.value = stop_.target, .reached = reached_.has_value()};
@@ -176,12 +185,29 @@ bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samp
   return std::abs(samples - static_cast<double>(samples_applied)) < 0.5;
 }
 
-bool TellFinished(const RunFolder& folder, RunResults results, const TrainingPosition& at,
+bool TellFinished(const RunFolder& folder, const RunConfig& config,
+                  const std::vector<std::string>& metric_names, const TrainingPosition& at,
                   const RestRule& rule) {
+  RunResults results(metric_names, config.stop);
   RecallEvaluations(folder.metrics(), at.step, results);
   if (!IsFinished(folder, results, at.samples_applied, rule)) return false;
-  log::Info("nothing to do: the run in {} was completed at step {}", folder.path().string(),
-            at.step);
+  const bool by_steps =
+      config.max_steps > 0 && rule.last_samples == rule.SamplesOf(config.max_steps);
+  std::string why, further;
+  if (results.over()) {
+    why = fmt::format("{} (step {})", results.WhyOver(), at.step);
+    further = results.OutOfPatience() ? "a higher stop.patience" : "another stop.target";
+  } else if (by_steps) {
+    why = fmt::format("step {} of {}", at.step, config.max_steps);
+    further = "a higher max_steps";
+  } else {
+    const double epochs =
+        static_cast<double>(at.samples_applied) / static_cast<double>(rule.epoch_samples);
+    why = fmt::format("{:.4g} of {} (step {})", epochs, Counted(config.epochs, "epoch"), at.step);
+    further = "more epochs (--set epochs=N)";
+  }
+  log::Info("nothing to do: the run in {} is complete: {}; with {} it goes on",
+            folder.path().string(), why, further);
   return true;
 }
 

@@ -68,6 +68,7 @@ class RunResults {
   // The run is as good as it was to become, or gets no better: it may end here.
   bool over() const { return reached_ || OutOfPatience(); }
   bool OutOfPatience() const { return stop_.patience > 0 && no_better_ >= stop_.patience; }
+  std::string WhyOver() const;  // "its target is reached"; "" where it is not over
   // What became of the target, where there is one; a run's epoch and global batch in samples.
   std::optional<TargetResult> target(int64_t epoch_samples, int64_t batch) const;
   const std::vector<std::string>& metric_names() const { return metric_names_; }
@@ -101,9 +102,10 @@ void RecallEvaluations(const std::filesystem::path& metrics, int64_t step, RunRe
 // what it was judged by, and its summary says so.
 bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samples_applied,
                 const RestRule& rule);
-// The same of a run that is resumed at `at`, with what its metrics.jsonl says up to there; `results` are empty.  Says
-// so where there is nothing left to do.
-bool TellFinished(const RunFolder& folder, RunResults results, const TrainingPosition& at,
+// The same of a run that is resumed at `at`, with what its metrics.jsonl says up to there.  Where there is nothing
+// left to do it says so, why, and what would let the run go on.
+bool TellFinished(const RunFolder& folder, const RunConfig& config,
+                  const std::vector<std::string>& metric_names, const TrainingPosition& at,
                   const RestRule& rule);
 
 }  // namespace dtrain

@@ -78,10 +78,10 @@ Verdict OfStatus(int status) {
           fmt::format("mpirun lost a node or could not start on it (exit status {})", status)};
 }
 
-Verdict Stopped(const JobEnd& end) {
+Verdict Stopped(const JobEnd& end, const std::string& resume) {
   int64_t step = 0;
   for (const RankStatus& rank : end.ranks) step = std::max(step, rank.step);
-  return {kStopped, fmt::format("stopped after step {}; go on with --resume auto", step)};
+  return {kStopped, StoppedText(step, resume)};
 }
 
 bool AnyStopped(const JobEnd& end) {
@@ -89,7 +89,7 @@ bool AnyStopped(const JobEnd& end) {
                      [](const RankStatus& rank) { return rank.exit_code == kStopped; });
 }
 
-Verdict Decide(const JobEnd& end) {
+Verdict Decide(const JobEnd& end, const std::string& resume) {
   if (end.killed) {
     return {kSignalBase + end.stop_signal,
             "left at once at a second " + SignalName(end.stop_signal)};
@@ -100,7 +100,7 @@ Verdict Decide(const JobEnd& end) {
                                   Who(*rank), Where(*rank))};
   }
   if (end.exit_status == 0) return {};
-  if (end.exit_status == kStopped) return Stopped(end);
+  if (end.exit_status == kStopped) return Stopped(end, resume);
   if (end.mpirun_signal != 0) {
     return {kSignalBase + end.mpirun_signal,
             fmt::format("mpirun was killed by {}", SignalName(end.mpirun_signal))};
@@ -113,14 +113,18 @@ Verdict Decide(const JobEnd& end) {
   }
   if (lost != nullptr) return OfLostRank(*lost, end.exit_status);
   if (const RankStatus* culprit = FindCulprit(end)) return OfCulprit(*culprit);
-  if (AnyStopped(end)) return Stopped(end);
+  if (AnyStopped(end)) return Stopped(end, resume);
   return OfStatus(end.exit_status);
 }
 
 }  // namespace
 
-Verdict Judge(const JobEnd& end) {
-  Verdict verdict = Decide(end);
+std::string StoppedText(int64_t step, const std::string& resume) {
+  return fmt::format("stopped after step {}; go on with {}", step, resume);
+}
+
+Verdict Judge(const JobEnd& end, const std::string& resume) {
+  Verdict verdict = Decide(end, resume);
   verdict.rank_lost = end.stop_signal == 0 && (verdict.exit_code == kPeerLost || end.stopped ||
                                                verdict.exit_code > kSignalBase);
   return verdict;

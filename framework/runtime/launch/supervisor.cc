@@ -240,6 +240,19 @@ void Tell(const Verdict& verdict) {
   log::Write(stopped ? log::Level::kInfo : log::Level::kError, verdict.line);
 }
 
+// Of a run that was lost or killed, whose next start need not be the first one again.
+void TellWhatGoesOn(const SupervisorOptions& options, const Verdict& verdict) {
+  const bool goes_on = verdict.rank_lost || verdict.exit_code > kSignalBase ||
+                       verdict.exit_code == static_cast<int>(ExitCode::kStalled);
+  if (!goes_on || !options.newest_checkpoint) return;
+  const std::string checkpoint = options.newest_checkpoint();
+  if (checkpoint.empty()) return;
+  log::Error("  go on from {} with {}{}", checkpoint, options.resume,
+             verdict.rank_lost && options.max_restarts == 0
+                 ? "; with --max-restarts N lost ranks are started again up to N times"
+                 : "");
+}
+
 }  // namespace
 
 int Supervise(const SupervisorOptions& options) {
@@ -249,9 +262,12 @@ int Supervise(const SupervisorOptions& options) {
   RemoveLeftOfOpenMpi(TemporaryFolder(), kSharedMemory);
   std::vector<std::string> arguments = options.arguments;
   for (int restarts = 0;; ++restarts) {
-    const Verdict verdict = Judge(Job(options, arguments).Watch(signals));
+    const Verdict verdict = Judge(Job(options, arguments).Watch(signals), options.resume);
     Tell(verdict);
-    if (!verdict.rank_lost || restarts == options.max_restarts) return verdict.exit_code;
+    if (!verdict.rank_lost || restarts == options.max_restarts) {
+      TellWhatGoesOn(options, verdict);
+      return verdict.exit_code;
+    }
     log::Warning("restart {} of {}, with --resume auto", restarts + 1, options.max_restarts);
     arguments = WithResumeAuto(options.arguments);
   }

@@ -7,6 +7,7 @@
 // end is told in one line, from mpirun's exit status and the ranks' status records.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct SupervisorOptions {
   std::string executable;              // empty: this program
   std::vector<HostSlots> hosts;  // that the ranks fill one after the other, and that have been
                                  // asked (CheckHosts); empty: this machine alone
+  std::function<std::string()> newest_checkpoint = {};  // its name, "" where there is none yet
+  std::string resume = "--resume auto";  // the options with which the user's command goes on
 };
 
 // Returns the exit code of the run (README, "Exit codes").  Call it before other threads start.
@@ -52,7 +55,10 @@ struct Verdict {
   bool rank_lost = false;  // a restart may help
 };
 
-Verdict Judge(const JobEnd& end);  // job_end.cc
+Verdict Judge(const JobEnd& end, const std::string& resume = "--resume auto");  // job_end.cc
+
+// "stopped after step 815; go on with --resume auto"
+std::string StoppedText(int64_t step, const std::string& resume);
 
 // `arguments` with any --resume replaced by `--resume auto`.
 std::vector<std::string> WithResumeAuto(const std::vector<std::string>& arguments);

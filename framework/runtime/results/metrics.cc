@@ -57,12 +57,14 @@ std::vector<EvaluationMetrics> ReadEvaluations(const fs::path& path,
   return evaluations;
 }
 
-double ReadTrainingSeconds(const fs::path& path) {
-  double seconds = 0;
+MetricsEnd ReadMetricsEnd(const fs::path& path) {
+  MetricsEnd end;
   ForEachLine(path, [&](const nlohmann::json& line) {
-    seconds = NumberIn(line, "training_seconds").value_or(seconds);
+    end.seconds = NumberIn(line, "seconds").value_or(end.seconds);
+    end.training_seconds = NumberIn(line, "training_seconds").value_or(end.training_seconds);
+    if (TextIn(line, "kind") == "step") end.loss = NumberIn(line, "loss");
   });
-  return seconds;
+  return end;
 }
 
 void MetricsWriter::Write(const StepMetrics& metrics) {

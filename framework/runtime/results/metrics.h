@@ -66,8 +66,13 @@ struct CheckpointMetrics {
 std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path,
                                                const std::vector<std::string>& others);
 
-// The training seconds of the last line of a metrics.jsonl that tells them; 0 where none does.
-double ReadTrainingSeconds(const std::filesystem::path& path);
+// How far a metrics.jsonl goes: the last of each that its lines tell, 0 or none where none does.
+struct MetricsEnd {
+  double seconds = 0;
+  double training_seconds = 0;
+  std::optional<double> loss;  // of a step
+};
+MetricsEnd ReadMetricsEnd(const std::filesystem::path& path);
 
 // Rank 0 has one.
 class MetricsWriter {

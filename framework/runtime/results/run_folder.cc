@@ -30,8 +30,11 @@ std::string ToJson(const ErrorRecord& record) {
 }
 
 RunLock RunFolder::Create(bool resuming) const {
+  std::error_code ignored;
+  const bool is_new = !fs::exists(path_, ignored);
   MakeFolder(path_);
   RunLock lock(path_);
+  if (is_new) lock.MadeFolder();
   if (!resuming) RefuseCheckpoints(*this);
   return lock;
 }

@@ -40,7 +40,7 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   // Makes the folder and finds out that it can be written, before anything is computed.  The folder
-  // belongs to this run as long as the returned lock lives.  Throws UsageError when another run has
+  // belongs to this run as long as the returned lock lives; a new one that is still empty then is removed.  Throws UsageError when another run has
   // it, and for a fresh run (`resuming` false) when checkpoints lie there: it would bury them.
   [[nodiscard]] RunLock Create(bool resuming) const;
 

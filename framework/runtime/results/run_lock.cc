@@ -163,6 +163,7 @@ RunLock::~RunLock() {
   if (fd_ < 0) return;
   if (StillThere(fd_, path_)) ::unlink(path_.c_str());
   ::close(fd_);
+  if (made_folder_) ::rmdir(path_.parent_path().c_str());  // refuses where something lies in it
 }
 
 bool RunGoesOn(const fs::path& folder) {

@@ -27,12 +27,18 @@ class RunLock {
   explicit RunLock(const std::filesystem::path& folder, Flock flock = ::flock);
   ~RunLock();  // removes the file
   RunLock(RunLock&& other) noexcept
-      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+      : path_(std::move(other.path_)),
+        fd_(std::exchange(other.fd_, -1)),
+        made_folder_(other.made_folder_) {}
   RunLock& operator=(RunLock&&) = delete;
+
+  // The folder was made for this run: it goes with the lock where nothing has been written into it.
+  void MadeFolder() { made_folder_ = true; }
 
  private:
   std::filesystem::path path_;
   int fd_;
+  bool made_folder_ = false;
 };
 
 // Whether a run writes into this folder, as far as this host can tell: one that was killed on another host

@@ -196,8 +196,19 @@ StepSeconds StepSecondsOf(std::vector<double> seconds) {
   return {Quantile(seconds, 0.5), Quantile(seconds, 0.9), seconds.back()};
 }
 
-std::string TestText(const TestResult& test) {
-  std::string text = "test";
+std::string WorkersText(const Summary& summary) {
+  const std::string workers = Counted(summary.workers, "worker");
+  return summary.servers ? workers + " and " + Counted(*summary.servers, "server") : workers;
+}
+
+std::string StrategyText(const Summary& summary) {
+  std::string text = summary.strategy;
+  if (!summary.collective.empty()) text += ", collective " + summary.collective;
+  return summary.compressor.empty() ? text : text + ", compressed by " + summary.compressor;
+}
+
+std::string TestText(const TestResult& test, const std::string& split) {
+  std::string text = split;
   if (test.accuracy) text += fmt::format(" accuracy {:.2f} %,", 100 * *test.accuracy);
   for (const auto& [name, value] : test.others) {
     text += fmt::format(" {} {:.2f} %,", name, 100 * value);

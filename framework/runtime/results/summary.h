@@ -185,8 +185,13 @@ struct Summary {
   std::string config_sha256;
 };
 
-// "test accuracy 99.05 %, loss 0.0312", "test perplexity 25.31, loss 3.2312, BLEU 28.30"
-std::string TestText(const TestResult& test);
+// "test accuracy 99.05 %, loss 0.0312", "test perplexity 25.31, loss 3.2312, BLEU 28.30"; of another `split` the same.
+std::string TestText(const TestResult& test, const std::string& split = "test");
+
+// "2 workers and 1 server"
+std::string WorkersText(const Summary& summary);
+// "allreduce, collective ordered", "ps_ssp, compressed by topk"
+std::string StrategyText(const Summary& summary);
 
 // "reached the target accuracy of 98.00 % after 12.3 s (3.20 epochs, 3001 steps)", or that it was
 // not reached and what the best was.  Empty without a target.

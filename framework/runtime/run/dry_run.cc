@@ -76,6 +76,7 @@ RunFacts FactsOf(const RunConfig& config, const RunBasis& basis) {
   facts.test_samples = data.size(Split::kTest);
   if (data.has_validation()) facts.validation_samples = data.size(Split::kValidation);
   facts.parameters = basis.graph->weights().size();
+  facts.frozen = FrozenText(*basis.graph);
   facts.plan = basis.plan;
   facts.buckets_open = basis.plan.buckets.empty();
   facts.begin = basis.start.position;
@@ -103,14 +104,15 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
   const std::unique_ptr<Transport> alone = LocalWorld(1).Connect(0);
   DryRun run{.config = SettleStrategy(config, request, *alone)};
   LoadBasis(run.config, /*computes=*/true, run.basis);
+  TellModel(*run.basis.graph);
   DecideBasis(run.config, request, RunFolder(config.output), threads, run.basis);
   const RestRule rule = RestRuleOf(run.config, run.basis.dataset->size(Split::kTrain));
   CheckPosition(run.basis.start.position, rule, run.config.strategy->synchronous());
   PlanByProfile(*alone, run);
   run.facts = FactsOf(run.config, run.basis);
-  RunResults results(run.basis.graph->metric_names(), run.config.stop);
-  run.facts.finished = resumes && TellFinished(RunFolder(run.config.output), std::move(results),
-                                               run.basis.start.position, rule);
+  run.facts.finished =
+      resumes && TellFinished(RunFolder(run.config.output), run.config,
+                              run.basis.graph->metric_names(), run.basis.start.position, rule);
   TellDevice(run.config);
   TellData(run.config);
   return run;

@@ -31,6 +31,7 @@ struct RunFacts {
   Summary
       summary;  // as far as the run's will say the same; `epochs` and `steps` are those of its end
   int64_t parameters = 0;
+  std::string frozen;  // FrozenText
   int64_t train_samples = 0, validation_samples = 0, test_samples = 0;
   int64_t share = 0;            // samples of worker 0's usual mini-batch
   int64_t steps_per_epoch = 0;  // the last may be a smaller one

@@ -58,18 +58,24 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
     tensorboard_ = std::make_unique<TensorBoardWriter>(folder_.tensorboard(), from);
   }
   if (resumed) {
-    // Checkpoints of older programs do not tell it.
-    if (so_far_.training_seconds == 0) {
-      so_far_.training_seconds = ReadTrainingSeconds(folder_.metrics());
-    }
+    const MetricsEnd before = ReadMetricsEnd(folder_.metrics());
+    // Checkpoints of older programs do not tell them.
+    if (so_far_.seconds == 0) so_far_.seconds = before.seconds;
+    if (so_far_.training_seconds == 0) so_far_.training_seconds = before.training_seconds;
+    logged_loss_ = before.loss;
     RecallEvaluations(folder_.metrics(), first.step, results_);
   }
   rank_times_ = std::make_unique<RankTimesWriter>(folder_.ranks(), from, so_far_.training_seconds);
   progress_->Begin({config_.epochs, last_step, config_.batch}, {first.epoch + 1, first.step});
+  Summary run;
+  DescribeRun(config_, graph, plan, run);
   log::Info("{} on {}: {} parameters, {} of {} ({}), {}, batch {}, {} -> {}", graph.name(),
-            config_.data.name, graph.weights().size(), Counted(plan.workers, "worker"),
-            Counted(plan.threads, "thread"), plan.isa, config_.strategy_name, config_.batch,
+            config_.data.name, graph.weights().size(), WorkersText(run),
+            Counted(plan.threads, "thread"), plan.isa, StrategyText(run), config_.batch,
             Counted(last_step, "step"), folder_.path().string());
+  if (const std::string frozen = FrozenText(graph); !frozen.empty()) {
+    log::Info("frozen: {}", frozen);
+  }
   TellDevice(config_);
   TellData(config_);
   TellPlan(plan);
@@ -188,13 +194,7 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
 }
 
 void RunOutputs::EndsEarly() {
-  if (!root_) return;
-  if (results_.OutOfPatience()) {
-    log::Info("the run ends here: {} in a row were no better than the best",
-              Counted(config_.stop.patience, "evaluation"));
-  } else {
-    log::Info("the run ends here: its target is reached");
-  }
+  if (root_) log::Info("the run ends here: {}", results_.WhyOver());
 }
 
 void RunOutputs::Diverged(const TrainingPosition& position, const std::string& what) {

@@ -84,7 +84,7 @@ class RunOutputs {
 
   const RunFolder& folder() const { return folder_; }
   const RunResults& results() const { return results_; }  // of the evaluations told of
-  // Of the last step that is in metrics.jsonl, since the start or resume.
+  // Of the last step that is in metrics.jsonl, before a resume as well.
   const std::optional<double>& logged_loss() const { return logged_loss_; }
   // Before the resume, and in the epoch at hand.
   const RunSoFar& so_far() const { return so_far_; }

@@ -79,8 +79,8 @@ StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunCon
   } else {
     const int64_t left = CopyWeights(start.file, layout, config.weights.except,
                                      start.weights.data(), start.state.data());
-    log::Info("weights of {}, but for {} drawn anew ({})", from, Counted(left, "number"),
-              fmt::join(config.weights.except, ", "));
+    log::Info("weights of {}; re-initialised: {} ({})", from,
+              fmt::join(config.weights.except, ", "), Counted(left, "number"));
   }
   return start;
 }

@@ -170,6 +170,7 @@ bool Trainer::SetUp() {
   accounts_.seconds_before = outputs_.so_far().seconds;
   // A run that ended early stays ended when it is resumed, with the weights that it had.
   if (MayEnd()) {
+    outputs_.EndsEarly();
     rule.last_samples = now().samples_applied;
     rule.ended_early = true;
     position_ = RunPosition(rule, now());
@@ -192,8 +193,8 @@ bool Trainer::IsFinished(const RestRule& rule) {
   if (request_.resume == "none") return false;
   bool finished = false;
   TryTogether(transport_, [&] {
-    RunResults results(graph_->metric_names(), config_.stop);
-    finished = root() && TellFinished(outputs_.folder(), std::move(results), now(), rule);
+    finished =
+        root() && TellFinished(outputs_.folder(), config_, graph_->metric_names(), now(), rule);
   });
   return Broadcast(transport_, finished ? "yes" : "no") == "yes";
 }

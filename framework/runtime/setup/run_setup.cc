@@ -11,6 +11,7 @@
 #include "framework/core/log.h"
 #include "framework/core/memory.h"
 #include "framework/core/process.h"
+#include "framework/core/text.h"
 #include "framework/data/files/catalog.h"
 #include "framework/data/images/image_set.h"
 #include "framework/data/text/sentence_pairs.h"
@@ -91,14 +92,16 @@ void FreezeLayers(const RunConfig& config, Graph& graph) {
   }
 }
 
-// Opening CUDA's libraries takes a while: not where no driver is anyway (/dev/dxg: Windows's Linux).
-std::string WhyNotByItself() {
-  std::error_code error;
-  if (!fs::exists("/dev/nvidiactl", error) && !fs::exists("/dev/dxg", error)) {
-    return "this machine has no NVIDIA driver";
+// "number 2 is 'a' there and 'b' in data.train"; "" where the names are the same, or some are not known.
+std::string FirstDifference(const std::vector<std::string>& there,
+                            const std::vector<std::string>& here) {
+  if (there.empty() || here.empty() || there == here) return "";
+  if (there.size() != here.size()) {
+    return fmt::format("there are {} there and {} in data.train", there.size(), here.size());
   }
-  const auto lack = WhyNoCuda();
-  return lack ? lack->why : "one is here, but it is taken with device: cuda alone";
+  const auto [a, b] = std::ranges::mismatch(there, here);
+  return fmt::format("number {} is '{}' there and '{}' in data.train", a - there.begin() + 1, *a,
+                     *b);
 }
 
 }  // namespace
@@ -106,7 +109,9 @@ std::string WhyNotByItself() {
 Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.source->fields()); }
 
 Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
-  Graph graph = Graph::FromText(config.model_yaml, config.model_file, fields);
+  Graph graph =
+      Graph::FromText(config.model_yaml, config.model_file, fields,
+                      fmt::format("the data ({}, {})", config.data.name, config.data.where));
   CheckSample(config, graph, fields);
   if (graph.weights().size() == 0) {
     throw ConfigError(config.model_file + ": no layer of the model has parameters",
@@ -232,14 +237,48 @@ void CheckDevice(const RunConfig& config) {
   PrecisionOf(config.precision, kind);
   if (kind != DeviceKind::kCuda) return;
   if (const auto lack = WhyNoCuda()) {
-    throw ConfigError(fmt::format("device 'cuda' cannot be had on {}: {}", HostName(), lack->why),
-                      lack->hint);
+    throw ConfigError(
+        fmt::format("device 'cuda' is not available on {}: {}", HostName(), lack->why), lack->hint);
   }
 }
 
 void TellDevice(const RunConfig& config) {
   if (config.device != "auto") return;
-  log::Info("device: auto takes the CPU, not a GPU: {}", WhyNotByItself());
+  static constexpr char kTakesTheCpu[] = "device: auto takes the CPU, not a GPU: {}";
+  std::error_code error;  // /dev/dxg: Windows's Linux
+  if (!fs::exists("/dev/nvidiactl", error) && !fs::exists("/dev/dxg", error)) {
+    // Opening CUDA's libraries takes a while, and nobody misses a GPU here.
+    return log::Debug(kTakesTheCpu, "this machine has no NVIDIA driver");
+  }
+  const auto lack = WhyNoCuda();
+  log::Info(kTakesTheCpu,
+            lack ? lack->why : "one is here, but it is taken with device: cuda alone");
+}
+
+void TellModel(const Graph& graph) {
+  for (const std::string& warning : graph.warnings()) log::Warning("{}", warning);
+}
+
+std::string FrozenText(const Graph& graph) {
+  constexpr size_t kNamesMost = 8;
+  std::vector<std::string> frozen;
+  size_t layers = 0;
+  int64_t numbers = 0;
+  for (const GraphLayer& layer : graph.layers()) {
+    if (layer.params.empty()) continue;
+    ++layers;
+    if (layer.lr_factor != 0) continue;
+    frozen.push_back(layer.name);
+    numbers += layer.param_range.size();
+  }
+  if (frozen.empty()) return "";
+  const std::string count = fmt::format("{} of {} layers with parameters, {} of {} parameters",
+                                        frozen.size(), layers, numbers, graph.weights().size());
+  if (frozen.size() > kNamesMost) {
+    frozen.resize(kNamesMost);
+    frozen.emplace_back("...");
+  }
+  return fmt::format("{} ({})", Join(frozen), count);
 }
 
 void TellData(const RunConfig& config) {
@@ -263,6 +302,22 @@ Precision PrecisionOf(const std::string& precision, DeviceKind device) {
     throw ConfigError("precision bf16 needs AMX: " + WhyNoAmx(), "precision: fp32");
   }
   return Precision::kBf16;
+}
+
+void CheckTrainedOn(const CheckpointInfo& info, const std::string& weights, const Dataset& dataset,
+                    bool tell) {
+  const ImageSetSpec* const here = dataset.image_facts();
+  if (here == nullptr || info.images.empty()) return;
+  const ImageSetSpec there = ImageSetSpecFromText(info.images, weights);
+  const std::string columns = FirstDifference(there.columns, here->columns);
+  if (!columns.empty()) {
+    throw DataError(fmt::format("{} was trained on other columns: {}", weights, columns),
+                    "data.train must be the file of that run; other samples go into data.test, "
+                    "with their columns in any order");
+  }
+  const std::string classes = FirstDifference(there.class_names, here->class_names);
+  if (!tell || classes.empty()) return;
+  log::Warning("{} was trained on other classes: {}", weights, classes);
 }
 
 ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state(), ""}; }

@@ -74,9 +74,16 @@ DeviceKind DeviceKindOf(const std::string& device);
 // with that precision.
 void CheckDevice(const RunConfig& config);
 
-// Says what `device: auto` takes, and why not the other; of a device that was named there is nothing
-// to say.  For one rank of a run.
+// Says what `device: auto` takes, and why not the other: to everybody where a GPU may be here, else with
+// --verbose; of a device that was named there is nothing to say.  For one rank of a run.
 void TellDevice(const RunConfig& config);
+
+// Warns of what of the model makes no sense with its data.  For one rank of a run.
+void TellModel(const Graph& graph);
+
+// Which layers keep their parameters: "conv1, conv2 (2 of 4 layers with parameters, 25570 of 61706 parameters)"; ""
+// where all are trained.
+std::string FrozenText(const Graph& graph);
 
 // Warns of each file of the data set that is not as published: an own variant is as good as any, if it is
 // meant.  For one rank of a run.
@@ -85,6 +92,11 @@ void TellData(const RunConfig& config);
 // Throws ConfigError where this device cannot compute with that precision: nothing falls back to
 // another one.
 Precision PrecisionOf(const std::string& precision, DeviceKind device);
+
+// Throws DataError where weights were trained on the columns of a table in another order, or on others: they would
+// be taken for each other.  Warns of other names of classes, for one rank (`tell`).
+void CheckTrainedOn(const CheckpointInfo& info, const std::string& weights, const Dataset& dataset,
+                    bool tell);
 
 ModelLayout ModelLayoutOf(const Graph& graph);
 // With the vocabularies of a set for translation, which a checkpoint must have too, or what a set knows of its

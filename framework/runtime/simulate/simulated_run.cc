@@ -187,7 +187,7 @@ void SimulatedRun::StudyGradients(const fs::path& output) {
 }
 
 bool SimulatedRun::IsFinished() const {
-  return TellFinished(*folder_, RunResults(graph_->metric_names(), config_.stop), start_.position,
+  return TellFinished(*folder_, config_, graph_->metric_names(), start_.position,
                       setup_.exchange.rule);
 }
 
