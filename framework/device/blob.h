@@ -93,7 +93,7 @@ struct BlobMemory {
 };
 
 // Makes Blobs of one size and type.
-class BlobPool : public BlobOwner {
+class BlobPool final : public BlobOwner {
  public:
   BlobPool(int64_t elements, DType dtype, BlobMemory memory = {});
   ~BlobPool();  // all Blobs must be gone

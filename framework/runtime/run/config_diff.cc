@@ -28,6 +28,11 @@ std::string ValueAt(const std::vector<PathValue>& values, const std::string& pat
   return found->quoted ? config::QuoteYaml(found->text) : found->text;
 }
 
+// Earlier configs have 0 where auto is written now.
+bool AreEqual(const std::string& was, const std::string& is) {
+  return was == is || (was == "0" && is == "auto");
+}
+
 int PlaceOf(const PathValue& value) {
   if (value.path == "seed") return 0;
   if (value.path == "strategy.name") return 1;
@@ -46,7 +51,7 @@ std::string ConfigDiff(const std::string& before, const std::string& now) {
   std::string diff;
   for (const PathValue& value : all) {
     const std::string was = ValueAt(old, value.path), is = ValueAt(current, value.path);
-    if (was == is || value.path == "output") continue;
+    if (AreEqual(was, is) || value.path == "output") continue;
     diff += fmt::format("  {}: {} -> {}\n", value.path, was, is);
   }
   return diff;
