@@ -16,9 +16,11 @@ static void AddCheckCommand(CLI::App& app, Invocation& invocation) {
       app, invocation, "check", "validate a config and print it with all defaults filled in",
       [options, &invocation] {
         const RunConfig config = LoadConfig(*options);
-        CheckProfile(config, ReadModel(config));
+        const Graph graph = ReadModel(config);
+        CheckProfile(config, graph);
         if (config.plan != "auto") ReadPlan(config.plan);
         for (const std::string& warning : config.warnings) log::Warning("{}", warning);
+        TellModel(graph);
         for (const std::string& note : config.notes) log::Info("{}", note);
         std::cout << (invocation.json ? config.effective_json : config.effective_yaml);
         return 0;

@@ -17,10 +17,11 @@ std::vector<Shape> ElementLoss::InferShapes(std::span<const Shape> inputs) {
   }
   const int64_t scores = less_deep ? x[x.rank() - 1] : 1;
   if (scores == 1) {
+    if (takes_shares_ && classes_ > 2 && less_deep) throw TooFewScores(classes_, x);
     if (takes_shares_ && classes_ > 2) {
-      throw ShapeError(fmt::format("the labels are of {} classes, the scores {} ask about one",
-                                   classes_, x.ToString()),
-                       "give the layer before it one output for each class of the data set");
+      throw ShapeError(
+          fmt::format("the target is of {} classes, each score is a yes or no", classes_),
+          "give the layer before it one output for each class of the data set");
     }
   } else if (classes_ == 0) {
     throw ShapeError(fmt::format("scores of shape {} and a target of shape {} fit only where the "
@@ -28,9 +29,7 @@ std::vector<Shape> ElementLoss::InferShapes(std::span<const Shape> inputs) {
                                  x.ToString(), target.ToString()),
                      "give the layer before it one output for each number of the target");
   } else if (classes_ > scores) {
-    throw ShapeError(fmt::format("the labels are of {} classes, the scores {} of {}", classes_,
-                                 x.ToString(), scores),
-                     "give the layer before it one output for each class of the data set");
+    throw TooFewScores(classes_, x);
   }
   return {{x[0]}};
 }

@@ -32,6 +32,7 @@ class ElementLoss : public Layer {
 
   void SetInputClasses(std::span<const int64_t> classes) override { classes_ = classes[1]; }
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
+  int64_t label_classes() const override { return classes_; }
   LayerRole role() const override { return LayerRole::kLoss; }
   int input_count() const override { return 2; }
   InputKind input_kind(int input) const override {

@@ -11,7 +11,7 @@
 #include "framework/core/error.h"
 #include "framework/core/text.h"
 #include "framework/nn/blocks.h"
-#include "framework/nn/initializer.h"
+#include "framework/nn/labels.h"
 
 namespace dtrain {
 namespace {
@@ -128,6 +128,8 @@ struct Graph::Reading {
   std::unordered_map<std::string, int> values;  // by name
   std::unordered_set<std::string> broken;       // by name
   int nameless = 0;  // broken layers without a name that nobody has referred to yet
+  std::vector<config::Reader> readers;  // of the graph's layers
+  std::string data;                     // what the inputs come from
 
   // Whether `name` is, or may be, that of a broken layer, or of one of its copies and layers where
   // it was the use of a block ("stage1" of "stage1.0.conv").
@@ -150,15 +152,16 @@ struct Graph::Reading {
 };
 
 Graph Graph::FromFile(const std::string& path, const std::vector<FieldSpec>& inputs) {
-  return Read(config::Document::FromFile(path), inputs);
+  return Read(config::Document::FromFile(path), inputs, "the data");
 }
 
 Graph Graph::FromText(const std::string& yaml, const std::string& file_name,
-                      const std::vector<FieldSpec>& inputs) {
-  return Read(config::Document::FromText(yaml, file_name), inputs);
+                      const std::vector<FieldSpec>& inputs, const std::string& data) {
+  return Read(config::Document::FromText(yaml, file_name), inputs, data);
 }
 
-Graph Graph::Read(config::Document document, const std::vector<FieldSpec>& inputs) {
+Graph Graph::Read(config::Document document, const std::vector<FieldSpec>& inputs,
+                  const std::string& data) {
   document.Rewrite([&](config::Tree& root, config::Diagnostics& diagnostics) {
     ExpandBlocks(inputs.empty() ? kImages : inputs[0].name, root, diagnostics);
   });
@@ -168,6 +171,7 @@ Graph Graph::Read(config::Document document, const std::vector<FieldSpec>& input
   graph.inputs_ = InputsOf(root, inputs, graph.made_for_);
   if (!graph.made_for_.empty()) graph.where_made_for_ = root.Where("sample");
   Reading reading;
+  reading.data = data;
   for (const FieldSpec& input : graph.inputs_) {
     reading.values.emplace(input.name, static_cast<int>(graph.values_.size()));
     graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1, input.classes});
@@ -276,6 +280,39 @@ std::optional<Graph::WrongInput> Graph::FindWrongInput(const GraphLayer& layer) 
   return std::nullopt;
 }
 
+// The layer that makes so many scores of each sample by its key `outputs`: that of the value, or one before it
+// whose outputs go through others (relu, dropout, flatten).  -1: none.
+int Graph::LayerOfScores(const Reading& reading, int value, int64_t scores) const {
+  int producer = values_[value].producer;
+  while (producer >= 0 && !reading.readers[producer].Has("outputs")) {
+    const std::vector<int>& inputs = layers_[producer].inputs;
+    producer = inputs.size() == 1 ? values_[inputs[0]].producer : -1;
+  }
+  if (producer < 0) return -1;
+  const Shape& made = values_[layers_[producer].output].sample_shape;
+  return made[0] == scores || made[made.rank() - 1] == scores ? producer : -1;
+}
+
+// More scores than classes train as well: those without a class learn that they are never right.
+void Graph::WarnOfScores(const GraphLayer& loss, const Reading& reading) {
+  const int64_t classes = loss.layer->label_classes();
+  if (classes == 0) return;
+  const Shape shape = values_[loss.inputs[0]].sample_shape.Prepend(1);
+  const int64_t scores = shape[shape.rank() - 1];
+  if (scores <= classes || !IsLabelOf(values_[loss.inputs[1]].sample_shape.Prepend(1), shape))
+    return;
+  const int producer = LayerOfScores(reading, loss.inputs[0], scores);
+  const bool known = producer >= 0;
+  std::string warning = fmt::format(
+      "{}: {} has {} classes, {} '{}' has {} outputs: {} of them {} never a label",
+      known ? reading.readers[producer].Where("outputs") : loss.where, reading.data, classes,
+      known ? "layer" : "input", known ? layers_[producer].name : values_[loss.inputs[0]].name,
+      scores, scores - classes, scores - classes == 1 ? "is" : "are");
+  if (std::ranges::find(warnings_, warning) == warnings_.end()) {
+    warnings_.push_back(std::move(warning));
+  }
+}
+
 // False where its shapes do not fit, which is noted.
 bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer) {
   const auto refuse = [&](const std::string& why, const std::string& hint) {
@@ -293,6 +330,20 @@ bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer)
   try {
     layer.layer->SetInputClasses(classes);
     output.sample_shape = layer.layer->InferShapes(shapes).at(0).DropBatch();
+  } catch (const TooFewScores& error) {
+    const int64_t scores = shapes[0][shapes[0].rank() - 1];
+    const int producer = LayerOfScores(reading, layer.inputs[0], scores);
+    const std::string what = fmt::format("{} has {} classes, but", reading.data, error.classes);
+    if (producer < 0) {
+      return refuse(fmt::format("{} input '{}' has {}", what, values_[layer.inputs[0]].name,
+                                Counted(scores, "score")),
+                    error.hint());
+    }
+    const GraphLayer& last = layers_[producer];
+    reading.readers[producer].Mistake(
+        "outputs", fmt::format("layer '{}' ({}): {} the layer has {}: set outputs: {}", last.name,
+                               last.type, what, Counted(scores, "output"), error.classes));
+    return false;
   } catch (const ShapeError& error) {
     return refuse(error.what(), error.hint());
   }
@@ -305,7 +356,9 @@ bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer)
   output.has_gradient = !layer.params.empty() || std::ranges::any_of(layer.inputs, [&](int input) {
     return values_[input].has_gradient;
   });
+  WarnOfScores(layer, reading);
   reading.values.emplace(layer.name, layer.output);
+  reading.readers.push_back(reader);
   values_.push_back(std::move(output));
   layers_.push_back(std::move(layer));
   return true;
@@ -352,27 +405,6 @@ void Graph::CheckTrainable(int64_t samples) const {
   }
 }
 
-std::vector<Shape> Graph::ShapesFor(std::span<const Shape> inputs) const {
-  DT_CHECK(inputs.size() == inputs_.size())
-      << inputs.size() << " of " << inputs_.size() << " inputs";
-  std::vector<Shape> shapes(inputs.begin(), inputs.end());
-  bool as_sampled = true;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    as_sampled &= inputs[i].DropBatch() == inputs_[i].sample_shape;
-  }
-  std::vector<Shape> taken;
-  for (const GraphLayer& layer : layers_) {
-    if (as_sampled) {
-      shapes.push_back(values_[layer.output].sample_shape.Prepend(inputs[0][0]));
-      continue;
-    }
-    taken.clear();
-    for (const int value : layer.inputs) taken.push_back(shapes[value]);
-    shapes.push_back(layer.layer->InferShapes(taken).at(0));
-  }
-  return shapes;
-}
-
 void Graph::LayOutArenas() {
   for (auto it = layers_.rbegin(); it != layers_.rend(); ++it) {
     it->first_param = static_cast<int>(weights_.entries.size());
@@ -384,69 +416,6 @@ void Graph::LayOutArenas() {
     it->param_range.end = weights_.size();
     it->first_state = static_cast<int>(state_.entries.size());
     for (const StateSpec& spec : it->states) Append(state_, it->name, spec, false);
-  }
-}
-
-std::string Graph::Describe() const {
-  std::string text;
-  for (const GraphLayer& layer : layers_) {
-    std::vector<std::string> inputs;
-    for (const int value : layer.inputs) inputs.push_back(values_[value].name);
-    text += fmt::format("{} {}({}) -> {}", layer.name, layer.type, Join(inputs),
-                        values_[layer.output].sample_shape.ToString());
-    for (const ParamSpec& spec : layer.params) {
-      text += fmt::format(" {}{}", spec.name, spec.shape.ToString());
-    }
-    text += '\n';
-  }
-  return text;
-}
-
-std::vector<std::string> Graph::metric_names() const {
-  std::vector<std::string> names;
-  for (const GraphLayer& layer : layers_) {
-    if (layer.layer->role() == LayerRole::kMetric) names.push_back(layer.name);
-  }
-  return names;
-}
-
-int Graph::Freeze(const std::string& pattern) {
-  int frozen = 0;
-  for (GraphLayer& layer : layers_) {
-    if (layer.params.empty() || !NameMatches(pattern, layer.name)) continue;
-    layer.lr_factor = 0;
-    for (size_t p = 0; p < layer.params.size(); ++p) {
-      weights_.entries[static_cast<size_t>(layer.first_param) + p].lr_factor = 0;
-    }
-    ++frozen;
-  }
-  return frozen;
-}
-
-void Graph::SyncWorkers() {
-  for (const GraphLayer& layer : layers_) layer.layer->SyncWorkers();
-}
-
-bool Graph::syncs_workers() const {
-  return std::any_of(layers_.begin(), layers_.end(),
-                     [](const GraphLayer& layer) { return layer.layer->syncs_workers(); });
-}
-
-void Graph::InitializeWeights(uint64_t seed, float* weights) const {
-  for (size_t l = 0; l < layers_.size(); ++l) {
-    for (size_t p = 0; p < layers_[l].params.size(); ++p) {
-      const ArenaEntry& entry = weights_.entries[layers_[l].first_param + p];
-      Initialize(layers_[l].params[p], seed, l, p, weights + entry.range.begin);
-    }
-  }
-}
-
-void Graph::InitializeState(float* state) const {
-  for (const GraphLayer& layer : layers_) {
-    for (size_t s = 0; s < layer.states.size(); ++s) {
-      const Range range = state_.entries[layer.first_state + s].range;
-      std::fill(state + range.begin, state + range.end, layer.states[s].initial);
-    }
   }
 }
 

@@ -60,8 +60,9 @@ class Graph {
   // model takes what its own key `inputs` lists, or images of the shape its `sample` key gives, and
   // labels.
   static Graph FromFile(const std::string& path, const std::vector<FieldSpec>& inputs);
+  // `data` is what messages call the inputs' source.
   static Graph FromText(const std::string& yaml, const std::string& file_name,
-                        const std::vector<FieldSpec>& inputs);
+                        const std::vector<FieldSpec>& inputs, const std::string& data = "the data");
 
   // Throws ConfigError with all layers that a training run would have no use for, and with what no machine has
   // memory for where so many samples are computed at a time.
@@ -73,6 +74,8 @@ class Graph {
   // Empty where it does not.
   const std::vector<int64_t>& made_for() const { return made_for_; }
   const std::string& where_made_for() const { return where_made_for_; }
+  // Of what is valid and not what it seems, with its place.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<GraphValue>& values() const { return values_; }
   const std::vector<GraphLayer>& layers() const { return layers_; }
 
@@ -106,7 +109,8 @@ class Graph {
   void InitializeState(float* state) const;
 
  private:
-  static Graph Read(config::Document document, const std::vector<FieldSpec>& inputs);
+  static Graph Read(config::Document document, const std::vector<FieldSpec>& inputs,
+                    const std::string& data);
   struct Reading;  // of the layers, one after the other
   void ReadLayer(config::Reader& reader, Reading& reading);
   bool FindInputs(config::Reader& reader, Reading& reading, GraphLayer& layer) const;
@@ -115,12 +119,15 @@ class Graph {
   };
   std::optional<WrongInput> FindWrongInput(const GraphLayer& layer) const;
   bool AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer);
+  int LayerOfScores(const Reading& reading, int value, int64_t scores) const;
+  void WarnOfScores(const GraphLayer& loss, const Reading& reading);
   void LayOutArenas();
 
   std::string name_;
   std::vector<FieldSpec> inputs_;
   std::vector<int64_t> made_for_;
   std::string where_made_for_;
+  std::vector<std::string> warnings_;
   std::vector<GraphValue> values_;
   std::vector<GraphLayer> layers_;
   std::shared_ptr<std::mutex> layers_mutex_ = std::make_shared<std::mutex>();

@@ -1,11 +1,21 @@
 // Labels: the second input of layers that compare scores with classes (softmax_cross_entropy, accuracy).
 #pragma once
 
+#include <cstdint>
+
+#include "framework/core/error.h"
 #include "framework/device/shape.h"
 
 namespace dtrain {
 
 // Whether `label` is `scores` without its last axis, of the classes: [N, ...] and [N, ..., classes].
 bool IsLabelOf(const Shape& label, const Shape& scores);
+
+// Some of the labels' classes would have no score, of which there is one for each entry of the last axis.
+class TooFewScores : public ShapeError {
+ public:
+  TooFewScores(int64_t of_classes, const Shape& scores);
+  const int64_t classes;
+};
 
 }  // namespace dtrain

@@ -95,6 +95,9 @@ class Layer {
   virtual std::vector<StateSpec> State() const { return {}; }
   virtual Cost CostOf(std::span<const Shape> inputs) const { return {}; }  // after InferShapes
   virtual LayerRole role() const { return LayerRole::kCompute; }
+  // Of a loss: the classes that its labels are of, each of which has a score (the last axis of input 0); 0: unknown,
+  // or none.
+  virtual int64_t label_classes() const { return 0; }
   virtual ScoreMeaning score_meaning() const { return ScoreMeaning::kClasses; }  // of a loss
 
   // How many inputs it takes; kAnyInputs: one or more, kTwoOrMoreInputs.

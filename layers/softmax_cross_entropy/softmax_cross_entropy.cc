@@ -23,13 +23,7 @@ std::vector<Shape> SoftmaxCrossEntropy::InferShapes(std::span<const Shape> input
                          label.ToString() + " do not fit; it takes [N, ..., classes] and [N, ...]",
                      "does a fully connected layer with one output a class come before it?");
   }
-  const int64_t scores = x[x.rank() - 1];
-  const int64_t labels = classes_ == ignore_ + 1 ? ignore_ : classes_;  // the last one is no class
-  if (labels > scores) {
-    throw ShapeError("the labels are of " + std::to_string(labels) + " classes, the logits " +
-                         x.ToString() + " of " + std::to_string(scores),
-                     "give the layer before it one output for each class of the data set");
-  }
+  if (label_classes() > x[x.rank() - 1]) throw TooFewScores(label_classes(), x);
   return {{x[0]}};
 }
 

@@ -19,6 +19,10 @@ class SoftmaxCrossEntropy : public Layer {
  public:
   void Configure(config::Reader& reader) override;
   void SetInputClasses(std::span<const int64_t> classes) override { classes_ = classes[1]; }
+  // Without the last one, where that is ignored.
+  int64_t label_classes() const override {
+    return classes_ > 0 && classes_ == ignore_ + 1 ? ignore_ : classes_;
+  }
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   Cost CostOf(std::span<const Shape> inputs) const override;
   LayerRole role() const override { return LayerRole::kLoss; }

@@ -10,7 +10,9 @@ namespace dtrain {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const std::vector<FieldSpec> kImages = {{"data", DType::kF32, {1, 28, 28}},
                                         {"label", DType::kI32, {}}};
@@ -104,11 +106,47 @@ TEST(Graph, FewerScoresThanClassesAreRefused) {
     FAIL() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_THAT(error.what(),
-                AllOf(HasSubstr("m.yaml:4:"), HasSubstr("layer 'loss' (softmax_cross_entropy): the "
-                                                        "labels are of 100 classes, the logits "
-                                                        "[1, 10] of 10")));
-    EXPECT_THAT(error.what(), HasSubstr("one output for each class"));
+                HasSubstr("m.yaml:3:49: layer 'f' (inner_product): the data has 100 classes, but "
+                          "the layer has 10 outputs: set outputs: 100"));
   }
+}
+
+TEST(Graph, ScoresAndClassesAreToldAtTheLayerThatMakesThem) {
+  const auto read = [](const std::string& layers, const std::string& loss, int64_t classes) {
+    return Graph::FromText(
+        "name: m\nlayers:\n" + layers + "  - {name: loss, type: " + loss + "}\n", "m.yaml",
+        {{"data", DType::kF32, Shape{4}}, {"label", DType::kI32, {}, classes}}, "the set");
+  };
+  const std::string behind =
+      "  - {name: f, type: inner_product, input: data, outputs: 3}\n"
+      "  - {name: r, type: relu}\n  - {name: d, type: dropout}\n";
+  const std::string softmax = "softmax_cross_entropy, input: [d, label]";
+  EXPECT_THAT(MessageOf<ConfigError>([&] { read(behind, softmax, 4); }),
+              HasSubstr("m.yaml:3:49: layer 'f' (inner_product): the set has 4 classes, but the "
+                        "layer has 3 outputs: set outputs: 4"));
+  EXPECT_THAT(read(behind, softmax, 3).warnings(), IsEmpty());
+  EXPECT_THAT(read(behind, softmax, 0).warnings(), IsEmpty()) << "unknown";
+  const std::string one_of_them =
+      "m.yaml:3:49: the set has 2 classes, layer 'f' has 3 outputs: 1 of them is never a label";
+  EXPECT_THAT(read(behind, softmax, 2).warnings(), ElementsAre(one_of_them));
+  EXPECT_THAT(read(behind, "binary_cross_entropy, input: [d, label]", 2).warnings(),
+              ElementsAre(one_of_them));
+  EXPECT_THAT(
+      read(behind, softmax + "}\n  - {name: other, type: softmax_cross_entropy, input: [f, label]",
+           2)
+          .warnings(),
+      ElementsAre(one_of_them))
+      << "two losses, one layer";
+  const std::string joined =
+      "  - {name: f, type: inner_product, input: data, outputs: 3}\n"
+      "  - {name: c, type: concat, input: [f, data]}\n";
+  const std::string of_joined = "softmax_cross_entropy, input: [c, label]";
+  EXPECT_THAT(MessageOf<ConfigError>([&] { read(joined, of_joined, 8); }),
+              HasSubstr("m.yaml:5:5: layer 'loss' (softmax_cross_entropy): the set has 8 classes, "
+                        "but input 'c' has 7 scores"));
+  EXPECT_THAT(read(joined, of_joined, 5).warnings(),
+              ElementsAre("m.yaml:5:5: the set has 5 classes, input 'c' has 7 outputs: 2 of them "
+                          "are never a label"));
 }
 
 TEST(Graph, ArenaIsInBackwardOrderWithoutGaps) {

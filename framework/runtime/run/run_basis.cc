@@ -75,6 +75,7 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
     // error.
     if (root) outputs.CreateFolder(request.resume != "none");
     LoadBasis(config, placement.IsWorker(transport.rank()), basis);
+    if (root) TellModel(*basis.graph);
     if (root) DecideBasis(config, request, outputs.folder(), threads, basis);
   });
   basis.plan = PlanFromJson(Broadcast(transport, root ? ToJson(basis.plan) : ""), "rank 0's plan");

@@ -42,6 +42,7 @@ void ReadData(Reader root, const RunConfig* before, RunConfig& run) {
                                    .Required()
                                    .OneOf(DatasetRegistry::Names())
                                    .Help("name of a data set; dtrain data list shows them"));
+  run.data.where = reader.Where("name");
   run.data.root = static_cast<std::string>(
       reader.String("root", "")
           .Help("folder that holds the data set's folder; \"\": $DTRAIN_DATA, then the cache"));
