@@ -45,6 +45,7 @@ class OwnCsv : public TableSource {
                         : separator == "semicolon" ? ';'
                         : separator == "tab"       ? '\t'
                                                    : '\0';
+    test_format_ = format_;
     Files files;
     if (!train_.empty()) files.train = {{"train", train_}};
     if (!test_.empty()) files.test = {{"test", test_}};
@@ -57,10 +58,14 @@ class OwnCsv : public TableSource {
       CsvTable table = ReadCsv(train_, format_, words, NumberLabels::kKept);
       words_ = table.table.labels.words;
       names_ = std::move(table.names);
+      if (!table.table.columns.empty()) {
+        test_format_.columns = table.table.columns;
+        test_format_.label = table.table.label_column;
+      }
       return std::move(table.table);
     }
-    CsvTable table = ReadCsv(test_, format_, words_);
-    if (table.names != names_) {
+    CsvTable table = ReadCsv(test_, test_format_, words_);
+    if (test_format_.columns.empty() && table.names != names_) {
       throw DataError(fmt::format("{} and {} have other columns", test_, train_),
                       "both need the same header, or none");
     }
@@ -68,7 +73,7 @@ class OwnCsv : public TableSource {
   }
 
   std::string train_, test_;
-  CsvFormat format_;
+  CsvFormat format_, test_format_;  // the test file's columns go by the training file's names
   std::vector<std::string> words_, names_;  // of the training file
 };
 

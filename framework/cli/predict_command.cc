@@ -120,6 +120,21 @@ class Printer {
   std::vector<uint8_t> bytes_;
 };
 
+// A file of another kind than the model takes.
+[[noreturn]] void RefuseKind(const fs::path& path, const std::string& kind,
+                             const ImageSetSpec& spec) {
+  const std::string shape = fmt::format("{}", fmt::join(spec.image_shape.extents(), " x "));
+  if (spec.numbers) {
+    throw DataError(fmt::format("{}: this is {}; the model takes rows of {} numbers", path.string(),
+                                kind, shape),
+                    "give a CSV file with a row for each sample, or a .npy file");
+  }
+  throw DataError(fmt::format("{}: this is {}; the model takes pictures of {} (channels x rows x "
+                              "columns)",
+                              path.string(), kind, shape),
+                  "give JPEG or PNG files, folders of them, or images in a .npy or IDX file");
+}
+
 void AddPicture(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   // The size of a training set that had one is not asked of a single picture.
   const Fit fit = spec.fit == Fit::kNone ? Fit::kStretch : spec.fit;
@@ -175,11 +190,28 @@ bool IsIdxName(const fs::path& path) {
   return name.find("idx3") != std::string::npos || name.ends_with(".idx");
 }
 
-// A CSV file without labels, or an array of samples.
+bool IsCsvName(const fs::path& path) {
+  const fs::path ending = PlainName(path).extension();
+  return ending == ".csv" || ending == ".tsv";
+}
+
+// A CSV file, or an array of samples.
 void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   const Shape& shape = spec.image_shape;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) RefuseKind(path, "a folder", spec);
+  if (IsPicture(path)) RefuseKind(path, "a picture", spec);
+  if (IsIdxName(path)) RefuseKind(path, "an IDX file of images", spec);
   if (!IsNpyName(path)) {
-    return printer.Numbers(path.string(), ReadCsvNumbers(path, shape.count()));
+    CsvNumbers csv = ReadCsvNumbers(path, shape.count(), spec.columns);
+    for (std::string& name : csv.ignored) {
+      name = fmt::format("'{}'{}", name, name == spec.label_column ? " (the label)" : "");
+    }
+    if (!csv.ignored.empty()) {
+      log::Info("{}: ignored columns, which the model does not take: {}", path.string(),
+                Join(csv.ignored));
+    }
+    return printer.Numbers(path.string(), std::move(csv.numbers));
   }
   NpyArray array = ReadNpy(path);
   FitSamples(path, shape, array);
@@ -227,6 +259,8 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
         AddImages(file, predictor.images(), printer);
       } else if (IsIdxName(file)) {
         AddIdx(file, predictor.images(), printer);
+      } else if (IsCsvName(file)) {
+        RefuseKind(file, "a table", predictor.images());
       } else {
         AddPicture(file, predictor.images(), printer);
       }
@@ -247,14 +281,15 @@ static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
                                  [options, &invocation] { return Predict(*options, invocation); });
   command
       ->add_option("--weights", options->weights,
-                   "a run folder, a checkpoint or a safetensors file of a model for images")
+                   "a run folder, a checkpoint or a safetensors file that dtrain wrote")
       ->required()
       ->type_name("FILE");
   command
       ->add_option(
           "files", options->files,
           "pictures (JPEG, PNG), folders of pictures, or IDX files of images; for a model of "
-          "numbers CSV files without labels, or .npy files; IDX, CSV and .npy plain or .gz")
+          "numbers CSV files, whose columns are found by their names where the training file and "
+          "this one have a header, or .npy files; IDX, CSV and .npy plain or .gz")
       ->required()
       ->type_name("FILE");
   command->add_option("--top", options->top, "how many classes to print per sample")

@@ -80,10 +80,60 @@ TEST_F(Csv, AFirstLineIsAHeaderWhereItHasNoNumber) {
   EXPECT_THAT(Refusal("1,oops,0\n1,2,0\n"), HasSubstr("line 1: column 2 is 'oops'"));
   EXPECT_THAT(Refusal("oops,1\n2,1\n"), HasSubstr("line 1: column 1 is 'oops'"));
   folder_.Write("new.csv", "a,b\n1,2\n");
-  EXPECT_THAT(ReadCsvNumbers(Path("new.csv"), 2), ElementsAre(1, 2));
+  EXPECT_THAT(ReadCsvNumbers(Path("new.csv"), 2).numbers, ElementsAre(1, 2));
   folder_.Write("new.csv", "1,oops\n3,4\n");
   EXPECT_THAT(WhatOf<DataError>([&] { ReadCsvNumbers(Path("new.csv"), 2); }),
               HasSubstr("line 1: column 2 is 'oops'"));
+}
+
+TEST_F(Csv, ColumnsAreTakenByTheNamesThatTheTrainingFileGave) {
+  folder_.Write("train.csv", "a,kind,b\n1,x,2\n3,y,4\n");
+  const auto set = [&](const std::string& test) {
+    folder_.Write("test.csv", test);
+    return OwnSourceOf("csv", fmt::format("train: {}, test: {}, label: 2", Path("train.csv"),
+                                          Path("test.csv")))
+        ->Load("", 1);
+  };
+  const auto facts = *set("b,a,kind\n6,5,y\n")->image_facts();
+  EXPECT_THAT(facts.columns, ElementsAre("a", "b"));
+  EXPECT_EQ(facts.label_column, "kind");
+  EXPECT_EQ(SampleOf(*set("b,a,kind\n6,5,y\n"), Split::kTest, 0),
+            SampleOf(*set("a,kind,b\n5,y,6\n"), Split::kTest, 0));
+  const auto refusal = [&](const std::string& test) {
+    return WhatOf<DataError>([&] { set(test); });
+  };
+  EXPECT_THAT(refusal("b,c,kind\n1,2,x\n"), HasSubstr("test.csv: no column is called 'a'"));
+  EXPECT_THAT(refusal("b,id,a,kind\n1,2,3,x\n"),
+              HasSubstr("test.csv: the training file has no column 'id'"));
+  EXPECT_THAT(refusal("a,b\n1,2\n"), HasSubstr("no column is called 'kind'"));
+  EXPECT_THAT(refusal("5,y,6\n"), HasSubstr("test.csv: line 1: the columns have no names"));
+  folder_.Write("train.csv", "a,kind,a\n1,x,2\n3,y,4\n");
+  EXPECT_THAT(set("a,kind,a\n1,x,2\n")->image_facts()->columns, IsEmpty()) << "no names to go by";
+}
+
+TEST_F(Csv, RowsForAModelAreTakenByName) {
+  const auto read = [&](const std::string& text, const std::vector<std::string>& columns) {
+    folder_.Write("new.csv", text);
+    return ReadCsvNumbers(Path("new.csv"), 2, columns);
+  };
+  const CsvNumbers mixed = read("id,b,kind,a\nx7,2,x,1\nx8,4,y,3\n", {"a", "b"});
+  EXPECT_THAT(mixed.numbers, ElementsAre(1, 2, 3, 4)) << "in the order of the model";
+  EXPECT_THAT(mixed.ignored, ElementsAre("id", "kind"));
+  EXPECT_THAT(read("1,2\n", {"a", "b"}).numbers, ElementsAre(1, 2)) << "no header";
+  EXPECT_THAT(read("z,y\n1,2\n", {}).numbers, ElementsAre(1, 2)) << "no names are known";
+  EXPECT_THAT(read("2019,2018\n1,2\n", {"2018", "2019"}).numbers, ElementsAre(2, 1));
+  EXPECT_THAT(read("2018,b\n1,2\n", {"b", "2018"}).numbers, ElementsAre(2, 1));
+  try {
+    read("width,lenght,kind\n1,2,x\n", {"length", "width"});
+    FAIL() << "no error";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("new.csv: no column is called 'length'"));
+    EXPECT_EQ(error.hint(), "did you mean 'lenght'?  its columns are 'width', 'lenght', 'kind'");
+  }
+  EXPECT_THAT(WhatOf<DataError>([&] {
+                read("1,2,3\n", {"a", "b"});
+              }),
+              HasSubstr("3 fields a line, the model takes 2"));
 }
 
 TEST_F(Csv, TheLabelsNameIsLookedForInAHeaderOnly) {
@@ -140,6 +190,9 @@ TEST_F(Csv, TextsAreClassesAndNumbersAreWhatTheyLookLike) {
   EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }),
               AllOf(HasSubstr("test.csv: line 3"), HasSubstr("'emu', which is no class")));
   folder_.Write("test.csv", "b,kind\n5,cat\n");
+  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }),
+              HasSubstr("test.csv: no column is called 'a'"));
+  folder_.Write("train.csv", "1,dog\n2,cat\n");
   EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }), HasSubstr("other columns"));
 
   folder_.Write("numbers.csv", "1,0\n2,3\n3,1\n");

@@ -36,7 +36,9 @@ bool Csv(std::string_view input) {
   if ((choice & 16) != 0) format.label = (choice & 32) != 0 ? "1" : "a";
   return Accepts(ExitCode::kData, [&] {
     if ((choice & 64) == 0) return CheckTable(ReadCsv(path, format));
-    Require(ReadCsvNumbers(path, 2).size() % 2 == 0, "numbers are missing");
+    const auto columns =
+        (choice & 32) != 0 ? std::vector<std::string>{"b", "a"} : std::vector<std::string>();
+    Require(ReadCsvNumbers(path, 2, columns).numbers.size() % 2 == 0, "numbers are missing");
   });
 }
 

@@ -49,6 +49,15 @@ Shape ReadShape(const json& list, bool numbers, const std::string& where) {
   return Shape(extents);
 }
 
+std::vector<std::string> ReadNames(const json& list, const std::string& where) {
+  std::vector<std::string> names;
+  for (const json& name : list) {
+    if (!name.is_string()) Refuse(where, "not a text");
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 ImageSetSpec Read(const std::string& text, const std::string& origin) {
   const json object = ParseJson(text, origin);
   JsonFields fields(object, origin);
@@ -69,9 +78,14 @@ ImageSetSpec Read(const std::string& text, const std::string& origin) {
   for (const float deviation : spec.deviation.values()) {
     if (deviation <= 0) Refuse(origin + ": deviation", "not above 0");
   }
-  for (const json& name : fields.Array("class_names")) {
-    if (!name.is_string()) Refuse(origin + ": class_names", "not a text");
-    spec.class_names.push_back(name.get<std::string>());
+  spec.class_names = ReadNames(fields.Array("class_names"), origin + ": class_names");
+  if (fields.Has("columns")) {  // of a table that names them
+    spec.columns = ReadNames(fields.Array("columns"), origin + ": columns");
+    spec.label_column = fields.String("label_column");
+    if (!spec.numbers || std::ssize(spec.columns) != spec.image_shape.count()) {
+      Refuse(origin + ": columns", fmt::format("{} names for samples of {}", spec.columns.size(),
+                                               spec.image_shape.ToString()));
+    }
   }
   if (!spec.class_names.empty() && static_cast<int64_t>(spec.class_names.size()) != spec.classes) {
     Refuse(origin + ": class_names",
@@ -91,6 +105,10 @@ std::string ToText(const ImageSetSpec& spec) {
             {"mean", spec.mean.values()},          {"deviation", spec.deviation.values()},
             {"class_names", spec.class_names},     {"fit", NameOf(spec.fit)}};
   if (spec.numbers) text["target_shape"] = spec.target_shape.extents();
+  if (!spec.columns.empty()) {
+    text["columns"] = spec.columns;
+    text["label_column"] = spec.label_column;
+  }
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

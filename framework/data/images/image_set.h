@@ -51,6 +51,9 @@ struct ImageSetSpec {
   // have fewer axes, and `channel` is an entry of the first.  Without classes the label is numbers of target_shape.
   bool numbers = false;
   Shape target_shape = {};
+  // Of a table that names its columns: the name of each of a sample's numbers, and of the label.  Empty: not known.
+  std::vector<std::string> columns = {};
+  std::string label_column = {};
 };
 
 // As JSON, which a checkpoint keeps with the weights.  The inverse throws DataError, naming `origin`, where

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <new>
 
@@ -207,6 +208,12 @@ bool IsPictureName(const fs::path& path) {
   std::ranges::transform(ending, ending.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+}
+
+bool IsPicture(const fs::path& path) {
+  std::string start(kPngStart.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(start.data(), std::ssize(start));
+  return start.starts_with(kPngStart) || start.starts_with(kJpegStart);
 }
 
 PictureSize ReadPictureSize(const fs::path& path) {

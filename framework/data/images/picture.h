@@ -36,6 +36,9 @@ struct PictureSize {
 // Whether its name ends as pictures' names do: .jpg, .jpeg or .png, in any case.
 bool IsPictureName(const std::filesystem::path& path);
 
+// Whether it begins as a JPEG or PNG does, whatever its name is; false where it cannot be read.
+bool IsPicture(const std::filesystem::path& path);
+
 // From the header alone.
 PictureSize ReadPictureSize(const std::filesystem::path& path);
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -27,7 +29,8 @@ class Csv {
  public:
   Csv(const fs::path& path, char separator) : path_(path), lines_(ReadLines(path)) {
     while (!lines_.empty() && lines_.back().empty()) lines_.pop_back();
-    if (lines_.empty()) throw DataError(path.string() + " is empty", "it needs a line a sample");
+    if (lines_.empty())
+      throw DataError(path.string() + " is empty", "it needs one line for each sample");
     separator_ = separator != 0 ? separator : SeparatorOf(lines_[0]);
   }
 
@@ -134,9 +137,22 @@ std::optional<size_t> CountedColumn(const std::string& label, size_t columns) {
   return number - 1;
 }
 
+bool IsNumber(const std::string& field) { return NumberIn(field).has_value(); }
+
+// Whether these are names of columns, some of which may be known: there is no number, a name that is known and no
+// number, or all that are known.
+bool AreNames(const Fields& first, const Fields& columns) {
+  const std::set<std::string_view> known(columns.begin(), columns.end());
+  const auto is_known = [&](const std::string& field) { return known.contains(field); };
+  return std::ranges::none_of(first, IsNumber) ||
+         std::ranges::any_of(first, [&](const auto& f) { return !IsNumber(f) && is_known(f); }) ||
+         (!known.empty() && std::ranges::count_if(first, is_known) >= std::ssize(known));
+}
+
 // A header has no number; a first sample has numbers, but for the label.
 bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
   if (format.header != CsvFormat::Header::kAuto) return format.header == CsvFormat::Header::kYes;
+  if (!format.columns.empty()) return AreNames(first, format.columns);
   if (!format.label.empty() && !NumberIn(format.label) &&
       std::ranges::find(first, format.label) != first.end()) {
     return true;
@@ -148,9 +164,7 @@ bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
     if (column != label && !NumberIn(first[column])) text = column;
   }
   if (!text) return false;
-  if (std::ranges::none_of(first, [](const std::string& f) { return NumberIn(f).has_value(); })) {
-    return true;
-  }
+  if (std::ranges::none_of(first, IsNumber)) return true;
   throw DataError(fmt::format("{}: {} is '{}', not a number, and others are numbers", csv.Where(0),
                               ColumnName({}, *text), first[*text]),
                   "every cell needs a number; data.header: yes, if these are names");
@@ -167,6 +181,57 @@ size_t LabelColumn(const std::string& where, const Fields& first, bool header,
                   header ? "data.label is one of " + Join(first) + ", or a number from 1 on"
                          : fmt::format("there is no header, so data.label is a number from 1 to {}",
                                        first.size()));
+}
+
+constexpr size_t kNamesTold = 20;
+
+// The names, or the first of many, for a message.
+std::string Some(const Fields& names) {
+  const Fields told(names.begin(), names.begin() + std::min(names.size(), kNamesTold));
+  return fmt::format(
+      "'{}'{}", Join(told, "', '"),
+      told.size() == names.size() ? "" : fmt::format(" and {} more", names.size() - told.size()));
+}
+
+// Where the columns `wanted` are among `names`.
+std::vector<size_t> PlacesOf(const Fields& wanted, const Fields& names, const std::string& file) {
+  std::map<std::string_view, size_t> left;
+  for (size_t i = 0; i < names.size(); ++i) left.try_emplace(names[i], i);
+  std::vector<size_t> places;
+  Fields missing;
+  for (const std::string& name : wanted) {
+    const auto found = left.find(name);
+    if (found == left.end()) {
+      missing.push_back(name);
+    } else {
+      places.push_back(found->second);
+      left.erase(found);
+    }
+  }
+  if (missing.empty()) return places;
+  Fields others;
+  for (const auto& [name, place] : left) others.emplace_back(name);
+  const std::string nearest = NearestName(missing[0], others);
+  throw DataError(fmt::format("{}: no column is called {}", file, Some(missing)),
+                  fmt::format("{}its columns are {}",
+                              nearest.empty() ? "" : fmt::format("did you mean '{}'?  ", nearest),
+                              Some(names)));
+}
+
+// The columns of a sample: those of the format, or all but the label.
+std::vector<size_t> SampleColumns(const std::string& file, const Fields& first, size_t label,
+                                  const CsvFormat& format) {
+  std::vector<size_t> all(first.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  std::erase(all, label);
+  if (format.columns.empty()) return all;
+  std::vector<size_t> places = PlacesOf(format.columns, first, file);
+  for (const size_t place : all) {
+    if (std::ranges::find(places, place) != places.end()) continue;
+    throw DataError(fmt::format("{}: the training file has no column '{}'", file, first[place]),
+                    "both need the same columns, in any order");
+  }
+  return places;
 }
 
 struct Label {
@@ -213,11 +278,16 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
   const Csv csv(path, format.separator);
   const Fields first = csv.At(0);
   if (first.size() < 2) {
-    throw DataError(csv.Where(0) + ": one field; a sample has numbers and a label",
-                    "data.separator says what is between them");
+    throw DataError(csv.Where(0) + ": it has one field; every line needs numbers and a label",
+                    "data.separator says what stands between the fields");
   }
   const bool header = IsHeader(csv, first, format);
+  if (!header && !format.columns.empty()) {
+    throw DataError(csv.Where(0) + ": the columns have no names, those of the training file have",
+                    "both need a header, or none");
+  }
   const size_t label = LabelColumn(path.string(), first, header, format.label);
+  const std::vector<size_t> columns = SampleColumns(path.string(), first, label, format);
   CsvTable csv_table;
   if (header) csv_table.names = first;
   const size_t begin = csv_table.names.empty() ? 0 : 1;
@@ -226,8 +296,7 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
   for (size_t line = begin; line < csv.size(); ++line) {
     Fields fields = csv.At(line);
     CheckWidth(csv, line, fields, first.size());
-    for (size_t column = 0; column < fields.size(); ++column) {
-      if (column == label) continue;
+    for (const size_t column : columns) {
       numbers->push_back(Number(csv, line, csv_table.names, column, fields[column]));
     }
     const std::string& text = fields[label];
@@ -243,6 +312,10 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
   table.samples = static_cast<int64_t>(labels.size());
   table.sample_shape = Shape{static_cast<int64_t>(first.size()) - 1};
   table.labels = LabelsOf(csv, labels, words, number_labels, ColumnName(csv_table.names, label));
+  if (header && std::set<std::string>(first.begin(), first.end()).size() == first.size()) {
+    for (const size_t column : columns) table.columns.push_back(first[column]);
+    table.label_column = first[label];
+  }
   table.read = [numbers] { return TableValues{{}, *numbers}; };
   table.where = [name = path.string(), begin](int64_t sample) {
     return fmt::format("{}: line {}", name, sample + 1 + static_cast<int64_t>(begin));
@@ -250,26 +323,35 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
   return csv_table;
 }
 
-std::vector<float> ReadCsvNumbers(const fs::path& path, int64_t columns) {
+CsvNumbers ReadCsvNumbers(const fs::path& path, int64_t count, const Fields& columns) {
   const Csv csv(path, 0);
   const Fields first = csv.At(0);
-  if (static_cast<int64_t>(first.size()) != columns) {
-    throw DataError(fmt::format("{}: {} a line, the model takes {}", path.string(),
-                                Counted(static_cast<int64_t>(first.size()), "field"), columns),
-                    "give the columns that the model was trained on, without the label");
+  const bool header = AreNames(first, columns);
+  std::vector<size_t> places(first.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  CsvNumbers csv_numbers;
+  if (header && !columns.empty()) {
+    places = PlacesOf(columns, first, path.string());
+    const std::set<std::string_view> taken(columns.begin(), columns.end());
+    std::ranges::copy_if(first, std::back_inserter(csv_numbers.ignored),
+                         [&](const std::string& name) { return !taken.contains(name); });
+  } else if (std::ssize(first) != count) {
+    throw DataError(
+        fmt::format("{}: {} a line, the model takes {}", path.string(),
+                    Counted(std::ssize(first), "field"), count),
+        columns.empty()
+            ? "give the columns that the model was trained on, without the label"
+            : "give these columns in this order, or in any order with a header: " + Some(columns));
   }
-  const bool header = std::ranges::none_of(
-      first, [](const std::string& field) { return NumberIn(field).has_value(); });
   const Fields names = header ? first : Fields();
-  std::vector<float> numbers;
   for (size_t line = header ? 1 : 0; line < csv.size(); ++line) {
     const Fields fields = csv.At(line);
     CheckWidth(csv, line, fields, first.size());
-    for (size_t column = 0; column < fields.size(); ++column) {
-      numbers.push_back(Number(csv, line, names, column, fields[column]));
+    for (const size_t column : places) {
+      csv_numbers.numbers.push_back(Number(csv, line, names, column, fields[column]));
     }
   }
-  return numbers;
+  return csv_numbers;
 }
 
 }  // namespace dtrain

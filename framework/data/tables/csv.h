@@ -19,6 +19,9 @@ struct CsvFormat {
   Header header =
       Header::kAuto;  // auto: where the first line has no number, or has the name of the label
   std::string label;  // the name of its column, or its number from 1 on; "": the last one
+  // The columns of a sample in the order of the training file: the header must have these and the label, in any
+  // order, and no others.  Empty: all but the label, as they come.
+  std::vector<std::string> columns = {};
 };
 
 struct CsvTable {
@@ -38,8 +41,16 @@ CsvTable ReadCsv(const std::filesystem::path& path, const CsvFormat& format,
                  const std::vector<std::string>& words = {},
                  NumberLabels numbers = NumberLabels::kWords);
 
-// Numbers without a label, for a model that takes `columns` of them.  [samples, columns]  A first line without any
-// number is a header.
-std::vector<float> ReadCsvNumbers(const std::filesystem::path& path, int64_t columns);
+// Numbers without labels, for a model that takes `count` of them a sample.
+struct CsvNumbers {
+  std::vector<float> numbers;        // [samples, count]
+  std::vector<std::string> ignored;  // columns that the model does not take
+};
+
+// `columns`: their names in the order of the training; empty where these are not known.  A first line without any
+// number, or with these names, is a header.  With it known columns are taken by their names, and a DataError tells
+// those that are not there; else they are taken as they come, and there must be `count` of them.
+CsvNumbers ReadCsvNumbers(const std::filesystem::path& path, int64_t count,
+                          const std::vector<std::string>& columns = {});
 
 }  // namespace dtrain

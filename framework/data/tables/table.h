@@ -41,6 +41,9 @@ struct Table {
   Shape sample_shape;
   bool bytes = false;  // its values are bytes, 0 to 255
   TableLabels labels;
+  // Of a file that gives each column a name of its own: those of a sample's numbers, and the label's.
+  std::vector<std::string> columns = {};
+  std::string label_column = {};
   std::function<TableValues()> read;                 // throws DataError
   std::function<std::string(int64_t sample)> where;  // "a.csv: line 18", for messages about a label
 };

@@ -83,9 +83,9 @@ void TableSource::Configure(config::Reader& reader) {
   if (test_->sample_shape != train_->sample_shape || test_->bytes != train_->bytes ||
       test_->labels.shape != train_->labels.shape) {
     throw DataError(
-        fmt::format("{}: samples of {} with labels of {}, those of {} are {} with {}", test_->name,
-                    test_->sample_shape.ToString(), test_->labels.shape.ToString(), train_->name,
-                    train_->sample_shape.ToString(), train_->labels.shape.ToString()),
+        fmt::format("{}: samples of shape {} with labels of {}, those of {} are {} with {}",
+                    test_->name, test_->sample_shape.ToString(), test_->labels.shape.ToString(),
+                    train_->name, train_->sample_shape.ToString(), train_->labels.shape.ToString()),
         "both splits must have the same shapes and types");
   }
   if (spec_.classes > 0) ClassesOf(*test_, spec_.classes);
@@ -96,6 +96,8 @@ void TableSource::Configure(config::Reader& reader) {
 void TableSource::Settle(config::Reader& reader) {
   const TableLabels& labels = train_->labels;
   spec_.image_shape = train_->sample_shape;
+  spec_.columns = train_->columns;
+  spec_.label_column = train_->label_column;
   const bool regression = IsRegression(labels, task_, whole_are_classes_);
   if (regression) {
     if (!labels.words.empty()) {

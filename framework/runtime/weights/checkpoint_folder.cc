@@ -52,7 +52,8 @@ std::vector<int64_t> StepsIn(const fs::path& folder) {
 
 [[noreturn]] void ThrowNothingThere(const fs::path& where) {
   throw CheckpointError(fmt::format("there is no checkpoint at {}", where.string()),
-                        "give a step-N.h5 file, or the output folder of a run");
+                        "give the output folder of a run, a checkpoint (step-N.h5) or a "
+                        ".safetensors file, which --resume does not take");
 }
 
 std::optional<Checkpoint> NewestSound(const fs::path& folder, const ModelLayout& layout) {
