@@ -36,7 +36,8 @@ class ImageFolder : public DatasetSource {
       spec_.image_shape[1] = first.rows;
       spec_.image_shape[2] = first.columns;
     } else {
-      reader.Mistake("size", fmt::format("a size of {} numbers", size.size()), "[rows, columns]");
+      reader.Mistake("size", "data.size needs two numbers, rows and columns",
+                     "for example size: [32, 32]");
     }
     pixels_.Check(reader, spec_);
   }

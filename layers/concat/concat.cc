@@ -22,7 +22,7 @@ std::vector<Shape> Concat::InferShapes(std::span<const Shape> inputs) {
     if (x.rank() == y.rank()) like[last] = inputs[0][last];
     if (like != inputs[0]) {
       throw ShapeError("inputs of shapes " + inputs[0].ToString() + " and " + x.ToString() +
-                       " cannot stand side by side: they may differ in the last axis only");
+                       " cannot be concatenated: they may differ in the last axis only");
     }
     y[last] += x[last];
   }

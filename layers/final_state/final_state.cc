@@ -20,7 +20,9 @@ std::vector<Shape> FinalState::InferShapes(std::span<const Shape> inputs) {
                      "does a recurrent layer over the same tokens come before it?");
   }
   if (bidirectional_ && x[2] % 2 != 0) {
-    throw ShapeError("states of length " + std::to_string(x[2]) + " are not those of two passes");
+    throw ShapeError("states of length " + std::to_string(x[2]) +
+                         " are not of a bidirectional layer, whose length is even",
+                     "bidirectional must be what it is in the recurrent layer before it");
   }
   return {{x[0], x[2]}};
 }

@@ -20,8 +20,8 @@ Shape GroupNorm::ParamShapeFor(const Shape& x) const {
   }
   if (x[1] % groups_ != 0) {
     throw ShapeError("the " + std::to_string(x[1]) + " channels of the input " + x.ToString() +
-                         " make no " + std::to_string(groups_) + " groups",
-                     "take a number of groups that divides the channels");
+                         " cannot be divided into " + std::to_string(groups_) + " groups",
+                     "the number of channels must be divisible by groups");
   }
   return {x[1]};
 }

@@ -117,8 +117,10 @@ TEST_F(ImageFolder, MistakesAreToldWhereTheConfigNamesTheFolder) {
   folder_.Write("train/emu/1.png", Grey(1));
   folder_.Write("test/gnu/1.png", Grey(1));
   EXPECT_THAT(mistake(Train() + Test()), HasSubstr("has a class 'gnu' that"));
-  EXPECT_THAT(mistake(Train() + ", size: [3]"), HasSubstr("a size of 1 numbers"));
-  EXPECT_THAT(mistake(Train() + ", mean: [1, 2]"), HasSubstr("2 numbers for 3 channels"));
+  EXPECT_THAT(mistake(Train() + ", size: [3]"),
+              HasSubstr("size needs two numbers, rows and columns"));
+  EXPECT_THAT(mistake(Train() + ", mean: [1, 2]"),
+              HasSubstr("data.mean has 2 numbers, a sample has 3 channels"));
 }
 
 // A pass over all is the same whatever the number of threads.
@@ -144,6 +146,20 @@ TEST(ImageFacts, AreTheSameWhenTheyAreReadAgain) {
   EXPECT_EQ(again.class_names, spec.class_names);
   EXPECT_EQ(again.fit, Fit::kCrop);
   EXPECT_EQ(ToText(again), ToText(spec));
+}
+
+TEST(ImageFacts, OfATableNameItsColumns) {
+  ImageSetSpec spec{Shape{2}, 0};
+  spec.numbers = true;
+  EXPECT_THAT(ToText(spec), testing::Not(HasSubstr("column"))) << "as older programs wrote it";
+  spec.columns = {"a", "b \"c\""};
+  spec.label_column = "y";
+  const ImageSetSpec again = ImageSetSpecFromText(ToText(spec), "there");
+  EXPECT_EQ(again.columns, spec.columns);
+  EXPECT_EQ(again.label_column, "y");
+  spec.columns = {"a"};
+  EXPECT_THAT(WhatOf<DataError>([&] { ImageSetSpecFromText(ToText(spec), "x"); }),
+              HasSubstr("x: columns: 1 names for samples of [2]"));
 }
 
 TEST(ImageFacts, OthersAreRefused) {

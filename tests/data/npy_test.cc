@@ -151,7 +151,7 @@ TEST_F(Npy, LabelsMustFit) {
   EXPECT_THAT(refusal(NpyOf<int32_t>("<i4", "2,", {0, 2}), ", class_names: [a, b]"),
               HasSubstr("classes are the whole numbers from 0 to 1"));
   EXPECT_THAT(refusal(NpyOf<float>("<f4", "2, 2", {0, 2, 1, 1}), ", task: classification"),
-              HasSubstr("labels of 2 numbers each"));
+              HasSubstr("each label has 2 numbers"));
   EXPECT_THAT(WhatOf<ConfigError>([&] { OwnSourceOf("npy", "train: a.npy, train_labels: b.npy"); }),
               AllOf(HasSubstr("test.yaml:1:"), HasSubstr("there is no file a.npy")));
 }

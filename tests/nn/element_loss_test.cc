@@ -35,7 +35,7 @@ TEST(ElementLoss, RefusesTargetsThatDoNotFit) {
                 HasSubstr("the labels are of 4 classes, the scores [1, 3] of 3"));
   }
   EXPECT_THAT(Refusal("binary_cross_entropy", "{}", {{1, 1}, {1}}, {0, 10}),
-              HasSubstr("the labels are of 10 classes, the scores [1, 1] ask about one"));
+              HasSubstr("the labels are of 10 classes, the scores [1, 1] of 1"));
   LayerRun("mean_squared_error", "{}", {{1, 1}, {1}}, {0, 10});  // ten whole numbers
 }
 
@@ -86,8 +86,9 @@ TEST(ElementLoss, ANanScoreShows) {
 }
 
 TEST(Normalisations, RefuseShapesThatTheyCannotCut) {
-  EXPECT_THAT(Refusal("group_norm", "{groups: 3}", {{1, 8, 2, 2}}, {0}),
-              HasSubstr("the 8 channels of the input [1, 8, 2, 2] make no 3 groups"));
+  EXPECT_THAT(
+      Refusal("group_norm", "{groups: 3}", {{1, 8, 2, 2}}, {0}),
+      HasSubstr("the 8 channels of the input [1, 8, 2, 2] cannot be divided into 3 groups"));
   EXPECT_THAT(Refusal("group_norm", "{groups: 8}", {{1, 8}}, {0}),
               HasSubstr("leaves one number to normalise at a time"));
   EXPECT_THAT(Refusal("layer_norm", "{axes: 2}", {{1, 8}}, {0}),

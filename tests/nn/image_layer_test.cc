@@ -76,10 +76,11 @@ TEST(ImageLayer, SidesApartAreNamedApart) {
 }
 
 TEST(ImageLayer, OneNumberOrTwo) {
-  EXPECT_THAT(ErrorOf("convolution", "{outputs: 2, kernel: [1, 2, 3]}", {1, 1, 8, 8}),
-              testing::AllOf(HasSubstr("kernel has 3 numbers"), HasSubstr("1 error;")));
+  EXPECT_THAT(
+      ErrorOf("convolution", "{outputs: 2, kernel: [1, 2, 3]}", {1, 1, 8, 8}),
+      testing::AllOf(HasSubstr("kernel takes one number or two, not 3"), HasSubstr("1 error;")));
   EXPECT_THAT(ErrorOf("convolution", "{outputs: 2, kernel: []}", {1, 1, 8, 8}),
-              HasSubstr("kernel has 0 numbers"));
+              HasSubstr("kernel takes one number or two, not 0"));
   EXPECT_THAT(ErrorOf("convolution", "{outputs: 2, kernel: 3, stride: [1, 0]}", {1, 1, 8, 8}),
               testing::AllOf(HasSubstr("stride[1] must be >= 1"), HasSubstr("1 error;")));
   EXPECT_THAT(ErrorOf("convolution", "{outputs: 2, kernel: 3, pad: 40000}", {1, 1, 8, 8}),

@@ -156,9 +156,9 @@ TEST(SequenceLayers, SayWhichShapesDoNotFit) {
   EXPECT_THAT(ShapesOf("final_state", "{}", {{2, 3}, {2, 3}}, {0, 9}),
               HasSubstr("inputs of shapes [2, 3] and [2, 3] do not fit"));
   EXPECT_THAT(ShapesOf("final_state", "{bidirectional: true}", {{2, 3, 5}, {2, 3}}, {0, 9}),
-              HasSubstr("states of length 5 are not those of two passes"));
+              HasSubstr("states of length 5 are not of a bidirectional layer"));
   EXPECT_THAT(ShapesOf("concat", "{}", {{2, 3}, {3, 3}}, {0, 0}),
-              HasSubstr("inputs of shapes [2, 3] and [3, 3] cannot stand side by side"));
+              HasSubstr("inputs of shapes [2, 3] and [3, 3] cannot be concatenated"));
   const std::string decoder = "{hidden: 2, embedding: 2}";
   EXPECT_THAT(
       ShapesOf("attention_decoder", decoder, {{2, 3, 4}, {2, 2}, {2, 4}, {2, 5}}, {0, 0, 9, 9}),

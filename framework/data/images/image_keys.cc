@@ -47,8 +47,11 @@ void PixelKeys::Check(config::Reader& reader, const ImageSetSpec& spec) const {
   const auto check = [&](const char* key, const std::vector<double>& numbers) {
     const auto channels = static_cast<size_t>(spec.image_shape[0]);
     if (numbers.size() <= 1 || numbers.size() == channels) return;
-    reader.Mistake(key, fmt::format("{} numbers for {} channels", numbers.size(), channels),
-                   "one number, or one for each channel");
+    const char* what = spec.numbers && spec.image_shape.rank() == 1 ? "column" : "channel";
+    reader.Mistake(key,
+                   fmt::format("data.{} has {} numbers, a sample has {} {}s", key, numbers.size(),
+                               channels, what),
+                   fmt::format("give one number for all of them, or one for each {}", what));
   };
   check("mean", mean_);
   check("deviation", deviation_);

@@ -106,8 +106,8 @@ void CheckLook(const fs::path& path, const Look& look) {
                     "data is [samples, ...], labels are [samples] or [samples, numbers]");
   };
   const size_t rank = look.data_shape.size(), label_rank = look.label_shape.size();
-  if (rank < 1 || rank > 4) refuse(fmt::format("data of {} axes", rank));
-  if (label_rank < 1 || label_rank > 2) refuse(fmt::format("labels of {} axes", label_rank));
+  if (rank < 1 || rank > 4) refuse(fmt::format("the data has {} axes", rank));
+  if (label_rank < 1 || label_rank > 2) refuse(fmt::format("the labels have {} axes", label_rank));
   if (std::ranges::count(look.data_shape, 0) > 0) refuse("its data is empty");
   if (std::ranges::count(look.label_shape, 0) > 0) refuse("its labels are empty");
   if (look.data_shape[0] != look.label_shape[0]) {

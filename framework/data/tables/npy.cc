@@ -154,7 +154,7 @@ void CheckFinite(const MemberReader& in, const NpyHeader& header, const TableVal
   if (wrong == values.numbers.end()) return;
   const int64_t place = wrong - values.numbers.begin();
   const int64_t each = header.shape.rank() > 0 ? header.shape.CountFrom(1) : 1;
-  throw DataError(fmt::format("{}: value {} of sample {} is {}, no number of 32 bits", in.name(),
+  throw DataError(fmt::format("{}: value {} of sample {} is {}, not a finite float32", in.name(),
                               place % each, place / each, *wrong),
                   "remove such samples, or give them a number: numpy.isfinite finds them");
 }

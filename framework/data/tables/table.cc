@@ -27,8 +27,8 @@ bool IsRegression(const TableLabels& labels, Task task, bool whole_are_classes) 
 std::vector<uint16_t> ClassesOf(const Table& table, int64_t classes) {
   const TableLabels& labels = table.labels;
   if (labels.shape.rank() > 0) {
-    throw DataError(fmt::format("{}: labels of {} numbers each, a class is one number", table.name,
-                                labels.shape.count()),
+    throw DataError(fmt::format("{}: each label has {} numbers, and a class is one number",
+                                table.name, labels.shape.count()),
                     "data.task: regression, for labels that are numbers");
   }
   const float limit = static_cast<float>(classes > 0 ? classes : kClassesMost);
