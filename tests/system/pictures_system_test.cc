@@ -89,7 +89,7 @@ TEST_F(PicturesSystemTest, FromAFolderToClassesAndToAnotherHead) {
   EXPECT_THAT(refused.err, HasSubstr("weights.except"));
   const Outcome tuned = Run("train --config tune.yaml --output tuned --workers 2");
   ASSERT_EQ(tuned.code, 0) << tuned.err;
-  EXPECT_THAT(tuned.err, HasSubstr("weights of run, but for "));
+  EXPECT_THAT(tuned.err, HasSubstr("weights of run; re-initialised: "));
   EXPECT_THAT(Run("ckpt diff run/checkpoints/best.h5 tuned").out,
               AllOf(HasSubstr("fc.weight"), Not(HasSubstr("conv1"))));
   // The pictures are not needed any more.
