@@ -157,7 +157,7 @@ void AddSettingOptions(CLI::App& command, ConfigOptions& options) {
 void AddDeviceOption(CLI::App& command, std::string& device) {
   command
       .add_option("--device", device,
-                  "compute on this device: cpu, cuda (a GPU), or auto, which says what it takes")
+                  "compute on this device: cpu, cuda (a GPU), or auto, which is the CPU")
       ->type_name("DEVICE")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
 }
