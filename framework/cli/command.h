@@ -54,6 +54,7 @@ struct ConfigOptions {
 
   // An override that an `option` of its own stands for ("--workers 2"): messages name that.
   void Set(const std::string& setting, const std::string& option);
+  void SetWorkers(int workers);  // what --workers is; 0: it was not given
   // The arguments that say the same to another process.
   std::vector<std::string> Arguments() const;
   // The overrides, the device among them.

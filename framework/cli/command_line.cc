@@ -98,6 +98,11 @@ void ConfigOptions::Set(const std::string& setting, const std::string& option) {
   options[setting] = option;
 }
 
+void ConfigOptions::SetWorkers(int workers) {
+  if (workers == 0) return;
+  Set(fmt::format("cluster.workers={}", workers), fmt::format("--workers {}", workers));
+}
+
 std::vector<std::string> ConfigOptions::Arguments() const {
   std::vector<std::string> arguments = {"--config", file};
   if (!cluster.empty()) arguments.insert(arguments.end(), {"--cluster", cluster});

@@ -31,8 +31,7 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
 }
 
 std::string HintOf(const CLI::App& app, const std::string& nearest) {
-  const std::string all = fmt::format("{} --help shows all", FullName(app));
-  return nearest.empty() ? all : fmt::format("did you mean '{}'?  {}", nearest, all);
+  return fmt::format("{}{} --help shows all", DidYouMean(nearest), FullName(app));
 }
 
 // A value that the check of its option, "{cpu,cuda}", does not take.

@@ -207,9 +207,8 @@ std::vector<std::string> AdviceFor(const DoctorFacts& facts) {
   }
   if (!facts.has_hosts_file) {
     advice.emplace_back(
-        "there is no /etc/hosts, so 'localhost' may stand for nothing, and mpirun may not start "
-        "its "
-        "ranks: a line '127.0.0.1 localhost' is enough");
+        "there is no /etc/hosts, so 'localhost' may stand for nothing, and mpirun may not "
+        "start its ranks: a line '127.0.0.1 localhost' is enough");
   }
   if (!facts.host_resolves) {
     advice.push_back(fmt::format(

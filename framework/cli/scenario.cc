@@ -21,9 +21,7 @@ RunConfig ScenarioOptions::Load(const std::vector<std::string>& more) const {
                      "give --config, or --profile for sizes and times only");
   }
   ConfigOptions effective = config;
-  if (workers > 0) {
-    effective.Set(fmt::format("cluster.workers={}", workers), fmt::format("--workers {}", workers));
-  }
+  effective.SetWorkers(workers);
   effective.overrides.insert(effective.overrides.end(), more.begin(), more.end());
   if (!config.file.empty()) return LoadConfig(effective);
   config::Document document =

@@ -29,10 +29,7 @@ struct SlurmOptions {
 
 SlurmJob JobOf(const SlurmOptions& options) {
   ConfigOptions effective = options.config;
-  if (options.workers > 0) {
-    effective.Set(fmt::format("cluster.workers={}", options.workers),
-                  fmt::format("--workers {}", options.workers));
-  }
+  effective.SetWorkers(options.workers);
   const RunConfig config = LoadConfig(effective);
   RefuseDeaths(config.cluster.deaths);
   ReadModel(config);

@@ -50,10 +50,7 @@ struct TrainOptions {
   // What --workers and --output mean as overrides.
   ConfigOptions Effective() const {
     ConfigOptions effective = config;
-    if (workers > 0) {
-      effective.Set(fmt::format("cluster.workers={}", workers),
-                    fmt::format("--workers {}", workers));
-    }
+    effective.SetWorkers(workers);
     if (!output.empty()) {
       effective.Set("output=" + config::QuoteYaml(output), "--output " + ShellWord(output));
     }

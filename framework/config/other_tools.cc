@@ -192,7 +192,7 @@ std::string SuggestChoice(const std::string& value, const std::vector<std::strin
   const auto same = std::ranges::find(allowed, plain, PlainName);
   const std::string ours = same != allowed.end() ? *same : OursOf(plain, kChoices, allowed);
   if (ours.empty()) return SuggestName(value, allowed);
-  return "did you mean '" + ours + "'?  allowed: " + Join(allowed);
+  return DidYouMean(ours) + "allowed: " + Join(allowed);
 }
 
 }  // namespace dtrain::config

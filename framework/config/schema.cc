@@ -307,7 +307,7 @@ std::string SectionNode::HintFor(const std::string& key,
     if (!found.empty()) meant = (*child)->PathOf(found);
   }
   if (meant.empty()) return SuggestName(key, allowed);
-  return "did you mean '" + meant + "'?  allowed: " + Join(allowed);
+  return DidYouMean(meant) + "allowed: " + Join(allowed);
 }
 
 // Whether the section `key` is not there and an unknown key is most like it: what it lacks is no

@@ -184,4 +184,11 @@ void MakeFolder(const fs::path& path) {
   if (::access(path.c_str(), W_OK) != 0) ThrowErrno("write into folder", path, errno);
 }
 
+std::string WhereItBegins(const fs::path& path) {
+  std::error_code lost;
+  const fs::path here = fs::current_path(lost);
+  if (path.is_absolute() || lost) return "";
+  return fmt::format("a relative path begins in the working directory, {}", here.string());
+}
+
 }  // namespace dtrain

@@ -33,6 +33,9 @@ int CreateFile(const std::filesystem::path& path);
 // `temporary`, rename it to `path`, fsync the folder.
 void PublishDurably(const std::filesystem::path& temporary, const std::filesystem::path& path);
 
+// For the hint about a file or folder that is not there: where a relative path begins; "" for an absolute one.
+std::string WhereItBegins(const std::filesystem::path& path);
+
 // mkdir -p; throws RunFileError with path and reason where it cannot be written.
 void MakeFolder(const std::filesystem::path& path);
 

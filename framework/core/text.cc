@@ -71,11 +71,12 @@ std::string NearestName(std::string_view name, const std::vector<std::string>& c
   return nearest;
 }
 
+std::string DidYouMean(std::string_view meant) {
+  return meant.empty() ? "" : fmt::format("did you mean '{}'?  ", meant);
+}
+
 std::string SuggestName(std::string_view name, const std::vector<std::string>& candidates) {
-  const std::string nearest = NearestName(name, candidates);
-  std::string hint;
-  if (!nearest.empty()) hint = "did you mean '" + nearest + "'?  ";
-  return hint + "allowed: " + Join(candidates);
+  return DidYouMean(NearestName(name, candidates)) + "allowed: " + Join(candidates);
 }
 
 bool NameMatches(const std::string& pattern, const std::string& name) {

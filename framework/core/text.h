@@ -27,6 +27,9 @@ int EditDistance(std::string_view a, std::string_view b);
 // The candidate nearest to `name`, or "" when none is near enough to be a typing mistake.
 std::string NearestName(std::string_view name, const std::vector<std::string>& candidates);
 
+// "did you mean 'x'?  ", before the rest of a hint; "" where nothing is meant.
+std::string DidYouMean(std::string_view meant);
+
 // "did you mean 'x'?  allowed: a, b, x" (the first half only when something is near).
 std::string SuggestName(std::string_view name, const std::vector<std::string>& candidates);
 

@@ -280,8 +280,8 @@ std::optional<Graph::WrongInput> Graph::FindWrongInput(const GraphLayer& layer) 
   return std::nullopt;
 }
 
-// The layer that makes so many scores of each sample by its key `outputs`: that of the value, or one before it
-// whose outputs go through others (relu, dropout, flatten).  -1: none.
+// The layer whose key `outputs` decides how many scores the value has: the one that makes it, or one before that
+// whose outputs only pass through relu, dropout, flatten and the like.  -1: none.
 int Graph::LayerOfScores(const Reading& reading, int value, int64_t scores) const {
   int producer = values_[value].producer;
   while (producer >= 0 && !reading.readers[producer].Has("outputs")) {

@@ -14,6 +14,7 @@
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
@@ -270,13 +271,6 @@ std::vector<std::string> ListMembers(const fs::path& path) {
     members.emplace_back(archive_entry_pathname(entry));
   }
   return members;
-}
-
-std::string WhereItBegins(const fs::path& path) {
-  std::error_code lost;
-  const fs::path here = fs::current_path(lost);
-  if (path.is_absolute() || lost) return "";
-  return fmt::format("a relative path begins in the working directory, {}", here.string());
 }
 
 }  // namespace dtrain

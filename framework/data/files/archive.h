@@ -54,7 +54,4 @@ bool IsTarArchive(const std::filesystem::path& path);
 // Paths of the regular files in a tar archive, in its order.
 std::vector<std::string> ListMembers(const std::filesystem::path& path);
 
-// For who names a file or folder that is not there: where a relative path begins.  "" for another.
-std::string WhereItBegins(const std::filesystem::path& path);
-
 }  // namespace dtrain

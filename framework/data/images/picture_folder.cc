@@ -10,7 +10,6 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/text.h"
-#include "framework/data/files/archive.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

@@ -213,9 +213,7 @@ std::vector<size_t> PlacesOf(const Fields& wanted, const Fields& names, const st
   for (const auto& [name, place] : left) others.emplace_back(name);
   const std::string nearest = NearestName(missing[0], others);
   throw DataError(fmt::format("{}: no column is called {}", file, Some(missing)),
-                  fmt::format("{}its columns are {}",
-                              nearest.empty() ? "" : fmt::format("did you mean '{}'?  ", nearest),
-                              Some(names)));
+                  DidYouMean(nearest) + "its columns are " + Some(names));
 }
 
 // The columns of a sample: those of the format, or all but the label.

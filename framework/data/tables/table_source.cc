@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
-#include "framework/data/files/archive.h"
+#include "framework/core/file.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;

@@ -40,8 +40,9 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   // Makes the folder and finds out that it can be written, before anything is computed.  The folder
-  // belongs to this run as long as the returned lock lives; a new one that is still empty then is removed.  Throws UsageError when another run has
-  // it, and for a fresh run (`resuming` false) when checkpoints lie there: it would bury them.
+  // belongs to this run as long as the returned lock lives; with the lock goes a folder that was made here and
+  // is still empty.  Throws UsageError when another run has it, and for a fresh run (`resuming` false) when
+  // checkpoints lie there: it would bury them.
   [[nodiscard]] RunLock Create(bool resuming) const;
 
   // Throws what Create would, as far as can be told without making or locking anything.

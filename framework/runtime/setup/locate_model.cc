@@ -108,7 +108,7 @@ std::string NearestConfig(const fs::path& given) {
   std::vector<std::string> names;
   for (const auto& [name, file] : known) names.push_back(name);
   const std::string nearest = NearestName(given.stem().string(), names);
-  return nearest.empty() ? "" : fmt::format("did you mean '{}'?  ", known[nearest]);
+  return nearest.empty() ? "" : DidYouMean(known[nearest]);
 }
 
 fs::path AtPath(const std::string& given, const std::string& config_file) {
