@@ -12,7 +12,7 @@
 namespace dtrain {
 namespace {
 
-ExecutionPlan Sample() {
+ExecutionPlan SamplePlan() {
   return {.isa = "avx512",
           .threads = 2,
           .workers = 4,
@@ -23,7 +23,7 @@ ExecutionPlan Sample() {
 }
 
 std::string Edited(const std::string& from, const std::string& to) {
-  std::string text = ToJson(Sample());
+  std::string text = ToJson(SamplePlan());
   text.replace(text.find(from), from.size(), to);
   return text;
 }
@@ -33,27 +33,27 @@ std::string ErrorOf(const std::string& text) {
 }
 
 TEST(ExecutionPlan, SurvivesJson) {
-  EXPECT_EQ(PlanFromJson(ToJson(Sample()), "plan.json"), Sample());
+  EXPECT_EQ(PlanFromJson(ToJson(SamplePlan()), "plan.json"), SamplePlan());
   EXPECT_EQ(PlanFromJson(ToJson(ExecutionPlan{}), "plan.json"), ExecutionPlan{});
 }
 
 TEST(ExecutionPlan, KnowsWhatItsBucketsWereMeasuredFor) {
-  ExecutionPlan plan = Sample();
+  ExecutionPlan plan = SamplePlan();
   plan.measured_for = "mgwfbp";
   plan.predicted_seconds = 0.0123;
   plan.compute_seconds = 0.01;
   plan.sum_seconds = 0.004;
   EXPECT_EQ(PlanFromJson(ToJson(plan), "plan.json"), plan);
-  EXPECT_EQ(Differences(Sample(), plan), "") << "the buckets themselves are what counts";
+  EXPECT_EQ(Differences(SamplePlan(), plan), "") << "the buckets themselves are what counts";
 }
 
 TEST(ExecutionPlan, NodesAreWrittenWhereTheCollectiveGoesByThem) {
-  EXPECT_THAT(ToJson(Sample()), testing::Not(testing::HasSubstr("node_of")));
-  ExecutionPlan plan = Sample();
+  EXPECT_THAT(ToJson(SamplePlan()), testing::Not(testing::HasSubstr("node_of")));
+  ExecutionPlan plan = SamplePlan();
   plan.collective = "hierarchical";
   plan.node_of = {0, 0, 1, 1};
   EXPECT_EQ(PlanFromJson(ToJson(plan), "plan.json"), plan);
-  EXPECT_NE(plan, Sample());
+  EXPECT_NE(plan, SamplePlan());
   const auto error_of = [](const std::string& nodes) {
     return ErrorOf(Edited("\"isa\"", "\"node_of\": " + nodes + ", \"isa\""));
   };
@@ -67,39 +67,39 @@ TEST(ExecutionPlan, NodesAreWrittenWhereTheCollectiveGoesByThem) {
 TEST(ExecutionPlan, SaysItsSchemaAndRefusesANewerOne) {
   EXPECT_EQ(ErrorOf(Edited("\"schema\": 1", "\"schema\": 2")),
             "plan.json: schema 2, this program reads those up to 1");
-  EXPECT_EQ(PlanFromJson(Edited("\"schema\": 1,", ""), "plan.json"), Sample())
+  EXPECT_EQ(PlanFromJson(Edited("\"schema\": 1,", ""), "plan.json"), SamplePlan())
       << "an older program's";
 }
 
 TEST(ExecutionPlan, WithoutAWordAboutPrecisionItIsFp32) {
-  EXPECT_EQ(PlanFromJson(Edited("  \"precision\": \"fp32\",\n", ""), "plan.json"), Sample());
+  EXPECT_EQ(PlanFromJson(Edited("  \"precision\": \"fp32\",\n", ""), "plan.json"), SamplePlan());
 }
 
 TEST(ExecutionPlan, WithoutAWordAboutTheDeviceItIsTheCpu) {
-  EXPECT_EQ(PlanFromJson(Edited("  \"device\": \"cpu\",\n", ""), "plan.json"), Sample());
+  EXPECT_EQ(PlanFromJson(Edited("  \"device\": \"cpu\",\n", ""), "plan.json"), SamplePlan());
 }
 
 // Equal on two GPUs are plans, not sums: a library of another version may add in another order.
 TEST(ExecutionPlan, NamesTheGpuAndItsLibraries) {
-  EXPECT_THAT(ToJson(Sample()), testing::Not(testing::HasSubstr("gpu")));
-  ExecutionPlan plan = Sample(), other = Sample();
+  EXPECT_THAT(ToJson(SamplePlan()), testing::Not(testing::HasSubstr("gpu")));
+  ExecutionPlan plan = SamplePlan(), other = SamplePlan();
   plan.device = other.device = "cuda";
   plan.gpu = "NVIDIA H200, CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.19.0";
   other.gpu = "NVIDIA H200, CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.20.0";
   EXPECT_EQ(PlanFromJson(ToJson(plan), "plan.json"), plan);
   EXPECT_EQ(Differences(plan, other), "gpu " + plan.gpu + " -> " + other.gpu);
-  EXPECT_EQ(Differences(Sample(), plan), "device cpu -> cuda") << "that says it";
+  EXPECT_EQ(Differences(SamplePlan(), plan), "device cpu -> cuda") << "that says it";
 }
 
 TEST(ExecutionPlan, KernelsAreOfADeviceAndAPrecision) {
-  ExecutionPlan other = Sample();
+  ExecutionPlan other = SamplePlan();
   other.threads = 9;
-  EXPECT_TRUE(SameKernels(Sample(), other));
+  EXPECT_TRUE(SameKernels(SamplePlan(), other));
   other.device = "cuda";
-  EXPECT_FALSE(SameKernels(Sample(), other));
-  other = Sample();
+  EXPECT_FALSE(SameKernels(SamplePlan(), other));
+  other = SamplePlan();
   other.precision = "bf16";
-  EXPECT_FALSE(SameKernels(Sample(), other));
+  EXPECT_FALSE(SameKernels(SamplePlan(), other));
 }
 
 TEST(ExecutionPlan, BadJsonIsNamed) {
@@ -117,8 +117,8 @@ TEST(ExecutionPlan, BadJsonIsNamed) {
 
 TEST(ExecutionPlan, ReadsAFile) {
   const std::string path = testing::TempDir() + "/execution_plan_test.json";
-  std::ofstream(path) << ToJson(Sample());
-  EXPECT_EQ(ReadPlan(path), Sample());
+  std::ofstream(path) << ToJson(SamplePlan());
+  EXPECT_EQ(ReadPlan(path), SamplePlan());
   EXPECT_THROW(ReadPlan("/nowhere/plan.json"), DataError);
 }
 
@@ -128,7 +128,7 @@ struct Change {
 };
 
 TEST(ExecutionPlan, DifferencesAreReadable) {
-  EXPECT_EQ(Differences(Sample(), Sample()), "");
+  EXPECT_EQ(Differences(SamplePlan(), SamplePlan()), "");
   const std::vector<Change> changes = {
       {[](ExecutionPlan& p) { p.device = "cuda"; }, "device cpu -> cuda"},
       {[](ExecutionPlan& p) { p.isa = "avx2"; }, "isa avx512 -> avx2"},
@@ -148,9 +148,9 @@ TEST(ExecutionPlan, DifferencesAreReadable) {
       {[](ExecutionPlan& p) { p.kernels.erase("ip1"); }, "kernel of ip1 sgemm -> none"},
       {[](ExecutionPlan& p) { p.kernels["ip2"] = "sgemm"; }, "kernel of ip2 none -> sgemm"}};
   for (const Change& change : changes) {
-    ExecutionPlan after = Sample();
+    ExecutionPlan after = SamplePlan();
     change.apply(after);
-    EXPECT_EQ(Differences(Sample(), after), change.text);
+    EXPECT_EQ(Differences(SamplePlan(), after), change.text);
   }
 }
 

@@ -10,7 +10,7 @@
 namespace dtrain {
 namespace {
 
-ModelProfile Sample() {
+ModelProfile SampleProfile() {
   return {.model = "lenet5",
           .device = "cpu",
           .batch = 64,
@@ -20,17 +20,17 @@ ModelProfile Sample() {
 }
 
 std::string ErrorOf(const std::string& from, const std::string& to) {
-  std::string text = ToJson(Sample());
+  std::string text = ToJson(SampleProfile());
   text.replace(text.find(from), from.size(), to);
   return WhatOf<ConfigError>([&] { ProfileFromJson(text, "p.json"); });
 }
 
 TEST(ModelProfile, SurvivesJsonToTheBit) {
-  EXPECT_EQ(ProfileFromJson(ToJson(Sample()), "p.json"), Sample());
+  EXPECT_EQ(ProfileFromJson(ToJson(SampleProfile()), "p.json"), SampleProfile());
 }
 
 TEST(ModelProfile, MayHoldReadyTimesAndTimesOfSums) {
-  ModelProfile profile = Sample();
+  ModelProfile profile = SampleProfile();
   profile.layers[1].ready_seconds = 0.0123456789012345;
   profile.sums = {{"ordered", 4, {{64, 0.00012}, {80'000, 0.003}}}, {"topk 0.01 by gather", 2, {}}};
   const std::string text = ToJson(profile);
@@ -47,10 +47,10 @@ TEST(ModelProfile, MayHoldReadyTimesAndTimesOfSums) {
 }
 
 TEST(ModelProfile, Sums) {
-  EXPECT_EQ(Sample().params(), 401020);
-  EXPECT_EQ(Sample().bytes(), 1604080);
-  EXPECT_DOUBLE_EQ(Sample().forward_seconds(), 0.0041);
-  EXPECT_DOUBLE_EQ(Sample().backward_seconds(), 0.0082);
+  EXPECT_EQ(SampleProfile().params(), 401020);
+  EXPECT_EQ(SampleProfile().bytes(), 1604080);
+  EXPECT_DOUBLE_EQ(SampleProfile().forward_seconds(), 0.0041);
+  EXPECT_DOUBLE_EQ(SampleProfile().backward_seconds(), 0.0082);
 }
 
 TEST(ModelProfile, BadJsonIsNamed) {
@@ -62,8 +62,8 @@ TEST(ModelProfile, BadJsonIsNamed) {
 
 TEST(ModelProfile, ReadsAFile) {
   const std::string path = testing::TempDir() + "/model_profile_test.json";
-  std::ofstream(path) << ToJson(Sample());
-  EXPECT_EQ(ReadProfile(path), Sample());
+  std::ofstream(path) << ToJson(SampleProfile());
+  EXPECT_EQ(ReadProfile(path), SampleProfile());
   EXPECT_THROW(ReadProfile("/nowhere/p.json"), DataError);
 }
 

@@ -34,12 +34,12 @@ class CatalogSet : public DatasetSource {
 };
 DTRAIN_DATASET("catalog_set", CatalogSet, "a set of the tests");
 
-std::string Table(const std::string& root) { return DatasetTable(ListDatasets(root)); }
+std::string TableOf(const std::string& root) { return DatasetTable(ListDatasets(root)); }
 
 TEST(Catalog, TableSaysWhereOrHow) {
   const TempFolder root;
   EXPECT_THAT(
-      Table(root.path().string()),
+      TableOf(root.path().string()),
       AllOf(
           HasSubstr("name             classes     train     test  where\n"),
           HasSubstr("catalog_set            3       500      100  not here: dtrain data fetch "
@@ -51,10 +51,10 @@ TEST(Catalog, TableSaysWhereOrHow) {
     EXPECT_EQ(set.files_here, 0) << set.name;
   }
   root.Write("catalog_set/x", "");
-  EXPECT_THAT(Table(root.path().string()),
+  EXPECT_THAT(TableOf(root.path().string()),
               HasSubstr((root / "catalog_set").string() + " (0 of 1 files as published)\n"));
   root.Write("catalog_set/a.gz", "content a");
-  EXPECT_THAT(Table(root.path().string()), HasSubstr((root / "catalog_set").string() + "\n"));
+  EXPECT_THAT(TableOf(root.path().string()), HasSubstr((root / "catalog_set").string() + "\n"));
 }
 
 TEST(Catalog, VerifyComparesSizeAndHash) {
@@ -83,7 +83,7 @@ TEST(Catalog, VerifyLooksIntoUnpackedAndRepackedFiles) {
   const auto text = [&] { return VerifyText(VerifyDataset("catalog_set", root.path().string())); };
   root.Write("catalog_set/a", "text");
   EXPECT_THAT(text(), HasSubstr("a                               ok\n"));
-  EXPECT_THAT(Table(root.path().string()), HasSubstr((root / "catalog_set").string() + "\n"));
+  EXPECT_THAT(TableOf(root.path().string()), HasSubstr((root / "catalog_set").string() + "\n"));
   EXPECT_EQ(FetchDataset("catalog_set", root.path().string()), root / "catalog_set")
       << "there is nothing to fetch";
   root.Write("catalog_set/a", "texd");

@@ -7,7 +7,7 @@
 namespace dtrain::fuzz {
 namespace {
 
-constexpr int64_t kClasses = 10;
+constexpr int64_t kDigits = 10;
 
 void ReadImages(const std::filesystem::path& path) {
   const IdxImages images = ReadIdxImages(path);
@@ -17,8 +17,8 @@ void ReadImages(const std::filesystem::path& path) {
 }
 
 void ReadLabels(const std::filesystem::path& path) {
-  for (const uint8_t label : ReadIdxLabels(path, kClasses)) {
-    Require(label < kClasses, "a label is no class");
+  for (const uint8_t label : ReadIdxLabels(path, kDigits)) {
+    Require(label < kDigits, "a label is no class");
   }
 }
 

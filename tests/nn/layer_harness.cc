@@ -6,15 +6,12 @@
 
 #include "framework/core/random.h"
 #include "framework/nn/tokens.h"
+#include "tests/nn/reference_net.h"
 
 namespace dtrain {
 namespace {
 
 constexpr uint64_t kSeed = 77;
-
-RefTensor Zeros(const Shape& shape) {
-  return {shape, std::vector<double>(static_cast<size_t>(shape.count()))};
-}
 
 std::vector<RefTensor> Zeros(const std::vector<Shape>& shapes) {
   std::vector<RefTensor> tensors;

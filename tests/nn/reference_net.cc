@@ -5,10 +5,6 @@
 namespace dtrain {
 namespace {
 
-RefTensor Zeros(const Shape& shape) {
-  return {shape, std::vector<double>(static_cast<size_t>(shape.count()))};
-}
-
 RefTensor Cut(const std::vector<double>& arena, const ArenaEntry& entry) {
   return {Shape(entry.shape), {arena.begin() + entry.range.begin, arena.begin() + entry.range.end}};
 }

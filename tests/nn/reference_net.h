@@ -19,6 +19,10 @@ struct ReferenceKeys {
   uint64_t seed = 0, step = 0;
 };
 
+inline RefTensor Zeros(const Shape& shape) {
+  return {shape, std::vector<double>(static_cast<size_t>(shape.count()))};
+}
+
 // `inputs` are batches for Graph::inputs(); the loss gradient is scaled by 1 / samples.
 ReferenceResult ReferenceStep(const Graph& graph, Mode mode, const std::vector<double>& weights,
                               const std::vector<double>& state,

@@ -9,7 +9,6 @@
 namespace dtrain {
 namespace {
 
-constexpr double kGamma = 0.25;
 constexpr int64_t kTreeChunk = 128 << 10;  // bytes
 
 CollectivePrice Price(const std::string& name, int ranks, const CollectiveOptions& options = {}) {

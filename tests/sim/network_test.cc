@@ -8,7 +8,7 @@ namespace dtrain {
 namespace {
 
 using Queue = NetworkModel::Queue;
-using Times = std::vector<Nanos>;
+using Instants = std::vector<Nanos>;
 
 class EachQueue : public ::testing::TestWithParam<Queue> {
  protected:
@@ -35,7 +35,7 @@ TEST_P(EachQueue, MessagesOfAPairPassOneAfterTheOther) {
   NotingNetwork net(Model(), 2);
   for (int i = 0; i < 3; ++i) net.Send(0, 1, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{1100, 2100, 3100}));
+  EXPECT_EQ(net.delivered(), (Instants{1100, 2100, 3100}));
 }
 
 TEST_P(EachQueue, BothDirectionsAreFree) {
@@ -43,7 +43,7 @@ TEST_P(EachQueue, BothDirectionsAreFree) {
   net.Send(0, 1, 1000);
   net.Send(1, 0, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{1100, 1100}));
+  EXPECT_EQ(net.delivered(), (Instants{1100, 1100}));
 }
 
 TEST_P(EachQueue, PairsThatShareNoCardDoNotDisturbEachOther) {
@@ -51,7 +51,7 @@ TEST_P(EachQueue, PairsThatShareNoCardDoNotDisturbEachOther) {
   net.Send(0, 1, 1000);
   net.Send(2, 3, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{1100, 1100}));
+  EXPECT_EQ(net.delivered(), (Instants{1100, 1100}));
 }
 
 TEST_P(EachQueue, IncastAndItsAnswersTakeAsLongAsAllBytes) {
@@ -70,7 +70,7 @@ TEST_P(EachQueue, ALateMessageFindsTheCardFree) {
   net.Send(0, 2, 1000);
   net.Send(1, 2, 500, 5000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{1100, 5600}));
+  EXPECT_EQ(net.delivered(), (Instants{1100, 5600}));
 }
 
 TEST_P(EachQueue, FractionsOfANanosecondDoNotAddUp) {
@@ -90,7 +90,7 @@ TEST(Network, FifoServesInOrderOfArrival) {
   net.Send(1, 3, 1000, 10);
   net.Send(2, 3, 1000, 5);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{3100, 5100, 4100}));
+  EXPECT_EQ(net.delivered(), (Instants{3100, 5100, 4100}));
 }
 
 TEST(Network, FairLetsShortMessagesPast) {
@@ -101,7 +101,7 @@ TEST(Network, FairLetsShortMessagesPast) {
   net.Send(1, 3, 1000);
   net.Send(2, 3, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{5100, 3100, 3100}));
+  EXPECT_EQ(net.delivered(), (Instants{5100, 3100, 3100}));
 }
 
 TEST(Network, FairSharesFromTheMomentOfArrival) {
@@ -110,7 +110,7 @@ TEST(Network, FairSharesFromTheMomentOfArrival) {
   net.Send(0, 2, 3000);
   net.Send(1, 2, 1000, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{4100, 3100}));
+  EXPECT_EQ(net.delivered(), (Instants{4100, 3100}));
 }
 
 TEST(Network, FairSharesBetweenPairsNotMessages) {
@@ -118,7 +118,7 @@ TEST(Network, FairSharesBetweenPairsNotMessages) {
   for (int i = 0; i < 3; ++i) net.Send(0, 2, 1000);
   net.Send(1, 2, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{2100, 3100, 4100, 2100}));
+  EXPECT_EQ(net.delivered(), (Instants{2100, 3100, 4100, 2100}));
 }
 
 TEST(Network, TwoReceiversShareTheSendersCard) {
@@ -126,13 +126,13 @@ TEST(Network, TwoReceiversShareTheSendersCard) {
   fifo.Send(0, 1, 1000);
   fifo.Send(0, 2, 1000);
   fifo.Run();
-  EXPECT_EQ(fifo.delivered(), (Times{1100, 2100}));
+  EXPECT_EQ(fifo.delivered(), (Instants{1100, 2100}));
   EXPECT_EQ(fifo.messages[0].sent, 1000);
   NotingNetwork fair(RoundNumbers(Queue::kFair), 3);
   fair.Send(0, 1, 1000);
   fair.Send(0, 2, 1000);
   fair.Run();
-  EXPECT_EQ(fair.delivered(), (Times{2100, 2100}));
+  EXPECT_EQ(fair.delivered(), (Instants{2100, 2100}));
 }
 
 TEST(Network, TheSlowerCardDecidesWhereAMessageSharesBoth) {
@@ -141,7 +141,7 @@ TEST(Network, TheSlowerCardDecidesWhereAMessageSharesBoth) {
   for (Rank to = 1; to <= 3; ++to) net.Send(0, to, 1000);
   net.Send(4, 3, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{3100, 3100, 3100, 2100}));
+  EXPECT_EQ(net.delivered(), (Instants{3100, 3100, 3100, 2100}));
 }
 
 TEST(Network, ABucketPassesAtLineRateThenAtBandwidth) {
@@ -154,7 +154,7 @@ TEST(Network, ABucketPassesAtLineRateThenAtBandwidth) {
   net.Send(0, 1, 1000, 2500);   // 500 tokens: 2 t = 500 + t, so 1000 bytes in 500 ns
   net.Send(0, 1, 2000, 10000);  // full again
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{1100, 2100, 3100, 11100}));
+  EXPECT_EQ(net.delivered(), (Instants{1100, 2100, 3100, 11100}));
 }
 
 TEST(Network, AnUnlimitedBucketPassesAtOnce) {
@@ -164,7 +164,7 @@ TEST(Network, AnUnlimitedBucketPassesAtOnce) {
   net.Send(0, 1, 1000);
   net.Send(0, 1, 500, 200);  // 200 tokens have come
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{100, 600}));
+  EXPECT_EQ(net.delivered(), (Instants{100, 600}));
 }
 
 TEST(Network, InsideANodePairsDoNotTouchTheCard) {
@@ -178,7 +178,7 @@ TEST(Network, InsideANodePairsDoNotTouchTheCard) {
   net.Send(2, 3, 1000);
   net.Send(0, 2, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{110, 210, 110, 110, 1100}));
+  EXPECT_EQ(net.delivered(), (Instants{110, 210, 110, 110, 1100}));
   EXPECT_EQ(net.messages[1].sent, 200);
   EXPECT_EQ(net.network.outgoing_busy(0), 1000);
   EXPECT_EQ(net.network.incoming_busy(0), 0);
@@ -192,7 +192,7 @@ TEST(Network, RanksOfANodeShareItsCard) {
   net.Send(0, 2, 1000);
   net.Send(1, 3, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{2100, 2100}));
+  EXPECT_EQ(net.delivered(), (Instants{2100, 2100}));
 }
 
 TEST(Network, AMapMayPlaceTheRanks) {
@@ -202,7 +202,7 @@ TEST(Network, AMapMayPlaceTheRanks) {
   net.Send(0, 2, 1000);
   net.Send(0, 1, 1000);
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{110, 1100}));
+  EXPECT_EQ(net.delivered(), (Instants{110, 1100}));
 }
 
 TEST(Network, AMessageToOneselfArrivesAtOnceAndIsNoTraffic) {
@@ -222,7 +222,7 @@ TEST(Network, OverheadOccupiesTheProcessorsOfBothEnds) {
   net.Send(0, 1, 0);     // the processor is free for it at 14
   net.Send(2, 1, 0);     // arrives at 107, before the others
   net.Run();
-  EXPECT_EQ(net.delivered(), (Times{1114, 1121, 114}));
+  EXPECT_EQ(net.delivered(), (Instants{1114, 1121, 114}));
 }
 
 TEST(Network, CountsPerRank) {

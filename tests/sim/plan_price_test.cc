@@ -17,8 +17,6 @@ namespace {
 using Queue = NetworkModel::Queue;
 using Send = PlanPlayer::Send;
 
-constexpr double kGamma = 0.25;
-
 TEST(PlanPrice, TheRingCostsItsRowOfTheTable) {
   NetworkModel network = RoundNumbers();
   for (const int64_t ranks : {2, 3, 8, 64, 2048}) {

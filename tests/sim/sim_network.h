@@ -15,6 +15,7 @@ inline NetworkModel RoundNumbers(NetworkModel::Queue queue = NetworkModel::Queue
   model.queue = queue;
   return model;
 }
+inline constexpr double kGamma = 0.25;  // nanoseconds to add a byte
 
 struct NotedMessage {
   Rank from;

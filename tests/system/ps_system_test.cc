@@ -38,12 +38,13 @@ TEST_F(PsSystemTest, BspWithThreeShardsEndsWithTheWeightsOfAllReduce) {
   EXPECT_EQ(WeightsOf("b"), WeightsOf("a"));
 }
 
-// Also over the rest at which workers of equal speed come together.
+// Also over the rest at which workers of equal speed come together.  Their steps are long beside what a busy
+// machine adds to them, or others would be equal.
 TEST_F(PsSystemTest, ARecordedRunThatRegroupsReplaysToTheBit) {
   const std::string run = std::string(kSmall) +
                           "--workers 4 --output run --set strategy.record=true "
                           "--set strategy.name=gssp --set strategy.servers=2 "
-                          "--set \"cluster.slowdown=[1,3,1,3]\" --set cluster.step_seconds=0.01 ";
+                          "--set \"cluster.slowdown=[1,3,1,3]\" --set cluster.step_seconds=0.05 ";
   ASSERT_EQ(Run(run).code, 0);
   const auto summary = nlohmann::json::parse(Slurp(folder_ / "run/summary.json"));
   EXPECT_EQ(summary["protocol"]["regroups"], 1);

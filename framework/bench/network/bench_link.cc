@@ -21,19 +21,19 @@ int PingsFor(int64_t bytes, int asked) {
   return asked > 0 ? asked : static_cast<int>(std::clamp<int64_t>((64 << 20) / bytes, 11, 201));
 }
 
-void Await(Transport& transport, Request request) {
+void WaitFor(Transport& transport, Request request) {
   Backoff backoff;
   while (!transport.Test(request)) backoff.Pause();
 }
 
 void Ping(Transport& transport, Rank peer, std::span<std::byte> message) {
-  Await(transport, transport.Send(peer, Tag::kBulk, message));
-  Await(transport, transport.Receive(peer, Tag::kBulk, message));
+  WaitFor(transport, transport.Send(peer, Tag::kBulk, message));
+  WaitFor(transport, transport.Receive(peer, Tag::kBulk, message));
 }
 
 void Pong(Transport& transport, std::span<std::byte> message) {
-  Await(transport, transport.Receive(0, Tag::kBulk, message));
-  Await(transport, transport.Send(0, Tag::kBulk, message));
+  WaitFor(transport, transport.Receive(0, Tag::kBulk, message));
+  WaitFor(transport, transport.Send(0, Tag::kBulk, message));
 }
 
 // One way, in microseconds.
