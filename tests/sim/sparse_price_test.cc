@@ -15,7 +15,6 @@ namespace {
 
 using Queue = NetworkModel::Queue;
 
-constexpr double kGamma = 0.25;
 constexpr int64_t kAlpha = 100;  // of RoundNumbers; a byte takes 1 ns there
 
 int64_t Log2(int64_t ranks) { return std::llround(std::ceil(std::log2(ranks))); }
