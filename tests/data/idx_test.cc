@@ -38,7 +38,7 @@ std::string Labels(const std::string& labels) {
   return BigEndian({2049, static_cast<uint32_t>(labels.size())}) + labels;
 }
 
-IdxFacts TinyFacts() { return {"tiny", {Shape{1, 2, 3}, 4, 0.25f, 0.5f}, 5, 2, {}}; }
+IdxFacts TinyIdxFacts() { return {"tiny", {Shape{1, 2, 3}, 4, 0.25f, 0.5f}, 5, 2, {}}; }
 
 // A complete set: 5 and 2 images of 2 x 3.
 void WriteSet(const TempFolder& folder) {
@@ -48,8 +48,8 @@ void WriteSet(const TempFolder& folder) {
   folder.Write("t10k-labels-idx1-ubyte", Labels(std::string("\3\1", 2)));
 }
 
-std::string LoadMessage(const TempFolder& folder) {
-  return MessageOf<DataError>([&] { IdxSource(TinyFacts()).Load(folder.path(), 1); });
+std::string IdxMessage(const TempFolder& folder) {
+  return MessageOf<DataError>([&] { IdxSource(TinyIdxFacts()).Load(folder.path(), 1); });
 }
 
 std::string ImagesMessage(const fs::path& path) {
@@ -75,7 +75,7 @@ TEST(Idx, ReadsPlainAndGzipAlike) {
 TEST(Idx, LoadsASetAndNormalises) {
   const TempFolder folder;
   WriteSet(folder);
-  const auto set = IdxSource(TinyFacts()).Load(folder.path(), 1);
+  const auto set = IdxSource(TinyIdxFacts()).Load(folder.path(), 1);
   EXPECT_EQ(set->size(Split::kTrain), 5);
   EXPECT_EQ(set->size(Split::kTest), 2);
   EXPECT_EQ(set->classes(), 4);
@@ -94,7 +94,7 @@ TEST(Idx, LoadsASetAndNormalises) {
 TEST(Idx, ManifestHashFollowsContent) {
   const TempFolder folder;
   WriteSet(folder);
-  const IdxSource source(TinyFacts());
+  const IdxSource source(TinyIdxFacts());
   const std::string hash = source.Load(folder.path(), 1)->ManifestHash();
   EXPECT_EQ(hash, source.Load(folder.path(), 2)->ManifestHash());
   folder.Write("t10k-labels-idx1-ubyte", Labels(std::string("\3\2", 2)));
@@ -105,7 +105,7 @@ TEST(Idx, MissingFileListsWhatWasLookedFor) {
   const TempFolder folder;
   WriteSet(folder);
   fs::remove(folder / "train-labels-idx1-ubyte.gz");
-  EXPECT_THAT(LoadMessage(folder),
+  EXPECT_THAT(IdxMessage(folder),
               AllOf(HasSubstr(folder.path().string() +
                               " has none of train-labels-idx1-ubyte.gz, "
                               "train-labels-idx1-ubyte, train-labels.idx1-ubyte.gz, "
@@ -253,18 +253,18 @@ TEST(Idx, CountsThatDiffer) {
   const TempFolder folder;
   WriteSet(folder);
   folder.WriteGzip("train-labels-idx1-ubyte.gz", Labels(std::string("\0\1\2\3", 4)));
-  EXPECT_THAT(LoadMessage(folder), AllOf(HasSubstr("train-images-idx3-ubyte.gz has 5 images, "),
-                                         HasSubstr("train-labels-idx1-ubyte.gz has 4 labels")));
+  EXPECT_THAT(IdxMessage(folder), AllOf(HasSubstr("train-images-idx3-ubyte.gz has 5 images, "),
+                                        HasSubstr("train-labels-idx1-ubyte.gz has 4 labels")));
   folder.WriteGzip("train-labels-idx1-ubyte.gz", Labels("\1"));
-  EXPECT_THAT(LoadMessage(folder), HasSubstr("train-labels-idx1-ubyte.gz has 1 label"));
-  EXPECT_THAT(LoadMessage(folder), Not(HasSubstr("has 1 labels")));
+  EXPECT_THAT(IdxMessage(folder), HasSubstr("train-labels-idx1-ubyte.gz has 1 label"));
+  EXPECT_THAT(IdxMessage(folder), Not(HasSubstr("has 1 labels")));
 }
 
 TEST(Idx, ImagesOfAnotherSize) {
   const TempFolder folder;
   WriteSet(folder);
   folder.WriteGzip("train-images-idx3-ubyte.gz", Images(5, 3, 3));
-  EXPECT_THAT(LoadMessage(folder), HasSubstr("images of 3 x 3 (bytes 8 to 16), not of 2 x 3"));
+  EXPECT_THAT(IdxMessage(folder), HasSubstr("images of 3 x 3 (bytes 8 to 16), not of 2 x 3"));
 }
 
 TEST(Mnist, RealFiles) {

@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 
 const ArenaLayout kThree{{{"w", {3}, {0, 3}, true}}};
-constexpr VectorId kA = 0, kB = 1;
+constexpr VectorId kLeft = 0, kRight = 1;
 
 class TwoVectors : public Actor {
  public:
@@ -59,36 +59,36 @@ class EffectQueueTest : public ::testing::Test {
 };
 
 TEST_F(EffectQueueTest, AddTimesAFactor) {
-  Set(kA, {1, 2, 3});
-  Set(kB, {10, 20, 30});
-  EXPECT_THAT(After(AddEffect{kA, kB, 1}, kA), ElementsAre(11, 22, 33));
-  EXPECT_THAT(After(AddEffect{kA, kB, 0.5}, kA), ElementsAre(16, 32, 48));
-  EXPECT_THAT(After(AddEffect{kA, kB, -1}, kA), ElementsAre(6, 12, 18));
+  Set(kLeft, {1, 2, 3});
+  Set(kRight, {10, 20, 30});
+  EXPECT_THAT(After(AddEffect{kLeft, kRight, 1}, kLeft), ElementsAre(11, 22, 33));
+  EXPECT_THAT(After(AddEffect{kLeft, kRight, 0.5}, kLeft), ElementsAre(16, 32, 48));
+  EXPECT_THAT(After(AddEffect{kLeft, kRight, -1}, kLeft), ElementsAre(6, 12, 18));
 }
 
 TEST_F(EffectQueueTest, AnEmptyVectorCountsAsZeros) {
-  Set(kB, {10, 20, 30});
-  EXPECT_THAT(After(AddEffect{kA, kB, 0.5}, kA), ElementsAre(5, 10, 15));
-  host_.vectors.Clear(kB);
-  EXPECT_THAT(After(AddEffect{kA, kB, 1}, kA), ElementsAre(5, 10, 15));
-  host_.vectors.Clear(kA);
-  Set(kB, {1, 2, 3});
-  EXPECT_THAT(After(AddEffect{kA, kB, 1}, kA), ElementsAre(1, 2, 3));
+  Set(kRight, {10, 20, 30});
+  EXPECT_THAT(After(AddEffect{kLeft, kRight, 0.5}, kLeft), ElementsAre(5, 10, 15));
+  host_.vectors.Clear(kRight);
+  EXPECT_THAT(After(AddEffect{kLeft, kRight, 1}, kLeft), ElementsAre(5, 10, 15));
+  host_.vectors.Clear(kLeft);
+  Set(kRight, {1, 2, 3});
+  EXPECT_THAT(After(AddEffect{kLeft, kRight, 1}, kLeft), ElementsAre(1, 2, 3));
 }
 
 TEST_F(EffectQueueTest, BlendKeepsTheRest) {
-  Set(kA, {1, 2, 3});
-  Set(kB, {9, 10, 11});
-  EXPECT_THAT(After(BlendEffect{kA, kB, 0.25}, kA), ElementsAre(3, 4, 5));
-  EXPECT_THAT(After(BlendEffect{kA, kB, 1}, kA), ElementsAre(9, 10, 11));
-  EXPECT_THAT(After(BlendEffect{kB, kA, 0}, kB), ElementsAre(9, 10, 11));
+  Set(kLeft, {1, 2, 3});
+  Set(kRight, {9, 10, 11});
+  EXPECT_THAT(After(BlendEffect{kLeft, kRight, 0.25}, kLeft), ElementsAre(3, 4, 5));
+  EXPECT_THAT(After(BlendEffect{kLeft, kRight, 1}, kLeft), ElementsAre(9, 10, 11));
+  EXPECT_THAT(After(BlendEffect{kRight, kLeft, 0}, kRight), ElementsAre(9, 10, 11));
 }
 
 TEST_F(EffectQueueTest, TakeLeavesTheSourceEmpty) {
-  Set(kA, {1, 2, 3});
-  EXPECT_THAT(After(TakeEffect{kB, kA}, kB), ElementsAre(1, 2, 3));
-  EXPECT_THAT(After(ClearEffect{kB}, kB), ElementsAre(0, 0, 0));
-  EXPECT_THAT(After(AddEffect{kB, kA, 1}, kB), ElementsAre(0, 0, 0));
+  Set(kLeft, {1, 2, 3});
+  EXPECT_THAT(After(TakeEffect{kRight, kLeft}, kRight), ElementsAre(1, 2, 3));
+  EXPECT_THAT(After(ClearEffect{kRight}, kRight), ElementsAre(0, 0, 0));
+  EXPECT_THAT(After(AddEffect{kRight, kLeft, 1}, kRight), ElementsAre(0, 0, 0));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kElements = 3000;
 
-Letter NextLetter(Mail& mail) {
+Letter ArrivedLetter(Mail& mail) {
   Backoff backoff;
   for (;;) {
     if (auto letter = mail.Next()) return std::move(*letter);
@@ -93,7 +93,7 @@ TEST(WindowMail, LettersComeAsWithoutOneAndInOrder) {
     }
     std::vector<int> next(3, 0);
     for (int i = 0; i < 2 * kRounds * static_cast<int>(pieces.size() + 1); ++i) {
-      const Letter letter = NextLetter(mail);
+      const Letter letter = ArrivedLetter(mail);
       EXPECT_EQ(letter.message.kind, next[letter.from_rank]);
       const size_t piece = static_cast<size_t>(next[letter.from_rank]++) % (pieces.size() + 1);
       ASSERT_EQ(letter.piece.has_value(), piece < pieces.size());
@@ -110,7 +110,7 @@ TEST(WindowMail, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
   WithWindows(2, [](Transport& transport, TransportMail& mail, BlobPools& pools) {
     if (transport.rank() == 0) {
       std::vector<Letter> kept;
-      for (int i = 0; i < 2; ++i) kept.push_back(NextLetter(mail));
+      for (int i = 0; i < 2; ++i) kept.push_back(ArrivedLetter(mail));
       transport.Barrier();  // both are being read
       transport.Barrier();  // the other has looked
       kept.erase(kept.begin());

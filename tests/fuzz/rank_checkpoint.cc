@@ -22,7 +22,7 @@ std::string FieldsOf(InputReader& in) {
   return list.Take();
 }
 
-std::string ContentOf(InputReader& in) {
+std::string RankContentOf(InputReader& in) {
   Hdf5Image image(in);
   image.Number("/rank", "format", 1);
   image.Number("/rank", "rank", 0);
@@ -48,7 +48,7 @@ void Check(const StateRecord& record) {
 
 bool Rank(std::string_view input) {
   InputReader in(input);
-  const std::string file = ContentOf(in);
+  const std::string file = RankContentOf(in);
   const auto main = WriteScratch("step-00000002.h5", "");
   WriteScratch(RankFileOf(main, 0).filename(), file);
   return Accepts(ExitCode::kCheckpoint, [&] {

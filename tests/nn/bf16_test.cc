@@ -98,7 +98,7 @@ struct Training {
   NetInput input;
 };
 
-class Bf16 : public testing::TestWithParam<std::string> {
+class Bf16Kernels : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (GetParam() == "amx" && !AmxAvailable()) GTEST_SKIP() << "no bf16 here: " << WhyNoAmx();
@@ -114,10 +114,10 @@ class Bf16 : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Implementations, Bf16, testing::Values("amx", "amx_emulated"),
+INSTANTIATE_TEST_SUITE_P(Implementations, Bf16Kernels, testing::Values("amx", "amx_emulated"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(Bf16, TrainingFollowsFp32) {
+TEST_P(Bf16Kernels, TrainingFollowsFp32) {
   constexpr int kSteps = 40;
   const Training fp32(Cpu(1, Precision::kFp32), kSteps);
   const Training bf16(Cpu(1, Precision::kBf16), kSteps, GetParam());
@@ -157,7 +157,7 @@ TEST(Bf16Offer, EveryCaseOfWholeBlocksIsEmulated) {
 }
 
 // However they cut rows, bands and channels.
-TEST_P(Bf16, ThreadsChangeNoBit) {
+TEST_P(Bf16Kernels, ThreadsChangeNoBit) {
   const LayerCase cases[] = {
       {"rows in turn", "{outputs: 64, kernel: 3, pad: 1}", {{2, 32, 25, 24}}},
       {"whole maps, two groups", "{outputs: 32, kernel: 3, pad: 1}", {{34, 64, 4, 4}}},
@@ -180,7 +180,7 @@ TEST_P(Bf16, ThreadsChangeNoBit) {
 }
 
 // What is multiplied is rounded, gradients too, and to nearest even.
-TEST_P(Bf16, RoundingBeforehandChangesNoProduct) {
+TEST_P(Bf16Kernels, RoundingBeforehandChangesNoProduct) {
   const LayerCase cases[] = {
       {"rows in turn", "{outputs: 64, kernel: 3, pad: 1, bias: false}", {{2, 32, 25, 24}}},
       {"whole maps", "{outputs: 32, kernel: 3, pad: 1, bias: false}", {{5, 64, 4, 4}}}};

@@ -16,7 +16,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kSamples = 6;
+constexpr int64_t kDroppedSamples = 6;
 
 std::string ShippedModel(const std::string& name) {
   return ReadFile(DTRAIN_SOURCE_DIR "/configs/models/" + name + ".yaml");
@@ -35,7 +35,7 @@ struct Fields {
     const Random random(6, Purpose::kSelfTest);
     uint64_t next = 0;
     for (const FieldSpec& input : graph.inputs()) {
-      const Shape shape = input.sample_shape.Prepend(kSamples);
+      const Shape shape = input.sample_shape.Prepend(kDroppedSamples);
       RefTensor& values = reference.emplace_back(RefTensor{shape, {}});
       for (int64_t i = 0; i < shape.count(); ++i, ++next) {
         const bool number = input.dtype == DType::kF32;
@@ -87,7 +87,7 @@ void ExpectStepsOfTheReference(const Graph& graph) {
       Net net(graph, {DeviceKind::kCpu, threads, CpuIsa()});
       NetInput input;
       input.fields = fields.tensors;
-      input.samples = input.global_samples = input.global_terms = kSamples;
+      input.samples = input.global_samples = input.global_terms = kDroppedSamples;
       input.seed = seed;
       input.step = step;
       std::vector<float> gradients(weights.size());

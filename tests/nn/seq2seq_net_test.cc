@@ -64,7 +64,7 @@ struct Pairs {
   NetInput input;
 };
 
-std::vector<float> Weights(const Graph& graph) {
+std::vector<float> DrawnWeights(const Graph& graph) {
   std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
   graph.InitializeWeights(3, weights.data());
   return weights;
@@ -78,7 +78,7 @@ RefTensor AsReference(const Tensor& tensor) {
 
 TEST(Seq2SeqNet, GradientsAreThoseOfTheReference) {
   const Graph graph = Model();
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = DrawnWeights(graph);
   Pairs pairs(7, 5, 6);
   pairs.input.global_terms = pairs.input.samples;  // what the reference divides by
   std::vector<RefTensor> inputs;
@@ -104,7 +104,7 @@ TEST(Seq2SeqNet, GradientsAreThoseOfTheReference) {
 // Longer rows, the same sentences: the same step, to rounding; the loss to the bit.
 TEST(Seq2SeqNet, MorePaddingChangesNothing) {
   const Graph graph = Model();
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = DrawnWeights(graph);
   Net net(graph, {DeviceKind::kCpu, 1, CpuIsa()});
   const Pairs tight(3, 5, 6);
   Pairs wide(3, 5, 6);
@@ -133,7 +133,7 @@ TEST(Seq2SeqNet, MorePaddingChangesNothing) {
 // Teaches it one batch by heart.
 TEST(Seq2SeqNet, LearnsAFewSentences) {
   const Graph graph = Model();
-  std::vector<float> weights = Weights(graph);
+  std::vector<float> weights = DrawnWeights(graph);
   Net net(graph, {DeviceKind::kCpu, 1, CpuIsa()});
   const Pairs pairs(3, 5, 6);
   std::vector<float> gradients(weights.size());

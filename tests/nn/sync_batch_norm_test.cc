@@ -14,13 +14,13 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kSamples = 11;
+constexpr int64_t kSharedSamples = 11;
 
-const std::vector<FieldSpec> kImages = {{"data", DType::kF32, {3, 8, 8}},
-                                        {"label", DType::kI32, {}}};
+const std::vector<FieldSpec> kSharedImages = {{"data", DType::kF32, {3, 8, 8}},
+                                              {"label", DType::kI32, {}}};
 
 // Norms with and without a ReLU behind them, on images (whatever format the net takes) and vectors.
-constexpr char kModel[] = R"(
+constexpr char kSharedModel[] = R"(
 name: small
 layers:
   - {name: conv, type: convolution, outputs: 6, kernel: 3, pad: 1}
@@ -36,8 +36,8 @@ layers:
   - {name: loss, type: softmax_cross_entropy, input: [fc2, label]}
 )";
 
-struct Data {
-  Data() : images(kSamples * 192), labels(kSamples) {
+struct SharedBatch {
+  SharedBatch() : images(kSharedSamples * 192), labels(kSharedSamples) {
     const Random random(3, Purpose::kSelfTest);
     for (size_t i = 0; i < images.size(); ++i) images[i] = 5 + random.Normal(i);
     for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int32_t>(i % 4);
@@ -46,16 +46,17 @@ struct Data {
   std::vector<int32_t> labels;
 };
 
-struct Result {
+struct SharedStep {
   double loss = 0;
   std::vector<float> gradients, state;
 };
 
-Result StepOf(const Graph& graph, Data& data, Range rows, int threads, WorkerSums* sums) {
+SharedStep StepOf(const Graph& graph, SharedBatch& data, Range rows, int threads,
+                  WorkerSums* sums) {
   Net net(graph, {DeviceKind::kCpu, threads, CpuIsa()});
   std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
   graph.InitializeWeights(5, weights.data());
-  Result result;
+  SharedStep result;
   result.gradients.resize(weights.size());
   result.state.resize(static_cast<size_t>(graph.state().size()));
   graph.InitializeState(result.state.data());
@@ -65,7 +66,7 @@ Result StepOf(const Graph& graph, Data& data, Range rows, int threads, WorkerSum
   input.fields = fields;
   input.samples = rows.size();
   input.first_position = rows.begin;
-  input.global_samples = kSamples;
+  input.global_samples = kSharedSamples;
   input.worker_sums = sums;
   result.loss =
       net.Step(weights.data(), result.gradients.data(), result.state.data(), input, nullptr)
@@ -84,19 +85,19 @@ void ExpectClose(const std::vector<float>& got, const std::vector<float>& want) 
 
 // Shares of these sizes together do what the whole batch does.
 void ExpectAsWhole(const std::vector<int64_t>& shares, int threads = 1) {
-  Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
-  Data data;
-  const Result local = StepOf(graph, data, {0, kSamples}, 1, nullptr);
+  Graph graph = Graph::FromText(kSharedModel, "m.yaml", kSharedImages);
+  SharedBatch data;
+  const SharedStep local = StepOf(graph, data, {0, kSharedSamples}, 1, nullptr);
   graph.SyncWorkers();
   EXPECT_TRUE(graph.syncs_workers());
-  const Result alone = StepOf(graph, data, {0, kSamples}, threads, nullptr);
+  const SharedStep alone = StepOf(graph, data, {0, kSharedSamples}, threads, nullptr);
   EXPECT_NEAR(alone.loss, local.loss, 1e-4) << "one worker's is the usual batch norm";
   ExpectClose(alone.gradients, local.gradients);
   ExpectClose(alone.state, local.state);
 
   const int workers = static_cast<int>(shares.size());
   ThreadSums sums(workers);
-  std::vector<Result> results(shares.size());
+  std::vector<SharedStep> results(shares.size());
   std::vector<std::thread> running;
   int64_t first = 0;
   for (int w = 0; w < workers; ++w) {
@@ -110,7 +111,7 @@ void ExpectAsWhole(const std::vector<int64_t>& shares, int threads = 1) {
   for (std::thread& thread : running) thread.join();
   double loss = 0;
   std::vector<float> gradients(alone.gradients.size());
-  for (const Result& result : results) {
+  for (const SharedStep& result : results) {
     loss += result.loss;
     for (size_t i = 0; i < gradients.size(); ++i) gradients[i] += result.gradients[i];
     EXPECT_EQ(result.state, results[0].state) << "all workers have the same running statistics";
@@ -134,9 +135,9 @@ TEST(SyncBatchNorm, AWorkerWithoutSamplesTakesPart) {
 
 // The last micro-batch of a short batch.
 TEST(SyncBatchNorm, APartThatIsEmptyEverywhereLeavesTheStatistics) {
-  Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Graph graph = Graph::FromText(kSharedModel, "m.yaml", kSharedImages);
   graph.SyncWorkers();
-  Data data;
+  SharedBatch data;
   ThreadSums sums(1);
   OneOfThreads mine(sums, 0);
   std::vector<float> initial(static_cast<size_t>(graph.state().size()));
@@ -145,12 +146,12 @@ TEST(SyncBatchNorm, APartThatIsEmptyEverywhereLeavesTheStatistics) {
 }
 
 TEST(SyncBatchNorm, StepsRepeatToTheBit) {
-  Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
+  Graph graph = Graph::FromText(kSharedModel, "m.yaml", kSharedImages);
   graph.SyncWorkers();
-  Data data;
-  const Result first = StepOf(graph, data, {0, kSamples}, 2, nullptr);
+  SharedBatch data;
+  const SharedStep first = StepOf(graph, data, {0, kSharedSamples}, 2, nullptr);
   for (int again = 0; again < 5; ++again) {
-    const Result result = StepOf(graph, data, {0, kSamples}, 2, nullptr);
+    const SharedStep result = StepOf(graph, data, {0, kSharedSamples}, 2, nullptr);
     EXPECT_EQ(result.loss, first.loss);
     EXPECT_EQ(result.gradients, first.gradients);
   }

@@ -19,7 +19,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kSamples = 22, kBatch = 8, kStepsAnEpoch = 3;  // the last of 6 samples
+constexpr int64_t kDropSamples = 22, kDropBatch = 8, kDropSteps = 3;  // the last of 6 samples
 constexpr int64_t kPixels = 3, kHidden = 10, kClasses = 2;
 constexpr double kRatio = 0.5, kLearningRate = 0.25;
 constexpr uint64_t kDropLayer = 1;
@@ -37,7 +37,7 @@ layers:
 double Pixel(int64_t sample, int64_t i) { return std::sin(static_cast<double>(3 * sample + i)); }
 int64_t LabelOf(int64_t sample) { return Pixel(sample, 0) + Pixel(sample, 1) > 0 ? 1 : 0; }
 
-const OwnData kWaves = {.train_samples = kSamples,
+const OwnData kWaves = {.train_samples = kDropSamples,
                         .test_samples = 4,
                         .numbers = kPixels,
                         .classes = kClasses,
@@ -131,12 +131,12 @@ class DropoutRunTest : public RunFixture {
     std::vector<float> start(static_cast<size_t>(graph.weights().size()));
     graph.InitializeWeights(seed, start.data());
     Plain plain = Cut(graph, start);
-    const Sampler sampler(seed, kSamples, kBatch);
+    const Sampler sampler(seed, kDropSamples, kDropBatch);
     for (int64_t step = 0; step < kSteps; ++step) {
       std::vector<int64_t> order;
-      sampler.Shuffle(static_cast<uint64_t>(step / kStepsAnEpoch), order);
-      const int64_t begin = step % kStepsAnEpoch * kBatch;
-      const int64_t end = std::min(begin + kBatch, kSamples);
+      sampler.Shuffle(static_cast<uint64_t>(step / kDropSteps), order);
+      const int64_t begin = step % kDropSteps * kDropBatch;
+      const int64_t end = std::min(begin + kDropBatch, kDropSamples);
       plain.Step({order.begin() + begin, order.begin() + end}, seed, static_cast<uint64_t>(step));
     }
     return plain;

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kStepsAnEpoch = 7;  // 400 samples in batches of 64, the last one of 16
+constexpr int kStepsOfEpoch = 7;  // 400 samples in batches of 64, the last one of 16
 
 class TrainTest : public RunFixture {
  protected:
@@ -60,7 +60,7 @@ TEST_F(TrainTest, LeavesACompleteRunFolder) {
   EXPECT_DOUBLE_EQ(result.summary.steps, 3 * 400 / 64.0);
   EXPECT_EQ(result.summary.weights_sha256.size(), 64u);
   EXPECT_EQ(result.summary.collective, "") << "a worker alone has none";
-  EXPECT_EQ(Losses("run").size(), 3u * kStepsAnEpoch);
+  EXPECT_EQ(Losses("run").size(), 3u * kStepsOfEpoch);
   for (const char* file : {"config.yaml", "plan.json", "metrics.jsonl", "summary.json",
                            "checkpoints/latest", "checkpoints/step-00000021.h5"}) {
     EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;

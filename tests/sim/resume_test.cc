@@ -20,9 +20,9 @@ namespace {
 int64_t Clusters() { return std::max<int64_t>(Seeds() / 30, 1); }
 
 // Depends on the weights, the worker and its mini-batch.
-class Gradients : public SourceAtOnce {
+class KnownGradients : public SourceAtOnce {
  public:
-  explicit Gradients(int64_t samples) : samples_(samples) {}
+  explicit KnownGradients(int64_t samples) : samples_(samples) {}
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
     const Random random(3, Purpose::kSelfTest, static_cast<uint64_t>(worker),
                         static_cast<uint64_t>(step));
@@ -123,7 +123,7 @@ struct Saved {
 
 SimulationResult RunAndSave(SimulationSetup setup, std::vector<Saved>& saved) {
   const std::vector<float> initial(kSize, 0.5F);
-  Gradients gradients(8);
+  KnownGradients gradients(8);
   setup.source = &gradients;
   setup.exchange.start.weights = initial;
   Simulation* running = nullptr;
@@ -148,7 +148,7 @@ SimulationResult RunAndSave(SimulationSetup setup, std::vector<Saved>& saved) {
   return simulation.Run();
 }
 
-SimulationResult GoOn(SimulationSetup setup, const Saved& rest, Gradients& gradients) {
+SimulationResult GoOn(SimulationSetup setup, const Saved& rest, KnownGradients& gradients) {
   setup.source = &gradients;
   setup.exchange.start = {.samples_applied = rest.at.samples_applied,
                           .updates = rest.updates,
@@ -169,7 +169,7 @@ void Check(const Case& name, uint64_t seed, int64_t& resumed) {
   for (size_t k = 0; k + 1 < saved.size(); ++k) {
     SCOPED_TRACE(k);
     ++resumed;
-    Gradients gradients(8);
+    KnownGradients gradients(8);
     const SimulationResult again = GoOn(scenario.setup, saved[k], gradients);
     ASSERT_EQ(again.time, whole.time);
     ASSERT_EQ(again.end.samples_applied, whole.end.samples_applied);

@@ -43,8 +43,8 @@ function(dtrain_library name)
     list(APPEND link dtrain_${dep})
   endforeach()
   target_link_libraries(dtrain_${name} PUBLIC ${link})
-  if(ARG_PRECOMPILED AND DTRAIN_PRECOMPILE)
-    target_precompile_headers(dtrain_${name} REUSE_FROM dtrain_precompiled_${ARG_PRECOMPILED})
+  if(ARG_PRECOMPILED)
+    dtrain_use_precompiled(dtrain_${name} ${ARG_PRECOMPILED})
   elseif(ARG_PRECOMPILE AND DTRAIN_PRECOMPILE)
     target_precompile_headers(dtrain_${name} PRIVATE ${ARG_PRECOMPILE})
   endif()
@@ -68,17 +68,29 @@ function(dtrain_library name)
   endif()
 endfunction()
 
-# dtrain_precompiled(name HEADERS header... LINK target...): for libraries that are compiled with the same flags.
+# dtrain_precompiled(name [OPTIMISE level] HEADERS header... LINK target...): a set, for targets that are compiled with
+# the same flags.  With a level they are all optimised by -O<level>, unless in a Debug build.
 function(dtrain_precompiled name)
-  cmake_parse_arguments(ARG "" "" "HEADERS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "OPTIMISE" "HEADERS;LINK" ${ARGN})
+  set_property(GLOBAL PROPERTY DTRAIN_OPTIMISE_${name} ${ARG_OPTIMISE})
   if(NOT DTRAIN_PRECOMPILE)
     return()
   endif()
   file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
   add_library(dtrain_precompiled_${name} OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
   dtrain_compile_options(dtrain_precompiled_${name})
+  dtrain_optimise(dtrain_precompiled_${name} "${ARG_OPTIMISE}")
   target_precompile_headers(dtrain_precompiled_${name} PRIVATE ${ARG_HEADERS})
   target_link_libraries(dtrain_precompiled_${name} PRIVATE ${ARG_LINK})
+endfunction()
+
+# Compiles a target with a set of dtrain_precompiled.
+function(dtrain_use_precompiled target name)
+  get_property(level GLOBAL PROPERTY DTRAIN_OPTIMISE_${name})
+  dtrain_optimise(${target} "${level}")
+  if(DTRAIN_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM dtrain_precompiled_${name})
+  endif()
 endfunction()
 
 # The same, linked wherever the library is.
@@ -101,9 +113,12 @@ function(dtrain_isa_objects name isa flags sources link)
   target_link_libraries(${target} PUBLIC ${link})
 endfunction()
 
-# For code that nobody waits for: commands, tests.  The compiler takes two thirds of the time.
-function(dtrain_compile_fast target)
-  target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+# For code that nobody waits for: commands by level 1, tests by level 0.  The compiler takes two thirds of the time, or
+# less.  Presets with sanitizers have no more than -O1 anyway.
+function(dtrain_optimise target level)
+  if(NOT level STREQUAL "")
+    target_compile_options(${target} PRIVATE $<$<OR:$<CONFIG:Release>,$<EQUAL:${level},0>>:-O${level}>)
+  endif()
 endfunction()
 
 function(dtrain_compile_options target)
