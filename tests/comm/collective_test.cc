@@ -39,9 +39,10 @@ TEST(Ordered, AMillionFloatsAreTheCanonicalSumForAnyChunking) {
   constexpr int64_t kFloats = 1'000'003;
   const std::vector<float> want = CanonicalSum(3, kFloats);
   LocalWorld::Run(3, [&want](Transport& transport) {
+    const std::vector<float> gradient = GradientOf(transport.rank(), kFloats);
     for (const int64_t chunk_bytes : {0, 1 << 15, 1 << 30}) {
       const auto collective = MakeCollective("ordered", transport, {.chunk_bytes = chunk_bytes});
-      std::vector<float> data = GradientOf(transport.rank(), kFloats);
+      std::vector<float> data = gradient;
       WaitFor(*collective, collective->Start(data));
       EXPECT_TRUE(SameBits(data, want)) << "chunks of " << chunk_bytes;
     }

@@ -14,14 +14,14 @@
 namespace dtrain::loop {
 namespace {
 
-constexpr int kSteps = 12;
+constexpr int kInhadSteps = 12;
 
 // Five equal batches an epoch, without clipping, which servers and workers do differently.
 Scheme SchemeOf(const plain::Rule& rule) {
   Scheme scheme{rule};
   scheme.batches = {40, 8};
-  scheme.last_step = kSteps;
-  scheme.rest_every = kSteps;
+  scheme.last_step = kInhadSteps;
+  scheme.rest_every = kInhadSteps;
   return scheme;
 }
 
@@ -93,11 +93,11 @@ TEST_P(LockstepTest, EveryStepHasTheWeightsOfTheSynchronousLoop) {
       Compute(*exchange, std::move(turn), transport.rank(), step, 1, 1);
       exchange->End({.samples = own, .loss_sum = 1});
     }
-    EXPECT_GE(turn.state.samples_applied, trace[kSteps].samples);
+    EXPECT_GE(turn.state.samples_applied, trace[kInhadSteps].samples);
     const Collective::Traffic traffic = exchange->stats().traffic;
     EXPECT_EQ(traffic.bytes_lent, window ? traffic.bytes_inside : 0);
-    if (turn.state.samples_applied == trace[kSteps].samples) {
-      ExpectAtRest(*exchange, transport.rank(), trace[kSteps]);
+    if (turn.state.samples_applied == trace[kInhadSteps].samples) {
+      ExpectAtRest(*exchange, transport.rank(), trace[kInhadSteps]);
     }
   });
 }
@@ -182,7 +182,7 @@ TEST(InhadUpdate, IsTheMeanOfItsGradientsAndEachIsInOne) {
         ++sum;
       }
     }
-    EXPECT_GE(sum, 4 * kSteps) << keys;
+    EXPECT_GE(sum, 4 * kInhadSteps) << keys;
     for (const auto& [count, gradients] : gradients_of) {
       EXPECT_EQ(gradients % count, 0) << keys << ": updates of " << count;
     }
@@ -211,7 +211,7 @@ TEST(InhadWeights, OfAStepAreOfOneVersion) {
         keys, [](int, int64_t, float* gradient) { std::fill_n(gradient, kSize, 1.0f); }, look,
         steps);
   }
-  EXPECT_GT(versions, 4 * kSteps / 2);  // in lockstep each step has another one
+  EXPECT_GT(versions, 4 * kInhadSteps / 2);  // in lockstep each step has another one
 }
 
 }  // namespace

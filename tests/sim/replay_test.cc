@@ -18,9 +18,9 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kSize = 3000;
+constexpr int64_t kReplaySize = 3000;
 constexpr int kWorkers = 3;
-const ArenaLayout kLayout{{{"w", {kSize}, {0, kSize}, true}}};
+const ArenaLayout kReplayLayout{{{"w", {kReplaySize}, {0, kReplaySize}, true}}};
 
 // Any function of (weights, worker, step) that feels every bit of the weights.
 class Gradients : public SourceAtOnce {
@@ -28,7 +28,7 @@ class Gradients : public SourceAtOnce {
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
     const Random random(5, Purpose::kSelfTest, static_cast<uint64_t>(worker),
                         static_cast<uint64_t>(step));
-    for (int64_t i = 0; i < kSize; ++i) {
+    for (int64_t i = 0; i < kReplaySize; ++i) {
       const float w = weights.f32()[i];
       gradients[i] = 0.3f * w + random.Uniform(static_cast<uint64_t>(i), -1, 1) * (1 - 0.1f * w);
     }
@@ -52,11 +52,11 @@ struct Recorded {
     strategy = MakeStrategy(name, keys);
     ExchangeSpec& spec = setup.exchange;
     spec.solver = MakeSolver("{name: sgd, lr: 0.05, momentum: 0.9}");
-    spec.layout = &kLayout;
+    spec.layout = &kReplayLayout;
     spec.strategy = strategy.get();
-    spec.pieces = {{{0, kSize}}};
+    spec.pieces = {{{0, kReplaySize}}};
     const int workers = shape.node_of.empty() ? kWorkers : static_cast<int>(shape.node_of.size());
-    spec.actors = {strategy->Place(workers), kSize, {{0, kSize}}};
+    spec.actors = {strategy->Place(workers), kReplaySize, {{0, kReplaySize}}};
     if (spec.placement().nodes() > 0) spec.actors.placement.node_of = shape.node_of;
     spec.actors.compress = MakeCompress(shape.compress);
     spec.record = true;
@@ -64,7 +64,7 @@ struct Recorded {
     spec.rule = {.epoch_samples = shape.epoch_samples, .batch = batch, .last_samples = batch * 30};
     spec.rule.strategy_every_epochs = 1;
     setup.source = &gradients;
-    initial.assign(kSize, 0.5f);
+    initial.assign(kReplaySize, 0.5f);
     spec.start.weights = initial;
     Run();
   }
@@ -97,7 +97,7 @@ struct Recorded {
       StepReport report = source.Compute(rank, step++, turn.weights, exchange.gradients().data);
       report.compute = 1'000'000 * (1 + rank % 2);  // as fast as others far away
       turn.weights = Blob();
-      exchange.Ready({0, kSize});
+      exchange.Ready({0, kReplaySize});
       exchange.End(report);
     }
     return exchange.stats().protocol;
