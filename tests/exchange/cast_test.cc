@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "framework/comm/backoff.h"
 #include "framework/comm/local/local_world.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
 #include "framework/exchange/transport_mail.h"
@@ -127,14 +126,6 @@ TEST_P(EveryCast, WhatIsTooLargeGoesOutLater) {
     }
     EXPECT_NEAR(WeightsOf(exchange)[5], before - 131072, 0.02);
   });
-}
-
-Letter NextLetter(Mail& mail) {
-  Backoff backoff;
-  for (;;) {
-    if (auto letter = mail.Next()) return std::move(*letter);
-    backoff.Pause();
-  }
 }
 
 // Whole, and the shard of a server; over bytes.

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "framework/comm/backoff.h"
 #include "framework/core/random.h"
 #include "framework/exchange/exchange.h"
+#include "framework/exchange/mail.h"
 #include "framework/exchange/rank_parts.h"
 #include "tests/support/plain_loop.h"
 #include "tests/support/strategy_text.h"
@@ -92,6 +94,14 @@ inline std::vector<float> WeightsOf(Exchange& exchange) {
   exchange.Collect(false);
   const Blob weights = exchange.weights();
   return {weights.f32(), weights.f32() + weights.size()};
+}
+
+inline Letter NextLetter(Mail& mail) {
+  Backoff backoff;
+  for (;;) {
+    if (auto letter = mail.Next()) return std::move(*letter);
+    backoff.Pause();
+  }
 }
 
 }  // namespace dtrain

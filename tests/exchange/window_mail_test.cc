@@ -4,7 +4,6 @@
 
 #include <numeric>
 
-#include "framework/comm/backoff.h"
 #include "framework/comm/local/local_world.h"
 #include "framework/exchange/transport_mail.h"
 #include "tests/exchange/exchange_fixture.h"
@@ -13,14 +12,6 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kElements = 3000;
-
-Letter ArrivedLetter(Mail& mail) {
-  Backoff backoff;
-  for (;;) {
-    if (auto letter = mail.Next()) return std::move(*letter);
-    backoff.Pause();
-  }
-}
 
 void FinishSending(Transport& transport, Mail& mail) {
   while (mail.Sending()) EXPECT_FALSE(mail.Next());
@@ -93,7 +84,7 @@ TEST(WindowMail, LettersComeAsWithoutOneAndInOrder) {
     }
     std::vector<int> next(3, 0);
     for (int i = 0; i < 2 * kRounds * static_cast<int>(pieces.size() + 1); ++i) {
-      const Letter letter = ArrivedLetter(mail);
+      const Letter letter = NextLetter(mail);
       EXPECT_EQ(letter.message.kind, next[letter.from_rank]);
       const size_t piece = static_cast<size_t>(next[letter.from_rank]++) % (pieces.size() + 1);
       ASSERT_EQ(letter.piece.has_value(), piece < pieces.size());
@@ -110,7 +101,7 @@ TEST(WindowMail, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
   WithWindows(2, [](Transport& transport, TransportMail& mail, BlobPools& pools) {
     if (transport.rank() == 0) {
       std::vector<Letter> kept;
-      for (int i = 0; i < 2; ++i) kept.push_back(ArrivedLetter(mail));
+      for (int i = 0; i < 2; ++i) kept.push_back(NextLetter(mail));
       transport.Barrier();  // both are being read
       transport.Barrier();  // the other has looked
       kept.erase(kept.begin());

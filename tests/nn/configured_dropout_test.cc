@@ -75,8 +75,7 @@ double Distance(const std::vector<double>& a, const std::vector<double>& b) {
 // Gradients by step, each beside the reference's: fp32 is off by a few roundings of the whole.
 void ExpectStepsOfTheReference(const Graph& graph) {
   const Fields fields(graph);
-  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
-  graph.InitializeWeights(3, weights.data());
+  std::vector<float> weights = InitialWeights(graph, 3);
   std::vector<std::vector<double>> steps;
   for (const auto& [seed, step] : {std::pair<uint64_t, uint64_t>{1, 0}, {1, 1}, {2, 1}}) {
     const ReferenceResult want =

@@ -4,6 +4,7 @@
 
 #include "framework/core/random.h"
 #include "framework/nn/net.h"
+#include "tests/nn/reference_net.h"
 
 namespace dtrain {
 namespace {
@@ -44,8 +45,7 @@ struct Images {
 Device OneThread() { return {DeviceKind::kCpu, 1, CpuIsa()}; }
 
 std::vector<float> WeightsFor(const Graph& graph) {
-  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
-  graph.InitializeWeights(5, weights.data());
+  std::vector<float> weights = InitialWeights(graph, 5);
   return weights;
 }
 

@@ -85,12 +85,6 @@ struct Data {
   std::vector<Tensor> fields, rows;
 };
 
-std::vector<float> Weights(const Graph& graph) {
-  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
-  graph.InitializeWeights(5, weights.data());
-  return weights;
-}
-
 Device Cpu() { return {DeviceKind::kCpu, 1, CpuIsa()}; }
 
 struct Result {
@@ -99,7 +93,7 @@ struct Result {
 };
 
 Result StepOf(Net& net, const NetInput& input, GradientSink* sink = nullptr) {
-  const std::vector<float> weights = Weights(net.graph());
+  const std::vector<float> weights = InitialWeights(net.graph(), 5);
   Result result;
   result.gradients.resize(weights.size());
   result.loss = net.Step(weights.data(), result.gradients.data(), nullptr, input, sink).loss_sum;
@@ -118,7 +112,7 @@ TEST(Net, GradientsAgreeWithCentralDifferences) {
     Data data(6);
     const NetInput input = data.Rows(0, 6);
     const Result result = StepOf(net, input);
-    std::vector<float> weights = Weights(graph);
+    std::vector<float> weights = InitialWeights(graph, 5);
     std::vector<float> scratch(weights.size());
     const Random random(9, Purpose::kSelfTest);
     for (int probe = 0; probe < 60; ++probe) {
@@ -156,7 +150,7 @@ TEST(Net, ASampleIsEvaluatedAlikeInAnyBatch) {
   const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
   Net net(graph, Cpu());
   Data data(37);
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 5);
   double sum = 0;
   for (int64_t n = 0; n < 37; ++n)
     sum += net.Evaluate(weights.data(), nullptr, data.Rows(n, 1)).loss_sum;
@@ -181,7 +175,7 @@ TEST(Net, AccumulateAddsToTheGradients) {
   Data data(16);
   const NetInput input = data.Rows(0, 16);
   const Result once = StepOf(net, input);
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 5);
   std::vector<float> twice = once.gradients;
   net.Step(weights.data(), twice.data(), nullptr, input, nullptr, {.first = false});
   for (float& g : twice) g /= 2;
@@ -251,7 +245,7 @@ TEST(Net, AGradientIsInTheCallersMemoryOnceItsEventIsPast) {
   device.queue = std::make_shared<LazyQueue>();
   Net lazy(graph, device), cpu(graph, Cpu());
   Data data(8);
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 5);
   for (const int64_t samples : {8, 0}) {
     const NetInput input = data.Rows(0, samples);
     std::vector<float> gradients(weights.size(), std::numeric_limits<float>::quiet_NaN());
@@ -289,7 +283,7 @@ TEST(Net, WhatIsInTheDevicesMemoryIsNotCopied) {
   Net net(graph, lazy.device), cpu(graph, Cpu());
   Data data(8);
   const NetInput input = data.Rows(0, 8);
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 5);
   const auto count = static_cast<int64_t>(weights.size());
   const Buffer there(lazy.device, weights.size() * sizeof(float));
   const Buffer gradients(lazy.device, weights.size() * sizeof(float));
@@ -311,7 +305,7 @@ TEST(Net, PartsOfAStepTakeTheWeightsOnceAndLeaveTheGradientsOnce) {
   Net net(graph, lazy.device), cpu(graph, Cpu());
   Data data(8);
   const NetInput input = data.Rows(0, 8);
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 5);
   std::vector<float> got(weights.size(), NAN), want(weights.size(), NAN);
   StepInParts(net, 3, weights.data(), got.data(), nullptr, input, nullptr);
   EXPECT_EQ(lazy.Uploaded(), weights.size() * sizeof(float) + BytesOf(input));
@@ -326,7 +320,7 @@ TEST(Net, AModelThatWasBroughtIsEvaluatedWithoutAnotherCopy) {
   Net net(graph, lazy.device), cpu(graph, Cpu());
   Data data(8);
   const NetInput input = data.Rows(0, 8);
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 5);
   const BroughtModel model = net.Bring(weights.data(), nullptr);
   EXPECT_EQ(lazy.Uploaded(), weights.size() * sizeof(float));
   for (int i = 0; i < 2; ++i) {
@@ -351,7 +345,7 @@ TEST(Net, AStepCountsWhatIsRight) {
   Net net(graph, Cpu());
   Data data(37);
   const NetInput input = data.Rows(0, 37);
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 5);
   std::vector<float> gradients(weights.size());
   const int64_t right = net.Evaluate(weights.data(), nullptr, input).metric_counts.at(0);
   EXPECT_GT(right, 0);
@@ -363,7 +357,7 @@ TEST(Net, AStepCountsWhatIsRight) {
   EXPECT_EQ(net.ChosenKernels(37).count("accuracy"), 0U) << "it decides no bits";
   const Graph forked = Graph::FromText(kForked, "m.yaml", kImages);
   Net without(forked, Cpu());
-  const std::vector<float> others = Weights(forked);
+  const std::vector<float> others = InitialWeights(forked, 5);
   gradients.resize(others.size());
   EXPECT_EQ(without.Step(others.data(), gradients.data(), nullptr, input, nullptr).correct, -1);
 }
@@ -373,7 +367,7 @@ TEST(Net, SteadyStepsAllocateNothing) {
   Net net(graph, Cpu());
   Data data(32);
   const NetInput input = data.Rows(0, 32);
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 5);
   std::vector<float> gradients(weights.size());
   for (int i = 0; i < 2; ++i) net.Step(weights.data(), gradients.data(), nullptr, input, nullptr);
   const size_t before = mallinfo2().uordblks;
@@ -411,7 +405,7 @@ TEST(Net, AModelMayBeginWithPooling) {
   const Result result = StepOf(net, data.Rows(0, 5));
   const RefTensor images = {{5, 1, 12, 12}, {data.images.begin(), data.images.end()}};
   const RefTensor labels = {{5}, {data.labels.begin(), data.labels.end()}};
-  const std::vector<float> weights = Weights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 5);
   const ReferenceResult want =
       ReferenceStep(graph, Mode::kTrain, {weights.begin(), weights.end()}, {}, {images, labels});
   EXPECT_NEAR(result.loss, want.loss_sum, 1e-6 * want.loss_sum);

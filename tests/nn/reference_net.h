@@ -23,6 +23,12 @@ inline RefTensor Zeros(const Shape& shape) {
   return {shape, std::vector<double>(static_cast<size_t>(shape.count()))};
 }
 
+inline std::vector<float> InitialWeights(const Graph& graph, uint64_t seed) {
+  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
+  graph.InitializeWeights(seed, weights.data());
+  return weights;
+}
+
 // `inputs` are batches for Graph::inputs(); the loss gradient is scaled by 1 / samples.
 ReferenceResult ReferenceStep(const Graph& graph, Mode mode, const std::vector<double>& weights,
                               const std::vector<double>& state,

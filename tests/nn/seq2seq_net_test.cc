@@ -64,12 +64,6 @@ struct Pairs {
   NetInput input;
 };
 
-std::vector<float> DrawnWeights(const Graph& graph) {
-  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
-  graph.InitializeWeights(3, weights.data());
-  return weights;
-}
-
 RefTensor AsReference(const Tensor& tensor) {
   RefTensor reference{tensor.shape, {}};
   for (int64_t i = 0; i < tensor.shape.count(); ++i) reference.values.push_back(tensor.i32()[i]);
@@ -78,7 +72,7 @@ RefTensor AsReference(const Tensor& tensor) {
 
 TEST(Seq2SeqNet, GradientsAreThoseOfTheReference) {
   const Graph graph = Model();
-  const std::vector<float> weights = DrawnWeights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 3);
   Pairs pairs(7, 5, 6);
   pairs.input.global_terms = pairs.input.samples;  // what the reference divides by
   std::vector<RefTensor> inputs;
@@ -104,7 +98,7 @@ TEST(Seq2SeqNet, GradientsAreThoseOfTheReference) {
 // Longer rows, the same sentences: the same step, to rounding; the loss to the bit.
 TEST(Seq2SeqNet, MorePaddingChangesNothing) {
   const Graph graph = Model();
-  const std::vector<float> weights = DrawnWeights(graph);
+  const std::vector<float> weights = InitialWeights(graph, 3);
   Net net(graph, {DeviceKind::kCpu, 1, CpuIsa()});
   const Pairs tight(3, 5, 6);
   Pairs wide(3, 5, 6);
@@ -133,7 +127,7 @@ TEST(Seq2SeqNet, MorePaddingChangesNothing) {
 // Teaches it one batch by heart.
 TEST(Seq2SeqNet, LearnsAFewSentences) {
   const Graph graph = Model();
-  std::vector<float> weights = DrawnWeights(graph);
+  std::vector<float> weights = InitialWeights(graph, 3);
   Net net(graph, {DeviceKind::kCpu, 1, CpuIsa()});
   const Pairs pairs(3, 5, 6);
   std::vector<float> gradients(weights.size());

@@ -9,6 +9,7 @@
 #include "framework/core/random.h"
 #include "framework/nn/kernel.h"
 #include "framework/nn/net.h"
+#include "tests/nn/reference_net.h"
 #include "tests/support/thread_sums.h"
 
 namespace dtrain {
@@ -54,8 +55,7 @@ struct SharedStep {
 SharedStep StepOf(const Graph& graph, SharedBatch& data, Range rows, int threads,
                   WorkerSums* sums) {
   Net net(graph, {DeviceKind::kCpu, threads, CpuIsa()});
-  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
-  graph.InitializeWeights(5, weights.data());
+  std::vector<float> weights = InitialWeights(graph, 5);
   SharedStep result;
   result.gradients.resize(weights.size());
   result.state.resize(static_cast<size_t>(graph.state().size()));

@@ -69,7 +69,7 @@ function(dtrain_library name)
 endfunction()
 
 # dtrain_precompiled(name [OPTIMISE level] HEADERS header... LINK target...): a set, for targets that are compiled with
-# the same flags.  With a level they are all optimised by -O<level>, unless in a Debug build.
+# the same flags, a level of dtrain_optimise included.
 function(dtrain_precompiled name)
   cmake_parse_arguments(ARG "" "OPTIMISE" "HEADERS;LINK" ${ARGN})
   set_property(GLOBAL PROPERTY DTRAIN_OPTIMISE_${name} ${ARG_OPTIMISE})
