@@ -45,11 +45,6 @@ sanitize() {  # preset; the sanitizers' settings, and how programs are started u
   esac
 }
 sanitize "$preset"
-if [ "$preset" = asan ]; then
-  # Else the suppressions miss leaks of modules that MPI has unloaded.  In the folders below that read files, which
-  # load none, it would take two thirds of the time.
-  export ASAN_OPTIONS=fast_unwind_on_malloc=0
-fi
 
 test_pass() {  # name, ctest arguments
   local name=$1 ended=0

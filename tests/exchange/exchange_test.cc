@@ -10,7 +10,6 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
-#include "framework/core/random.h"
 #include "framework/exchange/inline_exchange.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
 #include "tests/exchange/exchange_fixture.h"
@@ -48,7 +47,7 @@ class ExchangeTest : public ::testing::TestWithParam<ExchangeCase> {};
 
 TEST_P(ExchangeTest, EndsWithTheSequentialWeightsOnEveryRank) {
   const ExchangeCase c = GetParam();
-  const std::vector<float> expected = Expected(c.ranks, c.clip_norm);
+  const std::vector<float>& expected = Expected(c.ranks, c.clip_norm);
   LocalWorld::Run(c.ranks, [&](Transport& transport) {
     const auto exchange = MakeThreaded(transport, c.ranks, c.fusion_bytes, c.clip_norm);
     for (int step = 0; step < kSteps; ++step) {
@@ -77,7 +76,7 @@ TEST_P(ScheduleTest, EndsWithTheSequentialWeightsInAnyWorld) {
   timed.ready = {0.001, 0.002, 0.004, 0.01};
   timed.reduce_seconds = [](int64_t bytes) { return 0.003 + 1e-8 * static_cast<double>(bytes); };
   for (const int ranks : {2, 3, 4, 5, 8}) {
-    const std::vector<float> expected = Expected(ranks, 0);
+    const std::vector<float>& expected = Expected(ranks, 0);
     LocalWorld::Run(ranks, [&](Transport& transport) {
       RankInputs inputs(*strategy, {.workers = ranks}, 0);
       inputs.spec.actors.buckets = strategy->Buckets(timed);
@@ -102,7 +101,7 @@ TEST(ThreadedExchange, OtherBucketsAtRestChangeNoBit) {
       {{0, 3000}, {3000, 300'000}}};
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
   for (const int ranks : {2, 3}) {
-    const std::vector<float> expected = Expected(ranks, 0);
+    const std::vector<float>& expected = Expected(ranks, 0);
     LocalWorld::Run(ranks, [&](Transport& transport) {
       RankInputs inputs(*strategy, {.workers = ranks}, 0);
       inputs.spec.watch_sums = true;

@@ -41,10 +41,9 @@ int StepToRest(Exchange& exchange, Rank rank, RestState& rest) {
       return step;
     }
     turn.weights = Blob();
+    float* gradients = exchange.gradients().data;
     for (const Range& piece : kPieces.ranges) {
-      for (int64_t i = piece.begin; i < piece.end; ++i) {
-        exchange.gradients().data[i] = Gradient(rank, step, i);
-      }
+      for (int64_t i = piece.begin; i < piece.end; ++i) gradients[i] = Gradient(rank, step, i);
       exchange.Ready(piece);
     }
     exchange.End({.samples = 10, .loss_sum = 1});
@@ -55,18 +54,19 @@ class PsBspTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(PsBspTest, EndsWithTheSequentialWeightsOnEveryRank) {
   const auto strategy = MakeStrategy("ps_bsp", GetParam());
-  RunRanks(*strategy, 3, kSteps * 3 * 10, [](Exchange& exchange, Rank rank, bool worker) {
+  const std::vector<float>& expected = Expected(3, 0);
+  RunRanks(*strategy, 3, kSteps * 3 * 10, [&](Exchange& exchange, Rank rank, bool worker) {
     RestState rest;
     EXPECT_EQ(StepToRest(exchange, rank, rest), worker ? kSteps : 0);
     EXPECT_EQ(rest.samples_applied, kSteps * 3 * 10);
-    EXPECT_EQ(WeightsOf(exchange), Expected(3, 0));
+    EXPECT_EQ(WeightsOf(exchange), expected);
   });
 }
 
 // Each worker's gradient is about 316 long.
 TEST_P(PsBspTest, EveryWorkerShortensItsGradientBeforeItIsSent) {
   const auto strategy = MakeStrategy("ps_bsp", GetParam());
-  const std::vector<float> expected = Expected(3, 200, true);
+  const std::vector<float>& expected = Expected(3, 200, true);
   const Body body = [&](Exchange& exchange, Rank rank, bool) {
     RestState rest;
     StepToRest(exchange, rank, rest);
@@ -209,6 +209,7 @@ TEST(PsExchange, ANaNInTheLastPushIsNoGoodEnd) {
 
 // One worker's steps come in order, so that the weights are a plain loop's.
 TEST(CompressedPs, AtDensityOneHasTheBitsOfTheDenseRun) {
+  const std::vector<float>& expected = Expected(1, 0);
   for (const char* name : {"ps_asp", "ps_ssp"}) {
     const auto strategy = MakeStrategy(name, "servers: 2");
     const Placement placement = strategy->Place(1);
@@ -218,7 +219,7 @@ TEST(CompressedPs, AtDensityOneHasTheBitsOfTheDenseRun) {
       ThreadedExchange exchange(transport, inputs.spec, 0);
       RestState rest;
       StepToRest(exchange, transport.rank(), rest);
-      EXPECT_EQ(WeightsOf(exchange), Expected(1, 0)) << name;
+      EXPECT_EQ(WeightsOf(exchange), expected) << name;
     });
   }
 }

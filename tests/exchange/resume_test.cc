@@ -16,20 +16,21 @@ namespace dtrain {
 namespace {
 
 constexpr int kWorkers = 4;
-constexpr int64_t kSize = 300;
-const ArenaLayout kLayout{
+// Of whole numbers.
+constexpr int64_t kWholeSize = 300;
+const ArenaLayout kWholeLayout{
     {{"fc.weight", {100}, {0, 100}, true}, {"conv.weight", {200}, {100, 300}}}};
-const GradientPieces kPieces{{{0, 100}, {100, 300}}};
+const GradientPieces kWholePieces{{{0, 100}, {100, 300}}};
 
-float Gradient(int worker, int64_t step, int64_t i) {
+float WholeGradient(int worker, int64_t step, int64_t i) {
   return static_cast<float>((worker * 7 + step * 3 + i * i) % 9 - 4);
 }
 
-struct Case {
+struct ResumeCase {
   std::string name, strategy, compress;
 };
 
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+void PrintTo(const ResumeCase& one, std::ostream* out) { *out << one.name; }
 
 // What is left of a run at a rest, of all ranks.
 struct Left {
@@ -40,7 +41,7 @@ struct Left {
   ProtocolReport report;          // of all parts of the run
 };
 
-class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
+class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
  protected:
   // Every rank's part of a run to the first rest behind `from`, of which there is one every four
   // global steps, or to the end.
@@ -48,10 +49,10 @@ class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
     const Rank rank = transport.rank();
     const auto strategy = MakeStrategy(GetParam().strategy);
     ExchangeSpec spec;
-    spec.layout = &kLayout;
+    spec.layout = &kWholeLayout;
     spec.strategy = strategy.get();
-    spec.pieces = kPieces;
-    spec.actors = {strategy->Place(kWorkers), kSize, strategy->Buckets(kPieces)};
+    spec.pieces = kWholePieces;
+    spec.actors = {strategy->Place(kWorkers), kWholeSize, strategy->Buckets(kWholePieces)};
     spec.actors.compress = MakeCompress(GetParam().compress);
     // The share of a gradient is 1/4 of this.
     spec.solver = MakeSolver("{name: sgd, lr: 4, momentum: 0, weight_decay: 0}");
@@ -77,7 +78,7 @@ class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
     if (spec.placement().IsWorker(rank)) left.steps[rank] = step;
     if (rank != 0) return;
     left.updates = exchange.updates();
-    left.weights = {exchange.weights().f32(), exchange.weights().f32() + kSize};
+    left.weights = {exchange.weights().f32(), exchange.weights().f32() + kWholeSize};
   }
 
   static RestState StepToRest(Exchange& exchange, Rank rank, int64_t& step) {
@@ -85,10 +86,11 @@ class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
       Turn turn = exchange.Begin(10);
       if (turn.rest) return turn.state;
       turn.weights = Blob();
-      for (int64_t i = 0; i < kSize; ++i) exchange.gradients().data[i] = Gradient(rank, step, i);
+      for (int64_t i = 0; i < kWholeSize; ++i)
+        exchange.gradients().data[i] = WholeGradient(rank, step, i);
       // A step takes longer than word of a rest.
       std::this_thread::sleep_for(std::chrono::microseconds(300));
-      for (const Range& piece : kPieces.ranges) exchange.Ready(piece);
+      for (const Range& piece : kWholePieces.ranges) exchange.Ready(piece);
       exchange.End({.samples = 10, .loss_sum = 1});
     }
   }
@@ -105,7 +107,7 @@ class ExchangeResumeTest : public ::testing::TestWithParam<Case> {
 
 TEST_P(ExchangeResumeTest, NoGradientIsLostOrAppliedTwice) {
   Left left;
-  left.weights.assign(kSize, 1000);
+  left.weights.assign(kWholeSize, 1000);
   int interrupted = 0;
   while (left.samples < 40 * 24) {  // each time in another process, so to speak
     left = Run(left, false);
@@ -119,10 +121,10 @@ TEST_P(ExchangeResumeTest, NoGradientIsLostOrAppliedTwice) {
   EXPECT_EQ(left.samples, 10 * steps);
   EXPECT_EQ(counted, steps);
   if (GetParam().name == "inhad") return;  // means of gradients: they do not add up
-  for (int64_t i = 0; i < kSize; ++i) {
+  for (int64_t i = 0; i < kWholeSize; ++i) {
     float expected = 1000;
     for (const auto& [worker, own] : left.steps) {
-      for (int64_t step = 0; step < own; ++step) expected -= Gradient(worker, step, i);
+      for (int64_t step = 0; step < own; ++step) expected -= WholeGradient(worker, step, i);
       const StateField* const kept =
           left.ranks[worker].Find("worker " + std::to_string(worker), "residual");
       if (kept != nullptr) expected += kept->floats.at(i);
@@ -134,7 +136,7 @@ TEST_P(ExchangeResumeTest, NoGradientIsLostOrAppliedTwice) {
 // What was flushed is not flushed again: no update, not even one with nothing.
 TEST_P(ExchangeResumeTest, ARunThatIsResumedAtItsEndStaysAsItIs) {
   Left left;
-  left.weights.assign(kSize, 1000);
+  left.weights.assign(kWholeSize, 1000);
   const Left end = Run(left, true), again = Run(end, true);
   EXPECT_EQ(again.samples, end.samples);
   EXPECT_EQ(again.updates, end.updates);
@@ -145,29 +147,30 @@ TEST_P(ExchangeResumeTest, ARunThatIsResumedAtItsEndStaysAsItIs) {
 INSTANTIATE_TEST_SUITE_P(
     All, ExchangeResumeTest,
     ::testing::Values(
-        Case{"ps_asp", "{name: ps_asp, servers: 2}", ""},
-        Case{"ps_asp_topk", "{name: ps_asp, placement: colocated}", "{name: topk, density: 0.05}"},
-        Case{"ps_ssp", "{name: ps_ssp, servers: 2}", ""},
-        Case{"ps_ssp_topk", "{name: ps_ssp, servers: 2}", "{name: topk, density: 0.2}"},
-        Case{"gssp", "{name: gssp, servers: 2, grouping: static, exchange_every: 2}", ""},
-        Case{"gssp_measured", "{name: gssp, servers: 2}", ""},
-        Case{"gssp_gdtopk", "{name: gssp, servers: 2, grouping: static, exchange_every: 2}",
-             "{name: gdtopk}"},
-        Case{"inhad", "{name: inhad}", ""}),
+        ResumeCase{"ps_asp", "{name: ps_asp, servers: 2}", ""},
+        ResumeCase{"ps_asp_topk", "{name: ps_asp, placement: colocated}",
+                   "{name: topk, density: 0.05}"},
+        ResumeCase{"ps_ssp", "{name: ps_ssp, servers: 2}", ""},
+        ResumeCase{"ps_ssp_topk", "{name: ps_ssp, servers: 2}", "{name: topk, density: 0.2}"},
+        ResumeCase{"gssp", "{name: gssp, servers: 2, grouping: static, exchange_every: 2}", ""},
+        ResumeCase{"gssp_measured", "{name: gssp, servers: 2}", ""},
+        ResumeCase{"gssp_gdtopk", "{name: gssp, servers: 2, grouping: static, exchange_every: 2}",
+                   "{name: gdtopk}"},
+        ResumeCase{"inhad", "{name: inhad}", ""}),
     [](const auto& info) { return info.param.name; });
 
 // What is left of other workers' residuals.
 TEST(ExchangeResume, WorkerZeroBeginsWithTheSumOfResiduals) {
   const auto strategy = MakeStrategy("{name: ps_asp}");
-  std::vector<float> weights(kSize, 1);
-  KeptVectors before{std::vector<float>(kSize), {}};
-  for (int64_t i = 0; i < kSize; ++i) before.residual[i] = static_cast<float>(i);
+  std::vector<float> weights(kWholeSize, 1);
+  KeptVectors before{std::vector<float>(kWholeSize), {}};
+  for (int64_t i = 0; i < kWholeSize; ++i) before.residual[i] = static_cast<float>(i);
   LocalWorld::Run(3, [&](Transport& transport) {
     ExchangeSpec spec;
-    spec.layout = &kLayout;
+    spec.layout = &kWholeLayout;
     spec.strategy = strategy.get();
-    spec.pieces = kPieces;
-    spec.actors = {strategy->Place(2), kSize, strategy->Buckets(kPieces)};
+    spec.pieces = kWholePieces;
+    spec.actors = {strategy->Place(2), kWholeSize, strategy->Buckets(kWholePieces)};
     spec.actors.compress = MakeCompress("{name: topk, density: 0.1}");
     spec.solver = MakeSolver("{name: sgd}");
     spec.rule = {.epoch_samples = 100, .batch = 10, .last_samples = 100};

@@ -246,13 +246,14 @@ TEST(SyncCompress, WorkersOfRandKSendTheSameEntriesOnlyWithTheSameSeeds) {
 }
 
 TEST(SyncCompress, AtDensityOneItIsTheDenseRun) {
+  const std::vector<float>& expected = Expected(3, 0);
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
   LocalWorld::Run(3, [&](Transport& transport) {
     RankInputs inputs(*strategy, {.workers = 3}, 0);
     inputs.spec.actors.compress = MakeCompress("{name: topk, density: 1}");
     ThreadedExchange exchange(transport, inputs.spec, 0);
     for (int step = 0; step < kSteps; ++step) RunStep(exchange, transport.rank(), step);
-    EXPECT_EQ(WeightsOf(exchange), Expected(3, 0));
+    EXPECT_EQ(WeightsOf(exchange), expected);
   });
 }
 

@@ -23,16 +23,16 @@ class Installed : public SystemTest {
   std::string Text(const std::string& file) const { return Slurp(folder_ / "usr" / file); }
 };
 
-constexpr char kFew[] =
+constexpr char kBrief[] =
     " --set data.train_samples=256 --set data.test_samples=64 --set max_steps=2 ";
 
 TEST_F(Installed, TrainsFromTheRootFolderByTheNameOfAConfig) {
   const std::string output = " --output " + (folder_ / "run").string();
-  const Outcome named = Run("train --config quickstart" + (kFew + output), "cd /;");
+  const Outcome named = Run("train --config quickstart" + (kBrief + output), "cd /;");
   EXPECT_EQ(named.code, 0) << named.err;
   EXPECT_THAT(Slurp(folder_ / "run/summary.json"), HasSubstr("\"completed\""));
   const Outcome by_path = Run(
-      "train --config configs/runs/quickstart.yaml --workers 2" + (kFew + output + "2"), "cd /;");
+      "train --config configs/runs/quickstart.yaml --workers 2" + (kBrief + output + "2"), "cd /;");
   EXPECT_EQ(by_path.code, 0) << by_path.err;
   EXPECT_THAT(Run("list models", "cd /;").out, HasSubstr("lenet5"));
   EXPECT_EQ(Run("check --config quickstart --cluster tianhe2", "cd /;").code, 0);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -12,6 +13,19 @@ namespace {
 // tests/comm/mpi/x.cc -> tests/comm
 std::string TopTwo(const std::string& path) {
   return path.substr(0, path.find('/', path.find('/') + 1));
+}
+
+// By lines, what is no constant of a class or function.
+std::map<size_t, std::string> ConstantsOf(const SourceFile& file) {
+  static const std::regex constant(
+      R"((?:inline |static )*const(?:expr)? [\w:<>, *]+\b(k[A-Z]\w*)\b.*)");
+  std::map<size_t, std::string> constants;
+  const std::vector<std::string> lines = LinesOf(file.text);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::smatch match;
+    if (std::regex_match(lines[i], match, constant)) constants[i + 1] = match[1];
+  }
+  return constants;
 }
 
 }  // namespace
@@ -72,6 +86,27 @@ Findings CheckTestFoldersRegistered(const SourceTree& tree) {
     if (!registered.contains(folder)) {
       findings.push_back(folder +
                          ": no dtrain_test(...) in tests/CMakeLists.txt builds this folder");
+    }
+  }
+  return findings;
+}
+
+Findings CheckConstantsOfHeaders(const SourceTree& tree) {
+  std::map<std::string, std::string> headers;  // by folder/kName
+  for (const SourceFile& file : tree) {
+    if (!IsHeader(file)) continue;
+    for (const auto& [line, name] : ConstantsOf(file)) {
+      headers[FolderOf(file.path) + "/" + name] = file.path;
+    }
+  }
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    if (!IsSource(file)) continue;
+    for (const auto& [line, name] : ConstantsOf(file)) {
+      const auto header = headers.find(FolderOf(file.path) + "/" + name);
+      if (header == headers.end()) continue;
+      findings.push_back(file.path + ":" + std::to_string(line) + ": " + name +
+                         " is a constant of " + header->second + ", too");
     }
   }
   return findings;

@@ -37,6 +37,9 @@ Findings CheckPurity(const SourceTree& tree);
 Findings CheckSourcesCompiled(const SourceTree& tree, const std::set<std::string>& compiled);
 // Every folder of tests/ with a .cc is a dtrain_test or dtrain_mpi_test of tests/CMakeLists.txt.
 Findings CheckTestFoldersRegistered(const SourceTree& tree);
+// No constant of a source has the name of one in a header of its folder: where sources are compiled as one, it
+// would be taken for the header's by those that stand behind it.
+Findings CheckConstantsOfHeaders(const SourceTree& tree);
 // The "file" entries of a compile_commands.json under `root`, relative to it, and what those that CMake makes of
 // several files include.
 std::set<std::string> CompiledSources(const std::string& json, const std::string& root);
