@@ -67,6 +67,7 @@ class HeldMail : public Mail {
 
 ExchangeSpec EachActorApart(ExchangeSpec spec) {
   spec.actors.placement.apart = true;
+  spec.rank_nodes.clear();  // were of the ranks that actors shared
   spec.record = spec.timeline = false;
   return spec;
 }
