@@ -30,6 +30,7 @@ class Terminal {
     ::setenv("NO_COLOR", "1", 1);
   }
   ~Terminal() {
+    status_line::Clear();  // else the next test's text would wipe it
     for (const int fd : {1, 2}) {
       ::dup2(before_[fd - 1], fd);
       ::close(before_[fd - 1]);

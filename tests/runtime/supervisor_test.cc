@@ -74,6 +74,7 @@ class SupervisorTest : public testing::Test {
     const pid_t child = ::fork();
     if (child == 0) {
       ::setpgid(0, 0);
+      ::signal(SIGHUP, SIG_DFL);  // also where the tests run under nohup
       if (std::freopen((folder_ / "err").c_str(), "w", stderr) == nullptr) ::_exit(99);
       ::_exit(Supervise(options));
     }
