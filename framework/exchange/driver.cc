@@ -69,13 +69,10 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
     : spec_(spec),
       rank_(rank),
       seams_(seams),
-      post_(rank, seams.mail, spec.rank_nodes),
+      post_(rank, spec.placement().ranks(), seams.mail, spec.rank_nodes),
       service_(post_),
       reducer_(seams.collective, seams.sparse, spec.size(), seams.sum_times),
       effects_(spec, *seams.ops, seams.threads, *this, seams.clock) {
-  const size_t nodes = spec.rank_nodes.size(),
-               ranks = static_cast<size_t>(spec.placement().ranks());
-  DT_CHECK(nodes == 0 || nodes == ranks) << "nodes of " << nodes << " ranks, there are " << ranks;
   for (const ActorId id : spec.placement().ActorsOf(rank)) {
     hosts_.push_back(std::make_unique<Host>(id, *this));
     Restore(*hosts_.back(), weights);

@@ -6,16 +6,20 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/check.h"
 #include "framework/exchange/mail.h"
 
 namespace dtrain {
 
 class Post {
  public:
-  // Both outlive it.  `mail`: null where no other rank has anybody to talk to.  `nodes`: of each
-  // rank; empty where they are not known.
-  Post(Rank rank, Mail* mail, const std::vector<int>& nodes)
-      : rank_(rank), mail_(mail), nodes_(nodes) {}
+  // Both outlive it.  `mail`: null where no other rank has anybody to talk to.  `nodes`: of each of
+  // `ranks`; empty where they are not known.
+  Post(Rank rank, int ranks, Mail* mail, const std::vector<int>& nodes)
+      : rank_(rank), mail_(mail), nodes_(nodes) {
+    DT_CHECK(nodes.empty() || static_cast<int>(nodes.size()) == ranks)
+        << "nodes of " << nodes.size() << " ranks, there are " << ranks;
+  }
 
   Rank rank() const { return rank_; }
 

@@ -13,6 +13,7 @@
 #include "framework/exchange/exchange.h"
 #include "framework/exchange/mail.h"
 #include "framework/exchange/rank_parts.h"
+#include "tests/support/golden_inputs.h"
 #include "tests/support/plain_loop.h"
 #include "tests/support/strategy_text.h"
 
@@ -29,15 +30,11 @@ inline plain::Rule SgdRule(double clip_norm) {
   return {.weight_decay = 0.001, .clip_norm = clip_norm};
 }
 
-// Uniform in [-1, 1).  Every rank and the plain loop want them all: SplitMix64's mixing (Steele, Lea, Flood,
-// "Fast splittable pseudorandom number generators", 2014) costs next to nothing, under ThreadSanitizer too.
+// Uniform in [-1, 1), by 24 bits: the sums' order shows, as it would not with golden::Unit's.  Every rank and the plain
+// loop want them all: they cost next to nothing, under ThreadSanitizer too.
 inline float Gradient(int rank, int step, int64_t i) {
-  uint64_t bits = static_cast<uint64_t>(rank) << 48 | static_cast<uint64_t>(step) << 32 |
-                  static_cast<uint64_t>(i);
-  bits = (bits + 1) * 0x9E3779B97F4A7C15;
-  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
-  bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
-  return static_cast<float>(bits >> 40) * 0x1p-23f - 1;
+  const uint64_t stream = static_cast<uint64_t>(rank) << 16 | static_cast<uint64_t>(step);
+  return static_cast<float>(golden::Bits(stream, static_cast<uint64_t>(i)) >> 40) * 0x1p-23f - 1;
 }
 
 inline std::vector<float> InitialWeights() {
@@ -46,8 +43,12 @@ inline std::vector<float> InitialWeights() {
   return weights;
 }
 
-// What a plain loop ends with.  Servers get gradients that each worker has shortened.
-inline std::vector<float> PlainLoop(int ranks, double clip_norm, bool at_server) {
+// What a plain loop ends with.  Servers get gradients that each worker has shortened.  Computed once for many tests, and
+// so called in a test's own thread alone.
+inline const std::vector<float>& Expected(int ranks, double clip_norm, bool at_server = false) {
+  static std::map<std::tuple<int, double, bool>, std::vector<float>> known;
+  std::vector<float>& weights = known[{ranks, clip_norm, at_server}];
+  if (!weights.empty()) return weights;
   plain::Rule rule = SgdRule(clip_norm);
   if (at_server) rule.clip_norm = 0;
   plain::Model model(rule, kLayout, InitialWeights());
@@ -61,15 +62,7 @@ inline std::vector<float> PlainLoop(int ranks, double clip_norm, bool at_server)
     }
     model.UpdateTogether(gradients, 10 * ranks);
   }
-  return model.weights;
-}
-
-// The same, computed once for many tests.  Called in a test's own thread alone.
-inline const std::vector<float>& Expected(int ranks, double clip_norm, bool at_server = false) {
-  static std::map<std::tuple<int, double, bool>, std::vector<float>> known;
-  std::vector<float>& weights = known[{ranks, clip_norm, at_server}];
-  if (weights.empty()) weights = PlainLoop(ranks, clip_norm, at_server);
-  return weights;
+  return weights = model.weights;
 }
 
 constexpr int64_t kEpoch = 1'000'000'000;

@@ -16,7 +16,7 @@ namespace dtrain {
 namespace {
 
 constexpr int kWorkers = 4;
-// Of whole numbers.
+// "Whole": of the model whose gradients are whole numbers.
 constexpr int64_t kWholeSize = 300;
 const ArenaLayout kWholeLayout{
     {{"fc.weight", {100}, {0, 100}, true}, {"conv.weight", {200}, {100, 300}}}};

@@ -17,7 +17,7 @@ Letter LetterOf(Post& post) {
 
 TEST(Service, ALetterArrivesWithAllItsFields) {
   const std::vector<int> nodes;
-  Post post(3, nullptr, nodes);
+  Post post(3, 4, nullptr, nodes);
   Service service(post);
   letter::Started heard;
   Rank heard_from = -1;
@@ -40,7 +40,7 @@ TEST(Service, ALetterArrivesWithAllItsFields) {
 
 TEST(Service, TextAndNumbersArriveToTheBit) {
   const std::vector<int> nodes;
-  Post post(0, nullptr, nodes);
+  Post post(0, 4, nullptr, nodes);
   Service service(post);
   for (const char* text : {"", "seven c", "eight ch", "nine char", "clocks 815 815 \xc3\xa9"}) {
     letter::Answer heard;
@@ -61,7 +61,7 @@ TEST(Service, TextAndNumbersArriveToTheBit) {
 
 TEST(ServiceDeathTest, ALetterThatNobodyHandlesStopsTheProgram) {
   const std::vector<int> nodes;
-  Post post(2, nullptr, nodes);
+  Post post(2, 4, nullptr, nodes);
   Service service(post);
   service.On<letter::Ask>([](const letter::Ask&, Rank) {});
   service.Send(2, letter::Withhold{});
@@ -71,7 +71,7 @@ TEST(ServiceDeathTest, ALetterThatNobodyHandlesStopsTheProgram) {
 
 TEST(ServiceDeathTest, ALetterThatIsTooShortStopsTheProgram) {
   const std::vector<int> nodes;
-  Post post(0, nullptr, nodes);
+  Post post(0, 4, nullptr, nodes);
   Service service(post);
   service.On<letter::Count>([](const letter::Count&, Rank) {});
   EXPECT_DEATH(service.Deliver({.message = {letter::Count::kKind, {}}}), "message ends");
