@@ -172,39 +172,34 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation,
     Transport& transport = world.transport();
     RunConfig config;
     std::optional<OwnFolder> own;
-    try {
-      TryTogether(transport, [&] {
-        config = ConfigForRanks(options, before ? &*before : nullptr, transport.size());
-        if (transport.rank() != 0) return;
-        TellOfFreshStart(config, options.request);
-        own.emplace(config);
-      });
-      config.output = Broadcast(transport, config.output);
-      const auto hosts = FromBytes<std::vector<std::string>>(
-          Broadcast(transport, ToBytes(Gather(transport, HostName()))));
-      TryTogether(transport, [&] { PlaceOnHosts(hosts, config); });
-      if (StatusFolder().empty() ? InsideMpiLaunch() : AreOnSeveral(hosts)) {
-        heartbeat.emplace(transport, config.stall_seconds, hosts, LeaveStalled);
-      }
-      const TrainResult result = Train(config, options.request, transport);
-      const bool table_follows = !options.seeds.empty() && invocation.json;
-      if (transport.rank() == 0 && !table_follows) {
-        if (result.finished_before) {
-          PrintFinishedRun(std::cout, config.output, invocation.json);
-        } else {
-          PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
-        }
-      }
-      // A supervisor says it itself.
-      if (transport.rank() == 0 && result.code == ExitCode::kStopped && StatusFolder().empty()) {
-        const RunConfig& named = config.output_has_time || !before ? config : *before;
-        log::Info("{}", StoppedText(result.summary.step.value_or(0), ResumeOptions(named)));
-      }
-      return static_cast<int>(result.code);
-    } catch (const Error& error) {
-      RecordError(config.output, transport.rank(), error);
-      throw;
+    TryTogether(transport, [&] {
+      config = ConfigForRanks(options, before ? &*before : nullptr, transport.size());
+      if (transport.rank() != 0) return;
+      TellOfFreshStart(config, options.request);
+      own.emplace(config);
+    });
+    config.output = Broadcast(transport, config.output);
+    const auto hosts = FromBytes<std::vector<std::string>>(
+        Broadcast(transport, ToBytes(Gather(transport, HostName()))));
+    TryTogether(transport, [&] { PlaceOnHosts(hosts, config); });
+    if (StatusFolder().empty() ? InsideMpiLaunch() : AreOnSeveral(hosts)) {
+      heartbeat.emplace(transport, config.stall_seconds, hosts, LeaveStalled);
     }
+    const TrainResult result = Train(config, options.request, transport);
+    const bool table_follows = !options.seeds.empty() && invocation.json;
+    if (transport.rank() == 0 && !table_follows) {
+      if (result.finished_before) {
+        PrintFinishedRun(std::cout, config.output, invocation.json);
+      } else {
+        PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
+      }
+    }
+    // A supervisor says it itself.
+    if (transport.rank() == 0 && result.code == ExitCode::kStopped && StatusFolder().empty()) {
+      const RunConfig& named = config.output_has_time || !before ? config : *before;
+      log::Info("{}", StoppedText(result.summary.step.value_or(0), ResumeOptions(named)));
+    }
+    return static_cast<int>(result.code);
   });
 }
 

@@ -1,16 +1,11 @@
 #include "framework/cli/train_report.h"
 
-#include <unistd.h>
-
 #include <cmath>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "framework/core/file.h"
-#include "framework/core/log.h"
-#include "framework/core/process.h"
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
 #include "framework/runtime/results/run_folder.h"
@@ -90,20 +85,6 @@ void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, 
   }
   out << fmt::format("{:>8}  {:>10.4f}  {}\n", "mean", loss.mean, shown(score.mean));
   out << fmt::format("{:>8}  {:>10.4f}  {}\n", "+/-", loss.deviation, shown(score.deviation));
-}
-
-void RecordError(const std::string& output, int rank, const Error& error) {
-  std::error_code ignored;
-  // A usage error may be that the folder is another run's.
-  if (output.empty() || error.code() == ExitCode::kUsage) return;
-  // A start that failed before the run had begun leaves nothing behind: it has said on stderr what this would say.
-  if (!std::filesystem::exists(RunFolder(output).config(), ignored)) return;
-  try {
-    RunFolder(output).WriteError({rank, HostName(), ::getpid(), static_cast<int>(error.code()), 0,
-                                  0, error.what(), error.hint()});
-  } catch (const Error& second) {
-    log::Warning("the error could not be recorded: {}", second.what());
-  }
 }
 
 }  // namespace dtrain

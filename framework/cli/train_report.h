@@ -20,7 +20,4 @@ void PrintFinishedRun(std::ostream& out, const std::string& output, bool json);
 // Mean and deviation of the test results in the summaries of these run folders.
 void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, bool json);
 
-// errors/rank-N.json in `output`, where a run has begun there.
-void RecordError(const std::string& output, int rank, const Error& error);
-
 }  // namespace dtrain

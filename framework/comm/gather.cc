@@ -1,35 +1,13 @@
 #include "framework/comm/gather.h"
 
-#include <fmt/format.h>
-
-#include "framework/comm/backoff.h"
-#include "framework/core/error.h"
-#include "framework/core/log.h"
-#include "framework/core/time.h"
+#include "framework/comm/patient_wait.h"
 
 namespace dtrain {
 namespace {
 
-constexpr Nanos kSayAfter = 30'000'000'000;
-constexpr Nanos kGiveUpAfter = 30 * 60 * Nanos{1'000'000'000};
-
-// Waits, not mutely: a slow disk or a large data set may keep a rank for long, a dead one for ever.
 void Finish(Transport& transport, Request request, Rank peer) {
-  Backoff backoff;
-  const Nanos begin = WallNow();
-  Nanos say_at = begin + kSayAfter;
-  while (!transport.Test(request)) {
-    backoff.Pause();
-    if (WallNow() < say_at) continue;
-    if (say_at - begin >= kGiveUpAfter) {
-      throw StalledError(
-          fmt::format("rank {} did not answer for {:.0f} s (set-up, evaluation or checkpoint)",
-                      peer, ToSeconds(say_at - begin)),
-          "");
-    }
-    log::Warning("still waiting for rank {} (set-up, evaluation or checkpoint)", peer);
-    say_at += kSayAfter;
-  }
+  PatientWait wait(peer);
+  while (!transport.Test(request)) wait.Pause();
 }
 
 // A message of any length: its size first.

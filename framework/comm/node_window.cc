@@ -91,7 +91,7 @@ std::unique_ptr<NodeWindow> NodeWindow::Make(Transport& transport, std::span<con
   const bool alone = inside.size() == 1;
   // The rank is in it for ranks whose process numbers are equal and whose /dev/shm is not the same.
   const std::string name =
-      fmt::format("/dtrain.{}.{:x}.{}", ::getpid(), WallNow(), transport.rank());
+      fmt::format("/{}{}.{:x}.{}", kNameBegin, ::getpid(), WallNow(), transport.rank());
   std::unique_ptr<NodeWindow> window;
   std::string trouble;
   try {

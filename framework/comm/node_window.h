@@ -39,6 +39,9 @@ struct NodeWindowOptions {
 
 class NodeWindow : public BlobSource, public BlobOwner {
  public:
+  // How its name begins in /dev/shm, for as long as it has one; the process's number follows.
+  static constexpr std::string_view kNameBegin = "dtrain.";
+
   // Every rank calls it; `nodes` is the node of each.  The windows of this rank and of those on its
   // node with which it shares memory; null where there are no others, or where one of them cannot
   // have a window, which the lowest of them logs.  The transport is used here only.

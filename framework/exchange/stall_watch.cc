@@ -18,6 +18,9 @@ constexpr Nanos kAskFor = 3'000'000'000;  // how long a stalled rank waits for a
 constexpr int kPatience = 10;
 constexpr int64_t kSteps =
     20;  // a rank hangs when a step takes this many times its longest one so far
+// Between two polls is a Backoff's pause.  After more than this the process stood still, and so may all of them
+// (Ctrl-Z, scontrol suspend): what the others would have sent in that time is still to come.
+constexpr Nanos kStoodStill = 1'000'000'000;
 
 }  // namespace
 
@@ -44,13 +47,16 @@ Nanos StallWatch::Limit() const {
 }
 
 void StallWatch::Moved() {
-  last_move_ = clock_.Now();
+  last_move_ = last_poll_ = clock_.Now();
   asked_times_ = 0;
   last_answers_.clear();
 }
 
 void StallWatch::NothingMoved(const std::function<bool()>& move) {
-  const Nanos waited = clock_.Now() - last_move_;
+  const Nanos now = clock_.Now();
+  if (now - last_poll_ > kStoodStill) last_move_ += now - last_poll_;
+  last_poll_ = now;
+  const Nanos waited = now - last_move_;
   if (waited <= (asked_times_ + 1) * Limit()) return;
   const int64_t letters = driver_.post().received();
   AskAll(move);
@@ -88,6 +94,7 @@ void StallWatch::AskAll(const std::function<bool()>& move) {
   while (!AllAnswer() && clock_.Now() < until) {
     if (!move()) backoff.Pause();
   }
+  last_poll_ = clock_.Now();
 }
 
 std::string StallWatch::StatesOfAll() const {

@@ -3,7 +3,7 @@
 // When nothing has moved for the limit, it asks every rank by letter.  While all answer, and answer
 // otherwise than a limit before or some compute (for 20 of their longest step; ten limits where they
 // have done none), the wait goes on, and a warning says so; else StalledError (exit 7) has each rank's
-// answer and names those that did not answer.
+// answer and names those that did not answer.  A time in which this process stood still is no waiting.
 #pragma once
 
 #include <algorithm>
@@ -47,6 +47,7 @@ class StallWatch {
   const std::function<bool()> computing_;
   Nanos longest_step_ = 0;
   Nanos last_move_ = 0;
+  Nanos last_poll_ = 0;
   int asked_times_ = 0;  // since then
   std::map<Rank, letter::Answer> answers_;
   std::map<Rank, letter::Answer> last_answers_;  // of the time before, since then

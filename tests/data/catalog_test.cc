@@ -208,6 +208,12 @@ TEST(Catalog, AFileThatDiffersIsHashedOnce) {
     root.Write("cache/verified.json", broken);
     EXPECT_EQ(different().size(), 1u) << broken;
   }
+  // A value of another kind does not hide what differs.
+  std::string known = ReadFile(memory);
+  const size_t value = known.find("SHA-256 is");
+  known.replace(value - 1, known.find('"', value) - value + 2, "7");
+  root.Write("cache/verified.json", known);
+  EXPECT_EQ(different().size(), 1u) << known;
   EXPECT_EQ(DifferentFiles("catalog_set", root / "catalog_set", "").size(), 1u);
   catalog_files.clear();
 }

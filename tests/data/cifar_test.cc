@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {
@@ -272,6 +273,22 @@ TEST(Cifar, ArchiveThatBreaksInsideABatchNamesMemberAndPosition) {
   EXPECT_THAT(MessageOf<DataError>([&] { CifarSource(facts).Load(folder.path(), 1); }),
               AllOf(HasSubstr("x.tar.gz:b/data_1.bin is damaged after byte "),
                     HasSubstr("unexpected end of file"), HasSubstr("fetch the file again")));
+}
+
+// The sum over an archive stands at its end, farther behind the last batch than a block.
+TEST(Cifar, AnArchiveIsComparedWithItsSumAlsoWhereOthersFollowTheBatches) {
+  auto members = Members();
+  std::string noise(400'000, '\0');
+  for (size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<char>(i * i * 2654435761u >> 13);
+  members.emplace_back("tiny-bin/behind", noise);
+  const TempFolder folder;
+  const fs::path path = folder.WriteTar("x.tar.gz", members);
+  EXPECT_NO_THROW(CifarSource(TinyFacts()).Load(folder.path(), 1));
+  std::string bytes = ReadFile(path);
+  bytes[bytes.size() - 8] ^= 1;
+  folder.Write("x.tar.gz", bytes);
+  EXPECT_THAT(LoadMessage(folder),
+              AllOf(HasSubstr(path.string() + " is damaged: "), HasSubstr("incorrect data check")));
 }
 
 // The tiny set under `config`, its training images of some epoch.

@@ -362,12 +362,20 @@ TEST_F(FetchTest, APasswordIsNotShown) {
     FetchOptions options;
     options.say = [this](const std::string& line) { said_ += line + "\n"; };
     options.retry_seconds = 0;
-    FetchFiles({{"a", {"http://me:s3cret@127.0.0.1:1/a", "http://me@127.0.0.1:1/b@c:d"}, "", 9}},
+    FetchFiles({{"a",
+                 {"http://me:s3cret@127.0.0.1:1/a", "http://me@127.0.0.1:1/b@c:d",
+                  "me:s3cret@127.0.0.1:1/e", "http://me:s3cr/s3cret@127.0.0.1:1/f",
+                  "http://127.0.0.1:1/g:h@i"},
+                 "",
+                 9}},
                folder_.path(), options);
   });
   for (const std::string& text : {error, said_}) {
-    EXPECT_THAT(text, AllOf(Not(HasSubstr("s3cret")), HasSubstr("http://me:***@127.0.0.1:1/a"),
-                            HasSubstr("http://me@127.0.0.1:1/b@c:d")));
+    EXPECT_THAT(
+        text,
+        AllOf(Not(HasSubstr("s3cret")), HasSubstr("http://me:***@127.0.0.1:1/a"),
+              HasSubstr("http://me@127.0.0.1:1/b@c:d"), HasSubstr(" me:***@127.0.0.1:1/e"),
+              HasSubstr("http://me:***@127.0.0.1:1/f"), HasSubstr("http://127.0.0.1:1/g:h@i")));
   }
 }
 

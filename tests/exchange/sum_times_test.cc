@@ -11,18 +11,13 @@
 
 #include "framework/core/file.h"
 #include "framework/core/timeline_file.h"
+#include "tests/support/hand_clock.h"
 
 namespace dtrain {
 namespace {
 
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
-
-class HandClock : public Clock {
- public:
-  Nanos Now() const override { return now; }
-  Nanos now = 0;
-};
 
 // One channel: the second was asked for while the first was under way, the third behind it.
 TEST(SumTimes, ASumBeginsWhenItIsAskedForAndTheChannelIsFree) {

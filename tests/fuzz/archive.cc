@@ -35,7 +35,6 @@ std::vector<Member> MembersOf(const fs::path& path) {
   std::vector<Member> members;
   MemberReader::VisitAll(path, [&](const std::string& name, MemberReader& in) {
     members.push_back({name, ContentOf(in)});
-    return true;
   });
   return members;
 }

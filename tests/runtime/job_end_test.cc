@@ -133,6 +133,8 @@ TEST(JobEnd, MpirunItselfMayBeKilledOrHang) {
       "rank 0 (node1, pid 100) ended with exit code 6 after step 815: disk full", false);
   ExpectVerdict({.exit_status = 137, .ranks = {Rank(0, 0)}, .mpirun_hung = true}, 4,
                 "no rank lives, and mpirun did not end", true);
+  ExpectVerdict({.exit_status = 137, .mpirun_hung = true}, 4,
+                "mpirun started no rank, and did not end", true);
 }
 
 }  // namespace

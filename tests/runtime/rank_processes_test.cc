@@ -48,6 +48,27 @@ TEST(DeathOrder, IsThatInWhichRanksEnded) {
   for (const auto& [rank, pid] : ranks) ::waitpid(pid, nullptr, 0);
 }
 
+TEST(RemoveLeftOfOurs, TakesFoldersAndMemoryOfDeadProcesses) {
+  const fs::path folder = FreshFolder();
+  const std::string dead = std::to_string(DeadProcess()), alive = std::to_string(::getpid());
+  for (const std::string& pid : {dead, alive}) {
+    fs::create_directories(folder / ("dtrain-" + pid + "-aXb3cd") / "sub");
+    Spit(folder / ("dtrain." + pid + ".18ab0c.0"), "memory");
+  }
+  // Names of others: a folder where memory would be, and the other way round.
+  fs::create_directories(folder / ("dtrain." + dead + ".folder"));
+  Spit(folder / ("dtrain-" + dead + "-file"), "");
+  Spit(folder / ("dtrain." + dead), "");
+  RemoveLeftOfOurs(folder);
+  EXPECT_FALSE(fs::exists(folder / ("dtrain-" + dead + "-aXb3cd")));
+  EXPECT_FALSE(fs::exists(folder / ("dtrain." + dead + ".18ab0c.0")));
+  for (const std::string& name :
+       {"dtrain-" + alive + "-aXb3cd", "dtrain." + alive + ".18ab0c.0",
+        "dtrain." + dead + ".folder", "dtrain-" + dead + "-file", "dtrain." + dead}) {
+    EXPECT_TRUE(fs::exists(folder / name)) << name;
+  }
+}
+
 TEST(RemoveLeftOfOpenMpi, TakesWhatNobodyUses) {
   const fs::path folder = FreshFolder();
   fs::create_directories(folder / "shm");

@@ -142,6 +142,15 @@ TEST(MpirunCommand, TheEnvironmentIsOursAndWhatTheUserSaysStays) {
   if (said != nullptr) ::setenv(yield.c_str(), before.c_str(), 1);
 }
 
+// mpirun's daemons are to notice a link that is cut within a minute, not after the system's two hours.
+TEST(MpirunCommand, ItsConnectionsAreKeptAlive) {
+  const auto command = MakeMpirunCommand(
+      {.ranks = 2, .executable = "x", .arguments = {}, .status_folder = "/folder"});
+  for (const std::string entry : {"time=20", "intvl=5", "probes=4"}) {
+    EXPECT_THAT(command.environment, testing::Contains("OMPI_MCA_oob_tcp_keepalive_" + entry));
+  }
+}
+
 TEST_F(SupervisorTest, StopsNobodyUnasked) {
   EXPECT_EQ(Run(Options("train-briefly")), 0);
   EXPECT_EQ(err_, "");

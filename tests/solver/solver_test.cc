@@ -46,6 +46,15 @@ TEST(SolverConfig, MistakesAreReportedTogether) {
   }
 }
 
+// A float has no such number: the weights would be infinite after one step.
+TEST(SolverConfig, ARateBeyondFloatIsRefused) {
+  EXPECT_EQ(ReadSolver("{lr: 3e38}").lr, 3e38);
+  for (const char* section : {"{lr: 3.5e38}", "{name: sgd, lr: 1, weight_decay: 1e39}",
+                              "{name: adam, lr: 1, epsilon: 1e300}"}) {
+    EXPECT_THROW(ReadSolver(section), ConfigError) << section;
+  }
+}
+
 TEST(LearningRate, ScalesByWorkersWhereAsked) {
   EXPECT_DOUBLE_EQ(LearningRate(ReadSolver("{lr: 0.1}"), 1, 16).At(0), 0.1);
   EXPECT_DOUBLE_EQ(LearningRate(ReadSolver("{lr: 0.1, lr_scaling: linear}"), 1, 16).At(0), 1.6);

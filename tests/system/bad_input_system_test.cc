@@ -47,6 +47,27 @@ TEST_F(BadInputTest, WeightsOfAnotherModelAreRefused) {
   }
 }
 
+// No input of a layer is searched for among all the others: the test's own limit would not be held.
+TEST_F(BadInputTest, TenThousandLayersAreChecked) {
+  std::ofstream model(folder_ / "model.yaml");
+  model << "name: deep\nlayers:\n";
+  for (int i = 0; i < 9999; ++i) {
+    model << "  - {name: fc" << i << ", type: inner_product, outputs: 10}\n";
+  }
+  model << "  - {name: loss, type: softmax_cross_entropy, input: [fc9998, label]}\n";
+  model.close();
+  std::ofstream(folder_ / "run.yaml")
+      << "model: {name: model.yaml}\ndata: {name: digits}\nbatch: 32\nepochs: 1\n"
+         "solver: {name: sgd, lr: 0.01}\n";
+  const Outcome check = Run("check --config run.yaml");
+  EXPECT_EQ(check.code, 0) << check.err;
+  std::ofstream(folder_ / "model.yaml", std::ios::app)
+      << "  - {name: one_more, type: relu, input: fc9999}\n";
+  const Outcome mistake = Run("check --config run.yaml");
+  EXPECT_EQ(mistake.code, 2);
+  EXPECT_THAT(mistake.err, HasSubstr("model.yaml:10003:"));
+}
+
 TEST_F(BadInputTest, ADeviceThatCannotBeHadIsRefused) {
   WriteOther(10);
   std::ofstream(folder_ / "other.yaml", std::ios::app) << "device: cuda\n";

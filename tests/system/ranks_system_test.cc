@@ -60,6 +60,25 @@ TEST_F(Ranks, HostsThatAreTooFewOrNoneAreRefused) {
   EXPECT_FALSE(fs::exists(folder_ / "few"));
 }
 
+// As `scontrol suspend` does it.  No rank has waited for another in that time, and none hangs.
+TEST_F(Ranks, ARunThatStoodStillGoesOn) {
+  const std::string stop_and_go =
+      "sh -c '\"$@\" & while kill -0 $! && ! grep -qs kind.:.step still/metrics.jsonl; do sleep "
+      "0.1; done; "
+      "all=$(pgrep -f \"$OUT/still\" | grep -vx $$); kill -STOP $all; sleep 8; kill -CONT $all; "
+      "wait $!' sh";
+  const Outcome still = Run(std::string(kSmall) +
+                                "--workers 2 --set stall_seconds=1 --set strategy.name=ps_bsp "
+                                "--output $OUT/still",
+                            stop_and_go);
+  EXPECT_EQ(still.code, 0) << still.err;
+  EXPECT_THAT(still.err, Not(HasSubstr("did not answer")));
+  EXPECT_EQ(
+      Run(std::string(kSmall) + "--workers 2 --set strategy.name=ps_bsp --output $OUT/run").code,
+      0);
+  EXPECT_EQ(WeightsOf("still"), WeightsOf("run"));
+}
+
 TEST_F(Ranks, QuietLeavesResultsAlone) {
   const Outcome quiet = Train("quiet", "--quiet --workers 2");
   EXPECT_EQ(quiet.code, 0);

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <string>
 
-#include "framework/comm/backoff.h"
+#include "framework/comm/patient_wait.h"
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 
@@ -152,11 +152,11 @@ std::optional<Incoming> MpiTransport::Probe(Tag tag) {
 void MpiTransport::Barrier() {
   MPI_Request request;
   CheckMpi(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
-  Backoff backoff;
+  PatientWait wait(PatientWait::kAllRanks);
   for (int done = 0;;) {
     CheckMpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done) return;
-    backoff.Pause();
+    wait.Pause();
   }
 }
 

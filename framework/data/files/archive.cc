@@ -109,8 +109,11 @@ struct Source {
   ArchivePointer archive;
 };
 
-std::string WhyOf(struct archive* a) {
-  const char* const why = archive_error_string(a);
+// zlib knows it better: to libarchive what cannot be unpacked is only missing.
+std::string WhyOf(const Source& source) {
+  const std::string unpacking = source.gzip == nullptr ? "" : source.gzip->Why();
+  const char* const why = archive_error_string(source.archive.get());
+  if (!unpacking.empty()) return unpacking;
   return why == nullptr ? "it ends too early" : why;
 }
 
@@ -140,7 +143,7 @@ Source Open(const fs::path& path, const Kind& kind) {
     opened = archive_read_open_filename(a, path.c_str(), kBlockBytes);
   }
   if (opened != ARCHIVE_OK) {
-    throw DataError(fmt::format("cannot open {}: {}", path.string(), WhyOf(a)),
+    throw DataError(fmt::format("cannot open {}: {}", path.string(), WhyOf(source)),
                     "fetch the file again");
   }
   return source;
@@ -172,7 +175,7 @@ archive_entry* NextEntry(const Source& source, const fs::path& path) {
   }
   if (status != ARCHIVE_OK && status != ARCHIVE_WARN) {
     throw DataError(fmt::format("{} is damaged: {}, near byte {} of the unpacked archive",
-                                path.string(), WhyOf(a), archive_filter_bytes(a, 0)),
+                                path.string(), WhyOf(source), archive_filter_bytes(a, 0)),
                     "fetch the file again");
   }
   return entry;
@@ -227,7 +230,7 @@ void MemberReader::VisitAll(const fs::path& path, const Visitor& visit) {
     const std::string member = archive_entry_pathname(entry);
     in.impl_->name = path.string() + ":" + member;
     in.impl_->position = 0;
-    if (!visit(member, in)) return;
+    visit(member, in);
   }
 }
 
@@ -241,7 +244,7 @@ size_t MemberReader::Read(void* to, size_t bytes) {
   while (got == ARCHIVE_RETRY);
   if (got < 0) {
     throw DataError(fmt::format("{} is damaged after byte {}: {}", name(), impl_->position,
-                                WhyOf(impl_->source.archive.get())),
+                                WhyOf(impl_->source)),
                     "fetch the file again");
   }
   impl_->position += got;

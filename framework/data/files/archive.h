@@ -24,8 +24,8 @@ class MemberReader {
   explicit MemberReader(const std::filesystem::path& path, const std::string& member = "");
   // Every regular member of a tar archive, in its order and in one pass: a reader for each would
   // unpack the archive from its start each time.  `visit` gets the member's path and its bytes,
-  // which it need not read; false ends the pass.
-  using Visitor = std::function<bool(const std::string& member, MemberReader& in)>;
+  // which it need not read.  The pass goes to the archive's end, where its sums stand.
+  using Visitor = std::function<void(const std::string& member, MemberReader& in)>;
   static void VisitAll(const std::filesystem::path& path, const Visitor& visit);
 
   ~MemberReader();

@@ -82,8 +82,12 @@ using nlohmann::json;
 json Remembered(const fs::path& memory) {
   std::error_code error;
   if (memory.empty() || !fs::exists(memory, error)) return json::object();
-  json known = json::parse(ReadFile(memory), nullptr, /*allow_exceptions=*/false);
-  return known.is_object() ? known : json::object();
+  try {
+    json known = json::parse(ReadFile(memory));
+    if (known.is_object()) return known;
+  } catch (const std::exception&) {  // it is written anew
+  }
+  return json::object();
 }
 
 // What tells the file from another one that had its name before.
@@ -99,7 +103,8 @@ std::string ProblemOf(const RemoteFile& file, const fs::path& folder, const fs::
   const std::string key = fs::canonical(path).string();
   const json& before = known[key];
   if (before.is_object() && before.value("seen", json()) == seen) {
-    return before.value("problem", "");
+    const json told = before.value("problem", json());
+    if (told.is_string()) return told;
   }
   const std::string problem = StatusOf(file, folder).problem;
   known[key] = {{"seen", seen}, {"problem", problem}};

@@ -42,12 +42,17 @@ void MakeDataFolder(const fs::path& folder) {
 
 // The address as it may be shown: without the password in "https://user:password@host/".
 std::string Shown(const std::string& url) {
-  const size_t begin = url.find("://");
-  if (begin == std::string::npos) return url;
-  const size_t host = url.find_first_of("/?#", begin + 3);
-  const size_t at = url.rfind('@', host);
-  const size_t colon = url.find(':', begin + 3);
-  if (at == std::string::npos || at < begin + 3 || colon > at) return url;
+  const size_t scheme = url.find("://");
+  const size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
+  const size_t host_end = std::min(url.find_first_of("/?#", begin), url.size());
+  const size_t colon = url.find(':', begin);
+  if (colon >= host_end) return url;
+  size_t at = url.substr(0, host_end).rfind('@');
+  if (at == std::string::npos || at < begin) {
+    if (url.find_first_not_of("0123456789", colon + 1) >= host_end) return url;  // a port
+    at = url.rfind('@');  // there is a '/', '?' or '#' in the password
+  }
+  if (at == std::string::npos || colon > at) return url;
   return url.substr(0, colon) + ":***" + url.substr(at);
 }
 

@@ -41,7 +41,8 @@ std::string NameOf(const fs::path& archive, const std::string& kind, UnpackCache
 }
 
 void Write(const fs::path& path, UnpackCache::Parts parts) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  ::close(CreateFile(path));
+  std::ofstream out(path, std::ios::binary);
   for (const std::span<uint8_t>& part : parts) {
     out.write(reinterpret_cast<const char*>(part.data()),
               static_cast<std::streamsize>(part.size()));

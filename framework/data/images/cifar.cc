@@ -49,7 +49,6 @@ class Collector {
 
   Slot* FindSlot(const std::string& file_name);
   bool Unpack(const fs::path& archive);
-  bool Whole() const;  // all batches are here
   bool Finish(const fs::path& where) const;
   void Fill(Slot& slot, MemberReader& in);
 
@@ -75,10 +74,6 @@ Collector::Slot* Collector::FindSlot(const std::string& file_name) {
   const auto it = std::find_if(slots_.begin(), slots_.end(),
                                [&](const Slot& slot) { return slot.batch.name == file_name; });
   return it == slots_.end() ? nullptr : &*it;
-}
-
-bool Collector::Whole() const {
-  return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.filled; });
 }
 
 bool Collector::Finish(const fs::path& where) const {
@@ -120,7 +115,6 @@ bool Collector::ReadArchive(const fs::path& archive) {
 bool Collector::Unpack(const fs::path& archive) {
   MemberReader::VisitAll(archive, [this](const std::string& member, MemberReader& in) {
     if (Slot* slot = FindSlot(fs::path(member).filename().string())) Fill(*slot, in);
-    return !Whole();
   });
   return Finish(archive);
 }

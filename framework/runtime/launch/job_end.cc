@@ -108,6 +108,7 @@ Verdict Decide(const JobEnd& end, const std::string& resume) {
   const RankStatus* lost = end.first_lost ? FindRank(end, *end.first_lost) : nullptr;
   if (end.mpirun_hung) {
     if (const RankStatus* culprit = FindCulprit(end)) return OfCulprit(*culprit);
+    if (end.ranks.empty()) return {kPeerLost, "mpirun started no rank, and did not end"};
     return {kPeerLost, lost == nullptr ? "no rank lives, and mpirun did not end"
                                        : fmt::format("{} was lost {}", Who(*lost), Where(*lost))};
   }

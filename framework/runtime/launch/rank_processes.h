@@ -92,8 +92,9 @@ class ProcessFolder {
   std::filesystem::path path_;
 };
 
-// Removes such folders beneath `above` of processes that were killed before they could.
-void RemoveLeftFolders(const std::filesystem::path& above);
+// Removes what processes of ours left beneath `above` when they were killed before they could: such folders, and
+// memory that a rank was about to share (comm/node_window.h).
+void RemoveLeftOfOurs(const std::filesystem::path& above);
 
 // Where Open MPI's ranks on one machine share memory.
 inline constexpr char kSharedMemory[] = "/dev/shm";

@@ -29,11 +29,13 @@ constexpr Nanos kReadyWait = FromSeconds(10);  // for the records of ranks, befo
 // Longer than a rank may be stopped: the ranks' own watch, which ends the run as well, knows who waits
 // for whom.
 constexpr double kAfterTheRanks = 3;
-// How long mpirun may go on when none of its ranks lives: it has been seen to wait for ever.
-constexpr Nanos kWithoutRanks = FromSeconds(10);
 constexpr double kPollSeconds = 0.1, kStartPollSeconds = 0.005;  // of BlockedSignals::Wait
 constexpr Nanos kStartWatch = FromSeconds(10);                   // at most
 constexpr int kPollsALook = 5;  // between two looks at the processes
+// How long mpirun may go on when none of its ranks lives, and before the first one comes: it has been seen to
+// wait for ever.  In looks: a time in which this process itself was stopped is not among them.
+constexpr int kLooksWithoutRanks = 20;      // 10 s
+constexpr int kLooksBeforeRanks = 5 * 120;  // 5 minutes
 
 fs::path TemporaryFolder() {
   std::error_code error;
@@ -133,7 +135,7 @@ class Job {
     for (const RankProcess& process : RankProcesses(mpirun_)) {
       if (!processes_.emplace(process.rank, process.pid).second) continue;
       deaths_.Watch(process.rank, process.pid);
-      last_alive_ = WallNow();
+      looks_without_ranks_ = 0;
     }
   }
 
@@ -158,9 +160,10 @@ class Job {
       end_.stopped = rank.rank;
       KillAll();
     }
-    if (processes_.empty() || !RankProcesses(mpirun_).empty()) {
-      last_alive_ = WallNow();
-    } else if (WallNow() - last_alive_ > kWithoutRanks && !killed_) {
+    const bool is_alive = processes_.empty() ? !all_here_ : !RankProcesses(mpirun_).empty();
+    looks_without_ranks_ = is_alive ? 0 : looks_without_ranks_ + 1;
+    if (looks_without_ranks_ > (processes_.empty() ? kLooksBeforeRanks : kLooksWithoutRanks) &&
+        !killed_) {
       end_.mpirun_hung = true;
       KillAll();
     }
@@ -229,7 +232,7 @@ class Job {
   std::map<int, pid_t> processes_;  // of ranks on this machine, as they were seen
   DeathOrder deaths_;               // of these
   int polls_ = 0;
-  Nanos last_alive_ = 0;  // when a rank lived
+  int looks_without_ranks_ = 0;
   Nanos stop_at_ = 0;
   bool stop_sent_ = false;
 };
@@ -257,12 +260,13 @@ void TellWhatGoesOn(const SupervisorOptions& options, const Verdict& verdict) {
 
 int Supervise(const SupervisorOptions& options) {
   const BlockedSignals signals;
-  RemoveLeftFolders(TemporaryFolder());
-  RemoveLeftFolders(kSharedMemory);
+  RemoveLeftOfOurs(TemporaryFolder());
+  RemoveLeftOfOurs(kSharedMemory);
   RemoveLeftOfOpenMpi(TemporaryFolder(), kSharedMemory);
   std::vector<std::string> arguments = options.arguments;
   for (int restarts = 0;; ++restarts) {
     const Verdict verdict = Judge(Job(options, arguments).Watch(signals), options.resume);
+    RemoveLeftOfOurs(kSharedMemory);  // of ranks that were killed as they came up
     Tell(verdict);
     if (!verdict.rank_lost || restarts == options.max_restarts) {
       TellWhatGoesOn(options, verdict);

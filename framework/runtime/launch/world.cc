@@ -39,7 +39,11 @@ std::string FirstOf(const std::vector<std::string>& all) {
 
 World::World(int& argc, char**& argv) {
   if (InsideMpiLaunch()) {
-    if (StatusFolder().empty()) RemoveLeftOfOpenMpi("/tmp", kSharedMemory);
+    if (StatusFolder().empty()) {
+      std::error_code none;
+      RemoveLeftOfOurs(kSharedMemory);
+      RemoveLeftOfOpenMpi(std::filesystem::temp_directory_path(none), kSharedMemory);
+    }
     mpi_ = std::make_unique<MpiRuntime>(argc, argv);
     transport_ = mpi_->MakeTransport();
   } else {
@@ -85,6 +89,7 @@ void TryTogether(Transport& transport, const std::function<void()>& work) {
 }
 
 Error AsError(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
   if (const auto* error = dynamic_cast<const std::bad_alloc*>(&exception)) return ToError(*error);
   if (const auto* error = dynamic_cast<const std::filesystem::filesystem_error*>(&exception)) {
     return RunFileError(error->what());

@@ -44,7 +44,7 @@ int RunOnRanks(int argc, char** argv, const std::function<int(World&)>& body);
 // SharedError.  For set-up, before the ranks depend on each other.
 void TryTogether(Transport& transport, const std::function<void()>& work);
 
-// What came from a library, as an error that can be told.
+// Any exception as an error that can be told: what came from a library, too.
 Error AsError(const std::exception& exception);
 
 // "dtrain: error: ..." with the hint below it, on stderr.

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "framework/core/file.h"
@@ -10,6 +12,7 @@
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/runtime/launch/status_record.h"
+#include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 
@@ -49,6 +52,9 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
   last_step_ = first.step;
   results_ = RunResults(graph.metric_names(), config_.stop);
   if (!root_) return;
+  if (PlacementOf(config_).ranks() == 1) {
+    watch_.emplace(config_.stall_seconds, [this](const std::string& what) { StepHangs(what); });
+  }
   folder_.WriteConfig(config_.effective_yaml);
   folder_.WritePlan(plan);
   const bool resumed = first.step > 0;
@@ -102,8 +108,40 @@ void RunOutputs::PlannedAnew(const ExecutionPlan& plan) {
   if (root_) folder_.WritePlan(plan);
 }
 
-void RunOutputs::Does(Doing doing) {
-  if (root_) progress_->Do(doing, WallNow());
+void RunOutputs::Does(Doing doing, const TrainingPosition& position) {
+  if (!root_) return;
+  progress_->Do(doing, WallNow());
+  position_ = position;
+  if (!watch_) return;
+  if (doing == Doing::kTraining) {
+    watch_->StepBegins();
+  } else {
+    watch_->Rests();
+  }
+}
+
+// On the watch's thread: the trainer's may be anywhere, and is left there.
+void RunOutputs::StepHangs(const std::string& what) const {
+  const std::string where = fmt::format("after step {}: {}", position_.step, what);
+  const std::string hint = "what it waits for hangs or is very slow; stall_seconds sets the limit";
+  const StalledError error(where, hint);
+  TellError(error);
+  Failed(0, position_, error);
+  std::_Exit(static_cast<int>(error.code()));
+}
+
+void RunOutputs::Failed(int rank, const TrainingPosition& position, const Error& error) const {
+  std::error_code ignored;
+  // A usage error may be that the folder is another run's.
+  if (error.code() == ExitCode::kUsage) return;
+  // A start that failed before the run had begun leaves nothing behind: it has said on stderr what this would say.
+  if (!std::filesystem::exists(folder_.config(), ignored)) return;
+  try {
+    folder_.WriteError({rank, HostName(), ::getpid(), static_cast<int>(error.code()),
+                        position.epoch, position.step, error.what(), error.hint()});
+  } catch (const Error& second) {
+    log::Warning("the error could not be recorded: {}", second.what());
+  }
 }
 
 void RunOutputs::Step(const StepFacts& facts) {
@@ -203,8 +241,7 @@ void RunOutputs::Diverged(const TrainingPosition& position, const std::string& w
   const bool kept = !CheckpointFolder(folder_.checkpoints(), 1).List().empty();
   log::Error("{}; a lower solver.lr, solver.clip_norm or solver.warmup_epochs may help",
              kept ? "the last good checkpoint is kept" : "there is no checkpoint from before");
-  folder_.WriteError({0, HostName(), ::getpid(), static_cast<int>(ExitCode::kDiverged),
-                      position.epoch, position.step, what, ""});
+  Failed(0, position, DivergedError(what));
 }
 
 void RunOutputs::SaveRecord(const RunRecord& record) {

@@ -6,12 +6,14 @@
 #include <optional>
 #include <string>
 
+#include "framework/core/error.h"
 #include "framework/core/execution_plan.h"
 #include "framework/core/time.h"
 #include "framework/exchange/exchange.h"
 #include "framework/nn/graph.h"
 #include "framework/runtime/judge/run_evaluation.h"
 #include "framework/runtime/launch/status_record.h"
+#include "framework/runtime/launch/step_watch.h"
 #include "framework/runtime/results/gradients_file.h"
 #include "framework/runtime/results/metrics.h"
 #include "framework/runtime/results/progress.h"
@@ -54,8 +56,9 @@ class RunOutputs {
   void SaveProfile(const ModelProfile& profile);
   void PlannedAnew(const ExecutionPlan& plan);
 
-  // What the run does from now on, where it is no step.
-  void Does(Doing doing);
+  // What the run does from now on, and where it stands.  Of a run of one rank a step that hangs is noticed here,
+  // for nobody else can: it is told and the process ends with exit code 7.
+  void Does(Doing doing, const TrainingPosition& position);
 
   struct StepFacts {
     MetricsPoint at;
@@ -77,6 +80,8 @@ class RunOutputs {
   // Behind an evaluation: writes BestFile where it was the best so far (checkpoint.keep_best).
   void KeepBest(Split split, const TrainingPosition& position, const CheckpointSource& source);
   std::filesystem::path BestFile() const;
+  // Of every rank: errors/rank-N.json, where the run has begun.
+  void Failed(int rank, const TrainingPosition& position, const Error& error) const;
   void Diverged(const TrainingPosition& position, const std::string& what);
   void SaveRecord(const RunRecord& record);
   void SaveTimeline(const std::vector<std::string>& ranks);  // RankTimeline::Pack of each
@@ -92,6 +97,7 @@ class RunOutputs {
   void EndsEarly();
 
  private:
+  [[noreturn]] void StepHangs(const std::string& what) const;
   CheckpointInfo InfoOf(const TrainingPosition& position, const CheckpointSource& source) const;
 
   const RunConfig& config_;
@@ -109,6 +115,8 @@ class RunOutputs {
   std::unique_ptr<Ticker> ticker_;  // of the progress
   std::unique_ptr<StudyWithFile> study_;
   RunResults results_;
+  TrainingPosition position_;
+  std::optional<StepWatch> watch_;  // the last one: its thread uses others
 };
 
 }  // namespace dtrain

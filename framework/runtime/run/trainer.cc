@@ -81,7 +81,7 @@ class Trainer {
   const TrainingPosition& now() const { return position_.now(); }
   void Say(Doing doing) {
     status_.Update(doing, now().step, ToSeconds(accounts_.compute));
-    outputs_.Does(doing);
+    outputs_.Does(doing, now());
   }
   MetricsPoint Here() const {
     return {position_.epoch(), now().step, now().samples_applied, accounts_.seconds(),
@@ -132,11 +132,10 @@ TrainResult Trainer::Run() {
     outputs_.Finish(result.summary);
     status_.End(static_cast<int>(code));
     return result;
-  } catch (const Error& error) {
+  } catch (const std::exception& exception) {
+    const Error error = AsError(exception);
     status_.End(static_cast<int>(error.code()), error.what());
-    throw;
-  } catch (const std::exception& error) {
-    status_.End(static_cast<int>(ExitCode::kInternal), error.what());
+    outputs_.Failed(transport_.rank(), now(), error);
     throw;
   }
 }

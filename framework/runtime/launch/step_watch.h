@@ -1,0 +1,42 @@
+// StepWatch: ends a run of one process whose step hangs, where no other rank is there to notice: on a GPU or a
+// file system that answers no more.
+//
+// A step hangs when it takes 20 times the longest one so far and longer than `stall_seconds`; the first one, when it
+// takes ten times as long as that.  What is done between steps (evaluation, checkpoints) has no limit: there is
+// nothing to compare it with.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace dtrain {
+
+class StepWatch {
+ public:
+  // `stall_seconds` 0: kStoppedSeconds.  `on_hung` is called once, on the watch's thread, with what to say: "a step
+  // has not ended for 63 s, ...".
+  StepWatch(double stall_seconds, std::function<void(const std::string&)> on_hung);
+  StepWatch(const StepWatch&) = delete;
+  ~StepWatch();  // ends the thread
+
+  // The trainer's thread: a step begins, and the one before has ended.  `on_hung` sees what was written before it.
+  void StepBegins() { begun_.fetch_add(1, std::memory_order_release); }
+  // No step is under way until the next one begins.
+  void Rests() {
+    resting_at_.store(begun_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+
+ private:
+  void Watch(const std::stop_token& stop);
+
+  const int looks_min_;
+  const std::function<void(const std::string&)> on_hung_;
+  std::atomic<int64_t> begun_ = 0;
+  std::atomic<int64_t> resting_at_ = 0;  // of begun_
+  std::jthread thread_;
+};
+
+}  // namespace dtrain

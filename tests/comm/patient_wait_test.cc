@@ -1,0 +1,48 @@
+#include "framework/comm/patient_wait.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+namespace {
+
+constexpr Nanos kSecond = 1'000'000'000;
+
+// After how many looks, one each second, a rank gives up on this one.
+int LooksOn(Rank peer, Nanos& now) {
+  PatientWait wait(peer);
+  const Nanos begin = WallNow();
+  now = begin;
+  for (int looks = 1; looks < 10'000; ++looks) {
+    try {
+      wait.LookAt(now += kSecond);
+    } catch (const StalledError& error) {
+      EXPECT_NE(std::string(error.what()).find("did not answer for"), std::string::npos);
+      return looks;
+    }
+  }
+  return 0;
+}
+
+TEST(PatientWait, GivesUpAfterHalfAnHour) {
+  Nanos now = 0;
+  EXPECT_NEAR(LooksOn(3, now), 1800, 61);
+  EXPECT_NEAR(LooksOn(PatientWait::kAllRanks, now), 1800, 61);
+}
+
+// The ranks that wait for rank 0, which waits for one that hangs, leave it to rank 0 to say who that is.
+TEST(PatientWait, OnRank0LaterThanThatOneOnOthers) {
+  Nanos now = 0;
+  EXPECT_GE(LooksOn(0, now), LooksOn(1, now) + 60);
+}
+
+TEST(PatientWait, ATimeInWhichTheProcessStoodStillIsNoWait) {
+  PatientWait wait(1);
+  Nanos now = WallNow();
+  for (int days = 0; days < 3; ++days) EXPECT_NO_THROW(wait.LookAt(now += 86'400 * kSecond));
+  EXPECT_NO_THROW(wait.LookAt(now + kSecond));
+}
+
+}  // namespace
+}  // namespace dtrain

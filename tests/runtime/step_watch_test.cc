@@ -1,0 +1,112 @@
+#include "framework/runtime/launch/step_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "framework/core/file.h"
+#include "tests/runtime/own_data_set.h"
+#include "tests/runtime/run_fixture.h"
+
+namespace dtrain {
+namespace {
+
+using testing::HasSubstr;
+
+void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+class StepWatchTest : public testing::Test {
+ protected:
+  // What the watch has said within `seconds`.
+  std::string Within(double seconds) {
+    for (int i = 0; i < seconds * 100; ++i) {
+      Sleep(0.01);
+      const std::lock_guard lock(mutex_);
+      if (!said_.empty()) return said_;
+    }
+    return "";
+  }
+
+  std::mutex mutex_;
+  std::string said_;
+  StepWatch watch_{0.5, [this](const std::string& what) {
+                     const std::lock_guard lock(mutex_);
+                     said_ = what;
+                   }};
+};
+
+TEST_F(StepWatchTest, AStepThatDoesNotEndIsNoticed) {
+  for (int step = 0; step < 20; ++step) {
+    watch_.StepBegins();
+    Sleep(0.02);
+  }
+  EXPECT_THAT(Within(20), HasSubstr("a step has not ended for "));
+}
+
+TEST_F(StepWatchTest, TheFirstStepHasTenTimesAsLong) {
+  watch_.StepBegins();
+  EXPECT_EQ(Within(4), "");
+  EXPECT_THAT(Within(20), HasSubstr(", the first one"));
+}
+
+TEST_F(StepWatchTest, NothingIsExpectedBetweenSteps) {
+  EXPECT_EQ(Within(1), "") << "before the first one";
+  watch_.StepBegins();
+  Sleep(0.6);
+  watch_.StepBegins();
+  watch_.Rests();
+  EXPECT_EQ(Within(8), "");
+}
+
+// A run of one process whose data come no more.
+using HungRun = RunFixture;
+
+TEST_F(HungRun, EndsWithCode7AndSaysAfterWhichStep) {
+  // Another process begins this test anew; it takes this one's folder.
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  if (const char* const first = std::getenv("DTRAIN_HUNG_RUN")) {
+    std::filesystem::remove_all(folder_);
+    folder_ = first;
+  }
+  ::setenv("DTRAIN_HUNG_RUN", folder_.c_str(), 1);
+  std::ofstream(folder_ / "model.yaml") << R"(
+name: line
+layers:
+  - {name: fc, type: inner_product, outputs: 2}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+)";
+  const auto train = [this] {
+    config::Document document = config::Document::FromText(
+        "model: {name: " + (folder_ / "model.yaml").string() +
+            "}\ndata: {name: digits}\nbatch: 16\nepochs: 9\nsolver: {name: sgd, lr: 0.01}\n",
+        "run.yaml", {"output=" + (folder_ / "run").string(), "stall_seconds=1", "threads=1"});
+    RunConfig config = ReadRunConfig(document);
+    OwnData data{.train_samples = 64, .test_samples = 16, .numbers = 3, .classes = 2};
+    data.number = [](Split, int64_t sample, int64_t i) {
+      return std::sin(0.1 * static_cast<double>(sample * 3 + i));
+    };
+    data.label = [](int64_t sample) { return sample % 2; };
+    data.watch = [] {
+      return [](uint64_t epoch, std::span<const int64_t>) {
+        if (epoch == 2) Sleep(100);
+      };
+    };
+    config.data.source = std::make_shared<OwnSource>(data);
+    Run(config);
+  };
+  EXPECT_EXIT(train(), testing::ExitedWithCode(7), "after step [78]: a step has not ended for ");
+  ::unsetenv("DTRAIN_HUNG_RUN");
+  const std::string error = ReadFile(folder_ / "run/errors/rank-0.json");
+  EXPECT_THAT(error, HasSubstr("a step has not ended for"));
+}
+
+}  // namespace
+}  // namespace dtrain
