@@ -193,6 +193,7 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation,
       } else {
         PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
       }
+      std::cout.flush();  // a next seed's run may be left at once
     }
     // A supervisor says it itself.
     if (transport.rank() == 0 && result.code == ExitCode::kStopped && StatusFolder().empty()) {

@@ -1,11 +1,10 @@
-// What `dtrain train` prints at the end, and what it records when it fails.
+// What `dtrain train` prints at the end.
 #pragma once
 
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "framework/core/error.h"
 #include "framework/runtime/results/summary.h"
 
 namespace dtrain {

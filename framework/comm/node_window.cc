@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <new>
 
 #include <fmt/format.h>
@@ -83,6 +84,14 @@ NodeWindow::~NodeWindow() {
       << borrowed_.size() - spare_.size() << " borrowed Blobs outlive the window";
 }
 
+std::optional<pid_t> NodeWindow::OwnerOf(const std::string& name) {
+  int pid = 0, rank = 0, length = 0;
+  unsigned long long time = 0;
+  const int read = std::sscanf(name.c_str(), "dtrain.%d.%llx.%d%n", &pid, &time, &rank, &length);
+  if (read != 3 || length != static_cast<int>(name.size()) || pid <= 0) return std::nullopt;
+  return pid;
+}
+
 // Two rounds: what each has made, and whether each has found what the others have.
 std::unique_ptr<NodeWindow> NodeWindow::Make(Transport& transport, std::span<const int> nodes,
                                              const NodeWindowOptions& options) {
@@ -91,7 +100,7 @@ std::unique_ptr<NodeWindow> NodeWindow::Make(Transport& transport, std::span<con
   const bool alone = inside.size() == 1;
   // The rank is in it for ranks whose process numbers are equal and whose /dev/shm is not the same.
   const std::string name =
-      fmt::format("/{}{}.{:x}.{}", kNameBegin, ::getpid(), WallNow(), transport.rank());
+      fmt::format("/dtrain.{}.{:x}.{}", ::getpid(), WallNow(), transport.rank());
   std::unique_ptr<NodeWindow> window;
   std::string trouble;
   try {

@@ -39,8 +39,9 @@ struct NodeWindowOptions {
 
 class NodeWindow : public BlobSource, public BlobOwner {
  public:
-  // How its name begins in /dev/shm, for as long as it has one; the process's number follows.
-  static constexpr std::string_view kNameBegin = "dtrain.";
+  // The process that made the memory which has this name in /dev/shm, as a window has until all have opened it; none
+  // where the name is no window's.
+  static std::optional<pid_t> OwnerOf(const std::string& name);
 
   // Every rank calls it; `nodes` is the node of each.  The windows of this rank and of those on its
   // node with which it shares memory; null where there are no others, or where one of them cannot

@@ -52,11 +52,16 @@ void StallWatch::Moved() {
   last_answers_.clear();
 }
 
+// Since the poll before, which this one takes the place of.
+Nanos StallWatch::StoodStill() {
+  const Nanos passed = clock_.Now() - last_poll_;
+  last_poll_ += passed;
+  return passed > kStoodStill ? passed : 0;
+}
+
 void StallWatch::NothingMoved(const std::function<bool()>& move) {
-  const Nanos now = clock_.Now();
-  if (now - last_poll_ > kStoodStill) last_move_ += now - last_poll_;
-  last_poll_ = now;
-  const Nanos waited = now - last_move_;
+  last_move_ += StoodStill();
+  const Nanos waited = last_poll_ - last_move_;
   if (waited <= (asked_times_ + 1) * Limit()) return;
   const int64_t letters = driver_.post().received();
   AskAll(move);
@@ -90,11 +95,12 @@ void StallWatch::AskAll(const std::function<bool()>& move) {
     if (rank != rank_) driver_.service().Send(rank, letter::Ask{});
   }
   Backoff backoff;
-  const Nanos until = clock_.Now() + kAskFor;
-  while (!AllAnswer() && clock_.Now() < until) {
-    if (!move()) backoff.Pause();
-  }
   last_poll_ = clock_.Now();
+  Nanos until = last_poll_ + kAskFor;
+  while (!AllAnswer() && last_poll_ < until) {
+    if (!move()) backoff.Pause();
+    until += StoodStill();
+  }
 }
 
 std::string StallWatch::StatesOfAll() const {

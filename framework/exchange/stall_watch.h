@@ -34,6 +34,7 @@ class StallWatch {
 
  private:
   Nanos Limit() const;
+  Nanos StoodStill();
   void AskAll(const std::function<bool()>& move);
   bool AllAnswer() const { return static_cast<int>(answers_.size()) == ranks_; }
   std::string StatesOfAll() const;

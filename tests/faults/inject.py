@@ -95,6 +95,7 @@ class Run:
     def __init__(self, options, folder, settings, harm=None):
         self.folder, self.ranks, self.harm = folder, ranks_of(settings), harm
         self.by_mpirun = options.mpirun or options.hosts
+        self.before = set(pathlib.Path("/dev/shm").iterdir())  # others' as well
         self.temporary = folder / "tmp"
         self.temporary.mkdir(parents=True)
         self.disk = folder / "disk"
@@ -171,7 +172,8 @@ class Run:
     def left(self, supervisor):
         """What is wrong with what the run has left behind."""
         shared = pathlib.Path("/dev/shm")
-        of_ranks = [entry for entry in shared.glob("dtrain.*") if not os.path.exists(f"/proc/{entry.name.split('.')[1]}")]
+        of_ranks = [entry for entry in shared.glob("dtrain.*.*.*") if entry not in self.before
+                    and not os.path.exists(f"/proc/{entry.name.split('.')[1]}")]
         wrong = [f"left in TMPDIR: {entry.name}" for entry in self.temporary.iterdir()]
         return wrong + [f"left in /dev/shm: {entry.name}" for entry in [*shared.glob(f"dtrain-{supervisor}-*"), *of_ranks]]
 
@@ -335,11 +337,11 @@ def main():
         # One for each rank: an own host may be cut off alone.
         subprocess.run([options.hosts, "up", str(WORKERS + max(SERVERS.values()))], check=True)
     try:
-        failed = inject_all(seeds, harms, options)
+        failed, harmed = inject_all(seeds, harms, options)
     finally:
         if options.hosts:
             subprocess.run([options.hosts, "down"], check=True)
-    sys.exit(1 if failed else 0)
+    sys.exit(1 if failed or not harmed else 0)
 
 
 def inject_all(seeds, harms, options):
@@ -368,7 +370,7 @@ def inject_all(seeds, harms, options):
             print(f"{fault}: {'harmed' if was_harmed else 'it had ended before'}; see {folder}")
     print(f"{len(seeds)} injections, {harmed} of them before the run's end: {len(failed)} ended wrongly"
           f"{': seeds ' + ', '.join(map(str, failed)) if failed else ''}")
-    return failed
+    return failed, harmed
 
 
 if __name__ == "__main__":

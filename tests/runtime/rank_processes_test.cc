@@ -10,6 +10,7 @@
 #include <csignal>
 #include <ctime>
 #include <map>
+#include <set>
 
 #include "framework/core/process.h"
 #include "tests/weights/checkpoint_sample.h"
@@ -48,25 +49,30 @@ TEST(DeathOrder, IsThatInWhichRanksEnded) {
   for (const auto& [rank, pid] : ranks) ::waitpid(pid, nullptr, 0);
 }
 
-TEST(RemoveLeftOfOurs, TakesFoldersAndMemoryOfDeadProcesses) {
+TEST(RemoveLeft, TakesFoldersAndMemoryOfDeadProcesses) {
   const fs::path folder = FreshFolder();
   const std::string dead = std::to_string(DeadProcess()), alive = std::to_string(::getpid());
   for (const std::string& pid : {dead, alive}) {
     fs::create_directories(folder / ("dtrain-" + pid + "-aXb3cd") / "sub");
     Spit(folder / ("dtrain." + pid + ".18ab0c.0"), "memory");
   }
-  // Names of others: a folder where memory would be, and the other way round.
-  fs::create_directories(folder / ("dtrain." + dead + ".folder"));
+  // Of others: a folder where memory would be, and the other way round; what somebody named like it.
+  fs::create_directories(folder / ("dtrain." + dead + ".18ab0c.1"));
   Spit(folder / ("dtrain-" + dead + "-file"), "");
-  Spit(folder / ("dtrain." + dead), "");
-  RemoveLeftOfOurs(folder);
-  EXPECT_FALSE(fs::exists(folder / ("dtrain-" + dead + "-aXb3cd")));
-  EXPECT_FALSE(fs::exists(folder / ("dtrain." + dead + ".18ab0c.0")));
-  for (const std::string& name :
-       {"dtrain-" + alive + "-aXb3cd", "dtrain." + alive + ".18ab0c.0",
-        "dtrain." + dead + ".folder", "dtrain-" + dead + "-file", "dtrain." + dead}) {
-    EXPECT_TRUE(fs::exists(folder / name)) << name;
+  for (const char* ending : {"", ".log", ".18ab0c.0.log", ".18ab0c"}) {
+    Spit(folder / ("dtrain." + dead + ending), "");
   }
+  RemoveLeftFolders(folder);
+  RemoveLeftMemory(folder);
+  std::set<std::string> left;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    left.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(left, (std::set<std::string>{
+                      "dtrain-" + alive + "-aXb3cd", "dtrain." + alive + ".18ab0c.0",
+                      "dtrain." + dead + ".18ab0c.1", "dtrain-" + dead + "-file", "dtrain." + dead,
+                      "dtrain." + dead + ".log", "dtrain." + dead + ".18ab0c.0.log",
+                      "dtrain." + dead + ".18ab0c"}));
 }
 
 TEST(RemoveLeftOfOpenMpi, TakesWhatNobodyUses) {

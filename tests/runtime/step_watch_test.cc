@@ -7,10 +7,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
+
+#include <nlohmann/json.hpp>
 
 #include "framework/core/file.h"
 #include "tests/runtime/own_data_set.h"
@@ -58,32 +62,25 @@ TEST_F(StepWatchTest, TheFirstStepHasTenTimesAsLong) {
 }
 
 TEST_F(StepWatchTest, NothingIsExpectedBetweenSteps) {
-  EXPECT_EQ(Within(1), "") << "before the first one";
-  watch_.StepBegins();
-  Sleep(0.6);
-  watch_.StepBegins();
+  EXPECT_EQ(Within(7), "") << "before the first one, which has 5 s";
+  for (int step = 0; step < 50; ++step) {
+    watch_.StepBegins();
+    Sleep(0.02);
+  }
   watch_.Rests();
-  EXPECT_EQ(Within(8), "");
+  EXPECT_EQ(Within(8), "") << "a step like those has 5 s";
 }
 
-// A run of one process whose data come no more.
-using HungRun = RunFixture;
-
-TEST_F(HungRun, EndsWithCode7AndSaysAfterWhichStep) {
-  // Another process begins this test anew; it takes this one's folder.
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  if (const char* const first = std::getenv("DTRAIN_HUNG_RUN")) {
-    std::filesystem::remove_all(folder_);
-    folder_ = first;
-  }
-  ::setenv("DTRAIN_HUNG_RUN", folder_.c_str(), 1);
-  std::ofstream(folder_ / "model.yaml") << R"(
+// A run of one process on a line of numbers, with `happens` before each mini-batch.
+class FailingRun : public RunFixture {
+ protected:
+  void RunWith(const std::function<void(uint64_t epoch)>& happens) {
+    std::ofstream(folder_ / "model.yaml") << R"(
 name: line
 layers:
   - {name: fc, type: inner_product, outputs: 2}
   - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
 )";
-  const auto train = [this] {
     config::Document document = config::Document::FromText(
         "model: {name: " + (folder_ / "model.yaml").string() +
             "}\ndata: {name: digits}\nbatch: 16\nepochs: 9\nsolver: {name: sgd, lr: 0.01}\n",
@@ -94,18 +91,44 @@ layers:
       return std::sin(0.1 * static_cast<double>(sample * 3 + i));
     };
     data.label = [](int64_t sample) { return sample % 2; };
-    data.watch = [] {
-      return [](uint64_t epoch, std::span<const int64_t>) {
-        if (epoch == 2) Sleep(100);
-      };
-    };
+    data.watch = [&] { return [&](uint64_t epoch, std::span<const int64_t>) { happens(epoch); }; };
     config.data.source = std::make_shared<OwnSource>(data);
     Run(config);
-  };
-  EXPECT_EXIT(train(), testing::ExitedWithCode(7), "after step [78]: a step has not ended for ");
+  }
+
+  nlohmann::json ErrorOfRank0() const {
+    return nlohmann::json::parse(ReadFile(folder_ / "run/errors/rank-0.json"));
+  }
+};
+
+TEST_F(FailingRun, EndsWithCode7AndSaysAfterWhichStep) {
+  // Another process begins this test anew; it takes this one's folder.
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  if (const char* const first = std::getenv("DTRAIN_HUNG_RUN")) {
+    std::filesystem::remove_all(folder_);
+    folder_ = first;
+  }
+  ::setenv("DTRAIN_HUNG_RUN", folder_.c_str(), 1);
+  EXPECT_EXIT(RunWith([](uint64_t epoch) {
+                if (epoch == 2) Sleep(100);
+              }),
+              testing::ExitedWithCode(7), "after step [78]: a step has not ended for ");
   ::unsetenv("DTRAIN_HUNG_RUN");
-  const std::string error = ReadFile(folder_ / "run/errors/rank-0.json");
-  EXPECT_THAT(error, HasSubstr("a step has not ended for"));
+  const nlohmann::json error = ErrorOfRank0();
+  EXPECT_EQ(error["exit_code"], 7);
+  EXPECT_GE(error["step"], 7);
+  EXPECT_THAT(error["what"], HasSubstr("a step has not ended for"));
+}
+
+TEST_F(FailingRun, AnErrorOfAnyKindIsRecordedWithItsStep) {
+  const auto fails = [](uint64_t epoch) {
+    if (epoch == 2) throw std::runtime_error("out of numbers");
+  };
+  EXPECT_THROW(RunWith(fails), std::runtime_error);
+  const nlohmann::json error = ErrorOfRank0();
+  EXPECT_EQ(error["exit_code"], 1);
+  EXPECT_GE(error["step"], 7);
+  EXPECT_THAT(error["what"], HasSubstr("out of numbers"));
 }
 
 }  // namespace

@@ -47,7 +47,6 @@ TEST_F(BadInputTest, WeightsOfAnotherModelAreRefused) {
   }
 }
 
-// No input of a layer is searched for among all the others: the test's own limit would not be held.
 TEST_F(BadInputTest, TenThousandLayersAreChecked) {
   std::ofstream model(folder_ / "model.yaml");
   model << "name: deep\nlayers:\n";

@@ -65,7 +65,8 @@ TEST_F(Ranks, ARunThatStoodStillGoesOn) {
   const std::string stop_and_go =
       "sh -c '\"$@\" & while kill -0 $! && ! grep -qs kind.:.step still/metrics.jsonl; do sleep "
       "0.1; done; "
-      "all=$(pgrep -f \"$OUT/still\" | grep -vx $$); kill -STOP $all; sleep 8; kill -CONT $all; "
+      "all=$(pgrep -f \"$OUT/still\" | grep -vx $$); [ -n \"$all\" ] || exit 9; kill -STOP $all; "
+      "sleep 8; kill -CONT $all; "
       "wait $!' sh";
   const Outcome still = Run(std::string(kSmall) +
                                 "--workers 2 --set stall_seconds=1 --set strategy.name=ps_bsp "

@@ -41,7 +41,7 @@ std::string NameOf(const fs::path& archive, const std::string& kind, UnpackCache
 }
 
 void Write(const fs::path& path, UnpackCache::Parts parts) {
-  ::close(CreateFile(path));
+  ::close(CreateFile(path));  // in the place of a link, which would be followed
   std::ofstream out(path, std::ios::binary);
   for (const std::span<uint8_t>& part : parts) {
     out.write(reinterpret_cast<const char*>(part.data()),

@@ -27,7 +27,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kFolderName = "dtrain-";
-static_assert(kFolderName.size() == NodeWindow::kNameBegin.size());  // the process's number follows
 
 // "" where there is no such process, or it is another user's.
 std::string ReadProc(pid_t pid, const char* file) {
@@ -168,21 +167,29 @@ ProcessFolder::~ProcessFolder() {
   fs::remove_all(path_, ignored);
 }
 
-void RemoveLeftOfOurs(const fs::path& above) {
+void RemoveLeftFolders(const fs::path& above) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(above, ignored)) {
     const std::string name = entry.path().filename().string();
-    const bool is_folder = name.starts_with(kFolderName);
-    if (!is_folder && !name.starts_with(NodeWindow::kNameBegin)) continue;
+    if (!name.starts_with(kFolderName)) continue;
     char* end = nullptr;
     const long pid = std::strtol(name.c_str() + kFolderName.size(), &end, 10);
-    if (pid <= 0 || *end != name[kFolderName.size() - 1] || IsAlive(static_cast<pid_t>(pid)))
-      continue;
+    if (pid <= 0 || *end != '-' || IsAlive(static_cast<pid_t>(pid))) continue;
     struct stat status = {};
-    if (!IsOwn(entry.path(), status)) continue;
-    if (is_folder ? S_ISDIR(status.st_mode) : S_ISREG(status.st_mode)) {
-      fs::remove_all(entry.path(), ignored);
+    if (!IsOwn(entry.path(), status) || !S_ISDIR(status.st_mode)) continue;
+    fs::remove_all(entry.path(), ignored);
+  }
+}
+
+void RemoveLeftMemory(const fs::path& shared_memory) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(shared_memory, ignored)) {
+    const std::optional<pid_t> owner = NodeWindow::OwnerOf(entry.path().filename().string());
+    struct stat status = {};
+    if (!owner || IsAlive(*owner) || !IsOwn(entry.path(), status) || !S_ISREG(status.st_mode)) {
+      continue;
     }
+    fs::remove(entry.path(), ignored);
   }
 }
 

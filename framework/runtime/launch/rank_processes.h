@@ -92,12 +92,14 @@ class ProcessFolder {
   std::filesystem::path path_;
 };
 
-// Removes what processes of ours left beneath `above` when they were killed before they could: such folders, and
-// memory that a rank was about to share (comm/node_window.h).
-void RemoveLeftOfOurs(const std::filesystem::path& above);
+// Removes such folders beneath `above` of processes that were killed before they could.
+void RemoveLeftFolders(const std::filesystem::path& above);
 
-// Where Open MPI's ranks on one machine share memory.
+// Where ranks on one machine share memory, Open MPI's and ours.
 inline constexpr char kSharedMemory[] = "/dev/shm";
+
+// Removes memory that a rank was about to share (comm/node_window.h) when it was killed.
+void RemoveLeftMemory(const std::filesystem::path& shared_memory);
 
 // Removes what Open MPI left of this user's jobs whose mpirun was killed: folders of mpiruns that live no
 // more in `temporary`, and segments in `shared_memory` that no process has mapped and that are older

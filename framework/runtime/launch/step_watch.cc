@@ -14,13 +14,14 @@ namespace dtrain {
 namespace {
 
 constexpr double kLookSeconds = 0.25;
-constexpr int kLongest = 20, kFirst = 10;
+constexpr int64_t kLongest = 20, kFirst = 10;
 
 }  // namespace
 
 StepWatch::StepWatch(double stall_seconds, std::function<void(const std::string&)> on_hung)
-    : looks_min_(
-          static_cast<int>((stall_seconds > 0 ? stall_seconds : kStoppedSeconds) / kLookSeconds)),
+    : looks_min_(std::max<int64_t>(
+          1, static_cast<int64_t>((stall_seconds > 0 ? stall_seconds : kStoppedSeconds) /
+                                  kLookSeconds))),
       on_hung_(std::move(on_hung)),
       thread_([this](const std::stop_token& stop) { Watch(stop); }) {}
 
@@ -33,7 +34,7 @@ void StepWatch::Watch(const std::stop_token& stop) {
   std::condition_variable_any wake;
   const auto look = std::chrono::duration<double>(kLookSeconds);
   int64_t seen = 0;
-  int looks = 0, longest = 0;  // of this step, of all
+  int64_t looks = 0, longest = 0;  // of this step, of all
   while (!wake.wait_for(lock, stop, look, [&] { return stop.stop_requested(); })) {
     const int64_t begun = begun_.load(std::memory_order_acquire);
     if (begun != seen || begun == resting_at_.load(std::memory_order_relaxed)) {
@@ -43,13 +44,14 @@ void StepWatch::Watch(const std::stop_token& stop) {
       continue;
     }
     ++looks;
-    const int most = longest == 0 ? kFirst * looks_min_ : std::max(looks_min_, kLongest * longest);
+    const int64_t most =
+        longest == 0 ? kFirst * looks_min_ : std::max(looks_min_, kLongest * longest);
     if (looks <= most) continue;
-    on_hung_(fmt::format("a step has not ended for {:.0f} s{}", looks * kLookSeconds,
-                         longest == 0
-                             ? ", the first one"
-                             : fmt::format(", and the longest one before took {:.0f} s at most",
-                                           longest * kLookSeconds + 0.5)));
+    on_hung_(fmt::format(
+        "a step has not ended for {:.0f} s{}", static_cast<double>(looks) * kLookSeconds,
+        longest == 0 ? ", the first one"
+                     : fmt::format(", and the longest one before took {:.0f} s at most",
+                                   static_cast<double>(longest) * kLookSeconds + 0.5)));
     return;
   }
 }

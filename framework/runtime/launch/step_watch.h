@@ -1,9 +1,9 @@
 // StepWatch: ends a run of one process whose step hangs, where no other rank is there to notice: on a GPU or a
 // file system that answers no more.
 //
-// A step hangs when it takes 20 times the longest one so far and longer than `stall_seconds`; the first one, when it
-// takes ten times as long as that.  What is done between steps (evaluation, checkpoints) has no limit: there is
-// nothing to compare it with.
+// A step, with the wait for its data, hangs when it takes 20 times the longest one so far and longer than
+// `stall_seconds`; the first one, when it takes ten times as long as that.  What is done between steps (evaluation,
+// checkpoints, words to a terminal that Ctrl-S holds) has no limit: there is nothing to compare it with.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class StepWatch {
  private:
   void Watch(const std::stop_token& stop);
 
-  const int looks_min_;
+  const int64_t looks_min_;
   const std::function<void(const std::string&)> on_hung_;
   std::atomic<int64_t> begun_ = 0;
   std::atomic<int64_t> resting_at_ = 0;  // of begun_

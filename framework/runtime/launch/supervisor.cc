@@ -160,9 +160,12 @@ class Job {
       end_.stopped = rank.rank;
       KillAll();
     }
-    const bool is_alive = processes_.empty() ? !all_here_ : !RankProcesses(mpirun_).empty();
+    // Ranks elsewhere are not seen, and a wrapper around mpirun may hide its children: their records speak for them.
+    const bool is_alive =
+        !RankProcesses(mpirun_).empty() || (processes_.empty() && !all_here_) ||
+        std::ranges::any_of(records, [](const RankStatus& rank) { return IsAlive(rank.pid); });
     looks_without_ranks_ = is_alive ? 0 : looks_without_ranks_ + 1;
-    if (looks_without_ranks_ > (processes_.empty() ? kLooksBeforeRanks : kLooksWithoutRanks) &&
+    if (looks_without_ranks_ > (records.empty() ? kLooksBeforeRanks : kLooksWithoutRanks) &&
         !killed_) {
       end_.mpirun_hung = true;
       KillAll();
@@ -260,13 +263,14 @@ void TellWhatGoesOn(const SupervisorOptions& options, const Verdict& verdict) {
 
 int Supervise(const SupervisorOptions& options) {
   const BlockedSignals signals;
-  RemoveLeftOfOurs(TemporaryFolder());
-  RemoveLeftOfOurs(kSharedMemory);
+  RemoveLeftFolders(TemporaryFolder());
+  RemoveLeftFolders(kSharedMemory);
+  RemoveLeftMemory(kSharedMemory);
   RemoveLeftOfOpenMpi(TemporaryFolder(), kSharedMemory);
   std::vector<std::string> arguments = options.arguments;
   for (int restarts = 0;; ++restarts) {
     const Verdict verdict = Judge(Job(options, arguments).Watch(signals), options.resume);
-    RemoveLeftOfOurs(kSharedMemory);  // of ranks that were killed as they came up
+    RemoveLeftMemory(kSharedMemory);  // of ranks that were killed as they came up
     Tell(verdict);
     if (!verdict.rank_lost || restarts == options.max_restarts) {
       TellWhatGoesOn(options, verdict);

@@ -41,7 +41,7 @@ World::World(int& argc, char**& argv) {
   if (InsideMpiLaunch()) {
     if (StatusFolder().empty()) {
       std::error_code none;
-      RemoveLeftOfOurs(kSharedMemory);
+      RemoveLeftMemory(kSharedMemory);
       RemoveLeftOfOpenMpi(std::filesystem::temp_directory_path(none), kSharedMemory);
     }
     mpi_ = std::make_unique<MpiRuntime>(argc, argv);

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -18,6 +20,8 @@
 
 namespace dtrain {
 namespace {
+
+constexpr std::chrono::seconds kLastWords{10};  // for a run that hangs to say so
 
 // For -v: what plan.json has in full.
 void TellPlan(const ExecutionPlan& plan) {
@@ -110,42 +114,51 @@ void RunOutputs::PlannedAnew(const ExecutionPlan& plan) {
 
 void RunOutputs::Does(Doing doing, const TrainingPosition& position) {
   if (!root_) return;
+  if (watch_) watch_->Rests();
   progress_->Do(doing, WallNow());
-  position_ = position;
-  if (!watch_) return;
-  if (doing == Doing::kTraining) {
-    watch_->StepBegins();
-  } else {
-    watch_->Rests();
-  }
+  step_.store(position.step, std::memory_order_relaxed);
+  epoch_.store(position.epoch, std::memory_order_relaxed);
+  if (watch_ && doing == Doing::kTraining) watch_->StepBegins();
 }
 
 // On the watch's thread: the trainer's may be anywhere, and is left there.
 void RunOutputs::StepHangs(const std::string& what) const {
-  const std::string where = fmt::format("after step {}: {}", position_.step, what);
-  const std::string hint = "what it waits for hangs or is very slow; stall_seconds sets the limit";
-  const StalledError error(where, hint);
+  // Whatever holds the trainer may hold this thread as well: the disk, the terminal.
+  std::thread([] {
+    std::this_thread::sleep_for(kLastWords);
+    std::_Exit(static_cast<int>(ExitCode::kStalled));
+  }).detach();
+  TrainingPosition position;
+  position.step = step_.load(std::memory_order_relaxed);
+  position.epoch = epoch_.load(std::memory_order_relaxed);
+  const StalledError error(fmt::format("after step {}: {}", position.step, what),
+                           "what it waits for hangs or is very slow; stall_seconds sets the limit");
   TellError(error);
-  Failed(0, position_, error);
+  Failed(0, position, error);
   std::_Exit(static_cast<int>(error.code()));
 }
 
 void RunOutputs::Failed(int rank, const TrainingPosition& position, const Error& error) const {
-  std::error_code ignored;
   // A usage error may be that the folder is another run's.
   if (error.code() == ExitCode::kUsage) return;
-  // A start that failed before the run had begun leaves nothing behind: it has said on stderr what this would say.
-  if (!std::filesystem::exists(folder_.config(), ignored)) return;
   try {
+    // A start that failed before the run had begun leaves nothing behind: it has said on stderr what this would say.
+    if (!std::filesystem::exists(folder_.config())) return;
     folder_.WriteError({rank, HostName(), ::getpid(), static_cast<int>(error.code()),
                         position.epoch, position.step, error.what(), error.hint()});
-  } catch (const Error& second) {
+  } catch (const std::exception& second) {
     log::Warning("the error could not be recorded: {}", second.what());
   }
 }
 
 void RunOutputs::Step(const StepFacts& facts) {
   if (!root_) return;
+  if (watch_) watch_->Rests();
+  Tell(facts);
+  if (watch_) watch_->StepBegins();
+}
+
+void RunOutputs::Tell(const StepFacts& facts) {
   const int64_t step = facts.at.step;
   // The same steps whether or not the run was resumed.
   const bool due = facts.last || step <= config_.log_first_steps ||

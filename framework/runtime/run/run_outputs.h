@@ -2,6 +2,7 @@
 // progress.  On other ranks every call does nothing.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,6 +98,7 @@ class RunOutputs {
   void EndsEarly();
 
  private:
+  void Tell(const StepFacts& facts);
   [[noreturn]] void StepHangs(const std::string& what) const;
   CheckpointInfo InfoOf(const TrainingPosition& position, const CheckpointSource& source) const;
 
@@ -115,8 +117,8 @@ class RunOutputs {
   std::unique_ptr<Ticker> ticker_;  // of the progress
   std::unique_ptr<StudyWithFile> study_;
   RunResults results_;
-  TrainingPosition position_;
-  std::optional<StepWatch> watch_;  // the last one: its thread uses others
+  std::atomic<int64_t> step_ = 0, epoch_ = 0;  // as the run was told to stand
+  std::optional<StepWatch> watch_;             // the last one: its thread uses others
 };
 
 }  // namespace dtrain

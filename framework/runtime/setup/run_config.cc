@@ -291,9 +291,10 @@ void ReadRecords(Reader root, RunConfig& run) {
 void ReadPlanKeys(Reader root, RunConfig& run) {
   run.stall_seconds = root.Number("stall_seconds", 0)
                           .Min(0)
+                          .Max(1e6)
                           .Help(
                               "end the run when a rank waits longer than this; 0: from measured "
-                              "step times, at least 30");
+                              "step times, at least 30, of one rank 60");
   run.plan = static_cast<std::string>(
       root.String("plan", "auto").Help("execution plan: auto, or the plan.json of another run"));
   if (run.plan != "auto" && !fs::is_regular_file(run.plan)) {
