@@ -50,7 +50,8 @@ bool IsFinite(const std::vector<float>& values) {
 
 // Draws come one after the other, whatever the strategy makes of them.
 std::string DrawKeys(const std::string& name, int workers, int64_t staleness, Draws& draws) {
-  if (name == "allreduce" || name == "wfbp") return "{}";
+  const bool has_servers = name.starts_with("ps_") || name == "gssp" || name == "inhad";
+  if (!has_servers) return "{}";
   std::string keys =
       fmt::format("servers: {}, placement: {}", draws.Between(1, name == "gssp" ? workers : 3),
                   draws.Of({"dedicated", "colocated"}));

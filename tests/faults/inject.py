@@ -34,7 +34,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORKERS = 3
 STALL = 4  # seconds
-SYNCHRONOUS = [["strategy.name=allreduce"], ["strategy.name=wfbp"],
+SYNCHRONOUS = [["strategy.name=allreduce"], ["strategy.name=wfbp"], ["strategy.name=naive"], ["strategy.name=single"],
                ["strategy.name=allreduce", "compress.name=topk", "compress.density=0.1"],
                ["strategy.name=ps_bsp", "strategy.servers=1"],
                ["strategy.name=ps_bsp", "strategy.placement=colocated"]]

@@ -38,7 +38,8 @@ TEST_P(SimulatedFaults, NoPromiseIsBroken) {
 INSTANTIATE_TEST_SUITE_P(Strategies, SimulatedFaults,
                          ::testing::Values("ps_bsp", "ps_ssp", "ps_dssp", "ps_asp", "ps_asp+topk",
                                            "ps_ssp+topk", "inhad", "gssp", "gssp+gdtopk",
-                                           "allreduce", "wfbp", "wfbp+topk"),
+                                           "allreduce", "naive", "single", "wfbp", "wfbp+topk",
+                                           "mgwfbp"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '+', '_');
