@@ -1,9 +1,6 @@
 #include "framework/core/progress_display.h"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -71,25 +68,6 @@ std::string WholeSeconds(Nanos time) {
 }
 
 // With all signals blocked, as the thread begins: those that end the program are for others.
-Ticker::Ticker(std::function<void(Nanos)> tick) : tick_(std::move(tick)) {
-  sigset_t all, former;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &former);
-  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
-  ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
-}
-
-Ticker::~Ticker() = default;
-
-void Ticker::Run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wake_.wait_for(lock, stop, std::chrono::nanoseconds(kLineInterval), [] { return false; });
-    if (stop.stop_requested()) return;
-    tick_(WallNow());
-  }
-}
-
 BusyProgress::BusyProgress(std::string what) : what_(std::move(what)), begin_(WallNow()) {
   display_.Wait(begin_);
   ticker_.emplace([this](Nanos now) {

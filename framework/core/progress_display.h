@@ -2,15 +2,13 @@
 // and then; and who looks after it while the command itself is busy.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "framework/core/status_line.h"
+#include "framework/core/ticker.h"
 #include "framework/core/time.h"
 
 namespace dtrain {
@@ -56,22 +54,6 @@ class ProgressRate {
 
 // "35 s", "1:05"
 std::string WholeSeconds(Nanos time);
-
-// Calls it now and then on a thread of its own, which takes no signals: often enough for a display.
-class Ticker {
- public:
-  explicit Ticker(std::function<void(Nanos now)> tick);
-  ~Ticker();
-  Ticker(const Ticker&) = delete;
-
- private:
-  void Run(const std::stop_token& stop);
-
-  const std::function<void(Nanos)> tick_;
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::jthread thread_;
-};
 
 // What a command does that cannot say how far it is: "loading data for 35 s", once it has taken a moment.
 class BusyProgress {

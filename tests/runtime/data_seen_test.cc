@@ -59,30 +59,14 @@ OwnData Watched(Log& log) {
 
 class DataSeenTest : public RunFixture {
  protected:
-  void SetUp() override {
-    RunFixture::SetUp();
-    std::ofstream(folder_ / "model.yaml") << R"(
-name: line
-layers:
-  - {name: fc, type: inner_product, outputs: 2}
-  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
-)";
-  }
-
   // What the ranks of a run to `max_steps` were asked for.
   std::vector<std::vector<Asked>> RunTo(int64_t max_steps, int workers, const std::string& strategy,
                                         const std::string& resume) {
-    const std::vector<std::string> overrides = {"output=" + (folder_ / "run").string(), "threads=1",
-                                                fmt::format("cluster.workers={}", workers),
-                                                fmt::format("max_steps={}", max_steps),
-                                                "strategy=" + strategy};
-    config::Document document = config::Document::FromText(
-        "model: {name: " + (folder_ / "model.yaml").string() +
-            "}\ndata: {name: digits}\nbatch: 16\nepochs: 99\nsolver: {name: sgd, lr: 0.01}\n",
-        "run.yaml", overrides);
-    RunConfig config = ReadRunConfig(document);
     Log log;
-    config.data.source = std::make_shared<OwnSource>(Watched(log));
+    const RunConfig config =
+        OnALine(folder_, Watched(log),
+                {fmt::format("cluster.workers={}", workers), fmt::format("max_steps={}", max_steps),
+                 "strategy=" + strategy});
     const TrainResult result = Run(config, {.resume = resume, .weights = ""});
     EXPECT_EQ(result.code, ExitCode::kDone);
     steps_.clear();

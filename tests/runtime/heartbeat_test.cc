@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "framework/comm/gather.h"
 #include "framework/comm/local/local_world.h"
+#include "tests/runtime/said.h"
 
 namespace dtrain {
 namespace {
@@ -20,32 +20,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr double kStall = 0.2;  // and three seconds of grace
-
-// What a rank hears; thread-safe.
-class Said {
- public:
-  std::function<void(const std::string&)> Sink() {
-    return [this](const std::string& what) {
-      const std::lock_guard lock(mutex_);
-      what_ = what;
-    };
-  }
-  std::string Within(double seconds) {
-    for (int i = 0; i < seconds * 50; ++i) {
-      if (const std::string what = Now(); !what.empty()) return what;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return Now();
-  }
-  std::string Now() {
-    const std::lock_guard lock(mutex_);
-    return what_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::string what_;
-};
 
 // Ranks of one process, each with its heartbeat.
 class HeartbeatTest : public ::testing::Test {

@@ -2,12 +2,16 @@
 // it in place of the one that its config names.
 #pragma once
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "framework/data/dataset.h"
+#include "framework/runtime/setup/run_config.h"
 
 namespace dtrain {
 
@@ -67,5 +71,25 @@ class OwnSource : public DatasetSource {
  private:
   const OwnData data_;
 };
+
+// A run of 99 epochs by one thread of one inner product on that set, in batches of 16, with --set `overrides`; the model
+// file and the run's own folder `run` are in `folder`.
+inline RunConfig OnALine(const std::filesystem::path& folder, OwnData data,
+                         std::vector<std::string> overrides) {
+  std::ofstream(folder / "model.yaml") << R"(
+name: line
+layers:
+  - {name: fc, type: inner_product, outputs: 2}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+)";
+  overrides.insert(overrides.begin(), {"output=" + (folder / "run").string(), "threads=1"});
+  config::Document document = config::Document::FromText(
+      "model: {name: " + (folder / "model.yaml").string() +
+          "}\ndata: {name: digits}\nbatch: 16\nepochs: 99\nsolver: {name: sgd, lr: 0.01}\n",
+      "run.yaml", overrides);
+  RunConfig config = ReadRunConfig(document);
+  config.data.source = std::make_shared<OwnSource>(std::move(data));
+  return config;
+}
 
 }  // namespace dtrain

@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "tests/runtime/said.h"
 
 namespace dtrain {
 namespace {
@@ -40,32 +41,11 @@ class OtherRank {
   const pid_t pid_;
 };
 
-// What the watch reports within `seconds`; "" when it reports nothing.
-class Heard {
- public:
-  void Say(const std::string& what) {
-    const std::lock_guard lock(mutex_);
-    said_ = what;
-  }
-  std::string Within(double seconds) {
-    for (int i = 0; i < seconds * 100; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      const std::lock_guard lock(mutex_);
-      if (!said_.empty()) return said_;
-    }
-    return "";
-  }
-
- private:
-  std::mutex mutex_;
-  std::string said_;
-};
-
 TEST(RankWatch, NamesARankThatStaysStopped) {
   const OtherRank other;
   other.AwaitStart();
-  Heard heard;
-  const RankWatch watch(0, ::getpid(), 1, [&](const std::string& what) { heard.Say(what); });
+  Said heard;
+  const RankWatch watch(0, ::getpid(), 1, heard.Sink());
   EXPECT_EQ(heard.Within(2), "");
   ::kill(other.pid(), SIGSTOP);
   EXPECT_EQ(heard.Within(10), "rank 1 (pid " + std::to_string(other.pid()) +
@@ -75,8 +55,8 @@ TEST(RankWatch, NamesARankThatStaysStopped) {
 TEST(RankWatch, ARankThatGoesOnInTimeIsNotLost) {
   const OtherRank other;
   other.AwaitStart();
-  Heard heard;
-  const RankWatch watch(0, ::getpid(), 4, [&](const std::string& what) { heard.Say(what); });
+  Said heard;
+  const RankWatch watch(0, ::getpid(), 4, heard.Sink());
   ::kill(other.pid(), SIGSTOP);
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   ::kill(other.pid(), SIGCONT);
@@ -88,8 +68,8 @@ TEST(RankWatch, OneOfThemSpeaks) {
   const OtherRank other(1), stopped(2);
   for (const OtherRank* rank : {&other, &stopped}) rank->AwaitStart();
   ::kill(stopped.pid(), SIGSTOP);
-  Heard heard;
-  const RankWatch watch(3, ::getpid(), 0.5, [&](const std::string& what) { heard.Say(what); });
+  Said heard;
+  const RankWatch watch(3, ::getpid(), 0.5, heard.Sink());
   EXPECT_EQ(heard.Within(3), "");
 }
 

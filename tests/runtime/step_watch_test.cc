@@ -6,10 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -19,6 +16,7 @@
 #include "framework/core/file.h"
 #include "tests/runtime/own_data_set.h"
 #include "tests/runtime/run_fixture.h"
+#include "tests/runtime/said.h"
 
 namespace dtrain {
 namespace {
@@ -29,22 +27,10 @@ void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<d
 
 class StepWatchTest : public testing::Test {
  protected:
-  // What the watch has said within `seconds`.
-  std::string Within(double seconds) {
-    for (int i = 0; i < seconds * 100; ++i) {
-      Sleep(0.01);
-      const std::lock_guard lock(mutex_);
-      if (!said_.empty()) return said_;
-    }
-    return "";
-  }
+  std::string Within(double seconds) { return said_.Within(seconds); }
 
-  std::mutex mutex_;
-  std::string said_;
-  StepWatch watch_{0.5, [this](const std::string& what) {
-                     const std::lock_guard lock(mutex_);
-                     said_ = what;
-                   }};
+  Said said_;
+  StepWatch watch_{0.5, said_.Sink()};
 };
 
 TEST_F(StepWatchTest, AStepThatDoesNotEndIsNoticed) {
@@ -75,25 +61,13 @@ TEST_F(StepWatchTest, NothingIsExpectedBetweenSteps) {
 class FailingRun : public RunFixture {
  protected:
   void RunWith(const std::function<void(uint64_t epoch)>& happens) {
-    std::ofstream(folder_ / "model.yaml") << R"(
-name: line
-layers:
-  - {name: fc, type: inner_product, outputs: 2}
-  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
-)";
-    config::Document document = config::Document::FromText(
-        "model: {name: " + (folder_ / "model.yaml").string() +
-            "}\ndata: {name: digits}\nbatch: 16\nepochs: 9\nsolver: {name: sgd, lr: 0.01}\n",
-        "run.yaml", {"output=" + (folder_ / "run").string(), "stall_seconds=1", "threads=1"});
-    RunConfig config = ReadRunConfig(document);
     OwnData data{.train_samples = 64, .test_samples = 16, .numbers = 3, .classes = 2};
     data.number = [](Split, int64_t sample, int64_t i) {
       return std::sin(0.1 * static_cast<double>(sample * 3 + i));
     };
     data.label = [](int64_t sample) { return sample % 2; };
     data.watch = [&] { return [&](uint64_t epoch, std::span<const int64_t>) { happens(epoch); }; };
-    config.data.source = std::make_shared<OwnSource>(data);
-    Run(config);
+    Run(OnALine(folder_, data, {"epochs=9", "stall_seconds=1"}));
   }
 
   nlohmann::json ErrorOfRank0() const {

@@ -62,6 +62,27 @@ std::set<std::string> MappedFiles(const std::string& beneath) {
   return mapped;
 }
 
+// By the name of a ProcessFolder.
+std::optional<pid_t> FolderOwner(const std::string& name) {
+  if (!name.starts_with(kFolderName)) return std::nullopt;
+  char* end = nullptr;
+  const long pid = std::strtol(name.c_str() + kFolderName.size(), &end, 10);
+  if (pid <= 0 || *end != '-') return std::nullopt;
+  return static_cast<pid_t>(pid);
+}
+
+// What processes that live no more made beneath `above`: of this user, and of this type.
+void RemoveOfTheDead(const fs::path& above, mode_t type,
+                     std::optional<pid_t> (*owner_of)(const std::string& name)) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(above, ignored)) {
+    const std::optional<pid_t> owner = owner_of(entry.path().filename().string());
+    struct stat status = {};
+    if (!owner || IsAlive(*owner) || !IsOwn(entry.path(), status)) continue;
+    if ((status.st_mode & S_IFMT) == type) fs::remove_all(entry.path(), ignored);
+  }
+}
+
 }  // namespace
 
 bool IsAlive(pid_t pid) {
@@ -167,30 +188,10 @@ ProcessFolder::~ProcessFolder() {
   fs::remove_all(path_, ignored);
 }
 
-void RemoveLeftFolders(const fs::path& above) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(above, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kFolderName)) continue;
-    char* end = nullptr;
-    const long pid = std::strtol(name.c_str() + kFolderName.size(), &end, 10);
-    if (pid <= 0 || *end != '-' || IsAlive(static_cast<pid_t>(pid))) continue;
-    struct stat status = {};
-    if (!IsOwn(entry.path(), status) || !S_ISDIR(status.st_mode)) continue;
-    fs::remove_all(entry.path(), ignored);
-  }
-}
+void RemoveLeftFolders(const fs::path& above) { RemoveOfTheDead(above, S_IFDIR, FolderOwner); }
 
 void RemoveLeftMemory(const fs::path& shared_memory) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(shared_memory, ignored)) {
-    const std::optional<pid_t> owner = NodeWindow::OwnerOf(entry.path().filename().string());
-    struct stat status = {};
-    if (!owner || IsAlive(*owner) || !IsOwn(entry.path(), status) || !S_ISREG(status.st_mode)) {
-      continue;
-    }
-    fs::remove(entry.path(), ignored);
-  }
+  RemoveOfTheDead(shared_memory, S_IFREG, NodeWindow::OwnerOf);
 }
 
 void RemoveLeftOfOpenMpi(const fs::path& temporary, const fs::path& shared_memory) {

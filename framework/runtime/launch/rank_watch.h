@@ -9,8 +9,8 @@
 
 #include <functional>
 #include <string>
-#include <thread>
 
+#include "framework/core/ticker.h"
 #include "framework/runtime/launch/rank_processes.h"
 
 namespace dtrain {
@@ -26,14 +26,14 @@ class RankWatch {
   ~RankWatch();  // ends the thread
 
  private:
-  void Watch(const std::stop_token& stop);
-  bool LookFinds(StoppedRanks& stopped);
+  void Look();
 
   const int rank_;
   const pid_t launcher_;
-  const double stall_seconds_;
   const std::function<void(const std::string&)> on_lost_;
-  std::jthread thread_;
+  StoppedRanks stopped_;  // the watch's thread's alone, as told_
+  bool told_ = false;
+  Ticker ticker_;
 };
 
 }  // namespace dtrain

@@ -10,7 +10,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <thread>
+
+#include "framework/core/ticker.h"
 
 namespace dtrain {
 
@@ -30,13 +31,17 @@ class StepWatch {
   }
 
  private:
-  void Watch(const std::stop_token& stop);
+  void Look();
 
   const int64_t looks_min_;
   const std::function<void(const std::string&)> on_hung_;
   std::atomic<int64_t> begun_ = 0;
   std::atomic<int64_t> resting_at_ = 0;  // of begun_
-  std::jthread thread_;
+  // The watch's thread's alone.
+  int64_t seen_ = 0;                 // of begun_, at the last look
+  int64_t looks_ = 0, longest_ = 0;  // of this step, of all
+  bool told_ = false;
+  Ticker ticker_;
 };
 
 }  // namespace dtrain

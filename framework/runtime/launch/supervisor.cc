@@ -135,7 +135,7 @@ class Job {
     for (const RankProcess& process : RankProcesses(mpirun_)) {
       if (!processes_.emplace(process.rank, process.pid).second) continue;
       deaths_.Watch(process.rank, process.pid);
-      looks_without_ranks_ = 0;
+      looks_without_ranks_ = 0;  // now the shorter limit holds
     }
   }
 
@@ -161,9 +161,10 @@ class Job {
       KillAll();
     }
     // Ranks elsewhere are not seen, and a wrapper around mpirun may hide its children: their records speak for them.
-    const bool is_alive =
-        !RankProcesses(mpirun_).empty() || (processes_.empty() && !all_here_) ||
-        std::ranges::any_of(records, [](const RankStatus& rank) { return IsAlive(rank.pid); });
+    const bool is_alive = (processes_.empty() && !all_here_) ||
+                          std::ranges::any_of(records, [](const RankStatus& rank) {
+                            return IsRank(rank.pid, rank.rank);
+                          });
     looks_without_ranks_ = is_alive ? 0 : looks_without_ranks_ + 1;
     if (looks_without_ranks_ > (records.empty() ? kLooksBeforeRanks : kLooksWithoutRanks) &&
         !killed_) {
