@@ -4,8 +4,8 @@
 #   tests/run.sh [--preset release|dev|asan|tsan] [ctest arguments...]
 #
 # The arithmetic is tested three times: as it is, and with this machine's instruction set capped at AVX2 and
-# at AVX.  Then what reads files runs under AddressSanitizer and UBSan, and what runs in threads under
-# ThreadSanitizer.  With --preset asan or tsan all tests run under these, once.
+# at AVX.  Then each file is compiled by itself (alone.py), what reads files runs under AddressSanitizer and
+# UBSan, and what runs in threads under ThreadSanitizer.  With --preset asan or tsan all tests run under these, once.
 #
 # Tests on real data need DTRAIN_DATA; a shared/data beside the repository is taken by itself.  Skipped
 # tests are counted by their reasons; one that tests/skips.txt does not name, or not for this machine,
@@ -78,6 +78,8 @@ if [ "$preset" = release ] || [ "$preset" = dev ]; then
   # Tianhe-2's CPUs.  Without what needs no instruction set, and the two slowest cases.
   GTEST_FILTER='-*CentralDifferences*:*Bf16*:*two_groups_of_images__rows_in_turn*' \
     ONEDNN_MAX_CPU_ISA=AVX test_pass avx -R '^(device|kernels|solver|nn|compress|golden)\.' || status=$?
+  # Joined files and precompiled headers hide a missing include.
+  { cmake --preset dev -DDTRAIN_TESTS=ON && tests/alone.py build/dev; } || status=$?
   # What reads files, and what runs in threads; by hand, --preset asan and tsan take all there is.
   sanitized_pass asan core config data weights || status=$?
   # The simulator is one thread, and its prices are the longest of its tests.

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "framework/core/sha256.h"
 #include "tests/data/http_server.h"
 #include "tests/data/temp_folder.h"

@@ -15,6 +15,7 @@
 #include "framework/core/timeline_file.h"
 #include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/world.h"
+#include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 
