@@ -65,15 +65,6 @@ void Append(ArenaLayout& layout, const std::string& layer, const Spec& spec, boo
       {layer + "." + spec.name, spec.shape.extents(), {begin, begin + spec.shape.count()}, decay});
 }
 
-// What the layer says, less the input gradient that nobody computes: it costs what forward does.
-Cost CostIn(const Graph& graph, const GraphLayer& layer, const Cost& whole) {
-  for (const int input : layer.inputs) {
-    if (graph.values()[input].has_gradient) return whole;
-  }
-  const double backward = layer.params.empty() ? 0 : whole.backward_flops - whole.forward_flops;
-  return {whole.forward_flops, backward};
-}
-
 // More than any machine has memory for, and few enough that products of counts below it cannot overflow.
 constexpr double kMostNumbers = 1e12;
 
@@ -209,7 +200,9 @@ void Graph::ReadLayer(config::Reader& reader, Reading& reading) {
         reader.Number("lr_factor", 1)
             .Min(0)
             .Max(1e6)
-            .Help("multiplies the learning rate for the layer's parameters; 0: they stay");
+            .Help(
+                "multiplies the learning rate for the layer's parameters; 0: they stay (a "
+                "batch_norm's statistics do with weights.freeze alone)");
   }
   if (reading.values.contains(name)) {
     // The keys beside it are clear: it is the other layer's name that this one goes by.
@@ -351,15 +344,12 @@ bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer)
   const std::string too_large = TooLarge(output.sample_shape, layer.params);
   if (!too_large.empty()) return refuse(too_large + " is too large", kNoMemory);
   layer.states = layer.layer->State();
-  layer.cost = CostIn(*this, layer, layer.layer->CostOf(shapes));
   layer.output = static_cast<int>(values_.size());
-  output.has_gradient = !layer.params.empty() || std::ranges::any_of(layer.inputs, [&](int input) {
-    return values_[input].has_gradient;
-  });
+  values_.push_back(std::move(output));
+  FollowGradient(layer);
   WarnOfScores(layer, reading);
   reading.values.emplace(layer.name, layer.output);
   reading.readers.push_back(reader);
-  values_.push_back(std::move(output));
   layers_.push_back(std::move(layer));
   return true;
 }

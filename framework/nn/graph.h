@@ -35,7 +35,7 @@ struct GraphValue {
   Shape sample_shape;
   int producer = -1;          // layer index; -1 for an input of the model
   int64_t classes = 0;        // FieldSpec::classes; 0 for what layers compute
-  bool has_gradient = false;  // some layer before it has parameters
+  bool has_gradient = false;  // some layer before it has parameters that are not frozen
 };
 
 struct GraphLayer {
@@ -52,6 +52,10 @@ struct GraphLayer {
   int first_state = 0;   // index of its first entry in Graph::state()
   Cost cost;             // per sample
   double lr_factor = 1;  // of its parameters (ArenaEntry)
+  bool frozen = false;   // Graph::Freeze
+
+  // It takes part in sums over the workers (Layer): a frozen layer asks nobody.
+  bool syncs_workers() const { return !frozen && layer->syncs_workers(); }
 };
 
 class Graph {
@@ -98,8 +102,10 @@ class Graph {
   void SyncWorkers();
   bool syncs_workers() const;  // some layer does
 
-  // The layers with parameters whose names match (NameMatches: "conv*") keep them as they are from now on.  How many
-  // these are.
+  // Freezes the layers with parameters whose names match (NameMatches: "conv*"), before a net is made.  Returns how
+  // many match.  A frozen layer keeps its parameters and its state as they are; a layer with state computes as in
+  // evaluation.  The gradients of its parameters are zeros, and no gradient is computed for layers before which
+  // nothing learns.
   int Freeze(const std::string& pattern);
 
   std::vector<std::string> metric_names() const;  // its metric layers'
@@ -121,6 +127,7 @@ class Graph {
   bool AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer);
   int LayerOfScores(const Reading& reading, int value, int64_t scores) const;
   void WarnOfScores(const GraphLayer& loss, const Reading& reading);
+  void FollowGradient(GraphLayer& layer);
   void LayOutArenas();
 
   std::string name_;

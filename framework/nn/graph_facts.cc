@@ -54,15 +54,38 @@ std::vector<std::string> Graph::metric_names() const {
   return names;
 }
 
+// Whether the layer's output has a gradient, and what the layer costs: without a gradient of its inputs, whose
+// computation costs what forward does, and without any where nothing learns.
+void Graph::FollowGradient(GraphLayer& layer) {
+  std::vector<Shape> shapes;
+  bool from_inputs = false;
+  for (const int input : layer.inputs) {
+    shapes.push_back(values_[input].sample_shape.Prepend(1));
+    from_inputs |= values_[input].has_gradient;
+  }
+  const bool learns = !layer.params.empty() && !layer.frozen;
+  values_[layer.output].has_gradient = from_inputs || learns;
+  layer.cost = layer.layer->CostOf(shapes);
+  if (from_inputs) return;
+  layer.cost.backward_flops = learns ? layer.cost.backward_flops - layer.cost.forward_flops : 0;
+}
+
 int Graph::Freeze(const std::string& pattern) {
   int frozen = 0;
-  for (GraphLayer& layer : layers_) {
-    if (layer.params.empty() || !NameMatches(pattern, layer.name)) continue;
-    layer.lr_factor = 0;
-    for (size_t p = 0; p < layer.params.size(); ++p) {
-      weights_.entries[static_cast<size_t>(layer.first_param) + p].lr_factor = 0;
+  const auto keep = [](ArenaLayout& layout, int first, size_t count) {
+    for (size_t e = 0; e < count; ++e) {
+      layout.entries[static_cast<size_t>(first) + e].lr_factor = 0;
     }
-    ++frozen;
+  };
+  for (GraphLayer& layer : layers_) {
+    if (!layer.params.empty() && NameMatches(pattern, layer.name)) {
+      layer.frozen = true;
+      layer.lr_factor = 0;
+      keep(weights_, layer.first_param, layer.params.size());
+      keep(state_, layer.first_state, layer.states.size());
+      ++frozen;
+    }
+    FollowGradient(layer);
   }
   return frozen;
 }
@@ -73,7 +96,7 @@ void Graph::SyncWorkers() {
 
 bool Graph::syncs_workers() const {
   return std::any_of(layers_.begin(), layers_.end(),
-                     [](const GraphLayer& layer) { return layer.layer->syncs_workers(); });
+                     [](const GraphLayer& layer) { return layer.syncs_workers(); });
 }
 
 void Graph::InitializeWeights(uint64_t seed, float* weights) const {

@@ -14,6 +14,8 @@
 //   - Backward reads what its Needs name, writes input gradients with `=` (never `+=`; a null data
 //     pointer means nobody wants it) and parameter gradients with `=`, or `+=` when
 //     `accumulate` is set.  It may destroy the output gradients.
+//   - a layer with state that is frozen (Graph::Freeze) trains with the kernel of Mode::kEvaluate: it reads the state
+//     and leaves it, and its Backward, which no other layer's kernel of that mode needs, writes input gradients alone.
 //   - no allocation after construction; `scratch` is shared by all kernels of a net and holds
 //     nothing between calls; `saved` lives from Forward to Backward of the same step.
 //   - samples are independent of the position in the batch and of the other samples, so that the
@@ -77,8 +79,8 @@ struct KernelRequest {
   std::vector<Shape> outputs;
   std::vector<Format> available;  // format each input has now
   std::vector<bool> needs_input_gradient;
-  bool fused_relu = false;  // apply max(0, .) to output 0 (program.h)
-  Mode mode = Mode::kTrain;
+  bool fused_relu = false;   // apply max(0, .) to output 0 (program.h)
+  Mode mode = Mode::kTrain;  // kEvaluate also of a frozen layer with state, in training
   Device device;
 };
 

@@ -40,7 +40,8 @@ struct ParamSpec {
   bool weight_decay = true;
 };
 
-// Worker state that is no parameter (batch-norm statistics).
+// Worker state that is no parameter (batch-norm statistics).  Kernels of a layer with state keep what kernel.h says
+// of frozen layers.
 struct StateSpec {
   std::string name;
   Shape shape;

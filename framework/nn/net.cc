@@ -211,19 +211,24 @@ void Net::RunBackward(Program& program, Arena gradients, KernelArgs& args, bool 
                       GradientSink* sink) {
   float* const here = copies_.Gradients(gradients, graph_.weights().size());
   for (auto op = program.ops.rbegin(); op != program.ops.rend(); ++op) {
-    if (!op->has_backward) continue;
-    if (op->layer != nullptr) {
-      BindParams(op->param_gradients, graph_.weights(), op->layer->first_param, here);
-    }
-    Call(*op, true, args);
-    if (op->add != nullptr) {
-      KernelArgs branches;
-      branches.inputs = op->input_gradients;
-      branches.outputs = op->sums;
-      op->add->Forward(branches);
-    }
-    if (last && !op->params.empty()) Announce(gradients, op->layer->param_range, sink);
+    if (op->has_backward) RunBackward(*op, here, args);
+    if (op->params.empty()) continue;
+    // Whatever the kernel has made of them.
+    if (op->layer->frozen) WriteZeros(here, op->layer->param_range);
+    if (last) Announce(gradients, op->layer->param_range, sink);
   }
+}
+
+void Net::RunBackward(Op& op, float* gradients, KernelArgs& args) {
+  if (op.layer != nullptr) {
+    BindParams(op.param_gradients, graph_.weights(), op.layer->first_param, gradients);
+  }
+  Call(op, true, args);
+  if (op.add == nullptr) return;
+  KernelArgs branches;
+  branches.inputs = op.input_gradients;
+  branches.outputs = op.sums;
+  op.add->Forward(branches);
 }
 
 void Net::Announce(Arena gradients, Range range, GradientSink* sink) {
@@ -244,7 +249,7 @@ void Net::TellSink(GradientSink& sink, bool all) {
 // In the order in which the others come to the layers, on the host: there is nothing to compute.
 void Net::SyncWithoutSamples(Arena given, WorkerSums& sums) const {
   const bool any = std::ranges::any_of(
-      graph_.layers(), [](const GraphLayer& layer) { return layer.layer->syncs_workers(); });
+      graph_.layers(), [](const GraphLayer& layer) { return layer.syncs_workers(); });
   if (!any) return;
   std::vector<float> copy;
   float* state = given.data;
@@ -254,7 +259,7 @@ void Net::SyncWithoutSamples(Arena given, WorkerSums& sums) const {
     CopyOut(state, given, graph_.state().size());
   }
   for (const GraphLayer& layer : graph_.layers()) {
-    if (!layer.layer->syncs_workers()) continue;
+    if (!layer.syncs_workers()) continue;
     std::vector<float*> states;
     for (size_t s = 0; s < layer.states.size(); ++s) {
       states.push_back(state + graph_.state().entries[layer.first_state + s].range.begin);
@@ -262,22 +267,24 @@ void Net::SyncWithoutSamples(Arena given, WorkerSums& sums) const {
     layer.layer->ForwardWithoutSamples(sums, states);
   }
   for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
-    if (layer->layer->syncs_workers()) layer->layer->BackwardWithoutSamples(sums);
+    if (layer->syncs_workers()) layer->layer->BackwardWithoutSamples(sums);
   }
   if (given.queue != nullptr) CopyIn(given, state, graph_.state().size());
 }
 
-void Net::WriteZeroGradients(Arena gradients, GradientSink* sink, PartOfStep part) {
-  if (part.first) {
-    if (zero_ == nullptr) {
-      zero_ = InsertedKernels::Make("zero", device_, "model '" + graph_.name() + "'");
-    }
-    const int64_t elements = graph_.weights().size();
-    const Tensor all = {copies_.Gradients(gradients, elements), {elements}};
-    KernelArgs args;
-    args.outputs = {&all, 1};
-    zero_->Forward(args);
+void Net::WriteZeros(float* gradients, Range range) {
+  if (zero_ == nullptr) {
+    zero_ = InsertedKernels::Make("zero", device_, "model '" + graph_.name() + "'");
   }
+  const Tensor zeros = {gradients + range.begin, {range.size()}};
+  KernelArgs args;
+  args.outputs = {&zeros, 1};
+  zero_->Forward(args);
+}
+
+void Net::WriteZeroGradients(Arena gradients, GradientSink* sink, PartOfStep part) {
+  const int64_t elements = graph_.weights().size();
+  if (part.first) WriteZeros(copies_.Gradients(gradients, elements), {0, elements});
   if (!part.last) return;
   for (auto layer = graph_.layers().rbegin(); layer != graph_.layers().rend(); ++layer) {
     if (!layer->params.empty()) Announce(gradients, layer->param_range, sink);

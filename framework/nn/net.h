@@ -102,7 +102,7 @@ class Net {
   void Prepare(Mode mode, std::span<const Shape> inputs);
   void Prepare(Mode mode, int64_t samples);
 
-  // Forward and backward.  Writes the gradients; a part that is not the first adds to them, as the one
+  // Forward and backward.  Writes the gradients, zeros for frozen layers; a part that is not the first adds to them, as the one
   // before left them.  `sink` may be null.  A share of 0 samples writes zeros, and takes part in what
   // the layers sum over the workers.
   StepResult Step(ConstArena weights, Arena gradients, Arena state, const NetInput& input,
@@ -146,6 +146,8 @@ class Net {
   void RunForward(Program& program, const Here& here, KernelArgs& args);
   void RunBackward(Program& program, Arena gradients, KernelArgs& args, bool last,
                    GradientSink* sink);
+  void RunBackward(Op& op, float* gradients, KernelArgs& args);
+  void WriteZeros(float* gradients, Range range);
   // An announcement behind what the device has been asked for; and those whose time has come, or
   // all that are left.
   void Announce(Arena gradients, Range range, GradientSink* sink);

@@ -59,7 +59,7 @@ class Compiler {
     request.layer = layer.layer.get();
     request.layer_index = static_cast<uint64_t>(call.layer);
     request.fused_relu = call.fused_relu;
-    request.mode = program_.mode;
+    request.mode = layer.frozen && !layer.states.empty() ? Mode::kEvaluate : program_.mode;
     request.device = device_;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       const int slot = slot_of_value_[call.inputs[i]];
@@ -143,9 +143,9 @@ class Compiler {
     }
     Slot output;
     output.tensor = {nullptr, request.outputs[0], DType::kF32, choice.offer.outputs[0]};
-    output.needs_gradient =
-        !layer.params.empty() || std::count(request.needs_input_gradient.begin(),
-                                            request.needs_input_gradient.end(), true) > 0;
+    output.needs_gradient = (!layer.params.empty() && !layer.frozen) ||
+                            std::count(request.needs_input_gradient.begin(),
+                                       request.needs_input_gradient.end(), true) > 0;
     op.has_backward = program_.mode == Mode::kTrain && output.needs_gradient;
     slot_of_value_[call.output] = AddOp(std::move(op), std::move(output));
     Note(layer, slot_of_value_[call.output]);

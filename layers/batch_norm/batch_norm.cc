@@ -69,7 +69,8 @@ void BatchNorm::BackwardWithoutSamples(WorkerSums& sums) const {
 
 namespace {
 DTRAIN_LAYER("batch_norm", BatchNorm,
-             "channels moved to mean 0, deviation 1, then scaled (PyTorch BatchNorm2d)");
+             "channels moved to mean 0, deviation 1, then scaled (PyTorch BatchNorm2d); frozen, it "
+             "normalises with its running statistics and keeps them");
 }
 
 }  // namespace dtrain

@@ -5,7 +5,8 @@
 // moves the running statistics:
 //   running = (1 - momentum) running + momentum batch's,  with the unbiased variance, as PyTorch
 // Evaluation takes the running statistics.  They are worker state ("running_mean", "running_var"),
-// no parameters.
+// no parameters.  A frozen layer (weights.freeze) takes and keeps them in training as well (Keras's `trainable`; a
+// PyTorch module in `eval()` mode), with the gradient dx = weight[c] / sqrt(var[c] + eps) dy.
 // With `sync: true` training takes mean and variance over the samples of all workers (PyTorch
 // SyncBatchNorm), so that a batch gives the same statistics however it is divided.  All workers
 // must take their steps together.

@@ -27,7 +27,8 @@ class BatchNormReference : public LayerReference {
   }
 
   // With z = (x - mean) / sqrt(var + eps):  dweight = sum dy z,  dbias = sum dy,
-  // dx = weight / sqrt(var + eps) (dy - dbias / count - z dweight / count).
+  // dx = weight / sqrt(var + eps) (dy - dbias / count - z dweight / count), in evaluation (of a frozen layer)
+  // without the last two, since mean and variance do not follow from x.
   void Backward(const Layer& layer, RefArgs& args) const override {
     const auto& norm = static_cast<const BatchNorm&>(layer);
     const auto& x = args.inputs[0];
@@ -42,8 +43,10 @@ class BatchNormReference : public LayerReference {
         dbias += dy[i];
       });
       ForEachOf(x.shape, c, [&](int64_t i) {
+        const double by_batch =
+            args.mode == Mode::kEvaluate ? 0 : (dbias + z(i) * dweight) / s.count;
         args.input_gradients[0].values[i] =
-            args.params[0].values[c] * s.inverse * (dy[i] - (dbias + z(i) * dweight) / s.count);
+            args.params[0].values[c] * s.inverse * (dy[i] - by_batch);
       });
     }
   }

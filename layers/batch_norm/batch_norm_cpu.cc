@@ -2,6 +2,8 @@
 // oneDNN's sums in float, which at 100,000 values a channel is seen in the fourth digit of a deep
 // net's outputs, and reads the input once more.
 //
+// A frozen layer's backward pass is that of evaluation: dx = scale dy.
+//
 // Forward, training: {sum of x, sum of x^2} of each channel and the number of values, summed in
 // double, where taking mean^2 off loses nothing that float has.  Backward: {sum of dy, sum of dy (x
 // - mean)} likewise, for dx.  With `sync` both are sums over all workers, and the same to the bit
@@ -51,7 +53,7 @@ class BatchNormCpu : public Kernel {
     needs.saved_bytes = (1 + channels) * sizeof(double) + 2 * channels * sizeof(float);
     needs.scratch_bytes = (1 + 2 * channels * static_cast<size_t>(1 + pieces_)) * sizeof(double) +
                           2 * channels * sizeof(float);
-    needs.backward_reads_inputs = true;
+    needs.backward_reads_inputs = training_ || relu_;
     needs.forward_in_place = !training_;
     needs.backward_in_place = true;
     return needs;
@@ -80,6 +82,7 @@ class BatchNormCpu : public Kernel {
     const float* const dy = args.output_gradients[0].f32();
     const Kept kept = KeptOf(args);
     ChannelFactors factors = FactorsOf(args, kept);
+    if (!training_) return BackwardOfFrozen(args, factors);
     double* const sums = Sums(args);
     SumRuns(args, [&](int64_t at, int64_t rows, int64_t channels, int64_t c, double* part) {
       DTRAIN_ISA_SELECT(device_.isa, NormGradientSums)
@@ -106,6 +109,18 @@ class BatchNormCpu : public Kernel {
   }
 
  private:
+  // The statistics are constants, and nobody takes the parameters' gradients.
+  void BackwardOfFrozen(const KernelArgs& args, const ChannelFactors& factors) const {
+    const float* const x = args.inputs[0].f32();
+    const float* const dy = args.output_gradients[0].f32();
+    float* const dx = args.input_gradients[0].f32();
+    if (dx == nullptr) return;
+    ForEachRun([&](int64_t at, int64_t rows, int64_t channels, int64_t c) {
+      DTRAIN_ISA_SELECT(device_.isa, NormBackwardOfFrozen)
+      (x + at, dy + at, rows, channels, FromChannel(factors, c), relu_, dx + at);
+    });
+  }
+
   struct Kept {
     double* values;
     double* inverse;

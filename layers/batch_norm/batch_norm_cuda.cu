@@ -64,7 +64,7 @@ class BatchNormCuda : public Kernel {
     KernelNeeds needs;
     needs.saved_bytes = saved_.bytes();
     needs.scratch_bytes = scratch_.bytes();
-    needs.backward_reads_inputs = true;
+    needs.backward_reads_inputs = training_ || relu_;
     needs.forward_in_place = !training_;
     needs.backward_in_place = true;
     return needs;
@@ -88,6 +88,7 @@ class BatchNormCuda : public Kernel {
   }
 
   void Backward(const KernelArgs& args) override {
+    if (!training_) return BackwardOfFrozen(args);
     SumGradients(args);
     SumWorkers(args, 2 * channels_);
     if (args.input_gradients[0].data == nullptr) return;
@@ -172,6 +173,19 @@ class BatchNormCuda : public Kernel {
           weight[c] = accumulate ? weight[c] + from_weight : from_weight;
           bias[c] = accumulate ? bias[c] + from_bias : from_bias;
         });
+  }
+
+  // The statistics are constants, and nobody takes the parameters' gradients.
+  void BackwardOfFrozen(const KernelArgs& args) {
+    const Channels kept = KeptOf(args);
+    const int64_t channels = channels_;
+    const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
+    float* const dx = args.input_gradients[0].f32();
+    if (dx == nullptr) return;
+    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
+      const int64_t c = i % channels;
+      dx[i] = kept.scale[c] * (kept.relu ? kept.Open(c, x[i], dy[i]) : dy[i]);
+    });
   }
 
   // What the sums take off dx.

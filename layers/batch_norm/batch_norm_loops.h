@@ -42,4 +42,9 @@ DTRAIN_ISA_DECLARE(void, NormBackward,
                    (const float* x, const float* dy, int64_t rows, int64_t channels,
                     const ChannelFactors& factors, bool relu, float* dx))
 
+// dx = scale * dy, the gradient where mean and deviation do not follow from x.  dx may be dy; x is read with `relu` alone.
+DTRAIN_ISA_DECLARE(void, NormBackwardOfFrozen,
+                   (const float* x, const float* dy, int64_t rows, int64_t channels,
+                    const ChannelFactors& factors, bool relu, float* dx))
+
 }  // namespace dtrain

@@ -160,6 +160,19 @@ struct BackwardPass {
   }
 };
 
+template <bool relu>
+struct FrozenBackwardPass {
+  const float *x, *dy;
+  float* dx;
+
+  template <class T>
+  DTRAIN_INLINE void operator()(int64_t i, const NormFactors<T>& f) const {
+    T open = At<T>(dy + i);
+    if constexpr (relu) open = Open<relu>(At<T>(x + i), open, f);
+    Put(dx + i, f.scale * open);
+  }
+};
+
 template <class Pass>
 void SumPlane(const Pass& pass, int64_t count, const ChannelFactors& factors, double* sums) {
   const NormFactors<Vec> f = FactorsOfFirst<Vec>(factors);
@@ -256,6 +269,12 @@ void NormBackward(const float* x, const float* dy, int64_t rows, int64_t channel
                   const ChannelFactors& factors, bool relu, float* dx) {
   if (relu) return ForEach(BackwardPass<true>{x, dy, dx}, rows, channels, factors);
   ForEach(BackwardPass<false>{x, dy, dx}, rows, channels, factors);
+}
+
+void NormBackwardOfFrozen(const float* x, const float* dy, int64_t rows, int64_t channels,
+                          const ChannelFactors& factors, bool relu, float* dx) {
+  if (relu) return ForEach(FrozenBackwardPass<true>{x, dy, dx}, rows, channels, factors);
+  ForEach(FrozenBackwardPass<false>{x, dy, dx}, rows, channels, factors);
 }
 
 }  // namespace dtrain::DTRAIN_ISA_NS

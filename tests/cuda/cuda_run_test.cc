@@ -14,6 +14,7 @@ namespace dtrain {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kOnDigits[] =
@@ -157,6 +158,48 @@ TEST_F(CudaRunTest, WhatIsSelectedOnTheGpuIsWhatTheCpuSelects) {
     ASSERT_EQ(here.code, 0) << here.err;
     EXPECT_EQ(WeightsOf("there"), WeightsOf("here")) << compress;
   }
+}
+
+// With the solver on the GPU and on the CPU, and on the GPU after the CPU.
+TEST_F(CudaRunTest, WhatIsFrozenStaysToTheBit) {
+  std::ofstream(folder_ / "model.yaml") << R"(
+name: frozen
+layers:
+  - {name: conv1, type: convolution, outputs: 4, kernel: 5, stride: 3}
+  - {name: bn1, type: batch_norm}
+  - {name: relu1, type: relu}
+  - {name: conv2, type: convolution, outputs: 6, kernel: 3, bias: false}
+  - {name: bn2, type: batch_norm}
+  - {name: relu2, type: relu}
+  - {name: flat, type: flatten}
+  - {name: fc, type: inner_product, outputs: 10}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+)";
+  const std::string run = std::string(kOnDigits) + "--set model.name=$OUT/model.yaml ";
+  ASSERT_EQ(Run(run + "--output before").code, 0);
+  const std::string frozen = run +
+                             "--set weights.from=before --set 'weights.freeze=[conv1, bn*]' "
+                             "--set solver.weight_decay=0.1 ";
+  const auto differing = [&](const std::string& name) {
+    const Outcome outcome = Run("ckpt diff --json before " + name);
+    const nlohmann::json found = nlohmann::json::parse(outcome.out);
+    std::vector<std::string> tensors;
+    for (const auto& tensor : found.at("tensors")) tensors.push_back(tensor.at("name"));
+    std::erase(tensors, "rank files");  // which `before` has none of
+    return tensors;
+  };
+  for (const std::string keys :
+       {"", "--set solver.name=adam --set accumulate=2", "--workers 2",
+        "--workers 2 --set batch_norm=sync", "--workers 2 --set compress.name=topk",
+        "--workers 3 --set strategy.name=gssp --set strategy.servers=2"}) {
+    const Outcome outcome = Run(frozen + keys + " --output run");
+    ASSERT_EQ(outcome.code, 0) << keys << ": " << outcome.err;
+    EXPECT_THAT(differing("run"), ElementsAre("conv2.weight", "fc.bias", "fc.weight")) << keys;
+    fs::remove_all(folder_ / "run");
+  }
+  ASSERT_EQ(Run(frozen + "--device cpu --set max_steps=3 --output run").code, 0);
+  ASSERT_EQ(Run(frozen + "--resume auto --output run").code, 0);
+  EXPECT_THAT(differing("run"), ElementsAre("conv2.weight", "fc.bias", "fc.weight"));
 }
 
 // What --device means to each command is what `device` of a config does.

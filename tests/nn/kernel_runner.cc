@@ -129,9 +129,7 @@ class Runner {
     }
     for (const Tensor& state : state_views_)
       result.state.push_back(PlainValues(variant_.device, state));
-    if (variant_.mode == Mode::kTrain && setup_.layer().role() != LayerRole::kMetric) {
-      Backward(result);
-    }
+    if (HasBackward()) Backward(result);
     return result;
   }
 
@@ -146,6 +144,8 @@ class Runner {
     }
     return request;
   }
+
+  bool HasBackward() const { return setup_.HasBackward(variant_.mode); }
 
   void Poison(const Buffer& buffer) const {
     Cell::CopyIn(variant_.device, buffer, std::vector<char>(buffer.bytes(), kPoison).data());
@@ -174,7 +174,9 @@ class Runner {
     output_views_ = Views(outputs_);
     param_views_ = Views(params_);
     state_views_ = Views(states_);
-    if (options_.in_place && needs_.forward_in_place) output_views_[0].data = input_views_[0].data;
+    const bool in_place = options_.in_place && needs_.forward_in_place &&
+                          !(HasBackward() && needs_.backward_reads_inputs);
+    if (in_place) output_views_[0].data = input_views_[0].data;
     kernel_->Forward(CommonArgs());
   }
 
@@ -224,6 +226,8 @@ class Runner {
       const bool wanted = options_.wants_input_gradients && setup_.HasGradient(i);
       if (!wanted) input_gradient_views_[i].data = nullptr;
     }
+    // Nobody takes them of a frozen layer.
+    if (variant_.mode == Mode::kEvaluate) param_gradient_views_.clear();
     if (options_.in_place && needs_.backward_in_place && input_gradient_views_[0].data != nullptr) {
       input_gradient_views_[0].data = output_gradient_views_[0].data;
     }

@@ -25,6 +25,12 @@ class CaseSetup {
   int64_t ClassesOf(size_t input) const { return classes_[input]; }
   bool HasGradient(size_t input) const { return layer_->InputHasGradient(static_cast<int>(input)); }
 
+  bool HasState() const { return !layer_->State().empty(); }
+  // Whether its kernels have a backward pass: in evaluation where a frozen layer trains with them.
+  bool HasBackward(Mode mode) const {
+    return mode == Mode::kTrain ? layer_->role() != LayerRole::kMetric : HasState();
+  }
+
   // Random inputs, parameters and output gradients (all exact in fp32), outputs computed, gradients
   // zero.  Inputs are distinct and far from 0, so that no kink is near.
   RefArgs Forward(Mode mode) const;
@@ -78,12 +84,12 @@ struct RunOptions {
 // Whether the kernel can share memory between input and output, forward or backward.
 bool CanRunInPlace(const CaseSetup& setup, const KernelVariant& variant);
 
-// What a kernel computed, in plain order.
+// What a kernel computed, in plain order; no gradients of parameters in evaluation.
 struct KernelResult {
   std::vector<std::vector<float>> outputs, input_gradients, param_gradients, state;
 };
 
-// Runs the variant on the inputs of `args`.  Backward runs in training mode only.
+// Runs the variant on the inputs of `args`, backward where the mode has that (CaseSetup::HasBackward).
 KernelResult RunKernel(const CaseSetup& setup, const KernelVariant& variant, const RefArgs& args,
                        const RunOptions& options = {});
 

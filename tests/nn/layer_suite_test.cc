@@ -1,6 +1,7 @@
 // Walks the registries: every layer type, every case it offers, every kernel that takes the case.
 //
 //   reference  against central differences, in double
+//              layers with state in evaluation as well, which is how a frozen one trains
 //   kernels    against the reference, on every instruction set, format and thread count offered;
 //              those of bf16 against the reference of rounded factors
 //   samples    the same bits whatever the batch they are in
@@ -93,9 +94,8 @@ void CheckDifferences(const CaseSetup& setup, RefArgs& args, std::vector<double>
   }
 }
 
-TEST_P(LayerDifferences, ReferenceMatchesCentralDifferences) {
-  const CaseSetup setup(type(), layer_case());
-  RefArgs args = setup.Forward(Mode::kTrain);
+void CheckReference(const CaseSetup& setup, Mode mode) {
+  RefArgs args = setup.Forward(mode);
   setup.Backward(args);
   const RefArgs analytic = args;
   for (size_t k = 0; k < args.inputs.size(); ++k) {
@@ -107,6 +107,12 @@ TEST_P(LayerDifferences, ReferenceMatchesCentralDifferences) {
     CheckDifferences(setup, args, args.params[k].values, analytic.param_gradients[k].values,
                      setup.layer().Params()[k].name);
   }
+}
+
+TEST_P(LayerDifferences, ReferenceMatchesCentralDifferences) {
+  const CaseSetup setup(type(), layer_case());
+  CheckReference(setup, Mode::kTrain);
+  if (setup.HasState()) CheckReference(setup, Mode::kEvaluate);
 }
 
 // How far a kernel may be off: `factor` times what sums of fp32 may, and what its results are rounded by,
@@ -188,7 +194,7 @@ class Expectations {
     if (want) return *want;
     want = bf16 ? setup_.RoundedToBf16(plain_) : plain_;
     if (variant.fused_relu) setup_.FuseRelu(*want, std::max(1e-4, 2 * RoundingOf(type_, variant)));
-    if (mode_ == Mode::kTrain) setup_.Backward(*want);
+    if (setup_.HasBackward(mode_)) setup_.Backward(*want);
     return *want;
   }
 
@@ -225,6 +231,21 @@ TEST_P(LayerKernels, KernelsMatchReference) {
                              {layer_case().tolerance, RoundingOf(type(), variant)});
         if (mode == Mode::kEvaluate) break;
       }
+    }
+  }
+}
+
+// What a frozen layer keeps, to the bit.
+TEST_P(LayerKernels, EvaluationKeepsTheState) {
+  const CaseSetup setup(type(), layer_case());
+  if (!setup.HasState()) return;
+  const RefArgs args = setup.Forward(Mode::kEvaluate);
+  for (const KernelVariant& variant : VariantsOf(type(), setup, Mode::kEvaluate)) {
+    SCOPED_TRACE(variant.ToString());
+    const KernelResult got = RunKernel(setup, variant, args);
+    for (size_t k = 0; k < args.state.size(); ++k) {
+      const std::vector<double>& before = args.state[k].values;
+      EXPECT_EQ(got.state[k], std::vector<float>(before.begin(), before.end()));
     }
   }
 }

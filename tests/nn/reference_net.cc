@@ -41,7 +41,7 @@ class ReferenceNet {
   RefArgs Forward(const GraphLayer& layer) {
     const int64_t samples = values_[0].shape[0];
     RefArgs args;
-    args.mode = mode_;
+    args.mode = layer.frozen && !layer.states.empty() ? Mode::kEvaluate : mode_;
     args.loss_scale = 1.0 / static_cast<double>(samples);
     args.seed = keys_.seed;
     args.step = keys_.step;
@@ -76,7 +76,7 @@ class ReferenceNet {
       std::vector<double>& sum = gradients_[layer.inputs[i]].values;
       for (size_t k = 0; k < sum.size(); ++k) sum[k] += args.input_gradients[i].values[k];
     }
-    for (size_t p = 0; p < layer.params.size(); ++p) {
+    for (size_t p = 0; p < layer.params.size() && !layer.frozen; ++p) {
       Paste(args.param_gradients[p], graph_.weights().entries[layer.first_param + p],
             result_.gradients);
     }

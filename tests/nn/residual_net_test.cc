@@ -166,6 +166,46 @@ TEST_P(BranchedNet, TheReferenceAgreesWithCentralDifferences) {
   }
 }
 
+// Layer by layer from the input on, and each alone: the others learn as the reference does.
+TEST_P(BranchedNet, FrozenLayersLeaveTheGradientsOfTheOthers) {
+  std::vector<std::vector<std::string>> sets;
+  const ResidualModel all = Residual(GetParam());
+  for (const GraphLayer& layer : all.graph.layers()) {
+    if (layer.params.empty()) continue;
+    std::vector<std::string> below =
+        sets.empty() ? std::vector<std::string>() : sets[sets.size() - 2];
+    below.push_back(layer.name);
+    sets.push_back(below);
+    sets.push_back({layer.name});
+  }
+  sets.resize(sets.size() - 2);  // all are frozen in the last but one
+  Batch batch(5, kSmall, 4);
+  for (const std::vector<std::string>& frozen : sets) {
+    SCOPED_TRACE(testing::PrintToString(frozen));
+    ResidualModel model = Residual(GetParam());
+    for (const std::string& name : frozen) ASSERT_EQ(model.graph.Freeze(name), 1);
+    const ReferenceResult want = ReferenceStep(model.graph, Mode::kTrain, Widen(model.weights),
+                                               Widen(model.state), batch.AsReference());
+    const std::vector<float> before = model.state;
+    Net net(model.graph, {DeviceKind::kCpu, 1, CpuIsa()});
+    net.Step(model.weights.data(), model.gradients.data(), model.state.data(), batch.input,
+             nullptr);
+    for (const ArenaEntry& entry : model.graph.weights().entries) {
+      double difference = 0, norm = 0;
+      for (int64_t i = entry.range.begin; i < entry.range.end; ++i) {
+        difference += std::pow(model.gradients[i] - want.gradients[i], 2);
+        norm += std::pow(want.gradients[i], 2);
+      }
+      EXPECT_EQ(norm == 0, entry.lr_factor == 0) << entry.name;
+      EXPECT_LE(std::sqrt(difference), 2e-5 * std::sqrt(norm)) << entry.name;
+    }
+    for (const ArenaEntry& entry : model.graph.state().entries) {
+      EXPECT_EQ(model.state[entry.range.begin] == before[entry.range.begin], entry.lr_factor == 0)
+          << entry.name;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Nets, BranchedNet, testing::Values(kResidual, kSeparable),
                          [](const auto& info) {
                            return info.index == 0 ? "residual" : "separable";

@@ -70,6 +70,35 @@ RefTensor AsReference(const Tensor& tensor) {
   return reference;
 }
 
+// Whatever lies below: kernels compute the gradients of some of their inputs alone.
+TEST(Seq2SeqNet, WithFrozenLayersTheOthersHaveTheSameGradients) {
+  const auto step = [](const Graph& graph) {
+    const std::vector<float> weights = InitialWeights(graph, 3);
+    std::vector<float> gradients(weights.size(), std::nanf(""));
+    Pairs pairs(7, 5, 6);
+    Net net(graph, {DeviceKind::kCpu, 1, CpuIsa()});
+    net.Step(weights.data(), gradients.data(), nullptr, pairs.input, nullptr);
+    return gradients;
+  };
+  const std::vector<float> all = step(Model());
+  for (const std::vector<std::string>& frozen : {std::vector<std::string>{"encoder.embedding"},
+                                                 {"encoder.embedding", "encoder.rnn"},
+                                                 {"encoder.*"},
+                                                 {"encoder.fc"},
+                                                 {"encoder.rnn"},
+                                                 {"encoder.embedding", "decoder"},
+                                                 {"decoder"}}) {
+    Graph graph = Model();
+    for (const std::string& pattern : frozen) ASSERT_GT(graph.Freeze(pattern), 0);
+    const std::vector<float> some = step(graph);
+    for (const ArenaEntry& entry : graph.weights().entries) {
+      for (int64_t i = entry.range.begin; i < entry.range.end; ++i) {
+        EXPECT_EQ(some[i], entry.lr_factor == 0 ? 0 : all[i]) << frozen[0] << ": " << entry.name;
+      }
+    }
+  }
+}
+
 TEST(Seq2SeqNet, GradientsAreThoseOfTheReference) {
   const Graph graph = Model();
   const std::vector<float> weights = InitialWeights(graph, 3);
