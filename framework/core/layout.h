@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/core/bytes.h"
+#include "framework/core/check.h"
 
 namespace dtrain {
 
@@ -43,7 +44,7 @@ struct ArenaEntry {
   std::vector<int64_t> shape;
   Range range;  // elements
   bool weight_decay = true;
-  double lr_factor = 1;  // multiplies the learning rate; 0: the parameter stays as it is
+  double lr_factor = 1;  // multiplies the learning rate; 0: the parameter, or state, stays as it is
   DTRAIN_FIELDS(name, shape, range, weight_decay, lr_factor)
 };
 
@@ -52,5 +53,32 @@ struct ArenaLayout {
   int64_t size() const { return entries.empty() ? 0 : entries.back().range.end; }
   DTRAIN_FIELDS(entries)
 };
+
+// Calls work(part, lr_factor) for the parts of `range` whose entries have one factor, in order.  A part as long as
+// neighbours go on with the same factor; parts may begin and end inside a parameter.
+template <class Work>
+void ForEachFactor(const ArenaLayout& layout, Range range, const Work& work) {
+  const auto& entries = layout.entries;
+  auto entry = std::partition_point(entries.begin(), entries.end(), [&](const ArenaEntry& e) {
+    return e.range.end <= range.begin;
+  });
+  while (!range.empty()) {
+    DT_CHECK(entry != entries.end()) << "range ends at " << range.end << " of " << layout.size();
+    const double factor = entry->lr_factor;
+    int64_t end = range.begin;
+    for (; entry != entries.end() && end < range.end && entry->lr_factor == factor; ++entry) {
+      end = std::min(range.end, entry->range.end);
+    }
+    work(Range{range.begin, end}, factor);
+    range.begin = end;
+  }
+}
+
+// to = from where nothing may move (factor 0: what is frozen), for two arenas of the layout.
+inline void CopyFrozen(const ArenaLayout& layout, const float* from, float* to) {
+  ForEachFactor(layout, {0, layout.size()}, [&](Range part, double factor) {
+    if (factor == 0) std::copy_n(from + part.begin, part.size(), to + part.begin);
+  });
+}
 
 }  // namespace dtrain

@@ -84,6 +84,7 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
   const auto saved = spec.start.ranks->find(rank);
   if (saved == spec.start.ranks->end()) return;
   PlayState(saved->second, [this](StateVisitor& visitor) { VisitToGoOn(visitor); });
+  for (const auto& host : hosts_) host->TakeFrozen(*spec.layout, weights);
 }
 
 Driver::~Driver() = default;
@@ -410,7 +411,7 @@ std::vector<Driver::Master> Driver::Masters() {
 void Driver::PutMasters(float* arena) {
   for (const Master& master : Masters()) {
     if (spec_.placement().replicated) {
-      AddReplica(arena, master.weights.f32(), master.share, master.range.size());
+      AddModel(*spec_.layout, master.weights.f32(), master.share, arena);
     } else {
       std::copy_n(master.weights.f32(), master.range.size(), arena + master.range.begin);
     }

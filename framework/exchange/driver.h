@@ -212,12 +212,19 @@ class Driver : private EffectTarget {
   Nanos time_ahead_ = 0;       // of the actors' time before the clock's, after a resume
 };
 
-// mean += share * replica.  In order of the servers it makes the model of replicated masters, the
-// same bits wherever it is made.
+// mean += share * replica.  In order of the servers it makes the solver's vectors of replicated masters, the
+// same bits wherever they are made.
 inline void AddReplica(float* mean, const float* replica, double share, int64_t n) {
   if (share == 0) return;
   const auto factor = static_cast<float>(share);
   for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
+}
+
+// The same for the model.  What is frozen is the same in all replicas, and its mean too: shares that are rounded could
+// make another number of it.
+inline void AddModel(const ArenaLayout& layout, const float* replica, double share, float* mean) {
+  AddReplica(mean, replica, share, layout.size());
+  if (share > 0) CopyFrozen(layout, replica, mean);
 }
 
 }  // namespace dtrain

@@ -374,18 +374,30 @@ const float* EffectQueue::SourceAt(const Item& item, Range slice) {
   return scratch_.data();
 }
 
-// A vector without a blob is zeros, and 1 x a + 1 x b is a sum whatever the instruction set.
+// A vector without a blob is zeros, and 1 x a + 1 x b is a sum whatever the instruction set.  Of a model what is frozen
+// stays: rounded shares could make another number of two that are the same.
 void EffectQueue::Combine(Item& item, VectorId to, double keep, double factor) {
+  ActorVectors& vectors = item.host->vectors;
   RunSliceOf(item, [&](Range slice) {
-    const auto memory = item.host->vectors.Slice(to, slice);
+    const auto memory = vectors.Slice(to, slice);
     const bool zeros = !item.source.blob && !item.source.sparse();
     const float* const added = zeros ? nullptr : SourceAt(item, slice);
     if (keep == 1 && factor == 1 && memory.old_values != nullptr && added != nullptr) {
-      ops_.Sum(memory.new_values, memory.old_values, added, slice.size());
-    } else {
-      ops_.Combine(memory.new_values, static_cast<float>(keep), memory.old_values,
-                   static_cast<float>(factor), added, slice.size());
+      return ops_.Sum(memory.new_values, memory.old_values, added, slice.size());
     }
+    const auto combine = [&](Range part, double kept, double taken) {
+      const int64_t at = part.begin - slice.begin;
+      ops_.Combine(memory.new_values + at, static_cast<float>(kept),
+                   memory.old_values == nullptr ? nullptr : memory.old_values + at,
+                   static_cast<float>(taken), added == nullptr ? nullptr : added + at, part.size());
+    };
+    if (to != item.host->master) return combine(slice, keep, factor);
+    ForEachFactor(*spec_.layout, slice, [&](Range part, double rate) {
+      if (rate != 0) return combine(part, keep, factor);
+      if (memory.old_values == memory.new_values) return;
+      const int64_t at = part.begin - slice.begin;
+      ops_.Copy(memory.new_values + at, memory.old_values + at, part.size());
+    });
   });
 }
 

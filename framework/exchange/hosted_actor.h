@@ -49,6 +49,20 @@ struct HostedActor {
     if (there != nullptr) there->TakeFrom(vectors);
   }
 
+  // What is frozen is the model's that the run begins with, whatever this rank has kept of a time before that.
+  void TakeFrozen(const ArenaLayout& layout, const Piece& model) {
+    if (!model.blob) return;  // a ghost
+    for (size_t v = 0; v < vectors.specs().size(); ++v) {
+      const VectorSpec& spec = vectors.specs()[v];
+      if (spec.role != VectorRole::kWeights && spec.role != VectorRole::kMaster) continue;
+      ForEachFactor(layout, spec.range, [&](Range part, double factor) {
+        if (factor != 0) return;
+        float* const to = vectors.Slice(static_cast<VectorId>(v), part).new_values;
+        std::copy_n(model.At(part.begin), part.size(), to);
+      });
+    }
+  }
+
   void VisitVectors(StateVisitor& visitor) {
     if (there != nullptr) there->Bring(vectors);
     vectors.Visit(visitor);

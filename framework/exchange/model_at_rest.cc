@@ -109,11 +109,11 @@ void ModelAtRest::CollectReplicas(Transport& transport, bool with_solver) {
     const ActorId id = placement.ServerId(server);
     const Rank owner = placement.RankOf(id);
     const Driver::Master* const own = mine.contains(id) ? &mine[id] : nullptr;
-    squares += share_of[id] *
-               AddFrom(transport, owner, own ? own->weights.f32() : nullptr, share_of[id], mean);
+    squares += share_of[id] * AddFrom(transport, owner, own ? own->weights.f32() : nullptr,
+                                      share_of[id], mean, true);
     for (size_t i = 0; i < solver_vectors; ++i) {
       AddFrom(transport, owner, own ? own->solver_state[i] : nullptr, share_of[id],
-              root ? solver_[i] : nullptr);
+              root ? solver_[i] : nullptr, false);
     }
   }
   BroadcastFloats(transport, 0, {mean, count});
@@ -124,7 +124,7 @@ void ModelAtRest::CollectReplicas(Transport& transport, bool with_solver) {
 
 // On rank 0: mean += share * the owner's; the owner's sum of squares, where share > 0.
 double ModelAtRest::AddFrom(Transport& transport, Rank owner, const float* mine, double share,
-                            float* mean) {
+                            float* mean, bool model) {
   const auto count = static_cast<size_t>(spec_.size());
   if (share == 0) return 0;
   const bool root = transport.rank() == 0;
@@ -137,7 +137,11 @@ double ModelAtRest::AddFrom(Transport& transport, Rank owner, const float* mine,
     MoveFloats(transport, owner, 0, {const_cast<float*>(mine), count});
   }
   if (!root) return 0;
-  AddReplica(mean, mine, share, spec_.size());
+  if (model) {
+    AddModel(*spec_.layout, mine, share, mean);
+  } else {
+    AddReplica(mean, mine, share, spec_.size());
+  }
   return SumOfSquares(mine, spec_.size());
 }
 

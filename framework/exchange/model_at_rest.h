@@ -38,7 +38,8 @@ class ModelAtRest {
   void BringSolver(DeviceQueue* queue);
   void CollectShard(Transport& transport, int server, bool with_solver);
   void CollectReplicas(Transport& transport, bool with_solver);
-  double AddFrom(Transport& transport, Rank owner, const float* mine, double share, float* mean);
+  double AddFrom(Transport& transport, Rank owner, const float* mine, double share, float* mean,
+                 bool model);
   void CollectUpdates(Transport& transport);
 
   Driver& driver_;

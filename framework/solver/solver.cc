@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 
 #include "framework/core/check.h"
 #include "framework/solver/loops.h"
+#include "framework/solver/solver_loops.h"
 
 namespace dtrain {
 namespace {
@@ -30,22 +30,11 @@ double ScalingOf(LrScaling scaling, int workers) {
 }  // namespace
 
 bool Solver::Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const {
-  const auto& entries = layout.entries;
-  auto entry = std::partition_point(entries.begin(), entries.end(), [&](const ArenaEntry& e) {
-    return e.range.end <= range.begin;
-  });
   std::array<float*, 4> state;
   DT_CHECK(args.state.size() <= state.size()) << args.state.size() << " state vectors";
   bool finite = true;
-  for (int64_t done = range.begin; done < range.end;) {
-    DT_CHECK(entry != entries.end()) << "range ends at " << range.end << " of " << layout.size();
-    const double factor = entry->lr_factor;
-    while (entry != entries.end() && entry->range.begin < range.end && entry->lr_factor == factor) {
-      ++entry;
-    }
-    const Range piece = {done, std::min(range.end, std::prev(entry)->range.end)};
-    if (piece == range && factor == 1) return ApplyAlike(layout, range, args);
-    const int64_t offset = done - range.begin;
+  ForEachFactor(layout, range, [&](Range part, double factor) {
+    const int64_t offset = part.begin - range.begin;
     UpdateArgs here = args;
     here.lr *= factor;
     here.gradient += offset;
@@ -53,9 +42,9 @@ bool Solver::Apply(const ArenaLayout& layout, Range range, const UpdateArgs& arg
     here.weights_out += offset;
     for (size_t i = 0; i < args.state.size(); ++i) state[i] = args.state[i] + offset;
     here.state = std::span(state).first(args.state.size());
-    finite &= ApplyAlike(layout, piece, here);
-    done = piece.end;
-  }
+    if (factor == 0) return LoopsOf(args).Keep(part.size(), here);
+    finite &= ApplyAlike(layout, part, here);
+  });
   return finite;
 }
 

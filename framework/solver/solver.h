@@ -61,12 +61,13 @@ class Solver {
   };
   virtual WithoutMomentum TakeMomentum() const { return {}; }
 
-  // Updates `range` in one pass, each parameter by args.lr times its factor (ArenaEntry::lr_factor).  False when
-  // a weight it wrote is NaN or infinite.
+  // Updates `range` in one pass, each parameter by args.lr times its factor (ArenaEntry::lr_factor).  One with factor 0
+  // keeps weight and state to the bit: neither decay nor what its momentum was moves it.  False when a weight that
+  // was updated is NaN or infinite.
   [[nodiscard]] bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const;
 
  protected:
-  // The same for parameters whose factors are taken into args.lr.  A rate of 0 leaves weights as they are.
+  // The same for parameters whose factors, above 0, are taken into args.lr.
   [[nodiscard]] virtual bool ApplyAlike(const ArenaLayout& layout, Range range,
                                         const UpdateArgs& args) const = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "framework/core/error.h"
@@ -45,6 +46,10 @@ class CpuSolverLoops : public SolverLoops {
               args.weights_in + offset, args.weights_out + offset, args.state[0] + offset,
               velocity == nullptr ? nullptr : velocity + offset);
         });
+  }
+
+  void Keep(int64_t count, const UpdateArgs& args) override {
+    if (args.weights_out != args.weights_in) std::copy_n(args.weights_in, count, args.weights_out);
   }
 
   double SumOfSquares(const float* x, int64_t count) override {

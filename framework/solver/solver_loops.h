@@ -34,6 +34,9 @@ class SolverLoops {
   virtual bool RmsProp(const Steps<RmsPropStep>& steps, const ArenaLayout& layout, Range range,
                        const UpdateArgs& args) = 0;
 
+  // weights_out = weights_in, of so many elements.
+  virtual void Keep(int64_t count, const UpdateArgs& args) = 0;
+
   // In double; the order of the additions is the device's, and fixed.
   virtual double SumOfSquares(const float* x, int64_t count) = 0;
 };

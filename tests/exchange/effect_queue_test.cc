@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/support/strategy_text.h"
 
 namespace dtrain {
@@ -89,6 +91,40 @@ TEST_F(EffectQueueTest, TakeLeavesTheSourceEmpty) {
   EXPECT_THAT(After(TakeEffect{kRight, kLeft}, kRight), ElementsAre(1, 2, 3));
   EXPECT_THAT(After(ClearEffect{kRight}, kRight), ElementsAre(0, 0, 0));
   EXPECT_THAT(After(AddEffect{kRight, kLeft, 1}, kRight), ElementsAre(0, 0, 0));
+}
+
+// Three parameters of a master, of which the middle one is frozen.
+class AMaster : public TwoVectors {
+ public:
+  std::vector<VectorSpec> Vectors() const override {
+    return {{"a", VectorRole::kMaster, {0, 6}}, {"b", VectorRole::kPlain, {0, 6}}};
+  }
+};
+
+// (1 - 1/3) a + 1/3 a is not a, as floats are rounded, and the sum of a -0 and of a +0 is +0.
+TEST(BlendOfMasters, LeavesWhatIsFrozen) {
+  ArenaLayout layout{{{"w", {2}, {0, 2}}, {"frozen", {3}, {2, 5}}, {"b", {1}, {5, 6}}}};
+  layout.entries[1].lr_factor = 0;
+  ExchangeSpec spec{.layout = &layout};
+  spec.solver = MakeSolver("{name: sgd}");
+  BlobPools pools;
+  HostedActor host(7, std::make_unique<AMaster>(), spec, 0, &pools);
+  const auto ops = MakeCpuVectorOps();
+  Nobody target;
+  EffectQueue queue(spec, *ops, 1, target);
+  const std::vector<float> before = {3, 3, 0.1f, -0.0f, 1e-45f, 3},
+                           other = {6, 6, 0.1f, -0.0f, 1e-45f, 6};
+  for (const bool shared : {false, true}) {  // by somebody who reads the version from before
+    std::copy(before.begin(), before.end(), host.vectors.Overwrite(kLeft));
+    std::copy(other.begin(), other.end(), host.vectors.Overwrite(kRight));
+    const Piece reader = shared ? host.vectors.Get(kLeft) : Piece{};
+    queue.Push(host, BlendEffect{kLeft, kRight, 1.0 / 3}, std::nullopt);
+    while (queue.RunSlice()) {
+    }
+    const float* const after = host.vectors.Get(kLeft).blob.f32();
+    EXPECT_EQ(std::memcmp(after + 2, before.data() + 2, 3 * sizeof(float)), 0);
+    for (const int i : {0, 1, 5}) EXPECT_FLOAT_EQ(after[i], 4);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
@@ -148,13 +149,43 @@ TEST(LrFactor, MultipliesTheRateOfItsParameter) {
       for (size_t e = 0; e < 4; ++e) {
         const Range of = layout.entries[e].range;
         const Range part = {std::max(of.begin, range.begin), std::min(of.end, range.end)};
-        if (part.empty()) continue;
+        if (part.empty() || factors[e] == 0) continue;  // weights and state stay
         EXPECT_TRUE(apply(part, 0.1 * factors[e], expected, expected_state, plain));
       }
       EXPECT_TRUE(apply(range, 0.1, found, state, layout));
       EXPECT_EQ(found, expected) << name << " from " << range.begin << " to " << range.end;
       EXPECT_EQ(state, expected_state) << name;
       for (int64_t i = 10; i < 24; ++i) EXPECT_EQ(found[i], before[i]) << name << ", a factor of 0";
+    }
+  }
+}
+
+// Nothing that is computed keeps a -0, or survives a velocity that has run away before the layer was frozen.
+TEST(LrFactor, OfZeroKeepsWeightsAndStateToTheBit) {
+  ArenaLayout layout = {{{"a", {3}, {0, 3}}, {"b", {1}, {3, 4}}}};
+  layout.entries[0].lr_factor = 0;
+  for (const std::string& name : SolverRegistry::Names()) {
+    const SolverConfig config = ReadSolver("{weight_decay: 0.1, name: " + name + "}");
+    const std::vector<float> before = {-0.0f, 1e-40f, 0.1f, 1}, gradient = {1, -1, NAN, 1};
+    std::vector<std::vector<float>> state(config.solver->StateNames().size(),
+                                          {INFINITY, -1, NAN, 0.5f});
+    const auto kept = state;
+    for (const bool in_place : {true, false}) {
+      std::vector<float> weights = before, other(4);
+      std::vector<float*> at;
+      for (auto& vector : state) at.push_back(vector.data());
+      float* const out = in_place ? weights.data() : other.data();
+      EXPECT_TRUE(config.solver->Apply(layout, {0, 4},
+                                       {.lr = 0.1,
+                                        .gradient = gradient.data(),
+                                        .weights_in = weights.data(),
+                                        .weights_out = out,
+                                        .state = at}));
+      EXPECT_EQ(std::memcmp(out, before.data(), 3 * sizeof(float)), 0) << name;
+      EXPECT_NE(out[3], before[3]) << name;
+    }
+    for (size_t i = 0; i < state.size(); ++i) {
+      EXPECT_EQ(std::memcmp(state[i].data(), kept[i].data(), 3 * sizeof(float)), 0) << name;
     }
   }
 }

@@ -118,6 +118,12 @@ class CudaSolverLoops : public SolverLoops {
     return Answer<uint32_t>() == 0;
   }
 
+  void Keep(int64_t count, const UpdateArgs& args) override {
+    if (args.weights_out == args.weights_in) return;
+    queue_.Copy(args.weights_out, args.weights_in, static_cast<size_t>(count) * sizeof(float));
+    queue_.Wait();
+  }
+
   double SumOfSquares(const float* x, int64_t count) override {
     const int64_t rows = (count + kSquaresRow - 1) / kSquaresRow;
     const size_t bytes = static_cast<size_t>(rows) * sizeof(double);

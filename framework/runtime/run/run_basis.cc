@@ -37,6 +37,7 @@ void ReadOwnState(const Graph& graph, bool has_worker, Rank rank, RunBasis& basi
   if (!has_worker) return;
   basis.worker.emplace().statistics.resize(static_cast<size_t>(graph.state().size()));
   PlayState(own.host, [&](StateVisitor& visitor) { basis.worker->Visit(visitor); });
+  CopyFrozen(graph.state(), basis.start.state.data(), basis.worker->statistics.data());
 }
 
 }  // namespace

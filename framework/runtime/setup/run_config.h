@@ -30,7 +30,7 @@ struct RunConfig {
   struct Weights {
     std::string from;                 // a run folder, checkpoint or safetensors file; "": none
     std::vector<std::string> except;  // layers, by name or pattern, that begin afresh all the same
-    std::vector<std::string> freeze;  // layers whose parameters stay as they are
+    std::vector<std::string> freeze;  // layers whose parameters and state stay as they are
   };
   struct Checkpoint {
     int64_t every_epochs = 1;  // 0: not by epochs

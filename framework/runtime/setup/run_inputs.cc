@@ -96,7 +96,7 @@ void ReadWeights(Reader root, RunConfig& run) {
                 "conv4*]"));
   run.weights.freeze = static_cast<std::vector<std::string>>(
       reader.Strings("freeze", {})
-          .Help("layers whose parameters stay as they are, by name or pattern"));
+          .Help("layers whose parameters and statistics stay as they are, by name or pattern"));
 }
 
 }  // namespace

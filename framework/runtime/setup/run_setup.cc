@@ -268,7 +268,8 @@ std::string FrozenText(const Graph& graph) {
     if (layer.params.empty()) continue;
     ++layers;
     if (layer.lr_factor != 0) continue;
-    frozen.push_back(layer.name);
+    const bool moves = !layer.frozen && !layer.states.empty();
+    frozen.push_back(layer.name + (moves ? " without its statistics" : ""));
     numbers += layer.param_range.size();
   }
   if (frozen.empty()) return "";

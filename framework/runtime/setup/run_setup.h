@@ -82,7 +82,8 @@ void TellDevice(const RunConfig& config);
 void TellModel(const Graph& graph);
 
 // Which layers keep their parameters: "conv1, conv2 (2 of 4 layers with parameters, 25570 of 61706 parameters)"; ""
-// where all are trained.
+// where all are trained.  One that its model's `lr_factor` stops, not weights.freeze, is named "bn1 without its
+// statistics" where these go on moving.
 std::string FrozenText(const Graph& graph);
 
 // Warns of each file of the data set that is not as published: an own variant is as good as any, if it is

@@ -210,8 +210,9 @@ void SimulatedRun::GoOn() {
     RankCheckpoint file = ReadRankCheckpoint(start_.ranks.main, rank, start_.ranks.hashes[i]);
     if (!file.exchange.empty()) actors_[rank] = std::move(file.exchange);
     if (setup_.exchange.placement().IsWorker(rank)) {
-      const std::vector<float> statistics = std::move(file.host.fields.back().floats);
+      std::vector<float> statistics = std::move(file.host.fields.back().floats);
       file.host.fields.pop_back();
+      CopyFrozen(graph_->state(), start_.state.data(), statistics.data());
       std::copy(statistics.begin(), statistics.end(), engine_->State(rank).begin());
     }
     hosts_[rank] = std::move(file.host);
