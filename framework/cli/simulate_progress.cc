@@ -33,9 +33,8 @@ ProgressDisplay::Parts SimulateProgress::PartsOf(const SimulationPoint& at) cons
   parts.push_back({fmt::format("step {:.0f}/{:.0f}", at.steps_done, at.steps), Keep::kStep});
   parts.push_back({"", Keep::kBar, at.steps_done / std::max(at.steps, 1.0)});
   parts.push_back({fmt::format("{:.1f} virtual s", ToSeconds(at.time)), Keep::kTime});
-  if (rate_.per_second() > 0) {
-    parts.push_back({rate_.Left(at.steps - at.steps_done), Keep::kTimeLeft});
-  }
+  const std::string left = rate_.Left(at.steps - at.steps_done);
+  if (!left.empty()) parts.push_back({left, Keep::kTimeLeft});
   return parts;
 }
 

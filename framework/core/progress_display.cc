@@ -59,7 +59,7 @@ void ProgressRate::Measure(double done, Nanos now) {
 }
 
 std::string ProgressRate::Left(double steps) const {
-  return HumanSeconds(std::max(steps, 0.0) / rate_) + " left";
+  return TimeLeft(std::max(steps, 0.0) / rate_);
 }
 
 std::string WholeSeconds(Nanos time) {

@@ -44,7 +44,7 @@ class ProgressRate {
   void Measure(double done, Nanos now);
   void Pause() { measured_at_ = -1; }          // the time until the next Measure does not count
   double per_second() const { return rate_; }  // 0: unknown
-  std::string Left(double steps) const;        // "0:42 left"
+  std::string Left(double steps) const;        // "0:42 left"; "" where nobody can tell (TimeLeft)
 
  private:
   Nanos measured_at_ = -1;

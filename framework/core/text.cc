@@ -93,13 +93,19 @@ std::string HumanBytes(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
 }
 
+// Without integers, which have no place for every double.
 std::string HumanSeconds(double seconds) {
-  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
-  const int64_t whole = static_cast<int64_t>(std::llround(seconds));
-  const int64_t hours = whole / 3600;
-  const int64_t minutes = whole / 60 % 60;
-  if (hours == 0) return fmt::format("{}:{:02}", minutes, whole % 60);
-  return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
+  if (seconds < 60 || !std::isfinite(seconds)) return fmt::format("{:.1f} s", seconds);
+  const double whole = std::round(seconds), hours = std::floor(whole / 3600);
+  const double minutes = std::floor(std::fmod(whole, 3600) / 60), rest = std::fmod(whole, 60);
+  if (hours == 0) return fmt::format("{:.0f}:{:02.0f}", minutes, rest);
+  return fmt::format("{:.0f}:{:02.0f}:{:02.0f}", hours, minutes, rest);
+}
+
+std::string TimeLeft(double seconds) {
+  constexpr double kLongest = 365.0 * 24 * 3600;
+  // A NaN is in no order.
+  return seconds >= 0 && seconds <= kLongest ? HumanSeconds(seconds) + " left" : "";
 }
 
 std::string Hex(const uint8_t* bytes, size_t count) {

@@ -41,6 +41,8 @@ std::string HumanBytes(double bytes);
 
 // 3725 -> "1:02:05", 65 -> "1:05", 3.2 -> "3.2 s".
 std::string HumanSeconds(double seconds);
+// An estimate: "1:05 left"; "" for one that says nothing: below 0, beyond a year, infinite or NaN.
+std::string TimeLeft(double seconds);
 
 // The name of an enumerator, from those of all of them in their order; "?" for no such number.
 template <class Enum>

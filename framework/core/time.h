@@ -12,7 +12,12 @@ namespace dtrain {
 using Nanos = int64_t;
 
 constexpr double ToSeconds(Nanos ns) { return static_cast<double>(ns) * 1e-9; }
-constexpr Nanos FromSeconds(double seconds) { return static_cast<Nanos>(seconds * 1e9); }
+// What integers have no place for becomes the longest time that can still be added to a clock's, 146 years; NaN is 0.
+constexpr Nanos FromSeconds(double seconds) {
+  constexpr double kMost = 0x1p62;
+  const double ns = seconds * 1e9;
+  return ns != ns ? 0 : static_cast<Nanos>(ns > kMost ? kMost : ns < -kMost ? -kMost : ns);
+}
 
 // Monotonic wall time.  Not for strategies: they see the Clock of their driver.
 inline Nanos WallNow() {

@@ -39,6 +39,17 @@ TEST_F(SimulateProgressTest, ASingleRunHasNoNumber) {
   EXPECT_THAT(shown_, ElementsAre("step 1/10  #-------------  0.0 virtual s"));
 }
 
+// Of 16,384 workers' first steps: when some are done the rate dwindles until others are.
+TEST_F(SimulateProgressTest, LeavesOutATimeThatNobodyCanWaitFor) {
+  SimulateProgress progress("", 1, 1, 0, Display(true));
+  progress.Tick({0, 1e6, 0}, FromSeconds(1));
+  progress.Tick({1 / 16384.0, 1e6, 0}, FromSeconds(2));
+  for (int second = 3; second < 200; ++second) {
+    progress.Tick({1 / 16384.0, 1e6, 0}, FromSeconds(second));
+    EXPECT_EQ(shown_.back(), "step 0/1000000  --------------  0.0 virtual s");
+  }
+}
+
 TEST_F(SimulateProgressTest, FitsEveryWidth) {
   SimulateProgress progress("allreduce+gaussiank", 10, 12, 0, Display(true));
   for (columns_ = 20; columns_ <= 200; ++columns_) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 
 namespace dtrain {
 namespace {
@@ -41,6 +42,31 @@ TEST(ProgressRate, IsSmoothedAndLeavesPausesOut) {
   rate.Pause();
   rate.Measure(300, FromSeconds(50));
   EXPECT_DOUBLE_EQ(rate.per_second(), 120);
+}
+
+// Nothing has moved for long, or yet, or something went back.
+TEST(ProgressRate, HasNoEstimateThatSaysNothing) {
+  ProgressRate rate;
+  EXPECT_EQ(rate.Left(500), "");
+  EXPECT_EQ(rate.Left(0), "");
+  rate.Measure(0, FromSeconds(0));
+  rate.Measure(1e-3, FromSeconds(1));
+  for (int second = 2; second < 300; ++second) rate.Measure(1e-3, FromSeconds(second));
+  EXPECT_GT(rate.per_second(), 0);
+  EXPECT_EQ(rate.Left(1e6), "");
+  ProgressRate back;
+  back.Measure(10, FromSeconds(0));
+  back.Measure(5, FromSeconds(1));
+  EXPECT_EQ(back.Left(500), "");
+}
+
+TEST(FromSeconds, KeepsWhatItCannotCountWithinItsRange) {
+  EXPECT_EQ(FromSeconds(1.5), 1'500'000'000);
+  EXPECT_EQ(FromSeconds(-1.5), -1'500'000'000);
+  EXPECT_EQ(FromSeconds(1e300), int64_t{1} << 62);
+  EXPECT_EQ(FromSeconds(-INFINITY), -(int64_t{1} << 62));
+  EXPECT_EQ(FromSeconds(NAN), 0);
+  EXPECT_GT(WallNow() + FromSeconds(1e300), WallNow());
 }
 
 TEST(WholeSeconds, AreShort) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace dtrain {
 namespace {
 
@@ -48,6 +50,18 @@ TEST(Text, HumanSeconds) {
   EXPECT_EQ(HumanSeconds(3725), "1:02:05");
   EXPECT_EQ(HumanSeconds(3599.6), "1:00:00");
   EXPECT_EQ(HumanSeconds(100 * 3600), "100:00:00");
+  EXPECT_EQ(HumanSeconds(1e20), "27777777777777776:46:40") << "more than integers have a place for";
+  EXPECT_EQ(HumanSeconds(INFINITY), "inf s");
+  EXPECT_EQ(HumanSeconds(NAN), "nan s");
+}
+
+TEST(Text, TimeLeftSaysNothingThatNobodyCanWaitFor) {
+  EXPECT_EQ(TimeLeft(0), "0.0 s left");
+  EXPECT_EQ(TimeLeft(65), "1:05 left");
+  EXPECT_EQ(TimeLeft(1000 * 3600), "1000:00:00 left");
+  for (const double seconds : {-1.0, 4e7, 1e20, 1e300, double{INFINITY}, double{NAN}}) {
+    EXPECT_EQ(TimeLeft(seconds), "") << seconds;
+  }
 }
 
 TEST(Text, Hex) {

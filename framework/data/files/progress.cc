@@ -50,8 +50,8 @@ ProgressDisplay::Parts ProgressBar::PartsOf(int64_t done, double bytes_per_secon
   parts.push_back({size, Keep::kBytes});
   if (bytes_per_second <= 0) return parts;
   parts.push_back({HumanBytes(bytes_per_second) + "/s", Keep::kRate});
-  const double left = (total - bytes) / bytes_per_second;
-  if (total_ > 0 && left >= 0) parts.push_back({HumanSeconds(left) + " left", Keep::kTimeLeft});
+  const std::string left = total_ > 0 ? TimeLeft((total - bytes) / bytes_per_second) : "";
+  if (!left.empty()) parts.push_back({left, Keep::kTimeLeft});
   return parts;
 }
 

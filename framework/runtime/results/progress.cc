@@ -81,7 +81,8 @@ Progress::Parts Progress::OfSteps() const {
   const double samples = rate_.per_second() * static_cast<double>(length_.batch);
   parts.push_back({fmt::format("{:.0f} samples/s", samples), Keep::kRate});
   parts.push_back({fmt::format("loss {:.4g}", point_.loss), Keep::kLoss});
-  parts.push_back({rate_.Left(steps - step), Keep::kTimeLeft});
+  const std::string left = rate_.Left(steps - step);
+  if (!left.empty()) parts.push_back({left, Keep::kTimeLeft});
   if (point_.slowest_rank >= 0) {
     parts.push_back({fmt::format("slowest rank {}", point_.slowest_rank), Keep::kSlowestRank});
   }
