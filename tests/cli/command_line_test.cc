@@ -129,7 +129,8 @@ TEST(CommandLine, AConfigThatIsNotThereIsToldWithWhereItWasLookedFor) {
   EXPECT_THAT(path.err,
               AllOf(HasSubstr("there is no config 'runs/none.yaml'"),
                     HasSubstr("looked for in the working directory"), HasSubstr("share/dtrain")));
-  EXPECT_THAT(RunCommand({"check", "--config", "/nowhere/x.yaml"}).err,
+  const TempFolder folder;
+  EXPECT_THAT(RunCommand({"check", "--config", folder / "missing.yaml"}).err,
               AllOf(HasSubstr("there is no config"), Not(HasSubstr("looked for"))));
 }
 

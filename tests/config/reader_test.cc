@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/error.h"
+#include "tests/data/temp_folder.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain::config {
@@ -417,8 +418,10 @@ TEST(Document, AnUnreadableFileIsAConfigError) {
     }
     return "";
   };
-  EXPECT_EQ(error_of("/no/such.yaml"), "cannot read /no/such.yaml: No such file or directory");
-  EXPECT_EQ(error_of("/tmp"), "cannot read /tmp: it is a folder");
+  const TempFolder folder;
+  const std::string missing = folder / "missing.yaml", own = folder.path();
+  EXPECT_EQ(error_of(missing), "cannot read " + missing + ": No such file or directory");
+  EXPECT_EQ(error_of(own), "cannot read " + own + ": it is a folder");
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 
 #include "framework/core/error.h"
+#include "tests/data/temp_folder.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -116,10 +118,11 @@ TEST(ExecutionPlan, BadJsonIsNamed) {
 }
 
 TEST(ExecutionPlan, ReadsAFile) {
-  const std::string path = testing::TempDir() + "/execution_plan_test.json";
+  const TempFolder folder;
+  const std::filesystem::path path = folder / "plan.json";
   std::ofstream(path) << ToJson(SamplePlan());
   EXPECT_EQ(ReadPlan(path), SamplePlan());
-  EXPECT_THROW(ReadPlan("/nowhere/plan.json"), DataError);
+  EXPECT_THROW(ReadPlan(folder / "missing.json"), DataError);
 }
 
 struct Change {

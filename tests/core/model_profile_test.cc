@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "framework/core/error.h"
+#include "tests/data/temp_folder.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -61,10 +63,11 @@ TEST(ModelProfile, BadJsonIsNamed) {
 }
 
 TEST(ModelProfile, ReadsAFile) {
-  const std::string path = testing::TempDir() + "/model_profile_test.json";
+  const TempFolder folder;
+  const std::filesystem::path path = folder / "p.json";
   std::ofstream(path) << ToJson(SampleProfile());
   EXPECT_EQ(ReadProfile(path), SampleProfile());
-  EXPECT_THROW(ReadProfile("/nowhere/p.json"), DataError);
+  EXPECT_THROW(ReadProfile(folder / "missing.json"), DataError);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "framework/nn/graph.h"
 #include "framework/onnx/file/onnx_file.h"
 #include "framework/runtime/export/onnx_export.h"
+#include "tests/data/temp_folder.h"
 
 namespace dtrain {
 namespace {
@@ -86,14 +87,12 @@ TEST(OnnxExport, AFileWithoutTheLibrarySaysWhatToInstall) {
 
 TEST(OnnxExport, TwoGraphsAreTwoFiles) {
   if (!HasOnnx()) return;
-  const fs::path folder = fs::path(::testing::TempDir()) / "onnx_two";
-  fs::create_directories(folder);
+  const TempFolder folder;
   const OnnxGraph graph = OnnxOf(SmallModel(), "c.h5").at(0);
   EXPECT_THAT(WriteOnnx(folder / "m.onnx", {graph, graph}),
               ElementsAre(folder / "m.encoder.onnx", folder / "m.decoder.onnx"));
   EXPECT_EQ(ReadFile(folder / "m.decoder.onnx"), OnnxBytes(graph));
   EXPECT_THAT(WriteOnnx(folder / "one.onnx", {graph}), ElementsAre(folder / "one.onnx"));
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -62,16 +62,17 @@ TEST(ChildPrograms, RunInTheirOrderSoManyAtATime) {
 }
 
 TEST(ChildPrograms, OneThatCannotBeExecutedIsNamed) {
+  const fs::path missing = FreshFolder() / "missing";
   ProgramCommand command = Shell("");
-  command.path = "/no/such/program";
+  command.path = missing;
   try {
     StartProgram(command, "install it");
     FAIL() << "no error";
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("cannot start /no/such/program: No such file"));
+    EXPECT_THAT(error.what(), HasSubstr("cannot start " + missing.string() + ": No such file"));
     EXPECT_EQ(error.hint(), "install it");
   }
-  EXPECT_THROW(StartProgram(Shell("exit 0", "/no/such/folder/log")), UsageError);
+  EXPECT_THROW(StartProgram(Shell("exit 0", missing / "log")), UsageError);
 }
 
 // A signal reaches the running one as INT, and the ones behind are not started; a second one

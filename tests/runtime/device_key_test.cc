@@ -110,7 +110,8 @@ TEST(CudaModules, OneOfAnotherBuildIsNotUsed) {
 // CUDA's libraries as pip installs them with PyTorch, where the loader does not look.
 TEST(CudaModules, WhatTheLoaderDoesNotFindComesFromPackages) {
   {
-    const ScopedVariable nowhere("DTRAIN_CUDA_LIBRARIES", "/nowhere");
+    const TempFolder empty;
+    const ScopedVariable nowhere("DTRAIN_CUDA_LIBRARIES", empty.path().c_str());
     const CudaLack lack = *WhyNoCuda(Built("needy"));
     EXPECT_THAT(lack.why, AllOf(StartsWith("the module does not load: libdtrain_needed.so: "),
                                 HasSubstr("No such file")));

@@ -47,7 +47,7 @@ class CheckedHosts : public ::testing::Test {
         folder_.Write("agent",
                       "#!/bin/sh\ncase $1 in\n"
                       "  good) exec sh -c \"orted() { :; }; $2\" ;;\n"
-                      "  lacks) PATH=/nowhere exec /bin/sh -c \"$2\" ;;\n"
+                      "  lacks) PATH=${0%/*}/missing exec /bin/sh -c \"$2\" ;;\n"
                       "  empty) exec sh -c \"test() { [ \\\"\\$1\\\" = -x ]; }; $2\" ;;\n"
                       "  *) echo \"cannot resolve $1\" >&2; exit 255 ;;\nesac\n");
     std::filesystem::permissions(agent, std::filesystem::perms::owner_all);
@@ -68,16 +68,16 @@ TEST_F(CheckedHosts, AreThereWithProgramFolderAndOpenMpi) {
   EXPECT_THAT(Message("good,absent:2"),
               AllOf(HasSubstr("no program can be started on host absent"), HasSubstr("status 255"),
                     HasSubstr("`ssh absent true` must work without a password")));
-  EXPECT_THAT(Message("good", "/nowhere/it's"),
-              HasSubstr("host good has no program /nowhere/it's"));
+  const std::string missing = folder_ / "it's";
+  EXPECT_THAT(Message("good", missing), HasSubstr("host good has no program " + missing));
   EXPECT_THAT(Message("empty"), HasSubstr("host empty has no folder "));
   EXPECT_THAT(Message("good,lacks"), HasSubstr("host lacks has no Open MPI"));
 }
 
 TEST_F(CheckedHosts, ThisOneAndThoseOfASlurmJobAreNotAsked) {
-  CheckHosts(ParseHosts("localhost:2," + HostName()), "/nowhere");
+  CheckHosts(ParseHosts("localhost:2," + HostName()), folder_ / "missing");
   ::setenv("SLURM_JOB_ID", "7", 1);
-  CheckHosts(ParseHosts("absent"), "/nowhere");
+  CheckHosts(ParseHosts("absent"), folder_ / "missing");
   ::unsetenv("SLURM_JOB_ID");
 }
 

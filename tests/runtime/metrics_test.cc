@@ -194,13 +194,10 @@ TEST(Metrics, AResumedRunMayHaveNoFileYet) {
 }
 
 TEST(Metrics, AFileThatCannotBeWrittenIsNamed) {
-  try {
-    MetricsWriter writer("/nowhere/metrics.jsonl");
-    FAIL() << "no error";
-  } catch (const CheckpointError& error) {
-    EXPECT_STREQ(error.what(), "cannot write /nowhere/metrics.jsonl: No such file or directory");
-  }
-  const std::string path = ::testing::TempDir() + "/short.jsonl";
+  const fs::path folder = FreshFolder();
+  const std::string nowhere = folder / "missing/metrics.jsonl", path = folder / "short.jsonl";
+  EXPECT_EQ(WhatOf<CheckpointError>([&] { MetricsWriter writer(nowhere); }),
+            "cannot write " + nowhere + ": No such file or directory");
   EXPECT_EQ(WhatOf<CheckpointError>([&] {
               const FileSizeLimit limit(10);
               MetricsWriter(path).Write(AtStep(1));

@@ -79,10 +79,11 @@ TEST(StatusRecord, OutlivesAKilledRank) {
 }
 
 TEST(StatusRecord, WritesToNowhereWithoutAFolder) {
-  StatusRecord none("", 0), missing("/nowhere/at/all", 0);
+  const auto nowhere = FreshFolder() / "at/all";
+  StatusRecord none("", 0), missing(nowhere, 0);
   none.Update(Doing::kTraining, 1);
   missing.End(0);
-  EXPECT_TRUE(ReadStatusRecords("/nowhere/at/all").empty());
+  EXPECT_TRUE(ReadStatusRecords(nowhere).empty());
 }
 
 TEST(StatusRecord, ForeignAndTornFilesAreNoRecords) {

@@ -242,7 +242,7 @@ TEST_F(SupervisorTest, RanksDoNotOutliveAKilledSupervisor) {
 
 TEST_F(SupervisorTest, NoMpirunIsAUsageError) {
   const std::string path = std::getenv("PATH");
-  ::setenv("PATH", "/nowhere", 1);
+  ::setenv("PATH", (folder_ / "missing").c_str(), 1);
   try {
     Supervise(Options("succeed"));
     ADD_FAILURE() << "no error";

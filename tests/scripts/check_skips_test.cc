@@ -123,7 +123,9 @@ TEST_F(CheckSkips, ConditionsAreNamed) {
   EXPECT_THAT(verdict.said, HasSubstr("no condition is named 'no-weather'"));
 }
 
-TEST_F(CheckSkips, AMissingLogFails) { EXPECT_EQ(Check("", "/nowhere/LastTest.log").code, 2); }
+TEST_F(CheckSkips, AMissingLogFails) {
+  EXPECT_EQ(Check("", (folder_ / "missing/LastTest.log").string()).code, 2);
+}
 
 // What GoogleTest really writes is what the script reads: the test starts itself once more, to be
 // skipped.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -56,12 +58,20 @@ inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// A fresh folder named after the test.
+// A fresh folder named after the test, within one that this process alone has until it ends.
 inline std::filesystem::path FreshFolder() {
+  struct OfProcess {
+    OfProcess() { path = ::mkdtemp(path.data()); }
+    ~OfProcess() {
+      if (::getpid() == pid) std::filesystem::remove_all(path);
+    }
+    const pid_t pid = ::getpid();
+    std::string path = (std::filesystem::temp_directory_path() / "dtrain-tests-XXXXXX").string();
+  };
+  static const OfProcess own;
   const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) /
-                                       "dtrain_runtime_tests" /
-                                       (std::string(test.test_suite_name()) + "." + test.name());
+  const std::filesystem::path folder =
+      std::filesystem::path(own.path) / (std::string(test.test_suite_name()) + "." + test.name());
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder;
