@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
+#include "framework/core/log.h"
 #include "framework/core/progress_display.h"
 #include "framework/core/status_line.h"
 #include "framework/core/text.h"
@@ -17,6 +18,7 @@
 #include "framework/runtime/judge/run_evaluation.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/setup/trained_data.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
 
@@ -70,7 +72,10 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
     split = SplitOf(options, *dataset);
     graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));
     checkpoint = LoadWeights(weights, ModelLayoutOf(*graph, *dataset));
-    CheckTrainedOn(checkpoint.info, weights.string(), *dataset, transport.rank() == 0);
+    const bool tell = transport.rank() == 0;
+    const std::string normalised = NormaliseAsTrained(checkpoint.info, weights.string(), *dataset);
+    CheckTrainedOn(checkpoint.info, weights.string(), *dataset, tell);
+    if (tell && !normalised.empty()) log::Warning("{}", normalised);
   });
   if (transport.rank() == 0) {
     TellDevice(config);

@@ -62,6 +62,11 @@ fs::path FromEnvironment(const char* variable) {
 
 }  // namespace
 
+void WrappedDataset::Normalise(const ImageSetSpec& like) {
+  DT_CHECK(own_ != nullptr) << "a set that others read";
+  own_->Normalise(like);
+}
+
 Batch::Batch(const std::vector<FieldSpec>& specs, int64_t max_samples, const Device& device)
     : samples(max_samples), on_device(device.queue != nullptr) {
   for (const FieldSpec& spec : specs) {

@@ -113,12 +113,18 @@ class Dataset {
   virtual const SentencePairs* sentence_pairs() const { return nullptr; }
   // What a set of images knows of all of them (image_set.h); null for others.
   virtual const ImageSetSpec* image_facts() const { return nullptr; }
+  // Of a set with image_facts: its mean and deviation become those of `like`, whose samples have the same shape.
+  // REQUIRES: nothing has been read of it yet.
+  virtual void Normalise(const ImageSetSpec& like) {}
 };
 
 // Another set, for those that differ from it in little.
 class WrappedDataset : public Dataset {
  public:
   explicit WrappedDataset(std::shared_ptr<const Dataset> whole) : whole_(std::move(whole)) {}
+  // One of its own, which Normalise changes.
+  explicit WrappedDataset(std::unique_ptr<Dataset> whole)
+      : own_(whole.get()), whole_(std::move(whole)) {}
   const Dataset& whole() const { return *whole_; }
 
   int64_t size(Split split) const override { return whole_->size(split); }
@@ -141,8 +147,10 @@ class WrappedDataset : public Dataset {
   std::string ManifestHash() const override { return whole_->ManifestHash(); }
   const SentencePairs* sentence_pairs() const override { return whole_->sentence_pairs(); }
   const ImageSetSpec* image_facts() const override { return whole_->image_facts(); }
+  void Normalise(const ImageSetSpec& like) override;
 
  private:
+  Dataset* own_ = nullptr;  // the whole, where it may be changed
   std::shared_ptr<const Dataset> whole_;
 };
 

@@ -38,7 +38,7 @@ Sizes SizesOf(int64_t samples, const Shares& shares) {
 
 class HeldOut : public WrappedDataset {
  public:
-  HeldOut(std::shared_ptr<const Dataset> whole, const Shares& shares)
+  HeldOut(std::unique_ptr<Dataset> whole, const Shares& shares)
       : WrappedDataset(std::move(whole)), shares_(shares) {
     const int64_t samples = this->whole().size(Split::kTrain);
     DT_CHECK(samples < int64_t{1} << 32) << samples;

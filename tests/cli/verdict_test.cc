@@ -175,6 +175,37 @@ TEST(EvalSplit, OneThatIsNotThereIsAnError) {
   EXPECT_EQ(json::parse(evaluate("test").out)["samples"], 300);
 }
 
+// Where the training file has changed since, it would be normalised otherwise.
+TEST(EvalData, AreNormalisedAsTheWeightsWereTrained) {
+  const TempFolder folder;
+  const auto write = [&](const std::string& name, double scale) {
+    std::string text = "a,b,y\n";
+    for (int i = 0; i < 40; ++i) {
+      text += fmt::format("{},{},{}\n", scale * (i % 7), i % 5, i % 7 > 2 ? "high" : "low");
+    }
+    folder.Write(name, text);
+  };
+  write("train.csv", 1);
+  write("test.csv", 1);
+  folder.Write("net.yaml",
+               "name: net\nlayers:\n  - {name: fc, type: inner_product, outputs: 2}\n"
+               "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n");
+  const std::string config = folder.Write(
+      "run.yaml", fmt::format("model: {{name: {}}}\ndata: {{name: csv, train: {}, test: {}}}\n"
+                              "batch: 8\nepochs: 3\nthreads: 1\nsolver: {{name: sgd, lr: 0.1}}\n",
+                              (folder / "net.yaml").string(), (folder / "train.csv").string(),
+                              (folder / "test.csv").string()));
+  ASSERT_EQ(RunCommand({"train", "--config", config, "--output", folder / "run"}).code, 0);
+  const auto evaluate = [&] { return RunCommand({"eval", "--json", "--weights", folder / "run"}); };
+  const CommandOutcome same = evaluate();
+  EXPECT_THAT(same.err, Not(HasSubstr("normalised")));
+  write("train.csv", 100);
+  const CommandOutcome changed = evaluate();
+  EXPECT_EQ(changed.code, 0);
+  EXPECT_EQ(changed.out, same.out);
+  EXPECT_THAT(changed.err, HasSubstr("samples are normalised as in "));
+}
+
 // --- seeds
 
 // The summary of a run with this seed, as far as the table reads it.

@@ -8,7 +8,7 @@
 
 #include "framework/core/file.h"
 #include "framework/runtime/simulate/simulated_run.h"
-#include "tests/runtime/rewrite_so_far.h"
+#include "tests/runtime/rewrite_checkpoint.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/send_signal.h"
 

@@ -10,7 +10,7 @@
 #include "framework/runtime/results/run_so_far.h"
 #include "framework/runtime/simulate/simulated_run.h"
 #include "framework/runtime/weights/weights_file.h"
-#include "tests/runtime/rewrite_so_far.h"
+#include "tests/runtime/rewrite_checkpoint.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {

@@ -68,6 +68,8 @@ void PixelKeys::Fill(const std::function<void()>& measure, ImageSetSpec& spec) c
   };
   if (!mean_.empty()) spec.mean = floats(mean_);
   if (!deviation_.empty()) spec.deviation = floats(deviation_);
+  spec.mean_measured = mean_.empty();
+  spec.deviation_measured = deviation_.empty();
 }
 
 int DecodingThreads(int64_t wanted) {

@@ -28,15 +28,21 @@ ImageSet::ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImage
     DT_CHECK(split.images.size() == split.labels.size() * spec.image_shape.count())
         << split.images.size() << " bytes for " << split.labels.size() << " images";
   }
-  for (const PerChannel* numbers : {&spec_.mean, &spec_.deviation}) {
+  ImageSet::Normalise(spec);
+}
+
+void ImageSet::Normalise(const ImageSetSpec& like) {
+  for (const PerChannel* numbers : {&like.mean, &like.deviation}) {
     DT_CHECK(numbers->values().size() == 1 || numbers->values().size() == normalised_.size())
         << numbers->values().size() << " numbers for " << normalised_.size() << " channels";
   }
+  spec_.mean = like.mean;
+  spec_.deviation = like.deviation;
   // The three roundings of PyTorch's ToTensor and Normalize, so that both see the same bits.
   for (size_t c = 0; c < normalised_.size(); ++c) {
     float pixel = 0;
     for (float& value : normalised_[c]) {
-      value = (pixel / 255.0f - spec.mean[c]) / spec.deviation[c];
+      value = (pixel / 255.0f - spec_.mean[c]) / spec_.deviation[c];
       ++pixel;
     }
   }

@@ -54,6 +54,9 @@ struct ImageSetSpec {
   // Of a table that names its columns: the name of each of a sample's numbers, and of the label.  Empty: not known.
   std::vector<std::string> columns = {};
   std::string label_column = {};
+  // They were measured on the training split, as no key gives them.  ToText leaves these out.
+  bool mean_measured = false;
+  bool deviation_measured = false;
 };
 
 // As JSON, which a checkpoint keeps with the weights.  The inverse throws DataError, naming `origin`, where
@@ -78,6 +81,7 @@ class ImageSet : public Dataset {
   int64_t classes() const override { return spec_.classes; }
   bool has_validation() const override { return size(Split::kValidation) > 0; }
   const ImageSetSpec* image_facts() const override { return &spec_; }
+  void Normalise(const ImageSetSpec& like) override;
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
   std::unique_ptr<ResidentSamples> KeepOn(const Device& device) const override;

@@ -32,6 +32,10 @@ class NumberSet : public Dataset {
   std::vector<FieldSpec> fields() const override { return ImageFields(spec_); }
   int64_t classes() const override { return spec_.classes; }
   const ImageSetSpec* image_facts() const override { return &spec_; }
+  void Normalise(const ImageSetSpec& like) override {
+    spec_.mean = like.mean;
+    spec_.deviation = like.deviation;
+  }
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
   std::string ManifestHash() const override;

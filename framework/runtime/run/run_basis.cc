@@ -12,6 +12,7 @@
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/setup/schedule_profile.h"
+#include "framework/runtime/setup/trained_data.h"
 
 namespace dtrain {
 namespace {
@@ -40,6 +41,14 @@ void ReadOwnState(const Graph& graph, bool has_worker, Rank rank, RunBasis& basi
   CopyFrozen(graph.state(), basis.start.state.data(), basis.worker->statistics.data());
 }
 
+// On every rank as on rank 0, which has done so when it looked at the checkpoint.
+void NormaliseAsDecided(RunBasis& basis) {
+  if (basis.start.images.empty()) return;
+  CheckpointInfo info;
+  info.images = basis.start.images;
+  NormaliseAsTrained(info, "rank 0's checkpoint", *basis.dataset);
+}
+
 }  // namespace
 
 void LoadBasis(const RunConfig& config, bool computes, RunBasis& basis) {
@@ -54,10 +63,8 @@ void LoadBasis(const RunConfig& config, bool computes, RunBasis& basis) {
 void DecideBasis(const RunConfig& config, const TrainRequest& request, const RunFolder& folder,
                  int threads, RunBasis& basis) {
   const int workers = PlacementOf(config).workers;
+  basis.start = FindStart(*basis.graph, *basis.dataset, config, request, folder, RunTime::kReal);
   basis.layout = ModelLayoutOf(*basis.graph, *basis.dataset);
-  basis.start = FindStart(*basis.graph, basis.layout, config, request, folder,
-                          WorldOf(config, *basis.graph, *basis.dataset, RunTime::kReal),
-                          KeepsRankState(config));
   basis.plan = DecidePlan(config, *basis.graph, workers, threads);
   FollowPlanOf(basis.start, config, basis.plan);
   if (basis.start.plan) ForgetUnknownKernels(*basis.graph, basis.plan);
@@ -81,7 +88,10 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
   });
   basis.plan = PlanFromJson(Broadcast(transport, root ? ToJson(basis.plan) : ""), "rank 0's plan");
   basis.start = BroadcastStart(transport, std::move(basis.start));
-  AgreeOnRun(transport, config, *basis.graph, basis.plan, *basis.dataset);
+  NormaliseAsDecided(basis);
+  basis.layout.data_sha256 =
+      basis.start.data_sha256.empty() ? basis.dataset->ManifestHash() : basis.start.data_sha256;
+  AgreeOnRun(transport, config, *basis.graph, basis.plan, basis.layout.data_sha256);
   TryTogether(transport, [&] {
     const bool has_worker = placement.IsWorker(transport.rank());
     ReadOwnState(*basis.graph, has_worker, transport.rank(), basis);

@@ -23,7 +23,7 @@ struct RunBasis {
   std::unique_ptr<Sampler> sampler;
   std::unique_ptr<Graph> graph;  // for this data set
   std::unique_ptr<Net> net;      // a worker's
-  ModelLayout layout;            // of checkpoints; rank 0
+  ModelLayout layout;            // of checkpoints; rank 0, but for the hash of the data
   ExecutionPlan plan;
   StartPoint start;
   // Of this rank, where it goes on with what it had.

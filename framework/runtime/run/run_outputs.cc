@@ -212,7 +212,9 @@ CheckpointInfo RunOutputs::InfoOf(const TrainingPosition& position,
           source.layout.text,
           source.rank_files,
           source.layout.images,
-          config_.model_yaml};
+          config_.model_yaml,
+          {},
+          source.layout.data_sha256};
 }
 
 void RunOutputs::KeepBest(Split split, const TrainingPosition& position,

@@ -1,5 +1,4 @@
 #include "framework/runtime/run/start_point.h"
-#include "framework/runtime/setup/run_exchange.h"
 
 #include <algorithm>
 
@@ -11,7 +10,9 @@
 #include "framework/core/text.h"
 #include "framework/nn/kernel.h"
 #include "framework/runtime/run/config_diff.h"
+#include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/setup/trained_data.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
 
@@ -39,6 +40,36 @@ StartPoint FromCheckpoint(Checkpoint checkpoint) {
   return start;
 }
 
+void TellDifferences(const CheckpointInfo& info, const RunConfig& config) {
+  const std::string diff = ConfigDiff(info.config_yaml, config.effective_yaml);
+  if (!diff.empty()) {
+    log::Warning("the config is not the checkpoint's (checkpoint -> now):\n{}", diff);
+  }
+  // With another seed the samples come in another order, and dropout and augmentation differ.
+  if (info.seed != config.seed) {
+    log::Warning("not bit-equal to the undisturbed run: its seed is {}, now it is {}", info.seed,
+                 config.seed);
+  }
+}
+
+StartPoint Resumed(Checkpoint checkpoint, const Graph& graph, Dataset& data,
+                   const RunConfig& config, RunTime time) {
+  TellDifferences(checkpoint.info, config);
+  const std::string normalised =
+      NormaliseAsTrained(checkpoint.info, checkpoint.path.string(), data);
+  std::string data_sha256;
+  CheckGoesOnWith(checkpoint, config, data, data_sha256);
+  if (!normalised.empty()) log::Warning("{}", normalised);
+  const std::string images = normalised.empty() ? "" : checkpoint.info.images;
+  RankStart ranks = StartOfRanks(checkpoint, config, WorldOf(config, graph, data, time),
+                                 time == RunTime::kVirtual || KeepsRankState(config));
+  StartPoint start = FromCheckpoint(std::move(checkpoint));
+  start.ranks = std::move(ranks);
+  start.images = images;
+  start.data_sha256 = std::move(data_sha256);
+  return start;
+}
+
 // Sums keep their order though the ranks may be elsewhere now.
 void FollowNodesOf(const ExecutionPlan& before, ExecutionPlan& plan) {
   if (before.node_of.size() != plan.node_of.size() || before.node_of == plan.node_of) return;
@@ -49,24 +80,11 @@ void FollowNodesOf(const ExecutionPlan& before, ExecutionPlan& plan) {
 
 }  // namespace
 
-StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
-                     const TrainRequest& request, const RunFolder& folder,
-                     const RankCheckpoint& here, bool own_state) {
-  std::optional<Checkpoint> checkpoint = ResumeFrom(folder.checkpoints(), request.resume, layout);
-  if (checkpoint) {
-    const std::string diff = ConfigDiff(checkpoint->info.config_yaml, config.effective_yaml);
-    if (!diff.empty()) {
-      log::Warning("the config is not the checkpoint's (checkpoint -> now):\n{}", diff);
-    }
-    // With another seed the samples come in another order, and dropout and augmentation differ.
-    if (checkpoint->info.seed != config.seed) {
-      log::Warning("not bit-equal to the undisturbed run: its seed is {}, now it is {}",
-                   checkpoint->info.seed, config.seed);
-    }
-    RankStart ranks = StartOfRanks(*checkpoint, config, here, own_state);
-    StartPoint start = FromCheckpoint(std::move(*checkpoint));
-    start.ranks = std::move(ranks);
-    return start;
+StartPoint FindStart(const Graph& graph, Dataset& data, const RunConfig& config,
+                     const TrainRequest& request, const RunFolder& folder, RunTime time) {
+  const ModelLayout layout = ModelLayoutOf(graph, data);
+  if (auto checkpoint = ResumeFrom(folder.checkpoints(), request.resume, layout)) {
+    return Resumed(std::move(*checkpoint), graph, data, config, time);
   }
   StartPoint start = Fresh(graph, config.seed);
   const std::string& from = GivenWeights(config, request);

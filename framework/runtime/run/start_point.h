@@ -39,15 +39,16 @@ struct StartPoint {
   RankStart ranks;                    // what becomes of its rank files
   RunSoFar so_far;                    // what its files go on with; rank 0 has it
   std::string file;                   // the checkpoint or the weights; "": drawn.  Rank 0 has it
-  DTRAIN_FIELDS(position, weights, solver, state, ranks)
+  std::string images;  // what the data are normalised as (CheckpointInfo::images); "": as loaded
+  std::string data_sha256;  // of the data, where it is known by now; rank 0 has it
+  DTRAIN_FIELDS(position, weights, solver, state, ranks, images)
 };
 
 // Rank 0: follows --resume and --weights.  Throws CheckpointError where they cannot be followed.
-// `layout` is the graph's.  `here`: WorldOf this run; `own_state`: its ranks have state of
-// their own.
-StartPoint FindStart(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
-                     const TrainRequest& request, const RunFolder& folder,
-                     const RankCheckpoint& here, bool own_state);
+// Data with which a run is resumed are compared with the checkpoint's, and normalised as those were.
+// `time`: of the run, real or virtual.
+StartPoint FindStart(const Graph& graph, Dataset& data, const RunConfig& config,
+                     const TrainRequest& request, const RunFolder& folder, RunTime time);
 
 // Takes over what the resumed run's plan fixed, and warns "not bit-equal" with the differences
 // where this run cannot follow it.

@@ -264,6 +264,13 @@ void ReadRecords(Reader root, RunConfig& run) {
           .Help(
               "keep the weights of the best evaluation in checkpoints/best.h5: the test at the end "
               "is theirs, and predict, eval and export take them");
+  const std::string other_data =
+      checkpoint.String("other_data", "refuse")
+          .OneOf({"refuse", "take"})
+          .Help(
+              "what a resume does where classes, columns, mean, deviation or samples are not those "
+              "that the checkpoint was trained on: refuse them, or take them with a warning");
+  run.checkpoint.takes_other_data = other_data == "take";
   if (run.checkpoint.keep_best && run.data.source && !run.data.source->has_validation()) {
     checkpoint.Mistake("keep_best",
                        "which weights are best is told by a validation split, and there is none",

@@ -36,7 +36,8 @@ struct RunConfig {
     int64_t every_epochs = 1;  // 0: not by epochs
     int64_t every_steps = 0;   // 0: not by steps
     int64_t keep = 2;
-    bool keep_best = false;  // by the validation split; what the last test is of
+    bool keep_best = false;         // by the validation split; what the last test is of
+    bool takes_other_data = false;  // on resume, with a warning; else they are refused
   };
   // A run may end before its last epoch: at the first evaluation that reaches `target`, or behind
   // `patience` evaluations in a row that were no better than the best.

@@ -92,18 +92,6 @@ void FreezeLayers(const RunConfig& config, Graph& graph) {
   }
 }
 
-// "number 2 is 'a' there and 'b' in data.train"; "" where the names are the same, or some are not known.
-std::string FirstDifference(const std::vector<std::string>& there,
-                            const std::vector<std::string>& here) {
-  if (there.empty() || here.empty() || there == here) return "";
-  if (there.size() != here.size()) {
-    return fmt::format("there are {} there and {} in data.train", there.size(), here.size());
-  }
-  const auto [a, b] = std::ranges::mismatch(there, here);
-  return fmt::format("number {} is '{}' there and '{}' in data.train", a - there.begin() + 1, *a,
-                     *b);
-}
-
 }  // namespace
 
 Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.source->fields()); }
@@ -305,22 +293,6 @@ Precision PrecisionOf(const std::string& precision, DeviceKind device) {
   return Precision::kBf16;
 }
 
-void CheckTrainedOn(const CheckpointInfo& info, const std::string& weights, const Dataset& dataset,
-                    bool tell) {
-  const ImageSetSpec* const here = dataset.image_facts();
-  if (here == nullptr || info.images.empty()) return;
-  const ImageSetSpec there = ImageSetSpecFromText(info.images, weights);
-  const std::string columns = FirstDifference(there.columns, here->columns);
-  if (!columns.empty()) {
-    throw DataError(fmt::format("{} was trained on other columns: {}", weights, columns),
-                    "data.train must be the file of that run; other samples go into data.test, "
-                    "with their columns in any order");
-  }
-  const std::string classes = FirstDifference(there.class_names, here->class_names);
-  if (!tell || classes.empty()) return;
-  log::Warning("{} was trained on other classes: {}", weights, classes);
-}
-
 ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state(), ""}; }
 
 ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset) {
@@ -331,7 +303,7 @@ ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset) {
 }
 
 void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& graph,
-                const ExecutionPlan& plan, const Dataset& dataset) {
+                const ExecutionPlan& plan, const std::string& data_sha256) {
   // A server needs none.
   const bool has_gpu = !plan.gpu.empty() && PlacementOf(config).IsWorker(transport.rank());
   CheckAgreement(transport, {{"program", Version() + " " + SourceRevision()},
@@ -341,7 +313,7 @@ void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& grap
                              {"instruction set", IsaName(CpuIsa())},
                              {"GPU", has_gpu ? CudaGpu() : plan.gpu},
                              {"execution plan", ToJson(plan)},
-                             {"data set", dataset.ManifestHash()}});
+                             {"data set", data_sha256}});
 }
 
 }  // namespace dtrain

@@ -94,18 +94,13 @@ void TellData(const RunConfig& config);
 // another one.
 Precision PrecisionOf(const std::string& precision, DeviceKind device);
 
-// Throws DataError where weights were trained on the columns of a table in another order, or on others: they would
-// be taken for each other.  Warns of other names of classes, for one rank (`tell`).
-void CheckTrainedOn(const CheckpointInfo& info, const std::string& weights, const Dataset& dataset,
-                    bool tell);
-
 ModelLayout ModelLayoutOf(const Graph& graph);
 // With the vocabularies of a set for translation, which a checkpoint must have too, or what a set knows of its
 // images.
 ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset);
 
-// Compares source revision, config, graph, plan and data of all ranks (agreement.h).
+// Compares source revision, config, graph, plan and data (Dataset::ManifestHash) of all ranks (agreement.h).
 void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& graph,
-                const ExecutionPlan& plan, const Dataset& dataset);
+                const ExecutionPlan& plan, const std::string& data_sha256);
 
 }  // namespace dtrain

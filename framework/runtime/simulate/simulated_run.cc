@@ -70,7 +70,7 @@ ModelProfile ProfileByFlops(const Graph& graph) {
 }
 
 SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile,
-                           bool numeric, std::shared_ptr<const Dataset> data)
+                           bool numeric, std::shared_ptr<Dataset> data)
     : config_(config), data_(std::move(data)) {
   for (const std::string& warning : config.warnings) log::Warning("{}", warning);
   for (const std::string& note : config.notes) log::Info("{}", note);
@@ -158,9 +158,11 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   rule.checkpoint_every_epochs = config_.checkpoint.every_epochs;
   rule.checkpoint_every_steps = config_.checkpoint.every_steps;
   world_ = WorldOf(config_, *graph_, *data_, RunTime::kVirtual);
-  start_ = FindStart(*graph_, ModelLayoutOf(*graph_, *data_), config_, {.resume = resume}, *folder_,
-                     world_, true);
+  start_ = FindStart(*graph_, *data_, config_, {.resume = resume}, *folder_, RunTime::kVirtual);
+  layout_ = ModelLayoutOf(*graph_, *data_);
+  layout_.data_sha256 = start_.data_sha256.empty() ? data_->ManifestHash() : start_.data_sha256;
   if (!start_.plan) return std::nullopt;
+  if (!start_.images.empty()) MakeEngine();  // which may keep the samples as they were normalised
   CheckPosition(start_.position, rule, config_.strategy->synchronous());
   ExecutionPlan plan = plan_;
   FollowPlanOf(start_, config_, plan);  // says where it cannot be followed
@@ -303,7 +305,6 @@ void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, const
   const CheckpointFolder folder(folder_->checkpoints(), static_cast<int>(config_.checkpoint.keep));
   const fs::path main = folder_->checkpoints() / CheckpointName(position.step);
   position.updates = simulation_->Updates();
-  const ModelLayout facts = ModelLayoutOf(*graph_, *data_);
   CheckpointInfo info{position,
                       config_.seed,
                       graph_->name(),
@@ -311,11 +312,12 @@ void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, const
                       config_.effective_yaml,
                       ToJson(plan_),
                       SourceRevision(),
-                      facts.text,
+                      layout_.text,
                       {},
-                      facts.images,
+                      layout_.images,
                       config_.model_yaml,
-                      ToJson(RunSoFar{at.seconds, at.seconds, trained_})};
+                      ToJson(RunSoFar{at.seconds, at.seconds, trained_}),
+                      layout_.data_sha256};
   for (Rank rank = 0; rank < setup_.exchange.placement().ranks(); ++rank) {
     info.rank_files.push_back(SaveRank(main, position, rank));
   }
@@ -416,7 +418,7 @@ std::string ReplayRecord(const RunConfig& given, const RunRecord& record) {
     throw UsageError("the recorded run did not begin with the model's initial weights",
                      "only a run without --resume and --weights can be replayed");
   }
-  const std::shared_ptr<const Dataset> data = LoadData(config);
+  const std::shared_ptr<Dataset> data = LoadData(config);
   SimulatedRun run(config, std::nullopt, false, data);
   ExecutionPlan plan = record.plan;
   NumericEngine engine(config, run.graph(), plan, data);

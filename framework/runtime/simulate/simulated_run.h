@@ -33,7 +33,7 @@ class SimulatedRun {
   // `profile`: layer times; without it those of FLOPs.  With `numeric` the gradients are computed.
   // `data`: the config's data set where it is loaded already; a numeric run loads it itself.
   SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile, bool numeric,
-               std::shared_ptr<const Dataset> data = nullptr);
+               std::shared_ptr<Dataset> data = nullptr);
   ~SimulatedRun();
 
   // Recorded step durations in seconds, by worker; see ComputeModel::UseTrace.
@@ -92,8 +92,9 @@ class SimulatedRun {
   int64_t SamplesOf(int worker, int64_t steps) const;
 
   const RunConfig& config_;
-  std::shared_ptr<const Dataset> data_;  // null for a ghost
-  std::unique_ptr<Graph> graph_;         // null for a ghost of a profile alone
+  std::shared_ptr<Dataset> data_;  // null for a ghost
+  std::unique_ptr<Graph> graph_;   // null for a ghost of a profile alone
+  ModelLayout layout_;             // of checkpoints
   ArenaLayout ghost_layout_;
   ExecutionPlan plan_;
   std::unique_ptr<NumericEngine> engine_;

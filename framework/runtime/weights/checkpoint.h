@@ -9,6 +9,7 @@
 //                                 (images, image_set.h), as bytes; parameters, state and
 //                                 solver_vectors: the names above, each ended by a zero byte;
 //                                 so_far (JSON), what its files go on with (results/run_so_far.h);
+//                                 data_sha256, of the data that it was trained on;
 //                                 rank_files, where there are any: their hashes, in the same form
 //
 // In front of the HDF5 file lies a seal of 512 bytes with the SHA-256 of the rest
@@ -64,9 +65,10 @@ struct CheckpointInfo {
   std::string text;  // TextFacts::ToText of a model for translation
   // The hash of each rank's file (rank_checkpoint.h), by rank; empty where there are none.
   std::vector<std::string> rank_files = {};
-  std::string images = {};      // ToText(ImageSetSpec) of a model for images; older files: none
-  std::string model_yaml = {};  // the model file's text; older files: none
-  std::string so_far = {};      // ToJson(RunSoFar); older files, and weights alone: none
+  std::string images = {};       // ToText(ImageSetSpec) of a model for images; older files: none
+  std::string model_yaml = {};   // the model file's text; older files: none
+  std::string so_far = {};       // ToJson(RunSoFar); older files, and weights alone: none
+  std::string data_sha256 = {};  // Dataset::ManifestHash of its data; older files: none
   friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
 };
 
@@ -75,7 +77,8 @@ struct ModelLayout {
   ArenaLayout parameters;
   ArenaLayout state;  // empty where the model has no batch norm
   std::string text;   // TextFacts::ToText of its data; empty: the vocabularies are not compared
-  std::string images = {};  // ToText(ImageSetSpec) of its data, which is not compared
+  std::string images = {};       // ToText(ImageSetSpec) of its data, which is not compared
+  std::string data_sha256 = {};  // Dataset::ManifestHash of its data, not compared; "": not known
 };
 
 // What Save writes.  Borrows everything; arenas are fp32 on the host, in the order of their layout.

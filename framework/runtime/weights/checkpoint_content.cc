@@ -54,6 +54,7 @@ void WriteInfo(Hdf5Builder& out, const CheckpointInfo& info) {
   if (!info.images.empty()) out.WriteText("/run/images", info.images);
   if (!info.model_yaml.empty()) out.WriteText("/run/model_yaml", info.model_yaml);
   if (!info.so_far.empty()) out.WriteText("/run/so_far", info.so_far);
+  if (!info.data_sha256.empty()) out.WriteText("/run/data_sha256", info.data_sha256);
   std::string rank_files;
   for (const std::string& hash : info.rank_files) rank_files += hash + '\0';
   if (!rank_files.empty()) out.WriteText("/run/rank_files", rank_files);
@@ -92,6 +93,7 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
   if (in.Has("/run/images")) info.images = ReadPlainText(in, "/run/images");
   if (in.Has("/run/model_yaml")) info.model_yaml = ReadPlainText(in, "/run/model_yaml");
   if (in.Has("/run/so_far")) info.so_far = ReadPlainText(in, "/run/so_far");
+  if (in.Has("/run/data_sha256")) info.data_sha256 = ReadPlainText(in, "/run/data_sha256");
   if (in.Has("/run/rank_files")) info.rank_files = NamesIn(in.ReadText("/run/rank_files"));
   return info;
 }

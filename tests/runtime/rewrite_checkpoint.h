@@ -1,7 +1,8 @@
-// Puts other words into the newest checkpoint of a run: what its files go on with (results/run_so_far.h).
+// Puts other words into the newest checkpoint of a run, as an older program or another run would have written them.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "framework/runtime/results/run_so_far.h"
@@ -10,13 +11,19 @@
 
 namespace dtrain {
 
-inline void RewriteSoFar(const std::filesystem::path& run, const std::string& so_far) {
+inline void RewriteCheckpoint(const std::filesystem::path& run,
+                              const std::function<void(CheckpointInfo&)>& change) {
   const std::filesystem::path path = FindCheckpoint(run.string());
   StoredCheckpoint stored = ReadStoredCheckpoint(path, CheckpointPart::kAll);
-  stored.info.so_far = so_far;
+  change(stored.info);
   CheckpointView view{stored.info, stored.layout, stored.weights.data(), {}, stored.state.data()};
   for (const auto& [name, values] : stored.solver) view.solver[name] = values.data();
   WriteCheckpoint(path, view);
+}
+
+// What its files go on with (results/run_so_far.h).
+inline void RewriteSoFar(const std::filesystem::path& run, const std::string& so_far) {
+  RewriteCheckpoint(run, [&](CheckpointInfo& info) { info.so_far = so_far; });
 }
 
 }  // namespace dtrain

@@ -1,0 +1,267 @@
+// Runs that are resumed with other data than their checkpoint was trained on: classes, columns, mean and deviation,
+// keys of images, samples.  Real ones and simulated ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+
+#include "framework/core/file.h"
+#include "framework/core/random.h"
+#include "framework/data/images/image_set.h"
+#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/runtime/weights/weights_file.h"
+#include "tests/data/picture_files.h"
+#include "tests/runtime/rewrite_checkpoint.h"
+#include "tests/runtime/run_fixture.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Keys = std::vector<std::string>;
+
+class ResumedData : public RunFixture {
+ protected:
+  void Write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+  }
+
+  // Rows a,b,y; y is one of two words, by a line that goes through the rows.
+  struct Row {
+    std::string a, b, y;
+  };
+  static std::vector<Row> Rows(const std::string& high = "high", const std::string& low = "low") {
+    std::vector<Row> rows;
+    const Random random(1, Purpose::kSelfTest);
+    for (uint64_t i = 0; i < 48; ++i) {
+      const double a = random.Uniform(2 * i) * 10, b = random.Uniform(2 * i + 1);
+      rows.push_back({fmt::format("{:.3f}", a), fmt::format("{:.3f}", b), a > 5 ? high : low});
+    }
+    return rows;
+  }
+  void WriteTable(const std::vector<Row>& rows, const std::string& header = "a,b,y") const {
+    std::string text = header + "\n";
+    for (const Row& row : rows) text += row.a + "," + row.b + "," + row.y + "\n";
+    Write("t.csv", text);
+  }
+
+  RunConfig Config(const std::string& data, const std::string& sample, const Keys& keys) const {
+    Write("model.yaml", "name: line\nsample: " + sample + R"(
+layers:
+  - {name: fc, type: inner_product, outputs: 2}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+)");
+    Keys all = {"output=" + (folder_ / "run").string(), "cluster.step_seconds=0.01"};
+    all.insert(all.end(), keys.begin(), keys.end());
+    config::Document document = config::Document::FromText(
+        fmt::format("model: {{name: {}}}\ndata: {{{}}}\nbatch: 8\nthreads: 1\nepochs: 2\n"
+                    "solver: {{name: sgd, lr: 0.1}}\n",
+                    (folder_ / "model.yaml").string(), data),
+        "run.yaml", all);
+    return ReadRunConfig(document);
+  }
+  RunConfig OfTable(const Keys& keys = {}) const {
+    return Config("name: csv, train: " + (folder_ / "t.csv").string(), "[2]", keys);
+  }
+  RunConfig OfImages(const Keys& keys = {}) const {
+    return Config(
+        "name: image_folder, size: [4, 4], colours: grey, train: " + (folder_ / "train").string(),
+        "[1, 4, 4]", keys);
+  }
+  void WriteImages(uint8_t dark = 20) const {
+    for (uint8_t i = 0; i < 8; ++i) {
+      const auto grey = [&](uint8_t value) {
+        return PngOf(std::vector<uint8_t>(24, static_cast<uint8_t>(value + i)), 4, 6,
+                     PNG_FORMAT_GRAY);
+      };
+      Write(fmt::format("train/cat/{}.png", i), grey(dark));
+      Write(fmt::format("train/dog/{}.png", i), grey(200));
+    }
+  }
+
+  // Trains, changes what `change` does and resumes with `keys`; what is said then.
+  struct Outcome {
+    std::string error;  // as MessageOf
+    std::string told;
+  };
+  Outcome Resume(bool simulated, const std::function<RunConfig(const Keys&)>& config,
+                 const std::function<void()>& change, const Keys& keys) const {
+    fs::remove_all(folder_ / "run");
+    Keys first = {"max_steps=3"};
+    Train(simulated, config(first), "none");
+    change();
+    ::testing::internal::CaptureStderr();
+    Outcome outcome;
+    outcome.error = MessageOf([&] { Train(simulated, config(keys), "auto"); });
+    outcome.told = ::testing::internal::GetCapturedStderr();
+    return outcome;
+  }
+  static void Train(bool simulated, const RunConfig& config, const std::string& resume) {
+    if (!simulated) {
+      Run(config, {.resume = resume});
+      return;
+    }
+    SimulatedRun run(config, std::nullopt, true);
+    run.KeepCheckpoints(config.output, resume);
+    run.Run();
+  }
+
+  ImageSetSpec FactsOfNewest() const {
+    const fs::path file = FindCheckpoint(folder_ / "run");
+    return ImageSetSpecFromText(ReadStoredInfo(file).images, "facts");
+  }
+};
+
+TEST_F(ResumedData, OthersAreRefusedByName) {
+  const auto table = [this](const Keys& keys) { return OfTable(keys); };
+  const auto images = [this](const Keys& keys) { return OfImages(keys); };
+  struct Change {
+    std::function<RunConfig(const Keys&)> config;
+    std::function<void()> make;
+    Keys keys;
+    std::string told;
+  };
+  const auto nothing = [] {};
+  const std::vector<Change> changes = {
+      {table,
+       [this] {
+         std::vector<Row> rows = Rows();
+         for (Row& row : rows) std::swap(row.a, row.b);
+         WriteTable(rows, "b,a,y");
+       },
+       {},
+       "  columns, number 1: \"a\" -> \"b\"\n"},
+      {table,
+       [this] { WriteTable(Rows("above", "zero")); },
+       {},
+       "  class_names, number 1: \"high\" -> \"above\"\n"},
+      {table,
+       [this] { WriteTable(Rows(), "a,b,kind"); },
+       {},
+       "  label_column: \"y\" -> \"kind\"\n"},
+      // The same names and numbers, and other samples.
+      {table,
+       [this] {
+         std::vector<Row> rows = Rows();
+         std::swap(rows[0].y, rows[1].y);
+         std::swap(rows[0].a, rows[1].a);
+         rows[0].y = rows[0].y == "high" ? "low" : "high";
+         WriteTable(rows);
+       },
+       {},
+       "  samples ("},
+      {table, nothing, {"data.deviation=[2, 3]"}, "  deviation: ["},
+      {table, nothing, {"data.mean=[1, 2]"}, "-> [1, 2]\n"},
+      // Which makes the dog the first class.
+      {images,
+       [this] { fs::rename(folder_ / "train/cat", folder_ / "train/zebra"); },
+       {},
+       "  class_names, number 1: \"cat\" -> \"dog\"\n"},
+      {images, nothing, {"data.fit=crop"}, "  fit: \"stretch\" -> \"crop\"\n"},
+      {images,
+       [this] {
+         fs::rename(folder_ / "train/cat", folder_ / "train/x");
+         fs::rename(folder_ / "train/dog", folder_ / "train/cat");
+         fs::rename(folder_ / "train/x", folder_ / "train/dog");
+       },
+       {},
+       "  samples ("}};
+  for (const bool simulated : {false, true}) {
+    for (const Change& change : changes) {
+      SCOPED_TRACE(change.told + (simulated ? "simulated" : "real"));
+      fs::remove_all(folder_ / "train");
+      WriteTable(Rows());
+      WriteImages();
+      const Outcome refused = Resume(simulated, change.config, change.make, change.keys);
+      EXPECT_THAT(refused.error,
+                  AllOf(HasSubstr("6: "), HasSubstr("step-00000003.h5 was trained on other data"),
+                        HasSubstr(change.told), HasSubstr("checkpoint.other_data=take")));
+      fs::remove_all(folder_ / "train");
+      WriteTable(Rows());
+      WriteImages();
+      Keys keys = change.keys;
+      keys.emplace_back("checkpoint.other_data=take");
+      const Outcome taken = Resume(simulated, change.config, change.make, keys);
+      EXPECT_EQ(taken.error, "no error");
+      EXPECT_THAT(taken.told, HasSubstr(change.told));
+    }
+  }
+}
+
+// Without a key for them they are measured on data.train, which may have changed.
+TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
+  struct Data {
+    std::function<RunConfig(const Keys&)> config;
+    std::function<void()> change;
+  };
+  const Data sets[] = {{[this](const Keys& keys) { return OfTable(keys); },
+                        [this] {
+                          std::vector<Row> rows = Rows();
+                          for (Row& row : rows) row.a = "1" + row.a;
+                          WriteTable(rows);
+                        }},
+                       // Behind a set with samples held out.
+                       {[this](Keys keys) {
+                          keys.emplace_back("data.validation=0.2");
+                          return OfImages(keys);
+                        },
+                        [this] { WriteImages(50); }}};
+  for (const bool simulated : {false, true}) {
+    for (const Data& data : sets) {
+      SCOPED_TRACE(simulated);
+      WriteTable(Rows());
+      WriteImages();
+      Resume(simulated, data.config, [] {}, {});
+      const ImageSetSpec measured = FactsOfNewest();
+      const Outcome taken =
+          Resume(simulated, data.config, data.change, {"checkpoint.other_data=take"});
+      EXPECT_EQ(taken.error, "no error");
+      EXPECT_THAT(taken.told,
+                  AllOf(HasSubstr("samples are normalised as in "), HasSubstr("  samples (")));
+      EXPECT_EQ(FactsOfNewest().mean.values(), measured.mean.values());
+      EXPECT_EQ(FactsOfNewest().deviation.values(), measured.deviation.values());
+    }
+  }
+}
+
+// It knows no hash of its samples.
+TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
+  WriteTable(Rows());
+  const auto table = [this](const Keys& keys) { return OfTable(keys); };
+  ImageSetSpec before;
+  const auto change = [&] {
+    before = FactsOfNewest();
+    RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) { info.data_sha256.clear(); });
+    std::vector<Row> rows = Rows();
+    rows[0].a = "99";
+    WriteTable(rows);
+  };
+  for (const int workers : {1, 2}) {
+    const Outcome again =
+        Resume(false, table, change, {fmt::format("cluster.workers={}", workers)});
+    EXPECT_EQ(again.error, "no error");
+    EXPECT_THAT(again.told, HasSubstr("samples are normalised as in "));
+    EXPECT_EQ(FactsOfNewest().mean.values(), before.mean.values());
+    WriteTable(Rows());
+  }
+}
+
+TEST_F(ResumedData, TheSameDataAreNoOthers) {
+  WriteTable(Rows());
+  const auto table = [this](const Keys& keys) { return OfTable(keys); };
+  for (const bool simulated : {false, true}) {
+    const Outcome same = Resume(simulated, table, [] {}, {});
+    EXPECT_EQ(same.error, "no error");
+    EXPECT_THAT(same.told, AllOf(Not(HasSubstr("other data")), Not(HasSubstr("normalised"))));
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
