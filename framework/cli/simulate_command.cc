@@ -103,7 +103,10 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   if (lock && !options.resume.empty()) {
     const std::optional<int64_t> step = run.KeepCheckpoints(output, options.resume);
     if (step && run.IsFinished()) return std::nullopt;
-    if (step) metrics.emplace(RunFolder(output).metrics(), *step);
+    if (step) {
+      metrics.emplace(RunFolder(output).metrics(), *step,
+                      run.so_far().evaluations.value_or(std::vector<std::string>{}));
+    }
     if (step && !quiet) log::Info("resumed after step {}", *step);
   }
   // Tenths are enough for whole epochs.

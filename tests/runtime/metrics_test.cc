@@ -193,6 +193,20 @@ TEST(Metrics, AResumedRunMayHaveNoFileYet) {
   EXPECT_THAT(Steps(path), ElementsAre(30));
 }
 
+// A run that goes on in another folder.
+TEST(Metrics, AFileWithoutEvaluationsBeginsWithThoseFromBefore) {
+  const fs::path path = FreshFolder() / "metrics.jsonl";
+  const EvaluationMetrics before{.at = AtStep(10).at, .loss = 0.5, .weights_step = 7};
+  const std::vector<std::string> lines = {ToLine(before)};
+  MetricsWriter(path, 20, lines).Write(AtStep(30));
+  EXPECT_THAT(Steps(path), ElementsAre(10, 30));
+  EXPECT_EQ(ReadEvaluations(path, {})[0].weights_step, 7);
+  EXPECT_EQ(ToLine(ReadEvaluations(path, {})[0]), lines[0]);
+  // In its own folder they are there already.
+  MetricsWriter(path, 20, lines).Write(AtStep(40));
+  EXPECT_THAT(Steps(path), ElementsAre(10, 40));
+}
+
 TEST(Metrics, AFileThatCannotBeWrittenIsNamed) {
   const fs::path folder = FreshFolder();
   const std::string nowhere = folder / "missing/metrics.jsonl", path = folder / "short.jsonl";

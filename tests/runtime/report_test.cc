@@ -17,6 +17,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/runtime/simulate/simulated_run.h"
+#include "tests/runtime/rewrite_checkpoint.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/counting_transport.h"
 
@@ -429,16 +430,15 @@ TEST_F(ReportTest, AResumedRunHasTheLinesOfAnUndisturbedOne) {
 TEST_F(ReportTest, TheBestOfAResumedRunMayLieBeforeIt) {
   Run(Config("run", 1, {"max_steps=14"}));
   // The first epoch's evaluation becomes a perfect one.
-  const std::filesystem::path path = folder_ / "run/metrics.jsonl";
-  std::vector<json> lines;
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
-  std::ofstream out(path);
-  for (json& line : lines) {
-    if (line["kind"] == "evaluation" && line["step"] == 7) line["accuracy"] = 1.0;
-    out << line << '\n';
-  }
-  out.close();
+  RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
+    RunSoFar so_far = RunSoFarFrom(info.so_far);
+    for (std::string& text : *so_far.evaluations) {
+      json line = json::parse(text);
+      if (line["step"] == 7) line["accuracy"] = 1.0;
+      text = line.dump();
+    }
+    info.so_far = ToJson(so_far);
+  });
   const Summary summary = Run(Config("run", 1), {.resume = "auto", .weights = ""}).summary;
   ASSERT_TRUE(summary.best && summary.test);
   EXPECT_EQ(summary.best->epoch, 1);

@@ -186,7 +186,7 @@ TEST(RunResults, AnInfinitePerplexityIsNotJudgedByItsLoss) {
       }
     }
     RunResults results({}, {.target = 5, .patience = 2});
-    RecallEvaluations(file, 1000, results);
+    RecallEvaluations({}, file, 1000, results);
     return results;
   };
   for (const std::vector<double>& perplexities :
@@ -202,6 +202,34 @@ TEST(RunResults, AnInfinitePerplexityIsNotJudgedByItsLoss) {
   const RunResults never = recalled({HUGE_VAL, HUGE_VAL, HUGE_VAL});
   EXPECT_FALSE(never.best().has_value());
   EXPECT_TRUE(never.OutOfPatience());
+}
+
+// In a checkpoint, whatever the numbers are.
+TEST(RunResults, AreTheSameFromTheLinesThatACheckpointKeeps) {
+  RunResults results({"accuracy", "top5"}, {.target = 0.7, .patience = 2});
+  results.Note(AtEpoch(1), Split::kValidation, Classes(1.0 / 3, 0.1), 0.25);
+  results.Note(AtEpoch(2), Split::kValidation, Classes(0.7, 1), 1e-300);
+  results.Note(AtEpoch(3), Split::kValidation, Classes(0.6), 0.25);
+  Evaluation of_best = Classes(0.65);
+  of_best.step = 20;
+  results.Note(AtEpoch(3), Split::kTest, of_best);
+  const std::string text = ToJson(RunSoFar{.seconds = 1, .evaluations = results.lines()});
+  RunResults again({"accuracy", "top5"}, {.target = 0.7, .patience = 2});
+  RecallEvaluations(RunSoFarFrom(text), "no file", 30, again);
+  EXPECT_EQ(again.best()->step, results.best()->step);
+  EXPECT_EQ(again.best()->accuracy, 0.7);
+  EXPECT_TRUE(again.over());
+  EXPECT_EQ(again.target(80, 8)->seconds, results.target(80, 8)->seconds);
+  EXPECT_TRUE(again.Has(Split::kTest, 240) && again.Has(Split::kValidation, 240));
+  EXPECT_FALSE(again.Has(Split::kValidation, 160));
+  Summary summary;
+  again.Describe({.epoch_samples = 80, .batch = 8}, 30, summary);
+  EXPECT_EQ(summary.test->step, 20);
+  // Not those behind a checkpoint.
+  RunResults first({"accuracy", "top5"});
+  RecallEvaluations(RunSoFarFrom(text), "no file", 10, first);
+  EXPECT_EQ(first.lines().size(), 1u);
+  EXPECT_EQ(first.lines()[0], results.lines()[0]);
 }
 
 TEST(RunResults, TheFirstEvaluationDecidesByWhatTheRunIsJudged) {

@@ -82,24 +82,30 @@ std::vector<std::pair<std::string, double>> RunResults::Others(const Evaluation&
 }
 
 EvaluationMetrics RunResults::MetricsOf(const MetricsPoint& at, Split split,
-                                        const Evaluation& evaluation) const {
-  EvaluationMetrics metrics{.at = at, .loss = evaluation.loss};
+                                        const Evaluation& evaluation, double seconds) const {
+  EvaluationMetrics metrics{.at = at, .loss = evaluation.loss, .evaluate_seconds = seconds};
   if (validated_) metrics.split = split == Split::kValidation ? "validation" : "test";
   metrics.accuracy = AccuracyOf(evaluation);
   metrics.others = Others(evaluation);
   metrics.perplexity = evaluation.perplexity;
   metrics.bleu = evaluation.bleu;
+  metrics.weights_step = evaluation.step;
   return metrics;
 }
 
-void RunResults::Note(const MetricsPoint& at, Split split, const Evaluation& evaluation) {
+EvaluationMetrics RunResults::Note(const MetricsPoint& at, Split split,
+                                   const Evaluation& evaluation, double seconds) {
   validated_ |= split == Split::kValidation;
+  evaluated_samples_[static_cast<size_t>(split)] = at.samples;
   if (split == Split::kTest) {
     test_ = TestResult{evaluation.loss, AccuracyOf(evaluation), evaluation.perplexity,
                        evaluation.bleu, Others(evaluation)};
     tested_step_ = evaluation.step.value_or(at.step);
   }
   if (split == Split::kValidation || !validated_) Judge(at, evaluation);
+  EvaluationMetrics metrics = MetricsOf(at, split, evaluation, seconds);
+  lines_.push_back(ToLine(metrics));
+  return metrics;
 }
 
 void RunResults::Judge(const MetricsPoint& at, const Evaluation& evaluation) {
@@ -158,19 +164,35 @@ std::optional<TargetResult> RunResults::target(int64_t epoch_samples, int64_t ba
   return target;
 }
 
-void RecallEvaluations(const std::filesystem::path& metrics, int64_t step, RunResults& results) {
+void RecallEvaluations(const RunSoFar& so_far, const std::filesystem::path& metrics, int64_t step,
+                       RunResults& results) {
   const std::vector<std::string>& names = results.metric_names();
   std::vector<std::string> others;
   if (!names.empty()) others.assign(names.begin() + 1, names.end());
-  for (const EvaluationMetrics& line : ReadEvaluations(metrics, others)) {
+  const std::vector<EvaluationMetrics> lines = so_far.evaluations
+                                                   ? EvaluationsIn(*so_far.evaluations, others)
+                                                   : ReadEvaluations(metrics, others);
+  for (const EvaluationMetrics& line : lines) {
     if (line.at.step > step) continue;  // it will come again
-    Evaluation evaluation{.loss = line.loss, .perplexity = line.perplexity, .bleu = line.bleu};
+    Evaluation evaluation{.loss = line.loss,
+                          .perplexity = line.perplexity,
+                          .bleu = line.bleu,
+                          .step = line.weights_step};
     if (line.accuracy) evaluation.metrics.push_back(*line.accuracy);
     for (const auto& [name, value] : line.others) evaluation.metrics.push_back(value);
     if (evaluation.metrics.size() != names.size()) continue;  // of a model with other metrics
     const Split split = line.split == "validation" ? Split::kValidation : Split::kTest;
-    results.Note(line.at, split, evaluation);
+    results.Note(line.at, split, evaluation, line.evaluate_seconds);
   }
+}
+
+void TellForgotten(const RunSoFar& so_far, const std::string& file, const RunResults& results) {
+  if (so_far.evaluations || !results.lines().empty()) return;
+  log::Warning(
+      "{} is of a program that did not keep evaluations in it: the best of them, patience and "
+      "target "
+      "begin anew",
+      file);
 }
 
 // A summary of an earlier end, of a run that was to go on from there, is not this one's.
@@ -187,9 +209,9 @@ bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samp
 
 bool TellFinished(const RunFolder& folder, const RunConfig& config,
                   const std::vector<std::string>& metric_names, const TrainingPosition& at,
-                  const RestRule& rule) {
+                  const RunSoFar& so_far, const RestRule& rule) {
   RunResults results(metric_names, config.stop);
-  RecallEvaluations(folder.metrics(), at.step, results);
+  RecallEvaluations(so_far, folder.metrics(), at.step, results);
   if (!IsFinished(folder, results, at.samples_applied, rule)) return false;
   const bool by_steps =
       config.max_steps > 0 && rule.last_samples == rule.SamplesOf(config.max_steps);

@@ -2,7 +2,10 @@
 // what its summary says in the end.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +20,7 @@
 #include "framework/runtime/judge/translator.h"
 #include "framework/runtime/results/metrics.h"
 #include "framework/runtime/results/run_folder.h"
+#include "framework/runtime/results/run_so_far.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
@@ -54,7 +58,15 @@ class RunResults {
   explicit RunResults(std::vector<std::string> metric_names, const RunConfig::Stop& stop = {})
       : metric_names_(std::move(metric_names)), stop_(stop) {}
 
-  void Note(const MetricsPoint& at, Split split, const Evaluation& evaluation);
+  // Returns its line of metrics.jsonl.
+  EvaluationMetrics Note(const MetricsPoint& at, Split split, const Evaluation& evaluation,
+                         double seconds = 0);
+  // Whether the last evaluation of this split was behind so many samples.
+  bool Has(Split split, int64_t samples) const {
+    return evaluated_samples_[static_cast<size_t>(split)] == samples;
+  }
+  // Those of all evaluations, in order (ToLine).
+  const std::vector<std::string>& lines() const { return lines_; }
 
   const std::optional<TestResult>& test() const { return test_; }  // the last one
   // Fills what they come to for a run that ends at this step: the test says whose weights it is of
@@ -75,8 +87,8 @@ class RunResults {
   // The model's metrics behind the first.
   std::vector<std::pair<std::string, double>> Others(const Evaluation& evaluation) const;
   // The line of metrics.jsonl for an evaluation that has been noted.
-  EvaluationMetrics MetricsOf(const MetricsPoint& at, Split split,
-                              const Evaluation& evaluation) const;
+  EvaluationMetrics MetricsOf(const MetricsPoint& at, Split split, const Evaluation& evaluation,
+                              double seconds = 0) const;
 
  private:
   void Judge(const MetricsPoint& at, const Evaluation& evaluation);
@@ -84,6 +96,8 @@ class RunResults {
 
   std::vector<std::string> metric_names_;
   RunConfig::Stop stop_;
+  std::vector<std::string> lines_;
+  std::array<int64_t, std::size(kSplits)> evaluated_samples_ = {-1, -1, -1};  // by Split
   bool validated_ = false;
   std::optional<MetricsPoint> reached_;  // where the target was reached first
   int64_t judged_step_ = -1;             // the last one that counted
@@ -94,18 +108,23 @@ class RunResults {
   std::optional<BestResult> best_;     // of a finite value
 };
 
-// What a run was judged by up to the step that it is resumed behind, from its metrics.jsonl: its best
-// result is that of the whole run, and so is the time to a target.
-void RecallEvaluations(const std::filesystem::path& metrics, int64_t step, RunResults& results);
+// What a run was judged by up to the step that it is resumed behind, from its checkpoint, or its metrics.jsonl where an
+// older program wrote that: its best result is that of the whole run, and so are its patience and the time to a target.
+void RecallEvaluations(const RunSoFar& so_far, const std::filesystem::path& metrics, int64_t step,
+                       RunResults& results);
+
+// Warns where the checkpoint of an older program, `file`, and the folder that its run goes on in tell of no evaluation:
+// what they came to is not known.
+void TellForgotten(const RunSoFar& so_far, const std::string& file, const RunResults& results);
 
 // Whether there is nothing left to do: the run has been trained to its end, or was over before by
 // what it was judged by, and its summary says so.
 bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samples_applied,
                 const RestRule& rule);
-// The same of a run that is resumed at `at`, with what its metrics.jsonl says up to there.  Where there is nothing
-// left to do it says so, why, and what would let the run go on.
+// The same of a run that is resumed at `at`, with the evaluations up to there.  Where there is nothing left to do it
+// says so, why, and what would let the run go on.
 bool TellFinished(const RunFolder& folder, const RunConfig& config,
                   const std::vector<std::string>& metric_names, const TrainingPosition& at,
-                  const RestRule& rule);
+                  const RunSoFar& so_far, const RestRule& rule);
 
 }  // namespace dtrain

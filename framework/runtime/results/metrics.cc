@@ -43,6 +43,7 @@ EvaluationMetrics EvaluationOf(const nlohmann::json& line, const std::vector<std
   // JSON has no infinity.
   if (!metrics.perplexity && line.contains("perplexity")) metrics.perplexity = HUGE_VAL;
   metrics.bleu = NumberIn(line, "bleu");
+  if (line.contains("weights_step")) metrics.weights_step = CountOf(line, "weights_step");
   return metrics;
 }
 
@@ -67,6 +68,36 @@ MetricsEnd ReadMetricsEnd(const fs::path& path) {
   return end;
 }
 
+std::vector<EvaluationMetrics> EvaluationsIn(const std::vector<std::string>& lines,
+                                             const std::vector<std::string>& others) {
+  std::vector<EvaluationMetrics> evaluations;
+  for (const std::string& line : lines) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object()) evaluations.push_back(EvaluationOf(json, others));
+  }
+  return evaluations;
+}
+
+std::string ToLine(const EvaluationMetrics& metrics) {
+  ordered_json line = Begin("evaluation", metrics.at);
+  if (!metrics.split.empty()) line["split"] = metrics.split;
+  line["loss"] = metrics.loss;
+  if (metrics.accuracy) line["accuracy"] = *metrics.accuracy;
+  for (const auto& [name, value] : metrics.others) line[name] = value;
+  if (metrics.perplexity) line["perplexity"] = *metrics.perplexity;
+  if (metrics.bleu) line["bleu"] = *metrics.bleu;
+  if (metrics.weights_step) line["weights_step"] = *metrics.weights_step;
+  line["evaluate_seconds"] = metrics.evaluate_seconds;
+  return line.dump();
+}
+
+MetricsWriter::MetricsWriter(const fs::path& path, std::optional<int64_t> resumed_step,
+                             const std::vector<std::string>& evaluations)
+    : lines_(path, resumed_step) {
+  if (evaluations.empty() || !ReadEvaluations(path, {}).empty()) return;
+  for (const std::string& line : evaluations) lines_.Write(line);
+}
+
 void MetricsWriter::Write(const StepMetrics& metrics) {
   ordered_json line = Begin("step", metrics.at);
   line["loss"] = metrics.loss;
@@ -76,17 +107,7 @@ void MetricsWriter::Write(const StepMetrics& metrics) {
   lines_.Write(line.dump());
 }
 
-void MetricsWriter::Write(const EvaluationMetrics& metrics) {
-  ordered_json line = Begin("evaluation", metrics.at);
-  if (!metrics.split.empty()) line["split"] = metrics.split;
-  line["loss"] = metrics.loss;
-  if (metrics.accuracy) line["accuracy"] = *metrics.accuracy;
-  for (const auto& [name, value] : metrics.others) line[name] = value;
-  if (metrics.perplexity) line["perplexity"] = *metrics.perplexity;
-  if (metrics.bleu) line["bleu"] = *metrics.bleu;
-  line["evaluate_seconds"] = metrics.evaluate_seconds;
-  lines_.Write(line.dump());
-}
+void MetricsWriter::Write(const EvaluationMetrics& metrics) { lines_.Write(ToLine(metrics)); }
 
 void MetricsWriter::Write(const CheckpointMetrics& metrics) {
   ordered_json line = Begin("checkpoint", metrics.at);

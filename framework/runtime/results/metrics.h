@@ -53,6 +53,7 @@ struct EvaluationMetrics {
   std::string split;  // "validation", "test" of a set that has both; else empty
   std::optional<double> perplexity;
   std::optional<double> bleu;
+  std::optional<int64_t> weights_step = {};  // whose weights it is of, where they are not the last
 };
 
 struct CheckpointMetrics {
@@ -61,10 +62,16 @@ struct CheckpointMetrics {
   double write_seconds = 0;
 };
 
+// The line of metrics.jsonl, without its end.
+std::string ToLine(const EvaluationMetrics& metrics);
+
 // The evaluations in a metrics.jsonl, in its order; none where there is no file.  `others`: the
 // names of the model's metrics behind the first.
 std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path,
                                                const std::vector<std::string>& others);
+// The same of lines that ToLine has made; those that are none are left out.
+std::vector<EvaluationMetrics> EvaluationsIn(const std::vector<std::string>& lines,
+                                             const std::vector<std::string>& others);
 
 // How far a metrics.jsonl goes: the last of each that its lines tell, 0 or none where none does.
 struct MetricsEnd {
@@ -77,10 +84,11 @@ MetricsEnd ReadMetricsEnd(const std::filesystem::path& path);
 // Rank 0 has one.
 class MetricsWriter {
  public:
-  // As JsonLines.
+  // As JsonLines.  `evaluations`: lines from before a resume, with which a file begins that has none, as that of a run
+  // which goes on in another folder.
   explicit MetricsWriter(const std::filesystem::path& path,
-                         std::optional<int64_t> resumed_step = std::nullopt)
-      : lines_(path, resumed_step) {}
+                         std::optional<int64_t> resumed_step = std::nullopt,
+                         const std::vector<std::string>& evaluations = {});
 
   // Throw RunFileError when the disk does not take the line.
   void Write(const StepMetrics& metrics);

@@ -20,6 +20,16 @@ int64_t CountIn(const json& object, const char* key) {
   return static_cast<int64_t>(AmountIn(object, key));
 }
 
+// Keys in the order in which they were written, so that a line is the same as in metrics.jsonl.
+std::optional<std::vector<std::string>> EvaluationsOf(const std::string& text) {
+  const auto object = nlohmann::ordered_json::parse(text);
+  const auto list = object.find("evaluations");
+  if (list == object.end() || !list->is_array()) return std::nullopt;
+  std::vector<std::string> lines;
+  for (const auto& line : *list) lines.push_back(line.dump());
+  return lines;
+}
+
 }  // namespace
 
 std::string ToJson(const RunSoFar& so_far) {
@@ -32,6 +42,13 @@ std::string ToJson(const RunSoFar& so_far) {
                                    {"terms", epoch.terms},
                                    {"loss_sum", epoch.loss_sum}}}};
   if (epoch.correct >= 0) json["epoch"]["correct"] = epoch.correct;
+  if (so_far.loss) json["loss"] = *so_far.loss;
+  if (so_far.evaluations) {
+    json["evaluations"] = nlohmann::ordered_json::array();
+    for (const std::string& line : *so_far.evaluations) {
+      json["evaluations"].push_back(nlohmann::ordered_json::parse(line));
+    }
+  }
   return json.dump() + "\n";
 }
 
@@ -41,6 +58,8 @@ RunSoFar RunSoFarFrom(const std::string& text) {
   if (!object.is_object()) return so_far;
   so_far.seconds = AmountIn(object, "seconds");
   so_far.training_seconds = AmountIn(object, "training_seconds");
+  so_far.loss = NumberIn(object, "loss");
+  so_far.evaluations = EvaluationsOf(text);
   const auto epoch = object.find("epoch");
   if (epoch == object.end() || !epoch->is_object()) return so_far;
   so_far.epoch = {.epoch = CountIn(*epoch, "number"),

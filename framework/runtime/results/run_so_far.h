@@ -2,21 +2,27 @@
 // A checkpoint carries it.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/runtime/results/trained_epoch.h"
 
 namespace dtrain {
 
 struct RunSoFar {
-  double seconds = 0;           // since its start, evaluations and checkpoints included
-  double training_seconds = 0;  // without them
-  TrainedEpoch epoch;           // the one that the checkpoint lies in, or ends
+  double seconds = 0;               // since its start, evaluations and checkpoints included
+  double training_seconds = 0;      // without them
+  TrainedEpoch epoch;               // the one that the checkpoint lies in, or ends
+  std::optional<double> loss = {};  // of the last logged step
+  // All so far, as lines of metrics.jsonl: best, patience and target go by them.  None where an older program wrote
+  // the checkpoint.
+  std::optional<std::vector<std::string>> evaluations = {};
 };
 
 std::string ToJson(const RunSoFar& so_far);
 
-// Of a checkpoint that has none, "", all is 0; and so is what is missing or damaged.
+// Of a checkpoint that has none, "", all is 0 or none; and so is what is missing or damaged.
 RunSoFar RunSoFarFrom(const std::string& json);
 
 }  // namespace dtrain

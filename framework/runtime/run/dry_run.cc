@@ -111,8 +111,9 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
   PlanByProfile(*alone, run);
   run.facts = FactsOf(run.config, run.basis);
   run.facts.finished =
-      resumes && TellFinished(RunFolder(run.config.output), run.config,
-                              run.basis.graph->metric_names(), run.basis.start.position, rule);
+      resumes &&
+      TellFinished(RunFolder(run.config.output), run.config, run.basis.graph->metric_names(),
+                   run.basis.start.position, run.basis.start.so_far, rule);
   TellDevice(run.config);
   TellData(run.config);
   return run;

@@ -235,7 +235,11 @@ RankStart StartOfRanks(const Checkpoint& checkpoint, const RunConfig& config,
 }
 
 std::vector<std::string> WriteRankFiles(Exchange& exchange, const std::filesystem::path& main,
-                                        const RankCheckpoint& file) {
+                                        RankCheckpoint file, std::optional<WorkerState> worker) {
+  Exchange::Own own = exchange.SaveOwn();
+  file.holds = std::move(own.holds);
+  file.exchange = std::move(own.state);
+  if (worker) file.host = RecordState([&](StateVisitor& visitor) { worker->Visit(visitor); });
   std::string hash;
   std::exception_ptr failed;
   try {

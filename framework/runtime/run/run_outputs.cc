@@ -15,6 +15,7 @@
 #include "framework/core/timeline_file.h"
 #include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/world.h"
+#include "framework/runtime/run/best_weights.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
@@ -51,9 +52,10 @@ void RunOutputs::CreateFolder(bool resuming) {
   lock_.emplace(folder_.Create(resuming));
 }
 
-void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
-                      int64_t last_step, const RunSoFar& so_far) {
-  so_far_ = so_far;
+void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const StartPoint& start,
+                      int64_t last_step) {
+  const TrainingPosition& first = start.position;
+  so_far_ = start.so_far;
   last_step_ = first.step;
   results_ = RunResults(graph.metric_names(), config_.stop);
   if (!root_) return;
@@ -64,18 +66,12 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
   folder_.WritePlan(plan);
   const bool resumed = first.step > 0;
   const std::optional<int64_t> from = resumed ? std::optional(first.step) : std::nullopt;
-  metrics_ = std::make_unique<MetricsWriter>(folder_.metrics(), from);
+  metrics_ = std::make_unique<MetricsWriter>(
+      folder_.metrics(), from, so_far_.evaluations.value_or(std::vector<std::string>{}));
   if (config_.tensorboard) {
     tensorboard_ = std::make_unique<TensorBoardWriter>(folder_.tensorboard(), from);
   }
-  if (resumed) {
-    const MetricsEnd before = ReadMetricsEnd(folder_.metrics());
-    // Checkpoints of older programs do not tell them.
-    if (so_far_.seconds == 0) so_far_.seconds = before.seconds;
-    if (so_far_.training_seconds == 0) so_far_.training_seconds = before.training_seconds;
-    logged_loss_ = before.loss;
-    RecallEvaluations(folder_.metrics(), first.step, results_);
-  }
+  if (resumed) GoOnFrom(start);
   rank_times_ = std::make_unique<RankTimesWriter>(folder_.ranks(), from, so_far_.training_seconds);
   progress_->Begin({config_.epochs, last_step, config_.batch}, {first.epoch + 1, first.step});
   Summary run;
@@ -96,6 +92,19 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Train
         "32");
   }
   if (resumed) log::Info("resumed after step {}", first.step);
+}
+
+// Checkpoints of older programs do not tell all of it: then it is what the folder has.
+void RunOutputs::GoOnFrom(const StartPoint& start) {
+  const MetricsEnd before = ReadMetricsEnd(folder_.metrics());
+  if (so_far_.seconds == 0) so_far_.seconds = before.seconds;
+  if (so_far_.training_seconds == 0) so_far_.training_seconds = before.training_seconds;
+  logged_loss_ = so_far_.loss ? so_far_.loss : before.loss;
+  RecallEvaluations(so_far_, folder_.metrics(), start.position.step, results_);
+  TellForgotten(start.so_far, start.file, results_);
+  if (config_.checkpoint.keep_best && results_.best()) {
+    BringBest(BestFile(), start.file, *results_.best());
+  }
 }
 
 GradientStudy* RunOutputs::StudyGradients(int64_t steps_before) {
@@ -185,9 +194,7 @@ void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation
                            double seconds) {
   if (!root_) return;
   const bool validation = split == Split::kValidation;
-  results_.Note(at, split, evaluation);
-  EvaluationMetrics metrics = results_.MetricsOf(at, split, evaluation);
-  metrics.evaluate_seconds = seconds;
+  const EvaluationMetrics metrics = results_.Note(at, split, evaluation, seconds);
   metrics_->Write(metrics);
   if (tensorboard_) tensorboard_->Write(metrics);
   std::string where = fmt::format("epoch {}", at.epoch + 1);
@@ -236,7 +243,8 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
   if (!root_) return;
   const Nanos started = WallNow();
   CheckpointInfo info = InfoOf(position, source);
-  info.so_far = ToJson(RunSoFar{at.seconds, at.training_seconds.value_or(0), so_far_.epoch});
+  info.so_far = ToJson(RunSoFar{at.seconds, at.training_seconds.value_or(0), so_far_.epoch,
+                                logged_loss_, results_.lines()});
   const ModelLayout layout = ModelLayoutOf(source.graph);
   CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};
   const std::vector<std::string> names = config_.solver.solver->StateNames();

@@ -23,6 +23,7 @@
 #include "framework/runtime/results/run_record.h"
 #include "framework/runtime/results/run_so_far.h"
 #include "framework/runtime/results/tensorboard.h"
+#include "framework/runtime/run/start_point.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
 
@@ -46,10 +47,9 @@ class RunOutputs {
 
   // Before anything is computed: the folder can be written, and is no other run's from now on.
   void CreateFolder(bool resuming);
-  // Once the plan is settled; `first` is where the run begins, `last_step` where it will end;
-  // `so_far`: of the checkpoint that it goes on from.
-  void Open(const Graph& graph, const ExecutionPlan& plan, const TrainingPosition& first,
-            int64_t last_step, const RunSoFar& so_far);
+  // Once the plan is settled; `start` is where the run begins, `last_step` where it will end.
+  void Open(const Graph& graph, const ExecutionPlan& plan, const StartPoint& start,
+            int64_t last_step);
 
   // What looks at the gradients of a worker that has taken so many steps before; null where nobody does.
   GradientStudy* StudyGradients(int64_t steps_before);
@@ -101,6 +101,7 @@ class RunOutputs {
   void Tell(const StepFacts& facts);
   [[noreturn]] void StepHangs(const std::string& what) const;
   CheckpointInfo InfoOf(const TrainingPosition& position, const CheckpointSource& source) const;
+  void GoOnFrom(const StartPoint& start);
 
   const RunConfig& config_;
   const bool root_;

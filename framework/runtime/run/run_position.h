@@ -20,6 +20,11 @@ class RunPosition {
       : rule_(rule), first_(start), now_(start) {}
 
   void MoveTo(int64_t samples_applied);
+  // The run was over here, before its last epoch.
+  void EndHere() {
+    rule_.last_samples = now_.samples_applied;
+    rule_.ended_early = true;
+  }
   // Synchronous runs: all workers have ended a step.
   void Add(const StepOutcome& outcome);
   // Asynchronous ones: what rank 0 has been told so far; false where that is nothing new.

@@ -55,7 +55,8 @@ class Trainer {
   Device device() const { return net_ == nullptr ? Device{} : net_->device(); }  // of the net
 
   bool SetUp();
-  bool IsFinished(const RestRule& rule);
+  bool Agree(bool yes);
+  bool IsFinished(const RunSoFar& so_far, const RestRule& rule);
   void PrepareState(const RunBasis& basis);
   std::optional<ModelProfile> PlanBuckets(const StartPoint& start, const RestRule& rule);
   std::unique_ptr<Prefetcher> MakeBatches() const;
@@ -150,7 +151,7 @@ bool Trainer::SetUp() {
   net_ = std::move(basis.net);
   // Who accumulates is short of memory: whole batches stay out of the device's.
   dataset_ = OnDevice(std::move(basis.dataset), config_.accumulate > 1 ? Device{} : device());
-  RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
+  const RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
   position_ = RunPosition(rule, basis.start.position);
   rested_ = now();
   trained_.RestAt(now().samples_applied);
@@ -158,23 +159,21 @@ bool Trainer::SetUp() {
   CheckPosition(now(), rule, synchronous_);
   next_batch_ = basis.worker ? basis.worker->steps : now().step;
   PrepareState(basis);
-  if (IsFinished(rule)) return false;
+  if (IsFinished(basis.start.so_far, rule)) return false;
   const std::optional<ModelProfile> profile = PlanBuckets(basis.start, rule);
   Say(Doing::kLoading);
   world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
   TryTogether(transport_, [&] {
-    outputs_.Open(*graph_, plan_, now(), position_.last_step(), basis.start.so_far);
+    outputs_.Open(*graph_, plan_, basis.start, position_.last_step());
     if (profile) outputs_.SaveProfile(*profile);
   });
   accounts_.seconds_before = outputs_.so_far().seconds;
   // A run that ended early stays ended when it is resumed, with the weights that it had.
   if (MayEnd()) {
     outputs_.EndsEarly();
-    rule.last_samples = now().samples_applied;
-    rule.ended_early = true;
-    position_ = RunPosition(rule, now());
+    position_.EndHere();
   }
-  ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
+  ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, position_.rule());
   if (PlansByTime(config_)) schedule_.emplace(config_, spec, plan_);
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
@@ -187,15 +186,23 @@ bool Trainer::SetUp() {
   return true;
 }
 
-// The same on all ranks: rank 0 has the folder.
-bool Trainer::IsFinished(const RestRule& rule) {
+// What rank 0 says, on all ranks; at rest.
+bool Trainer::Agree(bool yes) {
+  std::string said;
+  const auto share = [&](Transport& transport) { said = Broadcast(transport, yes ? "yes" : "no"); };
+  exchange_ ? exchange_->AtRest(share) : share(transport_);
+  return said == "yes";
+}
+
+// Rank 0 has the folder.
+bool Trainer::IsFinished(const RunSoFar& so_far, const RestRule& rule) {
   if (request_.resume == "none") return false;
   bool finished = false;
   TryTogether(transport_, [&] {
-    finished =
-        root() && TellFinished(outputs_.folder(), config_, graph_->metric_names(), now(), rule);
+    finished = root() && TellFinished(outputs_.folder(), config_, graph_->metric_names(), now(),
+                                      so_far, rule);
   });
-  return Broadcast(transport_, finished ? "yes" : "no") == "yes";
+  return Agree(finished);
 }
 
 void Trainer::PrepareState(const RunBasis& basis) {
@@ -355,16 +362,8 @@ bool Trainer::Judge(bool run_ends) {
   return true;
 }
 
-// The same on all ranks: rank 0 knows the evaluations from before a resume as well.
-bool Trainer::MayEnd() {
-  if (!config_.stop.any()) return false;
-  std::string over;
-  const auto share = [&](Transport& transport) {
-    over = Broadcast(transport, outputs_.results().over() ? "yes" : "no");
-  };
-  exchange_ ? exchange_->AtRest(share) : share(transport_);
-  return over == "yes";
-}
+// Rank 0 knows the evaluations from before a resume as well.
+bool Trainer::MayEnd() { return config_.stop.any() && Agree(outputs_.results().over()); }
 
 void Trainer::MeanStatistics() {
   const auto count = static_cast<size_t>(graph_->state().size());
@@ -376,9 +375,13 @@ void Trainer::MeanStatistics() {
 }
 
 void Trainer::Evaluate(Split split) {
+  // A run that is resumed where it ended has been evaluated there.
+  const bool begins = now().samples_applied == position_.first().samples_applied;
+  if (begins && Agree(outputs_.results().Has(split, now().samples_applied))) return;
   const Nanos started = WallNow();
   Say(Doing::kEvaluating);
-  const BestWeights best = WeightsToTest(config_, split, *exchange_, outputs_.BestFile(), layout_);
+  const BestWeights best = WeightsToTest(config_, split, *exchange_, outputs_.BestFile(),
+                                         outputs_.results().best(), layout_);
   SplitScores mine;
   if (HasWorker()) {
     const auto [weights, state] = best.Or(exchange_->weights().arena(), mean_state_.f32());
@@ -416,15 +419,11 @@ std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position
   file.step = position.step;
   file.samples_applied = position.samples_applied;
   file.role = placement_.RoleOf(transport_.rank());
-  Exchange::Own own = exchange_->SaveOwn();
-  file.holds = std::move(own.holds);
-  file.exchange = std::move(own.state);
+  std::optional<WorkerState> worker;
   if (HasWorker()) {
-    WorkerState worker{next_batch_ + accounts_.steps,
-                       FloatsOf(state_.arena(), graph_->state().size())};
-    file.host = RecordState([&](StateVisitor& visitor) { worker.Visit(visitor); });
+    worker = {next_batch_ + accounts_.steps, FloatsOf(state_.arena(), graph_->state().size())};
   }
-  return WriteRankFiles(*exchange_, outputs_.CheckpointFile(position.step), file);
+  return WriteRankFiles(*exchange_, outputs_.CheckpointFile(position.step), file, worker);
 }
 
 // Names where the first NaN or infinity is, in this rank's gradient or in the weights.

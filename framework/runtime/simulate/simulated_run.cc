@@ -189,7 +189,7 @@ void SimulatedRun::StudyGradients(const fs::path& output) {
 }
 
 bool SimulatedRun::IsFinished() const {
-  return TellFinished(*folder_, config_, graph_->metric_names(), start_.position,
+  return TellFinished(*folder_, config_, graph_->metric_names(), start_.position, start_.so_far,
                       setup_.exchange.rule);
 }
 
@@ -227,7 +227,10 @@ Summary SimulatedRun::Run(const Told& told) {
     results_ = RunResults(graph_->metric_names(), config_.stop);
     rested_ = start_.position;
     CountEpochs();
-    if (rested_.step > 0) RecallEvaluations(folder_->metrics(), rested_.step, results_);
+    if (rested_.step > 0) {
+      RecallEvaluations(start_.so_far, folder_->metrics(), rested_.step, results_);
+      TellForgotten(start_.so_far, start_.file, results_);
+    }
     if (results_.over()) {
       setup_.exchange.rule.last_samples = rested_.samples_applied;
       progress_.last_samples = rested_.samples_applied;
@@ -285,6 +288,8 @@ bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weight
 bool SimulatedRun::Judge(const RestPoint& point, const MetricsPoint& at, const float* weights,
                          const Told& told) {
   const auto evaluate = [&](Split split) {
+    // A run that is resumed where it ended has been evaluated there.
+    if (results_.Has(split, at.samples)) return;
     const Evaluation evaluation = engine_->Evaluate(split, weights);
     results_.Note(at, split, evaluation);
     if (!told) return;
@@ -316,7 +321,7 @@ void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, const
                       {},
                       layout_.images,
                       config_.model_yaml,
-                      ToJson(RunSoFar{at.seconds, at.seconds, trained_}),
+                      ToJson(RunSoFar{at.seconds, at.seconds, trained_, {}, results_.lines()}),
                       layout_.data_sha256};
   for (Rank rank = 0; rank < setup_.exchange.placement().ranks(); ++rank) {
     info.rank_files.push_back(SaveRank(main, position, rank));

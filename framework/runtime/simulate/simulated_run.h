@@ -69,6 +69,8 @@ class SimulatedRun {
   const std::vector<std::string>& timelines() const { return timelines_; }
 
   const RunResults& results() const { return results_; }  // of the evaluations so far
+  // Of the checkpoint that KeepCheckpoints has found.
+  const RunSoFar& so_far() const { return start_.so_far; }
   const SimulationSetup& setup() const { return setup_; }
   // The gradients, when each is ready, and how long a sum takes: as the profile has measured it for this
   // config, else on the cluster.
