@@ -62,6 +62,8 @@ struct ExchangeSpec {
     // once.  Null: so do all.
     const std::map<Rank, StateRecord>* ranks = nullptr;
     const KeptVectors* kept = nullptr;  // with which worker 0 begins
+    // A simulation was over there, by its rule or by who looked at it: nothing happens any more.
+    bool over = false;
   };
   Start start;
 

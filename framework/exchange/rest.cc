@@ -25,7 +25,7 @@ Rest::Rest(Driver& driver, const ExchangeSpec& spec, Rank rank)
   keeper_.next = next_;
   keeper_.started = keeper_.ended = begin;
   // A run that is resumed at its end has nothing left to start.
-  if (begin < spec.rule.last_samples) return;
+  if (begin < spec.rule.last_samples || spec.start.over) return;
   if (local()) {
     Reach(state_);
   } else if (driver_.HasWorker()) {

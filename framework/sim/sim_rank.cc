@@ -6,6 +6,34 @@
 #include "framework/core/check.h"
 
 namespace dtrain {
+namespace {
+
+// `all`: what has been counted in all the run.
+void VisitReport(StateVisitor& visitor, const std::string& name, ProtocolReport& all) {
+  std::vector<int64_t> counts = {all.clock_lead_max};
+  for (const ProtocolReport::Count count : ProtocolReport::Counts()) counts.push_back(all.*count);
+  visitor.Ints(name, counts);
+  visitor.Ints(name + " staleness", all.staleness);
+  counts.resize(1 + ProtocolReport::Counts().size());  // of a file nothing is sure
+  all.clock_lead_max = counts[0];
+  for (size_t i = 0; i < ProtocolReport::Counts().size(); ++i) {
+    all.*ProtocolReport::Counts()[i] = counts[i + 1];
+  }
+}
+
+// Who is idle now is no count.
+ProtocolReport Before(ProtocolReport all, const ProtocolReport& now) {
+  all.idle_servers.clear();
+  return all.Since(now);
+}
+
+ProtocolReport Sum(ProtocolReport now, const ProtocolReport& before) {
+  now.Add(before);
+  return now;
+}
+
+}  // namespace
+
 StepReport SampleCounts(const ExchangeSpec& spec, int worker, int64_t step) {
   const RestRule& rule = spec.rule;
   const int workers = spec.placement().workers;
@@ -24,7 +52,9 @@ SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
       compute_(compute),
       parts_(setup.exchange, rank, std::move(seams)) {
   worker_.steps = setup.first_step;
-  if (parts_.driver.HasWorker() && !rest().reached()) BeginStep();  // else it has ended
+  SupposeSamples();
+  const bool ended = rest().reached() || setup.exchange.start.over;
+  if (parts_.driver.HasWorker() && !ended) BeginStep();
   Wake();
 }
 
@@ -162,6 +192,7 @@ void SimRank::AnnounceNow(size_t piece) {
 
 void SimRank::FinishStep() {
   ++worker_.steps;
+  worker_.samples += report_.samples;
   if (SimulationProgress* const progress = setup_.progress) {
     // One thread writes.
     progress->steps.store(progress->steps.load(std::memory_order_relaxed) + 1,
@@ -174,7 +205,7 @@ void SimRank::FinishStep() {
     timeline->Computed(started_, computed_, report_.samples);
     timeline->Exposed(computed_, events_.now());
   }
-  if (parts_.driver.worker() == 0) step_seconds_.push_back(ToSeconds(events_.now() - asked_));
+  if (parts_.driver.worker() == 0) step_times_.push_back(events_.now() - asked_);
   parts_.rest.StepEnded();
   if (worker_.steps == last_step_) kill_();
   if (!rest().reached() && !parts_.driver.died()) BeginStep();
@@ -243,6 +274,30 @@ void SimRank::VisitCounts(StateVisitor& visitor) {
   compression_before_ = {compression.entries_sent - compressed.entries_sent,
                          compression.entries - compressed.entries,
                          compression.bytes - compressed.bytes};
+}
+
+void SimRank::SupposeSamples() {
+  worker_.samples = 0;
+  for (int64_t step = 0; step < worker_.steps && parts_.driver.HasWorker(); ++step) {
+    worker_.samples += SampleCounts(setup_.exchange, parts_.driver.worker(), step).samples;
+  }
+}
+
+// As in VisitCounts.  Actors that are saved have counted themselves.
+void SimRank::VisitHistory(StateVisitor& visitor) {
+  visitor.Int(kHistory, worker_.samples);
+  visitor.Ints("step_times", step_times_);
+  ProtocolReport all = protocol(), own = worker_protocol();
+  VisitReport(visitor, "protocol", all);
+  VisitReport(visitor, "own protocol", own);
+  protocol_before_ = Before(std::move(all), parts_.driver.Report());
+  worker_protocol_before_ = Before(std::move(own), parts_.driver.WorkerReport());
+}
+
+ProtocolReport SimRank::protocol() const { return Sum(parts_.driver.Report(), protocol_before_); }
+
+ProtocolReport SimRank::worker_protocol() const {
+  return Sum(parts_.driver.WorkerReport(), worker_protocol_before_);
 }
 
 Collective::Traffic SimRank::traffic() const {

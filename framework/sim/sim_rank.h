@@ -44,6 +44,11 @@ class SimRank {
   // At rest: what this rank has beside its actors.
   StateRecord SaveActors() { return parts_.Save(); }
   void Visit(StateVisitor& visitor);
+  // What has been counted besides, behind that; kHistory is its first field.
+  static constexpr char kHistory[] = "samples";
+  void VisitHistory(StateVisitor& visitor);
+  // Where nobody has counted them: of the steps that the worker has had, as many as its share of a batch has.
+  void SupposeSamples();
 
   Driver& driver() { return parts_.driver; }
   const Rest& rest() const { return parts_.rest; }
@@ -52,7 +57,9 @@ class SimRank {
   // Over all the run, also before it was resumed.
   Collective::Traffic traffic() const;
   CompressionReport compression() const;
-  const std::vector<double>& step_seconds() const { return step_seconds_; }
+  ProtocolReport protocol() const;
+  ProtocolReport worker_protocol() const;
+  const std::vector<Nanos>& step_times() const { return step_times_; }  // of worker 0
   std::function<void()> on_rest;  // called when this rank reaches rest
 
  private:
@@ -77,7 +84,8 @@ class SimRank {
   SimulatedWorker worker_;
   Collective::Traffic traffic_before_;  // what came before a resume
   CompressionReport compression_before_;
-  std::vector<double> step_seconds_;
+  ProtocolReport protocol_before_, worker_protocol_before_;
+  std::vector<Nanos> step_times_;
   int64_t last_step_ = -1;  // behind which kill_ is called
   std::function<void()> kill_;
   bool buried_ = false;

@@ -110,6 +110,7 @@ struct Simulation::World {
   bool CallAtRest();
   [[noreturn]] void ThrowStalled();
   std::vector<float> Weights();
+  double Loss() const;
   SimulationResult Result();
 
   const SimulationSetup setup;
@@ -132,6 +133,7 @@ Simulation::World::World(const SimulationSetup& given)
               setup.exchange.rank_nodes, setup.seed),
       compute(setup.cluster, setup.profile, setup.exchange.placement().workers, setup.seed) {
   if (!setup.trace.empty()) compute.UseTrace(setup.trace);
+  if (setup.hosts == nullptr && setup.first_time > 0) events.StartAt(setup.first_time);
   const ExchangeSpec& spec = setup.exchange;
   const int size = spec.placement().ranks();
   const auto wake = [this](Rank rank) { ranks[rank]->Wake(); };
@@ -157,6 +159,7 @@ Simulation::World::World(const SimulationSetup& given)
   }
   network.Delay(setup.faults.delays);
   ExpectFaults();
+  ended = spec.start.over;
 }
 
 // Those that come at a time of their own, now or later.
@@ -198,6 +201,12 @@ void Simulation::World::AddRank(Rank rank, const Piece& initial) {
   ranks.back()->on_rest = [this] { RankRests(); };
   if (setup.hosts == nullptr) return;
   ranks.back()->Visit(saved);
+  // Older programs did not save it.
+  if (setup.hosts->at(rank).Find("", SimRank::kHistory) != nullptr) {
+    ranks.back()->VisitHistory(saved);
+  } else {
+    ranks.back()->SupposeSamples();
+  }
   saved.Finish();
 }
 
@@ -261,10 +270,10 @@ SimulationResult Simulation::World::Result() {
     Driver& driver = rank->driver();
     if (driver.HasWorker()) {
       result.workers.push_back(rank->worker());
-      driver.actor(driver.worker()).Report(result.workers.back().protocol);
+      result.workers.back().protocol = rank->worker_protocol();
     }
     result.traffic.Add(rank->traffic());
-    result.protocol.Add(driver.Report());
+    result.protocol.Add(rank->protocol());
     result.compression.Add(rank->compression());
     result.compress_longest =
         std::max(result.compress_longest, compute.VectorTime(rank->compression().bytes));
@@ -275,14 +284,20 @@ SimulationResult Simulation::World::Result() {
         rank->timeline()->Pack({id, setup.exchange.placement().RoleOf(id), 0}));
   }
   result.state_sha256 = hash.HexDigest();
-  result.step_seconds = ranks[0]->step_seconds();
-  const Rest::Told& told = ranks[0]->rest().told();
-  const StepOutcome& outcome = ranks[0]->driver().outcome();
-  const bool all = setup.exchange.synchronous();
-  // Asynchronous: the mean over the run.
-  result.loss = all ? outcome.loss_sum / static_cast<double>(std::max<int64_t>(outcome.samples, 1))
-                    : told.loss_sum / static_cast<double>(std::max<int64_t>(told.samples, 1));
+  for (const Nanos time : ranks[0]->step_times()) result.step_seconds.push_back(ToSeconds(time));
+  result.loss = Loss();
   return result;
+}
+
+// Synchronous: of the last step.  Asynchronous: the mean over the run.
+double Simulation::World::Loss() const {
+  const auto mean = [](double sum, int64_t samples) {
+    return sum / static_cast<double>(std::max<int64_t>(samples, 1));
+  };
+  const StepOutcome& outcome = ranks[0]->driver().outcome();
+  const Rest::Told& told = ranks[0]->rest().told();
+  return setup.exchange.synchronous() ? mean(outcome.loss_sum, outcome.samples)
+                                      : mean(told.loss_sum, told.samples);
 }
 
 Simulation::Simulation(const SimulationSetup& setup) : world_(std::make_unique<World>(setup)) {}
@@ -296,6 +311,7 @@ Simulation::SavedRank Simulation::Save(Rank rank) {
   saved.host = RecordState([&](StateVisitor& visitor) {
     if (rank == 0) world_->Visit(visitor);
     of.Visit(visitor);
+    of.VisitHistory(visitor);
   });
   return saved;
 }
@@ -329,6 +345,8 @@ int64_t Simulation::Updates() {
   }
   return updates;
 }
+
+double Simulation::Loss() const { return world_->Loss(); }
 
 SimulationResult Simulation::Run() {
   while (!world_->ended) {

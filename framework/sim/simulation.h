@@ -59,10 +59,11 @@ struct SimulationSetup {
   GradientSource* source = nullptr;
 
   // Where it goes on from a simulation that was saved: the hosts' part of Simulation::Save, by rank,
-  // beside the actors' in exchange.start.  Null: it begins at time 0, each worker with its mini-batch
+  // beside the actors' in exchange.start.  Null: it begins at `first_time`, each worker with its mini-batch
   // `first_step`.
   const std::map<Rank, StateRecord>* hosts = nullptr;
   int64_t first_step = 0;
+  Nanos first_time = 0;
 
   // Told of every step that a worker has ended; null: nobody looks.
   SimulationProgress* progress = nullptr;
@@ -74,6 +75,7 @@ struct SimulationSetup {
 
 struct SimulatedWorker {
   int64_t steps = 0;
+  int64_t samples = 0;  // of these
   Nanos compute = 0;
   Nanos wait = 0;           // for admission, answers and sums
   Nanos died = -1;          // when it did
@@ -124,6 +126,7 @@ class Simulation {
   // The solver's vectors by name, and how many steps the weights have had, as ModelAtRest has them.
   std::map<std::string, std::vector<float>> SolverState();
   int64_t Updates();
+  double Loss() const;  // SimulationResult::loss
 
  private:
   struct World;

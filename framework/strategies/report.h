@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -109,18 +110,20 @@ struct ProtocolReport {
     return since;
   }
 
+  // What is summed up, but for the staleness.
+  using Count = int64_t ProtocolReport::*;
+  static const std::array<Count, 10>& Counts() {
+    static constexpr std::array<Count, 10> kCounts = {
+        &ProtocolReport::up_transfers, &ProtocolReport::down_transfers, &ProtocolReport::rounds,
+        &ProtocolReport::dropped,      &ProtocolReport::lost,           &ProtocolReport::ignored,
+        &ProtocolReport::merged,       &ProtocolReport::slot_waits,     &ProtocolReport::exchanges,
+        &ProtocolReport::regroups};
+    return kCounts;
+  }
+
  private:
   void AddCounts(const ProtocolReport& other, int64_t times) {
-    up_transfers += times * other.up_transfers;
-    down_transfers += times * other.down_transfers;
-    rounds += times * other.rounds;
-    dropped += times * other.dropped;
-    lost += times * other.lost;
-    ignored += times * other.ignored;
-    merged += times * other.merged;
-    slot_waits += times * other.slot_waits;
-    exchanges += times * other.exchanges;
-    regroups += times * other.regroups;
+    for (const Count count : Counts()) this->*count += times * (other.*count);
   }
 };
 

@@ -43,6 +43,7 @@ std::string ToJson(const RunSoFar& so_far) {
                                    {"loss_sum", epoch.loss_sum}}}};
   if (epoch.correct >= 0) json["epoch"]["correct"] = epoch.correct;
   if (so_far.loss) json["loss"] = *so_far.loss;
+  if (so_far.over) json["over"] = true;
   if (so_far.evaluations) {
     json["evaluations"] = nlohmann::ordered_json::array();
     for (const std::string& line : *so_far.evaluations) {
@@ -59,6 +60,7 @@ RunSoFar RunSoFarFrom(const std::string& text) {
   so_far.seconds = AmountIn(object, "seconds");
   so_far.training_seconds = AmountIn(object, "training_seconds");
   so_far.loss = NumberIn(object, "loss");
+  so_far.over = object.contains("over") && object["over"] == true;
   so_far.evaluations = EvaluationsOf(text);
   const auto epoch = object.find("epoch");
   if (epoch == object.end() || !epoch->is_object()) return so_far;

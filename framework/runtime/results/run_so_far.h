@@ -11,10 +11,12 @@
 namespace dtrain {
 
 struct RunSoFar {
-  double seconds = 0;               // since its start, evaluations and checkpoints included
-  double training_seconds = 0;      // without them
-  TrainedEpoch epoch;               // the one that the checkpoint lies in, or ends
-  std::optional<double> loss = {};  // of the last logged step
+  double seconds = 0;           // since its start, evaluations and checkpoints included
+  double training_seconds = 0;  // without them
+  TrainedEpoch epoch;           // the one that the checkpoint lies in, or ends
+  std::optional<double> loss =
+      {};             // of the last logged step; in a simulation SimulationResult::loss
+  bool over = false;  // a simulated run was over here, and its accumulators are flushed
   // All so far, as lines of metrics.jsonl: best, patience and target go by them.  None where an older program wrote
   // the checkpoint.
   std::optional<std::vector<std::string>> evaluations = {};

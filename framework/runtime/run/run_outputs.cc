@@ -243,8 +243,11 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
   if (!root_) return;
   const Nanos started = WallNow();
   CheckpointInfo info = InfoOf(position, source);
-  info.so_far = ToJson(RunSoFar{at.seconds, at.training_seconds.value_or(0), so_far_.epoch,
-                                logged_loss_, results_.lines()});
+  info.so_far = ToJson(RunSoFar{.seconds = at.seconds,
+                                .training_seconds = at.training_seconds.value_or(0),
+                                .epoch = so_far_.epoch,
+                                .loss = logged_loss_,
+                                .evaluations = results_.lines()});
   const ModelLayout layout = ModelLayoutOf(source.graph);
   CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};
   const std::vector<std::string> names = config_.solver.solver->StateNames();

@@ -42,7 +42,6 @@ class NumericEngine : public GradientSource {
   // Called with each step that ends: its worker, its number and what was found of its samples.
   using Watcher = std::function<void(int worker, int64_t step, const TrainedEpoch& found)>;
   void Watch(Watcher watcher) { watcher_ = std::move(watcher); }
-  int64_t SamplesOf(int worker, int64_t step) const;
 
   // --- while no step is computed
   Evaluation Evaluate(Split split, const float* weights);
@@ -77,6 +76,7 @@ class NumericEngine : public GradientSource {
     std::thread thread;
   };
 
+  int64_t SamplesOf(int worker, int64_t step) const;
   void RunLane(Lane& lane);
   void Compute(Worker& worker, Lane& lane) const;
 

@@ -79,6 +79,12 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
     log::Warning("{} is simulated with nodes of one worker each: set cluster.per_node",
                  config.strategy_name);
   }
+  if (numeric && config.checkpoint.keep_best) {
+    log::Warning(
+        "checkpoint.keep_best: a simulation keeps no weights of its best evaluation; its test is "
+        "of "
+        "the last ones");
+  }
   if (!config.model_yaml.empty() && config.data.source) {
     if (numeric && !data_) data_ = LoadData(config);
     graph_ =
@@ -202,6 +208,7 @@ void SimulatedRun::GoOn() {
                            .ranks = &actors_,
                            .kept = &start_.ranks.kept};
   setup_.first_step = start_.position.step;
+  setup_.first_time = FromSeconds(start_.so_far.training_seconds);
   progress_.steps = start_.position.step * config_.workers;
   for (int worker = 0; worker < setup_.exchange.placement().workers; ++worker) {
     std::copy(start_.state.begin(), start_.state.end(), engine_->State(worker).begin());
@@ -236,6 +243,8 @@ Summary SimulatedRun::Run(const Told& told) {
       progress_.last_samples = rested_.samples_applied;
       setup_.exchange.rule.ended_early = true;
     }
+    setup_.exchange.start.over =
+        start_.so_far.over && rested_.samples_applied >= setup_.exchange.rule.last_samples;
     setup_.at_rest = [&](const RestState& state, Nanos now, const float* weights) {
       return AtRest(state, now, weights, told);
     };
@@ -280,7 +289,9 @@ bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weight
   const MetricsPoint at{position.epoch(), position.now().step, state.samples_applied,
                         ToSeconds(now), ToSeconds(now)};
   if (EvaluationDue(config_, point)) point.run_ends = Judge(point, at, weights, told);
-  if (folder_ && CheckpointDue(config_, point, saved_samples_)) Save(position.now(), at, weights);
+  if (folder_ && CheckpointDue(config_, point, saved_samples_)) {
+    Save(position.now(), at, point.run_ends, weights);
+  }
   return point.run_ends && !ended;
 }
 
@@ -306,7 +317,8 @@ bool SimulatedRun::Judge(const RestPoint& point, const MetricsPoint& at, const f
   return true;
 }
 
-void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, const float* weights) {
+void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, bool over,
+                        const float* weights) {
   const CheckpointFolder folder(folder_->checkpoints(), static_cast<int>(config_.checkpoint.keep));
   const fs::path main = folder_->checkpoints() / CheckpointName(position.step);
   position.updates = simulation_->Updates();
@@ -321,7 +333,12 @@ void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, const
                       {},
                       layout_.images,
                       config_.model_yaml,
-                      ToJson(RunSoFar{at.seconds, at.seconds, trained_, {}, results_.lines()}),
+                      ToJson(RunSoFar{.seconds = at.seconds,
+                                      .training_seconds = at.seconds,
+                                      .epoch = trained_,
+                                      .loss = simulation_->Loss(),
+                                      .over = over,
+                                      .evaluations = results_.lines()}),
                       layout_.data_sha256};
   for (Rank rank = 0; rank < setup_.exchange.placement().ranks(); ++rank) {
     info.rank_files.push_back(SaveRank(main, position, rank));
@@ -358,15 +375,6 @@ std::string SimulatedRun::SaveRank(const fs::path& main, const TrainingPosition&
   return WriteRankCheckpoint(main, file);
 }
 
-int64_t SimulatedRun::SamplesOf(int worker, int64_t steps) const {
-  int64_t samples = 0;
-  for (int64_t step = 0; step < steps; ++step) {
-    samples += engine_ ? engine_->SamplesOf(worker, step)
-                       : SampleCounts(setup_.exchange, worker, step).samples;
-  }
-  return samples;
-}
-
 Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   Summary summary;
   DescribeConfig(config_, summary);
@@ -392,7 +400,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   for (size_t w = 0; w < result.workers.size(); ++w) {
     const SimulatedWorker& worker = result.workers[w];
     const RankReport report{worker.steps,
-                            SamplesOf(static_cast<int>(w), worker.steps),
+                            worker.samples,
                             worker.compute,
                             {.exposed = worker.wait, .worker = worker.protocol}};
     const WorkerSummary detail = WorkerSummaryOf(static_cast<int>(w), "", report, config_.batch);
@@ -406,7 +414,9 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   DescribeProtocol(result.protocol, summary);
   NameIdleServers(summary);
   if (engine_) {
-    summary.train_loss = result.loss;
+    // Where nothing was left to do, that of the run before.
+    const bool idle = result.end.samples_applied == start_.position.samples_applied;
+    summary.train_loss = idle && start_.so_far.loss ? *start_.so_far.loss : result.loss;
     DescribeTraining(trained_, *graph_, summary);
     results_.Describe(setup_.exchange.rule, end.now().step, summary);
     summary.weights_sha256 =

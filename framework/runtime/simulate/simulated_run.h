@@ -87,11 +87,10 @@ class SimulatedRun {
              const Told& told);
   void CountEpochs();
   void HearOfEpoch(int64_t samples_applied);
-  void Save(TrainingPosition position, const MetricsPoint& at, const float* weights);
+  void Save(TrainingPosition position, const MetricsPoint& at, bool over, const float* weights);
   std::string SaveRank(const std::filesystem::path& main, const TrainingPosition& position,
                        Rank rank);
   Summary Summarize(const SimulationResult& result) const;
-  int64_t SamplesOf(int worker, int64_t steps) const;
 
   const RunConfig& config_;
   std::shared_ptr<Dataset> data_;  // null for a ghost

@@ -1,0 +1,310 @@
+// Runs that are interrupted at any of their checkpoints, the last one among them, and go on there or in another folder:
+// each evaluation, byte, message, sample and second is counted once.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "framework/runtime/results/run_so_far.h"
+#include "framework/runtime/weights/rank_checkpoint.h"
+#include "framework/runtime/weights/weights_file.h"
+#include "framework/strategies/strategy.h"
+#include "tests/runtime/resume_fixture.h"
+#include "tests/runtime/rewrite_checkpoint.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Keys = std::vector<std::string>;
+
+// Behind each other, the later ones have the last word.
+Keys Joined(Keys keys, const Keys& more) {
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
+// ------------------------------------------------------------------ simulated, every strategy
+
+class ResumeOnce : public ResumeFixture {
+ protected:
+  // The checkpoints between which evaluations lie, and with which they coincide.
+  static Keys Dense() {
+    return {"checkpoint.every_steps=5", "checkpoint.every_epochs=0", "evaluate.every_steps=4",
+            "evaluate.every_epochs=0", "epochs=1"};
+  }
+  RunConfig Plain(const std::string& output, const Keys& keys) const {
+    return Config(output, Joined(keys, {PlainModel()}));
+  }
+  // As a real run's metrics.jsonl, without what clocks say.
+  std::vector<json> WithoutTimes(const std::string& output) const {
+    std::vector<json> lines;
+    std::istringstream in(ReadFile(folder_ / output / "metrics.jsonl"));
+    for (std::string text; std::getline(in, text);) {
+      json line = json::parse(text);
+      for (const char* key : {"seconds", "training_seconds", "samples_per_second",
+                              "exposed_seconds", "evaluate_seconds", "write_seconds"}) {
+        line.erase(key);
+      }
+      lines.push_back(std::move(line));
+    }
+    return lines;
+  }
+  // What a real run's summary has of the whole run, without what clocks say.
+  static std::string WholeRun(const Summary& summary) {
+    json all = json::parse(ToJson(summary));
+    for (const char* key : {"seconds", "samples_per_second", "step_seconds", "communication",
+                            "workers_detail", "staleness", "protocol", "resumed_step", "plan"}) {
+      all.erase(key);
+    }
+    if (all.contains("target")) all["target"].erase("seconds");
+    return all.dump(1);
+  }
+};
+
+class ResumeOnceOf : public ResumeOnce, public testing::WithParamInterface<std::string> {};
+
+TEST_P(ResumeOnceOf, ASimulationCountsAllOnce) {
+  const Keys keys = Joined(Dense(), {"strategy={name: " + GetParam() + "}", "cluster.per_node=2"});
+  const Summary whole = Simulate(Config("whole", keys), "none");
+  for (const fs::path& newest : Checkpoints("whole")) {
+    SCOPED_TRACE(newest.filename().string());
+    CopyUpTo("whole", newest, "again");
+    ExpectSame(Simulate(Config("again", keys), "auto"), whole);
+    ExpectSameMetrics("again", "whole");
+    // Once more, from where it has ended now.
+    ExpectSame(Simulate(Config("again", keys), "auto"), whole);
+    ExpectSameMetrics("again", "whole");
+    fs::remove_all(folder_ / "elsewhere");
+    ExpectSame(Simulate(Config("elsewhere", keys), newest.string()), whole);
+    ExpectSameMetrics("elsewhere", "whole");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ResumeOnceOf, testing::ValuesIn([] {
+                           std::vector<std::string> names = StrategyRegistry::Names();
+                           std::erase(names, "auto");
+                           return names;
+                         }()),
+                         [](const auto& info) { return info.param; });
+
+TEST_F(ResumeOnce, ASimulationThatEndedEarlyCountsAllOnce) {
+  for (const char* strategy : {"allreduce", "ps_ssp", "gssp"}) {
+    SCOPED_TRACE(strategy);
+    fs::remove_all(folder_ / "whole");
+    const Keys keys = Joined(Dense(), {fmt::format("strategy={{name: {}}}", strategy),
+                                       "solver.lr=1e-12", "stop.patience=2", "epochs=3"});
+    const Summary whole = Simulate(Config("whole", keys), "none");
+    EXPECT_LT(whole.epochs, 2);
+    for (const fs::path& newest : Checkpoints("whole")) {
+      SCOPED_TRACE(newest.filename().string());
+      fs::remove_all(folder_ / "elsewhere");
+      ExpectSame(Simulate(Config("elsewhere", keys), newest.string()), whole);
+      ExpectSameMetrics("elsewhere", "whole");
+    }
+  }
+}
+
+// What older programs did not save begins at the resume: the rest is that of the whole run.
+TEST_F(ResumeOnce, ASimulationGoesOnFromAnOlderProgramsFiles) {
+  for (const char* strategy : {"ps_asp", "ps_bsp"}) {
+    SCOPED_TRACE(strategy);
+    fs::remove_all(folder_ / "whole");
+    const Keys keys = Joined(Dense(), {fmt::format("strategy={{name: {}}}", strategy)});
+    const Summary whole = Simulate(Config("whole", keys), "none");
+    const fs::path main = Checkpoints("whole")[1];
+    CopyUpTo("whole", main, "again");
+    RewriteCheckpoint(folder_ / "again", [&](CheckpointInfo& info) {
+      const fs::path copy = folder_ / "again/checkpoints" / main.filename();
+      info.so_far = "";
+      info.data_sha256 = "";
+      for (size_t rank = 0; rank < info.rank_files.size(); ++rank) {
+        RankCheckpoint file =
+            ReadRankCheckpoint(copy, static_cast<int64_t>(rank), info.rank_files[rank]);
+        std::erase_if(file.host.fields, [](const StateField& field) {
+          return field.name == "samples" || field.name == "step_times" ||
+                 field.name.find("protocol") != std::string::npos;
+        });
+        info.rank_files[rank] = WriteRankCheckpoint(copy, file);
+      }
+    });
+    const Summary again = Simulate(Config("again", keys), "auto");
+    EXPECT_EQ(again.weights_sha256, whole.weights_sha256);
+    EXPECT_EQ(again.seconds, whole.seconds);
+    EXPECT_EQ(again.communication->bytes_sent, whole.communication->bytes_sent);
+    EXPECT_EQ(again.best->step, whole.best->step) << "by metrics.jsonl";
+    for (size_t w = 0; w < whole.workers_detail.size(); ++w) {
+      EXPECT_EQ(again.workers_detail[w].own_steps, whole.workers_detail[w].own_steps);
+      EXPECT_NEAR(again.workers_detail[w].steps, whole.workers_detail[w].steps, 1);
+    }
+    ExpectSameMetrics("again", "whole");
+  }
+}
+
+// Each worker begins anew at the average, and time goes on.
+TEST_F(ResumeOnce, WithOtherWorkersVirtualTimeGoesOn) {
+  const Keys keys = {"strategy={name: ps_asp, placement: colocated}", "epochs=2",
+                     "cluster.slowdown=[1]"};
+  Simulate(Config("whole", keys), "none");
+  const std::vector<fs::path> checkpoints = Checkpoints("whole");
+  const double before = RunSoFarFrom(ReadStoredInfo(checkpoints.back()).so_far).training_seconds;
+  ASSERT_GT(before, 0);
+  const Summary again = Simulate(Config("elsewhere", Joined(keys, {"cluster.workers=2"})),
+                                 checkpoints.back().string());
+  EXPECT_GT(again.seconds, before);
+}
+
+TEST_F(ResumeOnce, ASimulationSaysThatItKeepsNoBestWeights) {
+  const RunConfig config =
+      Config("run", {"checkpoint.keep_best=true", "data.validation=0.2", "max_steps=1"});
+  testing::internal::CaptureStderr();
+  const SimulatedRun run(config, std::nullopt, true);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("checkpoint.keep_best: a simulation keeps no weights of its best"));
+}
+
+// ------------------------------------------------------------------ real
+
+struct RealCase {
+  std::string name;
+  Keys keys;
+};
+
+TEST_F(ResumeOnce, ARealRunIsEvaluatedOnce) {
+  const RealCase cases[] = {
+      {"one worker", {"cluster={}", "cluster.workers=1"}},
+      {"two workers", {"cluster={}", "cluster.workers=2", "strategy={name: allreduce}"}},
+      {"a server", {"cluster={}", "cluster.workers=2", "strategy={name: ps_bsp}"}},
+      {"the best is kept",
+       {"cluster={}", "cluster.workers=2", "data.validation=0.2", "checkpoint.keep_best=true"}},
+      {"patience",
+       {"cluster={}", "cluster.workers=2", "data.validation=0.2", "checkpoint.keep_best=true",
+        "solver.lr=1e-12", "stop.patience=3"}},
+      {"target", {"cluster={}", "cluster.workers=1", "stop.target=0.2"}}};
+  for (const RealCase& one : cases) {
+    SCOPED_TRACE(one.name);
+    fs::remove_all(folder_ / "whole");
+    const Keys keys = Joined(Joined(Dense(), {"log_first_steps=100", "epochs=2"}), one.keys);
+    const Summary whole = Run(Plain("whole", keys)).summary;
+    for (const fs::path& newest : Checkpoints("whole")) {
+      SCOPED_TRACE(newest.filename().string());
+      CopyUpTo("whole", newest, "again");
+      fs::remove(folder_ / "again/summary.json");
+      const Summary again = Run(Plain("again", keys), {.resume = "auto"}).summary;
+      EXPECT_EQ(WholeRun(again), WholeRun(whole));
+      EXPECT_EQ(WithoutTimes("again"), WithoutTimes("whole"));
+    }
+  }
+}
+
+// ------------------------------------------------------------------ real, in another folder
+
+class ResumeElsewhere : public ResumeOnce {
+ protected:
+  // Nothing is learned, so that the first evaluation is the best one.
+  static Keys Idle(const Keys& more = {}) {
+    return Joined(
+        {"cluster={}", "cluster.workers=1", "evaluate.every_steps=2", "evaluate.every_epochs=0",
+         "checkpoint.every_steps=4", "checkpoint.every_epochs=0", "data.validation=0.2",
+         "checkpoint.keep_best=true", "solver.lr=1e-12", "stop.patience=7"},
+        more);
+  }
+  fs::path At(int64_t step) const { return folder_ / "whole/checkpoints" / CheckpointName(step); }
+  int64_t BestStep(const std::string& output) const {
+    return ReadStoredInfo(folder_ / output / "checkpoints/best.h5").position.step;
+  }
+  // Resumes it elsewhere, and what is said.
+  std::string Elsewhere(const Keys& keys, int64_t step, Summary& summary) {
+    fs::remove_all(folder_ / "elsewhere");
+    testing::internal::CaptureStderr();
+    summary = Run(Plain("elsewhere", keys), {.resume = At(step).string()}).summary;
+    return testing::internal::GetCapturedStderr();
+  }
+};
+
+TEST_F(ResumeElsewhere, BestPatienceAndTargetAreThoseOfTheWholeRun) {
+  const Keys cases[] = {Idle(), Idle({"cluster.workers=2"}),
+                        Idle({"solver.lr=0.02", "stop={target: 0.3}", "epochs=4"})};
+  for (const Keys& keys : cases) {
+    fs::remove_all(folder_ / "whole");
+    const Summary whole = Run(Plain("whole", keys)).summary;
+    ASSERT_TRUE(whole.best.has_value());
+    for (const fs::path& newest : Checkpoints("whole")) {
+      SCOPED_TRACE(newest.filename().string());
+      Summary again;
+      const int64_t step = ReadStoredInfo(newest).position.step;
+      const std::string told = Elsewhere(keys, step, again);
+      // The folder there has kept its best weights, unless they became better since.
+      if (*whole.best->step <= step) {
+        EXPECT_THAT(told, Not(HasSubstr("are gone")));
+      }
+      EXPECT_EQ(WholeRun(again), WholeRun(whole));
+      EXPECT_EQ(BestStep("elsewhere"), *whole.best->step);
+      std::vector<json> evaluations;
+      for (const json& line : WithoutTimes("whole")) {
+        if (line["kind"] == "evaluation") evaluations.push_back(line);
+      }
+      std::vector<json> there;
+      for (const json& line : WithoutTimes("elsewhere")) {
+        if (line["kind"] == "evaluation") there.push_back(line);
+      }
+      EXPECT_EQ(there, evaluations);
+    }
+  }
+}
+
+TEST_F(ResumeElsewhere, WhereTheBestWeightsAreGoneNoWorseOnesAreTakenForThem) {
+  Run(Plain("whole", Idle()));
+  fs::copy(folder_ / "whole", folder_ / "kept", fs::copy_options::recursive);
+  Summary again;
+  // None are there.
+  fs::remove(folder_ / "whole/checkpoints/best.h5");
+  EXPECT_THAT(Elsewhere(Idle(), 8, again),
+              AllOf(HasSubstr("the weights of the best evaluation (step 2) are gone: "),
+                    HasSubstr("the test is of the last weights")));
+  EXPECT_FALSE(fs::exists(folder_ / "elsewhere/checkpoints/best.h5"));
+  EXPECT_EQ(again.best->step, 2);
+  EXPECT_FALSE(again.test->step.has_value());
+  // Those of another evaluation are there, as where that folder's run has gone on to better ones.
+  fs::copy_file(folder_ / "kept/checkpoints/best.h5", folder_ / "whole/checkpoints/best.h5");
+  RewriteCheckpoint(folder_ / "whole/checkpoints/best.h5",
+                    [](CheckpointInfo& info) { info.position.step = 6; });
+  EXPECT_THAT(Elsewhere(Idle(), 8, again), HasSubstr("(step 2) are gone"));
+  EXPECT_FALSE(fs::exists(folder_ / "elsewhere/checkpoints/best.h5"));
+  // In the same folder as well: it was killed behind an evaluation that is not yet.
+  testing::internal::CaptureStderr();
+  CopyUpTo("whole", At(8), "again");
+  Run(Plain("again", Idle()), {.resume = "auto"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("best.h5 has those of step 6, and is written at the next one"),
+                    HasSubstr("has the weights of step 6, the best evaluation was at step 2: the "
+                              "test is of the last weights")));
+  EXPECT_EQ(BestStep("again"), 6) << "nothing is lost";
+}
+
+// Those of older programs do not tell their evaluations.
+TEST_F(ResumeElsewhere, ACheckpointWithoutEvaluationsGoesOnByItsFolder) {
+  const Summary whole = Run(Plain("whole", Idle())).summary;
+  const auto forget = [](CheckpointInfo& info) {
+    RunSoFar so_far = RunSoFarFrom(info.so_far);
+    so_far.evaluations.reset();
+    info.so_far = ToJson(so_far);
+  };
+  RewriteCheckpoint(At(8), forget);
+  CopyUpTo("whole", At(8), "again");
+  const Summary again = Run(Plain("again", Idle()), {.resume = "auto"}).summary;
+  EXPECT_EQ(again.best->step, whole.best->step);
+  EXPECT_EQ(again.step, whole.step);
+  Summary elsewhere;
+  EXPECT_THAT(Elsewhere(Idle(), 8, elsewhere),
+              HasSubstr("step-00000008.h5 is of a program that did not keep evaluations"));
+  EXPECT_GT(*elsewhere.step, *whole.step) << "its patience began anew";
+}
+
+}  // namespace
+}  // namespace dtrain
