@@ -24,6 +24,7 @@ struct TrainingFiller {
   int workers;
   uint64_t first_step;
   uint64_t last_step;
+  uint64_t step_offset;
   bool own;  // mini-batches of its own, not shares of global ones
   uint64_t shuffled_epoch = std::numeric_limits<uint64_t>::max();  // the one that `order` holds
   std::vector<int64_t> order = {};
@@ -32,8 +33,8 @@ struct TrainingFiller {
   bool operator()(uint64_t k, Batch& batch) {
     if (first_step + k >= last_step) return false;
     const uint64_t step = first_step + k;
-    const StepShare part =
-        own ? sampler.OwnShareOf(step, worker, workers) : sampler.ShareOf(step, worker, workers);
+    const StepShare part = own ? sampler.OwnShareOf(step, worker, workers)
+                               : sampler.ShareOf(step - step_offset, worker, workers);
     if (part.epoch != shuffled_epoch) {
       sampler.Shuffle(part.epoch, order);
       shuffled_epoch = part.epoch;
@@ -48,7 +49,7 @@ struct TrainingFiller {
     batch.global_samples = part.global.size();
     batch.terms = dataset.TermsOf(Split::kTrain, share);
     batch.global_terms = dataset.TermsOf(Split::kTrain, global);
-    batch.step = part.step;
+    batch.step = step;
     batch.epoch = part.epoch;
     dataset.Fill(Split::kTrain, share, part.epoch, batch);
     return true;
@@ -82,14 +83,15 @@ struct EvaluationFiller {
 }  // namespace
 
 BatchFiller TrainingBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
-                            uint64_t first_step, uint64_t last_step) {
-  return TrainingFiller{dataset, sampler, worker, workers, first_step, last_step, false};
+                            uint64_t first_step, uint64_t last_step, int64_t step_offset) {
+  const auto offset = static_cast<uint64_t>(step_offset);  // less than 0 wraps around, and back
+  return TrainingFiller{dataset, sampler, worker, workers, first_step, last_step, offset, false};
 }
 
 BatchFiller OwnBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
                        uint64_t first) {
   return TrainingFiller{
-      dataset, sampler, worker, workers, first, std::numeric_limits<uint64_t>::max(), true};
+      dataset, sampler, worker, workers, first, std::numeric_limits<uint64_t>::max(), 0, true};
 }
 
 BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<Range> blocks) {

@@ -23,9 +23,9 @@ namespace dtrain {
 using BatchFiller = std::function<bool(uint64_t k, Batch& batch)>;
 
 // Worker `worker`'s shares of the steps [first_step, last_step).  A share may be empty (samples ==
-// 0).
+// 0).  The run's step s is the sampler's s - step_offset (RestRule).
 BatchFiller TrainingBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
-                            uint64_t first_step, uint64_t last_step);
+                            uint64_t first_step, uint64_t last_step, int64_t step_offset = 0);
 
 // Worker `worker`'s own mini-batches of an asynchronous run, from its `first` on, without end.
 BatchFiller OwnBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,

@@ -21,6 +21,9 @@ struct RestRule {
   int64_t last_samples = 0;          // the end of the run
   // It is resumed where it ended early: nothing is flushed any more, for its model is known.
   bool ended_early = false;
+  // Steps are so many more than batches of this size come to in the samples before: 0, unless the run was resumed with
+  // another batch at an epoch's end.  Their numbers go on, so that a step keeps its number.
+  int64_t step_offset = 0;
 
   int64_t steps_per_epoch() const { return (epoch_samples + batch - 1) / batch; }
 
@@ -29,17 +32,20 @@ struct RestRule {
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
     return epochs > kMost / epoch_samples - 1 ? kMost : epochs * epoch_samples;
   }
-  // Samples of the first `steps` global batches: the last of an epoch may be smaller.
+  // Samples of the first `steps` global batches, as far as they are of this size: the last of an epoch may be smaller.
   int64_t SamplesOf(int64_t steps) const {
-    const int64_t within = std::min(steps % steps_per_epoch() * batch, epoch_samples);
-    const int64_t whole = SamplesOfEpochs(steps / steps_per_epoch());
+    const int64_t batches = std::max<int64_t>(steps - step_offset, 0);
+    const int64_t within = std::min(batches % steps_per_epoch() * batch, epoch_samples);
+    const int64_t whole = SamplesOfEpochs(batches / steps_per_epoch());
     return whole > std::numeric_limits<int64_t>::max() - within ? whole : whole + within;
   }
   // Whole global batches within `samples`.
   int64_t StepsOf(int64_t samples) const {
     const int64_t within = samples % epoch_samples;
-    return samples / epoch_samples * steps_per_epoch() + within / batch;
+    return step_offset + samples / epoch_samples * steps_per_epoch() + within / batch;
   }
+  // That a step belongs to; both are counted from 0.
+  int64_t EpochOfStep(int64_t step) const { return (step - step_offset) / steps_per_epoch(); }
   // The first pause behind `samples`.
   int64_t NextAfter(int64_t samples) const {
     int64_t next = last_samples;

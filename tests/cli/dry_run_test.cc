@@ -257,9 +257,10 @@ TEST_F(DryRunCommand, RefusesARunFolderThatIsNotItsOwn) {
   EXPECT_EQ(Train({"--output", file + "/run"}).code, 6);
 }
 
-TEST_F(DryRunCommand, RefusesAStepThatCountsOtherSamples) {
+TEST_F(DryRunCommand, RefusesAnotherBatchInTheMiddleOfAnEpoch) {
   Trained("max_steps=1");
-  ExpectTheSameRefusal({"--resume", "auto", "--set", "batch=16"}, 6, "had applied 32 samples");
+  ExpectTheSameRefusal({"--resume", "auto", "--set", "batch=16"}, 6,
+                       "lies in the middle of epoch 1, which was begun with batch 32");
 }
 
 TEST_F(DryRunCommand, TellsOfWeightsThatAreNotFinite) {

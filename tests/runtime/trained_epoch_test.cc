@@ -92,7 +92,11 @@ TEST(TrainedEpoch, WhereOneDoesNotCountNobodyDoes) {
 }
 
 TEST(RunSoFar, IsReadAsItWasWritten) {
-  const RunSoFar before{12.25, 10.1, {3, 320, 321, 1.0 / 3, 299}};
+  RunSoFar before{12.25, 10.1, {3, 320, 321, 1.0 / 3, 299}};
+  before.loss = 1e-300;
+  before.steps = {.batch = 25, .epoch_samples = 320, .offset = -6};
+  before.over = true;
+  before.evaluations = {R"({"kind":"evaluation","step":3,"loss":0.1})"};
   const RunSoFar after = RunSoFarFrom(ToJson(before));
   EXPECT_EQ(after.seconds, 12.25);
   EXPECT_EQ(after.training_seconds, 10.1);
@@ -101,18 +105,28 @@ TEST(RunSoFar, IsReadAsItWasWritten) {
   EXPECT_EQ(after.epoch.terms, 321);
   EXPECT_EQ(after.epoch.loss_sum, 1.0 / 3);
   EXPECT_EQ(after.epoch.correct, 299);
+  EXPECT_EQ(after.loss, 1e-300);
+  EXPECT_EQ(after.steps.batch, 25);
+  EXPECT_EQ(after.steps.epoch_samples, 320);
+  EXPECT_EQ(after.steps.offset, -6);
+  EXPECT_TRUE(after.over);
+  EXPECT_EQ(after.evaluations, before.evaluations);
 }
 
 TEST(RunSoFar, WhatIsMissingOrDamagedIsZero) {
   for (const char* text :
        {"", "[]", "{", R"({"seconds":"long","training_seconds":-1})", R"({"seconds":1e300})",
-        R"({"epoch":7})", R"({"epoch":{"number":-3,"samples":null,"correct":1e99}})"}) {
+        R"({"epoch":7})", R"({"epoch":{"number":-3,"samples":null,"correct":1e99}})",
+        R"({"over":1,"evaluations":{},"steps":[],"loss":"low"})",
+        R"({"steps":{"batch":"many","epoch_samples":-1,"offset":1e99}})"}) {
     const RunSoFar so_far = RunSoFarFrom(text);
     EXPECT_EQ(so_far.seconds, 0) << text;
     EXPECT_EQ(so_far.training_seconds, 0) << text;
     EXPECT_EQ(so_far.epoch.epoch, 0) << text;
     EXPECT_EQ(so_far.epoch.samples, 0) << text;
     EXPECT_EQ(so_far.epoch.correct, 0) << text;
+    EXPECT_FALSE(so_far.loss || so_far.evaluations || so_far.over) << text;
+    EXPECT_EQ(so_far.steps.batch + so_far.steps.epoch_samples + so_far.steps.offset, 0) << text;
   }
 }
 

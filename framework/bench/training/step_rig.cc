@@ -113,7 +113,7 @@ StepRig::StepRig(const RunConfig& config, RunBasis basis)
                    .solver = &start.solver});
   batches_ = std::make_unique<Prefetcher>(
       *dataset_, basis.sampler->MaxShare(static_cast<int>(config.workers)),
-      BatchesFrom(config, *dataset_, *basis.sampler, start.position.step));
+      BatchesFrom(config, *dataset_, *basis.sampler, start.position.step - start.step_offset));
 }
 
 StepRig::~StepRig() = default;

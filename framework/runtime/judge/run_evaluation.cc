@@ -203,7 +203,9 @@ bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samp
   const auto summary = nlohmann::json::parse(ReadFile(folder.summary()), nullptr,
                                              /*allow_exceptions=*/false);
   if (!summary.is_object() || summary.value("status", "") != "completed") return false;
-  const double samples = summary.value("steps", 0.0) * static_cast<double>(rule.batch);
+  // Before a resume it may have been another one.
+  const double batch = summary.value("global_batch", static_cast<double>(rule.batch));
+  const double samples = summary.value("steps", 0.0) * batch;
   return std::abs(samples - static_cast<double>(samples_applied)) < 0.5;
 }
 

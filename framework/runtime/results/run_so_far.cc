@@ -1,5 +1,6 @@
 #include "framework/runtime/results/run_so_far.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "framework/runtime/results/run_files.h"
@@ -9,15 +10,22 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double kMost = 1e15;
+
 // A damaged one may say anything.
 double AmountIn(const json& object, const char* key) {
-  constexpr double kMost = 1e15;
   const double amount = NumberIn(object, key).value_or(0);
   return amount >= 0 && amount <= kMost ? amount : 0;
 }
 
 int64_t CountIn(const json& object, const char* key) {
   return static_cast<int64_t>(AmountIn(object, key));
+}
+
+// The same of what may be less than 0.
+int64_t NumberOf(const json& object, const char* key) {
+  const double number = NumberIn(object, key).value_or(0);
+  return std::abs(number) <= kMost ? static_cast<int64_t>(number) : 0;
 }
 
 // Keys in the order in which they were written, so that a line is the same as in metrics.jsonl.
@@ -43,6 +51,11 @@ std::string ToJson(const RunSoFar& so_far) {
                                    {"loss_sum", epoch.loss_sum}}}};
   if (epoch.correct >= 0) json["epoch"]["correct"] = epoch.correct;
   if (so_far.loss) json["loss"] = *so_far.loss;
+  if (so_far.steps.batch > 0) {
+    json["steps"] = {{"batch", so_far.steps.batch},
+                     {"epoch_samples", so_far.steps.epoch_samples},
+                     {"offset", so_far.steps.offset}};
+  }
   if (so_far.over) json["over"] = true;
   if (so_far.evaluations) {
     json["evaluations"] = nlohmann::ordered_json::array();
@@ -62,6 +75,11 @@ RunSoFar RunSoFarFrom(const std::string& text) {
   so_far.loss = NumberIn(object, "loss");
   so_far.over = object.contains("over") && object["over"] == true;
   so_far.evaluations = EvaluationsOf(text);
+  if (const auto steps = object.find("steps"); steps != object.end() && steps->is_object()) {
+    so_far.steps = {.batch = CountIn(*steps, "batch"),
+                    .epoch_samples = CountIn(*steps, "epoch_samples"),
+                    .offset = NumberOf(*steps, "offset")};
+  }
   const auto epoch = object.find("epoch");
   if (epoch == object.end() || !epoch->is_object()) return so_far;
   so_far.epoch = {.epoch = CountIn(*epoch, "number"),

@@ -2,6 +2,7 @@
 // A checkpoint carries it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,12 +11,20 @@
 
 namespace dtrain {
 
+// By what a run counts its steps (RestRule).
+struct StepCount {
+  int64_t batch = 0;          // global; 0: an older program did not tell
+  int64_t epoch_samples = 0;  // the training set
+  int64_t offset = 0;
+};
+
 struct RunSoFar {
   double seconds = 0;           // since its start, evaluations and checkpoints included
   double training_seconds = 0;  // without them
   TrainedEpoch epoch;           // the one that the checkpoint lies in, or ends
   std::optional<double> loss =
-      {};             // of the last logged step; in a simulation SimulationResult::loss
+      {};  // of the last logged step; in a simulation SimulationResult::loss
+  StepCount steps = {};
   bool over = false;  // a simulated run was over here, and its accumulators are flushed
   // All so far, as lines of metrics.jsonl: best, patience and target go by them.  None where an older program wrote
   // the checkpoint.

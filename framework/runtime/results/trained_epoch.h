@@ -45,7 +45,7 @@ class EpochCounter {
   }
   // `step`: its number in the run, or the worker's own; `found` has no epoch yet.
   void Add(const RestRule& rule, int64_t step, TrainedEpoch found) {
-    found.epoch = synchronous_ ? step / rule.steps_per_epoch() : EpochNow(rule);
+    found.epoch = synchronous_ ? rule.EpochOfStep(step) : EpochNow(rule);
     own_ += found.samples;
     trained_.Add(found);
   }

@@ -82,7 +82,7 @@ RunFacts FactsOf(const RunConfig& config, const RunBasis& basis) {
   facts.begin = basis.start.position;
   facts.start_file = basis.start.file;
   facts.share = basis.sampler->ShareOf(0, 0, static_cast<int>(config.workers)).share.size();
-  const RestRule rule = RestRuleOf(config, facts.train_samples);
+  const RestRule rule = RestRuleOf(config, facts.train_samples, basis.start.step_offset);
   facts.steps_per_epoch = rule.steps_per_epoch();
   facts.last_step = rule.StepsOf(rule.last_samples);
   facts.memory = MemoryOf(config, basis, rule);
@@ -106,8 +106,8 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
   LoadBasis(run.config, /*computes=*/true, run.basis);
   TellModel(*run.basis.graph);
   DecideBasis(run.config, request, RunFolder(config.output), threads, run.basis);
-  const RestRule rule = RestRuleOf(run.config, run.basis.dataset->size(Split::kTrain));
-  CheckPosition(run.basis.start.position, rule, run.config.strategy->synchronous());
+  const RestRule rule =
+      RestRuleOf(run.config, run.basis.dataset->size(Split::kTrain), run.basis.start.step_offset);
   PlanByProfile(*alone, run);
   run.facts = FactsOf(run.config, run.basis);
   run.facts.finished =

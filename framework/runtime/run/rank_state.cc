@@ -83,6 +83,8 @@ const Fact* Find(const std::vector<Fact>& facts, const std::string& key) {
 // A compressor has no state but the residual, whatever its keys; what sums selections has some of its own,
 // for each unit.
 bool MayChange(const Strategy& strategy, const std::string& key) {
+  // Where steps are the run's, no worker has a position of its own in its data.
+  if (key == "batch") return strategy.synchronous();
   if (key == "compress.exchange" || key == "compress.scope") return !strategy.synchronous();
   if (key.starts_with("compress.")) return key != "compress.name";
   constexpr std::string_view kSection = "strategy.";

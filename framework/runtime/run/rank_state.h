@@ -8,8 +8,8 @@
 //                                            for others, or residuals would have no place
 //   no rank files                            every rank begins anew, with a warning
 //
-// Keys that change no state (Strategy::MayChange), and those that one of the two programs does not
-// know, make no other run.
+// Keys that change no state (Strategy::MayChange), the batch of a synchronous run, and keys that one of the two programs
+// does not know, make no other run.
 #pragma once
 
 #include <filesystem>

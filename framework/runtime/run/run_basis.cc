@@ -104,16 +104,4 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
   return basis;
 }
 
-void CheckPosition(const TrainingPosition& position, const RestRule& rule, bool synchronous) {
-  const int64_t expected = rule.SamplesOf(position.step);
-  const bool fits = synchronous ? position.samples_applied == expected
-                                : rule.StepsOf(position.samples_applied) == position.step;
-  if (fits) return;
-  throw SharedError(
-      ExitCode::kCheckpoint,
-      fmt::format("the checkpoint's step {} had applied {} samples, here it would be {}",
-                  position.step, position.samples_applied, expected),
-      "resume with the batch and the data set of the run that wrote it");
-}
-
 }  // namespace dtrain

@@ -47,8 +47,4 @@ void DecideBasis(const RunConfig& config, const TrainRequest& request, const Run
 RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const TrainRequest& request,
                       RunOutputs& outputs);
 
-// A step only means the same samples with the batch and the training set it was counted with:
-// throws the same CheckpointError on every rank otherwise.
-void CheckPosition(const TrainingPosition& position, const RestRule& rule, bool synchronous);
-
 }  // namespace dtrain

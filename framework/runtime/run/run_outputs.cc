@@ -247,6 +247,7 @@ void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
                                 .training_seconds = at.training_seconds.value_or(0),
                                 .epoch = so_far_.epoch,
                                 .loss = logged_loss_,
+                                .steps = so_far_.steps,
                                 .evaluations = results_.lines()});
   const ModelLayout layout = ModelLayoutOf(source.graph);
   CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};

@@ -45,7 +45,9 @@ class RunPosition {
   void Describe(Summary& summary) const;
   bool RunEnds() const { return now_.samples_applied >= rule_.last_samples; }
   // The epoch that the last step belongs to, counted from 0.
-  int64_t epoch() const { return std::max<int64_t>(now_.step - 1, 0) / rule_.steps_per_epoch(); }
+  int64_t epoch() const {
+    return rule_.EpochOfStep(std::max<int64_t>(now_.step - 1, rule_.step_offset));
+  }
 
  private:
   double EpochsOf(int64_t samples) const {

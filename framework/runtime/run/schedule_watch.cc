@@ -89,7 +89,7 @@ bool ScheduleWatch::Look(Transport& transport, SumTimes& sums, int64_t step, boo
   if (plan_.compute_seconds <= 0) return false;  // nobody knows what it was made from
   // Steps of a warm-up send more than those that the plan is for.
   const CompressConfig& compress = config_.compress;
-  const int64_t last = step - 1, epoch = last / spec_.rule.steps_per_epoch();
+  const int64_t last = step - 1, epoch = spec_.rule.EpochOfStep(last);
   if (compress.selects() && compress.DensityAt(epoch, last) != compress.density) {
     sums.Clear();
     ready_.Clear();

@@ -10,6 +10,7 @@
 #include "framework/core/text.h"
 #include "framework/nn/kernel.h"
 #include "framework/runtime/run/config_diff.h"
+#include "framework/runtime/run/step_count.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/setup/trained_data.h"
@@ -55,6 +56,8 @@ void TellDifferences(const CheckpointInfo& info, const RunConfig& config) {
 StartPoint Resumed(Checkpoint checkpoint, const Graph& graph, Dataset& data,
                    const RunConfig& config, RunTime time) {
   TellDifferences(checkpoint.info, config);
+  const int64_t train_samples = data.size(Split::kTrain);
+  const int64_t step_offset = StepOffsetOf(checkpoint, config, train_samples);
   const std::string normalised =
       NormaliseAsTrained(checkpoint.info, checkpoint.path.string(), data);
   std::string data_sha256;
@@ -67,6 +70,30 @@ StartPoint Resumed(Checkpoint checkpoint, const Graph& graph, Dataset& data,
   start.ranks = std::move(ranks);
   start.images = images;
   start.data_sha256 = std::move(data_sha256);
+  start.step_offset = step_offset;
+  // Of an asynchronous run the samples of the next epoch may be more batches by now.
+  start.position.step =
+      RestRuleOf(config, train_samples, step_offset).StepsOf(start.position.samples_applied);
+  return start;
+}
+
+// From drawn weights, or from those that are given.
+StartPoint Begin(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
+                 const TrainRequest& request) {
+  StartPoint start = Fresh(graph, config.seed);
+  const std::string& from = GivenWeights(config, request);
+  if (from.empty()) return start;
+  start.file = FindWeights(from).string();
+  if (config.weights.except.empty()) {
+    Checkpoint given = LoadWeights(start.file, layout);
+    start.weights = std::move(given.weights);
+    start.state = std::move(given.state);
+  } else {
+    const int64_t left = CopyWeights(start.file, layout, config.weights.except,
+                                     start.weights.data(), start.state.data());
+    log::Info("weights of {}; re-initialised: {} ({})", from,
+              fmt::join(config.weights.except, ", "), Counted(left, "number"));
+  }
   return start;
 }
 
@@ -83,23 +110,13 @@ void FollowNodesOf(const ExecutionPlan& before, ExecutionPlan& plan) {
 StartPoint FindStart(const Graph& graph, Dataset& data, const RunConfig& config,
                      const TrainRequest& request, const RunFolder& folder, RunTime time) {
   const ModelLayout layout = ModelLayoutOf(graph, data);
+  StartPoint start;
   if (auto checkpoint = ResumeFrom(folder.checkpoints(), request.resume, layout)) {
-    return Resumed(std::move(*checkpoint), graph, data, config, time);
-  }
-  StartPoint start = Fresh(graph, config.seed);
-  const std::string& from = GivenWeights(config, request);
-  if (from.empty()) return start;
-  start.file = FindWeights(from).string();
-  if (config.weights.except.empty()) {
-    Checkpoint given = LoadWeights(start.file, layout);
-    start.weights = std::move(given.weights);
-    start.state = std::move(given.state);
+    start = Resumed(std::move(*checkpoint), graph, data, config, time);
   } else {
-    const int64_t left = CopyWeights(start.file, layout, config.weights.except,
-                                     start.weights.data(), start.state.data());
-    log::Info("weights of {}; re-initialised: {} ({})", from,
-              fmt::join(config.weights.except, ", "), Counted(left, "number"));
+    start = Begin(graph, layout, config, request);
   }
+  start.so_far.steps = {config.batch, data.size(Split::kTrain), start.step_offset};
   return start;
 }
 

@@ -41,7 +41,8 @@ struct StartPoint {
   std::string file;                   // the checkpoint or the weights; "": drawn.  Rank 0 has it
   std::string images;  // what the data are normalised as (CheckpointInfo::images); "": as loaded
   std::string data_sha256;  // of the data, where it is known by now; rank 0 has it
-  DTRAIN_FIELDS(position, weights, solver, state, ranks, images)
+  int64_t step_offset = 0;  // RestRule
+  DTRAIN_FIELDS(position, weights, solver, state, ranks, images, step_offset)
 };
 
 // Rank 0: follows --resume and --weights.  Throws CheckpointError where they cannot be followed.

@@ -151,13 +151,13 @@ bool Trainer::SetUp() {
   net_ = std::move(basis.net);
   // Who accumulates is short of memory: whole batches stay out of the device's.
   dataset_ = OnDevice(std::move(basis.dataset), config_.accumulate > 1 ? Device{} : device());
-  const RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain));
+  const RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain), basis.start.step_offset);
   position_ = RunPosition(rule, basis.start.position);
   rested_ = now();
   trained_.RestAt(now().samples_applied);
   saved_samples_ = now().samples_applied;
-  CheckPosition(now(), rule, synchronous_);
-  next_batch_ = basis.worker ? basis.worker->steps : now().step;
+  next_batch_ =
+      basis.worker ? basis.worker->steps : now().step - (synchronous_ ? 0 : rule.step_offset);
   PrepareState(basis);
   if (IsFinished(basis.start.so_far, rule)) return false;
   const std::optional<ModelProfile> profile = PlanBuckets(basis.start, rule);
@@ -234,7 +234,8 @@ std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
   const int rank = transport_.rank();
   const uint64_t first = static_cast<uint64_t>(synchronous_ ? position_.first().step : next_batch_);
   BatchFiller filler = synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
-                                                      static_cast<uint64_t>(position_.last_step()))
+                                                      static_cast<uint64_t>(position_.last_step()),
+                                                      position_.rule().step_offset)
                                     : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
   return std::make_unique<Prefetcher>(*dataset_, sampler_->MaxShare(workers()), std::move(filler));
 }

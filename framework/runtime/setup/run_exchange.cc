@@ -213,7 +213,7 @@ std::vector<int> PlanNodesOf(const RunConfig& config) {
   return RankNodesOf(config, placement);
 }
 
-RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
+RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples, int64_t step_offset) {
   const Strategy::Rests rests = config.strategy->rests(config.compress);
   RestRule rule{
       .epoch_samples = epoch_samples,
@@ -224,7 +224,8 @@ RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples) {
       .checkpoint_every_steps = config.checkpoint.every_steps,
       .strategy_every_epochs = config.replan && PlansByTime(config) ? 1 : rests.every_epochs,
       .strategy_after_steps = rests.after_steps,
-      .last_samples = 0};
+      .last_samples = 0,
+      .step_offset = step_offset};
   rule.last_samples = rule.SamplesOfEpochs(config.epochs);
   if (config.max_steps > 0) {
     rule.last_samples = std::min(rule.last_samples, rule.SamplesOf(config.max_steps));

@@ -59,7 +59,7 @@ void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config);
 std::vector<int> PlanNodesOf(const RunConfig& config);
 
 // When the run pauses; `epoch_samples` is the size of the training set.
-RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples);
+RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples, int64_t step_offset = 0);
 
 // What the config says of its exchange; the start is the caller's to add.  `layout` outlives the
 // spec, as does the config.

@@ -35,12 +35,10 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
   workers_.resize(static_cast<size_t>(workers));
   for (int worker = 0; worker < workers; ++worker) {
     Worker& own = workers_[worker];
-    constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
-    own.batches = synchronous_ ? TrainingBatches(*dataset_, *sampler_, worker, workers, 0, kEndless)
-                               : OwnBatches(*dataset_, *sampler_, worker, workers, 0);
     own.state = Buffer(static_cast<size_t>(graph.state().size()) * sizeof(float));
     graph.InitializeState(own.state.f32());
   }
+  CountFrom(0);
   initial_weights_.resize(static_cast<size_t>(graph.weights().size()));
   graph.InitializeWeights(config.seed, initial_weights_.data());
   for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { RunLane(lane); });
@@ -53,6 +51,17 @@ NumericEngine::~NumericEngine() {
   }
   begun_.notify_all();
   for (Lane& lane : lanes_) lane.thread.join();
+}
+
+void NumericEngine::CountFrom(int64_t step_offset) {
+  constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
+  step_offset_ = step_offset;
+  const int workers = static_cast<int>(workers_.size());
+  for (int worker = 0; worker < workers; ++worker) {
+    workers_[worker].batches = synchronous_ ? TrainingBatches(*dataset_, *sampler_, worker, workers,
+                                                              0, kEndless, step_offset)
+                                            : OwnBatches(*dataset_, *sampler_, worker, workers, 0);
+  }
 }
 
 int64_t NumericEngine::Begin(int worker, int64_t step, const Blob& weights, float* gradients) {
@@ -72,7 +81,7 @@ int64_t NumericEngine::Begin(int worker, int64_t step, const Blob& weights, floa
 int64_t NumericEngine::SamplesOf(int worker, int64_t step) const {
   const auto k = static_cast<uint64_t>(step);
   const int workers = static_cast<int>(workers_.size());
-  const StepShare part = synchronous_ ? sampler_->ShareOf(k, worker, workers)
+  const StepShare part = synchronous_ ? sampler_->ShareOf(k - step_offset_, worker, workers)
                                       : sampler_->OwnShareOf(k, worker, workers);
   return part.share.size();
 }

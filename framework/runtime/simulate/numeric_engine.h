@@ -35,6 +35,9 @@ class NumericEngine : public GradientSource {
                 std::shared_ptr<const Dataset> dataset);
   ~NumericEngine() override;
 
+  // Before anything is computed: of a run that counts its steps so (RestRule).
+  void CountFrom(int64_t step_offset);
+
   int64_t Begin(int worker, int64_t step, const Blob& weights, float* gradients) override;
   StepReport End(int worker) override;
   void Died(int worker) override { workers_[worker].lives = false; }
@@ -86,6 +89,7 @@ class NumericEngine : public GradientSource {
   const int threads_;  // of a step
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Sampler> sampler_;
+  int64_t step_offset_ = 0;
   std::vector<Worker> workers_;
   std::vector<float> initial_weights_;
   std::vector<Lane> lanes_;

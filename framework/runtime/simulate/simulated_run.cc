@@ -82,8 +82,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   if (numeric && config.checkpoint.keep_best) {
     log::Warning(
         "checkpoint.keep_best: a simulation keeps no weights of its best evaluation; its test is "
-        "of "
-        "the last ones");
+        "of the last ones");
   }
   if (!config.model_yaml.empty() && config.data.source) {
     if (numeric && !data_) data_ = LoadData(config);
@@ -169,7 +168,10 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   layout_.data_sha256 = start_.data_sha256.empty() ? data_->ManifestHash() : start_.data_sha256;
   if (!start_.plan) return std::nullopt;
   if (!start_.images.empty()) MakeEngine();  // which may keep the samples as they were normalised
-  CheckPosition(start_.position, rule, config_.strategy->synchronous());
+  rule.step_offset = start_.step_offset;
+  rule.last_samples = RestRuleOf(config_, rule.epoch_samples, rule.step_offset).last_samples;
+  progress_.last_samples = rule.last_samples;
+  engine_->CountFrom(rule.step_offset);
   ExecutionPlan plan = plan_;
   FollowPlanOf(start_, config_, plan);  // says where it cannot be followed
   if (PlansByTime(config_)) {
@@ -207,7 +209,8 @@ void SimulatedRun::GoOn() {
                            .solver = &start_.solver,
                            .ranks = &actors_,
                            .kept = &start_.ranks.kept};
-  setup_.first_step = start_.position.step;
+  const bool synchronous = config_.strategy->synchronous();
+  setup_.first_step = start_.position.step - (synchronous ? 0 : start_.step_offset);
   setup_.first_time = FromSeconds(start_.so_far.training_seconds);
   progress_.steps = start_.position.step * config_.workers;
   for (int worker = 0; worker < setup_.exchange.placement().workers; ++worker) {
@@ -337,6 +340,7 @@ void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, bool 
                                       .training_seconds = at.seconds,
                                       .epoch = trained_,
                                       .loss = simulation_->Loss(),
+                                      .steps = start_.so_far.steps,
                                       .over = over,
                                       .evaluations = results_.lines()}),
                       layout_.data_sha256};
