@@ -183,6 +183,7 @@ int BenchExchange(const BenchOptions& options, const Invocation& invocation) {
 
 // How long sums take over real ranks; with --output, a profile that has them.
 int BenchSums(const BenchOptions& options, const Invocation& invocation) {
+  options.scenario.RefuseTrace();
   const RunConfig config = options.scenario.Load();
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   if (!options.output.empty() && !profile) {

@@ -272,6 +272,7 @@ void PrintAdvice(const Advice& advice, const Predictions& predictions) {
 }
 
 int RunPlan(const PlanOptions& options, bool json) {
+  options.scenario.RefuseTrace();
   const Predictions predictions = PredictAll(options);
   const Advice advice = Advise(predictions.all);
   if (json) {

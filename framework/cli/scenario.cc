@@ -46,6 +46,12 @@ std::vector<std::vector<double>> ScenarioOptions::Trace(const RunConfig& run) co
   return RecordedStepSeconds(record);
 }
 
+void ScenarioOptions::RefuseTrace() const {
+  if (trace.empty()) return;
+  throw UsageError("--trace has the step times of a run, which nothing here goes by",
+                   "leave it out; simulate and bench exchange take it");
+}
+
 void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {
   AddConfigOption(command, options.config.file,
                   "the run's YAML file, or the name of one of configs/runs");

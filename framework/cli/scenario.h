@@ -25,6 +25,8 @@ struct ScenarioOptions {
   std::optional<ModelProfile> Profile() const;
   // By worker; empty when none is given.  Throws UsageError when the record has other workers.
   std::vector<std::vector<double>> Trace(const RunConfig& run) const;
+  // For commands that take no step times of a run.  Throws UsageError.
+  void RefuseTrace() const;
 };
 
 void AddScenarioOptions(CLI::App& command, ScenarioOptions& options);

@@ -257,6 +257,30 @@ int Compare(const SimulateOptions& options, bool json) {
   return code;
 }
 
+// A record brings the config, the model and the order of events of its run.
+void RefuseBesideReplay(const SimulateOptions& options) {
+  const ConfigOptions& config = options.scenario.config;
+  const std::pair<bool, const char*> given[] = {{!config.file.empty(), "--config"},
+                                                {!config.overrides.empty(), "--set"},
+                                                {!config.cluster.empty(), "--cluster"},
+                                                {!config.device.empty(), "--device"},
+                                                {!options.scenario.profile.empty(), "--profile"},
+                                                {!options.scenario.trace.empty(), "--trace"},
+                                                {options.scenario.workers > 0, "--workers"},
+                                                {!options.compare.empty(), "--compare"},
+                                                {!options.seeds.empty(), "--seeds"},
+                                                {options.numeric, "--numeric"},
+                                                {!options.output.empty(), "--output"},
+                                                {!options.resume.empty(), "--resume"}};
+  for (const auto& [is_given, option] : given) {
+    if (!is_given) continue;
+    throw UsageError(
+        fmt::format("--replay repeats the recorded run as it was: {} would change nothing", option),
+        "leave it out; --config F --trace RECORD simulates another config with the recorded step "
+        "times");
+  }
+}
+
 // The verdict is the exit code, as with cmp: a record that is sound and ends with other weights is
 // dtrain's fault or the machine's, not the file's.
 int ReplayFile(const SimulateOptions& options, bool json) {
@@ -281,6 +305,7 @@ int ReplayFile(const SimulateOptions& options, bool json) {
 }
 
 int RunSimulate(const SimulateOptions& options, const Invocation& invocation) {
+  if (!options.replay.empty()) RefuseBesideReplay(options);
   if (!options.resume.empty() && options.output.empty()) {
     throw UsageError("--resume needs the folder where the checkpoints are", "give --output DIR");
   }

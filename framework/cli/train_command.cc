@@ -241,6 +241,9 @@ int TrainOnce(const TrainOptions& options, const Invocation& invocation, const R
     supervisor.resume = ResumeOptions(config);
     return Supervise(supervisor);
   }
+  if (options.max_restarts > 0) {
+    log::Warning("--max-restarts does nothing for a run of one rank: nobody is left to restart it");
+  }
   TrainOptions alone = options;
   alone.output = output;
   if (seed) alone.config.overrides.push_back(fmt::format("seed={}", *seed));
@@ -328,7 +331,24 @@ int DryRunInLaunch(const TrainOptions& options, const Invocation& invocation) {
   });
 }
 
+// Of the options that have no effect together those are refused that mean two things; where none is lost it is said.
+void CheckOptions(const TrainOptions& options) {
+  const std::string& resume = options.request.resume;
+  if (!options.request.weights.empty() && resume != "none" && resume != "auto") {
+    throw UsageError(
+        "--resume " + ShellWord(resume) +
+            " goes on with the weights of that checkpoint, --weights begins with others",
+        "give one of the two: --weights for a new run, --resume to go on with one");
+  }
+  if (options.max_restarts > 0 && InsideMpiLaunch() && RankOf(::getpid()).value_or(0) == 0) {
+    log::Warning(
+        "--max-restarts does nothing under a launcher of your own: start the command again "
+        "with --resume auto");
+  }
+}
+
 int RunTrain(const TrainOptions& given, const Invocation& invocation) {
+  CheckOptions(given);
   LimitSpinning(invocation.argv);
   OutliveReaders();
   if (InsideMpiLaunch()) {
