@@ -10,6 +10,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
+#include "framework/core/printable.h"
 #include "framework/runtime/results/run_so_far.h"
 #include "framework/runtime/weights/checkpoint.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
@@ -108,14 +109,14 @@ void PrintRanks(const ordered_json& ranks) {
                              rank["role"].get<std::string>(), rank["numbers"].get<int64_t>(),
                              rank["holds"] == "" ? "" : "; ", rank["holds"].get<std::string>());
     for (const auto& [name, count] : rank["vectors"].items()) {
-      std::cout << fmt::format("  {:<44} [{}]\n", name, count.get<int64_t>());
+      std::cout << fmt::format("  {:<44} [{}]\n", Printable(name), count.get<int64_t>());
     }
   }
 }
 
 void PrintTensors(const ordered_json& list) {
   for (const ordered_json& tensor : list) {
-    std::cout << fmt::format("  {:<44} {}\n", tensor["name"].get<std::string>(),
+    std::cout << fmt::format("  {:<44} {}\n", Printable(tensor["name"].get<std::string>()),
                              tensor["shape"].dump());
   }
 }
@@ -123,8 +124,8 @@ void PrintTensors(const ordered_json& list) {
 void PrintInfo(const ordered_json& info) {
   for (const auto& [key, value] : info.items()) {
     if (value.is_structured()) continue;
-    std::cout << fmt::format("{:<16} {}\n", key,
-                             value.is_string() ? value.get<std::string>() : value.dump());
+    std::cout << fmt::format(
+        "{:<16} {}\n", key, value.is_string() ? Printable(value.get<std::string>()) : value.dump());
   }
   if (info.contains("tensors")) {
     PrintTensors(info["tensors"]["parameters"]);
@@ -146,7 +147,7 @@ int Info(const CkptOptions& options, bool as_json) {
     info["best"]["used_by"] = "predict, translate, eval, export, --weights";
   }
   if (as_json) {
-    std::cout << info.dump(2) << '\n';
+    std::cout << JsonText(info, 2) << '\n';
     return 0;
   }
   PrintInfo(info);
@@ -227,7 +228,7 @@ int Verify(const CkptOptions& options, bool as_json) {
     std::cout << (named ? problem + "\n"
                         : fmt::format("{}: {}\n", path.string(), problem.empty() ? "ok" : problem));
   }
-  if (as_json) std::cout << ordered_json{{"ok", ok}, {"files", list}}.dump(2) << '\n';
+  if (as_json) std::cout << JsonText(ordered_json{{"ok", ok}, {"files", list}}, 2) << '\n';
   return static_cast<int>(ok ? ExitCode::kDone : ExitCode::kCheckpoint);
 }
 
@@ -276,7 +277,8 @@ int Diff(const CkptOptions& options, bool as_json) {
                     {"relative", d.relative}});
   }
   if (as_json) {
-    std::cout << ordered_json{{"equal", differences.empty()}, {"tensors", list}}.dump(2) << '\n';
+    std::cout << JsonText(ordered_json{{"equal", differences.empty()}, {"tensors", list}}, 2)
+              << '\n';
   } else if (differences.empty()) {
     std::cout << "equal to the bit\n";
   } else {

@@ -11,6 +11,7 @@
 #include "framework/cli/standard_streams.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/process.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/locate_model.h"
@@ -68,6 +69,12 @@ int RunOrTell(int argc, char** argv) {
   } catch (const std::exception& exception) {
     return Tell(AsError(exception));
   }
+}
+
+// Names of classes, files and columns are printed as they come.
+int RunPrintable(int argc, char** argv) {
+  const PrintableOutput out(std::cout), err(std::cerr);
+  return RunOrTell(argc, argv);
 }
 
 }  // namespace
@@ -207,7 +214,7 @@ int RunCommandLine(int argc, char** argv) {
   OpenStandardStreams();
   log::SetLevel(log::Level::kInfo);
   LocateOwnMpi();
-  return FinishStdout(RunOrTell(argc, argv));
+  return FinishStdout(RunPrintable(argc, argv));
 }
 
 }  // namespace dtrain

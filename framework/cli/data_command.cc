@@ -9,6 +9,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
+#include "framework/core/printable.h"
 #include "framework/core/status_line.h"
 #include "framework/data/files/catalog.h"
 
@@ -42,7 +43,7 @@ int List(const DataOptions& options, bool as_json) {
                     {"files_here", set.files_here},
                     {"folder", set.folder.string()}});
   }
-  std::cout << list.dump(2) << "\n";
+  std::cout << JsonText(list, 2) << "\n";
   return 0;
 }
 
@@ -53,7 +54,7 @@ int Fetch(const DataOptions& options, bool as_json) {
   how.from = options.from;
   const std::filesystem::path folder = FetchDataset(options.name, options.root, how);
   if (as_json) {
-    std::cout << json{{"name", options.name}, {"folder", folder.string()}}.dump(2) << "\n";
+    std::cout << JsonText(json{{"name", options.name}, {"folder", folder.string()}}, 2) << "\n";
   } else if (folder.empty()) {
     const bool own = DatasetRegistry::Get("data set", options.name).make()->is_own();
     std::cout << options.name << (own ? " takes your own files" : " is made on the spot")
@@ -71,11 +72,11 @@ int Verify(const DataOptions& options, bool as_json) {
     for (const FileStatus& file : report.files) {
       files.push_back({{"name", file.name}, {"problem", file.problem}});
     }
-    std::cout << json{{"name", report.name},
-                      {"folder", report.folder.string()},
-                      {"ok", report.ok()},
-                      {"files", files}}
-                     .dump(2)
+    std::cout << JsonText(json{{"name", report.name},
+                               {"folder", report.folder.string()},
+                               {"ok", report.ok()},
+                               {"files", files}},
+                          2)
               << "\n";
   } else {
     std::cout << VerifyText(report);

@@ -7,6 +7,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/cli/doctor_report.h"
+#include "framework/core/printable.h"
 #include "framework/core/process.h"
 #include "framework/core/text.h"
 
@@ -46,7 +47,7 @@ void PrintJson(const std::vector<Row>& rows, const std::vector<std::string>& adv
   nlohmann::ordered_json json;
   for (const auto& [name, value] : rows) json["facts"][name] = value;
   json["advice"] = advice;
-  std::cout << json.dump(2) << "\n";
+  std::cout << JsonText(json, 2) << "\n";
 }
 
 void PrintText(const std::vector<Row>& rows, const std::vector<std::string>& advice) {

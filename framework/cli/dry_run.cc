@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/bench/training/step_rig.h"
+#include "framework/core/printable.h"
 #include "framework/core/progress_display.h"
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
@@ -186,7 +187,7 @@ void PrintDryRunJson(std::ostream& out, const DryRun& run, const FirstSteps& ste
   }
   if (const auto seconds = SecondsOf(facts, steps)) json["estimated_seconds"] = *seconds;
   json["config"] = ordered_json::parse(run.config.effective_json);
-  out << json.dump(2) << '\n';
+  out << JsonText(json, 2) << '\n';
 }
 
 }  // namespace dtrain

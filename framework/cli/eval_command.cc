@@ -10,6 +10,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/progress_display.h"
 #include "framework/core/status_line.h"
 #include "framework/core/text.h"
@@ -39,7 +40,7 @@ void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics
     for (size_t m = 0; m < metrics.size(); ++m) result[metrics[m]] = evaluation.metrics[m];
     if (evaluation.perplexity) result["perplexity"] = *evaluation.perplexity;
     if (evaluation.bleu) result["bleu"] = *evaluation.bleu;
-    std::cout << result.dump() << '\n';
+    std::cout << JsonText(result) << '\n';
     return;
   }
   RunResults results(metrics);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
+#include "framework/core/printable.h"
 #include "framework/onnx/file/onnx_file.h"
 #include "framework/runtime/export/onnx_export.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
@@ -48,14 +49,14 @@ int Export(const ExportOptions& options, bool json) {
   std::vector<std::string> written;
   for (const auto& path : Write(options, stored, from)) written.push_back(path.string());
   if (json) {
-    std::cout << nlohmann::json{{"from", from.string()},
-                                {"output", written[0]},
-                                {"outputs", written},
-                                {"format", FormatOf(options)},
-                                {"model", stored.info.model},
-                                {"parameters", parameters},
-                                {"statistics", stored.layout.state.size()}}
-                     .dump(2)
+    std::cout << JsonText(nlohmann::json{{"from", from.string()},
+                                         {"output", written[0]},
+                                         {"outputs", written},
+                                         {"format", FormatOf(options)},
+                                         {"model", stored.info.model},
+                                         {"parameters", parameters},
+                                         {"statistics", stored.layout.state.size()}},
+                          2)
               << '\n';
   } else {
     std::cout << fmt::format("{}: {} parameters, {} batch-norm statistics of {}\n",

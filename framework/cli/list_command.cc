@@ -8,6 +8,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/comm/collective.h"
+#include "framework/core/printable.h"
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
 #include "framework/nn/graph.h"
@@ -123,7 +124,7 @@ void Print(const std::vector<Listed>& all, bool json) {
       list.push_back({{"name", one.name}, {"help", one.help}, {"keys", keys}});
       if (!one.goes_with.empty()) list.back()[one.goes_with] = one.others;
     }
-    std::cout << list.dump(2) << '\n';
+    std::cout << JsonText(list, 2) << '\n';
     return;
   }
   for (const Listed& one : all) {

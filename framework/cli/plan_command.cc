@@ -13,6 +13,7 @@
 #include "framework/cli/command.h"
 #include "framework/cli/plan_prediction.h"
 #include "framework/cli/result_table.h"
+#include "framework/core/printable.h"
 #include "framework/core/text.h"
 #include "framework/strategies/sync/advice.h"
 
@@ -126,7 +127,7 @@ void PrintJson(const Predictions& predictions, const Advice& advice) {
   ordered_json json = {{"predictions", rows}, {"advice", Short(*advice.best)}};
   if (advice.described != nullptr) json["shorter_if_described_well"] = Short(*advice.described);
   if (predictions.own) json["config"] = Short(*predictions.own);
-  std::cout << json.dump(2) << '\n';
+  std::cout << JsonText(json, 2) << '\n';
 }
 
 std::string RowName(const Prediction& it) {

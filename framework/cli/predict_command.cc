@@ -18,6 +18,7 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/text.h"
 #include "framework/data/images/idx.h"
 #include "framework/data/images/picture.h"
@@ -67,9 +68,9 @@ class Printer {
       if (predictor_.images().classes > 0) {
         Print(name, answers[i]);
       } else if (json_) {
-        std::cout << nlohmann::json{{"file", name}, {"values", answers[i]}}.dump() << '\n';
+        std::cout << JsonText(nlohmann::json{{"file", name}, {"values", answers[i]}}) << '\n';
       } else {
-        std::cout << fmt::format("{}  {:.7g}\n", name, fmt::join(answers[i], "  "));
+        std::cout << fmt::format("{}  {:.7g}\n", Printable(name), fmt::join(answers[i], "  "));
       }
     }
     std::cout << std::flush;
@@ -92,9 +93,9 @@ class Printer {
                              [&](int64_t c) { return probabilities[static_cast<size_t>(c)]; });
     order.resize(std::min(order.size(), static_cast<size_t>(top_)));
     if (json_) return PrintJson(name, order, probabilities);
-    std::string line = name;
+    std::string line = Printable(name);  // on one line, whatever is in it
     for (const int64_t c : order) {
-      line += fmt::format("  {} {:.2f} %", predictor_.ClassName(c),
+      line += fmt::format("  {} {:.2f} %", Printable(predictor_.ClassName(c)),
                           100 * probabilities[static_cast<size_t>(c)]);
     }
     std::cout << line << '\n';
@@ -108,9 +109,7 @@ class Printer {
                          {"number", c},
                          {"probability", probabilities[static_cast<size_t>(c)]}});
     }
-    std::cout << nlohmann::json{{"file", name}, {"classes", classes}}.dump(
-                     -1, ' ', false, nlohmann::json::error_handler_t::replace)
-              << '\n';
+    std::cout << JsonText(nlohmann::json{{"file", name}, {"classes", classes}}) << '\n';
   }
 
   Predictor& predictor_;

@@ -14,6 +14,7 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/report/report_csv.h"
 #include "framework/runtime/report/report_page.h"
@@ -98,7 +99,7 @@ int WritePage(const ReportOptions& options, bool json) {
   }
   WriteOutput(output, ReportPage(RunsOf(options)));
   if (json) {
-    std::cout << nlohmann::ordered_json{{"report", output.string()}}.dump(2) << '\n';
+    std::cout << JsonText(nlohmann::ordered_json{{"report", output.string()}}, 2) << '\n';
   } else {
     std::cout << output.string() << '\n';
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/core/printable.h"
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
 
@@ -102,7 +103,7 @@ std::vector<std::string> ResultTable::JsonLines() const {
     for (size_t c = 0; c < columns_.size(); ++c) {
       if (!row.values[c].empty()) json[columns_[c].name] = JsonCell(row, row.values[c]);
     }
-    lines.push_back(json.dump());
+    lines.push_back(JsonText(json));
   }
   return lines;
 }
@@ -110,7 +111,7 @@ std::vector<std::string> ResultTable::JsonLines() const {
 std::string ResultTable::Json() const {
   ordered_json table = ordered_json::array();
   for (const std::string& line : JsonLines()) table.push_back(ordered_json::parse(line));
-  return table.dump(2) + "\n";
+  return JsonText(table, 2) + "\n";
 }
 
 }  // namespace dtrain

@@ -17,6 +17,7 @@
 #include "framework/cli/simulate_progress.h"
 #include "framework/cli/train_report.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/status_line.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
@@ -292,10 +293,10 @@ int ReplayFile(const SimulateOptions& options, bool json) {
   replaying.reset();
   const bool equal = hash == record.weights_sha256;
   if (json) {
-    std::cout << nlohmann::ordered_json{{"recorded", record.weights_sha256},
-                                        {"replayed", hash},
-                                        {"equal", equal}}
-                     .dump(2)
+    std::cout << JsonText(
+                     nlohmann::ordered_json{
+                         {"recorded", record.weights_sha256}, {"replayed", hash}, {"equal", equal}},
+                     2)
               << '\n';
   } else {
     std::cout << fmt::format("recorded {}\nreplayed {}\n{}\n", record.weights_sha256, hash,

@@ -10,6 +10,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/process.h"
 #include "framework/runtime/launch/slurm_script.h"
 #include "framework/runtime/setup/run_exchange.h"
@@ -53,11 +54,11 @@ int PrintScript(const SlurmOptions& options, bool json) {
   }
   if (json) {
     const SlurmNodes nodes = NodesOf(job);
-    std::cout << nlohmann::ordered_json{{"nodes", nodes.total()},
-                                        {"per_node", nodes.per_node},
-                                        {"ranks", job.workers + job.servers},
-                                        {"script", script}}
-                     .dump(2)
+    std::cout << JsonText(nlohmann::ordered_json{{"nodes", nodes.total()},
+                                                 {"per_node", nodes.per_node},
+                                                 {"ranks", job.workers + job.servers},
+                                                 {"script", script}},
+                          2)
               << "\n";
   } else if (options.output.empty()) {
     std::cout << script;

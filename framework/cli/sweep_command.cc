@@ -14,6 +14,7 @@
 #include "framework/cli/sweep_runs.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/process.h"
 #include "framework/core/progress_display.h"
 #include "framework/core/text.h"
@@ -144,7 +145,7 @@ void Print(const SweepPlan& plan, bool json) {
     if (run.done) continue;
     result["failed"].push_back({{"folder", run.folder}, {"exit_code", run.exit_code}});
   }
-  std::cout << result.dump(2) << '\n';
+  std::cout << JsonText(result, 2) << '\n';
 }
 
 int RunSweep(const SweepOptions& options, const Invocation& invocation) {

@@ -8,6 +8,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/printable.h"
 #include "framework/core/text.h"
 #include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -186,12 +187,12 @@ std::string SweepLines(const SweepPlan& plan) {
       const auto value = NumberAt(summary, column.path);
       if (value) line[column.shown.name] = *value * column.scale;
     }
-    lines += line.dump() + "\n";
+    lines += JsonText(line) + "\n";
   }
   for (const std::string& row : TableOf(plan).JsonLines()) {
     ordered_json line = {{"kind", "row"}};
     line.update(ordered_json::parse(row));
-    lines += line.dump() + "\n";
+    lines += JsonText(line) + "\n";
   }
   return lines;
 }

@@ -11,6 +11,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/file.h"
 #include "framework/core/model_profile.h"
+#include "framework/core/printable.h"
 #include "framework/core/statistics.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -58,7 +59,7 @@ void PrintJson(const StepTimes& times) {
                               {"backward_seconds", Median(row.seconds[1])}});
   }
   json["step_seconds"] = Median(times.steps);
-  std::cout << json.dump(2) << '\n';
+  std::cout << JsonText(json, 2) << '\n';
 }
 
 // Reorders count for the layer before which they run: the profile's layers are the model's.

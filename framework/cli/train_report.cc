@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/file.h"
+#include "framework/core/printable.h"
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
 #include "framework/runtime/results/run_folder.h"
@@ -71,7 +72,7 @@ void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, 
     }
     table["loss"] = {{"mean", loss.mean}, {"deviation", loss.deviation}};
     table[name] = {{"mean", score.mean}, {"deviation", score.deviation}};
-    out << table.dump(2) << '\n';
+    out << JsonText(table, 2) << '\n';
     return;
   }
   const bool percent = name == "accuracy";

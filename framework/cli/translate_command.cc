@@ -4,7 +4,11 @@
 // its vocabularies must be the checkpoint's.
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+#include <ext/stdio_filebuf.h>
+
 #include <iostream>
+#include <istream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +19,7 @@
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/utf8.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/judge/translator.h"
@@ -133,14 +138,16 @@ int RunTranslate(const TranslateOptions& options, const Invocation& invocation) 
   const RunConfig config = LoadConfigOf(options.config, FindWeights(options.weights));
   TellDevice(config);
   Translator translator(config, options.weights, options.search);
-  std::ios::sync_with_stdio(false);  // so that in_avail knows what has arrived
+  // In the place of std::cin, whose in_avail does not know what has arrived.
+  __gnu_cxx::stdio_filebuf<char> buffer(STDIN_FILENO, std::ios::in);
+  std::istream in(&buffer);
   size_t first_line = 1;
-  for (std::vector<std::string> lines = NextLines(std::cin); !lines.empty();
-       lines = NextLines(std::cin)) {
+  for (std::vector<std::string> lines = NextLines(in); !lines.empty(); lines = NextLines(in)) {
     const std::vector<std::string> translations = translator.Translate(lines, first_line);
     for (size_t i = 0; i < lines.size(); ++i) {
       if (invocation.json) {
-        std::cout << nlohmann::json{{"source", lines[i]}, {"translation", translations[i]}}.dump()
+        std::cout << JsonText(
+                         nlohmann::json{{"source", lines[i]}, {"translation", translations[i]}})
                   << '\n';
       } else {
         std::cout << translations[i] << '\n';

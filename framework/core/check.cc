@@ -3,7 +3,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
+#include "framework/core/printable.h"
 #include "framework/core/status_line.h"
 
 namespace dtrain {
@@ -22,10 +24,11 @@ CheckFailure::CheckFailure(const char* file, int line, const char* condition) {
 CheckFailure::~CheckFailure() {
   status_line::WipeAtOnce();  // not Aside: whoever fails may be writing
   const int rank = check_rank;
+  const std::string message = PrintableText(message_.str());
   if (rank >= 0) {
-    std::fprintf(stderr, "dtrain: rank %d: %s\n", rank, message_.str().c_str());
+    std::fprintf(stderr, "dtrain: rank %d: %s\n", rank, message.c_str());
   } else {
-    std::fprintf(stderr, "dtrain: %s\n", message_.str().c_str());
+    std::fprintf(stderr, "dtrain: %s\n", message.c_str());
   }
   std::abort();
 }

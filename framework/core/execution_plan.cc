@@ -7,6 +7,7 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/json_fields.h"
+#include "framework/core/printable.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
@@ -107,7 +108,7 @@ std::string ToJson(const ExecutionPlan& plan) {
     json["compute_seconds"] = plan.compute_seconds;
     json["sum_seconds"] = plan.sum_seconds;
   }
-  return json.dump(2) + "\n";
+  return JsonText(json, 2) + "\n";
 }
 
 ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {

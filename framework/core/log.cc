@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "framework/core/printable.h"
 #include "framework/core/status_line.h"
 
 namespace dtrain::log {
@@ -56,7 +57,7 @@ void SetRank(int rank, int ranks) { prefix = ranks > 1 ? fmt::format("[rank {}] 
 void Write(Level level, std::string_view text) {
   if (level < shown) return;
   const status_line::Aside aside;
-  Logger().log(ToSpdlog(level), "{}{}", prefix, text);
+  Logger().log(ToSpdlog(level), "{}{}", prefix, PrintableText(text));
 }
 
 }  // namespace dtrain::log

@@ -1,7 +1,7 @@
 // Logging to stderr: one line a message, with the rank in front when there are several.
 //
-// Results go to stdout, everything else here.  The formatting library behind it (spdlog) stays out
-// of this header.  Safe from any thread.
+// Results go to stdout, everything else here.  Control characters of a message are shown (printable.h).  The
+// formatting library behind it (spdlog) stays out of this header.  Safe from any thread.
 #pragma once
 
 #include <string>

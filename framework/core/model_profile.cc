@@ -7,6 +7,7 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/json_fields.h"
+#include "framework/core/printable.h"
 
 namespace dtrain {
 namespace {
@@ -89,7 +90,7 @@ std::string ToJson(const ModelProfile& profile) {
                        {"device", profile.device},   {"batch", profile.batch},
                        {"threads", profile.threads}, {"layers", layers}};
   for (const SumProfile& sums : profile.sums) json["sums"].push_back(SumsToJson(sums));
-  return json.dump(2) + "\n";
+  return JsonText(json, 2) + "\n";
 }
 
 ModelProfile ProfileFromJson(std::string_view text, const std::string& source) {

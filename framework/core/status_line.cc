@@ -14,10 +14,12 @@
 #include <ctime>
 #include <ranges>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 
 namespace dtrain::status_line {
 namespace {
@@ -78,12 +80,6 @@ void MakeRoom(int fd = -1) {
     WriteAll(STDERR_FILENO, kWipe);
   }
   unfinished_of = -1;
-}
-
-std::string Printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
-  return text;
 }
 
 // Nothing but a number: what somebody else has said may be in it.
@@ -150,7 +146,9 @@ void Show(const std::vector<Part>& parts) {
   const std::lock_guard lock(terminal);
   if (place == Place::kSupervisor) return WriteAll(STDERR_FILENO, Encode(parts));
   if (unfinished_of >= 0) return;
-  const std::string line = Fit(parts, Columns(), WantsColor());
+  std::vector<Part> printable = parts;
+  for (Part& part : printable) part.text = Printable(part.text);
+  const std::string line = Fit(std::move(printable), Columns(), WantsColor());
   marked = true;
   WriteAll(STDERR_FILENO, kWipe + line);
 }
@@ -183,7 +181,7 @@ std::optional<std::vector<Part>> Decode(std::string_view record) {
         !std::isfinite(part.bar)) {
       return std::nullopt;
     }
-    part.text = Printable(std::string(record.substr(second + 1, end - second - 1)));
+    part.text = Printable(record.substr(second + 1, end - second - 1));
     parts.push_back(std::move(part));
     record.remove_prefix(end + 1);
   }

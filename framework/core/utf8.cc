@@ -37,12 +37,23 @@ bool IsValidSequence(std::string_view bytes) {
 
 }  // namespace
 
+size_t FirstCharacterBytes(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto length = static_cast<size_t>(SequenceLength(static_cast<unsigned char>(text[0])));
+  if (length > text.size() || length == 0 || !IsValidSequence(text.substr(0, length))) return 0;
+  return length;
+}
+
+bool IsBegunCharacter(std::string_view text) {
+  if (text.empty()) return false;
+  const auto length = static_cast<size_t>(SequenceLength(static_cast<unsigned char>(text[0])));
+  return length > text.size() && std::all_of(text.begin() + 1, text.end(), Continues);
+}
+
 std::optional<size_t> FindInvalidUtf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
-    const size_t length = static_cast<size_t>(SequenceLength(static_cast<unsigned char>(text[at])));
-    if (length == 0 || at + length > text.size() || !IsValidSequence(text.substr(at, length))) {
-      return at;
-    }
+    const size_t length = FirstCharacterBytes(text.substr(at));
+    if (length == 0) return at;
     at += length;
   }
   return std::nullopt;

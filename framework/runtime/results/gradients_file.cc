@@ -1,5 +1,7 @@
 #include "framework/runtime/results/gradients_file.h"
 
+#include "framework/core/printable.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -49,7 +51,7 @@ void GradientsFile::Write(const GradientRecord& record) {
     line["bound"] = bound;
     line["bound_squared"] = bound * bound;
   }
-  lines_->Write(line.dump());
+  lines_->Write(JsonText(line));
 }
 
 }  // namespace dtrain

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "framework/core/printable.h"
 #include "framework/runtime/results/run_files.h"
 
 namespace dtrain {
@@ -88,7 +89,7 @@ std::string ToLine(const EvaluationMetrics& metrics) {
   if (metrics.bleu) line["bleu"] = *metrics.bleu;
   if (metrics.weights_step) line["weights_step"] = *metrics.weights_step;
   line["evaluate_seconds"] = metrics.evaluate_seconds;
-  return line.dump();
+  return JsonText(line);
 }
 
 MetricsWriter::MetricsWriter(const fs::path& path, std::optional<int64_t> resumed_step,
@@ -104,7 +105,7 @@ void MetricsWriter::Write(const StepMetrics& metrics) {
   line["lr"] = metrics.learning_rate;
   line["samples_per_second"] = metrics.samples_per_second;
   line["exposed_seconds"] = metrics.exposed_seconds;
-  lines_.Write(line.dump());
+  lines_.Write(JsonText(line));
 }
 
 void MetricsWriter::Write(const EvaluationMetrics& metrics) { lines_.Write(ToLine(metrics)); }
@@ -113,7 +114,7 @@ void MetricsWriter::Write(const CheckpointMetrics& metrics) {
   ordered_json line = Begin("checkpoint", metrics.at);
   line["file"] = metrics.file;
   line["write_seconds"] = metrics.write_seconds;
-  lines_.Write(line.dump());
+  lines_.Write(JsonText(line));
 }
 
 }  // namespace dtrain

@@ -1,5 +1,7 @@
 #include "framework/runtime/results/rank_times.h"
 
+#include "framework/core/printable.h"
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -72,7 +74,7 @@ void RankTimesWriter::Write(int64_t step, const RankTimes& times) {
   line["bytes_received"] = times.traffic.bytes_received;
   line["messages"] = times.traffic.messages;
   if (!times.staleness.empty()) line["staleness"] = times.staleness;
-  lines_.Write(line.dump());
+  lines_.Write(JsonText(line));
 }
 
 }  // namespace dtrain

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "framework/core/printable.h"
 #include "framework/runtime/results/run_files.h"
 
 namespace dtrain {
@@ -34,7 +35,7 @@ std::optional<std::vector<std::string>> EvaluationsOf(const std::string& text) {
   const auto list = object.find("evaluations");
   if (list == object.end() || !list->is_array()) return std::nullopt;
   std::vector<std::string> lines;
-  for (const auto& line : *list) lines.push_back(line.dump());
+  for (const auto& line : *list) lines.push_back(JsonText(line));
   return lines;
 }
 
@@ -63,7 +64,7 @@ std::string ToJson(const RunSoFar& so_far) {
       json["evaluations"].push_back(nlohmann::ordered_json::parse(line));
     }
   }
-  return json.dump() + "\n";
+  return JsonText(json) + "\n";
 }
 
 RunSoFar RunSoFarFrom(const std::string& text) {

@@ -10,6 +10,7 @@
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/process.h"
 #include "framework/core/text.h"
 #include "framework/runtime/setup/run_exchange.h"
@@ -270,7 +271,7 @@ std::string ToJson(const Summary& summary) {
   PutJson(json, "plan", summary.plan);
   Put(json, "weights_sha256", summary.weights_sha256);
   Put(json, "config_sha256", summary.config_sha256);
-  return json.dump(2) + "\n";
+  return JsonText(json, 2) + "\n";
 }
 
 void DescribeEnd(ExitCode code, Summary& summary) {
