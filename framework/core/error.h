@@ -51,6 +51,8 @@ using DivergedError = ErrorOf<ExitCode::kDiverged>;
 using RunFileError = ErrorOf<ExitCode::kCheckpoint>;
 using CheckpointError = RunFileError;
 using StalledError = ErrorOf<ExitCode::kStalled>;
+using StoppedError =
+    ErrorOf<ExitCode::kStopped>;  // before there was anything to save (core/stop_request.h)
 
 // A config or a model that does not fit together.  `what` may hold several lines, one per mistake.
 class ConfigError : public UsageError {

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "framework/core/error.h"
+#include "framework/core/stop_request.h"
 
 namespace dtrain {
 namespace {
@@ -25,6 +26,7 @@ namespace {
 // What the child says, and then it ends: kDone, or kFailed, the message, a zero, the hint.
 constexpr char kDone = 'd', kFailed = 'f';
 constexpr size_t kMessageMax = 1 << 16;
+constexpr int64_t kLookForStopMs = 100;
 
 int64_t AddressSpaceBytes() {
   int64_t pages = 0;
@@ -105,8 +107,10 @@ class Child {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           deadline - std::chrono::steady_clock::now());
       if (left.count() <= 0) return false;
+      EndIfStopped("reading a file");
       pollfd event = {in_, POLLIN, 0};
-      if (::poll(&event, 1, static_cast<int>(left.count())) <= 0) continue;
+      const auto wait = std::min<int64_t>(left.count(), kLookForStopMs);
+      if (::poll(&event, 1, static_cast<int>(wait)) <= 0) continue;
       const ssize_t bytes = ::read(in_, piece.data(), piece.size());
       if (bytes < 0 && errno == EINTR) continue;
       if (bytes <= 0) return true;

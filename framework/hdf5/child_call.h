@@ -24,7 +24,7 @@ struct ChildLimits {
 
 // Returns when `work` has returned in the child.  What it leaves behind must lie where the parent
 // sees it: in a MemoryFile that was there before.  Its output to the terminal is dropped.  Throws
-// CheckpointError: the one that `work` threw, or "cannot <action>: " and how else the child ended.
+// StoppedError where this process is asked to stop meanwhile, and CheckpointError: the one that `work` threw, or "cannot <action>: " and how else the child ended.
 void RunInChild(const std::string& action, const std::function<void()>& work,
                 const ChildLimits& limits);
 

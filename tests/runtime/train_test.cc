@@ -13,6 +13,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/file.h"
+#include "framework/hdf5/hdf5_file.h"
 #include "framework/runtime/judge/evaluator.h"
 #include "framework/runtime/launch/world.h"
 #include "framework/runtime/setup/run_setup.h"
@@ -408,6 +409,28 @@ TEST_F(TrainTest, AStopSignalEndsAllRanksAtOneStepReadyToResume) {
   const TrainResult rest = Run(Config("run", 2), {.resume = "auto", .weights = ""});
   EXPECT_EQ(rest.code, ExitCode::kDone);
   EXPECT_EQ(rest.summary.weights_sha256, whole);
+}
+
+// All ranks end together, the lowest one says why, and there is no run so far.
+TEST_F(TrainTest, AStopSignalWhileDataAreLoadedEndsTheRun) {
+  const std::vector<float> values(64);
+  Hdf5Builder file(0);
+  file.WriteFloats("data", {64, 1, 28, 28}, std::vector<float>(64 * 28 * 28).data());
+  file.WriteFloats("label", {64}, values.data());
+  std::ofstream(folder_ / "a.h5", std::ios::binary) << file.Finish().Content();
+  const RunConfig config = Config("run", 2,
+                                  {"data.name=hdf5", "data.train=" + (folder_ / "a.h5").string(),
+                                   "data.class_names=[a,b,c,d,e,f,g,h,i,j]", "batch=16"});
+  const StopSignals signals;
+  SendStopSignal(SIGTERM);
+  try {
+    Run(config);
+    FAIL() << "it went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kStopped);
+    EXPECT_THAT(error.what(), HasSubstr("stopped by SIGTERM while reading"));
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
 TEST_F(TrainTest, InfinityEndsTheRunNamingStepAndLayer) {

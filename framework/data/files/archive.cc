@@ -15,6 +15,7 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/stop_request.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
@@ -239,6 +240,7 @@ MemberReader::MemberReader(MemberReader&&) noexcept = default;
 
 size_t MemberReader::Read(void* to, size_t bytes) {
   if (impl_->empty) return 0;
+  if (StopRequested()) EndIfStopped("reading " + name());
   la_ssize_t got;  // less than asked for at the end only
   do got = archive_read_data(impl_->source.archive.get(), to, bytes);
   while (got == ARCHIVE_RETRY);

@@ -3,7 +3,7 @@
 // disk and no more than a block is held in memory.
 //
 // Every failure is a DataError that names the file (and member) and the position in the unpacked
-// bytes.  Not thread-safe; one reader per thread.
+// bytes; where the process is asked to stop, the next read throws StoppedError.  Not thread-safe; one reader per thread.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/stop_request.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
@@ -111,7 +112,7 @@ LabelledImages ReadPictures(const PictureList& list, const ImageSetSpec& spec, i
   std::vector<std::string> problems(list.files.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    for (size_t i = next++; i < list.files.size(); i = next++) {
+    for (size_t i = next++; i < list.files.size() && !StopRequested(); i = next++) {
       const fs::path path = list.folder / list.files[i];
       try {
         DecodePicture(ReadFile(path), path.string(), spec.image_shape, spec.fit,
@@ -126,6 +127,7 @@ LabelledImages ReadPictures(const PictureList& list, const ImageSetSpec& spec, i
     for (int t = 1; t < threads; ++t) others.emplace_back(work);
     work();
   }
+  EndIfStopped("reading " + list.folder.string());
   std::erase(problems, "");
   if (problems.empty()) return images;
   const size_t count = problems.size();

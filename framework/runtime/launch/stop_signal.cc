@@ -15,13 +15,11 @@ namespace {
 
 constexpr std::array<int, 4> kSignals = {SIGUSR1, SIGUSR2, SIGINT, SIGTERM};
 
-std::atomic<int> first_signal;
 std::atomic<Nanos> interrupted_at;  // 0: not yet
 std::atomic<bool> installed;
 std::array<struct sigaction, kSignals.size()> former;
 
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<Nanos>::is_always_lock_free,
-              "used in a signal handler");
+static_assert(std::atomic<Nanos>::is_always_lock_free, "used in a signal handler");
 
 void OnSignal(int signal) {
   if (signal == SIGINT) {
@@ -33,8 +31,7 @@ void OnSignal(int signal) {
       ::_exit(128 + SIGINT);
     }
   }
-  int none = 0;
-  first_signal.compare_exchange_strong(none, signal);
+  RequestStop(signal);
 }
 
 sigset_t StopSet() {
@@ -58,7 +55,7 @@ void AwaitSignals(std::stop_token stop) {
 
 StopSignals::StopSignals() {
   DT_CHECK(!installed.exchange(true)) << "StopSignals exist already";
-  first_signal = 0;
+  ForgetStopRequest();
   interrupted_at = 0;
   const sigset_t set = StopSet();
   ::pthread_sigmask(SIG_BLOCK, &set, &former_mask_);
@@ -74,12 +71,8 @@ StopSignals::~StopSignals() {
   thread_ = {};
   for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &former[i], nullptr);
   ::pthread_sigmask(SIG_SETMASK, &former_mask_, nullptr);
-  first_signal = 0;
+  ForgetStopRequest();
   installed = false;
 }
-
-bool StopRequested() { return first_signal.load(std::memory_order_relaxed) != 0; }
-
-int StopSignalNumber() { return first_signal.load(std::memory_order_relaxed); }
 
 }  // namespace dtrain

@@ -1,6 +1,6 @@
 // Stop signals: USR1, USR2, INT, TERM ask a rank to finish its step, checkpoint and leave with 75.
 //
-// The handler only sets a flag: ranks may see a signal at different steps, or not at all, so the
+// The handler only sets a flag (core/stop_request.h): ranks may see a signal at different steps, or not at all, so the
 // trainer sums the flag over all ranks with each step and they stop together.  A second INT
 // (Ctrl-C), later than kOneRequest, leaves at once with 130; USR1, USR2 and TERM may come twice
 // (Slurm, mpirun) and mean the same as once.
@@ -16,6 +16,7 @@
 #include <ctime>
 #include <thread>
 
+#include "framework/core/stop_request.h"
 #include "framework/core/time.h"
 
 namespace dtrain {
@@ -37,12 +38,6 @@ class StopSignals {
   sigset_t former_mask_;
   std::jthread thread_;
 };
-
-// True once a stop signal has arrived.  Any thread; costs a load.
-bool StopRequested();
-
-// The first signal's number, 0 for none.
-int StopSignalNumber();
 
 // For those who look after other processes: the signals that end a program, taken one by one
 // instead of handled.  Blocked while it lives, they wait until a loop takes them; no handler is
