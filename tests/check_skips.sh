@@ -34,6 +34,7 @@ holds() {
     capped) [ -n "${ONEDNN_MAX_CPU_ISA:-}" ] ;;
     ever) true ;;
     no-mount) ! mounts_tmpfs ;;
+    no-root) [ "$(id -u)" != 0 ] ;;
     no-other-user) [ "$(id -u)" = 0 ] && ! setpriv --reuid 65534 true 2>/dev/null ;;
     no-gpu) [ ! -e /dev/nvidia0 ] ;;
     no-patchelf) ! command -v patchelf >/dev/null ;;

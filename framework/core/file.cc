@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -49,9 +50,9 @@ void SyncFolder(const fs::path& folder) {
   if (::fsync(fd.get()) != 0) ThrowErrno("sync folder", folder, errno);
 }
 
-void WriteAll(const Descriptor& fd, const fs::path& path, std::string_view content) {
+void WriteAll(int fd, const fs::path& path, std::string_view content) {
   while (!content.empty()) {
-    const ssize_t written = ::write(fd.get(), content.data(), content.size());
+    const ssize_t written = ::write(fd, content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) ThrowErrno("write", path, errno);
     content.remove_prefix(static_cast<size_t>(written));
@@ -62,7 +63,7 @@ void WriteAll(const Descriptor& fd, const fs::path& path, std::string_view conte
 void WriteInto(const fs::path& path, std::string_view content) {
   const Descriptor fd(path, O_WRONLY | O_NONBLOCK, "write");
   ::fcntl(fd.get(), F_SETFL, O_WRONLY);
-  WriteAll(fd, path, content);
+  WriteAll(fd.get(), path, content);
 }
 
 constexpr size_t kTextBytes = size_t{1} << 20;
@@ -135,6 +136,12 @@ fs::path BehindLinks(const fs::path& path) {
 
 std::string ReadFile(const fs::path& path) { return Input(path, false).ReadAll(std::nullopt); }
 
+std::string WhyNoFile(const fs::path& path, const std::string& absent) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) return absent;
+  return fmt::format("{} is {}, not a regular file", path.string(), KindOf(status.st_mode));
+}
+
 std::string ReadText(const fs::path& path) { return Input(path, true).ReadAll(kTextBytes); }
 
 int CreateFile(const fs::path& path) {
@@ -166,15 +173,29 @@ void WriteOutput(const fs::path& path, std::string_view content) {
 }
 
 void WriteFileDurably(const fs::path& path, std::string_view content) {
-  const fs::path temporary = path.string() + ".tmp";
-  try {
-    WriteAll(Descriptor(CreateFile(temporary)), temporary, content);
-    PublishDurably(temporary, path);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    throw;
-  }
+  NewFile file(path);
+  file.Write(content);
+  file.Publish();
+}
+
+NewFile::NewFile(fs::path path, fs::path temporary)
+    : path_(std::move(path)),
+      temporary_(temporary.empty() ? fs::path(path_.string() + ".tmp") : std::move(temporary)),
+      fd_(CreateFile(temporary_)) {}
+
+NewFile::~NewFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+void NewFile::Write(std::string_view content) { WriteAll(fd_, temporary_, content); }
+
+void NewFile::Publish() {
+  if (::fsync(fd_) != 0) ThrowErrno("sync", temporary_, errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) ThrowErrno("rename to", path_, errno);
+  ::close(std::exchange(fd_, -1));
+  SyncFolder(path_.parent_path());
 }
 
 void MakeFolder(const fs::path& path) {
@@ -182,6 +203,27 @@ void MakeFolder(const fs::path& path) {
   fs::create_directories(path, error);
   if (error) ThrowErrno("create folder", path, error.value());
   if (::access(path.c_str(), W_OK) != 0) ThrowErrno("write into folder", path, errno);
+}
+
+void MakePrivateFolder(const fs::path& path, mode_t mode) {
+  std::error_code error;
+  const fs::path parent = path.parent_path();
+  if (!parent.empty() && !fs::exists(parent, error)) MakePrivateFolder(parent, 0755);
+  if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST) return MakeFolder(path);
+  ThrowErrno("create folder", path, errno);
+}
+
+std::string WhyNotTrusted(const struct stat& status, uid_t user) {
+  if (status.st_uid != user && status.st_uid != 0) {
+    return fmt::format("belongs to another user (number {})", status.st_uid);
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return "";
+  return fmt::format("may be written by others (mode {:04o})", status.st_mode & 07777);
+}
+
+std::string WhyNotTrusted(const fs::path& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 ? WhyNotTrusted(status) : "";
 }
 
 std::string WhereItBegins(const fs::path& path) {

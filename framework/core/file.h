@@ -1,6 +1,9 @@
 // Files that must not be half there.
 #pragma once
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -14,6 +17,27 @@ std::string ReadFile(const std::filesystem::path& path);
 // A text that people write, from a regular file or from a pipe (`--config <(...)`, /dev/stdin).  Throws
 // DataError as ReadFile does, and for more than a megabyte or a pipe that has not ended after 10 s.
 std::string ReadText(const std::filesystem::path& path);
+
+// What a user's path is instead of a regular file, links followed: "PATH is a pipe, not a regular file", and of what is
+// not there `absent`.
+std::string WhyNoFile(const std::filesystem::path& path, const std::string& absent);
+
+// A file on its way: it lies beside its place until it is whole, and all is written through one descriptor, so that
+// nobody can put another file in between.  Throws RunFileError with path and reason.
+class NewFile {
+ public:
+  // `temporary`: where it lies before; by default PATH.tmp.  What has that name is replaced.
+  explicit NewFile(std::filesystem::path path, std::filesystem::path temporary = {});
+  ~NewFile();  // removes what was not published
+  NewFile(const NewFile&) = delete;
+
+  void Write(std::string_view content);
+  void Publish();  // fsync, rename, fsync of the folder
+
+ private:
+  const std::filesystem::path path_, temporary_;
+  int fd_;
+};
 
 // Writes `path` so that a reader sees the old content or the new one, even after a crash: temporary
 // file beside it, fsync, rename, fsync of the folder.  Throws RunFileError with path and reason
@@ -38,5 +62,15 @@ std::string WhereItBegins(const std::filesystem::path& path);
 
 // mkdir -p; throws RunFileError with path and reason where it cannot be written.
 void MakeFolder(const std::filesystem::path& path);
+// The same for a folder whose files are believed later: nobody else may write into it, nor into those above it that
+// are made too (mode 0755), whatever the umask.
+void MakePrivateFolder(const std::filesystem::path& path, mode_t mode = 0700);
+
+// Why what lies in a file or folder is not to be believed: "may be written by others (mode 0777)", or "" where it belongs
+// to `user` or root and nobody else may write to it.  The owner of a folder, and who may write into it, can put any
+// file in the place of another.
+std::string WhyNotTrusted(const struct stat& status, uid_t user = ::geteuid());
+// Of what has this path, behind links; "" where nothing has it.
+std::string WhyNotTrusted(const std::filesystem::path& path);
 
 }  // namespace dtrain

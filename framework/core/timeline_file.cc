@@ -1,18 +1,13 @@
 #include "framework/core/timeline_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "framework/core/bytes.h"
 #include "framework/core/check.h"
-#include "framework/core/error.h"
-#include "framework/core/file.h"
 #include "framework/core/timeline.h"
 
 namespace dtrain {
@@ -113,18 +108,8 @@ void EventText::AddArgs(const Lane& lane, const TimelineEvent& event) {
 
 }  // namespace
 
-TimelineFile::TimelineFile(const std::filesystem::path& path)
-    : path_(path), temporary_(path.string() + ".tmp") {
-  ::close(CreateFile(temporary_));
-  out_.open(temporary_, std::ios::binary);
-  Write(R"({"displayTimeUnit":"ms","traceEvents":[)");
-}
-
-TimelineFile::~TimelineFile() {
-  if (finished_) return;
-  out_.close();
-  std::error_code ignored;
-  std::filesystem::remove(temporary_, ignored);
+TimelineFile::TimelineFile(const std::filesystem::path& path) : file_(path) {
+  file_.Write(R"({"displayTimeUnit":"ms","traceEvents":[)");
 }
 
 void TimelineFile::Add(std::string_view packed) {
@@ -134,7 +119,7 @@ void TimelineFile::Add(std::string_view packed) {
   EventText text(rank, reader.Value<Nanos>());
   const auto flush = [&] {
     // The very first event has no separator.
-    Write(text.text().substr(first_event_ ? 1 : 0));
+    file_.Write(text.text().substr(first_event_ ? 1 : 0));
     first_event_ = false;
     text.Clear();
   };
@@ -154,23 +139,10 @@ void TimelineFile::Add(std::string_view packed) {
 
 void TimelineFile::Finish() {
   DT_CHECK(!finished_);
-  Write(fmt::format("\n],\"otherData\":{{\"schema\":{},\"dropped_events\":{}}}}}\n", kSchema,
-                    dropped_));
-  out_.close();
-  CheckWritten();
-  PublishDurably(temporary_, path_);
+  file_.Write(fmt::format("\n],\"otherData\":{{\"schema\":{},\"dropped_events\":{}}}}}\n", kSchema,
+                          dropped_));
+  file_.Publish();
   finished_ = true;
-}
-
-void TimelineFile::Write(std::string_view text) {
-  out_.write(text.data(), static_cast<std::streamsize>(text.size()));
-  CheckWritten();
-}
-
-void TimelineFile::CheckWritten() const {
-  if (out_.good()) return;
-  throw RunFileError(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)),
-                     errno == ENOSPC ? "the disk is full: free some space" : "");
 }
 
 }  // namespace dtrain

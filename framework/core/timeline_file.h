@@ -11,9 +11,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <string>
 #include <string_view>
+
+#include "framework/core/file.h"
 
 namespace dtrain {
 
@@ -22,7 +22,6 @@ class TimelineFile {
   // Throws RunFileError, naming path and reason, here as from the others, when it cannot be
   // written.
   explicit TimelineFile(const std::filesystem::path& path);
-  ~TimelineFile();  // removes what Finish has not completed
   TimelineFile(const TimelineFile&) = delete;
   TimelineFile& operator=(const TimelineFile&) = delete;
 
@@ -31,12 +30,7 @@ class TimelineFile {
   void Finish();
 
  private:
-  void Write(std::string_view text);
-  void CheckWritten() const;
-
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  std::ofstream out_;
+  NewFile file_;  // goes away where Finish has not completed it
   bool first_event_ = true;
   bool finished_ = false;
   int64_t dropped_ = 0;

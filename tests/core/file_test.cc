@@ -137,6 +137,73 @@ TEST_F(FileTest, MakeFolderRefusesAFolderThatCannotBeWritten) {
                          ": Permission denied | choose another folder with --output");
 }
 
+struct stat Status(uid_t owner, mode_t mode) {
+  struct stat status = {};
+  status.st_uid = owner;
+  status.st_mode = mode;
+  return status;
+}
+
+TEST(WhyNotTrusted, WhatOthersMayHaveWrittenIsNot) {
+  const uid_t user = 1000;
+  for (const mode_t mode : {0600, 0644, 0700, 0755, 0444}) {
+    EXPECT_EQ(WhyNotTrusted(Status(user, mode), user), "") << mode;
+    EXPECT_EQ(WhyNotTrusted(Status(0, mode), user), "") << mode;
+    EXPECT_EQ(WhyNotTrusted(Status(1001, mode), user), "belongs to another user (number 1001)");
+  }
+  for (const mode_t mode : {0664, 0620, 0602, 0777, 01777}) {
+    EXPECT_THAT(WhyNotTrusted(Status(user, mode), user), HasSubstr("may be written by others"))
+        << mode;
+    EXPECT_THAT(WhyNotTrusted(Status(0, mode), user), HasSubstr("may be written by others"))
+        << mode;
+  }
+  EXPECT_EQ(WhyNotTrusted(Status(1001, 0644), 0), "belongs to another user (number 1001)")
+      << "root";
+}
+
+TEST_F(FileTest, APrivateFolderIsTheUsersAlone) {
+  const mode_t before = ::umask(0);
+  MakePrivateFolder(folder_ / "a" / "b");
+  MakePrivateFolder(folder_ / "c", 0755);
+  ::umask(before);
+  EXPECT_EQ(fs::status(folder_ / "a" / "b").permissions(), fs::perms{0700});
+  EXPECT_EQ(fs::status(folder_ / "a").permissions(), fs::perms{0755});
+  EXPECT_EQ(fs::status(folder_ / "c").permissions(), fs::perms{0755});
+  EXPECT_EQ(WhyNotTrusted(folder_ / "a"), "");
+  WriteFileDurably(folder_ / "file", "");
+  EXPECT_THAT(MessageOf<CheckpointError>([&] { MakePrivateFolder(folder_ / "file" / "b"); }),
+              HasSubstr("cannot create folder " + (folder_ / "file" / "b").string()));
+}
+
+// Whoever may write into the folder cannot have another file published in its place.
+TEST_F(FileTest, ANewFileIsWrittenThroughOneDescriptor) {
+  {
+    NewFile file(folder_ / "a", folder_ / "part");
+    file.Write("ours ");
+    fs::rename(folder_ / "part", folder_ / "moved");
+    WriteFileDurably(folder_ / "part", "theirs");
+    file.Write("alone");
+  }
+  EXPECT_EQ(ReadFile(folder_ / "moved"), "ours alone");
+  {
+    NewFile file(folder_ / "a");
+    file.Write("whole");
+    EXPECT_FALSE(fs::exists(folder_ / "a"));
+    file.Publish();
+  }
+  EXPECT_EQ(ReadFile(folder_ / "a"), "whole");
+  EXPECT_FALSE(fs::exists(folder_ / "a.tmp"));
+}
+
+TEST_F(FileTest, WhatIsNoRegularFileIsNamed) {
+  EXPECT_EQ(WhyNoFile(folder_ / "none", "there is none"), "there is none");
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("pipe", folder_ / "link");
+  EXPECT_EQ(WhyNoFile(folder_ / "link", ""),
+            (folder_ / "link").string() + " is a pipe, not a regular file");
+  EXPECT_EQ(WhyNoFile("/dev/null", ""), "/dev/null is a device, not a regular file");
+}
+
 // A pipe that nobody writes, a device without an end, a folder.
 TEST_F(FileTest, WhatIsNoFileIsRefusedAtOnce) {
   const fs::path pipe = folder_ / "pipe";

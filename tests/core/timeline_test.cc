@@ -195,7 +195,7 @@ TEST_F(TimelineFileTest, AFileThatCannotGrowIsReported) {
   }
   setrlimit(RLIMIT_FSIZE, &previous);
   std::signal(SIGXFSZ, previous_handler);
-  EXPECT_THAT(message, HasSubstr("timeline.json: File too large"));
+  EXPECT_THAT(message, HasSubstr("timeline.json.tmp: File too large"));
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 

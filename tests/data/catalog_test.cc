@@ -1,8 +1,10 @@
 #include "framework/data/files/catalog.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
@@ -216,6 +218,50 @@ TEST(Catalog, AFileThatDiffersIsHashedOnce) {
   root.Write("cache/verified.json", known);
   EXPECT_EQ(different().size(), 1u) << known;
   EXPECT_EQ(DifferentFiles("catalog_set", root / "catalog_set", "").size(), 1u);
+  catalog_files.clear();
+}
+
+// Else whoever may write there says what was verified.
+TEST(Catalog, AMemoryThatOthersMayWriteIsNotBelieved) {
+  const TempFolder root;
+  catalog_files = {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9}};
+  const auto memory = root / "cache/verified.json";
+  const auto different = [&] {
+    return DifferentFiles("catalog_set", root / "catalog_set", memory).size();
+  };
+  const auto path = root.Write("catalog_set/a.gz", "content a");
+  EXPECT_EQ(different(), 0u);
+  const auto time = std::filesystem::last_write_time(path);
+  root.Write("catalog_set/a.gz", "content b");
+  std::filesystem::last_write_time(path, time);
+  ASSERT_EQ(different(), 0u) << "what is remembered is wrong";
+  const std::string known = ReadFile(memory);
+  std::filesystem::permissions(root / "cache", std::filesystem::perms{0777});
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(different(), 1u);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("verified.json is not used"),
+                    HasSubstr("chmod go-w " + (root / "cache").string())));
+  EXPECT_EQ(ReadFile(memory), known) << "nor is it written";
+  std::filesystem::permissions(root / "cache", std::filesystem::perms{0755});
+  std::filesystem::permissions(memory, std::filesystem::perms{0666});
+  EXPECT_EQ(different(), 1u);
+  EXPECT_EQ(WhyNotTrusted(memory), "") << "it was written anew";
+  EXPECT_NE(ReadFile(memory), known);
+  catalog_files.clear();
+}
+
+TEST(Catalog, TheCacheIsNobodyElsesToWriteInto) {
+  HttpServer server;
+  server.Serve("/a", {"content a"});
+  catalog_files = {{"a.gz", {server.Url("/a")}, Sha256::Of("content a"), 9}};
+  const TempFolder cache;
+  const ScopedVariable a("XDG_CACHE_HOME", (cache / "new").c_str());
+  const ScopedVariable b("DTRAIN_DATA", nullptr);
+  const mode_t before = ::umask(0);
+  FetchDataset("catalog_set", "", {.say = [](const std::string&) {}});
+  ::umask(before);
+  EXPECT_EQ(WhyNotTrusted(cache / "new/dtrain"), "");
   catalog_files.clear();
 }
 

@@ -14,7 +14,9 @@
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/process.h"
 #include "framework/core/sha256.h"
+#include "framework/core/stop_request.h"
 #include "framework/data/files/file_lock.h"
 #include "tests/data/http_server.h"
 #include "tests/data/temp_folder.h"
@@ -77,15 +79,34 @@ TEST_F(FetchTest, DownloadsAndLeavesNoPart) {
   EXPECT_THAT(server_.requests(), ElementsAre("GET /f"));
 }
 
-// As other programs make files, for all users of a shared folder.
+// As other programs make files, for all users of a shared folder.  Who could read the lock could hold it.
 TEST_F(FetchTest, OthersMayReadWhatIsFetched) {
   server_.Serve("/f", {Content()});
   const mode_t before = ::umask(022);
   Fetch(File({"/f"}));
   ::umask(before);
-  for (const char* name : {"f.gz", ".lock"}) {
-    EXPECT_EQ(fs::status(folder_ / name).permissions(), fs::perms{0644}) << name;
-  }
+  EXPECT_EQ(fs::status(folder_ / "f.gz").permissions(), fs::perms{0644});
+  EXPECT_EQ(fs::status(folder_ / ".lock").permissions(), fs::perms{0600});
+}
+
+// Its owner could change it once it is verified.
+TEST_F(FetchTest, APartThatOthersMayWriteToIsNotTakenUp) {
+  server_.Serve("/f", {Content()});
+  folder_.Write("f.gz.part", Content().substr(0, 1000));
+  fs::permissions(folder_ / "f.gz.part", fs::perms{0666});
+  Fetch(File({"/f"}));
+  EXPECT_EQ(ReadFile(folder_ / "f.gz"), Content());
+  EXPECT_THAT(server_.requests(), ElementsAre("GET /f"));
+  EXPECT_EQ(WhyNotTrusted(folder_ / "f.gz"), "");
+}
+
+// As while the data set of a run is verified.
+TEST_F(FetchTest, AStopEndsAVerification) {
+  folder_.Write("f.gz", Content());
+  RequestStop(SIGTERM);
+  EXPECT_EQ(WhatOf<StoppedError>([&] { CheckFile(File({}), folder_ / "f.gz"); }),
+            "stopped by SIGTERM while verifying " + (folder_ / "f.gz").string());
+  ForgetStopRequest();
 }
 
 TEST_F(FetchTest, MakesTheFolder) {
@@ -131,7 +152,7 @@ TEST_F(FetchTest, AnAddressIsTriedTwentyTimes) {
 
 TEST_F(FetchTest, ATryThatBringsNothingIsTheLast) {
   server_.Serve("/f", {.content = Content(), .dies_after = 0, .faults = 100});
-  EXPECT_THAT(Fail(File({"/f"})), HasSubstr("(0 of "));
+  EXPECT_THAT(Fail(File({"/f"})), AllOf(HasSubstr("(0 of "), Not(HasSubstr("is kept"))));
   EXPECT_EQ(server_.requests().size(), 1U);
 }
 
@@ -297,12 +318,13 @@ TEST_F(FetchTest, WhoWaitsSaysSo) {
   server_.Serve("/f", {Content()});
   std::thread other;
   {
-    const FileLock lock(folder_ / ".lock", [] {});
+    const FileLock lock(folder_ / ".lock", [](const std::string&) {}, {});
     other = std::thread([&] { Fetch(File({"/f"})); });
     for (bool waiting = false; !waiting;) {
       std::this_thread::yield();
       const std::lock_guard guard(mutex_);
-      waiting = said_.find("another process is fetching into") != std::string::npos;
+      waiting = said_.find(fmt::format("process {} on {} is fetching into", ::getpid(),
+                                       HostName())) != std::string::npos;
     }
     EXPECT_TRUE(server_.requests().empty());
   }
@@ -320,7 +342,7 @@ TEST_F(FetchTest, FolderThatCannotBeMade) {
 TEST_F(FetchTest, LockThatCannotBeMade) {
   fs::create_directories(folder_ / ".lock");
   EXPECT_THAT(Fail(File({"/f"})),
-              HasSubstr("cannot lock " + (folder_ / ".lock").string() + ": Is a directory"));
+              HasSubstr("cannot open " + (folder_ / ".lock").string() + ": Is a directory"));
 }
 
 // A file size limit stands for a full disk.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -11,6 +13,9 @@
 #include <thread>
 
 #include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/stop_request.h"
+#include "framework/data/files/file_lock.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {
@@ -46,6 +51,8 @@ class UnpackCacheTest : public testing::Test {
   }
 
   fs::path archive() const { return folder_.path() / "a.tar"; }
+  // A folder that is there already, the user's alone.
+  void MakeCache() const { MakePrivateFolder(folder_ / "cache"); }
   std::vector<fs::path> Kept(const std::string& ending = ".bin") const {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(folder_.path() / "cache")) {
@@ -116,10 +123,86 @@ TEST_F(UnpackCacheTest, AFolderThatCannotBeMadeCostsNothingElse) {
 }
 
 TEST_F(UnpackCacheTest, ALockThatCannotBeHadCostsNothingElse) {
+  MakeCache();
   fs::create_directories(folder_ / "cache/tiny-v1.lock");
   EXPECT_THAT(Fill(7), ElementsAre(7, 7, 1));
   EXPECT_THAT(said_,
               ElementsAre(HasSubstr("tiny-v1.lock: Is a directory"), HasSubstr("unpacking")));
+}
+
+// Poisoned by somebody who may write into the folder: with a sum that fits, and a name too.
+TEST_F(UnpackCacheTest, AFolderThatOthersMayWriteIntoIsNotUsed) {
+  Fill(7);
+  for (const mode_t mode : {0777, 01777, 0770, 0702}) {
+    ASSERT_EQ(::chmod((folder_ / "cache").c_str(), mode), 0);
+    EXPECT_EQ(Fill(8)[0], 8) << mode;
+    EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("warning: " + (folder_ / "cache").string() +
+                                                   " may be written by others"),
+                                         HasSubstr("is not used"), HasSubstr("chmod go-w")),
+                                   HasSubstr("unpacking")));
+  }
+  ASSERT_EQ(::chmod((folder_ / "cache").c_str(), 0700), 0);
+  EXPECT_EQ(Fill(9)[0], 7) << "nothing was kept meanwhile";
+}
+
+TEST_F(UnpackCacheTest, AFileThatOthersMayWriteIsMadeAgain) {
+  Fill(7);
+  ASSERT_EQ(::chmod(Kept().at(0).c_str(), 0666), 0);
+  EXPECT_EQ(Fill(8)[0], 8);
+  EXPECT_THAT(said_[0], HasSubstr("may be written by others (mode 0666); it is made again"));
+  EXPECT_EQ(WhyNotTrusted(Kept().at(0)), "");
+  EXPECT_EQ(Fill(9)[0], 8);
+}
+
+// A user's own folder that another user has filled, and a file of another user.
+TEST_F(UnpackCacheTest, WhatBelongsToAnotherUserIsNotBelieved) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  Fill(7);
+  const fs::path kept = Kept().at(0);
+  ASSERT_EQ(::chown(kept.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(Fill(8)[0], 8);
+  EXPECT_THAT(said_[0], HasSubstr("belongs to another user (number 65534)"));
+  ASSERT_EQ(::chown((folder_ / "cache").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(Fill(9)[0], 9);
+  EXPECT_THAT(said_[0], HasSubstr("cache belongs to another user"));
+}
+
+TEST_F(UnpackCacheTest, ALinkToAFileIsNotFollowed) {
+  Fill(7);
+  const fs::path kept = Kept().at(0), elsewhere = folder_ / "elsewhere";
+  fs::rename(kept, elsewhere);
+  fs::create_symlink(elsewhere, kept);
+  EXPECT_EQ(Fill(8)[0], 8);
+  EXPECT_FALSE(fs::is_symlink(kept));
+}
+
+TEST_F(UnpackCacheTest, TheFolderIsTheUsersAlone) {
+  const mode_t before = ::umask(0);
+  Fill(7);
+  ::umask(before);
+  EXPECT_EQ(fs::status(folder_ / "cache").permissions(), fs::perms{0700});
+  EXPECT_EQ(fs::status(folder_ / "cache/tiny-v1.lock").permissions(), fs::perms{0600});
+  EXPECT_EQ(Fill(8)[0], 7);
+}
+
+// As one that an administrator has filled for all: nothing can be written there.
+TEST_F(UnpackCacheTest, AFolderThatCannotBeWrittenIsRead) {
+  Fill(7);
+  fs::remove(folder_ / "cache/tiny-v1.lock");
+  ASSERT_EQ(::chmod((folder_ / "cache").c_str(), 0555), 0);
+  EXPECT_EQ(Fill(8)[0], 7);
+  EXPECT_THAT(said_, IsEmpty());
+  ASSERT_EQ(::chmod((folder_ / "cache").c_str(), 0700), 0);
+}
+
+TEST_F(UnpackCacheTest, WhoWaitsHearsAStop) {
+  MakeCache();
+  const FileLock other(folder_ / "cache/tiny-v1.lock", [](const std::string&) {}, {});
+  RequestStop(SIGTERM);
+  EXPECT_THAT(WhatOf<StoppedError>([&] { Fill(7); }),
+              AllOf(HasSubstr("stopped by SIGTERM while waiting for "), HasSubstr("tiny-v1.lock")));
+  ForgetStopRequest();
+  EXPECT_EQ(unpacked_, 0);
 }
 
 // As on a full disk: here the limit on file sizes ends the write.
@@ -151,6 +234,7 @@ TEST_F(UnpackCacheTest, WhatCannotBeNamedLeavesNoPart) {
 }
 
 TEST_F(UnpackCacheTest, APartOfAKilledProcessIsRemoved) {
+  MakeCache();
   folder_.Write("cache/tiny-v1-0123.bin.77.part", "half");
   folder_.Write("cache/other-v1-0123.bin.77.part", "of somebody else");
   Fill(7);

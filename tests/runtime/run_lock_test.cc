@@ -1,8 +1,10 @@
 #include "framework/runtime/results/run_lock.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +34,7 @@ int NoLocks(int, int) {
   return -1;
 }
 
-std::string TryToLock(const fs::path& folder, RunLock::Flock flock = ::flock) {
+std::string TryToLock(const fs::path& folder, LockFile::Flock flock = ::flock) {
   try {
     const RunLock lock(folder, flock);
     return "locked";
@@ -75,15 +77,49 @@ TEST(RunLock, WhetherARunGoesOnIsSeenWithoutTakingTheFolder) {
   }
 }
 
-// As other programs make files and folders, for all users of a shared disk.
-TEST(RunLock, OthersMayRead) {
+// Who can read it can lock it, and keep the run's next start waiting.  The folder is as other programs make theirs.
+TEST(RunLock, NobodyElseMayOpenIt) {
   const fs::path folder = FreshFolder();
   const mode_t before = ::umask(022);
   const RunLock lock(folder);
   const std::string made = MakeOwnFolder(folder / "run");
   ::umask(before);
-  EXPECT_EQ(fs::status(folder / "run.lock").permissions(), fs::perms{0644});
+  EXPECT_EQ(fs::status(folder / "run.lock").permissions(), fs::perms{0600});
   EXPECT_EQ(fs::status(made).permissions(), fs::perms{0755});
+}
+
+// Left by an earlier program, whose file all could read, and locked by somebody since.
+class StrangersLock {
+ public:
+  StrangersLock(const fs::path& folder, const std::string& content) {
+    Spit(folder / "run.lock", content);
+    fs::permissions(folder / "run.lock", fs::perms{0644});
+    fd_ = ::open((folder / "run.lock").c_str(), O_RDONLY);
+    EXPECT_EQ(::flock(fd_, LOCK_SH | LOCK_NB), 0);
+  }
+  ~StrangersLock() { ::close(fd_); }
+  StrangersLock(const StrangersLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+TEST(RunLock, AStrangersLockIsNoObstacle) {
+  const fs::path folder = FreshFolder();
+  const StrangersLock stranger(folder,
+                               NameOf(HostName(), ::getpid(), 1));  // of a run that was killed
+  const RunLock lock(folder);
+  EXPECT_EQ(fs::status(folder / "run.lock").permissions(), fs::perms{0600});
+  EXPECT_THAT(TryToLock(folder), HasSubstr(fmt::format("process {} on", ::getpid())));
+}
+
+TEST(RunLock, AStrangersLockIsNoObstacleForAJobThatWasStartedAgain) {
+  const fs::path folder = FreshFolder();
+  const StrangersLock stranger(folder, NameOf("elsewhere", 12, 77));
+  EXPECT_THAT(TryToLock(folder), HasSubstr("process 12 on elsewhere"));
+  ::setenv("SLURM_JOB_ID", "77", 1);
+  EXPECT_EQ(TryToLock(folder), "locked");
+  ::unsetenv("SLURM_JOB_ID");
 }
 
 TEST(RunLock, IsFreeOnceItsProcessIsKilled) {

@@ -9,7 +9,10 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/sha256.h"
+#include "framework/core/stop_request.h"
+#include "framework/core/text.h"
 #include "framework/data/files/archive.h"
 
 namespace dtrain {
@@ -82,12 +85,28 @@ using nlohmann::json;
 json Remembered(const fs::path& memory) {
   std::error_code error;
   if (memory.empty() || !fs::exists(memory, error)) return json::object();
+  if (const std::string why = WhyNotTrusted(memory); !why.empty()) {
+    log::Warning("{} {}; it is made again", memory.string(), why);
+    return json::object();
+  }
   try {
     json known = json::parse(ReadFile(memory));
     if (known.is_object()) return known;
   } catch (const std::exception&) {  // it is written anew
   }
   return json::object();
+}
+
+// The file, or "" where others could put another one in its place.
+fs::path TrustedMemory(const fs::path& memory) {
+  const fs::path folder = memory.parent_path();
+  const std::string why = WhyNotTrusted(folder);
+  if (why.empty()) return memory;
+  log::Warning(
+      "{0} {1}, so {2} is not used and the data are verified at every start: `chmod go-w {3}` "
+      "where it is yours, else name a folder of your own by XDG_CACHE_HOME",
+      folder.string(), why, memory.filename().string(), ShellWord(folder.string()));
+  return {};
 }
 
 // What tells the file from another one that had its name before.
@@ -115,6 +134,14 @@ std::string ProblemOf(const RemoteFile& file, const fs::path& folder, const fs::
 void TakeFrom(const std::string& server, const std::string& name, std::vector<RemoteFile>& files) {
   const std::string base = server.ends_with('/') ? server : server + "/";
   for (RemoteFile& file : files) file.urls = {base + name + "/" + file.name};
+}
+
+// The usual cache, whose other files are believed.  Where that cannot be, FetchFiles says so.
+void MakeCache(const fs::path& folder) {
+  try {
+    MakePrivateFolder(folder, 0755);
+  } catch (const RunFileError&) {
+  }
 }
 
 fs::path FirstExisting(const std::vector<fs::path>& places) {
@@ -187,9 +214,10 @@ VerifyReport VerifyDataset(const std::string& name, const std::string& root) {
 }
 
 std::vector<FileStatus> DifferentFiles(const std::string& name, const fs::path& folder,
-                                       const fs::path& memory) {
+                                       const fs::path& given_memory) {
   std::vector<FileStatus> different;
   try {
+    const fs::path memory = TrustedMemory(given_memory);
     json known = Remembered(memory);
     const json before = known;
     for (const RemoteFile& file : Make(name)->files()) {
@@ -200,8 +228,10 @@ std::vector<FileStatus> DifferentFiles(const std::string& name, const fs::path& 
       if (!problem.empty()) different.push_back({(folder / here).string(), problem});
     }
     if (memory.empty() || known == before) return different;
-    MakeFolder(memory.parent_path());
-    WriteFileDurably(memory, known.dump(1) + "\n");
+    MakePrivateFolder(memory.parent_path(), 0755);
+    WriteFileDurably(memory, JsonText(known, 1) + "\n");
+  } catch (const StoppedError&) {
+    throw;
   } catch (const std::exception& error) {
     log::Debug("which files of {} were verified is not remembered: {}", name, error.what());
   }
@@ -237,6 +267,7 @@ fs::path FetchDataset(const std::string& name, const std::string& root,
     if (Verify(name, place).ok()) return place;
   }
   const fs::path folder = FetchFolder(name, root);
+  if (root.empty()) MakeCache(folder.parent_path());
   FetchFiles(files, folder, options);
   return folder;
 }

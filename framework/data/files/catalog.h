@@ -48,7 +48,8 @@ VerifyReport VerifyDataset(const std::string& name, const std::string& root);
 
 // The set's files in `folder` that are not as published, for a warning when it is loaded.  Each is hashed once
 // on this machine: what was found is remembered in the file `memory` for as long as path, size and time of
-// change are the same.  A memory that cannot be read or written costs the time of hashing, nothing else.
+// change are the same.  A memory that cannot be read or written, or that others may write to, costs the time of hashing,
+// nothing else.
 std::vector<FileStatus> DifferentFiles(const std::string& name, const std::filesystem::path& folder,
                                        const std::filesystem::path& memory);
 // $XDG_CACHE_HOME/dtrain/verified.json or ~/.cache/dtrain/verified.json; empty where neither is known.

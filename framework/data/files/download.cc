@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 
 namespace dtrain {
 namespace {
@@ -34,22 +35,22 @@ CurlPointer NewCurl() {
   return curl;
 }
 
-// The .part file, open for appending.
+// The .part file, open for appending.  One that others may write to is replaced: its content is checked at the end,
+// and could be changed after that.
 class PartFile {
  public:
-  explicit PartFile(const std::filesystem::path& path)
-      : path_(path),
-        fd_(::open(path.c_str(),
-                   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644)) {
-    struct stat info {};
-    if (fd_ < 0 || ::fstat(fd_, &info) != 0) Throw();
-    if (!S_ISREG(info.st_mode)) {
+  explicit PartFile(const std::filesystem::path& path) : path_(path), fd_(Open(0)) {
+    struct stat info = Look();
+    if (!WhyNotTrusted(info).empty() && ::unlink(path_.c_str()) == 0) {
       ::close(fd_);
-      throw DataError(fmt::format("{} is not a regular file", path_.string()), "remove it");
+      fd_ = Open(O_EXCL);
+      info = Look();
     }
     size_ = info.st_size;
   }
-  ~PartFile() { ::close(fd_); }
+  ~PartFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
   PartFile(const PartFile&) = delete;
 
   int64_t size() const { return size_; }
@@ -80,6 +81,18 @@ class PartFile {
   }
 
  private:
+  int Open(int how) const {
+    constexpr int kAppend = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    return ::open(path_.c_str(), kAppend | how, 0644);
+  }
+  struct stat Look() {
+    struct stat info = {};
+    if (fd_ < 0 || ::fstat(fd_, &info) != 0) Throw();
+    if (S_ISREG(info.st_mode)) return info;
+    ::close(fd_);
+    throw DataError(fmt::format("{} is not a regular file", path_.string()), "remove it");
+  }
+
   bool Failed() {
     error_ = errno;
     return false;

@@ -12,6 +12,7 @@
 #include "framework/core/file.h"
 #include "framework/core/log.h"
 #include "framework/core/sha256.h"
+#include "framework/core/stop_request.h"
 #include "framework/core/text.h"
 #include "framework/data/files/download.h"
 #include "framework/data/files/file_lock.h"
@@ -20,13 +21,15 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kMaxTries = 20;  // of one URL, each of which brought something
+constexpr int kMaxTries = 20;              // of one URL, each of which brought something
+constexpr double kMostWaitSeconds = 3600;  // for another process's download
 
 std::string HashOf(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::vector<char> block(size_t{1} << 20);
   Sha256 hash;
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+    EndIfStopped("verifying " + path.string());
     hash.Update(block.data(), static_cast<size_t>(in.gcount()));
   }
   return hash.HexDigest();
@@ -78,14 +81,13 @@ class Fetch {
       options_.say(fmt::format("{}: {}: {}", file_.name, Shown(url), problem));
       problems_ += fmt::format("\n  {}: {}", Shown(url), problem);
     }
-    std::error_code ignored;
     throw DataError(
         fmt::format("cannot fetch {}{}", file_.name,
                     problems_.empty() ? ": no address is known for it" : ":" + problems_),
         fmt::format("put {} into {} by other means, take it from another server (--from), or try "
                     "again later{}",
                     file_.name, path_.parent_path().string(),
-                    fs::exists(part_, ignored) ? ": what came so far is kept" : ""));
+                    PartBytes() > 0 ? ": what came so far is kept" : ""));
   }
 
  private:
@@ -97,7 +99,8 @@ class Fetch {
       const DownloadResult result = Download(url, part_, file_.name, limits);
       if (result.whole || PartIsComplete()) return Publish();
       if (!result.again || tries == kMaxTries) return result.message;
-      options_.say(fmt::format("{}: {}; going on from there", file_.name, result.message));
+      options_.say(fmt::format("{}: {}; {}", file_.name, result.message,
+                               PartBytes() > 0 ? "going on from there" : "beginning anew"));
       std::this_thread::sleep_for(std::chrono::seconds(options_.retry_seconds));
     }
   }
@@ -117,13 +120,15 @@ class Fetch {
     return "";
   }
 
+  int64_t PartBytes() const {
+    std::error_code error;
+    const auto bytes = fs::file_size(part_, error);
+    return error ? 0 : static_cast<int64_t>(bytes);
+  }
+
   // Nothing more is needed: an earlier fetch ended between the last byte and the rename, or a
   // server promised more than the file has.
-  bool PartIsComplete() const {
-    std::error_code error;
-    const auto bytes = static_cast<int64_t>(fs::file_size(part_, error));
-    return !error && file_.bytes > 0 && bytes >= file_.bytes;
-  }
+  bool PartIsComplete() const { return file_.bytes > 0 && PartBytes() >= file_.bytes; }
 
   const RemoteFile& file_;
   fs::path path_;
@@ -152,9 +157,12 @@ void FetchFiles(const std::vector<RemoteFile>& files, const fs::path& folder,
   FetchOptions own = options;
   if (!own.say) own.say = [](const std::string& line) { log::Info("{}", line); };
   MakeDataFolder(folder);
-  const FileLock lock(folder / ".lock", [&] {
-    own.say(fmt::format("another process is fetching into {}; waiting for it", folder.string()));
-  });
+  const FileLock lock(
+      folder / ".lock",
+      [&](const std::string& holder) {
+        own.say(fmt::format("{} is fetching into {}; waiting for it", holder, folder.string()));
+      },
+      {.most_seconds = kMostWaitSeconds});
   for (const RemoteFile& file : files) {
     MakeDataFolder((folder / file.name).parent_path());
     Fetch(file, folder, own).Run();

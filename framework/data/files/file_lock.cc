@@ -1,42 +1,82 @@
 #include "framework/data/files/file_lock.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/process.h"
+#include "framework/core/stop_request.h"
+#include "framework/core/time.h"
 
 namespace dtrain {
 namespace {
 
-int LockAgain(int fd, int how) {
-  int result;
-  do result = ::flock(fd, how);
-  while (result != 0 && errno == EINTR);
-  return result;
+constexpr auto kLookAgain = std::chrono::milliseconds(50);
+
+LockFile Open(const std::filesystem::path& path) {
+  try {
+    return LockFile(path);
+  } catch (const RunFileError& error) {
+    throw DataError(error.what(),
+                    "name a folder that can be written with --root or XDG_CACHE_HOME");
+  }
+}
+
+// As the holder has written it, or as much as is known.
+std::string HolderOf(const std::filesystem::path& path) {
+  try {
+    const std::string text = ReadFile(path);
+    if (!text.empty() && text.size() < 1000) return text;
+  } catch (const DataError&) {
+  }
+  return "another process";
+}
+
+void WriteHolder(int fd) {
+  const std::string text = fmt::format("process {} on {}", ::getpid(), HostName());
+  // For messages of others alone, so it may fail.
+  [[maybe_unused]] const bool written =
+      ::ftruncate(fd, 0) == 0 && ::pwrite(fd, text.data(), text.size(), 0) > 0;
+}
+
+// False: another process has it.  The holder of a file that others may open need not be one of this user's.
+bool Take(LockFile& file) {
+  LockFile::Answer answer = file.Take();
+  while (answer == LockFile::Answer::kHeld && file.Replace()) answer = file.Take();
+  if (answer != LockFile::Answer::kNoLocks) return answer == LockFile::Answer::kLocked;
+  throw DataError(fmt::format("cannot lock {}: {}", file.path().string(), std::strerror(errno)),
+                  "name a folder that can be written with --root or XDG_CACHE_HOME");
+}
+
+[[noreturn]] void ThrowTooLong(const std::filesystem::path& path, double seconds) {
+  throw DataError(
+      fmt::format("{} has had {} for more than {} s", HolderOf(path), path.string(), seconds),
+      "look whether it still works; where it does not, end it and start again");
 }
 
 }  // namespace
 
-FileLock::FileLock(const std::filesystem::path& path, const std::function<void()>& on_wait)
-    : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644)) {
-  int result = fd_ < 0 ? -1 : LockAgain(fd_, LOCK_EX | LOCK_NB);
-  if (result != 0 && errno == EWOULDBLOCK) {
-    on_wait();
-    result = LockAgain(fd_, LOCK_EX);
+FileLock::FileLock(const std::filesystem::path& path, const OnWait& on_wait, const Wait& wait)
+    : file_(Open(path)) {
+  const Nanos began = WallNow();
+  Nanos say_at = began;
+  for (Nanos now = began; !Take(file_); now = WallNow()) {
+    EndIfStopped("waiting for " + path.string());
+    if (now - began >= FromSeconds(wait.most_seconds)) ThrowTooLong(path, wait.most_seconds);
+    if (now >= say_at) {
+      on_wait(HolderOf(path));
+      say_at = now + FromSeconds(wait.say_seconds);
+    }
+    std::this_thread::sleep_for(kLookAgain);
   }
-  if (result == 0) return;
-  const int error = errno;
-  ::close(fd_);  // of none: nothing
-  throw DataError(fmt::format("cannot lock {}: {}", path.string(), std::strerror(error)),
-                  "name a folder that can be written with --root or XDG_CACHE_HOME");
+  WriteHolder(file_.fd());
 }
-
-FileLock::~FileLock() { ::close(fd_); }
 
 }  // namespace dtrain

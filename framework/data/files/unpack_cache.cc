@@ -1,17 +1,23 @@
 #include "framework/data/files/unpack_cache.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <memory>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
+#include "framework/core/stop_request.h"
+#include "framework/core/text.h"
 #include "framework/data/dataset.h"
 #include "framework/data/files/file_lock.h"
 
@@ -40,19 +46,39 @@ std::string NameOf(const fs::path& archive, const std::string& kind, UnpackCache
   return fmt::format("{}-{}.bin", kind, Sha256::Of(facts).substr(0, 16));
 }
 
-void Write(const fs::path& path, UnpackCache::Parts parts) {
-  ::close(CreateFile(path));  // in the place of a link, which would be followed
-  std::ofstream out(path, std::ios::binary);
-  for (const std::span<uint8_t>& part : parts) {
-    out.write(reinterpret_cast<const char*>(part.data()),
-              static_cast<std::streamsize>(part.size()));
+// A descriptor, closed at the end; -1 where the file is not there.
+class Kept {
+ public:
+  explicit Kept(const fs::path& file)
+      : fd_(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
+    if (fd_ >= 0 && ::fstat(fd_, &status_) != 0) status_ = {};
   }
-  out << HashOf(parts);
-  out.close();
-  if (!out) {
-    throw DataError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+  ~Kept() {
+    if (fd_ >= 0) ::close(fd_);
   }
-}
+  Kept(const Kept&) = delete;
+
+  bool IsThere() const { return fd_ >= 0; }
+  bool IsRegular() const { return S_ISREG(status_.st_mode); }
+  uintmax_t bytes() const { return static_cast<uintmax_t>(status_.st_size); }
+  std::string WhyNotTrusted() const { return dtrain::WhyNotTrusted(status_); }
+
+  bool ReadExactly(void* to, size_t bytes) const {
+    auto* at = static_cast<char*>(to);
+    while (bytes > 0) {
+      const ssize_t got = ::read(fd_, at, bytes);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return false;
+      at += got;
+      bytes -= static_cast<size_t>(got);
+    }
+    return true;
+  }
+
+ private:
+  int fd_;
+  struct stat status_ = {};
+};
 
 }  // namespace
 
@@ -72,14 +98,17 @@ bool UnpackCache::Fill(const fs::path& archive, const std::string& kind, Parts p
   fs::path file;
   std::unique_ptr<FileLock> lock;
   try {
-    if (!folder_.empty()) {
+    if (!folder_.empty() && IsTrusted(archive)) {
       file = folder_ / NameOf(archive, kind, parts);
       if (Load(file, parts)) return true;
-      MakeFolder(folder_);
-      lock = std::make_unique<FileLock>(folder_ / (kind + ".lock"), [&] {
-        Info(fmt::format("another process is unpacking {}; waiting for it", archive.string()));
-      });
+      MakePrivateFolder(folder_);
+      const auto on_wait = [&](const std::string& holder) {
+        Info(fmt::format("{} is unpacking {}; waiting for it", holder, archive.string()));
+      };
+      lock = std::make_unique<FileLock>(folder_ / (kind + ".lock"), on_wait, FileLock::Wait{});
     }
+  } catch (const StoppedError&) {
+    throw;
   } catch (const std::exception& error) {
     Warn(fmt::format("nothing can be kept in {}, so {} is unpacked at every start: {}",
                      folder_.string(), archive.string(), error.what()));
@@ -87,6 +116,16 @@ bool UnpackCache::Fill(const fs::path& archive, const std::string& kind, Parts p
   if (lock) return FillLocked(archive, file, kind, parts, unpack);
   Info(fmt::format("unpacking {}", archive.string()));
   return unpack();
+}
+
+bool UnpackCache::IsTrusted(const fs::path& archive) const {
+  const std::string why = WhyNotTrusted(folder_);
+  if (why.empty()) return true;
+  Warn(fmt::format(
+      "{0} {1}, so it is not used and {2} is unpacked at every start: `chmod go-w {3}` where it is "
+      "yours, else name a folder of your own by XDG_CACHE_HOME",
+      folder_.string(), why, archive.string(), ShellWord(folder_.string())));
+  return false;
 }
 
 bool UnpackCache::FillLocked(const fs::path& archive, const fs::path& file, const std::string& kind,
@@ -107,30 +146,30 @@ bool UnpackCache::FillLocked(const fs::path& archive, const fs::path& file, cons
 
 bool UnpackCache::Load(const fs::path& file, Parts parts) const {
   constexpr size_t kHashDigits = 64;
-  std::error_code error;
-  const uintmax_t bytes = fs::file_size(file, error);
-  if (error) return false;
-  std::string hash(kHashDigits, '\0');
-  std::ifstream in(file, std::ios::binary);
-  for (const std::span<uint8_t>& part : parts) {
-    in.read(reinterpret_cast<char*>(part.data()), static_cast<std::streamsize>(part.size()));
+  const Kept kept(file);
+  if (!kept.IsThere()) return false;
+  if (const std::string why = kept.WhyNotTrusted(); !why.empty()) {
+    Info(fmt::format("{} {}; it is made again", file.string(), why));
+    return false;
   }
-  in.read(hash.data(), kHashDigits);
-  if (in && bytes == BytesOf(parts) + kHashDigits && HashOf(parts) == hash) return true;
+  std::string hash(kHashDigits, '\0');
+  bool whole = kept.IsRegular() && kept.bytes() == BytesOf(parts) + kHashDigits;
+  for (const std::span<uint8_t>& part : parts) {
+    whole = whole && kept.ReadExactly(part.data(), part.size());
+  }
+  whole = whole && kept.ReadExactly(hash.data(), kHashDigits);
+  if (whole && HashOf(parts) == hash) return true;
   Info(fmt::format("{} is damaged; it is made again", file.string()));
   return false;
 }
 
 void UnpackCache::Keep(const fs::path& file, Parts parts) const {
-  const fs::path part = file.string() + fmt::format(".{}.part", ::getpid());
-  try {
-    Write(part, parts);
-    PublishDurably(part, file);
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove(part, ignored);
-    throw;
+  NewFile out(file, file.string() + fmt::format(".{}.part", ::getpid()));
+  for (const std::span<uint8_t>& part : parts) {
+    out.Write({reinterpret_cast<const char*>(part.data()), part.size()});
   }
+  out.Write(HashOf(parts));
+  out.Publish();
 }
 
 // Files of other archives of this kind (.bin), which this one replaces, or parts of a process that

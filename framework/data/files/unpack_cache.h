@@ -6,6 +6,10 @@
 // time (flock); the others wait, say so, and then find the content there.  A cache that cannot be
 // read or written, for want of rights, of room or of locks, is a warning and costs the time of
 // unpacking, nothing else; no half file stays behind.
+//
+// A file is believed only where it and its folder belong to the user or to root, and nobody else may write to them:
+// its own sum says nothing about who wrote it.  So what root has unpacked serves all users.  A folder that is made here
+// is the user's alone (mode 0700).
 #pragma once
 
 #include <cstdint>
@@ -37,6 +41,8 @@ class UnpackCache {
  private:
   void Info(const std::string& line) const { say_(log::Level::kInfo, line); }
   void Warn(const std::string& line) const { say_(log::Level::kWarning, line); }
+  // Whether the folder is to be used; makes it where it is missing.
+  bool IsTrusted(const std::filesystem::path& archive) const;
   bool FillLocked(const std::filesystem::path& archive, const std::filesystem::path& file,
                   const std::string& kind, Parts parts, const std::function<bool()>& unpack) const;
   bool Load(const std::filesystem::path& file, Parts parts) const;

@@ -1,6 +1,5 @@
 #include "framework/runtime/results/run_lock.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +18,8 @@
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/process.h"
 #include "framework/runtime/setup/run_config.h"
 
@@ -62,7 +63,7 @@ std::string TextOfThisProcess() {
                                        {"since", TimeStamp()},
                                        {"born", BornAt(pid)},
                                        {"job", SlurmJob()}};
-  return text.dump() + "\n";
+  return JsonText(text) + "\n";
 }
 
 std::optional<Holder> ReadHolder(const fs::path& path) {
@@ -120,55 +121,48 @@ std::string NumberedFolder(const fs::path& base, int number) {
   return number == 1 ? base.string() : fmt::format("{}-{}", base.string(), number);
 }
 
-bool StillThere(int fd, const fs::path& path) {
-  struct stat opened = {}, named = {};
-  return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+// Throws where another run has it.  A lock that a stranger has taken on a file that he may open is no obstacle.
+void Take(LockFile& file) {
+  for (;;) {
+    const LockFile::Answer answer = file.Take();
+    if (answer == LockFile::Answer::kLocked) return;
+    const bool held = answer == LockFile::Answer::kHeld;
+    const std::optional<Holder> holder =
+        held ? WaitForHolder(file.path()) : ReadHolder(file.path());
+    if (holder && IsAlive(*holder)) ThrowHeld(file.path(), holder, held);
+    if (held && !file.Replace()) ThrowHeld(file.path(), holder, held);
+    if (held)
+      log::Warning("{}: a new file, since somebody else holds the old one", file.path().string());
+    if (!held && file.IsThere()) return;
+    if (!held) file.OpenAgain();
+  }
 }
 
 }  // namespace
 
-RunLock::RunLock(const fs::path& folder, Flock flock) : path_(folder / "run.lock") {
+RunLock::RunLock(const fs::path& folder, LockFile::Flock flock)
+    : file_(folder / "run.lock", flock) {
   const std::string text = TextOfThisProcess();
-  for (;;) {
-    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd_ < 0) ThrowErrno("open", path_);
-    const bool locked = flock(fd_, LOCK_EX | LOCK_NB) == 0;
-    if (!locked && errno == EINTR) {
-      ::close(fd_);
-      continue;
-    }
-    if (!locked) {
-      const bool held = errno == EWOULDBLOCK;
-      const std::optional<Holder> holder = held ? WaitForHolder(path_) : ReadHolder(path_);
-      if (held || (holder && IsAlive(*holder))) {
-        ::close(fd_);
-        ThrowHeld(path_, holder, held);
-      }
-    }
-    if (StillThere(fd_, path_)) break;
-    ::close(fd_);  // its holder has just removed it
-  }
-  if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, text.data(), text.size(), 0) < 0) {
-    const int error = errno;
-    ::close(fd_);
-    errno = error;
-    ThrowErrno("write", path_);
+  Take(file_);
+  if (::ftruncate(file_.fd(), 0) != 0 || ::pwrite(file_.fd(), text.data(), text.size(), 0) < 0) {
+    ThrowErrno("write", file_.path());
   }
 }
 
 // The file is removed while it is still locked, so that a process that has opened it meanwhile
 // notices and opens a new one.
 RunLock::~RunLock() {
-  if (fd_ < 0) return;
-  if (StillThere(fd_, path_)) ::unlink(path_.c_str());
-  ::close(fd_);
-  if (made_folder_) ::rmdir(path_.parent_path().c_str());  // refuses where something lies in it
+  if (file_.fd() < 0) return;
+  file_.Remove();
+  if (made_folder_)
+    ::rmdir(file_.path().parent_path().c_str());  // refuses where something lies in it
 }
 
 bool RunGoesOn(const fs::path& folder) {
   const fs::path path = folder / "run.lock";
   if (!fs::is_regular_file(path)) return false;
+  if (::access(path.c_str(), R_OK) != 0)
+    return true;  // another user's, which is removed at the end of the run
   const std::optional<Holder> holder = ReadHolder(path);
   return holder && IsAlive(*holder);
 }

@@ -2,7 +2,8 @@
 //
 // <folder>/run.lock names the process that writes there: host, process number, and since when.  The
 // lock is flock(2) on that file: it ends with its process, however that ends, and a file that a
-// killed run has left is no obstacle.
+// killed run has left is no obstacle.  Nobody else can open it, and so hold the run up (core/lock_file.h); of a file
+// that others may open a lock counts only while the process that it names lives.
 //
 // Where the file system has no locks, the named process is looked up: on this host it holds the
 // folder while it exists; on another host it is assumed to exist, unless it belongs to the Slurm
@@ -10,39 +11,33 @@
 // at the same moment can miss each other.
 #pragma once
 
-#include <sys/file.h>
-
 #include <filesystem>
 #include <string>
 #include <utility>
+
+#include "framework/core/lock_file.h"
 
 namespace dtrain {
 
 class RunLock {
  public:
-  using Flock = int (*)(int, int);
-
   // The folder must exist.  Throws UsageError, naming the holder, when another run has it;
   // RunFileError when the file cannot be written.  `flock` is there for tests.
-  explicit RunLock(const std::filesystem::path& folder, Flock flock = ::flock);
+  explicit RunLock(const std::filesystem::path& folder, LockFile::Flock flock = ::flock);
   ~RunLock();  // removes the file
-  RunLock(RunLock&& other) noexcept
-      : path_(std::move(other.path_)),
-        fd_(std::exchange(other.fd_, -1)),
-        made_folder_(other.made_folder_) {}
+  RunLock(RunLock&& other) noexcept = default;
   RunLock& operator=(RunLock&&) = delete;
 
   // The folder was made for this run: it goes with the lock where nothing has been written into it.
   void MadeFolder() { made_folder_ = true; }
 
  private:
-  std::filesystem::path path_;
-  int fd_;
+  LockFile file_;
   bool made_folder_ = false;
 };
 
-// Whether a run writes into this folder, as far as this host can tell: one that was killed on another host
-// counts until its folder is taken again.  Takes no lock.
+// Whether a run writes into this folder, as far as this process can tell: one that was killed on another host, or
+// another user's, counts until its folder is taken again.  Takes no lock.
 bool RunGoesOn(const std::filesystem::path& folder);
 
 // Throws the UsageError of RunLock where RunGoesOn says so.

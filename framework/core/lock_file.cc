@@ -1,0 +1,76 @@
+#include "framework/core/lock_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
+
+namespace dtrain {
+
+LockFile::LockFile(std::filesystem::path path, Flock flock)
+    : path_(std::move(path)), flock_(flock) {
+  OpenAgain();
+}
+
+LockFile::~LockFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+LockFile::LockFile(LockFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      flock_(other.flock_),
+      fd_(std::exchange(other.fd_, -1)),
+      replaced_(other.replaced_) {}
+
+void LockFile::OpenAgain() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd_ >= 0) return;
+  throw RunFileError(fmt::format("cannot open {}: {}", path_.string(), std::strerror(errno)));
+}
+
+LockFile::Answer LockFile::Take() {
+  for (;;) {
+    if (flock_(fd_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      return errno == EWOULDBLOCK ? Answer::kHeld : Answer::kNoLocks;
+    }
+    if (Replace()) continue;
+    if (IsThere()) return Answer::kLocked;
+    OpenAgain();  // its holder has just removed it
+  }
+}
+
+bool LockFile::OthersMayOpen() const {
+  struct stat status = {};
+  if (::fstat(fd_, &status) != 0) return false;
+  return status.st_uid != ::geteuid() || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+}
+
+bool LockFile::IsThere() const {
+  struct stat opened = {}, named = {};
+  return ::fstat(fd_, &opened) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+// Two processes of the same user that do this at one moment could miss each other's new file; there is no way to
+// remove a name only while it means this file.  It happens at most once, on the first start after an update.
+bool LockFile::Replace() {
+  if (replaced_ || !OthersMayOpen()) return false;
+  replaced_ = true;
+  if (IsThere() && ::unlink(path_.c_str()) != 0) return false;
+  OpenAgain();
+  return true;
+}
+
+void LockFile::Remove() {
+  if (IsThere()) ::unlink(path_.c_str());
+}
+
+}  // namespace dtrain

@@ -1,0 +1,50 @@
+// LockFile: flock(2) on a file that nobody but its owner can open.
+//
+// flock needs no right but to open, so who can only read a lock file can keep its owner waiting.  A lock file is
+// therefore made with mode 0600.  One that others may open, as programs before December 2026 made them, is replaced
+// by a new file: somebody may have opened the old one already, and what he locks is then nobody's any more.
+#pragma once
+
+#include <sys/file.h>
+
+#include <filesystem>
+#include <utility>
+
+namespace dtrain {
+
+class LockFile {
+ public:
+  using Flock = int (*)(int, int);
+
+  // Opens the file, or makes it.  `flock` is there for tests.  Throws RunFileError
+  // "cannot open PATH: reason", as the others do that open it.
+  explicit LockFile(std::filesystem::path path, Flock flock = ::flock);
+  ~LockFile();  // ends the lock; the file stays
+  LockFile(LockFile&& other) noexcept;
+  LockFile& operator=(LockFile&&) = delete;
+
+  enum class Answer { kLocked, kHeld, kNoLocks };
+  // Takes the lock, without waiting.  kHeld: by somebody else; kNoLocks: the file system has none, `errno` says why.
+  // What is locked has the name; of a file that others may open a new one is locked instead.
+  Answer Take();
+  // Puts a new file in the place of one that others may open, whoever holds that.  False where nobody else may, where
+  // it cannot be removed, and the second time: some file systems have one mode for all files.
+  bool Replace();
+  // Whether the file still has its name, which its holder takes away at the end.
+  bool IsThere() const;
+  void OpenAgain();  // what has the name now
+  void Remove();     // takes the name away, if it is still this file's
+
+  int fd() const { return fd_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  bool OthersMayOpen() const;
+
+  std::filesystem::path path_;
+  Flock flock_;
+  int fd_ = -1;
+  bool replaced_ = false;
+};
+
+}  // namespace dtrain
