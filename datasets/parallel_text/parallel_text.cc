@@ -93,7 +93,7 @@ class OwnText : public DatasetSource {
         if (path.empty() && s != 1) return;  // it is required
         reader.Mistake(fmt::format("{}_{}", kNames[s], side),
                        path.empty() ? "a split needs a source and a target"
-                                    : fmt::format("there is no file {}", path),
+                                    : WhyNoFile(path, fmt::format("there is no file {}", path)),
                        path.empty() ? "" : WhereItBegins(path));
       };
       check("source", sides_[s].source, sides_[s].target);

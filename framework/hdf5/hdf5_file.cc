@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
+#include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/text.h"
 
@@ -19,11 +21,35 @@ static_assert(std::is_same_v<hid_t, int64_t>, "Hdf5Handle holds a hid_t");
 constexpr int64_t kChunkElements = 1 << 20;  // 4 MB: beyond HDF5's chunk cache, so written through
 constexpr hsize_t kTextBytesMax = 256 << 20;
 
+// In the place of HDF5's own, which opens the other file, whatever that is.
+hid_t RefuseExternalLink(const char*, hid_t, const void* value, size_t bytes, hid_t, hid_t) {
+  unsigned flags = 0;
+  const char *file = "?", *object = nullptr;
+  H5Lunpack_elink_val(value, bytes, &flags, &file, &object);
+  H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_LINK, H5E_CANTOPENOBJ,
+           "it is a link into another file, '%s', and no other file is opened", file);
+  return -1;
+}
+
+bool ForbidOtherFiles() {
+  const H5L_class_t external = {
+      H5L_LINK_CLASS_T_VERS, H5L_TYPE_EXTERNAL, "external", nullptr, nullptr, nullptr,
+      RefuseExternalLink,    nullptr,           nullptr};
+  return H5Lregister(&external) >= 0;
+}
+
+// Code that a file asks for is loaded only from where the user says.
+bool ForbidPlugins() {
+  return std::getenv("HDF5_PLUGIN_PATH") != nullptr || H5PLset_loading_state(0) >= 0;
+}
+
 // The error stack belongs to a thread, so every entry point says this again.  A file that could not
 // be flushed stays open in HDF5 1.10, which closes it once more at exit, and crashes: everything is
 // closed by its handle here, so that clean-up is switched off (before HDF5's first use).
-void SilenceHdf5() {
+void PrepareHdf5() {
   [[maybe_unused]] static const herr_t no_exit_handler = H5dont_atexit();
+  static const bool forbidden = ForbidOtherFiles() && ForbidPlugins();
+  DT_CHECK(forbidden);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
@@ -85,11 +111,46 @@ Hdf5Handle WriteData(const Hdf5Handle& file, const Hdf5Handle& links, const std:
   return data;
 }
 
-herr_t CollectDataSet(hid_t group, const char* name, const H5L_info_t* info, void* out) {
+struct Collected {
+  std::vector<std::string> names;
+  std::string refused;  // what could not be looked at, after a slash
+};
+
+herr_t CollectDataSet(hid_t group, const char* name, const H5L_info_t*, void* out) {
+  auto& collected = *static_cast<Collected*>(out);
   H5O_info_t object;
-  if (H5Oget_info_by_name(group, name, &object, H5P_DEFAULT) < 0) return -1;
-  if (object.type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(out)->push_back(name);
+  if (H5Oget_info_by_name(group, name, &object, H5P_DEFAULT) < 0) {
+    collected.refused = std::string("/") + name;
+    return -1;
+  }
+  if (object.type == H5O_TYPE_DATASET) collected.names.emplace_back(name);
   return 0;
+}
+
+// Where the values of a data set are, if not in its own file, in words; "" if they are.
+std::string OtherPlaceOf(const Hdf5Handle& how) {
+  if (H5Pget_layout(how.get()) == H5D_VIRTUAL) return "it is a virtual data set, made of others";
+  if (H5Pget_external_count(how.get()) == 0) return "";
+  char file[256] = {};
+  off_t begin = 0;
+  hsize_t bytes = 0;
+  H5Pget_external(how.get(), 0, sizeof(file) - 1, file, &begin, &bytes);
+  return fmt::format("its values lie in another file, '{}'", file);
+}
+
+// The filter that packs a data set and that this HDF5 does not have, in words; "" where it has all.
+std::string MissingFilter(const Hdf5Handle& data) {
+  const Hdf5Handle how(H5Dget_create_plist(data.get()), H5Pclose);
+  for (int i = 0; i < H5Pget_nfilters(how.get()); ++i) {
+    unsigned flags = 0, config = 0;
+    size_t values = 0;
+    char name[64] = {};
+    const H5Z_filter_t id =
+        H5Pget_filter2(how.get(), i, &flags, &values, nullptr, sizeof(name) - 1, name, &config);
+    if (H5Zfilter_avail(id) > 0) continue;
+    return fmt::format("it is packed by filter {} ('{}'), which this HDF5 does not have", id, name);
+  }
+  return "";
 }
 
 herr_t CollectName(hid_t, const char* name, const H5L_info_t*, void* out) {
@@ -100,7 +161,7 @@ herr_t CollectName(hid_t, const char* name, const H5L_info_t*, void* out) {
 }  // namespace
 
 Hdf5Builder::Hdf5Builder(uint64_t user_block) {
-  SilenceHdf5();
+  PrepareHdf5();
   const Hdf5Handle access = AccessInMemory();
   // This format has checksums in its own structures, too.
   Built(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), "a file");
@@ -168,7 +229,7 @@ MemoryFile& Hdf5Builder::Finish() {
 
 Hdf5Reader::Hdf5Reader(const MemoryFile& bytes, std::filesystem::path path)
     : path_(std::move(path)) {
-  SilenceHdf5();
+  PrepareHdf5();
   const Hdf5Handle access = AccessInMemory();
   file_ = {H5Fopen(bytes.path().c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
   hsize_t size = 0;
@@ -192,13 +253,13 @@ bool Hdf5Reader::Has(const std::string& name) const {
 }
 
 std::vector<std::string> Hdf5Reader::DataSets(const std::string& group) const {
-  std::vector<std::string> names;
-  if (!Has(group)) return names;
+  Collected collected;
+  if (!Has(group)) return {};
   if (H5Lvisit_by_name(file_.get(), group.c_str(), H5_INDEX_NAME, H5_ITER_INC, CollectDataSet,
-                       &names, H5P_DEFAULT) < 0) {
-    Fail(group);
+                       &collected, H5P_DEFAULT) < 0) {
+    Fail(group + collected.refused);
   }
-  return names;
+  return collected.names;
 }
 
 std::vector<std::string> Hdf5Reader::Children(const std::string& group) const {
@@ -212,9 +273,25 @@ std::vector<std::string> Hdf5Reader::Children(const std::string& group) const {
 }
 
 Hdf5Handle Hdf5Reader::OpenData(const std::string& name) const {
-  const int64_t id = H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT);
-  if (id < 0) Fail(name);
-  return {id, H5Dclose};
+  Hdf5Handle data(H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT), H5Dclose);
+  if (data.get() < 0) Fail(name);
+  const Hdf5Handle how(H5Dget_create_plist(data.get()), H5Pclose);
+  if (how.get() < 0) Fail(name);
+  const std::string elsewhere = OtherPlaceOf(how);
+  if (elsewhere.empty()) return data;
+  throw CheckpointError(
+      fmt::format("cannot read {}: {}: {}, and no other file is opened", path_.string(), name,
+                  elsewhere),
+      "write the values themselves into the file; in h5py: new['name'] = old['name'][...]");
+}
+
+void Hdf5Reader::FailToRead(const Hdf5Handle& data, const std::string& name) const {
+  const std::string reason = Hdf5Reason(), filter = MissingFilter(data);
+  if (filter.empty()) {
+    throw CheckpointError(fmt::format("cannot read {}: {}: {}", path_.string(), name, reason));
+  }
+  throw CheckpointError(fmt::format("cannot read {}: {}: {}", path_.string(), name, filter),
+                        "pack it by another one: h5repack -f GZIP=4 OLD NEW");
 }
 
 std::vector<int64_t> Hdf5Reader::ShapeOf(const std::string& name) const {
@@ -236,7 +313,7 @@ void Hdf5Reader::ReadValues(const std::string& name, int64_t type, size_t count,
     throw CheckpointError(fmt::format("cannot read {}: {} has {}, {} are expected", path_.string(),
                                       name, Counted(stored, "number"), count));
   }
-  if (H5Dread(data.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) Fail(name);
+  if (H5Dread(data.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) FailToRead(data, name);
 }
 
 void Hdf5Reader::ReadFloats(const std::string& name, std::span<float> values) const {
@@ -245,6 +322,33 @@ void Hdf5Reader::ReadFloats(const std::string& name, std::span<float> values) co
 
 void Hdf5Reader::ReadBytes(const std::string& name, std::span<uint8_t> values) const {
   ReadValues(name, H5T_NATIVE_UINT8, values.size(), values.data());
+}
+
+void Hdf5Reader::ReadRows(const std::string& name, int64_t begin, int64_t type, size_t count,
+                          void* values) const {
+  const Hdf5Handle data = OpenData(name);
+  const Hdf5Handle space(H5Dget_space(data.get()), H5Sclose);
+  hsize_t extents[H5S_MAX_RANK], starts[H5S_MAX_RANK] = {static_cast<hsize_t>(begin)};
+  const int rank = H5Sget_simple_extent_dims(space.get(), extents, nullptr);
+  if (rank < 1) Fail(name);
+  hsize_t each = 1;
+  for (int axis = 1; axis < rank; ++axis) each *= extents[axis];
+  DT_CHECK(each > 0 && count % each == 0) << name << ": " << count << " are no whole entries";
+  extents[0] = count / each;
+  const hsize_t all = count;
+  const Hdf5Handle memory(H5Screate_simple(1, &all, nullptr), H5Sclose);
+  if (H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, starts, nullptr, extents, nullptr) < 0 ||
+      H5Dread(data.get(), type, memory.get(), space.get(), H5P_DEFAULT, values) < 0) {
+    FailToRead(data, name);
+  }
+}
+
+void Hdf5Reader::ReadRows(const std::string& name, int64_t begin, std::span<float> values) const {
+  ReadRows(name, begin, H5T_NATIVE_FLOAT, values.size(), values.data());
+}
+
+void Hdf5Reader::ReadRows(const std::string& name, int64_t begin, std::span<uint8_t> values) const {
+  ReadRows(name, begin, H5T_NATIVE_UINT8, values.size(), values.data());
 }
 
 Hdf5Reader::ValueType Hdf5Reader::TypeOf(const std::string& name) const {
@@ -266,7 +370,7 @@ std::string Hdf5Reader::ReadText(const std::string& name) const {
   std::string text(shape[0], '\0');
   const Hdf5Handle data = OpenData(name);
   if (H5Dread(data.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0) {
-    Fail(name);
+    FailToRead(data, name);
   }
   text.pop_back();
   return text;

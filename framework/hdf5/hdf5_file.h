@@ -1,6 +1,6 @@
 // HDF5 behind two small classes: one builds a file image in memory, one reads a file.
 //
-// HDF5's own error printing is off; the innermost line of its error stack becomes our message.
+// HDF5's own error printing is off, and so is all that would open another file; the innermost line of its error stack becomes our message.
 // hdf5.h stays out of this header.
 #pragma once
 
@@ -67,7 +67,12 @@ class Hdf5Builder {
 };
 
 // Throws CheckpointError with the path, the name and HDF5's reason for everything that is not
-// there, has another type, or fails its checksum.  HDF5 1.10 may crash on a damaged file, above all
+// there, has another type, or fails its checksum.
+//
+// No other file is opened, whatever this one asks for: values in external storage, links into other files and virtual
+// data sets are refused by name, since that file may be any of the user's, or never end.  Soft links within the file
+// are followed.  Filters that HDF5 does not have itself are loaded only where HDF5_PLUGIN_PATH says from where.
+//  HDF5 1.10 may crash on a damaged file, above all
 // where names are listed: stored_checkpoint.h says what keeps it from that.
 class Hdf5Reader {
  public:
@@ -83,6 +88,9 @@ class Hdf5Reader {
   std::vector<int64_t> ShapeOf(const std::string& name) const;
   void ReadFloats(const std::string& name, std::span<float> values) const;  // all there are
   void ReadBytes(const std::string& name, std::span<uint8_t> values) const;
+  // Of the first axis the entries from `begin` on, as many as fill `values`.
+  void ReadRows(const std::string& name, int64_t begin, std::span<float> values) const;
+  void ReadRows(const std::string& name, int64_t begin, std::span<uint8_t> values) const;
   // What its values are.
   enum class ValueType {
     kBytes,
@@ -104,9 +112,13 @@ class Hdf5Reader {
   Hdf5Handle OpenData(const std::string& name) const;
   // `type`: of HDF5, what the values are in memory.
   void ReadValues(const std::string& name, int64_t type, size_t count, void* values) const;
+  void ReadRows(const std::string& name, int64_t begin, int64_t type, size_t count,
+                void* values) const;
   // A single value of this class of types (H5T_INTEGER, H5T_STRING).
   Hdf5Handle OpenAttribute(const std::string& group, const std::string& name, int type_class) const;
   [[noreturn]] void Fail(const std::string& name) const;
+  // After H5Dread has failed.
+  [[noreturn]] void FailToRead(const Hdf5Handle& data, const std::string& name) const;
 
   std::filesystem::path path_;
   Hdf5Handle file_;

@@ -3,9 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <hdf5.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "framework/core/error.h"
+#include "framework/hdf5/child_call.h"
 #include "tests/support/message_of.h"
+#include "tests/weights/checkpoint_sample.h"
+#include "tests/weights/foreign_hdf5.h"
 
 namespace dtrain {
 namespace {
@@ -86,6 +96,152 @@ TEST(Hdf5File, WhatIsNotThereIsNamed) {
               HasSubstr("cannot read file.h5: two@age: "));
   EXPECT_THAT(WhatOf<CheckpointError>([&] { in.TextAttribute("two", "age"); }),
               HasSubstr("cannot read file.h5: two@age: "));
+}
+
+// A file with the data set /all/data, whose values are elsewhere.
+MemoryFile& FileWith(Hdf5Builder& builder, Elsewhere where, const std::string& other) {
+  const std::vector<float> values(6);
+  builder.WriteFloats("all/data", {2, 3}, values.data());
+  MemoryFile& file = builder.Finish();
+  MoveTo(file.path(), "all", "data", {2, 3}, where, other);
+  return file;
+}
+
+class OtherFile : public ::testing::TestWithParam<Elsewhere> {
+ protected:
+  // What a reader would get if it followed: a file of numbers.
+  std::string Other() const {
+    const std::string path = (folder_ / "other.h5").string();
+    const std::vector<float> values(6, 7);
+    Hdf5Builder builder(0);
+    builder.WriteFloats("data", {2, 3}, values.data());
+    Spit(path, std::string(builder.Finish().Content()));
+    return path;
+  }
+  const std::filesystem::path folder_ = FreshFolder();
+};
+
+TEST_P(OtherFile, IsNotOpened) {
+  Hdf5Builder builder(0);
+  const Hdf5Reader in(FileWith(builder, GetParam(), Other()), "file.h5");
+  std::vector<float> values(6);
+  EXPECT_THAT(WhatOf<CheckpointError>([&] { in.ReadFloats("all/data", values); }),
+              HasSubstr("cannot read file.h5: all/data: "));
+  EXPECT_THAT(values, ::testing::Each(0));
+  EXPECT_THAT(WhatOf<CheckpointError>([&] { in.ShapeOf("all/data"); }), HasSubstr("all/data: "));
+  EXPECT_THAT(WhatOf<CheckpointError>([&] { in.TypeOf("all/data"); }), HasSubstr("all/data: "));
+  EXPECT_THAT(
+      WhatOf<CheckpointError>([&] { in.ReadRows("all/data", 0, std::span<float>(values)); }),
+      HasSubstr("all/data: "));
+}
+
+// A pipe that nobody writes, and a device without an end.
+TEST_P(OtherFile, IsNotWaitedFor) {
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& other : {pipe, std::string("/dev/zero")}) {
+    Hdf5Builder builder(0);
+    const Hdf5Reader in(FileWith(builder, GetParam(), other), "file.h5");
+    std::vector<float> values(6);
+    EXPECT_THAT(WhatOf<CheckpointError>([&] { in.ReadFloats("all/data", values); }),
+                HasSubstr("all/data: "));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Hdf5, OtherFile, ::testing::ValuesIn(kEverywhere));
+
+TEST(Hdf5File, SaysWhichOtherFileIsNotOpened) {
+  const auto refusal = [](Elsewhere where) {
+    Hdf5Builder builder(0);
+    const Hdf5Reader in(FileWith(builder, where, "/etc/passwd"), "file.h5");
+    return WhatOf<CheckpointError>([&] { in.ShapeOf("all/data"); });
+  };
+  EXPECT_EQ(refusal(Elsewhere::kExternalStorage),
+            "cannot read file.h5: all/data: its values lie in another file, '/etc/passwd', and no "
+            "other file is opened");
+  for (const Elsewhere link :
+       {Elsewhere::kExternalLink, Elsewhere::kSoftLink, Elsewhere::kExternalGroup}) {
+    EXPECT_EQ(refusal(link),
+              "cannot read file.h5: all/data: it is a link into another file, '/etc/passwd', and "
+              "no other file is opened");
+  }
+  EXPECT_EQ(refusal(Elsewhere::kVirtual),
+            "cannot read file.h5: all/data: it is a virtual data set, made of others, and no other "
+            "file is opened");
+}
+
+// When names are looked for, too, and each is named.
+TEST(Hdf5File, AListOfDataSetsNamesWhatLeadsElsewhere) {
+  Hdf5Builder builder(0);
+  const Hdf5Reader in(FileWith(builder, Elsewhere::kExternalLink, "/etc/passwd"), "file.h5");
+  EXPECT_THAT(WhatOf<CheckpointError>([&] { in.DataSets("all"); }),
+              HasSubstr("cannot read file.h5: all/data: it is a link into another file"));
+}
+
+TEST(Hdf5File, SoftLinksWithinTheFileAreFollowed) {
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  Hdf5Builder builder(0);
+  builder.WriteFloats("all/data", {2, 3}, values.data());
+  MemoryFile& bytes = builder.Finish();
+  const hid_t file = OpenToChange(bytes.path());
+  EXPECT_GE(H5Lcreate_soft("/all/data", file, "alias", H5P_DEFAULT, H5P_DEFAULT), 0);
+  EXPECT_GE(H5Lcreate_soft("/round", file, "round", H5P_DEFAULT, H5P_DEFAULT), 0);
+  H5Fclose(file);
+  const Hdf5Reader in(bytes, "file.h5");
+  std::vector<float> read(6);
+  in.ReadFloats("alias", read);
+  EXPECT_EQ(read, values);
+  EXPECT_THAT(WhatOf<CheckpointError>([&] { in.ShapeOf("round"); }), HasSubstr("round: "))
+      << "it leads to itself";
+}
+
+TEST(Hdf5File, RowsAreThoseOfTheWhole) {
+  std::vector<float> values(24);
+  std::iota(values.begin(), values.end(), 0.0f);
+  Hdf5Builder builder(0);
+  builder.WriteFloats("data", {6, 2, 2}, values.data());
+  const Hdf5Reader in(builder.Finish(), "file.h5");
+  std::vector<float> rows(8);
+  in.ReadRows("data", 3, std::span<float>(rows));
+  EXPECT_THAT(rows, ElementsAre(12, 13, 14, 15, 16, 17, 18, 19));
+}
+
+// A data set that is packed by a filter of this process.
+void PackByOwnFilter(const MemoryFile& bytes) {
+  const H5Z_class2_t filter = {
+      H5Z_CLASS_T_VERS,
+      300,
+      1,
+      1,
+      "not-here",
+      nullptr,
+      nullptr,
+      [](unsigned, size_t, const unsigned*, size_t packed, size_t*, void**) { return packed; }};
+  H5Zregister(&filter);
+  const hid_t file = OpenToChange(bytes.path());
+  const hsize_t extent = 4;
+  const Hdf5Handle space(H5Screate_simple(1, &extent, nullptr), H5Sclose);
+  const Hdf5Handle how(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_chunk(how.get(), 1, &extent);
+  H5Pset_filter(how.get(), 300, H5Z_FLAG_MANDATORY, 0, nullptr);
+  MakeData(file, "data", how.get(), space.get());
+  const Hdf5Handle data(H5Dopen2(file, "data", H5P_DEFAULT), H5Dclose);
+  const float values[4] = {1, 2, 3, 4};
+  H5Dwrite(data.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+  H5Fclose(file);  // once all of it is closed
+}
+
+// Such as lzf, which h5py has and HDF5 has not.
+TEST(Hdf5File, AFilterThatIsNotHereIsNamed) {
+  Hdf5Builder builder(0);
+  builder.WriteText("text", "");
+  MemoryFile& bytes = builder.Finish();
+  RunInChild("write", [&] { PackByOwnFilter(bytes); }, {});
+  const Hdf5Reader in(bytes, "file.h5");
+  std::vector<float> read(4);
+  EXPECT_EQ(WhatOf<CheckpointError>([&] { in.ReadFloats("data", read); }),
+            "cannot read file.h5: data: it is packed by filter 300 ('not-here'), which this HDF5 "
+            "does not have");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "tests/support/message_of.h"
 #include "tests/weights/checkpoint_sample.h"
+#include "tests/weights/foreign_hdf5.h"
 
 namespace dtrain {
 namespace {
@@ -136,6 +137,18 @@ TEST_F(RankCheckpointTest, AStepThatIsWrittenAgainWithFewerRanksLeavesNoStranger
   EXPECT_TRUE(fs::exists(RankFileOf(main, 0)));
   EXPECT_FALSE(fs::exists(RankFileOf(main, 1)));
   EXPECT_TRUE(ResumeFrom(folder_, "auto", sample_.layout).has_value());
+}
+
+// As somebody may have sealed it, whose main file names it.
+TEST_F(RankCheckpointTest, AVectorInAnotherFileIsRefusedByName) {
+  for (const Elsewhere where : kEverywhere) {
+    const fs::path main = Save(10), path = RankFileOf(main, 0);
+    MoveTo(path, "fields", "2", {3}, where, "/etc/passwd");
+    SealAgain(path);
+    sample_.info.rank_files[0] = HashInSeal(Slurp(path));
+    EXPECT_THAT(ErrorOf(main, 0),
+                AllOf(HasSubstr("cannot read " + path.string()), HasSubstr("/fields/")));
+  }
 }
 
 }  // namespace

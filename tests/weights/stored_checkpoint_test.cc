@@ -11,6 +11,7 @@
 #include "framework/hdf5/hdf5_file.h"
 #include "tests/support/message_of.h"
 #include "tests/weights/checkpoint_sample.h"
+#include "tests/weights/foreign_hdf5.h"
 
 namespace dtrain {
 namespace {
@@ -198,6 +199,28 @@ TEST_F(StoredCheckpoints, OtherFilesAndPipesAreRefused) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe.h5").c_str(), 0600), 0);
   EXPECT_THAT(ErrorOf(folder_ / "pipe.h5"), HasSubstr("it is not a regular file"));
   EXPECT_THAT(ErrorOf("/dev/zero"), HasSubstr("it is not a regular file"));
+}
+
+// Of a sealed file and of one from before there were seals, which a child reads.
+TEST_F(StoredCheckpoints, WeightsInAnotherFileAreRefusedByName) {
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const Elsewhere where : kEverywhere) {
+    for (const std::string& other : {std::string("/etc/passwd"), pipe, std::string("/dev/zero")}) {
+      Good();
+      MoveTo(folder_ / "c.h5", "model", "ip1.weight", {3, 8}, where, other);
+      SealAgain(folder_ / "c.h5");
+      EXPECT_THAT(
+          ErrorOf(folder_ / "c.h5"),
+          AllOf(HasSubstr("cannot read " + (folder_ / "c.h5").string()), HasSubstr("model/")));
+      fs::copy_file(kWithoutSeal, folder_ / "old.h5", fs::copy_options::overwrite_existing);
+      fs::permissions(folder_ / "old.h5", fs::perms::owner_all);
+      MoveTo(folder_ / "old.h5", "model", "ip1.weight", {3, 8}, where, other);
+      EXPECT_THAT(
+          ErrorOf(folder_ / "old.h5"),
+          AllOf(HasSubstr("cannot read " + (folder_ / "old.h5").string()), HasSubstr("model")));
+    }
+  }
 }
 
 }  // namespace

@@ -211,6 +211,8 @@ bool IsPictureName(const fs::path& path) {
 }
 
 bool IsPicture(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;  // a pipe would keep us waiting
   std::string start(kPngStart.size(), '\0');
   std::ifstream(path, std::ios::binary).read(start.data(), std::ssize(start));
   return start.starts_with(kPngStart) || start.starts_with(kJpegStart);

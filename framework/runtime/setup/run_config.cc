@@ -8,6 +8,7 @@
 #include "framework/comm/collective.h"
 #include "framework/comm/sparse_collective.h"
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
@@ -27,7 +28,7 @@ void ReadPlanning(Reader reader, RunConfig& run) {
                 "first step), or the path of a model profile that has their times (profile.json of "
                 "another run)"));
   if (run.profile != "measure" && !fs::is_regular_file(run.profile)) {
-    reader.Mistake("profile", "there is no profile '" + run.profile + "'",
+    reader.Mistake("profile", WhyNoFile(run.profile, "there is no profile '" + run.profile + "'"),
                    "measure, or the path of a file");
   }
   const std::string replan = reader.String("replan", "none")
@@ -305,7 +306,8 @@ void ReadPlanKeys(Reader root, RunConfig& run) {
   run.plan = static_cast<std::string>(
       root.String("plan", "auto").Help("execution plan: auto, or the plan.json of another run"));
   if (run.plan != "auto" && !fs::is_regular_file(run.plan)) {
-    root.Mistake("plan", "there is no plan file '" + run.plan + "'", "auto, or the path of a file");
+    root.Mistake("plan", WhyNoFile(run.plan, "there is no plan file '" + run.plan + "'"),
+                 "auto, or the path of a file");
   }
 }
 

@@ -51,7 +51,8 @@ std::vector<int64_t> StepsIn(const fs::path& folder) {
 }
 
 [[noreturn]] void ThrowNothingThere(const fs::path& where) {
-  throw CheckpointError(fmt::format("there is no checkpoint at {}", where.string()),
+  const std::string absent = fmt::format("there is no checkpoint at {}", where.string());
+  throw CheckpointError(fs::is_directory(where) ? absent : WhyNoFile(where, absent),
                         "give the output folder of a run, a checkpoint (step-N.h5) or a "
                         ".safetensors file, which --resume does not take");
 }
