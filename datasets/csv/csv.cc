@@ -45,6 +45,7 @@ class OwnCsv : public TableSource {
                         : separator == "semicolon" ? ';'
                         : separator == "tab"       ? '\t'
                                                    : '\0';
+    format_.keep = keep();
     test_format_ = format_;
     Files files;
     if (!train_.empty()) files.train = {{"train", train_}};

@@ -31,7 +31,8 @@ class OwnHdf5 : public TableSource {
   }
 
   Table Open(Split split, const std::vector<std::string>& words) override {
-    return OpenHdf5(Hdf5FilesOf(split == Split::kTrain ? train_ : test_), names_);
+    return OpenHdf5(Hdf5FilesOf(split == Split::kTrain ? train_ : test_), names_,
+                    {.keep = keep(), .measure = measures()});
   }
 
   std::vector<std::string> train_, test_;

@@ -89,11 +89,8 @@ class OwnNpy : public TableSource {
     table.where = [name = paths.labels](int64_t sample) {
       return fmt::format("{}: sample {}", name, sample);
     };
-    table.read = [path = paths.samples, last] {
-      NpyArray array = ReadNpy(path);
-      if (last) ChannelsToFront(array);
-      return std::move(array.values);
-    };
+    const NpyPart part{.keep = keep(), .measure = measures(), .channels_last = last};
+    table.read = [path = paths.samples, part] { return ReadNpyPart(path, part); };
     return table;
   }
 

@@ -165,10 +165,15 @@ struct RemoteFile {
   std::string content_sha256 = {};
 };
 
+inline constexpr int64_t kKeepAll = std::numeric_limits<int64_t>::max();
+
 // What data list|fetch|verify, check and list need to know without loading anything.
 class DatasetSource {
  public:
   virtual ~DatasetSource() = default;
+  // Said before Configure: no more samples of each split are used, so that others need not be kept in memory.  What is
+  // known of all samples - classes, mean and deviation - stays as it is.
+  virtual void KeepFirst(int64_t samples) {}
   virtual void Configure(config::Reader& reader) {}  // keys of `data:` besides name and root
   // The same keys, and no look at a file: for a config that is read again, whose source is at hand.
   virtual void ConfigureKeys(config::Reader& reader) { Configure(reader); }

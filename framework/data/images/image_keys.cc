@@ -62,7 +62,7 @@ void PixelKeys::Fill(const LabelledImages& train, ImageSetSpec& spec) const {
 }
 
 void PixelKeys::Fill(const std::function<void()>& measure, ImageSetSpec& spec) const {
-  if (mean_.empty() || deviation_.empty()) measure();
+  if (measures()) measure();
   const auto floats = [](const std::vector<double>& numbers) {
     return PerChannel(std::vector<float>(numbers.begin(), numbers.end()));
   };

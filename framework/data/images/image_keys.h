@@ -23,6 +23,8 @@ class PixelKeys {
   // `measure`, which writes both.
   void Fill(const LabelledImages& train, ImageSetSpec& spec) const;
   void Fill(const std::function<void()>& measure, ImageSetSpec& spec) const;
+  // Whether one of them is measured.
+  bool measures() const { return mean_.empty() || deviation_.empty(); }
   const CropFlip& augment() const { return augment_; }
 
  private:

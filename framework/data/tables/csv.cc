@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/text.h"
+#include "framework/data/tables/channel_moments.h"
 #include "framework/data/text/parallel_text.h"
 
 namespace dtrain {
@@ -24,26 +26,43 @@ namespace {
 
 using Fields = std::vector<std::string>;
 
-// The lines of a file, as fields.
+// The lines of a file, one after the other, as fields.
 class Csv {
  public:
-  Csv(const fs::path& path, char separator) : path_(path), lines_(ReadLines(path)) {
-    while (!lines_.empty() && lines_.back().empty()) lines_.pop_back();
-    if (lines_.empty())
-      throw DataError(path.string() + " is empty", "it needs one line for each sample");
-    separator_ = separator != 0 ? separator : SeparatorOf(lines_[0]);
+  // Stands on the first line then.
+  Csv(const fs::path& path, char separator) : path_(path), lines_(path) {
+    if (!Next()) throw DataError(path.string() + " is empty", "it needs one line for each sample");
+    separator_ = separator != 0 ? separator : SeparatorOf(line_);
   }
 
-  size_t size() const { return lines_.size(); }
-  std::string Where(size_t line) const {
-    return fmt::format("{}: line {}", path_.string(), line + 1);
+  // Goes to the next line; false at the end, before which empty lines do not count.
+  bool Next() {
+    ++number_;
+    if (empty_ == 0 && !held_) {
+      if (!lines_.Next(line_)) return false;
+      if (!line_.empty()) return true;
+      if (!HoldNextOne()) return false;
+    }
+    if (empty_ > 0) {
+      --empty_;
+      line_.clear();
+    } else {
+      line_ = *std::exchange(held_, std::nullopt);
+    }
+    return true;
   }
 
-  // The fields of a line, from 0 on, without spaces around them.
-  Fields At(size_t line) const {
+  std::string Where() const { return WhereIs(number_); }
+  std::string WhereIs(int64_t line) const {  // from 1 on
+    return fmt::format("{}: line {}", path_.string(), line);
+  }
+  int64_t number() const { return number_; }
+
+  // The fields of the line, without spaces around them.
+  Fields Split() const {
     Fields fields(1);
     enum { kPlain, kQuoted, kAfterQuotes, kEnded } state = kPlain;
-    for (const char c : lines_[line]) {
+    for (const char c : line_) {
       if (state == kQuoted) {
         if (c == '"') {
           state = kAfterQuotes;
@@ -60,7 +79,7 @@ class Csv {
         state = kQuoted;
       } else if (c == '"' || (state != kPlain && c != ' ' && c != '\t')) {
         throw DataError(
-            Where(line) + ": its quotes are not around the whole of a field",
+            Where() + ": its quotes are not around the whole of a field",
             "a quote that belongs to a field is written twice, and the field in quotes");
       } else if (state == kPlain) {
         fields.back() += c;
@@ -69,8 +88,7 @@ class Csv {
       }
     }
     if (state == kQuoted) {
-      throw DataError(Where(line) + ": its quotes are not closed",
-                      "quoted fields end on their line");
+      throw DataError(Where() + ": its quotes are not closed", "quoted fields end on their line");
     }
     for (std::string& field : fields) Trim(field);
     return fields;
@@ -92,9 +110,22 @@ class Csv {
     field.erase(field.find_last_not_of(" \t") + 1);
   }
 
-  const fs::path& path_;
-  std::vector<std::string> lines_;
-  char separator_;
+  // Behind an empty line: the next one that is not, and how many are before it.
+  bool HoldNextOne() {
+    held_.emplace();
+    for (empty_ = 1; lines_.Next(*held_); ++empty_) {
+      if (!held_->empty()) return true;
+    }
+    return false;
+  }
+
+  const fs::path path_;
+  LineReader lines_;
+  std::string line_;
+  int64_t number_ = 0;  // of the line, from 1 on
+  int64_t empty_ = 0;   // lines that come before the held one
+  std::optional<std::string> held_;
+  char separator_ = 0;
 };
 
 // Also "nan" and "inf", which are no numbers to learn from.
@@ -111,19 +142,18 @@ std::string ColumnName(const Fields& names, size_t column) {
                      names.empty() ? "" : fmt::format(" ('{}')", names[column]));
 }
 
-float Number(const Csv& csv, size_t line, const Fields& names, size_t column,
-             const std::string& field) {
+float Number(const Csv& csv, const Fields& names, size_t column, const std::string& field) {
   const auto number = NumberIn(field);
   if (number && std::isfinite(*number)) return *number;
   throw DataError(
-      fmt::format("{}: {} {}", csv.Where(line), ColumnName(names, column),
+      fmt::format("{}: {} {}", csv.Where(), ColumnName(names, column),
                   field.empty() ? "is empty" : fmt::format("is '{}', not a number", field)),
       "every cell needs a number; remove the line, or fill the cell");
 }
 
-void CheckWidth(const Csv& csv, size_t line, const Fields& fields, size_t columns) {
+void CheckWidth(const Csv& csv, const Fields& fields, size_t columns) {
   if (fields.size() == columns) return;
-  throw DataError(fmt::format("{}: {}, the first line has {}", csv.Where(line),
+  throw DataError(fmt::format("{}: {}, the first line has {}", csv.Where(),
                               Counted(static_cast<int64_t>(fields.size()), "field"), columns),
                   "every line needs as many; a field with the separator in it goes in quotes");
 }
@@ -165,7 +195,7 @@ bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
   }
   if (!text) return false;
   if (std::ranges::none_of(first, IsNumber)) return true;
-  throw DataError(fmt::format("{}: {} is '{}', not a number, and others are numbers", csv.Where(0),
+  throw DataError(fmt::format("{}: {} is '{}', not a number, and others are numbers", csv.Where(),
                               ColumnName({}, *text), first[*text]),
                   "every cell needs a number; data.header: yes, if these are names");
 }
@@ -232,98 +262,166 @@ std::vector<size_t> SampleColumns(const std::string& file, const Fields& first, 
   return places;
 }
 
-struct Label {
-  std::string text;
-  std::optional<float> number;
-  size_t line;
+// How the lines of a table are read.
+struct Plan {
+  Fields first, names;  // the first line; the names of all columns, none without a header
+  size_t label = 0;
+  std::vector<size_t> columns;  // of a sample
 };
 
-TableLabels LabelsOf(const Csv& csv, const std::vector<Label>& texts, Fields words,
-                     NumberLabels numbers, const std::string& column) {
+Plan PlanOf(const Csv& csv, const std::string& file, const CsvFormat& format) {
+  Plan plan;
+  plan.first = csv.Split();
+  if (plan.first.size() < 2) {
+    throw DataError(csv.Where() + ": it has one field; every line needs numbers and a label",
+                    "data.separator says what stands between the fields");
+  }
+  const bool header = IsHeader(csv, plan.first, format);
+  if (!header && !format.columns.empty()) {
+    throw DataError(csv.Where() + ": the columns have no names, those of the training file have",
+                    "both need a header, or none");
+  }
+  plan.label = LabelColumn(file, plan.first, header, format.label);
+  plan.columns = SampleColumns(file, plan.first, plan.label, format);
+  if (header) plan.names = plan.first;
+  return plan;
+}
+
+// The samples, as their lines come.
+struct Rows {
+  int64_t samples = 0;
+  std::vector<float> numbers;  // of those that are kept
+  ChannelMoments moments;      // of all, where some may not be kept
+  // Labels: 0 where one is no number; and the texts of all, each with a line feed behind it.
+  std::vector<float> labels;
+  std::string texts;
+  int64_t words = 0;  // labels that are no numbers
+  int64_t first_word = 0;
+};
+
+void AddLabel(const Csv& csv, const Plan& plan, const std::string& text, Rows& rows) {
+  const auto number = NumberIn(text);
+  if (text.empty() || (number && !std::isfinite(*number))) {
+    Number(csv, plan.names, plan.label, text);
+  }
+  if (!number && rows.words++ == 0) rows.first_word = rows.samples;
+  rows.labels.push_back(number.value_or(0));
+  rows.texts += text;
+  rows.texts += '\n';
+}
+
+void AddRow(const Csv& csv, const Plan& plan, int64_t keep, std::vector<float>& sample,
+            Rows& rows) {
+  const Fields fields = csv.Split();
+  CheckWidth(csv, fields, plan.first.size());
+  sample.clear();
+  for (const size_t column : plan.columns) {
+    sample.push_back(Number(csv, plan.names, column, fields[column]));
+  }
+  if (rows.samples < keep) rows.numbers.insert(rows.numbers.end(), sample.begin(), sample.end());
+  if (keep != kKeepAll) rows.moments.Add(sample.data(), 1);
+  AddLabel(csv, plan, fields[plan.label], rows);
+  ++rows.samples;
+}
+
+Rows ReadRows(Csv& csv, const Plan& plan, int64_t keep) {
+  Rows rows{.moments = ChannelMoments(plan.columns.size(), 1)};
+  std::vector<float> sample;
+  bool more = plan.names.empty() || csv.Next();
+  for (; more; more = csv.Next()) AddRow(csv, plan, keep, sample, rows);
+  return rows;
+}
+
+// Gives out the texts of labels, in their order.
+class LabelTexts {
+ public:
+  explicit LabelTexts(const std::string& texts) : rest_(texts) {}
+  bool Next(std::string_view& text) {
+    const size_t end = rest_.find('\n');
+    if (end == std::string_view::npos) return false;
+    text = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    return true;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+// Those that occur, by spelling.
+Fields WordsIn(const std::string& texts) {
+  std::set<std::string, std::less<>> found;
+  std::string_view text;
+  for (LabelTexts labels(texts); labels.Next(text);) {
+    if (!found.contains(text)) found.emplace(text);
+  }
+  return {found.begin(), found.end()};
+}
+
+TableLabels LabelsOf(const Csv& csv, const Plan& plan, Rows& rows, Fields words,
+                     NumberLabels numbers) {
   TableLabels labels;
-  const auto is_text = [](const Label& label) { return !label.number; };
-  const auto first_text = std::ranges::find_if(texts, is_text);
-  if (first_text == texts.end() && (words.empty() || numbers == NumberLabels::kKept)) {
-    for (const Label& label : texts) labels.numbers.push_back(*label.number);
+  if (rows.words == 0 && (words.empty() || numbers == NumberLabels::kKept)) {
+    labels.numbers = std::move(rows.labels);
     return labels;
   }
-  if (words.empty()) {
-    std::set<std::string> found;
-    for (const Label& label : texts) found.insert(label.text);
-    words.assign(found.begin(), found.end());
-  }
+  if (words.empty()) words = WordsIn(rows.texts);
   std::map<std::string_view, size_t> places;  // of a word twice the first counts
   for (size_t i = 0; i < words.size(); ++i) places.try_emplace(words[i], i);
-  for (const Label& label : texts) {
-    const auto known = places.find(label.text);
+  std::string_view text;
+  int64_t line = plan.names.empty() ? 1 : 2;
+  for (LabelTexts texts(rows.texts); texts.Next(text); ++line) {
+    const auto known = places.find(text);
     if (known == places.end()) {
-      throw DataError(fmt::format("{}: {} is '{}', which is no class", csv.Where(label.line),
-                                  column, label.text),
+      throw DataError(fmt::format("{}: {} is '{}', which is no class", csv.WhereIs(line),
+                                  ColumnName(plan.names, plan.label), text),
                       "classes are " + Join(words));
     }
     labels.numbers.push_back(static_cast<float>(known->second));
   }
-  labels.texts = std::ranges::count_if(texts, is_text);
-  labels.first_text = labels.texts > 0 ? first_text - texts.begin() : 0;
+  labels.texts = rows.words;
+  labels.first_text = rows.first_word;
   labels.words = std::move(words);
   return labels;
+}
+
+// The names by which the columns of another file are found, where they differ.
+void NameColumns(const Plan& plan, Table& table) {
+  if (std::set<std::string>(plan.names.begin(), plan.names.end()).size() != plan.first.size())
+    return;
+  for (const size_t column : plan.columns) table.columns.push_back(plan.names[column]);
+  table.label_column = plan.names[plan.label];
 }
 
 }  // namespace
 
 CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& words,
                  NumberLabels number_labels) {
-  const Csv csv(path, format.separator);
-  const Fields first = csv.At(0);
-  if (first.size() < 2) {
-    throw DataError(csv.Where(0) + ": it has one field; every line needs numbers and a label",
-                    "data.separator says what stands between the fields");
-  }
-  const bool header = IsHeader(csv, first, format);
-  if (!header && !format.columns.empty()) {
-    throw DataError(csv.Where(0) + ": the columns have no names, those of the training file have",
-                    "both need a header, or none");
-  }
-  const size_t label = LabelColumn(path.string(), first, header, format.label);
-  const std::vector<size_t> columns = SampleColumns(path.string(), first, label, format);
+  Csv csv(path, format.separator);
+  const Plan plan = PlanOf(csv, path.string(), format);
+  Rows rows = ReadRows(csv, plan, format.keep);
+  if (rows.samples == 0) throw DataError(path.string() + " has a header and no samples");
   CsvTable csv_table;
-  if (header) csv_table.names = first;
-  const size_t begin = csv_table.names.empty() ? 0 : 1;
-  auto numbers = std::make_shared<std::vector<float>>();
-  std::vector<Label> labels;
-  for (size_t line = begin; line < csv.size(); ++line) {
-    Fields fields = csv.At(line);
-    CheckWidth(csv, line, fields, first.size());
-    for (const size_t column : columns) {
-      numbers->push_back(Number(csv, line, csv_table.names, column, fields[column]));
-    }
-    const std::string& text = fields[label];
-    const auto number = NumberIn(text);
-    if (text.empty() || (number && !std::isfinite(*number))) {
-      Number(csv, line, csv_table.names, label, text);
-    }
-    labels.push_back({std::move(fields[label]), number, line});
-  }
-  if (labels.empty()) throw DataError(path.string() + " has a header and no samples");
+  csv_table.names = plan.names;
   Table& table = csv_table.table;
   table.name = path.string();
-  table.samples = static_cast<int64_t>(labels.size());
-  table.sample_shape = Shape{static_cast<int64_t>(first.size()) - 1};
-  table.labels = LabelsOf(csv, labels, words, number_labels, ColumnName(csv_table.names, label));
-  if (header && std::set<std::string>(first.begin(), first.end()).size() == first.size()) {
-    for (const size_t column : columns) table.columns.push_back(first[column]);
-    table.label_column = first[label];
-  }
-  table.read = [numbers] { return TableValues{{}, *numbers}; };
-  table.where = [name = path.string(), begin](int64_t sample) {
-    return fmt::format("{}: line {}", name, sample + 1 + static_cast<int64_t>(begin));
+  table.samples = rows.samples;
+  table.sample_shape = Shape{static_cast<int64_t>(plan.columns.size())};
+  table.labels = LabelsOf(csv, plan, rows, words, number_labels);
+  NameColumns(plan, table);
+  const auto values = std::make_shared<TableValues>();
+  values->numbers = std::move(rows.numbers);
+  if (rows.samples > format.keep) values->of_all = std::move(rows.moments);
+  table.read = [values] { return *values; };
+  table.where = [name = path.string(), header = !plan.names.empty()](int64_t sample) {
+    return fmt::format("{}: line {}", name, sample + (header ? 2 : 1));
   };
   return csv_table;
 }
 
 CsvNumbers ReadCsvNumbers(const fs::path& path, int64_t count, const Fields& columns) {
-  const Csv csv(path, 0);
-  const Fields first = csv.At(0);
+  Csv csv(path, 0);
+  const Fields first = csv.Split();
   const bool header = AreNames(first, columns);
   std::vector<size_t> places(first.size());
   std::iota(places.begin(), places.end(), size_t{0});
@@ -342,11 +440,11 @@ CsvNumbers ReadCsvNumbers(const fs::path& path, int64_t count, const Fields& col
             : "give these columns in this order, or in any order with a header: " + Some(columns));
   }
   const Fields names = header ? first : Fields();
-  for (size_t line = header ? 1 : 0; line < csv.size(); ++line) {
-    const Fields fields = csv.At(line);
-    CheckWidth(csv, line, fields, first.size());
+  for (bool more = !header || csv.Next(); more; more = csv.Next()) {
+    const Fields fields = csv.Split();
+    CheckWidth(csv, fields, first.size());
     for (const size_t column : places) {
-      csv_numbers.numbers.push_back(Number(csv, line, names, column, fields[column]));
+      csv_numbers.numbers.push_back(Number(csv, names, column, fields[column]));
     }
   }
   return csv_numbers;

@@ -22,6 +22,8 @@ struct CsvFormat {
   // The columns of a sample in the order of the training file: the header must have these and the label, in any
   // order, and no others.  Empty: all but the label, as they come.
   std::vector<std::string> columns = {};
+  // Numbers of as many samples are kept, the first ones (DatasetSource::KeepFirst).  All lines are read.
+  int64_t keep = kKeepAll;
 };
 
 struct CsvTable {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,7 +23,9 @@ namespace {
 using ValueType = Hdf5Reader::ValueType;
 
 constexpr double kMostNumbers = 1e10;
-constexpr int64_t kMostPacked = 1100;  // zlib packs at most 1032 bytes into one
+constexpr int64_t kBlockValues = int64_t{1}
+                                 << 24;  // that are read together, where not all are kept
+constexpr int64_t kMostPacked = 1100;    // zlib packs at most 1032 bytes into one
 
 // What is known of a file without its values.
 struct Look {
@@ -92,6 +96,43 @@ void LookAt(const Hdf5Reader& in, const Hdf5Names& names, MemoryFile& answer) {
   answer.WriteAt(0, ToBytes(look));
 }
 
+// Throws CheckpointError where one is not finite; `begin` is the first sample.
+void CheckFinite(const fs::path& path, const std::string& name, std::span<const float> values,
+                 int64_t each, int64_t begin) {
+  const auto wrong = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
+  if (wrong == values.end()) return;
+  throw CheckpointError(fmt::format("{}: sample {} of '{}' has the value {}", path.string(),
+                                    begin + (wrong - values.begin()) / each, name, *wrong),
+                        "remove such samples, or give them a number");
+}
+
+// The first samples of a file, and the moments of all files so far.
+struct FirstSamples {
+  std::vector<uint8_t> bytes;
+  std::vector<float> numbers;
+  ChannelMoments moments;
+  DTRAIN_FIELDS(bytes, numbers, moments)
+};
+
+// `keep` samples of a file, and a look at all others where they are measured.
+template <class T>
+void ReadFirst(const Hdf5Reader& in, const std::string& name, const Look& look,
+               const Hdf5Part& part, std::vector<T>& kept, ChannelMoments& moments) {
+  const int64_t samples = look.data_shape[0], each = CountOf(in.path(), look.data_shape) / samples;
+  const int64_t keep = std::min(part.keep, samples), read = part.measure ? samples : keep;
+  const int64_t most = std::max<int64_t>(1, kBlockValues / each);
+  std::vector<T> block;
+  for (int64_t begin = 0; begin < read; begin += most) {
+    const int64_t count = std::min(most, read - begin);
+    block.resize(static_cast<size_t>(count * each));
+    in.ReadRows(name, begin, std::span<T>(block));
+    if constexpr (std::is_same_v<T, float>) CheckFinite(in.path(), name, block, each, begin);
+    if (part.measure) moments.Add(block.data(), static_cast<size_t>(count));
+    block.resize(static_cast<size_t>(each * std::clamp<int64_t>(keep - begin, 0, count)));
+    kept.insert(kept.end(), block.begin(), block.end());
+  }
+}
+
 template <class T, class Read>
 void WriteValues(const Hdf5Reader& in, const std::string& name, const Read& read,
                  MemoryFile& answer) {
@@ -138,14 +179,57 @@ void AppendValues(const fs::path& path, const std::string& name, const Look& loo
   const size_t begin = values.numbers.size();
   values.numbers.resize(begin + count);
   std::memcpy(values.numbers.data() + begin, found.data(), found.size());
-  const auto wrong = std::find_if(values.numbers.begin() + static_cast<std::ptrdiff_t>(begin),
-                                  values.numbers.end(), [](float x) { return !std::isfinite(x); });
-  if (wrong == values.numbers.end()) return;
-  const int64_t sample = (wrong - values.numbers.begin() - static_cast<int64_t>(begin)) /
-                         (static_cast<int64_t>(count) / look.data_shape[0]);
-  throw DataError(
-      fmt::format("{}: sample {} of '{}' has the value {}", path.string(), sample, name, *wrong),
-      "remove such samples, or give them a number");
+  try {
+    CheckFinite(path, name, std::span(values.numbers).subspan(begin),
+                static_cast<int64_t>(count) / look.data_shape[0], 0);
+  } catch (const CheckpointError& error) {
+    throw DataError(error.what(), error.hint());
+  }
+}
+
+void AppendFirst(const fs::path& path, const std::string& name, const Look& look,
+                 const Hdf5Part& part, ChannelMoments& moments, TableValues& values) {
+  const auto found = FromBytes<FirstSamples>(
+      InChild(path, kBlockValues * 4, [&](const Hdf5Reader& in, MemoryFile& answer) {
+        FirstSamples first{.moments = moments};
+        if (look.bytes) {
+          ReadFirst(in, name, look, part, first.bytes, first.moments);
+        } else {
+          ReadFirst(in, name, look, part, first.numbers, first.moments);
+        }
+        answer.WriteAt(0, ToBytes(first));
+      }));
+  values.bytes.insert(values.bytes.end(), found.bytes.begin(), found.bytes.end());
+  values.numbers.insert(values.numbers.end(), found.numbers.begin(), found.numbers.end());
+  moments = found.moments;
+}
+
+ChannelMoments NoMoments(const Look& look) {
+  const std::vector<int64_t>& shape = look.data_shape;
+  const int64_t channels = shape.size() == 2 || shape.size() == 4 ? shape[1] : 1;
+  int64_t each = 1;
+  for (size_t axis = 1; axis < shape.size(); ++axis) each *= shape[axis];
+  return {static_cast<size_t>(channels), static_cast<size_t>(each / channels)};
+}
+
+// Of all files together.
+TableValues ReadAll(const std::vector<fs::path>& files, const std::vector<Look>& looks,
+                    const std::string& name, Hdf5Part part) {
+  TableValues values;
+  int64_t samples = 0;
+  for (const Look& look : looks) samples += look.data_shape[0];
+  const bool whole = part.keep >= samples;
+  ChannelMoments moments = NoMoments(looks[0]);
+  for (size_t f = 0; f < files.size() && (whole || part.measure || part.keep > 0); ++f) {
+    if (whole) {
+      AppendValues(files[f], name, looks[f], values);
+    } else {
+      AppendFirst(files[f], name, looks[f], part, moments, values);
+      part.keep = std::max<int64_t>(0, part.keep - looks[f].data_shape[0]);
+    }
+  }
+  if (!whole && part.measure) values.of_all = std::move(moments);
+  return values;
 }
 
 }  // namespace
@@ -166,7 +250,7 @@ std::vector<fs::path> Hdf5FilesOf(const std::vector<std::string>& paths) {
   return files;
 }
 
-Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names) {
+Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names, const Hdf5Part& part) {
   if (files.empty()) throw DataError("the list names no HDF5 file");
   std::vector<Look> looks;
   std::vector<int64_t> ends;
@@ -201,10 +285,8 @@ Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names) {
     return fmt::format("{}: sample {}", files[file].string(),
                        file == 0 ? sample : sample - ends[file - 1]);
   };
-  table.read = [files, looks, name = names.data] {
-    TableValues values;
-    for (size_t f = 0; f < files.size(); ++f) AppendValues(files[f], name, looks[f], values);
-    return values;
+  table.read = [files, looks, name = names.data, part] {
+    return ReadAll(files, looks, name, part);
   };
   return table;
 }

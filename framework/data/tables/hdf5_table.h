@@ -4,6 +4,7 @@
 // What it cannot read, files without these names and those that do not fit together are a DataError.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -21,6 +22,14 @@ struct Hdf5Names {
 // is started.
 std::vector<std::filesystem::path> Hdf5FilesOf(const std::vector<std::string>& paths);
 
-Table OpenHdf5(const std::vector<std::filesystem::path>& files, const Hdf5Names& names);
+// What is read of the samples of all files.
+struct Hdf5Part {
+  int64_t keep = kKeepAll;  // values of so many are kept, the first ones
+  // Of all samples, where not all are kept; without, no more are read.
+  bool measure = false;
+};
+
+Table OpenHdf5(const std::vector<std::filesystem::path>& files, const Hdf5Names& names,
+               const Hdf5Part& part = {});
 
 }  // namespace dtrain

@@ -148,14 +148,16 @@ void AppendValues(const NpyHeader& header, const std::string& block, size_t byte
   }
 }
 
-void CheckFinite(const MemberReader& in, const NpyHeader& header, const TableValues& values) {
+// `begin`: the sample that they begin with.
+void CheckFinite(const MemberReader& in, const NpyHeader& header, const TableValues& values,
+                 int64_t begin = 0) {
   const auto wrong =
       std::ranges::find_if(values.numbers, [](float value) { return !std::isfinite(value); });
   if (wrong == values.numbers.end()) return;
   const int64_t place = wrong - values.numbers.begin();
   const int64_t each = header.shape.rank() > 0 ? header.shape.CountFrom(1) : 1;
   throw DataError(fmt::format("{}: value {} of sample {} is {}, not a finite float32", in.name(),
-                              place % each, place / each, *wrong),
+                              place % each, begin + place / each, *wrong),
                   "remove such samples, or give them a number: numpy.isfinite finds them");
 }
 
@@ -174,6 +176,57 @@ std::vector<T> ChannelsToFront(const std::vector<T>& from, int64_t pixels, int64
   return to;
 }
 
+std::string ContentOf(const NpyHeader& header) { return "an array of " + header.shape.ToString(); }
+
+void CheckEnd(MemberReader& in, const NpyHeader& header) {
+  char more;
+  if (in.Read(&more, 1) == 0) return;
+  throw DataError(fmt::format("{}: content follows at byte {}, where {} ends", in.name(),
+                              in.position() - 1, ContentOf(header)),
+                  "the header does not belong to this content");
+}
+
+// Entries of the first axis of a sample; an image [H, W] is grey.
+int64_t ChannelsOf(const Shape& samples, bool channels_last) {
+  if (samples.rank() == 4) return samples[channels_last ? 3 : 1];
+  return samples.rank() == 2 ? samples[1] : 1;
+}
+
+int64_t SamplesOfABlock(const NpyHeader& header) {
+  const int64_t bytes = header.shape.CountFrom(1) * header.value_bytes;
+  return std::max<int64_t>(1, static_cast<int64_t>(kBlock) / std::max<int64_t>(1, bytes));
+}
+
+// The next `count` samples, of which `begin` is the first.
+void ReadSamples(MemberReader& in, const NpyHeader& header, int64_t begin, int64_t count,
+                 bool channels_last, TableValues& values) {
+  values.bytes.clear();
+  values.numbers.clear();
+  std::string block(static_cast<size_t>(count * header.shape.CountFrom(1) * header.value_bytes),
+                    '\0');
+  in.ReadExactly(block.data(), block.size(), ContentOf(header));
+  AppendValues(header, block, block.size(), values);
+  CheckFinite(in, header, values, begin);
+  if (!channels_last) return;
+  const int64_t pixels = header.shape[1] * header.shape[2], channels = header.shape[3];
+  values.bytes = ChannelsToFront(values.bytes, pixels, channels);
+  values.numbers = ChannelsToFront(values.numbers, pixels, channels);
+}
+
+void AddMoments(const TableValues& values, size_t samples, ChannelMoments& moments) {
+  if (values.bytes.empty()) return moments.Add(values.numbers.data(), samples);
+  moments.Add(values.bytes.data(), samples);
+}
+
+// The first `count` values.
+void Keep(const TableValues& values, int64_t count, TableValues& kept) {
+  const auto append = [count](const auto& from, auto& to) {
+    if (!from.empty()) to.insert(to.end(), from.begin(), from.begin() + count);
+  };
+  append(values.bytes, kept.bytes);
+  append(values.numbers, kept.numbers);
+}
+
 }  // namespace
 
 NpyHeader ReadNpyHeader(const fs::path& path) {
@@ -185,22 +238,36 @@ NpyArray ReadNpy(const fs::path& path) {
   MemberReader in(path);
   NpyArray array{ReadHeader(in), {}};
   auto left = static_cast<size_t>(array.shape.count()) * static_cast<size_t>(array.value_bytes);
-  const std::string content = "an array of " + array.shape.ToString();
   std::string block(std::min(left, kBlock), '\0');
   while (left > 0) {
     const size_t bytes = std::min(left, block.size());
-    in.ReadExactly(block.data(), bytes, content);
+    in.ReadExactly(block.data(), bytes, ContentOf(array));
     AppendValues(array, block, bytes, array.values);
     left -= bytes;
   }
-  char more;
-  if (in.Read(&more, 1) != 0) {
-    throw DataError(fmt::format("{}: content follows at byte {}, where {} ends", in.name(),
-                                in.position() - 1, content),
-                    "the header does not belong to this content");
-  }
+  CheckEnd(in, array);
   CheckFinite(in, array, array.values);
   return array;
+}
+
+TableValues ReadNpyPart(const fs::path& path, const NpyPart& part) {
+  MemberReader in(path);
+  const NpyHeader header = ReadHeader(in);
+  const int64_t samples = header.shape[0], each = header.shape.CountFrom(1);
+  const bool whole = part.keep >= samples;
+  const int64_t read = whole || part.measure ? samples : part.keep;
+  const int64_t channels = ChannelsOf(header.shape, part.channels_last);
+  ChannelMoments moments(static_cast<size_t>(channels), static_cast<size_t>(each / channels));
+  TableValues kept, values;
+  for (int64_t begin = 0; begin < read; begin += SamplesOfABlock(header)) {
+    const int64_t count = std::min(SamplesOfABlock(header), read - begin);
+    ReadSamples(in, header, begin, count, part.channels_last, values);
+    if (!whole && part.measure) AddMoments(values, static_cast<size_t>(count), moments);
+    Keep(values, each * std::clamp<int64_t>(part.keep - begin, 0, count), kept);
+  }
+  if (read == samples) CheckEnd(in, header);
+  if (!whole && part.measure) kept.of_all = std::move(moments);
+  return kept;
 }
 
 void ChannelsToFront(NpyArray& array) {

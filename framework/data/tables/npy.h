@@ -25,8 +25,17 @@ struct NpyArray : NpyHeader {
   TableValues values;  // bytes where bytes() says so, else numbers: rounded to 32 bits, all finite
 };
 
+// What is read of the samples of an array, [N, ...].
+struct NpyPart {
+  int64_t keep = kKeepAll;  // values of so many are kept, the first ones
+  // Of all samples, where not all are kept; without, the file is read no further than that.
+  bool measure = false;
+  bool channels_last = false;  // [N, H, W, C]: they come out as [N, C, H, W]
+};
+
 NpyHeader ReadNpyHeader(const std::filesystem::path& path);
 NpyArray ReadNpy(const std::filesystem::path& path);
+TableValues ReadNpyPart(const std::filesystem::path& path, const NpyPart& part);
 
 // Samples [N, H, W, C] become [N, C, H, W].
 void ChannelsToFront(NpyArray& array);

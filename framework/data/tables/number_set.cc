@@ -11,7 +11,27 @@
 
 namespace dtrain {
 
+namespace {
+
+void SetMeanAndDeviation(const std::vector<double>& means, const std::vector<double>& variances,
+                         ImageSetSpec& spec) {
+  std::vector<float> deviations;
+  for (size_t c = 0; c < means.size(); ++c) {
+    const auto deviation = static_cast<float>(std::sqrt(variances[c]));
+    // Of a column that is the same everywhere nothing can be learned, whatever it is divided by.
+    const bool same = !(deviation > 1e-6 * std::abs(means[c])) || !std::isnormal(deviation);
+    deviations.push_back(same ? 1.0f : deviation);
+  }
+  spec.mean = PerChannel(std::vector<float>(means.begin(), means.end()));
+  spec.deviation = PerChannel(std::move(deviations));
+}
+
+}  // namespace
+
 void MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec) {
+  if (numbers.of_all) {
+    return SetMeanAndDeviation(numbers.of_all->means(), numbers.of_all->variances(), spec);
+  }
   const auto channels = static_cast<size_t>(spec.image_shape[0]);
   const auto each = static_cast<size_t>(spec.image_shape.CountFrom(1));
   const size_t samples = numbers.samples.size() / (channels * each);
@@ -30,15 +50,7 @@ void MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec) {
   const std::vector<double> means = mean_of([](size_t, float x) { return static_cast<double>(x); });
   const std::vector<double> variances =
       mean_of([&](size_t c, float x) { return (x - means[c]) * (x - means[c]); });
-  std::vector<float> deviations;
-  for (size_t c = 0; c < channels; ++c) {
-    const auto deviation = static_cast<float>(std::sqrt(variances[c]));
-    // Of a column that is the same everywhere nothing can be learned, whatever it is divided by.
-    const bool same = !(deviation > 1e-6 * std::abs(means[c])) || !std::isnormal(deviation);
-    deviations.push_back(same ? 1.0f : deviation);
-  }
-  spec.mean = PerChannel(std::vector<float>(means.begin(), means.end()));
-  spec.deviation = PerChannel(std::move(deviations));
+  SetMeanAndDeviation(means, variances, spec);
 }
 
 NumberSet::NumberSet(const ImageSetSpec& spec, LabelledNumbers train, LabelledNumbers test)

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/data/dataset.h"
 #include "framework/data/images/image_set.h"
+#include "framework/data/tables/channel_moments.h"
 
 namespace dtrain {
 
@@ -17,10 +20,11 @@ struct LabelledNumbers {
   std::vector<float> samples;
   std::vector<uint16_t> classes;
   std::vector<float> targets;
+  std::optional<ChannelMoments> of_all = {};  // of more samples than these
 };
 
 // The mean and deviation of each entry of the first axis (a channel of images, a column of a table), in the order of
-// the samples.  A column that is the same everywhere has deviation 1.
+// the samples; of all samples where these are the first of them.  A column that is the same everywhere has deviation 1.
 void MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec);
 
 class NumberSet : public Dataset {

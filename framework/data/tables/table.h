@@ -7,18 +7,22 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "framework/data/dataset.h"
+#include "framework/data/tables/channel_moments.h"
 #include "framework/device/shape.h"
 
 namespace dtrain {
 
-// The values of all samples, one after the other: either the ones or the others.
+// The values of the samples that are kept, one after the other: either the ones or the others.
 struct TableValues {
   std::vector<uint8_t> bytes;
   std::vector<float> numbers;
+  std::optional<ChannelMoments> of_all = {};  // of all samples, where not all of them are here
 
   std::vector<float> TakeNumbers() {  // whichever there are
     return bytes.empty() ? std::move(numbers) : std::vector<float>(bytes.begin(), bytes.end());
@@ -36,8 +40,8 @@ struct TableLabels {
 };
 
 struct Table {
-  std::string name;  // of the file, for messages
-  int64_t samples = 0;
+  std::string name;     // of the file, for messages
+  int64_t samples = 0;  // all of the file, and as many labels, however many are kept
   Shape sample_shape;
   bool bytes = false;  // its values are bytes, 0 to 255
   TableLabels labels;

@@ -1,6 +1,8 @@
 #include "framework/data/tables/table_source.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,7 +20,8 @@ bool AreThere(config::Reader& reader,
   for (const auto& [key, path] : files) {
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) continue;
-    reader.Mistake(key, fmt::format("there is no file {}", path), WhereItBegins(path));
+    reader.Mistake(key, WhyNoFile(path, fmt::format("there is no file {}", path)),
+                   WhereItBegins(path));
     all = false;
   }
   return all;
@@ -34,6 +37,21 @@ Shape WithChannel(const Shape& shape) { return shape.rank() == 2 ? shape.Prepend
   throw DataError(fmt::format("{}: the label '{}' is a text, {}", table.where(labels.first_text),
                               labels.words[word], why),
                   hint);
+}
+
+// Of pixels / 255.
+void MeasureImages(const LabelledImages& images, const std::optional<ChannelMoments>& of_all,
+                   ImageSetSpec& spec) {
+  if (!of_all) return MeasurePixels(images, spec);
+  const std::vector<double> variances = of_all->variances();
+  std::vector<float> means, deviations;
+  for (size_t c = 0; c < variances.size(); ++c) {
+    means.push_back(static_cast<float>(of_all->means()[c] / 255));
+    const double variance = variances[c] / (255.0 * 255.0);
+    deviations.push_back(variance > 1e-9 ? static_cast<float>(std::sqrt(variance)) : 1.0f);
+  }
+  spec.mean = PerChannel(std::move(means));
+  spec.deviation = PerChannel(std::move(deviations));
 }
 
 }  // namespace
@@ -129,30 +147,47 @@ int64_t TableSource::size(Split split) const {
   return table && split != Split::kValidation ? table->samples : 0;
 }
 
-LabelledImages TableSource::ImagesOf(const Table& table) const {
-  return {table.read().bytes, ClassesOf(table, spec_.classes)};
+// The classes of the samples that are kept; each of all must be one.
+std::vector<uint16_t> TableSource::KeptClassesOf(const Table& table) const {
+  std::vector<uint16_t> classes = ClassesOf(table, spec_.classes);
+  classes.resize(static_cast<size_t>(std::min(keep_, table.samples)));
+  return classes;
 }
 
 LabelledNumbers TableSource::NumbersOf(const Table& table) const {
+  TableValues values = table.read();
   LabelledNumbers numbers;
-  numbers.samples = table.read().TakeNumbers();
+  numbers.of_all = std::move(values.of_all);
+  numbers.samples = values.TakeNumbers();
   if (spec_.classes > 0) {
-    numbers.classes = ClassesOf(table, spec_.classes);
+    numbers.classes = KeptClassesOf(table);
   } else {
-    numbers.targets = table.labels.numbers;
+    const auto kept = std::min(keep_, table.samples) * table.labels.shape.count();
+    numbers.targets.assign(table.labels.numbers.begin(), table.labels.numbers.begin() + kept);
   }
   return numbers;
 }
 
 std::unique_ptr<Dataset> TableSource::Load(const fs::path& folder, uint64_t seed) const {
+  return spec_.numbers ? LoadNumbers() : LoadImages(seed);
+}
+
+std::unique_ptr<Dataset> TableSource::LoadImages(uint64_t seed) const {
   ImageSetSpec spec = spec_;
-  if (!spec.numbers) {
-    LabelledImages train = ImagesOf(*train_);
-    pixels_.Fill(train, spec);
-    return std::make_unique<ImageSet>(spec, std::move(train),
-                                      test_ ? ImagesOf(*test_) : LabelledImages(),
-                                      pixels_.augment(), seed);
-  }
+  const auto images_of = [this](const Table& table, TableValues& values) {
+    return LabelledImages{std::move(values.bytes), KeptClassesOf(table)};
+  };
+  TableValues values = train_->read(), test_values;
+  if (test_) test_values = test_->read();
+  LabelledImages train = images_of(*train_, values);
+  pixels_.Fill([&] { MeasureImages(train, values.of_all, spec); }, spec);
+  return std::make_unique<ImageSet>(spec, std::move(train),
+                                    test_ ? images_of(*test_, test_values) : LabelledImages(),
+                                    pixels_.augment(), seed);
+}
+
+std::unique_ptr<Dataset> TableSource::LoadNumbers() const {
+  ImageSetSpec spec = spec_;
   LabelledNumbers train = NumbersOf(*train_);
   pixels_.Fill([&] { MeasureNumbers(train, spec); }, spec);
   return std::make_unique<NumberSet>(spec, std::move(train),

@@ -20,6 +20,7 @@ class TableSource : public DatasetSource {
   // A file that is not there is a mistake of the config; one whose content is wrong a DataError.
   void Configure(config::Reader& reader) final;
   void ConfigureKeys(config::Reader& reader) final { ReadAllKeys(reader); }
+  void KeepFirst(int64_t samples) final { keep_ = samples; }
   std::vector<FieldSpec> fields() const override { return ImageFields(spec_); }
   int64_t size(Split split) const override;
   int64_t classes() const override { return spec_.classes; }
@@ -40,13 +41,20 @@ class TableSource : public DatasetSource {
   // Whose labels' words are `words`, where there are some.
   virtual Table Open(Split split, const std::vector<std::string>& words) = 0;
 
+  int64_t keep() const { return keep_; }  // samples of a split whose values are kept
+  // Whether mean and deviation are those of all samples, so that the values of all are looked at.
+  bool measures() const { return pixels_.measures(); }
+
  private:
   Files ReadAllKeys(config::Reader& reader);
   void Settle(config::Reader& reader);
-  LabelledImages ImagesOf(const Table& table) const;
+  std::vector<uint16_t> KeptClassesOf(const Table& table) const;
+  std::unique_ptr<Dataset> LoadImages(uint64_t seed) const;
+  std::unique_ptr<Dataset> LoadNumbers() const;
   LabelledNumbers NumbersOf(const Table& table) const;
 
   const bool images_, whole_are_classes_;
+  int64_t keep_ = kKeepAll;
   Task task_ = Task::kAuto;
   ImageSetSpec spec_;
   PixelKeys pixels_;

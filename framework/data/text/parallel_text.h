@@ -1,11 +1,14 @@
 // Parallel text: two files of which line n of one translates line n of the other.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "framework/data/files/archive.h"
 #include "framework/data/text/sentence_pairs.h"
 
 namespace dtrain {
@@ -14,6 +17,20 @@ namespace dtrain {
 // \r\n); the last one may lack it.  Throws DataError with file and line for text that is no UTF-8,
 // holds a zero byte or a line of more than a megabyte, and as MemberReader does.
 std::vector<std::string> ReadLines(const std::filesystem::path& path);  // text_file.cc
+
+// The same, one after the other.
+class LineReader {
+ public:
+  explicit LineReader(const std::filesystem::path& path);
+  bool Next(std::string& line);  // false at the end
+
+ private:
+  std::filesystem::path path_;
+  MemberReader in_;
+  std::string block_;
+  std::string_view rest_;  // of the block, still to be read
+  size_t lines_ = 0;
+};
 
 // How the words of a file are told.
 struct TextFile {

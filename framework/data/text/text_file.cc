@@ -1,5 +1,6 @@
 #include "framework/data/text/parallel_text.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -35,23 +36,28 @@ std::string Checked(const fs::path& path, size_t number, std::string_view line) 
 
 }  // namespace
 
-std::vector<std::string> ReadLines(const fs::path& path) {
-  MemberReader in(path);
-  std::vector<std::string> lines;
-  std::string pending, block(kBlock, '\0');
-  while (const size_t got = in.Read(block.data(), kBlock)) {
-    std::string_view rest(block.data(), got);
-    for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-      pending += rest.substr(0, end);
-      lines.push_back(Checked(path, lines.size() + 1, pending));
-      pending.clear();
-      rest.remove_prefix(end + 1);
-    }
-    pending += rest;
-    if (pending.size() <= kLongestLine) continue;
-    ThrowAt(path, lines.size() + 1, fmt::format("it has more than {} bytes", kLongestLine));
+LineReader::LineReader(const fs::path& path) : path_(path), in_(path), block_(kBlock, '\0') {}
+
+bool LineReader::Next(std::string& line) {
+  line.clear();
+  for (bool ended = false; !ended;) {
+    if (rest_.empty()) rest_ = {block_.data(), in_.Read(block_.data(), kBlock)};
+    if (rest_.empty() && line.empty()) return false;  // the end of the file
+    const size_t end = std::min(rest_.find('\n'), rest_.size());
+    ended = end < rest_.size() || rest_.empty();
+    line += rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    if (line.size() <= kLongestLine) continue;
+    ThrowAt(path_, lines_ + 1, fmt::format("it has more than {} bytes", kLongestLine));
   }
-  if (!pending.empty()) lines.push_back(Checked(path, lines.size() + 1, pending));
+  line = Checked(path_, ++lines_, line);
+  return true;
+}
+
+std::vector<std::string> ReadLines(const fs::path& path) {
+  LineReader in(path);
+  std::vector<std::string> lines;
+  for (std::string line; in.Next(line);) lines.push_back(line);
   return lines;
 }
 

@@ -60,6 +60,7 @@ void ReadData(Reader root, const RunConfig* before, RunConfig& run) {
     run.data = before->data;
     return;
   }
+  if (limit > 0) source->KeepFirst(limit);
   try {
     source->Configure(reader);
   } catch (const DataError&) {
