@@ -11,8 +11,8 @@ packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libyaml-cp
 case ${1:-} in
   "") ;;
   --with-tests)
-    packages="$packages libgtest-dev libgmock-dev procps python3 shellcheck clang-format
-      patchelf xz-utils"
+    packages="$packages libgtest-dev libgmock-dev procps python3 python3-pil python3-numpy
+      python3-h5py python3-pandas shellcheck clang-format patchelf xz-utils"
     ;;
   *)
     echo "$0: no such option: $1 (there is --with-tests)" >&2
