@@ -38,6 +38,7 @@ holds() {
     no-other-user) [ "$(id -u)" = 0 ] && ! setpriv --reuid 65534 true 2>/dev/null ;;
     no-gpu) [ ! -e /dev/nvidia0 ] ;;
     no-patchelf) ! command -v patchelf >/dev/null ;;
+    no-pil) ! /usr/bin/python3 -c 'import PIL, numpy' 2>/dev/null ;;
     no-dev-full) [ ! -e /dev/full ] ;;
     *)
       echo "$list: no condition is named '$1'" >&2

@@ -32,7 +32,8 @@ class ImageFolder : public DatasetSource {
       spec_.image_shape[2] = size[1];
     } else if (size.empty()) {
       spec_.fit = Fit::kNone;
-      const PictureSize first = ReadPictureSize(train_->folder / train_->files[0]);
+      const PictureSize first =
+          ReadPictureSize(train_->folder / train_->files[0], spec_.orientation);
       spec_.image_shape[1] = first.rows;
       spec_.image_shape[2] = first.columns;
     } else {
@@ -97,6 +98,11 @@ class ImageFolder : public DatasetSource {
                   .OneOf({"stretch", "crop"})
                   .Help("how a picture comes to that size: stretch both sides, or crop what "
                         "sticks out behind changing both by one factor"));
+    spec_.orientation = OrientationOf(
+        reader.String("orientation", "exif")
+            .OneOf({"exif", "ignore"})
+            .Help("exif: images that a camera marked as lying on their side or mirrored are turned "
+                  "upright; ignore: they stay as they are stored"));
     pixels_.Configure(reader);
     threads_ = reader.Int("threads", 0)
                    .Min(0)

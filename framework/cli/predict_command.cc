@@ -134,13 +134,14 @@ class Printer {
                   "give JPEG or PNG files, folders of them, or images in a .npy or IDX file");
 }
 
-void AddPicture(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
+// Says whether it was turned.
+bool AddPicture(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   // The size of a training set that had one is not asked of a single picture.
   const Fit fit = spec.fit == Fit::kNone ? Fit::kStretch : spec.fit;
   const std::string bytes = ReadFile(path);
   uint8_t* to = printer.Add(path.string());
   try {
-    DecodePicture(bytes, path.string(), spec.image_shape, fit, to);
+    return DecodePicture(bytes, path.string(), spec.image_shape, fit, spec.orientation, to);
   } catch (const DataError&) {
     printer.Drop();
     throw;
@@ -236,7 +237,7 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   Predictor predictor(options.weights, options.device);
   Printer printer(predictor, options.top, invocation.json);
-  int64_t failed = 0;
+  int64_t failed = 0, turned = 0;
   const auto add = [&](const std::function<void()>& one) {
     try {
       one();
@@ -252,7 +253,7 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
         AddNumbers(file, predictor.images(), printer);
       } else if (fs::is_directory(file, ignored)) {
         for (const fs::path& path : PicturesBelow(file)) {
-          add([&] { AddPicture(path, predictor.images(), printer); });
+          add([&] { turned += AddPicture(path, predictor.images(), printer); });
         }
       } else if (IsNpyName(file)) {
         AddImages(file, predictor.images(), printer);
@@ -261,11 +262,12 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
       } else if (IsCsvName(file)) {
         RefuseKind(file, "a table", predictor.images());
       } else {
-        AddPicture(file, predictor.images(), printer);
+        turned += AddPicture(file, predictor.images(), printer);
       }
     });
   }
   printer.Flush();
+  if (turned > 0) log::Info("{} turned upright by EXIF orientation", Counted(turned, "image"));
   if (failed == 0) return 0;
   log::Error("{} could not be predicted", Counted(failed, "file"));
   return static_cast<int>(ExitCode::kData);

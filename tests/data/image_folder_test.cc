@@ -16,6 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::shared_ptr<DatasetSource> SourceOf(const std::string& keys) {
   config::Document document = config::Document::FromText("data: {" + keys + "}", "test.yaml");
@@ -101,6 +102,29 @@ TEST_F(ImageFolder, OtherSizesNeedASize) {
   EXPECT_EQ(set->fields()[0].sample_shape, (Shape{3, 3, 6}));
 }
 
+TEST_F(ImageFolder, ImagesAreTurnedByTheirOrientationAndCounted) {
+  const std::string jpeg = JpegOf(SmoothPixels(8, 16, 3), 8, 16, 3);
+  for (const char* name : {"1", "2", "3"}) {
+    folder_.Write(std::string("train/a/") + name + ".jpg", WithExif(jpeg, 6));
+  }
+  folder_.Write("train/a/4.png", PngOf(SmoothPixels(16, 8, 3), 16, 8, PNG_FORMAT_RGB));
+  testing::internal::CaptureStderr();
+  const auto set = SourceOf(Train())->Load("", 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr((folder_ / "train").string() + ": 3 images turned upright by EXIF"));
+  EXPECT_EQ(set->fields()[0].sample_shape, (Shape{3, 16, 8}));
+  EXPECT_EQ(set->image_facts()->orientation, Orientation::kExif);
+  EXPECT_THAT(
+      MessageOf<DataError>([&] { SourceOf(Train() + ", orientation: ignore")->Load("", 1); }),
+      HasSubstr("4.png: a picture of 16 x 8 pixels among those of 8 x 16"));
+  std::filesystem::remove(folder_ / "train/a/4.png");
+  testing::internal::CaptureStderr();
+  const auto stored = SourceOf(Train() + ", orientation: ignore")->Load("", 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("EXIF")));
+  EXPECT_EQ(stored->fields()[0].sample_shape, (Shape{3, 8, 16}));
+  EXPECT_EQ(stored->image_facts()->orientation, Orientation::kIgnore);
+}
+
 TEST_F(ImageFolder, MistakesAreToldWhereTheConfigNamesTheFolder) {
   const auto mistake = [&](const std::string& keys) {
     return WhatOf<ConfigError>([&] { SourceOf(keys); });
@@ -145,6 +169,7 @@ TEST(ImageFacts, AreTheSameWhenTheyAreReadAgain) {
   EXPECT_EQ(again.deviation.values(), spec.deviation.values());
   EXPECT_EQ(again.class_names, spec.class_names);
   EXPECT_EQ(again.fit, Fit::kCrop);
+  EXPECT_EQ(again.orientation, Orientation::kExif);
   EXPECT_EQ(ToText(again), ToText(spec));
 }
 
@@ -160,6 +185,15 @@ TEST(ImageFacts, OfATableNameItsColumns) {
   spec.columns = {"a"};
   EXPECT_THAT(WhatOf<DataError>([&] { ImageSetSpecFromText(ToText(spec), "x"); }),
               HasSubstr("x: columns: 1 names for samples of [2]"));
+}
+
+// Programs before the key turned no image, and neither is one for their models.
+TEST(ImageFacts, OfAnOlderProgramAreOfImagesAsTheyAreStored) {
+  const ImageSetSpec spec = ImageSetSpecFromText(
+      R"({"shape":[1,2,2],"classes":2,"mean":[0],"deviation":[1],"class_names":[],"fit":"none"})",
+      "x");
+  EXPECT_EQ(spec.orientation, Orientation::kIgnore);
+  EXPECT_EQ(ImageSetSpecFromText(ToText(spec), "x").orientation, Orientation::kIgnore);
 }
 
 TEST(ImageFacts, OthersAreRefused) {
@@ -181,6 +215,7 @@ TEST(ImageFacts, OthersAreRefused) {
   EXPECT_THAT(with("\"deviation\":[1]", "\"deviation\":[0]"), HasSubstr("x: deviation"));
   EXPECT_THAT(with("\"class_names\":[]", "\"class_names\":[\"a\"]"), HasSubstr("x: class_names"));
   EXPECT_THAT(with("none", "some"), HasSubstr("x: fit"));
+  EXPECT_THAT(with("{", "{\"orientation\":\"up\","), HasSubstr("x: orientation: up"));
   EXPECT_THAT(with("{", "{\"more\":1,"), HasSubstr("more"));
   EXPECT_THAT(with("{", ""), HasSubstr("x"));
 }

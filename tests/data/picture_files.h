@@ -67,4 +67,12 @@ inline std::string JpegOf(const std::vector<uint8_t>& pixels, int64_t rows, int6
   return file;
 }
 
+// A JPEG with an EXIF block of that orientation, 1 to 8.
+inline std::string WithExif(const std::string& jpeg, int orientation) {
+  using namespace std::string_literals;
+  const std::string block = "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0"s +
+                            char(orientation) + std::string(6, '\0');
+  return jpeg.substr(0, 2) + "\xff\xe1"s + '\0' + char(block.size() + 2) + block + jpeg.substr(2);
+}
+
 }  // namespace dtrain

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "framework/core/error.h"
 #include "tests/data/picture_files.h"
@@ -16,9 +17,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<uint8_t> Decoded(const std::string& file, const Shape& shape, Fit fit = Fit::kNone) {
+std::vector<uint8_t> Decoded(const std::string& file, const Shape& shape, Fit fit = Fit::kNone,
+                             Orientation orientation = Orientation::kExif) {
   std::vector<uint8_t> image(static_cast<size_t>(shape.count()));
-  DecodePicture(file, "a picture", shape, fit, image.data());
+  DecodePicture(file, "a picture", shape, fit, orientation, image.data());
   return image;
 }
 
@@ -48,15 +50,45 @@ TEST(Picture, GreyBecomesThreeEqualChannelsAndColoursTheirBrightness) {
   const std::vector<uint8_t> black_white = {0, 0, 0, 255, 255, 255};
   EXPECT_EQ(Decoded(PngOf(black_white, 1, 2, PNG_FORMAT_RGB), {1, 1, 2}),
             (std::vector<uint8_t>{0, 255}));
-  const std::vector<uint8_t> green_blue = {0, 255, 0, 0, 0, 255};
-  const auto brightness = Decoded(PngOf(green_blue, 1, 2, PNG_FORMAT_RGB), {1, 1, 2});
-  EXPECT_GT(brightness[0], brightness[1]);
+}
+
+// By the values as they are stored: .299 red, .587 green, .114 blue.
+TEST(Picture, GreyIsThatOfTheStoredValuesInEveryFormat) {
+  const std::vector<uint8_t> colours = {255, 0, 0, 0, 255, 0, 0, 0, 255, 200, 100, 50};
+  EXPECT_EQ(Decoded(PngOf(colours, 1, 4, PNG_FORMAT_RGB), {1, 1, 4}),
+            (std::vector<uint8_t>{76, 150, 29, 124}));
+  std::vector<uint8_t> red;
+  for (int i = 0; i < 64; ++i) red.insert(red.end(), {200, 0, 0});
+  for (const uint8_t pixel : Decoded(JpegOf(red, 8, 8, 3), {1, 8, 8})) EXPECT_NEAR(pixel, 60, 1);
+  // Pure colours of noise that a JPEG cannot hold come back as red, green and blue that are cut off, so its
+  // brightness as stored is not theirs.
+  const std::string noise = JpegOf(NoisyPixels(32, 32, 3), 32, 32, 3);
+  const auto rgb = Decoded(noise, {3, 32, 32});
+  const auto grey = Decoded(noise, {1, 32, 32});
+  for (size_t i = 0; i < grey.size(); ++i) {
+    ASSERT_EQ(grey[i],
+              (19595 * rgb[i] + 38470 * rgb[i + 1024] + 7471 * rgb[i + 2048] + 32768) >> 16);
+  }
+}
+
+TEST(Picture, SixteenBitsAreDividedBy257WhateverTheirGamma) {
+  // libpng writes these with a chunk gAMA of 1.
+  const std::vector<uint16_t> deep = {0, 128, 129, 0x8080, 0x8000, 0xbebe, 65535};
+  const auto* bytes = reinterpret_cast<const uint8_t*>(deep.data());
+  const std::string file = PngOf({bytes, bytes + 14}, 1, 7, PNG_FORMAT_LINEAR_Y);
+  ASSERT_NE(file.find("gAMA"), std::string::npos);
+  EXPECT_EQ(Decoded(file, {1, 1, 7}), (std::vector<uint8_t>{0, 0, 1, 128, 128, 190, 255}));
 }
 
 TEST(Picture, WhatIsTransparentIsWhite) {
   const std::vector<uint8_t> pixels = {10, 20, 30, 255, 10, 20, 30, 0};
   EXPECT_EQ(Decoded(PngOf(pixels, 1, 2, PNG_FORMAT_RGBA), {3, 1, 2}),
             (std::vector<uint8_t>{10, 255, 20, 255, 30, 255}));
+  const std::vector<uint8_t> half = {255, 0, 0, 128, 0, 0, 0, 64};
+  EXPECT_EQ(Decoded(PngOf(half, 1, 2, PNG_FORMAT_RGBA), {3, 1, 2}),
+            (std::vector<uint8_t>{255, 191, 127, 191, 127, 191}));
+  EXPECT_EQ(Decoded(PngOf(half, 1, 2, PNG_FORMAT_RGBA), {1, 1, 2}),
+            (std::vector<uint8_t>{165, 191}));
 }
 
 TEST(Picture, AJpegIsNearItsPixels) {
@@ -121,12 +153,85 @@ TEST(Picture, ALargeJpegThatShrinksIsTheSamePicture) {
   for (size_t i = 0; i < png.size(); ++i) ASSERT_NEAR(jpeg[i], png[i], 8) << i;
 }
 
+// Where pixel (y, x) of the upright image lies among the stored rows and columns, by EXIF's orientation.
+std::pair<int64_t, int64_t> StoredPlace(int orientation, int64_t y, int64_t x, int64_t rows,
+                                        int64_t columns) {
+  const int64_t last_row = rows - 1, last_column = columns - 1;
+  switch (orientation) {
+    case 2:
+      return {y, last_column - x};
+    case 3:
+      return {last_row - y, last_column - x};
+    case 4:
+      return {last_row - y, x};
+    case 5:
+      return {x, y};
+    case 6:
+      return {last_row - x, y};
+    case 7:
+      return {last_row - x, last_column - y};
+    case 8:
+      return {x, last_column - y};
+    default:
+      return {y, x};
+  }
+}
+
+// The shape of the upright image, and how far its pixels are from those that lie as they are stored.
+void ExpectTurned(const std::string& jpeg, int orientation, const Shape& stored, int tolerance) {
+  SCOPED_TRACE(testing::Message() << orientation << " to " << stored.ToString());
+  Shape upright = stored;
+  if (orientation >= 5) std::swap(upright[1], upright[2]);
+  const std::string file = WithExif(jpeg, orientation);
+  const auto turned = Decoded(file, upright, Fit::kStretch);
+  const auto as_stored = Decoded(file, stored, Fit::kStretch, Orientation::kIgnore);
+  ASSERT_EQ(as_stored, Decoded(jpeg, stored, Fit::kStretch));
+  size_t i = 0;
+  for (int64_t c = 0; c < 3; ++c) {
+    for (int64_t y = 0; y < upright[1]; ++y) {
+      for (int64_t x = 0; x < upright[2]; ++x, ++i) {
+        const auto [row, column] = StoredPlace(orientation, y, x, stored[1], stored[2]);
+        const int64_t at = (c * stored[1] + row) * stored[2] + column;
+        ASSERT_NEAR(turned[i], as_stored[static_cast<size_t>(at)], tolerance) << y << ", " << x;
+      }
+    }
+  }
+}
+
+// At its own size, and decoded at an eighth, where the last row and column of 63 x 38 are half of nothing: that side
+// is elsewhere once the image is turned.
+TEST(Picture, AnImageThatLiesOnItsSideIsTurnedBeforeItsSizeChanges) {
+  const std::string jpeg = JpegOf(NoisyPixels(500, 300, 3), 500, 300, 3);
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    ExpectTurned(jpeg, orientation, {3, 500, 300}, 0);
+    ExpectTurned(jpeg, orientation, {3, 50, 30}, 1);
+  }
+}
+
+TEST(Picture, SaysWhetherItWasTurned) {
+  const std::string jpeg = JpegOf(SmoothPixels(8, 8, 3), 8, 8, 3);
+  std::vector<uint8_t> image(3 * 8 * 8);
+  const auto turned = [&](const std::string& file, Orientation orientation) {
+    return DecodePicture(file, "a picture", {3, 8, 8}, Fit::kNone, orientation, image.data());
+  };
+  EXPECT_TRUE(turned(WithExif(jpeg, 3), Orientation::kExif));
+  EXPECT_FALSE(turned(WithExif(jpeg, 3), Orientation::kIgnore));
+  EXPECT_FALSE(turned(WithExif(jpeg, 1), Orientation::kExif));
+  EXPECT_FALSE(turned(jpeg, Orientation::kExif));
+}
+
 TEST(Picture, ASizeIsReadFromTheHeader) {
   TempFolder folder;
   const auto pixels = SmoothPixels(7, 11, 3);
-  EXPECT_EQ(ReadPictureSize(folder.Write("a.png", PngOf(pixels, 7, 11, PNG_FORMAT_RGB))),
-            (PictureSize{7, 11}));
-  EXPECT_EQ(ReadPictureSize(folder.Write("b", JpegOf(pixels, 7, 11, 3))), (PictureSize{7, 11}));
+  const auto size = [&](const std::string& file, Orientation orientation = Orientation::kExif) {
+    return ReadPictureSize(folder.Write("image", file), orientation);
+  };
+  EXPECT_EQ(size(PngOf(pixels, 7, 11, PNG_FORMAT_RGB)), (PictureSize{7, 11}));
+  const std::string jpeg = JpegOf(pixels, 7, 11, 3);
+  EXPECT_EQ(size(jpeg), (PictureSize{7, 11}));
+  EXPECT_EQ(size(WithExif(jpeg, 4)), (PictureSize{7, 11}));
+  EXPECT_EQ(size(WithExif(jpeg, 6)), (PictureSize{11, 7}));
+  EXPECT_EQ(size(WithExif(jpeg, 6), Orientation::kIgnore), (PictureSize{7, 11}));
 }
 
 TEST(Picture, OneThatEndsEarlyIsRefused) {

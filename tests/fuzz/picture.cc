@@ -17,13 +17,13 @@ void Facts(std::string_view text) {
 }
 
 // Pixels behind the last one are none of the decoder's.
-void Decode(std::string_view file, const Shape& shape, Fit fit) {
+void Decode(std::string_view file, const Shape& shape, Fit fit, Orientation orientation) {
   const auto count = static_cast<size_t>(shape.count());
   std::vector<uint8_t> image(count);
-  DecodePicture(file, "picture", shape, fit, image.data());
+  DecodePicture(file, "picture", shape, fit, orientation, image.data());
 }
 
-// The first byte: facts, or the shape of a picture and how it comes to it.
+// The first byte: facts, or the shape of a picture, how it comes to it, and whether it is turned.
 bool Picture(std::string_view input) {
   InputReader in(input);
   const uint8_t choice = in.Byte();
@@ -32,7 +32,8 @@ bool Picture(std::string_view input) {
     if ((choice & 128) != 0) return Facts(rest);
     const Shape shape = {(choice & 1) != 0 ? 3 : 1, (choice & 2) != 0 ? 5 : 8,
                          (choice & 4) != 0 ? 3 : 8};
-    Decode(rest, shape, static_cast<Fit>((choice >> 3) % 3));
+    const auto orientation = (choice & 64) != 0 ? Orientation::kIgnore : Orientation::kExif;
+    Decode(rest, shape, static_cast<Fit>((choice >> 3 & 7) % 3), orientation);
   });
 }
 

@@ -37,7 +37,7 @@ sources_of() {
     profile) echo framework/core/{model_profile,json_fields}.cc ;;
     idx) echo framework/data/images/idx.cc ;;
     cifar) echo framework/data/images/cifar.cc ;;
-    picture) echo framework/data/images/{picture,image_facts}.cc ;;
+    picture) echo framework/data/images/{picture,decode_png,decode_jpeg,pixels,exif,image_facts}.cc ;;
     archive) echo framework/data/files/archive.cc ;;
     http) echo framework/data/files/download.cc ;;
     parallel_text) echo framework/data/text/{text_file,parallel_text,tokenizer}.cc ;;

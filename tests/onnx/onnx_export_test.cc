@@ -51,6 +51,7 @@ TEST(OnnxExport, MetadataSaysHowPicturesBecomeInputsAndAnswersNames) {
   EXPECT_EQ(json::parse(metadata.at("mean")), json({0.25, 0.5}));
   EXPECT_EQ(json::parse(metadata.at("deviation")), json({0.125, 0.125}));
   EXPECT_EQ(json::parse(metadata.at("sample")), json({2, 1, 2}));
+  EXPECT_EQ(metadata.at("orientation"), "exif");
   EXPECT_EQ(json::parse(metadata.at("class_names")), json({"cat", "dog", "émeu"}));
   EXPECT_EQ(metadata.at("classes"), "3");
   EXPECT_EQ(metadata.at("step"), "30");

@@ -67,6 +67,11 @@ TEST_F(PicturesSystemTest, FromAFolderToClassesAndToAnotherHead) {
   const Outcome one = Run("predict --weights run others/rows/1.jpg --top 1");
   EXPECT_EQ(one.code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("others/rows/1.jpg  rows "));
+  // Upright, its light columns are rows.
+  std::ofstream(folder_ / "phone.jpg") << WithExif(PictureOf("columns", 1), 6);
+  const Outcome phone = Run("predict --weights run phone.jpg --top 1");
+  EXPECT_THAT(phone.out, HasSubstr("phone.jpg  rows "));
+  EXPECT_THAT(phone.err, HasSubstr("1 image turned upright by EXIF orientation"));
   std::ofstream(folder_ / "others/broken.png") << PictureOf("dark", 0).substr(0, 90);
   const Outcome all = Run("predict --weights run --json others");
   EXPECT_EQ(all.code, 3);

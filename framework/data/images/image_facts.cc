@@ -1,4 +1,5 @@
 // What a set of images knows of all of them, as text; and their mean and deviation.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -58,6 +59,17 @@ std::vector<std::string> ReadNames(const json& list, const std::string& where) {
   return names;
 }
 
+// Programs that turned no image did not write the key; their models learned from images as they are stored.
+void ReadOrientation(JsonFields& fields, ImageSetSpec& spec) {
+  spec.orientation = Orientation::kIgnore;
+  if (spec.numbers || !fields.Has("orientation")) return;
+  const std::string name = fields.String("orientation");
+  if (std::ranges::find(kOrientationNames, name) == std::end(kOrientationNames)) {
+    Refuse(fields.where() + ": orientation", name);
+  }
+  spec.orientation = OrientationOf(name);
+}
+
 ImageSetSpec Read(const std::string& text, const std::string& origin) {
   const json object = ParseJson(text, origin);
   JsonFields fields(object, origin);
@@ -94,6 +106,7 @@ ImageSetSpec Read(const std::string& text, const std::string& origin) {
   const std::string fit = fields.String("fit");
   if (std::ranges::find(kFitNames, fit) == std::end(kFitNames)) Refuse(origin + ": fit", fit);
   spec.fit = FitOf(fit);
+  ReadOrientation(fields, spec);
   fields.RejectOthers();
   return spec;
 }
@@ -104,7 +117,11 @@ std::string ToText(const ImageSetSpec& spec) {
   json text{{"shape", spec.image_shape.extents()}, {"classes", spec.classes},
             {"mean", spec.mean.values()},          {"deviation", spec.deviation.values()},
             {"class_names", spec.class_names},     {"fit", NameOf(spec.fit)}};
-  if (spec.numbers) text["target_shape"] = spec.target_shape.extents();
+  if (spec.numbers) {
+    text["target_shape"] = spec.target_shape.extents();
+  } else {
+    text["orientation"] = NameOf(spec.orientation);
+  }
   if (!spec.columns.empty()) {
     text["columns"] = spec.columns;
     text["label_column"] = spec.label_column;

@@ -47,6 +47,7 @@ struct ImageSetSpec {
   PerChannel deviation = 1;
   std::vector<std::string> class_names = {};  // of every class; empty: they are numbers
   Fit fit = Fit::kNone;                       // of pictures of other sizes
+  Orientation orientation = Orientation::kExif;
   // Samples are numbers and no pixels (data/tables/number_set.h): x becomes (x - mean) / deviation, the shape may
   // have fewer axes, and `channel` is an entry of the first.  Without classes the label is numbers of target_shape.
   bool numbers = false;

@@ -9,6 +9,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/log.h"
 #include "framework/core/stop_request.h"
 #include "framework/core/text.h"
 
@@ -111,12 +112,13 @@ LabelledImages ReadPictures(const PictureList& list, const ImageSetSpec& spec, i
   images.images.resize(list.files.size() * pixels);
   std::vector<std::string> problems(list.files.size());
   std::atomic<size_t> next = 0;
+  std::atomic<int64_t> turned = 0;
   const auto work = [&] {
     for (size_t i = next++; i < list.files.size() && !StopRequested(); i = next++) {
       const fs::path path = list.folder / list.files[i];
       try {
-        DecodePicture(ReadFile(path), path.string(), spec.image_shape, spec.fit,
-                      images.images.data() + i * pixels);
+        turned += DecodePicture(ReadFile(path), path.string(), spec.image_shape, spec.fit,
+                                spec.orientation, images.images.data() + i * pixels);
       } catch (const DataError& error) {
         problems[i] = error.what();
       }
@@ -129,6 +131,10 @@ LabelledImages ReadPictures(const PictureList& list, const ImageSetSpec& spec, i
   }
   EndIfStopped("reading " + list.folder.string());
   std::erase(problems, "");
+  if (turned > 0) {
+    log::Info("{}: {} turned upright by EXIF orientation", list.folder.string(),
+              Counted(turned, "image"));
+  }
   if (problems.empty()) return images;
   const size_t count = problems.size();
   if (count > kNamedMistakes) problems.resize(kNamedMistakes);

@@ -27,7 +27,8 @@ PictureList ListPictures(const std::filesystem::path& folder);
 // The same pictures with labels by the classes of another list; DataError where that has no such class.
 PictureList WithClassesOf(const PictureList& other, PictureList list);
 
-// Decodes all of them by that many threads.  Throws DataError that names the first broken ones and counts them.
+// Decodes all of them by that many threads, and logs how many were turned by EXIF orientation.  Throws DataError that
+// names the first broken ones and counts them.
 LabelledImages ReadPictures(const PictureList& list, const ImageSetSpec& spec, int threads);
 
 }  // namespace dtrain

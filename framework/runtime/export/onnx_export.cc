@@ -41,6 +41,7 @@ void Describe(const ImageSetSpec& spec, Metadata& metadata) {
   metadata["deviation"] = ToJson(OfEachChannel(spec.deviation, channels));
   metadata["classes"] = std::to_string(spec.classes);
   metadata["class_names"] = ToJson(spec.class_names);
+  if (!spec.numbers) metadata["orientation"] = NameOf(spec.orientation);
   if (!spec.columns.empty()) metadata["columns"] = ToJson(spec.columns);
 }
 
