@@ -145,6 +145,14 @@ TEST(Picture, CropCutsWhatSticksOut) {
   EXPECT_EQ(halved[12], 100);
 }
 
+// At a half the last row of 19 is one of nothing, and the weights of the others are uneven.
+TEST(Picture, ASmallJpegThatShrinksIsTheSamePicture) {
+  const auto pixels = SmoothPixels(19, 26, 3);
+  const auto png = Decoded(PngOf(pixels, 19, 26, PNG_FORMAT_RGB), {3, 8, 8}, Fit::kCrop);
+  const auto jpeg = Decoded(JpegOf(pixels, 19, 26, 3), {3, 8, 8}, Fit::kCrop);
+  for (size_t i = 0; i < png.size(); ++i) ASSERT_NEAR(jpeg[i], png[i], 8) << i;
+}
+
 // A large JPEG is decoded at an eighth or the like; what comes out is the same picture.
 TEST(Picture, ALargeJpegThatShrinksIsTheSamePicture) {
   const auto pixels = SmoothPixels(400, 300, 3);
