@@ -6,12 +6,23 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
 
 namespace dtrain {
+namespace {
+
+// Whether others than this user, so that a lock on the file says nothing.
+bool OthersMayOpen(int fd) {
+  struct stat status = {};
+  if (::fstat(fd, &status) != 0) return false;
+  return status.st_uid != ::geteuid() || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+}
+
+}  // namespace
 
 LockFile::LockFile(std::filesystem::path path, Flock flock)
     : path_(std::move(path)), flock_(flock) {
@@ -47,25 +58,30 @@ LockFile::Answer LockFile::Take() {
   }
 }
 
-bool LockFile::OthersMayOpen() const {
-  struct stat status = {};
-  if (::fstat(fd_, &status) != 0) return false;
-  return status.st_uid != ::geteuid() || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
-}
-
 bool LockFile::IsThere() const {
   struct stat opened = {}, named = {};
   return ::fstat(fd_, &opened) == 0 && ::stat(path_.c_str(), &named) == 0 &&
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-// Two processes of the same user that do this at one moment could miss each other's new file; there is no way to
-// remove a name only while it means this file.  It happens at most once, on the first start after an update.
+// Two processes of the same user that do this at one moment could miss each other's new file: there is no way to
+// rename over a file only while it is still this one.  It happens at most once, on the first start after an update.
 bool LockFile::Replace() {
-  if (replaced_ || !OthersMayOpen()) return false;
+  if (replaced_ || !OthersMayOpen(fd_)) return false;
   replaced_ = true;
-  if (IsThere() && ::unlink(path_.c_str()) != 0) return false;
-  OpenAgain();
+  const std::string made = fmt::format("{}.{}", path_.string(), ::getpid());
+  const int fd = ::open(made.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return false;
+  // Some file systems have one owner or one mode for all files.
+  const bool is_better = !OthersMayOpen(fd);
+  if (is_better && IsThere() && ::rename(made.c_str(), path_.c_str()) == 0) {
+    ::close(std::exchange(fd_, fd));
+    return true;
+  }
+  ::close(fd);
+  ::unlink(made.c_str());
+  if (IsThere()) return false;
+  OpenAgain();  // somebody else has replaced it
   return true;
 }
 

@@ -27,8 +27,8 @@ class LockFile {
   // Takes the lock, without waiting.  kHeld: by somebody else; kNoLocks: the file system has none, `errno` says why.
   // What is locked has the name; of a file that others may open a new one is locked instead.
   Answer Take();
-  // Puts a new file in the place of one that others may open, whoever holds that.  False where nobody else may, where
-  // it cannot be removed, and the second time: some file systems have one mode for all files.
+  // Puts a new file in the place of one that others may open, whoever holds that.  False where nobody else may, where a
+  // new one would be no better or cannot be made, and the second time.
   bool Replace();
   // Whether the file still has its name, which its holder takes away at the end.
   bool IsThere() const;
@@ -39,8 +39,6 @@ class LockFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  bool OthersMayOpen() const;
-
   std::filesystem::path path_;
   Flock flock_;
   int fd_ = -1;

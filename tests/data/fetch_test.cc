@@ -12,6 +12,8 @@
 #include <mutex>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/process.h"

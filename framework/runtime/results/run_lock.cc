@@ -130,11 +130,16 @@ void Take(LockFile& file) {
     const std::optional<Holder> holder =
         held ? WaitForHolder(file.path()) : ReadHolder(file.path());
     if (holder && IsAlive(*holder)) ThrowHeld(file.path(), holder, held);
-    if (held && !file.Replace()) ThrowHeld(file.path(), holder, held);
-    if (held)
-      log::Warning("{}: a new file, since somebody else holds the old one", file.path().string());
-    if (!held && file.IsThere()) return;
-    if (!held) file.OpenAgain();
+    if (held) {
+      if (!file.Replace()) ThrowHeld(file.path(), holder, held);
+      log::Warning(
+          "{} could be opened by others, and one of them holds it: a new one takes its place",
+          file.path().string());
+    } else if (file.IsThere()) {
+      return;
+    } else {
+      file.OpenAgain();
+    }
   }
 }
 
