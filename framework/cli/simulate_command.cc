@@ -25,6 +25,7 @@
 #include "framework/runtime/results/run_folder.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/simulate/simulated_run.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
 
 namespace dtrain {
 namespace {
@@ -54,8 +55,8 @@ double WaitOf(const Summary& summary) {
 
 void Save(const RunFolder& folder, const RunConfig& config, const Summary& summary,
           const std::vector<std::string>& timelines) {
+  folder.WriteSummary(summary);  // before config.yaml: by it the folder is known as a run's
   folder.WriteConfig(config.effective_yaml);
-  folder.WriteSummary(summary);
   if (timelines.empty()) return;
   TimelineFile file(folder.timeline());
   for (const std::string& rank : timelines) file.Add(rank);
@@ -91,7 +92,7 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
                                     const std::string& output, bool quiet,
                                     const ComparedRun& which = {}) {
   std::optional<RunLock> lock;
-  const bool resuming = !options.resume.empty() && options.resume != "none";
+  const bool resuming = !options.resume.empty() && GoesOnIn(output, options.resume);
   if (!output.empty()) lock.emplace(RunFolder(output).Create(resuming));
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   const bool numeric = options.numeric || !profile.has_value();

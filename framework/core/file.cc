@@ -132,6 +132,36 @@ fs::path BehindLinks(const fs::path& path) {
   return behind;
 }
 
+// A file beside `path`, of a name that nothing had: in a folder of the user's any other may be his.  It is removed again
+// where it has that name still.
+class FileBeside : public Descriptor {
+ public:
+  explicit FileBeside(const fs::path& path) : FileBeside(path, Create(path)) {}
+  ~FileBeside() { ::unlink(path_.c_str()); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  struct Created {
+    fs::path path;
+    int fd;
+  };
+  FileBeside(const fs::path&, Created created)
+      : Descriptor(created.fd), path_(std::move(created.path)) {}
+
+  static Created Create(const fs::path& path) {
+    for (int number = 0;; ++number) {
+      const fs::path name =
+          path.parent_path() / fmt::format(".dtrain-{}-{}.tmp", ::getpid(), number);
+      const int fd =
+          ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+      if (fd >= 0) return {name, fd};
+      if (errno != EEXIST) ThrowErrno("write", path, errno);
+    }
+  }
+
+  const fs::path path_;
+};
+
 }  // namespace
 
 std::string ReadFile(const fs::path& path) { return Input(path, false).ReadAll(std::nullopt); }
@@ -169,7 +199,11 @@ void WriteOutput(const fs::path& path, std::string_view content) {
   struct stat status = {};
   const bool is_there = ::stat(path.c_str(), &status) == 0;
   if (is_there && !S_ISREG(status.st_mode)) return WriteInto(path, content);
-  WriteFileDurably(BehindLinks(path), content);
+  const fs::path behind = BehindLinks(path);
+  const FileBeside temporary(behind);
+  if (is_there) ::fchmod(temporary.get(), status.st_mode & 0777);
+  WriteAll(temporary.get(), behind, content);
+  PublishDurably(temporary.path(), behind);
 }
 
 void WriteFileDurably(const fs::path& path, std::string_view content) {

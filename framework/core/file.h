@@ -46,7 +46,8 @@ class NewFile {
 void WriteFileDurably(const std::filesystem::path& path, std::string_view content);
 
 // The same for a path that the user named (--output FILE): the file behind a link is written, and what is no
-// regular file stays what it is: a pipe or a device (/dev/stdout) is written into, a folder refused.
+// regular file stays what it is: a pipe or a device (/dev/stdout) is written into, a folder refused.  A file that is
+// replaced keeps its mode, and nothing else in its folder is touched.
 void WriteOutput(const std::filesystem::path& path, std::string_view content);
 
 // Opens a new file for writing in the place of whatever has this name; a link is removed, not followed.

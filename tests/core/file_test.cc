@@ -13,6 +13,8 @@
 #include <functional>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "framework/core/error.h"
 #include "tests/support/message_of.h"
 
@@ -268,6 +270,20 @@ TEST_F(FileTest, AnOutputIsWrittenWhereItsLinkLeads) {
   fs::create_symlink("yet-to-come", folder_ / "dangling");
   WriteOutput(folder_ / "dangling", "made");
   EXPECT_EQ(ReadFile(folder_ / "yet-to-come"), "made");
+}
+
+TEST_F(FileTest, AnOutputTouchesNothingElseInItsFolderAndKeepsItsMode) {
+  WriteFileDurably(folder_ / "a.tmp", "mine");
+  const std::string first = fmt::format(".dtrain-{}-0.tmp", ::getpid());
+  WriteFileDurably(folder_ / first, "mine, too");
+  WriteOutput(folder_ / "a", "old");
+  ::chmod((folder_ / "a").c_str(), 0640);
+  WriteOutput(folder_ / "a", "new");
+  EXPECT_EQ(ReadFile(folder_ / "a"), "new");
+  EXPECT_EQ(fs::status(folder_ / "a").permissions(), fs::perms(0640));
+  EXPECT_EQ(ReadFile(folder_ / "a.tmp"), "mine");
+  EXPECT_EQ(ReadFile(folder_ / first), "mine, too");
+  EXPECT_EQ(Entries(), 3);
 }
 
 TEST_F(FileTest, AnOutputLeavesDevicesAndPipesAsTheyAre) {

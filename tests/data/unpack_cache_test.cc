@@ -235,10 +235,21 @@ TEST_F(UnpackCacheTest, WhatCannotBeNamedLeavesNoPart) {
 
 TEST_F(UnpackCacheTest, APartOfAKilledProcessIsRemoved) {
   MakeCache();
-  folder_.Write("cache/tiny-v1-0123.bin.77.part", "half");
-  folder_.Write("cache/other-v1-0123.bin.77.part", "of somebody else");
+  folder_.Write("cache/tiny-v1-0123456789abcdef.bin.77.part", "half");
+  folder_.Write("cache/other-v1-0123456789abcdef.bin.77.part", "of somebody else");
   Fill(7);
-  EXPECT_THAT(Kept(".part"), ElementsAre(folder_ / "cache/other-v1-0123.bin.77.part"));
+  EXPECT_THAT(Kept(".part"), ElementsAre(folder_ / "cache/other-v1-0123456789abcdef.bin.77.part"));
+}
+
+TEST_F(UnpackCacheTest, WhatItDidNotNameStays) {
+  MakeCache();
+  for (const char* name : {"tiny-v1-mine.bin", "tiny-v1-0123.bin", "tiny-v1-mine.part",
+                           "tiny-v1-0123456789abcdef.bin.part", "tiny-v1-0123456789abcdef-2.bin"}) {
+    folder_.Write(std::string("cache/") + name, "mine");
+  }
+  Fill(7);
+  EXPECT_EQ(Kept().size(), 4u);
+  EXPECT_EQ(Kept(".part").size(), 2u);
 }
 
 TEST_F(UnpackCacheTest, AnArchiveThatIsGoneIsTheUnpackersError) {

@@ -94,10 +94,12 @@ TEST(TensorBoard, AFreshRunRemovesTheFilesOfTheOneBefore) {
   const fs::path folder = FreshFolder() / "tensorboard";
   { TensorBoardWriter writer(folder); }
   std::ofstream(folder / "notes.txt") << "mine";
+  std::ofstream(folder / "events.out.tfevents.1.host.7") << "another program's";
   { TensorBoardWriter writer(folder); }
   const std::vector<fs::path> files = FilesIn(folder);
-  ASSERT_EQ(files.size(), 2U);
-  EXPECT_EQ(files[1].filename(), "notes.txt");
+  ASSERT_EQ(files.size(), 3U);
+  EXPECT_EQ(files[0].filename(), "events.out.tfevents.1.host.7");
+  EXPECT_EQ(files[2].filename(), "notes.txt");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "framework/core/error.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
+#include "tests/support/message_of.h"
 #include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
@@ -62,6 +63,33 @@ TEST(RunFolder, AFreshRunDoesNotBuryCheckpoints) {
     EXPECT_EQ(error.hint(), "continue it with --resume auto, or choose another --output");
   }
   const RunLock lock = run.Create(/*resuming=*/true);
+}
+
+// Resumed or not: `--resume auto` may be the first start.
+TEST(RunFolder, WhatNoRunHasWrittenIsNotWrittenOver) {
+  for (const char* name : {"config.yaml", "metrics.jsonl", "summary.json", "plan.json"}) {
+    const RunFolder run(FreshFolder());
+    Spit(run.path() / name, "model: mine\n");
+    const std::string refusal =
+        (run.path() / name).string() +
+        " was not written by a run, and one with this output would write over it";
+    for (const bool resuming : {false, true}) {
+      EXPECT_EQ(WhatOf<UsageError>([&] { const RunLock lock = run.Create(resuming); }), refusal);
+      EXPECT_EQ(WhatOf<UsageError>([&] { run.CheckFree(resuming); }), refusal);
+    }
+    EXPECT_EQ(Slurp(run.path() / name), "model: mine\n");
+  }
+}
+
+TEST(RunFolder, ARunsOwnFilesMakeWayForTheNext) {
+  const RunFolder run(FreshFolder());
+  run.WritePlan({.isa = "avx2"});
+  run.WriteConfig("seed: 1\n");
+  Spit(run.metrics(), "{\"schema\": 1, \"step\": 1}\n");
+  { const RunLock lock = run.Create(/*resuming=*/false); }
+  std::filesystem::remove(run.plan());
+  run.WriteSummary({.status = "completed"});  // of a simulation
+  { const RunLock lock = run.Create(/*resuming=*/false); }
 }
 
 TEST(RunFolder, OneThatStaysEmptyGoesWithItsRun) {

@@ -241,7 +241,6 @@ TEST_F(SupervisorTest, RanksDoNotOutliveAKilledSupervisor) {
 }
 
 TEST_F(SupervisorTest, NoMpirunIsAUsageError) {
-  const std::string path = std::getenv("PATH");
   ::setenv("PATH", (folder_ / "missing").c_str(), 1);
   try {
     Supervise(Options("succeed"));

@@ -82,6 +82,38 @@ TEST_F(CheckpointFolderTest, RemovesRankFilesLeftoversAndAbandonedSteps) {
                                             "step-00000020.rank-1.h5", "step-00000030.h5"));
 }
 
+// Whatever else lies there is somebody's own.
+TEST_F(CheckpointFolderTest, RemovesOnlyWhatARunNamesSo) {
+  Save(10);
+  const std::vector<std::string> others = {"step-5.h5",
+                                           "step-00000005.h5.bak",
+                                           "step-00000005-mine.h5",
+                                           "step-00000005.onnx",
+                                           "step-00000005",
+                                           "step-00000005.rank-x.h5",
+                                           "step--0000005.h5",
+                                           "step-00000005.rank-1.h5.old"};
+  for (const std::string& name : others) Spit(folder_ / name, "mine");
+  fs::create_directories(folder_ / "step-00000006.h5");
+  for (const int64_t step : {20, 30}) Save(step);
+  for (const std::string& name : others) EXPECT_EQ(Slurp(folder_ / name), "mine") << name;
+  EXPECT_TRUE(fs::exists(folder_ / "step-00000006.h5"));
+  EXPECT_FALSE(fs::exists(folder_ / "step-00000010.h5"));
+}
+
+TEST_F(CheckpointFolderTest, APathInAnotherFolderDoesNotGoOnHere) {
+  const fs::path run = folder_.parent_path();
+  EXPECT_TRUE(GoesOnIn(run, "auto"));
+  EXPECT_FALSE(GoesOnIn(run, "none"));
+  EXPECT_TRUE(GoesOnIn(run, Save(10)));
+  EXPECT_TRUE(GoesOnIn(run, run));
+  fs::create_directories(run / "other");
+  fs::create_directory_symlink(run, run / "other/link");
+  EXPECT_TRUE(GoesOnIn(run / "other/link", Save(20)));
+  EXPECT_FALSE(GoesOnIn(run / "other", Save(30)));
+  EXPECT_TRUE(GoesOnIn(run / "other", "/nowhere")) << "another error says that it is not there";
+}
+
 TEST_F(CheckpointFolderTest, ResumeNoneAndAutoWithoutCheckpoints) {
   EXPECT_FALSE(Resume("auto").has_value());
   Save(10);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <string_view>
@@ -25,6 +26,8 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr size_t kNameDigits = 16;
+
 std::string HashOf(UnpackCache::Parts parts) {
   Sha256 hash;
   for (const std::span<uint8_t>& part : parts) hash.Update(part.data(), part.size());
@@ -43,7 +46,18 @@ std::string NameOf(const fs::path& archive, const std::string& kind, UnpackCache
       fmt::format("{}\n{}\n{}\n", fs::absolute(archive).string(), fs::file_size(archive),
                   fs::last_write_time(archive).time_since_epoch().count());
   for (const std::span<uint8_t>& part : parts) facts += fmt::format("{}\n", part.size());
-  return fmt::format("{}-{}.bin", kind, Sha256::Of(facts).substr(0, 16));
+  return fmt::format("{}-{}.bin", kind, Sha256::Of(facts).substr(0, kNameDigits));
+}
+
+// True for a name by NameOf that has this ending: ".bin", or ".part" behind a process number.
+bool IsNameOf(const std::string& kind, const std::string& ending, std::string name) {
+  if (!name.starts_with(kind + "-") || !name.ends_with(ending)) return false;
+  name = name.substr(kind.size() + 1, name.size() - kind.size() - 1 - ending.size());
+  const size_t digits = std::min(name.find_first_not_of("0123456789abcdef"), name.size());
+  if (ending == ".bin") return digits == kNameDigits && digits == name.size();
+  const size_t process = std::string_view(".bin.").size() + kNameDigits;
+  return digits == kNameDigits && name.compare(digits, 5, ".bin.") == 0 && name.size() > process &&
+         name.find_first_not_of("0123456789", process) == std::string::npos;
 }
 
 // A descriptor, closed at the end; -1 where the file is not there.
@@ -180,7 +194,7 @@ void UnpackCache::RemoveOthers(const fs::path& file, const std::string& kind,
   std::vector<fs::path> others;
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.starts_with(kind + "-") && name.ends_with(ending) && it->path() != file) {
+    if (IsNameOf(kind, ending, name) && it->path() != file) {
       others.push_back(it->path());
     }
   }

@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+#include <optional>
+#include <string>
+#include <system_error>
+
 #include <nlohmann/json.hpp>
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/runtime/results/run_files.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 
 namespace dtrain {
@@ -17,6 +23,45 @@ void RefuseCheckpoints(const RunFolder& folder) {
   throw UsageError(
       fmt::format("{} holds the checkpoints of an earlier run", folder.path().string()),
       "continue it with --resume auto, or choose another --output");
+}
+
+bool SaysSchema(const fs::path& file) {
+  const std::optional<nlohmann::json> json = ReadJsonObject(file);
+  return json && json->contains("schema");
+}
+
+// Also true of an empty file.
+bool LinesSaySchema(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  if (!std::getline(in, line)) return true;
+  const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains("schema");
+}
+
+// The first file that a run here would write over, and that no run has written; "" for none.  A run has its plan or its
+// summary before its config.yaml.
+fs::path FindFileOfOthers(const RunFolder& folder) {
+  std::error_code error;
+  if (!CheckpointFolder(folder.checkpoints(), 1).List().empty()) return {};
+  const bool is_run = SaysSchema(folder.plan()) || SaysSchema(folder.summary());
+  if (!is_run && fs::exists(folder.config(), error)) return folder.config();
+  for (const fs::path& file : {folder.plan(), folder.summary()}) {
+    if (fs::exists(file, error) && !SaysSchema(file)) return file;
+  }
+  for (const fs::path& file : {folder.metrics(), folder.ranks(), folder.gradients()}) {
+    if (fs::is_regular_file(file, error) && !LinesSaySchema(file)) return file;
+  }
+  return {};
+}
+
+void RefuseFilesOfOthers(const RunFolder& folder) {
+  const fs::path file = FindFileOfOthers(folder);
+  if (file.empty()) return;
+  throw UsageError(fmt::format("{} was not written by a run, and one with this output would write "
+                               "over it",
+                               file.string()),
+                   "choose another --output");
 }
 
 }  // namespace
@@ -35,6 +80,7 @@ RunLock RunFolder::Create(bool resuming) const {
   MakeFolder(path_);
   RunLock lock(path_);
   if (is_new) lock.MadeFolder();
+  RefuseFilesOfOthers(*this);
   if (!resuming) RefuseCheckpoints(*this);
   return lock;
 }
@@ -45,6 +91,7 @@ void RunFolder::CheckFree(bool resuming) const {
   while (!fs::exists(there, ignored) && there != there.parent_path()) there = there.parent_path();
   MakeFolder(there);  // which is there: only whether it is a folder to write into
   RefuseRunThatGoesOn(path_);
+  RefuseFilesOfOthers(*this);
   if (!resuming) RefuseCheckpoints(*this);
 }
 

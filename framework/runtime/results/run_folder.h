@@ -41,8 +41,8 @@ class RunFolder {
 
   // Makes the folder and finds out that it can be written, before anything is computed.  The folder
   // belongs to this run as long as the returned lock lives; with the lock goes a folder that was made here and
-  // is still empty.  Throws UsageError when another run has it, and for a fresh run (`resuming` false) when
-  // checkpoints lie there: it would bury them.
+  // is still empty.  Throws UsageError when another run has it; when files lie there that no run has written and
+  // this one would write over; and for a fresh run (`resuming` false) when checkpoints lie there: it would bury them.
   [[nodiscard]] RunLock Create(bool resuming) const;
 
   // Throws what Create would, as far as can be told without making or locking anything.

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr std::string_view kSuffix = ".dtrain";  // TensorBoard reads any; these are ours to remove
 
 std::vector<fs::path> EventFilesIn(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -41,9 +42,12 @@ int64_t StampFor(const fs::path& folder) {
 fs::path NewFileIn(const fs::path& folder, bool resumed) {
   MakeFolder(folder);
   if (!resumed) {
-    for (const fs::path& file : EventFilesIn(folder)) fs::remove(file);
+    for (const fs::path& file : EventFilesIn(folder)) {
+      if (file.filename().string().ends_with(kSuffix)) fs::remove(file);
+    }
   }
-  return folder / fmt::format("{}{}.{}.{}", kPrefix, StampFor(folder), HostName(), ::getpid());
+  return folder /
+         fmt::format("{}{}.{}.{}{}", kPrefix, StampFor(folder), HostName(), ::getpid(), kSuffix);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/setup/schedule_profile.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
 
 namespace dtrain {
 namespace {
@@ -100,7 +101,7 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
   for (const std::string& note : config.notes) log::Info("{}", note);
   const BusyProgress loading("loading data");
   const bool resumes = request.resume != "none";
-  RunFolder(config.output).CheckFree(resumes);
+  RunFolder(config.output).CheckFree(GoesOnIn(config.output, request.resume));
   const std::unique_ptr<Transport> alone = LocalWorld(1).Connect(0);
   DryRun run{.config = SettleStrategy(config, request, *alone)};
   LoadBasis(run.config, /*computes=*/true, run.basis);

@@ -13,6 +13,7 @@
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/setup/schedule_profile.h"
 #include "framework/runtime/setup/trained_data.h"
+#include "framework/runtime/weights/checkpoint_folder.h"
 
 namespace dtrain {
 namespace {
@@ -81,7 +82,7 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
   TryTogether(transport, [&] {
     // First of all: a run that is refused must not write into the other's folder, not even an
     // error.
-    if (root) outputs.CreateFolder(request.resume != "none");
+    if (root) outputs.CreateFolder(GoesOnIn(config.output, request.resume));
     LoadBasis(config, placement.IsWorker(transport.rank()), basis);
     if (root) TellModel(*basis.graph);
     if (root) DecideBasis(config, request, outputs.folder(), threads, basis);

@@ -62,8 +62,8 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Start
   if (PlacementOf(config_).ranks() == 1) {
     watch_.emplace(config_.stall_seconds, [this](const std::string& what) { StepHangs(what); });
   }
+  folder_.WritePlan(plan);  // the first: by it the folder is known as a run's
   folder_.WriteConfig(config_.effective_yaml);
-  folder_.WritePlan(plan);
   const bool resumed = first.step > 0;
   const std::optional<int64_t> from = resumed ? std::optional(first.step) : std::nullopt;
   metrics_ = std::make_unique<MetricsWriter>(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string_view>
 
 #include "framework/core/check.h"
 #include "framework/core/file.h"
@@ -22,14 +23,32 @@ struct Named {
   std::string rest;  // what follows the number: ".h5", ".rank-2.h5", ".h5.tmp"
 };
 
+// Removes a number from the begin of `text`; none where there is none.
+std::optional<int64_t> TakeNumber(std::string& text) {
+  int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || number < 0) return std::nullopt;
+  text.erase(0, static_cast<size_t>(read.ptr - text.data()));
+  return number;
+}
+
+bool IsEnding(std::string rest) {
+  constexpr std::string_view kRank = ".rank-";
+  if (rest.starts_with(kRank)) {
+    rest.erase(0, kRank.size());
+    if (!TakeNumber(rest)) return false;
+  }
+  return rest == ".h5" || rest == ".h5.tmp";
+}
+
+// Of the names that a run gives to its files, and no others: what is only named like them is somebody's own.
 std::optional<Named> ParseName(const std::string& name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
-  Named named;
-  const char* const end = name.data() + name.size();
-  const auto number = std::from_chars(name.data() + sizeof(kPrefix) - 1, end, named.step);
-  if (number.ec != std::errc()) return std::nullopt;
-  named.rest.assign(number.ptr, end);
-  return named;
+  std::string rest = name.substr(sizeof(kPrefix) - 1);
+  const std::optional<int64_t> step = TakeNumber(rest);
+  if (!step || !IsEnding(rest)) return std::nullopt;
+  if (name != fs::path(CheckpointName(*step)).stem().string() + rest) return std::nullopt;
+  return Named{*step, rest};
 }
 
 std::vector<fs::path> FilesIn(const fs::path& folder) {
@@ -115,7 +134,7 @@ void CheckpointFolder::RemoveAllBut(int64_t newest_step) const {
     const bool keep = std::find(kept.begin(), kept.end(), named->step) != kept.end();
     if (keep && !named->rest.ends_with(".tmp")) continue;
     std::error_code error;
-    fs::remove(file, error);
+    if (fs::is_regular_file(fs::symlink_status(file, error))) fs::remove(file, error);
     if (error) log::Warning("cannot remove {}: {}", file.string(), error.message());
   }
 }
@@ -126,6 +145,16 @@ void CheckpointFolder::RemoveStrangers(const fs::path& main, size_t ranks) const
     std::error_code ignored;
     fs::remove(RankFileOf(main, static_cast<int64_t>(rank)), ignored);
   }
+}
+
+bool GoesOnIn(const fs::path& run_folder, const std::string& how) {
+  if (how == "none" || how == "auto") return how == "auto";
+  std::error_code error;
+  if (!fs::exists(how, error)) return true;  // ResumeFrom says so
+  const fs::path folder = fs::weakly_canonical(run_folder, error);
+  const fs::path from = fs::weakly_canonical(how, error);
+  return std::mismatch(folder.begin(), folder.end(), from.begin(), from.end()).first ==
+         folder.end();
 }
 
 fs::path FindCheckpoint(const fs::path& where) {

@@ -27,8 +27,8 @@ class CheckpointFolder {
   CheckpointFolder(std::filesystem::path folder, int keep);
 
   // The rank files are there.  Writes the main file, then `latest`, then removes what is older than the newest `keep`, and what
-  // lies beyond this step (left by a run that was taken back to an earlier checkpoint).  Returns
-  // the file's path.  Throws CheckpointError; the checkpoints before stay good.
+  // lies beyond this step (left by a run that was taken back to an earlier checkpoint); only files with
+  // the very names that a run gives.  Returns the file's path.  Throws CheckpointError; the checkpoints before stay good.
   std::filesystem::path Save(const CheckpointView& view) const;
 
   // Those that exist, newest first; they may be corrupt.
@@ -51,6 +51,10 @@ class CheckpointFolder {
 // CheckpointMismatch when the one to use is of another model.
 std::optional<Checkpoint> ResumeFrom(const std::filesystem::path& folder, const std::string& how,
                                      const ModelLayout& layout);
+
+// True where `--resume HOW` goes on with the checkpoints of this run folder; a PATH in another folder begins a new run
+// here, which must not bury or remove those of an earlier one.
+bool GoesOnIn(const std::filesystem::path& run_folder, const std::string& how);
 
 // `--weights W`: a checkpoint file, a run folder or its checkpoints folder -> the checkpoint file
 // (the one that `latest` names, else the newest).  Throws CheckpointError when there is none.
