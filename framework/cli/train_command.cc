@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -22,6 +21,7 @@
 #include "framework/core/text.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/runtime/launch/heartbeat.h"
+#include "framework/runtime/launch/process_folder.h"
 #include "framework/runtime/launch/rank_watch.h"
 #include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/stop_signal.h"
@@ -126,10 +126,7 @@ void FillHosts(TrainOptions& options, RunConfig& config) {
 }
 
 // The ranks look after each other where no supervisor does: one on another machine sees no rank.
-bool AreUnsupervised() {
-  std::error_code error;
-  return InsideMpiLaunch() && !std::filesystem::is_directory(StatusFolder(), error);
-}
+bool AreUnsupervised() { return InsideMpiLaunch() && !IsPrivateFolder(StatusFolder()); }
 
 bool AreOnSeveral(const std::vector<std::string>& hosts) {
   return std::ranges::any_of(hosts, [&](const std::string& host) { return host != hosts[0]; });

@@ -1,10 +1,7 @@
 #include "framework/comm/node_window.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <new>
 
 #include <fmt/format.h>
@@ -15,7 +12,6 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/time.h"
 
 namespace dtrain {
 
@@ -60,14 +56,21 @@ std::vector<Rank> RanksInside(const Transport& transport, std::span<const int> n
 
 void LogTrouble(const std::vector<Rank>& inside, const std::string& trouble) {
   log::Warning(
-      "ranks {} of one node cannot read each other's memory, and copy what they exchange: {} (more "
-      "room in /dev/shm: docker run --shm-size=1g, or mount -o remount,size=1g /dev/shm)",
+      "ranks {} of one node cannot read each other's memory, and copy what they exchange: {}",
       fmt::join(inside, ", "), trouble);
 }
 
 std::vector<std::string> ToldByAll(Transport& transport, const std::string& mine) {
   const std::string all = Broadcast(transport, ToBytes(Gather(transport, mine)));
   return FromBytes<std::vector<std::string>>(all);
+}
+
+std::vector<SegmentPlace> PlacesOfAll(Transport& transport, const SegmentPlace& mine) {
+  std::vector<SegmentPlace> places;
+  for (const std::string& bytes : ToldByAll(transport, ToBytes(mine))) {
+    places.push_back(FromBytes<SegmentPlace>(bytes));
+  }
+  return places;
 }
 
 }  // namespace
@@ -84,38 +87,27 @@ NodeWindow::~NodeWindow() {
       << borrowed_.size() - spare_.size() << " borrowed Blobs outlive the window";
 }
 
-std::optional<pid_t> NodeWindow::OwnerOf(const std::string& name) {
-  int pid = 0, rank = 0, length = 0;
-  unsigned long long time = 0;
-  const int read = std::sscanf(name.c_str(), "dtrain.%d.%llx.%d%n", &pid, &time, &rank, &length);
-  if (read != 3 || length != static_cast<int>(name.size()) || pid <= 0) return std::nullopt;
-  return pid;
-}
-
 // Two rounds: what each has made, and whether each has found what the others have.
 std::unique_ptr<NodeWindow> NodeWindow::Make(Transport& transport, std::span<const int> nodes,
                                              const NodeWindowOptions& options) {
   DT_CHECK(static_cast<int>(nodes.size()) == transport.size()) << nodes.size() << " nodes";
   const std::vector<Rank> inside = RanksInside(transport, nodes);
   const bool alone = inside.size() == 1;
-  // The rank is in it for ranks whose process numbers are equal and whose /dev/shm is not the same.
-  const std::string name =
-      fmt::format("/dtrain.{}.{:x}.{}", ::getpid(), WallNow(), transport.rank());
   std::unique_ptr<NodeWindow> window;
   std::string trouble;
   try {
-    if (!alone) window = Create(name, options);
+    if (!alone) window = Create(options);
   } catch (const Error& error) {
     trouble = error.what();
   }
-  const std::vector<std::string> names = ToldByAll(transport, window ? name : "");
+  const std::vector<SegmentPlace> places =
+      PlacesOfAll(transport, window ? window->segment_.place() : SegmentPlace());
   try {
-    if (window) window->Open(inside, transport.rank(), names);
+    if (window) window->Open(inside, transport.rank(), places);
   } catch (const Error& error) {
     trouble = error.what();
   }
   const std::vector<std::string> troubles = ToldByAll(transport, trouble);
-  if (window) window->segment_.RemoveName();
   for (const Rank rank : inside) {
     if (troubles[rank].empty()) continue;
     if (transport.rank() == inside[0]) LogTrouble(inside, troubles[rank]);
@@ -124,26 +116,26 @@ std::unique_ptr<NodeWindow> NodeWindow::Make(Transport& transport, std::span<con
   return window;
 }
 
-std::unique_ptr<NodeWindow> NodeWindow::Create(const std::string& name,
-                                               const NodeWindowOptions& options) {
+std::unique_ptr<NodeWindow> NodeWindow::Create(const NodeWindowOptions& options) {
   const size_t blob = SlotBytes(options.elements);
-  SharedSegment segment =
-      SharedSegment::Create(name, static_cast<size_t>(options.blobs_max) * blob);
+  SharedSegment segment = SharedSegment::Create(static_cast<size_t>(options.blobs_max) * blob);
   const size_t first = static_cast<size_t>(options.blobs_first) * blob;
   const std::string trouble = segment.Reserve(0, first);
   if (!trouble.empty()) {
     const double megabytes = 1e-6 * static_cast<double>(first);
     throw Error(ExitCode::kInternal,
-                fmt::format("no {:.1f} MB in /dev/shm for each: {}", megabytes, trouble));
+                fmt::format("no {:.1f} MB in /dev/shm for each: {} (more room: docker run "
+                            "--shm-size=1g, or mount -o remount,size=1g /dev/shm)",
+                            megabytes, trouble));
   }
   return std::unique_ptr<NodeWindow>(new NodeWindow(std::move(segment), first));
 }
 
 // Who has none says why itself.
 void NodeWindow::Open(const std::vector<Rank>& inside, Rank self,
-                      const std::vector<std::string>& names) {
+                      const std::vector<SegmentPlace>& places) {
   for (const Rank rank : inside) {
-    if (rank != self && !names[rank].empty()) others_[rank] = SharedSegment::Open(names[rank]);
+    if (rank != self && places[rank].pid != 0) others_[rank] = SharedSegment::Open(places[rank]);
   }
 }
 

@@ -39,10 +39,6 @@ struct NodeWindowOptions {
 
 class NodeWindow : public BlobSource, public BlobOwner {
  public:
-  // The process that made the memory which has this name in /dev/shm, as a window has until all have opened it; none
-  // where the name is no window's.
-  static std::optional<pid_t> OwnerOf(const std::string& name);
-
   // Every rank calls it; `nodes` is the node of each.  The windows of this rank and of those on its
   // node with which it shares memory; null where there are no others, or where one of them cannot
   // have a window, which the lowest of them logs.  The transport is used here only.
@@ -69,9 +65,8 @@ class NodeWindow : public BlobSource, public BlobOwner {
 
   NodeWindow(SharedSegment segment, size_t reserved);
   // Both throw Error with the reason.
-  static std::unique_ptr<NodeWindow> Create(const std::string& name,
-                                            const NodeWindowOptions& options);
-  void Open(const std::vector<Rank>& inside, Rank self, const std::vector<std::string>& names);
+  static std::unique_ptr<NodeWindow> Create(const NodeWindowOptions& options);
+  void Open(const std::vector<Rank>& inside, Rank self, const std::vector<SegmentPlace>& places);
 
   Blob Free(int64_t elements);
   Slot* AddSlot(int64_t elements);

@@ -1,6 +1,7 @@
 #include "framework/comm/shared_segment.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 namespace dtrain {
 namespace {
 
+constexpr char kFolder[] = "/dev/shm";
+
 std::string ReasonOf(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void Throw(const std::string& doing, int error) {
@@ -21,25 +24,34 @@ std::string ReasonOf(int error) { return std::generic_category().message(error);
 
 }  // namespace
 
-SharedSegment SharedSegment::Create(const std::string& name, size_t bytes) {
+SharedSegment SharedSegment::Create(size_t bytes) {
   SharedSegment segment;
-  segment.file_ = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (segment.file_ < 0) Throw("make shared memory " + name, errno);
-  segment.name_ = name;
-  segment.bytes_ = bytes;
-  if (::ftruncate(segment.file_, static_cast<off_t>(bytes)) != 0) {
-    Throw("make shared memory " + name, errno);
+  segment.file_ = ::open(kFolder, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  struct stat status = {};
+  if (segment.file_ < 0 || ::ftruncate(segment.file_, static_cast<off_t>(bytes)) != 0 ||
+      ::fstat(segment.file_, &status) != 0) {
+    Throw("make shared memory in " + std::string(kFolder), errno);
   }
+  segment.place_ = {::getpid(), segment.file_, status.st_dev, status.st_ino};
+  segment.bytes_ = bytes;
   segment.Map();
   return segment;
 }
 
-SharedSegment SharedSegment::Open(const std::string& name) {
+SharedSegment SharedSegment::Open(const SegmentPlace& place) {
+  const std::string path =
+      fmt::format("/proc/{}/fd/{}", place.pid, static_cast<int>(place.descriptor));
+  const auto is_it = [&](const struct stat& status) {
+    return status.st_dev == place.device && status.st_ino == place.inode;
+  };
   SharedSegment segment;
-  segment.file_ = ::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
-  if (segment.file_ < 0) Throw("open shared memory " + name, errno);
   struct stat status = {};
-  if (::fstat(segment.file_, &status) != 0) Throw("open shared memory " + name, errno);
+  // Before it is opened: what another process has there may be anything.
+  if (::stat(path.c_str(), &status) != 0) Throw("open shared memory " + path, errno);
+  if (is_it(status)) segment.file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (segment.file_ < 0 || ::fstat(segment.file_, &status) != 0 || !is_it(status)) {
+    Throw("open shared memory " + path, is_it(status) ? errno : ESTALE);
+  }
   segment.bytes_ = static_cast<size_t>(status.st_size);
   segment.Map();
   return segment;
@@ -53,13 +65,12 @@ void SharedSegment::Map() {
 }
 
 SharedSegment::~SharedSegment() {
-  RemoveName();
   if (data_ != nullptr) ::munmap(data_, bytes_);
   if (file_ >= 0) ::close(file_);
 }
 
 SharedSegment& SharedSegment::operator=(SharedSegment&& other) noexcept {
-  std::swap(name_, other.name_);
+  std::swap(place_, other.place_);
   std::swap(file_, other.file_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
@@ -73,11 +84,6 @@ std::string SharedSegment::Reserve(size_t begin, size_t end) {
     if (error == 0) return "";
     if (error != EINTR) return ReasonOf(error);
   }
-}
-
-void SharedSegment::RemoveName() {
-  if (!name_.empty()) ::shm_unlink(name_.c_str());
-  name_.clear();
 }
 
 }  // namespace dtrain

@@ -11,10 +11,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "framework/comm/node_window.h"
+#include "framework/comm/shared_segment.h"
+#include "framework/core/error.h"
 #include "tests/comm/transport_conformance.h"
 
 namespace dtrain {
@@ -172,14 +175,32 @@ inline void ARankWithoutRoomLeavesAllWithout(Transport& transport) {
       << said;
 }
 
-inline void NothingIsLeftInTheFolder(Transport& transport) {
+// Whenever a rank is killed, there is no name that would stay.
+inline void NothingHasANameInTheFolder(Transport& transport) {
+  const auto names = [] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+      if (entry.path().filename().string().starts_with("dtrain.")) names.insert(entry.path());
+    }
+    return names;
+  };
+  const std::set<std::string> before = names();
+  const SharedSegment segment = SharedSegment::Create(4096);
   const auto window = MakeWindow(transport);
+  EXPECT_EQ(names(), before);
   transport.Barrier();
-  const std::string ours = "dtrain." + std::to_string(::getpid()) + ".";
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    EXPECT_NE(entry.path().filename().string().substr(0, ours.size()), ours);
-  }
-  transport.Barrier();
+}
+
+// A place that another process's descriptor happens to have.
+inline void WhatIsNoSegmentIsNotOpened(Transport&) {
+  const SharedSegment segment = SharedSegment::Create(4096);
+  EXPECT_EQ(SharedSegment::Open(segment.place()).bytes(), 4096U);
+  SegmentPlace place = segment.place();
+  place.descriptor = STDIN_FILENO;
+  EXPECT_THROW(SharedSegment::Open(place), Error);
+  place = segment.place();
+  ++place.inode;
+  EXPECT_THROW(SharedSegment::Open(place), Error);
 }
 
 inline std::vector<TransportScenario> NodeWindowScenarios() {
@@ -187,7 +208,8 @@ inline std::vector<TransportScenario> NodeWindowScenarios() {
           {"NothingIsWrittenWhileItIsRead", NothingIsWrittenWhileItIsRead},
           {"WhatIsReadOutlivesItsLender", WhatIsReadOutlivesItsLender},
           {"OtherNodesBorrowNothing", OtherNodesBorrowNothing},
-          {"NothingIsLeftInTheFolder", NothingIsLeftInTheFolder}};
+          {"NothingHasANameInTheFolder", NothingHasANameInTheFolder},
+          {"WhatIsNoSegmentIsNotOpened", WhatIsNoSegmentIsNotOpened}};
 }
 
 }  // namespace dtrain

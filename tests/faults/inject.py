@@ -95,7 +95,6 @@ class Run:
     def __init__(self, options, folder, settings, harm=None):
         self.folder, self.ranks, self.harm = folder, ranks_of(settings), harm
         self.by_mpirun = options.mpirun or options.hosts
-        self.before = set(pathlib.Path("/dev/shm").iterdir())  # others' as well
         self.temporary = folder / "tmp"
         self.temporary.mkdir(parents=True)
         self.disk = folder / "disk"
@@ -171,11 +170,9 @@ class Run:
 
     def left(self, supervisor):
         """What is wrong with what the run has left behind."""
-        shared = pathlib.Path("/dev/shm")
-        of_ranks = [entry for entry in shared.glob("dtrain.*.*.*") if entry not in self.before
-                    and not os.path.exists(f"/proc/{entry.name.split('.')[1]}")]
+        shared = pathlib.Path("/dev/shm").glob(f"dtrain-{supervisor}-*")
         wrong = [f"left in TMPDIR: {entry.name}" for entry in self.temporary.iterdir()]
-        return wrong + [f"left in /dev/shm: {entry.name}" for entry in [*shared.glob(f"dtrain-{supervisor}-*"), *of_ranks]]
+        return wrong + [f"left in /dev/shm: {entry.name}" for entry in shared]
 
     def hash(self):
         summary = self.output / "summary.json"
@@ -309,7 +306,7 @@ def inject(fault, run, undisturbed, options):
     again = run.start()
     code = again.wait(120)
     if not options.hosts:
-        # What a plain mpirun left, whose end nobody of ours sees, the next start removes.
+        # A plain mpirun has removed its own by now; ours removes nothing of it.
         wrong += run.left(again.pid)
     if code != 0:
         wrong.append(f"--resume auto ends with {code}")

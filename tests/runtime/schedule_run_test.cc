@@ -102,6 +102,8 @@ TEST_F(ScheduleRunTest, WhatWasMeasuredCanBeGivenBack) {
 TEST_F(ScheduleRunTest, ARankSaysThatItMeasures) {
   const auto status = folder_ / "status";
   std::filesystem::create_directories(status);
+  std::filesystem::permissions(status,
+                               std::filesystem::perms::owner_all);  // or no rank writes there
   ::setenv(kStatusFolderVariable, status.c_str(), 1);
   bool measured = false;
   {

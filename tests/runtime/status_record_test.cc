@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,12 +96,29 @@ TEST(StatusRecord, ForeignAndTornFilesAreNoRecords) {
 
 TEST(StatusRecord, OfThisProcessUsesTheNamedFolder) {
   const auto folder = FreshFolder();
+  ::chmod(folder.c_str(), 0700);
   ::setenv(kStatusFolderVariable, folder.c_str(), 1);
   StatusRecord record = StatusRecord::OfThisProcess(4);
   EXPECT_EQ(StatusFolder(), folder);
   ::unsetenv(kStatusFolderVariable);
   EXPECT_EQ(ReadStatusRecords(folder).at(0).rank, 4);
   EXPECT_TRUE(StatusFolder().empty());
+}
+
+// As somebody may have made it on another machine, where the supervisor's own is not.
+TEST(StatusRecord, AFolderThatOthersMayEnterIsNotWrittenInto) {
+  const auto folder = FreshFolder();
+  Spit(folder / "mine", "something");
+  std::filesystem::create_symlink(folder / "mine", folder / "rank-4");
+  for (const mode_t mode : {0755, 0700}) {
+    ::chmod(folder.c_str(), mode);
+    ::setenv(kStatusFolderVariable, folder.c_str(), 1);
+    StatusRecord record = StatusRecord::OfThisProcess(4);
+    StatusRecord other = StatusRecord::OfThisProcess(5);
+    ::unsetenv(kStatusFolderVariable);
+    EXPECT_EQ(std::filesystem::exists(folder / "rank-5"), mode == 0700);
+    EXPECT_EQ(Slurp(folder / "mine"), "something") << "a link is not followed";
+  }
 }
 
 TEST(StatusRecord, SlowestRankHasTheMostComputeTime) {

@@ -338,14 +338,16 @@ TEST_F(SupervisorTest, NothingStaysInTheFoldersForTemporaryFiles) {
   EXPECT_EQ(count(folder_ / "tmp", ""), 0);
   EXPECT_EQ(count("/dev/shm", ours), 0);
   // What one leaves that is killed, the next one removes.
+  fs::remove(folder_ / "pids");
   const pid_t supervisor = Start("deaf");
   ::kill(supervisor, SIGKILL);
   CodeOf(supervisor);
   ExpectRanksGone();
-  fs::create_directories(folder_ / "tmp" / fmt::format("dtrain-{}-left", supervisor));
-  fs::create_directories(folder_ / "tmp/dtrain-mine");
+  EXPECT_EQ(count(folder_ / "tmp", "dtrain-"), 1);
+  fs::create_directories(folder_ / "tmp" / fmt::format("dtrain-{}-myOwn1", supervisor));
+  fs::create_directories(folder_ / "tmp/dtrain-2026-11-26");
   EXPECT_EQ(Run(Options("succeed")), 0);
-  EXPECT_EQ(count(folder_ / "tmp", "dtrain-"), 1) << "somebody's own folder is left alone";
+  EXPECT_EQ(count(folder_ / "tmp", "dtrain-"), 2) << "somebody's own folders are left alone";
   EXPECT_EQ(count("/dev/shm", "dtrain-" + std::to_string(supervisor)), 0);
   ::unsetenv("TMPDIR");
 }

@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -78,33 +77,5 @@ class DeathOrder {
   bool ends_ = false;
   std::thread thread_;
 };
-
-// A folder of this process, beneath `above`, that goes with it.
-class ProcessFolder {
- public:
-  // Throws RunFileError where it cannot be made.
-  explicit ProcessFolder(const std::filesystem::path& above);
-  ~ProcessFolder();
-  ProcessFolder(const ProcessFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-// Removes such folders beneath `above` of processes that were killed before they could.
-void RemoveLeftFolders(const std::filesystem::path& above);
-
-// Where ranks on one machine share memory, Open MPI's and ours.
-inline constexpr char kSharedMemory[] = "/dev/shm";
-
-// Removes memory that a rank was about to share (comm/node_window.h) when it was killed.
-void RemoveLeftMemory(const std::filesystem::path& shared_memory);
-
-// Removes what Open MPI left of this user's jobs whose mpirun was killed: folders of mpiruns that live no
-// more in `temporary`, and segments in `shared_memory` that no process has mapped and that are older
-// than a minute (one that is being made is mapped in a moment).
-void RemoveLeftOfOpenMpi(const std::filesystem::path& temporary,
-                         const std::filesystem::path& shared_memory);
 
 }  // namespace dtrain

@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-constexpr double kLookSeconds = 0.5;
+constexpr double kRankLookSeconds = 0.5;
 
 }  // namespace
 
@@ -16,8 +16,8 @@ RankWatch::RankWatch(int rank, pid_t launcher, double stall_seconds,
     : rank_(rank),
       launcher_(launcher),
       on_lost_(std::move(on_lost)),
-      stopped_(stall_seconds, kLookSeconds),
-      ticker_([this](Nanos) { Look(); }, FromSeconds(kLookSeconds)) {}
+      stopped_(stall_seconds, kRankLookSeconds),
+      ticker_([this](Nanos) { Look(); }, FromSeconds(kRankLookSeconds)) {}
 
 RankWatch::~RankWatch() = default;
 

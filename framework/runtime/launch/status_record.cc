@@ -12,6 +12,7 @@
 
 #include "framework/core/process.h"
 #include "framework/core/text.h"
+#include "framework/runtime/launch/process_folder.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -53,7 +54,7 @@ std::string TextOf(const char (&in)[kSize]) {
 }  // namespace
 
 StatusRecord::Mapped* StatusRecord::Mapped::Create(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return nullptr;
   void* memory = MAP_FAILED;
   // Real blocks: a full disk must not turn a later store into SIGBUS.
@@ -65,7 +66,7 @@ StatusRecord::Mapped* StatusRecord::Mapped::Create(const fs::path& path) {
 }
 
 std::optional<RankStatus> StatusRecord::Mapped::Read(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   alignas(Mapped) char bytes[sizeof(Mapped)];
   const ssize_t count = ::pread(fd, bytes, sizeof(bytes), 0);
@@ -103,7 +104,11 @@ StatusRecord::StatusRecord(const fs::path& folder, int rank) {
   mapped_->valid.store(Mapped::kMagic, std::memory_order_release);
 }
 
-StatusRecord StatusRecord::OfThisProcess(int rank) { return StatusRecord(StatusFolder(), rank); }
+// On another machine the folder is not there, and somebody else may have made one of that name.
+StatusRecord StatusRecord::OfThisProcess(int rank) {
+  const fs::path folder = StatusFolder();
+  return StatusRecord(IsPrivateFolder(folder) ? folder : fs::path(), rank);
+}
 
 StatusRecord::~StatusRecord() {
   if (mapped_ != nullptr) ::munmap(mapped_, sizeof(Mapped));

@@ -49,7 +49,7 @@ class StatusRecord {
   // Writes to nowhere when `folder` is empty or cannot be written (a rank on another host).
   StatusRecord(const std::filesystem::path& folder, int rank);
 
-  // In StatusFolder().
+  // In StatusFolder(), where that is this user's alone.
   static StatusRecord OfThisProcess(int rank);
 
   ~StatusRecord();

@@ -17,6 +17,7 @@
 #include "framework/core/time.h"
 #include "framework/runtime/launch/child_program.h"
 #include "framework/runtime/launch/output_relay.h"
+#include "framework/runtime/launch/process_folder.h"
 #include "framework/runtime/launch/rank_processes.h"
 #include "framework/runtime/launch/stop_signal.h"
 
@@ -266,12 +267,9 @@ int Supervise(const SupervisorOptions& options) {
   const BlockedSignals signals;
   RemoveLeftFolders(TemporaryFolder());
   RemoveLeftFolders(kSharedMemory);
-  RemoveLeftMemory(kSharedMemory);
-  RemoveLeftOfOpenMpi(TemporaryFolder(), kSharedMemory);
   std::vector<std::string> arguments = options.arguments;
   for (int restarts = 0;; ++restarts) {
     const Verdict verdict = Judge(Job(options, arguments).Watch(signals), options.resume);
-    RemoveLeftMemory(kSharedMemory);  // of ranks that were killed as they came up
     Tell(verdict);
     if (!verdict.rank_lost || restarts == options.max_restarts) {
       TellWhatGoesOn(options, verdict);

@@ -13,8 +13,6 @@
 #include "framework/core/check.h"
 #include "framework/core/log.h"
 #include "framework/core/memory.h"
-#include "framework/runtime/launch/rank_processes.h"
-#include "framework/runtime/launch/status_record.h"
 
 namespace dtrain {
 namespace {
@@ -39,11 +37,6 @@ std::string FirstOf(const std::vector<std::string>& all) {
 
 World::World(int& argc, char**& argv) {
   if (InsideMpiLaunch()) {
-    if (StatusFolder().empty()) {
-      std::error_code none;
-      RemoveLeftMemory(kSharedMemory);
-      RemoveLeftOfOpenMpi(std::filesystem::temp_directory_path(none), kSharedMemory);
-    }
     mpi_ = std::make_unique<MpiRuntime>(argc, argv);
     transport_ = mpi_->MakeTransport();
   } else {
