@@ -7,8 +7,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "framework/comm/gather.h"
 #include "framework/comm/local/local_world.h"
@@ -25,8 +29,7 @@ constexpr double kStall = 0.2;  // and three seconds of grace
 class HeartbeatTest : public ::testing::Test {
  protected:
   void Start(int rank) {
-    beats_[rank].emplace(*transports_[rank], kStall, std::vector<std::string>{"alpha", "beta"},
-                         said_[rank].Sink());
+    beats_[rank].emplace(*transports_[rank], kStall, hosts_, said_[rank].Sink());
   }
   void StartBoth() {
     std::thread other([this] { Start(1); });
@@ -34,6 +37,7 @@ class HeartbeatTest : public ::testing::Test {
     other.join();
   }
 
+  std::vector<std::string> hosts_ = {"alpha", "beta"};
   LocalWorld world_{2};
   std::unique_ptr<Transport> transports_[2] = {world_.Connect(0), world_.Connect(1)};
   Said said_[2];
@@ -44,6 +48,28 @@ TEST_F(HeartbeatTest, RanksThatBeatAreNotLost) {
   StartBoth();
   std::this_thread::sleep_for(std::chrono::seconds(5));
   EXPECT_EQ(said_[0].Now() + said_[1].Now(), "");
+}
+
+// Addresses that this process's UDP sockets are bound to.
+std::set<std::string> BoundAddresses() {
+  std::set<std::string> addresses;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    int type = 0;
+    sockaddr_in bound = {};
+    socklen_t size = sizeof(type), bytes = sizeof(bound);
+    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_DGRAM) continue;
+    if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &bytes) != 0) continue;
+    if (bound.sin_family == AF_INET) addresses.insert(::inet_ntoa(bound.sin_addr));
+  }
+  return addresses;
+}
+
+// Other machines have nothing to say there.
+TEST_F(HeartbeatTest, RanksOfOneMachineListenToItAlone) {
+  hosts_ = {"alpha", "alpha"};
+  StartBoth();
+  EXPECT_EQ(BoundAddresses(), std::set<std::string>{"127.0.0.1"});
 }
 
 TEST_F(HeartbeatTest, ARankThatHasSaidGoodByeIsNotLost) {

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -36,9 +38,17 @@ struct Exec {
   char* const* environment;
   const char* log;  // null: none
   int out, err;     // -1: none
+  rlim_t open_files;
   pid_t parent;
   int error_pipe;
 };
+
+void AllowOpenFiles(rlim_t wanted) {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 [[noreturn]] void Become(const Exec& exec) {
   ::setpgid(0, 0);
@@ -59,6 +69,7 @@ struct Exec {
     }
     if (exec.out >= 0) ::dup2(exec.out, STDOUT_FILENO);
     if (exec.err >= 0) ::dup2(exec.err, STDERR_FILENO);
+    AllowOpenFiles(exec.open_files);
     ::execve(exec.path, exec.arguments, exec.environment);
   }
   const int error = errno;
@@ -131,10 +142,15 @@ pid_t StartProgram(const ProgramCommand& command, const std::string& hint) {
   if (::pipe2(error_pipe.data(), O_CLOEXEC) != 0) {
     throw UsageError(fmt::format("cannot start {}: {}", command.path, std::strerror(errno)));
   }
-  const Exec exec{command.path.c_str(), arguments.data(),
-                  environment.data(),   command.log.empty() ? nullptr : command.log.c_str(),
-                  command.out,          command.err,
-                  ::getpid(),           error_pipe[1]};
+  const Exec exec{command.path.c_str(),
+                  arguments.data(),
+                  environment.data(),
+                  command.log.empty() ? nullptr : command.log.c_str(),
+                  command.out,
+                  command.err,
+                  static_cast<rlim_t>(command.open_files),
+                  ::getpid(),
+                  error_pipe[1]};
   const pid_t child = ::fork();
   if (child == 0) Become(exec);
   int error = child < 0 ? errno : 0;

@@ -18,6 +18,7 @@ struct ProgramCommand {
   std::vector<std::string> environment;  // "NAME=value"
   std::string log;                       // file for stdout and stderr; "": this process's own
   int out = -1, err = -1;                // or descriptors for them; -1: this process's own
+  int open_files = 0;  // it may have at least so many, as far as the hard limit goes
 };
 
 // This process's, as "NAME=value".

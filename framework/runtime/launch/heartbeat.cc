@@ -1,5 +1,6 @@
 #include "framework/runtime/launch/heartbeat.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "framework/comm/gather.h"
@@ -21,11 +23,13 @@ constexpr double kBeatSeconds = 0.5;
 constexpr double kGraceSeconds = 3;  // the exchange's watch, and the launcher, come first
 constexpr int kGoodbyes = 3;         // a datagram may get lost
 
-int OpenSocket() {
+int OpenSocket(const std::vector<std::string>& hosts) {
   const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  sockaddr_in any = {};
-  any.sin_family = AF_INET;
-  if (fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0) return fd;
+  const bool is_one = std::ranges::adjacent_find(hosts, std::not_equal_to()) == hosts.end();
+  sockaddr_in here = {};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = ::htonl(is_one ? INADDR_LOOPBACK : INADDR_ANY);
+  if (fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&here), sizeof(here)) == 0) return fd;
   if (fd >= 0) ::close(fd);
   return -1;
 }
@@ -59,7 +63,7 @@ Heartbeat::Heartbeat(Transport& transport, double stall_seconds, std::vector<std
           ((stall_seconds > 0 ? stall_seconds : kStoppedSeconds) + kGraceSeconds) / kBeatSeconds)),
       hosts_(std::move(hosts)),
       on_lost_(std::move(on_lost)),
-      socket_(OpenSocket()) {
+      socket_(OpenSocket(hosts_)) {
   HeartbeatPlace place;
   if (rank_ == 0 && socket_ >= 0) place = PlaceOf(socket_);
   place_ = FromBytes<HeartbeatPlace>(Broadcast(transport, ToBytes(place)));

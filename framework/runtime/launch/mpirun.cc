@@ -1,8 +1,11 @@
 #include "framework/runtime/launch/child_program.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <sstream>
@@ -33,6 +36,37 @@ bool HasVariable(const std::vector<std::string>& environment, const std::string&
   return false;
 }
 
+// Open MPI's shared memory takes four of them of each rank, and a little.
+constexpr uint64_t kMegabytesOfRank = 5;
+
+bool HasRoomFor(int ranks, const fs::path& shared_memory) {
+  struct statvfs disk = {};
+  return ::statvfs(shared_memory.c_str(), &disk) == 0 &&
+         disk.f_bavail * disk.f_frsize >= static_cast<uint64_t>(ranks) * kMegabytesOfRank << 20;
+}
+
+// mpirun has some thirty files open and four for each of its ranks, which have fewer; what is too few stops it in the
+// middle of a start, and there it waits for ever.
+int OpenFilesFor(const MpirunOptions& options) {
+  int started_here = options.ranks;
+  if (!options.hosts.empty()) {
+    const auto most = std::ranges::max_element(options.hosts, {}, &HostSlots::slots);
+    started_here = most->slots + static_cast<int>(options.hosts.size());
+  }
+  return std::max(48, 32 + 5 * started_here);
+}
+
+void CheckOpenFiles(int needed) {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= static_cast<rlim_t>(needed)) {
+    return;
+  }
+  throw UsageError(fmt::format("mpirun needs {} open files for these ranks, and this process may "
+                               "have {}",
+                               needed, limit.rlim_max),
+                   fmt::format("raise the limit (`ulimit -n {}`), or start fewer workers", needed));
+}
+
 std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
   std::vector<std::string> environment = OwnEnvironment();
   // Without mpi_yield_when_idle, more ranks than cores spin against each other: a small all-reduce then takes
@@ -49,6 +83,10 @@ std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
   if (options.hosts.empty()) {  // other machines have no such folder
     unless_set("OMPI_MCA_orte_tmpdir_base", options.status_folder.string());
   }
+  // By TCP every rank would listen on every address, and on one machine shared memory carries all.
+  if (options.hosts.empty() && HasRoomFor(options.ranks, options.shared_memory)) {
+    unless_set("OMPI_MCA_btl", "self,vader");
+  }
   for (const char* const user : {"btl_vader", "osc_sm", "osc_rdma"}) {
     if (options.shared_memory.empty()) break;
     unless_set(fmt::format("OMPI_MCA_{}_backing_directory", user), options.shared_memory.string());
@@ -59,8 +97,13 @@ std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
   return environment;
 }
 
-void AddHosts(const std::vector<HostSlots>& hosts, std::vector<std::string>& arguments) {
-  if (hosts.empty()) return;
+void AddHosts(const MpirunOptions& options, std::vector<std::string>& arguments) {
+  const std::vector<HostSlots>& hosts = options.hosts;
+  if (hosts.empty()) {
+    // An allocation, or a default host file, would take it to other machines.
+    arguments.insert(arguments.end(), {"--host", fmt::format("localhost:{}", options.ranks)});
+    return;
+  }
   // A bundle has its own orted, which ssh finds by this.
   if (const fs::path bundle = BundleFolder(); !bundle.empty()) {
     arguments.insert(arguments.end(), {"--prefix", bundle.string()});
@@ -99,6 +142,8 @@ std::string FindMpirun() {
 ProgramCommand MakeMpirunCommand(const MpirunOptions& options) {
   ProgramCommand command;
   command.path = MpirunOrThrow();
+  command.open_files = OpenFilesFor(options);
+  CheckOpenFiles(command.open_files);
   command.out = options.out;
   command.err = options.err;
   command.arguments = {"mpirun", "--oversubscribe", "--bind-to", "none"};
@@ -106,7 +151,7 @@ ProgramCommand MakeMpirunCommand(const MpirunOptions& options) {
   if (options.hosts.empty()) command.arguments.emplace_back("--quiet");
   if (::geteuid() == 0) command.arguments.emplace_back("--allow-run-as-root");
   command.environment = RankEnvironment(options);
-  AddHosts(options.hosts, command.arguments);
+  AddHosts(options, command.arguments);
   for (const std::string& name : Passed(command.environment, options.hosts.empty())) {
     command.arguments.insert(command.arguments.end(), {"-x", name});
   }
