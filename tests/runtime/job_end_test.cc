@@ -131,10 +131,52 @@ TEST(JobEnd, MpirunItselfMayBeKilledOrHang) {
   ExpectVerdict(
       {.exit_status = 137, .ranks = {Rank(0, 6, "disk full"), Rank(1)}, .mpirun_hung = true}, 6,
       "rank 0 (node1, pid 100) ended with exit code 6 after step 815: disk full", false);
-  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0, 0)}, .mpirun_hung = true}, 4,
+  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0), Rank(1)}, .mpirun_hung = true}, 4,
                 "no rank lives, and mpirun did not end", true);
   ExpectVerdict({.exit_status = 137, .mpirun_hung = true}, 4,
                 "mpirun started no rank, and did not end", true);
+}
+
+TEST(JobEnd, WhatTheRanksSaidCountsWhenMpirunHangsOrIsKilled) {
+  ExpectVerdict({.exit_status = 137,
+                 .ranks = {Rank(0, 0), Rank(1, 0)},
+                 .mpirun_hung = true,
+                 .all_said = true},
+                0, "", false);
+  ExpectVerdict(
+      {.exit_status = 137, .ranks = {Rank(0, 0), Rank(1, 0)}, .mpirun_signal = 9, .all_said = true},
+      0, "", false);
+  ExpectVerdict({.exit_status = 137,
+                 .ranks = {Rank(0, 75), Rank(1, 75)},
+                 .stop_signal = SIGTERM,
+                 .mpirun_hung = true,
+                 .all_said = true},
+                75, "stopped after step 815; go on with --resume auto", false);
+  ExpectVerdict({.exit_status = 137,
+                 .ranks = {Rank(0, 4), Rank(1, 5, "loss is nan")},
+                 .mpirun_hung = true,
+                 .all_said = true},
+                5, "rank 1 (node1, pid 101) ended with exit code 5 after step 815: loss is nan",
+                false);
+  // Of ranks on other machines only rank 0's word may be here.
+  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0, 0)}, .mpirun_hung = true}, 0, "", false);
+}
+
+TEST(JobEnd, AKilledRankIsToldAsSuchWhenMpirunHangs) {
+  ExpectVerdict({.exit_status = 137,
+                 .ranks = {Rank(0), Rank(1)},
+                 .first_lost = 1,
+                 .mpirun_hung = true,
+                 .lost_status = 139},
+                139,
+                "rank 1 (node1, pid 101) was killed by signal 11 (Segmentation fault) after step "
+                "815, training",
+                true);
+}
+
+TEST(JobEnd, AStopBeforeAnyRankHadBegunLosesNothing) {
+  ExpectVerdict({.exit_status = 137, .stop_signal = SIGTERM, .never_began = true}, 75,
+                "stopped before any rank had begun; go on with --resume auto", false);
 }
 
 }  // namespace

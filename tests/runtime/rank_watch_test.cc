@@ -33,7 +33,7 @@ class OtherRank {
   pid_t pid() const { return pid_; }
   // Once it is what it will be.
   void AwaitStart() const {
-    while (!IsRank(pid_, rank_)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (RankOf(pid_) != rank_) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 
  private:

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 
 #include "framework/core/error.h"
@@ -71,6 +73,11 @@ class SupervisorTest : public testing::Test {
   // Runs it in a process and group of its own, to which signals can be sent, once all ranks run.
   pid_t Start(const std::string& behaviour) { return Start(Options(behaviour)); }
   pid_t Start(const SupervisorOptions& options) {
+    const pid_t child = Launch(options);
+    EXPECT_TRUE(Eventually([&] { return Pids().size() == 2; })) << "the ranks did not start";
+    return child;
+  }
+  pid_t Launch(const SupervisorOptions& options) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::setpgid(0, 0);
@@ -78,7 +85,6 @@ class SupervisorTest : public testing::Test {
       if (std::freopen((folder_ / "err").c_str(), "w", stderr) == nullptr) ::_exit(99);
       ::_exit(Supervise(options));
     }
-    EXPECT_TRUE(Eventually([&] { return Pids().size() == 2; })) << "the ranks did not start";
     return child;
   }
 
@@ -101,9 +107,33 @@ class SupervisorTest : public testing::Test {
     }
   }
 
+  // What PATH has first.
+  void UseMpirun(const std::string& script) {
+    Spit(folder_ / "mpirun", script);
+    fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
+    ::setenv("PATH", (folder_.string() + ":" + path_).c_str(), 1);
+  }
+  void TearDown() override { ::setenv("PATH", path_.c_str(), 1); }
+
   fs::path folder_ = FreshFolder();
+  const std::string path_ = std::getenv("PATH");
   std::string out_, err_;
 };
+
+// An mpirun that starts its ranks, hears no signal, does not ask how they end and does not end itself.
+constexpr char kHangingMpirun[] = R"(#!/bin/sh
+while [ "$1" != -n ]; do shift; done
+ranks=$2
+shift 2
+export FAKE_RANK_ALONE=yes
+rank=0
+while [ $rank -lt $ranks ]; do
+  OMPI_COMM_WORLD_RANK=$rank "$@" &
+  rank=$((rank + 1))
+done
+trap '' INT TERM USR1
+exec sleep 100
+)";
 
 TEST_F(SupervisorTest, RunsTheRanksAndPassesTheirOutputOn) {
   const auto open_files = [] {
@@ -149,6 +179,26 @@ TEST(MpirunCommand, ItsConnectionsAreKeptAlive) {
   for (const std::string entry : {"time=20", "intvl=5", "probes=4"}) {
     EXPECT_THAT(command.environment, testing::Contains("OMPI_MCA_oob_tcp_keepalive_" + entry));
   }
+}
+
+// By TCP every rank would listen on every address; on several machines there is no other way.
+TEST(MpirunCommand, OnOneMachineRanksTalkThroughSharedMemoryAlone) {
+  const std::string choice = "OMPI_MCA_btl=self,vader";
+  MpirunOptions options = {
+      .ranks = 2, .executable = "x", .arguments = {}, .status_folder = "/folder"};
+  const auto makes = [&] { return MakeMpirunCommand(options).environment; };
+  EXPECT_THAT(makes(), Not(testing::Contains(choice))) << "there is no folder for it";
+  options.shared_memory = "/dev/shm";
+  EXPECT_THAT(makes(), testing::Contains(choice));
+  EXPECT_THAT(MakeMpirunCommand(options).arguments, testing::Contains("localhost:2"));
+  options.shared_memory = "/proc";
+  EXPECT_THAT(makes(), Not(testing::Contains(choice))) << "there is no room";
+  options = {.ranks = 2,
+             .executable = "x",
+             .arguments = {},
+             .hosts = {{"a", 2}},
+             .status_folder = "/folder"};
+  EXPECT_THAT(makes(), Not(testing::Contains(choice)));
 }
 
 TEST_F(SupervisorTest, StopsNobodyUnasked) {
@@ -240,6 +290,69 @@ TEST_F(SupervisorTest, RanksDoNotOutliveAKilledSupervisor) {
   ExpectRanksGone();
 }
 
+TEST_F(SupervisorTest, AnMpirunThatHangsBehindItsRanksChangesNothing) {
+  UseMpirun(kHangingMpirun);
+  EXPECT_EQ(Run(Options("succeed")), 0);
+  EXPECT_THAT(err_, HasSubstr("mpirun did not end with its ranks, and is killed"));
+  fs::remove(folder_ / "pids");
+  EXPECT_EQ(Run(Options("diverge")), 5);
+  EXPECT_THAT(err_, HasSubstr("ended with exit code 5 after step 7: loss is nan"));
+  ExpectRanksGone();
+}
+
+TEST_F(SupervisorTest, AStopReachesTheRanksWithoutMpirun) {
+  UseMpirun(kHangingMpirun);
+  const pid_t supervisor = Start("train");
+  ::kill(supervisor, SIGTERM);
+  EXPECT_EQ(CodeOf(supervisor), 75);
+  EXPECT_THAT(Slurp(folder_ / "err"), HasSubstr("go on with --resume auto"));
+  ExpectRanksGone();
+}
+
+TEST_F(SupervisorTest, AKilledRankIsToldThoughMpirunHangs) {
+  UseMpirun(kHangingMpirun);
+  EXPECT_EQ(Run(Options("killed")), 137);
+  EXPECT_THAT(err_, HasSubstr("was killed by signal 9 (Killed) after step 815, training"));
+  ExpectRanksGone();
+}
+
+TEST_F(SupervisorTest, AStopEndsAStartThatHangs) {
+  UseMpirun("#!/bin/sh\ntrap '' INT TERM USR1\n: >'" + (folder_ / "started").string() +
+            "'\nexec sleep 100\n");
+  const pid_t supervisor = Launch(Options("train"));
+  EXPECT_TRUE(Eventually([&] { return fs::exists(folder_ / "started"); }));
+  ::kill(supervisor, SIGTERM);
+  EXPECT_EQ(CodeOf(supervisor), 75);
+  EXPECT_THAT(Slurp(folder_ / "err"), HasSubstr("stopped before any rank had begun"));
+}
+
+// A limit that mpirun would reach in the middle of the start.
+TEST_F(SupervisorTest, OpenFilesAreAllowedAsFarAsTheHardLimitGoes) {
+  const auto code_with = [&](rlim_t soft, rlim_t hard) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit limit = {soft, hard};
+      if (std::freopen((folder_ / "err").c_str(), "w", stderr) == nullptr ||
+          ::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        ::_exit(99);
+      }
+      try {
+        ::_exit(Supervise(Options("succeed")));
+      } catch (const UsageError& error) {
+        std::fprintf(stderr, "%s | %s\n", error.what(), error.hint().c_str());
+        std::fflush(stderr);
+        ::_exit(2);
+      }
+    }
+    return CodeOf(child);
+  };
+  EXPECT_EQ(code_with(32, 256), 0) << Slurp(folder_ / "err");
+  EXPECT_EQ(code_with(32, 40), 2);
+  EXPECT_EQ(Slurp(folder_ / "err"),
+            "mpirun needs 48 open files for these ranks, and this process may have 40 | raise the "
+            "limit (`ulimit -n 48`), or start fewer workers\n");
+}
+
 TEST_F(SupervisorTest, NoMpirunIsAUsageError) {
   ::setenv("PATH", (folder_ / "missing").c_str(), 1);
   try {
@@ -249,24 +362,16 @@ TEST_F(SupervisorTest, NoMpirunIsAUsageError) {
     EXPECT_STREQ(error.what(), "several workers need mpirun, and PATH has none");
     EXPECT_EQ(error.hint(), "install Open MPI (Debian: openmpi-bin), or run with --workers 1");
   }
-  ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST_F(SupervisorTest, AnMpirunThatIsKilledGivesTheCodeOfItsSignal) {
-  const std::string path = std::getenv("PATH");
-  Spit(folder_ / "mpirun", "#!/bin/sh\nkill -9 $$\n");
-  fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
-  ::setenv("PATH", (folder_.string() + ":" + path).c_str(), 1);
+  UseMpirun("#!/bin/sh\nkill -9 $$\n");
   EXPECT_EQ(Run(Options("succeed")), 137);
   EXPECT_THAT(err_, HasSubstr("killed by signal 9 (Killed)"));
-  ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST_F(SupervisorTest, AnMpirunThatCannotRunIsAUsageError) {
-  const std::string path = std::getenv("PATH");
-  Spit(folder_ / "mpirun", "#!/nowhere/interpreter\n");
-  fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
-  ::setenv("PATH", folder_.c_str(), 1);
+  UseMpirun("#!/nowhere/interpreter\n");
   try {
     Supervise(Options("succeed"));
     ADD_FAILURE() << "no error";
@@ -274,7 +379,6 @@ TEST_F(SupervisorTest, AnMpirunThatCannotRunIsAUsageError) {
     EXPECT_EQ(error.what(),
               "cannot start " + (folder_ / "mpirun").string() + ": No such file or directory");
   }
-  ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST(MpirunCommand, AColonIsNoBeginOfAnotherProgram) {

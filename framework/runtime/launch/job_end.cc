@@ -89,6 +89,26 @@ bool AnyStopped(const JobEnd& end) {
                      [](const RankStatus& rank) { return rank.exit_code == kStopped; });
 }
 
+// Where each has said how it ended, or rank 0 has, which ends behind the others.
+Verdict OfEndedRanks(const JobEnd& end, const std::string& resume) {
+  if (const RankStatus* culprit = FindCulprit(end)) return OfCulprit(*culprit);
+  if (AnyStopped(end)) return Stopped(end, resume);
+  return {};
+}
+
+Verdict OfHungMpirun(const JobEnd& end, const RankStatus* lost, const std::string& resume) {
+  if (FindCulprit(end) != nullptr) return OfEndedRanks(end, resume);
+  if (lost != nullptr) {
+    if (end.lost_status) return OfLostRank(*lost, *end.lost_status);
+    return {kPeerLost, fmt::format("{} was lost {}", Who(*lost), Where(*lost))};
+  }
+  if (const RankStatus* root = FindRank(end, 0); root != nullptr && root->exit_code) {
+    return OfEndedRanks(end, resume);
+  }
+  if (end.ranks.empty()) return {kPeerLost, "mpirun started no rank, and did not end"};
+  return {kPeerLost, "no rank lives, and mpirun did not end"};
+}
+
 Verdict Decide(const JobEnd& end, const std::string& resume) {
   if (end.killed) {
     return {kSignalBase + end.stop_signal,
@@ -99,19 +119,17 @@ Verdict Decide(const JobEnd& end, const std::string& resume) {
     return {kStalled, fmt::format("{} did not answer {}: it was stopped, and nobody let it go on",
                                   Who(*rank), Where(*rank))};
   }
+  if (end.never_began) return {kStopped, "stopped before any rank had begun; go on with " + resume};
   if (end.exit_status == 0) return {};
   if (end.exit_status == kStopped) return Stopped(end, resume);
+  // Without mpirun's word that of the ranks counts.
+  if (end.all_said && (end.mpirun_hung || end.mpirun_signal != 0)) return OfEndedRanks(end, resume);
   if (end.mpirun_signal != 0) {
     return {kSignalBase + end.mpirun_signal,
             fmt::format("mpirun was killed by {}", SignalName(end.mpirun_signal))};
   }
   const RankStatus* lost = end.first_lost ? FindRank(end, *end.first_lost) : nullptr;
-  if (end.mpirun_hung) {
-    if (const RankStatus* culprit = FindCulprit(end)) return OfCulprit(*culprit);
-    if (end.ranks.empty()) return {kPeerLost, "mpirun started no rank, and did not end"};
-    return {kPeerLost, lost == nullptr ? "no rank lives, and mpirun did not end"
-                                       : fmt::format("{} was lost {}", Who(*lost), Where(*lost))};
-  }
+  if (end.mpirun_hung) return OfHungMpirun(end, lost, resume);
   if (lost != nullptr) return OfLostRank(*lost, end.exit_status);
   if (const RankStatus* culprit = FindCulprit(end)) return OfCulprit(*culprit);
   if (AnyStopped(end)) return Stopped(end, resume);

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +15,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "framework/runtime/launch/child_program.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -31,6 +35,25 @@ char StateOf(pid_t pid) {
   return name_end == std::string::npos ? '\0' : stat[name_end + 2];
 }
 
+// Finds the variable that begins with `entry`, which is "NAME=", or "NAME=value" and the zero behind it.  Returns what
+// follows; null without such a variable.
+const char* FindInEnvironment(const std::string& environment, std::string_view entry) {
+  for (size_t at = environment.find(entry); at != std::string::npos;
+       at = environment.find(entry, at + 1)) {
+    if (at == 0 || environment[at - 1] == '\0') return environment.c_str() + at + entry.size();
+  }
+  return nullptr;
+}
+
+// mpirun names the rank in the first variable, srun --mpi=pmix in the second.
+std::optional<int> RankIn(const std::string& environment) {
+  for (const std::string_view variable : {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK="}) {
+    const char* const value = FindInEnvironment(environment, variable);
+    if (value != nullptr) return std::atoi(value);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool IsAlive(pid_t pid) {
@@ -40,23 +63,33 @@ bool IsAlive(pid_t pid) {
 
 bool IsStopped(pid_t pid) { return StateOf(pid) == 'T'; }
 
-// mpirun names the rank in the first variable, srun --mpi=pmix in the second.
-std::optional<int> RankOf(pid_t pid) {
-  std::string environment = "\n";
-  environment += ReadProc(pid, "environ");
-  for (const std::string_view variable : {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK="}) {
-    for (size_t at = environment.find(variable); at != std::string::npos;
-         at = environment.find(variable, at + 1)) {
-      const char before = environment[at - 1];
-      if (before == '\0' || before == '\n') {
-        return std::atoi(environment.c_str() + at + variable.size());
-      }
-    }
-  }
-  return std::nullopt;
+std::optional<int> RankOf(pid_t pid) { return RankIn(ReadProc(pid, "environ")); }
+
+bool IsRank(pid_t pid, int rank, const std::string& mark) {
+  const std::string environment = ReadProc(pid, "environ");
+  return RankIn(environment) == rank &&
+         FindInEnvironment(environment, std::string_view(mark.c_str(), mark.size() + 1)) != nullptr;
 }
 
-bool IsRank(pid_t pid, int rank) { return RankOf(pid) == rank; }
+// The descriptor is of the process that has the number now: one that gets it later is never meant.
+bool SignalRank(pid_t pid, int rank, const std::string& mark, int signal) {
+  const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0 && errno == ESRCH) return false;
+  bool is_sent = IsRank(pid, rank, mark);
+  if (process < 0)
+    return is_sent && ::kill(pid, signal) == 0;  // Linux before 5.3, or no descriptor is left
+  is_sent = is_sent && ::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0) == 0;
+  ::close(process);
+  return is_sent;
+}
+
+std::optional<int> ExitStatusOfZombie(pid_t pid) {
+  if (StateOf(pid) != 'Z') return std::nullopt;
+  const std::string stat = ReadProc(pid, "stat");  // the last field is waitpid's status
+  const size_t last = stat.rfind(' ');
+  if (last == std::string::npos) return std::nullopt;
+  return CodeOfStatus(std::atoi(stat.c_str() + last + 1));
+}
 
 std::vector<RankProcess> RankProcesses(pid_t mpirun) {
   std::vector<RankProcess> ranks;

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,7 +23,16 @@ struct RankProcess {
 
 // Of a launch by mpirun or srun; by the environment that the process was started with.
 std::optional<int> RankOf(pid_t pid);
-bool IsRank(pid_t pid, int rank);
+
+// True for that rank of the launch whose ranks have `mark` ("NAME=value") in their environment.  A process number alone
+// proves nothing: another launch's rank, or anything else, may have it by now.
+bool IsRank(pid_t pid, int rank, const std::string& mark);
+
+// Sends `signal` to the process if it is that rank; false where it is not.
+bool SignalRank(pid_t pid, int rank, const std::string& mark, int signal);
+
+// What a process ended with that its parent has not asked for yet (a zombie), as a shell has it; none for others.
+std::optional<int> ExitStatusOfZombie(pid_t pid);
 
 // Children of `mpirun`, or of what stands in its place on another machine or in a Slurm job, that are ranks.
 std::vector<RankProcess> RankProcesses(pid_t mpirun);

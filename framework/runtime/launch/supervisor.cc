@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
@@ -16,6 +18,7 @@
 #include "framework/core/status_line.h"
 #include "framework/core/time.h"
 #include "framework/runtime/launch/child_program.h"
+#include "framework/runtime/launch/listeners.h"
 #include "framework/runtime/launch/output_relay.h"
 #include "framework/runtime/launch/process_folder.h"
 #include "framework/runtime/launch/rank_processes.h"
@@ -25,7 +28,9 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr Nanos kReadyWait = FromSeconds(10);  // for the records of ranks, before a stop is sent
+// Before a stop is sent: for the records of ranks that are there, and for the first rank.
+constexpr Nanos kReadyWait = FromSeconds(10);
+constexpr Nanos kStartWait = FromSeconds(2);
 
 // Longer than a rank may be stopped: the ranks' own watch, which ends the run as well, knows who waits
 // for whom.
@@ -33,10 +38,12 @@ constexpr double kAfterTheRanks = 3;
 constexpr double kPollSeconds = 0.1, kStartPollSeconds = 0.005;  // of BlockedSignals::Wait
 constexpr Nanos kStartWatch = FromSeconds(10);                   // at most
 constexpr int kPollsALook = 5;  // between two looks at the processes
-// How long mpirun may go on when none of its ranks lives, and before the first one comes: it has been seen to
-// wait for ever.  In looks: a time in which this process itself was stopped is not among them.
-constexpr int kLooksWithoutRanks = 20;      // 10 s
-constexpr int kLooksBeforeRanks = 5 * 120;  // 5 minutes
+// How long mpirun may go on, in looks: a time in which this process itself was stopped is not among them.
+constexpr int kLooksWithoutRanks = 20;  // when none of its ranks lives: 10 s
+constexpr int kLooksBehindTheEnd = 10;  // when all have said their last word, or one is lost: 5 s
+constexpr int kLooksOfLeaving = 30;     // while some that have said it still leave MPI: 15 s
+constexpr int kLooksBeforeRanks = 2 * 120;  // before the first one comes: 2 minutes
+constexpr int kLooksOnHosts = 5 * 120;  // and where other machines have to be reached: 5 minutes
 
 fs::path TemporaryFolder() {
   std::error_code error;
@@ -65,7 +72,8 @@ class Job {
         all_here_(options.hosts.empty()),
         relay_(OutputRelay::ToTerminal()),
         stopped_(options.stall_seconds, kPollSeconds * kPollsALook, kAfterTheRanks),
-        host_(HostName()) {
+        host_(HostName()),
+        mark_(fmt::format("{}={}", kStatusFolderVariable, folder_.path().string())) {
     mpirun_ = StartMpirun(
         MakeMpirunCommand({.ranks = options.ranks,
                            .executable = options.executable,
@@ -82,10 +90,11 @@ class Job {
     int status = 0;
     while (::waitpid(mpirun_, &status, WNOHANG) == 0) {
       // Ranks that come up are seen at once: of one that dies before, nobody knows which it was.
-      const bool starts = !AllFound() && WallNow() - begin_ < kStartWatch;
+      const bool starts = !AllFound() && !all_in_ && WallNow() - begin_ < kStartWatch;
       OnSignal(signals.Wait(starts ? kStartPollSeconds : kPollSeconds));
       FindProcesses();
       const std::vector<RankStatus> records = Records();
+      CloseDoors(records);
       FindLost(records);
       SendStop(records);
       if (!starts && ++polls_ % kPollsALook == 0) LookAtProcesses(records);
@@ -94,9 +103,10 @@ class Job {
     relay_.reset();  // all that was said comes before how it ended
     FindUnseen();
     end_.ranks = Records();
+    end_.all_said = HaveAllSaid(end_.ranks);
     if (WIFSIGNALED(status) && !killed_) {
       end_.mpirun_signal = WTERMSIG(status);
-      KillRanks();  // nobody else would
+      SignalRanks(end_.ranks, SIGKILL);  // nobody else would
     }
     return end_;
   }
@@ -136,7 +146,6 @@ class Job {
     for (const RankProcess& process : RankProcesses(mpirun_)) {
       if (!processes_.emplace(process.rank, process.pid).second) continue;
       deaths_.Watch(process.rank, process.pid);
-      looks_without_ranks_ = 0;  // now the shorter limit holds
     }
   }
 
@@ -153,25 +162,74 @@ class Job {
     end_.first_lost = missing;
   }
 
-  // A rank that was stopped neither moves nor dies, whatever it was doing.
+  bool HaveAllSaid(const std::vector<RankStatus>& records) const {
+    const auto said = std::ranges::count_if(
+        records, [](const RankStatus& rank) { return rank.exit_code.has_value(); });
+    return said == ranks_;
+  }
+
+  // One that fails asks mpirun to end the others.
+  static bool HasFailed(const std::vector<RankStatus>& records) {
+    return std::ranges::any_of(records, [](const RankStatus& rank) {
+      return rank.exit_code.value_or(0) != 0 &&
+             rank.exit_code != static_cast<int>(ExitCode::kStopped);
+    });
+  }
+
+  bool IsOurs(const RankStatus& rank) const {
+    return rank.host == host_ && IsRank(rank.pid, rank.rank, mark_);
+  }
+
+  // Nobody else has to come in to an mpirun whose ranks are all on this machine.
+  void CloseDoors(const std::vector<RankStatus>& records) {
+    if (!all_here_ || all_in_) return;
+    all_in_ = std::ranges::count_if(records, &RankStatus::says) == ranks_;
+    CloseListeners(mpirun_, all_in_ ? Listeners::kAll : Listeners::kOnEveryAddress);
+  }
+
   void LookAtProcesses(const std::vector<RankStatus>& records) {
+    const bool any_stopped = LookForStopped(records);
+    if (!any_stopped) LookForHang(records);
+  }
+
+  // A rank that was stopped neither moves nor dies, whatever it was doing.
+  bool LookForStopped(const std::vector<RankStatus>& records) {
+    bool any = false;
     for (const RankStatus& rank : records) {
       if (rank.host != host_) continue;  // one that has ended may be stopped on its way out
-      if (!stopped_.IsTooLong(rank.rank, IsStopped(rank.pid)) || killed_) continue;
+      const bool is_stopped = IsStopped(rank.pid) && IsOurs(rank);
+      any |= is_stopped;
+      if (!stopped_.IsTooLong(rank.rank, is_stopped) || killed_) continue;
       end_.stopped = rank.rank;
       KillAll();
     }
-    // Ranks elsewhere are not seen, and a wrapper around mpirun may hide its children: their records speak for them.
-    const bool is_alive = (processes_.empty() && !all_here_) ||
-                          std::ranges::any_of(records, [](const RankStatus& rank) {
-                            return IsRank(rank.pid, rank.rank);
-                          });
-    looks_without_ranks_ = is_alive ? 0 : looks_without_ranks_ + 1;
-    if (looks_without_ranks_ > (records.empty() ? kLooksBeforeRanks : kLooksWithoutRanks) &&
-        !killed_) {
-      end_.mpirun_hung = true;
-      KillAll();
+    return any;
+  }
+
+  // mpirun ends within moments of its ranks, and ends the others when one is lost; unless it hangs.
+  void LookForHang(const std::vector<RankStatus>& records) {
+    const std::optional<int> looks_max = LooksLeft(records);
+    looks_ = looks_max == former_looks_max_ ? looks_ + 1 : 0;
+    former_looks_max_ = looks_max;
+    if (!looks_max || looks_ <= *looks_max || killed_) return;
+    if (HaveAllSaid(records)) {
+      log::Warning("mpirun did not end with its ranks, and is killed");
     }
+    end_.mpirun_hung = true;
+    KillAll();
+  }
+
+  // For how many looks mpirun may go on in this state; none: for any number.
+  std::optional<int> LooksLeft(const std::vector<RankStatus>& records) const {
+    // Ranks elsewhere are not seen, and a wrapper around mpirun may hide its children: their records speak for them.
+    const bool is_alive =
+        (processes_.empty() && !all_here_) ||
+        std::ranges::any_of(records, [this](const RankStatus& rank) { return IsOurs(rank); });
+    if (HaveAllSaid(records)) return is_alive ? kLooksOfLeaving : kLooksBehindTheEnd;
+    if (end_.first_lost) return kLooksBehindTheEnd;
+    if (is_alive && !HasFailed(records)) return std::nullopt;
+    if (!records.empty()) return kLooksWithoutRanks;
+    return all_here_ ? kLooksBeforeRanks : kLooksOnHosts;
   }
 
   // A rank that vanished without a last word, unless another's failure came before.  Of ranks on several machines
@@ -185,42 +243,54 @@ class Job {
       const bool said_all = std::ranges::any_of(records, [ended](const RankStatus& record) {
         return record.rank == ended && record.exit_code.has_value();
       });
-      if (said_all) continue;
-      end_.first_lost = ended;
-      return;
+      if (!said_all) return NoteLost(ended, records);
     }
     std::vector<int> silent;  // gone before they could say anything
     for (const RankStatus& rank : records) {
       if (rank.exit_code || rank.host != host_ || IsAlive(rank.pid)) continue;
-      if (rank.says) {
-        end_.first_lost = rank.rank;
-        return;
-      }
+      if (rank.says) return NoteLost(rank.rank, records);
       silent.push_back(rank.rank);
     }
     // mpirun ends the others as soon as one is lost: of several that are gone, nobody knows which was first.
-    if (silent.size() == 1) end_.first_lost = silent[0];
+    if (silent.size() == 1) NoteLost(silent[0], records);
+  }
+
+  void NoteLost(int lost, const std::vector<RankStatus>& records) {
+    end_.first_lost = lost;
+    const auto rank = std::ranges::find(records, lost, &RankStatus::rank);
+    if (rank != records.end()) end_.lost_status = ExitStatusOfZombie(rank->pid);
   }
 
   // Before a rank has its record it has no handler either, and USR1 would kill it.
   void SendStop(const std::vector<RankStatus>& records) {
-    if (end_.stop_signal == 0 || stop_sent_) return;
-    const bool ready = static_cast<int>(records.size()) == ranks_;
-    if (!ready && WallNow() - stop_at_ < kReadyWait) return;
-    ::kill(mpirun_, SIGUSR1);
+    if (end_.stop_signal == 0 || stop_sent_ || killed_) return;
+    const auto ready = std::ranges::count_if(records, &RankStatus::says);
+    const Nanos patience = all_here_ && records.empty() ? kStartWait : kReadyWait;
+    if (ready != ranks_ && WallNow() - stop_at_ < patience) return;
+    if (all_here_ && ready == 0) {  // there is nothing to be saved, and mpirun may hang
+      end_.never_began = true;
+      return KillAll();
+    }
+    // Those that are not seen from here get it from mpirun.
+    if (SignalRanks(records, SIGUSR1) != ranks_) ::kill(mpirun_, SIGUSR1);
     stop_sent_ = true;
   }
 
   // mpirun's ranks are in groups of their own and would outlive it by seconds.
   void KillAll() {
     killed_ = true;
-    KillRanks();
+    SignalRanks(Records(), SIGKILL);
     ::kill(-mpirun_, SIGKILL);
   }
-  void KillRanks() {
-    for (const RankStatus& rank : Records()) {
-      if (rank.host == host_ && IsRank(rank.pid, rank.rank)) ::kill(rank.pid, SIGKILL);
+
+  // Returns to how many it was sent.
+  int SignalRanks(const std::vector<RankStatus>& records, int signal) const {
+    int sent = 0;
+    for (const RankStatus& rank : records) {
+      if (rank.host != host_ || (signal != SIGKILL && !rank.says)) continue;
+      sent += SignalRank(rank.pid, rank.rank, mark_, signal) ? 1 : 0;
     }
+    return sent;
   }
 
   const ProcessFolder folder_;
@@ -230,6 +300,7 @@ class Job {
   std::unique_ptr<OutputRelay> relay_;
   StoppedRanks stopped_;
   const std::string host_;
+  const std::string mark_;  // in the environment of this job's ranks
   const Nanos begin_ = WallNow();
   pid_t mpirun_ = 0;
   JobEnd end_;
@@ -237,7 +308,9 @@ class Job {
   std::map<int, pid_t> processes_;  // of ranks on this machine, as they were seen
   DeathOrder deaths_;               // of these
   int polls_ = 0;
-  int looks_without_ranks_ = 0;
+  int looks_ = 0;                        // since mpirun might have ended
+  std::optional<int> former_looks_max_;  // at the look before
+  bool all_in_ = false;                  // all ranks have had their records
   Nanos stop_at_ = 0;
   bool stop_sent_ = false;
 };

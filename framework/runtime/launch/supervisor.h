@@ -5,6 +5,10 @@
 // step, checkpoint, exit 75), since mpirun itself would kill them within two seconds; a second one
 // kills all at once.  When the supervisor dies, even by kill -9, so do mpirun and the ranks.  The
 // end is told in one line, from mpirun's exit status and the ranks' status records.
+//
+// mpirun has been seen to hang (listeners.h says how).  Nothing that matters waits for it: the ranks of this machine
+// get their signals from the supervisor, which sees by itself how they end; what they have said counts, and an mpirun
+// that goes on without them is killed.
 #pragma once
 
 #include <functional>
@@ -45,7 +49,11 @@ struct JobEnd {
   bool killed = false;            // by a second one
   std::optional<int> stopped;     // the rank that did nothing (SIGSTOP), for which all were killed
   int mpirun_signal = 0;          // that killed mpirun itself, and not by our doing
-  bool mpirun_hung = false;       // it went on when no rank lived, and was killed
+  bool mpirun_hung = false;  // it went on when its ranks had ended or were lost, and was killed
+  bool all_said = false;     // every rank's record has its exit code
+  std::optional<int>
+      lost_status;           // of first_lost, where mpirun has not asked for it; as a shell has it
+  bool never_began = false;  // the stop came before any rank had begun, and all were killed
 };
 
 // One line for the user and our exit code.

@@ -2,6 +2,7 @@
 //
 //   fake_rank FOLDER BEHAVIOUR [--resume auto]
 //
+// With FAKE_RANK_ALONE in the environment it does without MPI, for an mpirun that is a stand-in as well.
 // It appends a line to FOLDER/starts at every start and FOLDER/arguments gets its arguments.
 #include <mpi.h>
 #include <signal.h>
@@ -27,6 +28,7 @@ struct Rank {
   int ranks = 1;
   std::string behaviour;
   bool resumed = false;
+  bool alone = false;
   StatusRecord status;
 };
 
@@ -36,7 +38,7 @@ void Note(const std::string& folder, const std::string& name, const std::string&
 
 int End(Rank& self, int code, const char* message = "") {
   self.status.End(code, message);
-  MPI_Finalize();
+  if (!self.alone) MPI_Finalize();
   return code;
 }
 
@@ -47,7 +49,7 @@ int TrainUntilStopped(Rank& self) {
     ::usleep(10'000);
   }
   int stop = dtrain::StopRequested() ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (!self.alone) MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   return End(self, stop == 1 ? 75 : 1);
 }
 
@@ -63,13 +65,13 @@ int TrainBriefly(Rank& self) {
 int Fail(Rank& self, int code, const char* message) {
   self.status.Update(Doing::kTraining, 7);
   self.status.End(code, message);
-  MPI_Abort(MPI_COMM_WORLD, code);
+  if (!self.alone) MPI_Abort(MPI_COMM_WORLD, code);
   return code;
 }
 
 int BeKilled(Rank& self) {
   self.status.Update(Doing::kTraining, 815);
-  MPI_Barrier(MPI_COMM_WORLD);
+  if (!self.alone) MPI_Barrier(MPI_COMM_WORLD);
   if (self.rank == 1) ::raise(SIGKILL);
   for (;;) ::pause();
 }
@@ -92,15 +94,22 @@ int Behave(Rank& self) {
 
 int main(int argc, char** argv) {
   const dtrain::StopSignals signals;
-  MPI_Init(&argc, &argv);
-  int rank = 0, ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const bool alone = std::getenv("FAKE_RANK_ALONE") != nullptr;
+  int rank = alone ? std::atoi(std::getenv("OMPI_COMM_WORLD_RANK")) : 0, ranks = 0;
+  if (!alone) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  }
   const std::string folder = argv[1];
   const bool resumed =
       argc > 4 && std::string(argv[3]) == "--resume" && std::string(argv[4]) == "auto";
   const std::string behaviour = argv[2];
-  Rank self = {rank, ranks, behaviour, resumed,
+  Rank self = {rank,
+               ranks,
+               behaviour,
+               resumed,
+               alone,
                behaviour == "silent" ? StatusRecord("", rank) : StatusRecord::OfThisProcess(rank)};
   Note(folder, "pids", std::to_string(::getpid()));
   if (rank == 0) Note(folder, "starts", resumed ? "resumed" : "fresh");

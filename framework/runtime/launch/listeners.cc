@@ -1,0 +1,88 @@
+#include "framework/runtime/launch/listeners.h"
+
+#include <fmt/format.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(long fd) : fd_(static_cast<int>(fd)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Numbers of the process's descriptors that are sockets.
+std::vector<int> SocketsOf(pid_t pid) {
+  std::vector<int> sockets;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", pid), error)) {
+    const std::string what = fs::read_symlink(entry.path(), error).string();
+    if (what.starts_with("socket:")) {
+      sockets.push_back(std::atoi(entry.path().filename().c_str()));
+    }
+  }
+  return sockets;
+}
+
+bool IsListening(int socket) {
+  int listens = 0;
+  socklen_t size = sizeof(listens);
+  return ::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 1;
+}
+
+// Of a socket that is bound to no single address.
+bool IsOnEveryAddress(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr == INADDR_ANY;
+  }
+  return IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
+bool IsDoor(int socket, Listeners which) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return false;
+  return IsListening(socket) && (which == Listeners::kAll || IsOnEveryAddress(address));
+}
+
+bool DropWhatComes(int socket) {
+  sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};  // keep 0 bytes of a packet
+  const sock_fprog program = {1, nothing};
+  return ::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
+}
+
+}  // namespace
+
+int CloseListeners(pid_t pid, Listeners which) {
+  const Descriptor process(::syscall(SYS_pidfd_open, pid, 0));
+  if (process.get() < 0) return 0;
+  int closed = 0;
+  for (const int number : SocketsOf(pid)) {
+    const Descriptor socket(::syscall(SYS_pidfd_getfd, process.get(), number, 0));
+    if (socket.get() < 0 || !IsDoor(socket.get(), which)) continue;
+    closed += DropWhatComes(socket.get()) ? 1 : 0;
+  }
+  return closed;
+}
+
+}  // namespace dtrain
