@@ -206,6 +206,25 @@ TEST_F(FrozenRunTest, FrozenSyncNormsTrainAsynchronously) {
   EXPECT_THAT(MessageOf([&] { Run(Of("other", {asp})); }), HasSubstr("'sync: true'"));
 }
 
+// Which is no freezing: only its parameters stay.
+TEST_F(FrozenRunTest, ARateOfZeroIsToldWithoutTheStatistics) {
+  const auto told = [&](const Keys& keys) { return FrozenText(ReadModel(Of("run", keys))); };
+  EXPECT_EQ(told({}), "");
+  EXPECT_EQ(told({kWhatIsFrozen}),
+            "conv1, bn1, bn2 (3 of 5 layers with parameters, 124 of 2510 parameters)");
+  std::string text = kFrozenModel;
+  text.insert(text.find(", type: batch_norm"), ", lr_factor: 0");
+  std::ofstream(folder_ / "model.yaml") << text;
+  EXPECT_EQ(told({}),
+            "bn1 without its statistics (1 of 5 layers with parameters, 8 of 2510 parameters)");
+  RunBefore();
+  Run(Of("run", {"weights.from=" + (folder_ / "before").string()}));
+  const auto was = Stored("before"), is = Stored("run");
+  for (const auto& [name, values] : is) {
+    EXPECT_EQ(values == was.at(name), name == "bn1.weight" || name == "bn1.bias") << name;
+  }
+}
+
 // --- resumed
 
 TEST_F(FrozenRunTest, AFrozenRunResumesToTheSameBits) {
