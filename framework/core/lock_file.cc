@@ -7,10 +7,12 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 
 namespace dtrain {
 namespace {
@@ -42,8 +44,14 @@ LockFile::LockFile(LockFile&& other) noexcept
 void LockFile::OpenAgain() {
   if (fd_ >= 0) ::close(fd_);
   fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd_ >= 0) return;
-  throw RunFileError(fmt::format("cannot open {}: {}", path_.string(), std::strerror(errno)));
+  if (fd_ < 0) {
+    throw RunFileError(fmt::format("cannot open {}: {}", path_.string(), std::strerror(errno)));
+  }
+  struct stat status = {};
+  if (::fstat(fd_, &status) != 0 || S_ISREG(status.st_mode)) return;
+  ::close(std::exchange(fd_, -1));
+  throw RunFileError(WhyNoFile(path_, fmt::format("{} is not a regular file", path_.string())),
+                     "remove it");
 }
 
 LockFile::Answer LockFile::Take() {

@@ -145,10 +145,10 @@ TEST_F(ForeignFiles, APipeInAFolderIsNotWaitedFor) {
   fs::create_directories(folder_ / "pictures/cat");
   for (const char* name : {"a", "b", "c"}) Pipe(std::string("pictures/cat/") + name + ".png");
   Spit(folder_ / "run.yaml", "model: {name: lenet5}\nbatch: 1\ndata: {name: image_folder, train: " +
-                                 Path("pictures") + ", size: [28, 28]}\n");
+                                 Path("pictures") + ", colours: grey, size: [28, 28]}\n");
   EXPECT_THAT(RunCommand(Train({"--output", Path("run2")})).err, HasSubstr("a.png: it is a pipe"));
   for (const char* file : {"summary.json", "metrics.jsonl", "ranks.jsonl", "config.yaml",
-                           "plan.json", "timeline.json", "gradients.jsonl", "run.lock"}) {
+                           "plan.json", "timeline.json", "gradients.jsonl"}) {
     fs::remove(folder_ / "run" / file);
     Pipe(std::string("run/") + file);
   }
@@ -157,6 +157,10 @@ TEST_F(ForeignFiles, APipeInAFolderIsNotWaitedFor) {
   Configure("");
   EXPECT_THAT(RunCommand(Train({"--resume", "auto", "--output", Path("run")})).err,
               HasSubstr("metrics.jsonl: it is a pipe"));
+  fs::remove(folder_ / "run/run.lock");
+  Pipe("run/run.lock");
+  EXPECT_THAT(RunCommand(Train({"--resume", "auto", "--output", Path("run")})).err,
+              HasSubstr("run.lock is a pipe, not a regular file"));
 }
 
 // Class names of a checkpoint are whatever its training file has.
