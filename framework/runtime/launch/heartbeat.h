@@ -5,7 +5,7 @@
 // thread of each rank sends rank 0's a datagram (UDP, IPv4) every half second and gets one back; a side
 // that hears nothing for too long says which rank it lost.  In the step loop the exchange's watch,
 // which knows who waits for whom, comes first (exchange/stall_watch.h); of the ranks of one machine
-// /proc says more (rank_watch.h).
+// /proc says more (rank_watch.h).  Ranks whose hosts have one name use the loopback address alone.
 #pragma once
 
 #include <netinet/in.h>
