@@ -156,7 +156,7 @@ TEST_F(ForeignFiles, APipeInAFolderIsNotWaitedFor) {
               HasSubstr("is not a run folder"));
   Configure("");
   EXPECT_THAT(RunCommand(Train({"--resume", "auto", "--output", Path("run")})).err,
-              HasSubstr("metrics.jsonl: it is a pipe"));
+              HasSubstr("summary.json: it is a pipe"));
   fs::remove(folder_ / "run/run.lock");
   Pipe("run/run.lock");
   EXPECT_THAT(RunCommand(Train({"--resume", "auto", "--output", Path("run")})).err,
