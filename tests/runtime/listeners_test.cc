@@ -12,7 +12,7 @@
 namespace dtrain {
 namespace {
 
-// Waits for connections on `address`.
+// It waits for connections on `address`.
 class Door {
  public:
   explicit Door(const char* address) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a process that has ended.
+// Returns what a process was that has ended.
 ProcessIdentity Dead() {
   ProcessIdentity dead = IdentityOfThisProcess().value();
   dead.pid = ::fork();

@@ -89,7 +89,7 @@ bool AnyStopped(const JobEnd& end) {
                      [](const RankStatus& rank) { return rank.exit_code == kStopped; });
 }
 
-// Where each has said how it ended, or rank 0 has, which ends behind the others.
+// The ranks' own words decide: each has said how it ended, or rank 0 has, which ends after the others.
 Verdict OfEndedRanks(const JobEnd& end, const std::string& resume) {
   if (const RankStatus* culprit = FindCulprit(end)) return OfCulprit(*culprit);
   if (AnyStopped(end)) return Stopped(end, resume);

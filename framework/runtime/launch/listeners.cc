@@ -30,7 +30,7 @@ class Descriptor {
   int fd_;
 };
 
-// Numbers of the process's descriptors that are sockets.
+// Returns the numbers of the process's descriptors that are sockets.
 std::vector<int> SocketsOf(pid_t pid) {
   std::vector<int> sockets;
   std::error_code error;
@@ -49,7 +49,7 @@ bool IsListening(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 1;
 }
 
-// Of a socket that is bound to no single address.
+// Tells whether a socket is bound to no single address.
 bool IsOnEveryAddress(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET) {
     return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr == INADDR_ANY;

@@ -36,7 +36,7 @@ bool HasVariable(const std::vector<std::string>& environment, const std::string&
   return false;
 }
 
-// Open MPI's shared memory takes four of them of each rank, and a little.
+// Open MPI takes four megabytes of shared memory for each rank, and a little more.
 constexpr uint64_t kMegabytesOfRank = 5;
 
 bool HasRoomFor(int ranks, const fs::path& shared_memory) {

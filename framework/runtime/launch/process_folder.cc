@@ -47,7 +47,7 @@ class OpenFolder {
   int fd_;
 };
 
-// dtrain-PID-XXXXXX
+// The form is dtrain-PID-XXXXXX.
 bool IsFolderName(std::string_view name) {
   if (!name.starts_with(kName)) return false;
   name.remove_prefix(kName.size());

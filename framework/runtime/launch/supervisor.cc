@@ -283,7 +283,7 @@ class Job {
     ::kill(-mpirun_, SIGKILL);
   }
 
-  // Returns to how many it was sent.
+  // Returns the number of ranks that got it.
   int SignalRanks(const std::vector<RankStatus>& records, int signal) const {
     int sent = 0;
     for (const RankStatus& rank : records) {

@@ -41,7 +41,7 @@ bool IsEnding(std::string rest) {
   return rest == ".h5" || rest == ".h5.tmp";
 }
 
-// Of the names that a run gives to its files, and no others: what is only named like them is somebody's own.
+// Takes the names that a run gives to its files, and no others: a file that is only named like them is somebody's own.
 std::optional<Named> ParseName(const std::string& name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   std::string rest = name.substr(sizeof(kPrefix) - 1);
