@@ -122,5 +122,11 @@ TEST_F(LockFileTest, ALinkIsNotFollowed) {
   EXPECT_FALSE(fs::exists(folder_ / "elsewhere"));
 }
 
+TEST_F(LockFileTest, APipeIsNoLock) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  EXPECT_EQ(WhatOf<RunFileError>([&] { LockFile file(path()); }),
+            path().string() + " is a pipe, not a regular file");
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -32,6 +32,7 @@ class TempFolder {
   std::filesystem::path Write(const std::string& name, const std::string& content) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << content;
+    std::filesystem::permissions(path_ / name, std::filesystem::perms{0644});  // whatever the umask
     return path_ / name;
   }
 
