@@ -11,7 +11,8 @@ namespace {
 
 using testing::ElementsAre;
 
-RankStatus Rank(int rank, std::optional<int> exit_code = std::nullopt, std::string message = "") {
+RankStatus StatusOf(int rank, std::optional<int> exit_code = std::nullopt,
+                    std::string message = "") {
   return {.rank = rank,
           .host = "node1",
           .pid = 100 + rank,
@@ -29,56 +30,57 @@ void ExpectVerdict(const JobEnd& end, int exit_code, const std::string& line, bo
 }
 
 TEST(JobEnd, DoneSaysNothing) {
-  ExpectVerdict({.exit_status = 0, .ranks = {Rank(0, 0), Rank(1, 0)}}, 0, "", false);
+  ExpectVerdict({.exit_status = 0, .ranks = {StatusOf(0, 0), StatusOf(1, 0)}}, 0, "", false);
 }
 
 TEST(JobEnd, AKilledRankIsNamed) {
-  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0), Rank(1)}, .first_lost = 1}, 137,
+  ExpectVerdict({.exit_status = 137, .ranks = {StatusOf(0), StatusOf(1)}, .first_lost = 1}, 137,
                 "rank 1 (node1, pid 101) was killed by signal 9 (Killed) after step 815, training",
                 true);
-  ExpectVerdict({.exit_status = 134, .ranks = {Rank(0), Rank(1)}, .first_lost = 0}, 134,
+  ExpectVerdict({.exit_status = 134, .ranks = {StatusOf(0), StatusOf(1)}, .first_lost = 0}, 134,
                 "rank 0 (node1, pid 100) was killed by signal 6 (Aborted) after step 815, training",
                 true);
 }
 
 TEST(JobEnd, ARankThatLeftWithoutAWord) {
-  ExpectVerdict({.exit_status = 1, .ranks = {Rank(0)}, .first_lost = 0}, 1,
+  ExpectVerdict({.exit_status = 1, .ranks = {StatusOf(0)}, .first_lost = 0}, 1,
                 "rank 0 (node1, pid 100) left with exit status 1 after step 815, training", false);
-  ExpectVerdict({.exit_status = 99, .ranks = {Rank(0)}, .first_lost = 0}, 4,
+  ExpectVerdict({.exit_status = 99, .ranks = {StatusOf(0)}, .first_lost = 0}, 4,
                 "rank 0 (node1, pid 100) left with exit status 99 after step 815, training", true);
 }
 
 TEST(JobEnd, TheFailingRankCountsNotThoseThatFollowed) {
-  ExpectVerdict({.exit_status = 4, .ranks = {Rank(0, 4, "peer"), Rank(1, 5, "loss is nan")}}, 5,
-                "rank 1 (node1, pid 101) ended with exit code 5 after step 815: loss is nan",
-                false);
-  ExpectVerdict({.exit_status = 4, .ranks = {Rank(0, 4), Rank(1)}}, 4,
+  ExpectVerdict(
+      {.exit_status = 4, .ranks = {StatusOf(0, 4, "peer"), StatusOf(1, 5, "loss is nan")}}, 5,
+      "rank 1 (node1, pid 101) ended with exit code 5 after step 815: loss is nan", false);
+  ExpectVerdict({.exit_status = 4, .ranks = {StatusOf(0, 4), StatusOf(1)}}, 4,
                 "rank 0 (node1, pid 100) ended with exit code 4 after step 815", true);
 }
 
 TEST(JobEnd, StoppedIsReadyToResume) {
-  ExpectVerdict({.exit_status = 75, .ranks = {Rank(0, 75), Rank(1, 75)}, .stop_signal = SIGINT}, 75,
-                "stopped after step 815; go on with --resume auto", false);
+  ExpectVerdict(
+      {.exit_status = 75, .ranks = {StatusOf(0, 75), StatusOf(1, 75)}, .stop_signal = SIGINT}, 75,
+      "stopped after step 815; go on with --resume auto", false);
   // mpirun's status may be that of another rank, which the first ones' leaving took along.
-  ExpectVerdict({.exit_status = 1, .ranks = {Rank(0), Rank(1, 75)}}, 75,
+  ExpectVerdict({.exit_status = 1, .ranks = {StatusOf(0), StatusOf(1, 75)}}, 75,
                 "stopped after step 815; go on with --resume auto", false);
-  ExpectVerdict({.exit_status = 1, .ranks = {Rank(0, 75), Rank(1, 75)}}, 75,
+  ExpectVerdict({.exit_status = 1, .ranks = {StatusOf(0, 75), StatusOf(1, 75)}}, 75,
                 "stopped after step 815; go on with --resume auto", false);
-  ExpectVerdict({.exit_status = 1, .ranks = {Rank(0), Rank(1)}}, 1,
+  ExpectVerdict({.exit_status = 1, .ranks = {StatusOf(0), StatusOf(1)}}, 1,
                 "mpirun ended with exit status 1", false);
   ExpectVerdict({.exit_status = 75}, 75, "stopped after step 0; go on with --resume auto", false);
-  EXPECT_EQ(Judge({.exit_status = 75, .ranks = {Rank(0, 75)}}, "--resume auto --output x").line,
+  EXPECT_EQ(Judge({.exit_status = 75, .ranks = {StatusOf(0, 75)}}, "--resume auto --output x").line,
             "stopped after step 815; go on with --resume auto --output x");
 }
 
 TEST(JobEnd, ALossAfterAStopIsNotRestarted) {
   ExpectVerdict(
-      {.exit_status = 137, .ranks = {Rank(0)}, .first_lost = 0, .stop_signal = SIGTERM}, 137,
+      {.exit_status = 137, .ranks = {StatusOf(0)}, .first_lost = 0, .stop_signal = SIGTERM}, 137,
       "rank 0 (node1, pid 100) was killed by signal 9 (Killed) after step 815, training", false);
 }
 
 TEST(JobEnd, ASecondSignalLeavesAtOnce) {
-  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0)}, .stop_signal = SIGINT, .killed = true},
+  ExpectVerdict({.exit_status = 137, .ranks = {StatusOf(0)}, .stop_signal = SIGINT, .killed = true},
                 130, "left at once at a second signal 2 (Interrupt)", false);
 }
 
@@ -100,7 +102,7 @@ TEST(JobEnd, SignalsAndOurOwnStatusesHaveBounds) {
     const std::string status = fmt::format("exit status {}", other);
     ExpectVerdict({.exit_status = other}, 4,
                   "mpirun lost a node or could not start on it (" + status + ")", true);
-    ExpectVerdict({.exit_status = other, .ranks = {Rank(0)}, .first_lost = 0}, 4,
+    ExpectVerdict({.exit_status = other, .ranks = {StatusOf(0)}, .first_lost = 0}, 4,
                   "rank 0 (node1, pid 100) left with " + status + " after step 815, training",
                   true);
   }
@@ -116,22 +118,26 @@ TEST(JobEnd, RestartsResume) {
 
 TEST(JobEnd, AStoppedRankIsNamedAndMayBeRestarted) {
   ExpectVerdict(
-      {.exit_status = 137, .ranks = {Rank(0), Rank(1)}, .stopped = 1}, 7,
+      {.exit_status = 137, .ranks = {StatusOf(0), StatusOf(1)}, .stopped = 1}, 7,
       "rank 1 (node1, pid 101) did not answer after step 815, training: it was stopped, and nobody "
       "let it go on",
       true);
 }
 
 TEST(JobEnd, MpirunItselfMayBeKilledOrHang) {
-  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0)}, .first_lost = 0, .mpirun_signal = 9}, 137,
-                "mpirun was killed by signal 9 (Killed)", true);
-  ExpectVerdict(
-      {.exit_status = 137, .ranks = {Rank(0), Rank(1)}, .first_lost = 1, .mpirun_hung = true}, 4,
-      "rank 1 (node1, pid 101) was lost after step 815, training", true);
-  ExpectVerdict(
-      {.exit_status = 137, .ranks = {Rank(0, 6, "disk full"), Rank(1)}, .mpirun_hung = true}, 6,
-      "rank 0 (node1, pid 100) ended with exit code 6 after step 815: disk full", false);
-  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0), Rank(1)}, .mpirun_hung = true}, 4,
+  ExpectVerdict({.exit_status = 137, .ranks = {StatusOf(0)}, .first_lost = 0, .mpirun_signal = 9},
+                137, "mpirun was killed by signal 9 (Killed)", true);
+  ExpectVerdict({.exit_status = 137,
+                 .ranks = {StatusOf(0), StatusOf(1)},
+                 .first_lost = 1,
+                 .mpirun_hung = true},
+                4, "rank 1 (node1, pid 101) was lost after step 815, training", true);
+  ExpectVerdict({.exit_status = 137,
+                 .ranks = {StatusOf(0, 6, "disk full"), StatusOf(1)},
+                 .mpirun_hung = true},
+                6, "rank 0 (node1, pid 100) ended with exit code 6 after step 815: disk full",
+                false);
+  ExpectVerdict({.exit_status = 137, .ranks = {StatusOf(0), StatusOf(1)}, .mpirun_hung = true}, 4,
                 "no rank lives, and mpirun did not end", true);
   ExpectVerdict({.exit_status = 137, .mpirun_hung = true}, 4,
                 "mpirun started no rank, and did not end", true);
@@ -139,32 +145,34 @@ TEST(JobEnd, MpirunItselfMayBeKilledOrHang) {
 
 TEST(JobEnd, WhatTheRanksSaidCountsWhenMpirunHangsOrIsKilled) {
   ExpectVerdict({.exit_status = 137,
-                 .ranks = {Rank(0, 0), Rank(1, 0)},
+                 .ranks = {StatusOf(0, 0), StatusOf(1, 0)},
                  .mpirun_hung = true,
                  .all_said = true},
                 0, "", false);
-  ExpectVerdict(
-      {.exit_status = 137, .ranks = {Rank(0, 0), Rank(1, 0)}, .mpirun_signal = 9, .all_said = true},
-      0, "", false);
   ExpectVerdict({.exit_status = 137,
-                 .ranks = {Rank(0, 75), Rank(1, 75)},
+                 .ranks = {StatusOf(0, 0), StatusOf(1, 0)},
+                 .mpirun_signal = 9,
+                 .all_said = true},
+                0, "", false);
+  ExpectVerdict({.exit_status = 137,
+                 .ranks = {StatusOf(0, 75), StatusOf(1, 75)},
                  .stop_signal = SIGTERM,
                  .mpirun_hung = true,
                  .all_said = true},
                 75, "stopped after step 815; go on with --resume auto", false);
   ExpectVerdict({.exit_status = 137,
-                 .ranks = {Rank(0, 4), Rank(1, 5, "loss is nan")},
+                 .ranks = {StatusOf(0, 4), StatusOf(1, 5, "loss is nan")},
                  .mpirun_hung = true,
                  .all_said = true},
                 5, "rank 1 (node1, pid 101) ended with exit code 5 after step 815: loss is nan",
                 false);
   // Of ranks on other machines only rank 0's word may be here.
-  ExpectVerdict({.exit_status = 137, .ranks = {Rank(0, 0)}, .mpirun_hung = true}, 0, "", false);
+  ExpectVerdict({.exit_status = 137, .ranks = {StatusOf(0, 0)}, .mpirun_hung = true}, 0, "", false);
 }
 
 TEST(JobEnd, AKilledRankIsToldAsSuchWhenMpirunHangs) {
   ExpectVerdict({.exit_status = 137,
-                 .ranks = {Rank(0), Rank(1)},
+                 .ranks = {StatusOf(0), StatusOf(1)},
                  .first_lost = 1,
                  .mpirun_hung = true,
                  .lost_status = 139},
