@@ -1,80 +1,32 @@
 #include "framework/runtime/launch/listeners.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <string>
+#include <set>
+
+#include "tests/runtime/doors.h"
 
 namespace dtrain {
 namespace {
 
-// It waits for connections on `address`.
-class Door {
- public:
-  explicit Door(const char* address) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in place = {};
-    place.sin_family = AF_INET;
-    place.sin_addr.s_addr = ::inet_addr(address);
-    socklen_t size = sizeof(place);
-    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&place), size), 0);
-    EXPECT_EQ(::listen(fd_, 8), 0);
-    EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&place), &size), 0);
-    port_ = place.sin_port;
-  }
-  ~Door() { ::close(fd_); }
-  Door(const Door&) = delete;
-  int Accept() const { return ::accept(fd_, nullptr, nullptr); }
-  in_port_t port() const { return port_; }
-
- private:
-  int fd_;
-  in_port_t port_ = 0;
-};
-
-// Knocks at a door of this machine.  Over loopback one that is let in is in when connect(2) returns.
-class Visitor {
- public:
-  explicit Visitor(const Door& door)
-      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    sockaddr_in place = {};
-    place.sin_family = AF_INET;
-    place.sin_addr.s_addr = ::inet_addr("127.0.0.1");
-    place.sin_port = door.port();
-    ::connect(fd_, reinterpret_cast<sockaddr*>(&place), sizeof(place));
-  }
-  ~Visitor() { ::close(fd_); }
-  Visitor(const Visitor&) = delete;
-  bool IsIn() const {
-    tcp_info info = {};
-    socklen_t size = sizeof(info);
-    EXPECT_EQ(::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
-    return info.tcpi_state == TCP_ESTABLISHED;
-  }
-  bool Say(const std::string& text) const {
-    return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
-  }
-
- private:
-  int fd_;
-};
-
 TEST(CloseListeners, LetsNobodyElseIn) {
+  const Door lent("127.0.0.1");
+  const std::set<ino_t> spared = SocketsOf(::getpid());  // and those of whoever started the tests
   const Door wide("0.0.0.0"), local("127.0.0.1");
   const Visitor before(wide);
   ASSERT_TRUE(before.IsIn());
   const int inside = wide.Accept();
-  if (CloseListeners(::getpid(), Listeners::kOnEveryAddress) == 0) {
+  if (CloseListeners(::getpid(), Listeners::kOnEveryAddress, spared) == 0) {
     ::close(inside);
     GTEST_SKIP() << "the system lets no process have another's sockets";
   }
   EXPECT_FALSE(Visitor(wide).IsIn());
   EXPECT_TRUE(Visitor(local).IsIn());
-  EXPECT_GE(CloseListeners(::getpid(), Listeners::kAll), 2);
+  EXPECT_GE(CloseListeners(::getpid(), Listeners::kAll, spared), 2);
   EXPECT_FALSE(Visitor(local).IsIn());
+  EXPECT_TRUE(Visitor(lent).IsIn());
   EXPECT_TRUE(before.Say("hello")) << "who is in goes on";
   char text[6] = {};
   EXPECT_EQ(::recv(inside, text, 5, MSG_WAITALL), 5);

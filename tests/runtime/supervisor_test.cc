@@ -15,6 +15,7 @@
 #include "framework/core/error.h"
 #include "framework/runtime/launch/child_program.h"
 #include "framework/runtime/launch/stop_signal.h"
+#include "tests/runtime/doors.h"
 #include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
@@ -246,6 +247,15 @@ TEST_F(SupervisorTest, RestartsAfterALossAndResumes) {
   EXPECT_THAT(Lines(folder_ / "starts"), testing::ElementsAre("fresh", "resumed"));
 }
 
+// It may have begun from another run's checkpoint, which --resume auto would not find.
+TEST_F(SupervisorTest, RestartsAsItWasStartedUntilThereIsACheckpoint) {
+  SupervisorOptions options = Options("killed-once", /*restarts=*/1);
+  options.newest_checkpoint = [] { return ""; };
+  EXPECT_EQ(Run(options), 137);
+  EXPECT_THAT(err_, HasSubstr("restart 1 of 1, from its start: there is no checkpoint yet"));
+  EXPECT_THAT(Lines(folder_ / "starts"), testing::ElementsAre("fresh", "fresh"));
+}
+
 TEST_F(SupervisorTest, GivesUpWhenTheRestartsAreUsed) {
   EXPECT_EQ(Run(Options("killed", /*restarts=*/1)), 137);
   EXPECT_EQ(Lines(folder_ / "starts").size(), 2U);
@@ -260,6 +270,29 @@ TEST_F(SupervisorTest, InterruptAndTerminateAskForACheckpoint) {
     EXPECT_EQ(CodeOf(supervisor), 75);
     EXPECT_THAT(Slurp(folder_ / "err"), HasSubstr("go on with --resume auto"));
   }
+}
+
+// As where the disk is full of the folder in which they would write their records.
+TEST_F(SupervisorTest, AStopReachesRanksWithoutRecords) {
+  const auto expect_a_checkpoint = [&] {
+    fs::remove(folder_ / "pids");
+    const pid_t supervisor = Start("train-silently");
+    ::kill(supervisor, SIGTERM);
+    EXPECT_EQ(CodeOf(supervisor), 75);
+    EXPECT_THAT(Slurp(folder_ / "err"), Not(HasSubstr("before any rank had begun")));
+    ExpectRanksGone();
+  };
+  expect_a_checkpoint();
+  UseMpirun(
+      "#!/bin/sh\nPATH=${PATH#*:}\nmpirun \"$@\"\n");  // its ranks are no children of this one
+  expect_a_checkpoint();
+}
+
+// A filter on a socket holds for all processes that have it.
+TEST_F(SupervisorTest, SocketsOfOthersThatMpirunHasInheritedStayOpen) {
+  const Door door("127.0.0.1", /*flags=*/0);
+  EXPECT_EQ(Run(Options("train-briefly")), 0);
+  EXPECT_TRUE(Visitor(door).IsIn());
 }
 
 TEST_F(SupervisorTest, ASecondInterruptLeavesAtOnce) {

@@ -9,9 +9,11 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
-#include <vector>
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -30,15 +32,16 @@ class Descriptor {
   int fd_;
 };
 
-// Returns the numbers of the process's descriptors that are sockets.
-std::vector<int> SocketsOf(pid_t pid) {
-  std::vector<int> sockets;
+// Returns the process's descriptors that are sockets, with their inode numbers.
+std::map<int, ino_t> SocketDescriptors(pid_t pid) {
+  constexpr std::string_view kSocket = "socket:[";  // 12345]
+  std::map<int, ino_t> sockets;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", pid), error)) {
     const std::string what = fs::read_symlink(entry.path(), error).string();
-    if (what.starts_with("socket:")) {
-      sockets.push_back(std::atoi(entry.path().filename().c_str()));
-    }
+    if (!what.starts_with(kSocket)) continue;
+    sockets[std::atoi(entry.path().filename().c_str())] =
+        std::strtoull(what.c_str() + kSocket.size(), nullptr, 10);
   }
   return sockets;
 }
@@ -73,11 +76,18 @@ bool DropWhatComes(int socket) {
 
 }  // namespace
 
-int CloseListeners(pid_t pid, Listeners which) {
+std::set<ino_t> SocketsOf(pid_t pid) {
+  std::set<ino_t> inodes;
+  for (const auto& [descriptor, inode] : SocketDescriptors(pid)) inodes.insert(inode);
+  return inodes;
+}
+
+int CloseListeners(pid_t pid, Listeners which, const std::set<ino_t>& spared) {
   const Descriptor process(::syscall(SYS_pidfd_open, pid, 0));
   if (process.get() < 0) return 0;
   int closed = 0;
-  for (const int number : SocketsOf(pid)) {
+  for (const auto& [number, inode] : SocketDescriptors(pid)) {
+    if (spared.contains(inode)) continue;
     const Descriptor socket(::syscall(SYS_pidfd_getfd, process.get(), number, 0));
     if (socket.get() < 0 || !IsDoor(socket.get(), which)) continue;
     closed += DropWhatComes(socket.get()) ? 1 : 0;

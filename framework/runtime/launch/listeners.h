@@ -9,6 +9,8 @@
 
 #include <sys/types.h>
 
+#include <set>
+
 namespace dtrain {
 
 enum class Listeners {
@@ -16,8 +18,12 @@ enum class Listeners {
   kAll,             // and those on the loopback address
 };
 
-// Closes them to new connections.  Returns how many are closed now, by this call or an earlier one; 0 where the system
-// does not let this process do it (Linux before 5.6, a container's rules): they stay open then.
-int CloseListeners(pid_t pid, Listeners which);
+// Returns the inode numbers of the process's sockets.
+std::set<ino_t> SocketsOf(pid_t pid);
+
+// Closes them to new connections, but for the sockets in `spared`.  A filter belongs to the socket and not to the process:
+// one that was inherited would be closed for its owner, too.  Returns how many are closed now, by this call or an earlier
+// one; 0 where the system does not let this process do it (Linux before 5.6, a container's rules): they stay open then.
+int CloseListeners(pid_t pid, Listeners which, const std::set<ino_t>& spared);
 
 }  // namespace dtrain

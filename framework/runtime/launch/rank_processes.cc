@@ -63,6 +63,16 @@ bool IsAlive(pid_t pid) {
 
 bool IsStopped(pid_t pid) { return StateOf(pid) == 'T'; }
 
+bool Catches(pid_t pid, int signal) {
+  constexpr std::string_view kField =
+      "\nSigCgt:";  // and a mask in hexadecimal digits; signal 1 is bit 0
+  const std::string status = ReadProc(pid, "status");
+  const size_t at = status.find(kField);
+  if (at == std::string::npos) return false;
+  const uint64_t caught = std::strtoull(status.c_str() + at + kField.size(), nullptr, 16);
+  return (caught >> (signal - 1) & 1) != 0;
+}
+
 std::optional<int> RankOf(pid_t pid) { return RankIn(ReadProc(pid, "environ")); }
 
 bool IsRank(pid_t pid, int rank, const std::string& mark) {
@@ -98,7 +108,12 @@ std::vector<RankProcess> RankProcesses(pid_t mpirun) {
   for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", mpirun), ignored)) {
     std::ifstream children(thread.path() / "children");
     for (pid_t pid = 0; children >> pid;) {
-      if (const std::optional<int> rank = RankOf(pid)) ranks.push_back({*rank, pid});
+      if (const std::optional<int> rank = RankOf(pid)) {
+        ranks.push_back({*rank, pid});
+      } else {
+        const std::vector<RankProcess> below = RankProcesses(pid);
+        ranks.insert(ranks.end(), below.begin(), below.end());
+      }
     }
   }
   return ranks;

@@ -15,6 +15,7 @@ namespace dtrain {
 
 bool IsAlive(pid_t pid);    // a zombie is not
 bool IsStopped(pid_t pid);  // by SIGSTOP or the like: it does nothing until somebody lets it go on
+bool Catches(pid_t pid, int signal);  // it has a handler for the signal
 
 struct RankProcess {
   int rank = 0;
@@ -34,7 +35,8 @@ bool SignalRank(pid_t pid, int rank, const std::string& mark, int signal);
 // What a process ended with that its parent has not asked for yet (a zombie), as a shell has it; none for others.
 std::optional<int> ExitStatusOfZombie(pid_t pid);
 
-// Children of `mpirun`, or of what stands in its place on another machine or in a Slurm job, that are ranks.
+// Returns the ranks that `mpirun` has started, or what stands in its place on another machine, in a Slurm job or around
+// mpirun: its children that are ranks, and those of children that are none.
 std::vector<RankProcess> RankProcesses(pid_t mpirun);
 
 // How long a rank may be stopped where `stall_seconds` does not say.

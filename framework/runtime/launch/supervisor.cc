@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "framework/core/error.h"
@@ -73,6 +74,7 @@ class Job {
         relay_(OutputRelay::ToTerminal()),
         stopped_(options.stall_seconds, kPollSeconds * kPollsALook, kAfterTheRanks),
         host_(HostName()),
+        inherited_(SocketsOf(::getpid())),
         mark_(fmt::format("{}={}", kStatusFolderVariable, folder_.path().string())) {
     mpirun_ = StartMpirun(
         MakeMpirunCommand({.ranks = options.ranks,
@@ -84,6 +86,12 @@ class Job {
                            .out = relay_ ? relay_->out() : -1,
                            .err = relay_ ? relay_->err() : -1}));
     if (relay_) relay_->Start();
+    if (!IsPrivateFolder(folder_.path())) {
+      log::Warning(
+          "{}: its file system does not keep modes and owners, so ranks cannot say there how they "
+          "are; set TMPDIR to a folder on another one",
+          folder_.path().parent_path().string());
+    }
   }
 
   JobEnd Watch(const BlockedSignals& signals) {
@@ -184,7 +192,7 @@ class Job {
   void CloseDoors(const std::vector<RankStatus>& records) {
     if (!all_here_ || all_in_) return;
     all_in_ = std::ranges::count_if(records, &RankStatus::says) == ranks_;
-    CloseListeners(mpirun_, all_in_ ? Listeners::kAll : Listeners::kOnEveryAddress);
+    CloseListeners(mpirun_, all_in_ ? Listeners::kAll : Listeners::kOnEveryAddress, inherited_);
   }
 
   void LookAtProcesses(const std::vector<RankStatus>& records) {
@@ -261,10 +269,16 @@ class Job {
     if (rank != records.end()) end_.lost_status = ExitStatusOfZombie(rank->pid);
   }
 
-  // Before a rank has its record it has no handler either, and USR1 would kill it.
+  // A rank that has no handler for USR1 yet would be killed by it.  One with a handler has its record soon, or cannot
+  // have one, as where the disk is full.
+  bool HearsStop(const RankStatus& rank) const {
+    return rank.says || (rank.host == host_ && Catches(rank.pid, SIGUSR1));
+  }
+
   void SendStop(const std::vector<RankStatus>& records) {
     if (end_.stop_signal == 0 || stop_sent_ || killed_) return;
-    const auto ready = std::ranges::count_if(records, &RankStatus::says);
+    const auto ready =
+        std::ranges::count_if(records, [this](const RankStatus& rank) { return HearsStop(rank); });
     const Nanos patience = all_here_ && records.empty() ? kStartWait : kReadyWait;
     if (ready != ranks_ && WallNow() - stop_at_ < patience) return;
     if (all_here_ && ready == 0) {  // there is nothing to be saved, and mpirun may hang
@@ -287,7 +301,7 @@ class Job {
   int SignalRanks(const std::vector<RankStatus>& records, int signal) const {
     int sent = 0;
     for (const RankStatus& rank : records) {
-      if (rank.host != host_ || (signal != SIGKILL && !rank.says)) continue;
+      if (rank.host != host_ || (signal != SIGKILL && !HearsStop(rank))) continue;
       sent += SignalRank(rank.pid, rank.rank, mark_, signal) ? 1 : 0;
     }
     return sent;
@@ -300,6 +314,8 @@ class Job {
   std::unique_ptr<OutputRelay> relay_;
   StoppedRanks stopped_;
   const std::string host_;
+  const std::set<ino_t>
+      inherited_;           // sockets that mpirun has from this process: others may wait there
   const std::string mark_;  // in the environment of this job's ranks
   const Nanos begin_ = WallNow();
   pid_t mpirun_ = 0;
@@ -348,8 +364,12 @@ int Supervise(const SupervisorOptions& options) {
       TellWhatGoesOn(options, verdict);
       return verdict.exit_code;
     }
-    log::Warning("restart {} of {}, with --resume auto", restarts + 1, options.max_restarts);
-    arguments = WithResumeAuto(options.arguments);
+    // Until the run has a checkpoint of its own it begins as the user said, which may be with another run's.
+    const bool has_checkpoint = !options.newest_checkpoint || !options.newest_checkpoint().empty();
+    if (has_checkpoint) arguments = WithResumeAuto(options.arguments);
+    log::Warning(
+        "restart {} of {}, {}", restarts + 1, options.max_restarts,
+        has_checkpoint ? "with --resume auto" : "from its start: there is no checkpoint yet");
   }
 }
 

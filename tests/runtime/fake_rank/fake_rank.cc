@@ -81,7 +81,8 @@ int Behave(Rank& self) {
     std::printf("rank %d of %d\n", self.rank, self.ranks);
     return End(self, 0);
   }
-  if (self.behaviour == "train") return TrainUntilStopped(self);
+  if (self.behaviour == "train" || self.behaviour == "train-silently")
+    return TrainUntilStopped(self);
   if (self.behaviour == "train-briefly") return TrainBriefly(self);
   if (self.behaviour == "diverge" && self.rank == 1) return Fail(self, 5, "loss is nan");
   if (self.behaviour == "killed") return BeKilled(self);
@@ -105,12 +106,10 @@ int main(int argc, char** argv) {
   const bool resumed =
       argc > 4 && std::string(argv[3]) == "--resume" && std::string(argv[4]) == "auto";
   const std::string behaviour = argv[2];
-  Rank self = {rank,
-               ranks,
-               behaviour,
-               resumed,
-               alone,
-               behaviour == "silent" ? StatusRecord("", rank) : StatusRecord::OfThisProcess(rank)};
+  const bool is_silent = behaviour == "silent" || behaviour == "train-silently";
+  Rank self = {rank,      ranks,
+               behaviour, resumed,
+               alone,     is_silent ? StatusRecord("", rank) : StatusRecord::OfThisProcess(rank)};
   Note(folder, "pids", std::to_string(::getpid()));
   if (rank == 0) Note(folder, "starts", resumed ? "resumed" : "fresh");
   if (rank == 0) Note(folder, "progress", std::getenv(dtrain::status_line::kProgressVariable));
