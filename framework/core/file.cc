@@ -59,7 +59,7 @@ void WriteAll(int fd, const fs::path& path, std::string_view content) {
   }
 }
 
-// A pipe or a device.  A pipe that nobody reads is an error, where open() would wait.
+// Writes into a pipe or a device.  A pipe that nobody reads is an error, where open() would wait.
 void WriteInto(const fs::path& path, std::string_view content) {
   const Descriptor fd(path, O_WRONLY | O_NONBLOCK, "write");
   ::fcntl(fd.get(), F_SETFL, O_WRONLY);
@@ -75,7 +75,7 @@ const char* KindOf(mode_t mode) {
   return S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-// Of a file or, where `pipes` says so, a pipe, which is never waited for in open().
+// Reads a file or, where `pipes` says so, a pipe, which is never waited for in open().
 class Input {
  public:
   Input(const fs::path& path, bool pipes)
@@ -120,7 +120,7 @@ class Input {
   bool is_pipe_ = false;
 };
 
-// The file to be replaced, behind links.
+// Follows links to the file that is to be replaced.
 fs::path BehindLinks(const fs::path& path) {
   std::error_code error;
   fs::path behind = path;  // a link may lead to where nothing is so far
@@ -132,21 +132,32 @@ fs::path BehindLinks(const fs::path& path) {
   return behind;
 }
 
-// A file beside `path`, of a name that nothing had: in a folder of the user's any other may be his.  It is removed again
-// where it has that name still.
+void Rename(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) ThrowErrno("rename to", to, errno);
+}
+
+// FileBeside makes a file beside `path`, of a name that nothing had: in a folder of the user's any other may be his.
+// The file is removed unless it was published.  Afterwards its name may be that of another process's file.
 class FileBeside : public Descriptor {
  public:
   explicit FileBeside(const fs::path& path) : FileBeside(path, Create(path)) {}
-  ~FileBeside() { ::unlink(path_.c_str()); }
-  const fs::path& path() const { return path_; }
+  ~FileBeside() {
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+  void Publish() {
+    if (::fsync(get()) != 0) ThrowErrno("sync", name_, errno);
+    Rename(name_, path_);
+    name_.clear();
+    SyncFolder(path_.parent_path());
+  }
 
  private:
   struct Created {
-    fs::path path;
+    fs::path name;
     int fd;
   };
-  FileBeside(const fs::path&, Created created)
-      : Descriptor(created.fd), path_(std::move(created.path)) {}
+  FileBeside(const fs::path& path, Created created)
+      : Descriptor(created.fd), path_(path), name_(std::move(created.name)) {}
 
   static Created Create(const fs::path& path) {
     for (int number = 0;; ++number) {
@@ -160,7 +171,12 @@ class FileBeside : public Descriptor {
   }
 
   const fs::path path_;
+  fs::path name_;  // empty once it is published
 };
+
+[[noreturn]] void RefuseKind(const fs::path& path, mode_t mode) {
+  throw RunFileError(fmt::format("cannot write {}: it is {}", path.string(), KindOf(mode)));
+}
 
 }  // namespace
 
@@ -177,8 +193,7 @@ std::string ReadText(const fs::path& path) { return Input(path, true).ReadAll(kT
 int CreateFile(const fs::path& path) {
   struct stat status = {};
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
-    throw RunFileError(
-        fmt::format("cannot write {}: it is {}", path.string(), KindOf(status.st_mode)));
+    RefuseKind(path, status.st_mode);
   }
   ::unlink(path.c_str());  // where that fails, so does what follows
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -186,12 +201,26 @@ int CreateFile(const fs::path& path) {
   return fd;
 }
 
+int OpenToAppend(const fs::path& path) {
+  constexpr int kAppend = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int fd = ::open(path.c_str(), kAppend, 0644);
+  const int error = errno;
+  struct stat status = {};
+  const bool is_known = (fd < 0 ? ::lstat(path.c_str(), &status) : ::fstat(fd, &status)) == 0;
+  if (fd >= 0 && is_known && S_ISREG(status.st_mode)) return fd;
+  if (fd >= 0) ::close(fd);
+  if (is_known && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+    RefuseKind(path, status.st_mode);
+  }
+  ThrowErrno("write", path, error);
+}
+
 void PublishDurably(const fs::path& temporary, const fs::path& path) {
   {
     const Descriptor fd(temporary, O_RDONLY, "open");
     if (::fsync(fd.get()) != 0) ThrowErrno("sync", temporary, errno);
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) ThrowErrno("rename to", path, errno);
+  Rename(temporary, path);
   SyncFolder(path.parent_path());
 }
 
@@ -200,10 +229,10 @@ void WriteOutput(const fs::path& path, std::string_view content) {
   const bool is_there = ::stat(path.c_str(), &status) == 0;
   if (is_there && !S_ISREG(status.st_mode)) return WriteInto(path, content);
   const fs::path behind = BehindLinks(path);
-  const FileBeside temporary(behind);
+  FileBeside temporary(behind);
   if (is_there) ::fchmod(temporary.get(), status.st_mode & 0777);
   WriteAll(temporary.get(), behind, content);
-  PublishDurably(temporary.path(), behind);
+  temporary.Publish();
 }
 
 void WriteFileDurably(const fs::path& path, std::string_view content) {
@@ -227,7 +256,7 @@ void NewFile::Write(std::string_view content) { WriteAll(fd_, temporary_, conten
 
 void NewFile::Publish() {
   if (::fsync(fd_) != 0) ThrowErrno("sync", temporary_, errno);
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) ThrowErrno("rename to", path_, errno);
+  Rename(temporary_, path_);
   ::close(std::exchange(fd_, -1));
   SyncFolder(path_.parent_path());
 }

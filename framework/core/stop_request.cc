@@ -30,7 +30,7 @@ void EndIfStopped(std::string_view doing) {
   if (!StopRequested()) return;
   throw StoppedError(
       fmt::format("stopped by SIG{} while {}", ::sigabbrev_np(StopSignalNumber()), doing),
-      "no step was trained; start the same command again");
+      "start the same command again; a run with checkpoints goes on with --resume auto");
 }
 
 }  // namespace dtrain

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "tests/support/as_nobody.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -109,22 +111,6 @@ TEST_F(FileTest, MakeFolderNamesWhatIsInTheWay) {
   EXPECT_THAT(MessageOf<CheckpointError>([&] { MakeFolder(folder_ / "a" / "b"); }),
               HasSubstr("cannot create folder " + (folder_ / "a" / "b").string()));
 }
-
-// Root may write everywhere, so it goes on as nobody for a while.
-class AsNobody {
- public:
-  AsNobody()
-      : was_root_(geteuid() == 0), done_(!was_root_ || setresuid(kNobody, kNobody, 0) == 0) {}
-  ~AsNobody() {
-    if (was_root_ && done_ && setresuid(0, 0, 0) != 0) std::abort();
-  }
-  AsNobody(const AsNobody&) = delete;
-  bool done() const { return done_; }
-
- private:
-  static constexpr uid_t kNobody = 65534;
-  const bool was_root_, done_;
-};
 
 TEST_F(FileTest, MakeFolderRefusesAFolderThatCannotBeWritten) {
   fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
@@ -284,6 +270,48 @@ TEST_F(FileTest, AnOutputTouchesNothingElseInItsFolderAndKeepsItsMode) {
   EXPECT_EQ(ReadFile(folder_ / "a.tmp"), "mine");
   EXPECT_EQ(ReadFile(folder_ / first), "mine, too");
   EXPECT_EQ(Entries(), 3);
+}
+
+// A process on another machine may have the same number: it makes a file of that name as soon as there is none.
+TEST_F(FileTest, AnOutputThatIsThereLeavesAnotherProcessesFileOfItsFormerName) {
+  const fs::path name = folder_ / fmt::format(".dtrain-{}-0.tmp", ::getpid());
+  for (int i = 0; i < 300; ++i) {
+    std::atomic<bool> is_written = false;
+    std::atomic<int> fd = -1;
+    std::thread other([&] {
+      while (!is_written && !fs::exists(name)) {
+      }
+      while (fd < 0 && !is_written) fd = ::open(name.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    });
+    WriteOutput(folder_ / "a", "mine");
+    is_written = true;
+    other.join();
+    if (fd < 0) continue;
+    EXPECT_TRUE(fs::exists(name)) << "at try " << i;
+    ::close(fd);
+    fs::remove(name);
+  }
+}
+
+TEST_F(FileTest, AFileThatGrowsIsNoLinkAndNoPipe) {
+  for (const char* text : {"a", "b"}) {
+    const int fd = OpenToAppend(folder_ / "log");
+    EXPECT_EQ(::write(fd, text, 1), 1);
+    ::close(fd);
+  }
+  EXPECT_EQ(ReadFile(folder_ / "log"), "ab");
+  fs::create_symlink("log", folder_ / "link");
+  EXPECT_EQ(WhatOf<RunFileError>([&] { OpenToAppend(folder_ / "link"); }),
+            "cannot write " + (folder_ / "link").string() + ": Too many levels of symbolic links");
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string refusal = "cannot write " + pipe.string() + ": it is a pipe";
+  EXPECT_EQ(WhatOf<RunFileError>([&] { OpenToAppend(pipe); }), refusal);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  EXPECT_EQ(WhatOf<RunFileError>([&] { OpenToAppend(pipe); }), refusal);
+  ::close(reader);
+  EXPECT_EQ(WhatOf<RunFileError>([&] { OpenToAppend(folder_); }),
+            "cannot write " + folder_.string() + ": it is a folder");
 }
 
 TEST_F(FileTest, AnOutputLeavesDevicesAndPipesAsTheyAre) {

@@ -20,6 +20,9 @@ TEST(StopRequest, EndsWorkWithTheFirstSignalsName) {
     EndIfStopped("reading a.csv");
   } catch (const Error& error) {
     EXPECT_EQ(static_cast<int>(error.code()), 75);
+    EXPECT_EQ(error.hint(),
+              "start the same command again; a run with checkpoints goes on with --resume auto")
+        << "which is true at any time";
   }
   ForgetStopRequest();
   EndIfStopped("reading a.csv");

@@ -1,15 +1,18 @@
-// Programs as children, so many at a time, and how they are stopped.
+// These tests start programs as children, so many at a time, and stop them.
 #include "framework/runtime/launch/child_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "framework/core/error.h"
+#include "tests/support/message_of.h"
 #include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
@@ -72,7 +75,22 @@ TEST(ChildPrograms, OneThatCannotBeExecutedIsNamed) {
     EXPECT_THAT(error.what(), HasSubstr("cannot start " + missing.string() + ": No such file"));
     EXPECT_EQ(error.hint(), "install it");
   }
-  EXPECT_THROW(StartProgram(Shell("exit 0", missing / "log")), UsageError);
+}
+
+// A log lies in a folder that others may know.
+TEST(ChildPrograms, ALogIsAFile) {
+  const fs::path folder = FreshFolder(), pipe = folder / "pipe", link = folder / "link";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  Spit(folder / "others", "mine");
+  fs::create_symlink("others", link);
+  for (const auto& [log, why] :
+       std::map<fs::path, std::string>{{folder / "missing/log", "No such file or directory"},
+                                       {link, "Too many levels of symbolic links"},
+                                       {pipe, "it is a pipe"}}) {
+    EXPECT_EQ(WhatOf<RunFileError>([&] { StartProgram(Shell("echo out", log)); }),
+              "cannot write " + log.string() + ": " + why);
+  }
+  EXPECT_EQ(Slurp(folder / "others"), "mine");
 }
 
 // A signal reaches the running one as INT, and the ones behind are not started; a second one

@@ -15,6 +15,7 @@
 #include <map>
 
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "framework/core/log.h"
 #include "framework/core/status_line.h"
 #include "framework/runtime/launch/stop_signal.h"
@@ -24,6 +25,21 @@ extern char** environ;
 namespace dtrain {
 namespace {
 
+// Log holds a program's log open while the program is started.
+class Log {
+ public:
+  explicit Log(const std::string& path) : fd_(path.empty() ? -1 : OpenToAppend(path)) {}
+  ~Log() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Log(const Log&) = delete;
+  // Returns `fd` where there is one, else the log.
+  int Or(int fd) const { return fd >= 0 ? fd : fd_; }
+
+ private:
+  int fd_;
+};
+
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
@@ -31,13 +47,12 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// What the child needs between fork and exec, where only system calls are allowed.
+// Exec is what the child needs between fork and exec, where only system calls are allowed.
 struct Exec {
   const char* path;
   char* const* arguments;
   char* const* environment;
-  const char* log;  // null: none
-  int out, err;     // -1: none
+  int out, err;  // -1: this process's own
   rlim_t open_files;
   pid_t parent;
   int error_pipe;
@@ -60,24 +75,16 @@ void AllowOpenFiles(rlim_t wanted) {
   // It is in the background of a terminal: reading from that would stop it.
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
-  const int log =
-      exec.log == nullptr ? -1 : ::open(exec.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (exec.log == nullptr || log >= 0) {
-    if (log >= 0) {
-      ::dup2(log, STDOUT_FILENO);
-      ::dup2(log, STDERR_FILENO);
-    }
-    if (exec.out >= 0) ::dup2(exec.out, STDOUT_FILENO);
-    if (exec.err >= 0) ::dup2(exec.err, STDERR_FILENO);
-    AllowOpenFiles(exec.open_files);
-    ::execve(exec.path, exec.arguments, exec.environment);
-  }
+  if (exec.out >= 0) ::dup2(exec.out, STDOUT_FILENO);
+  if (exec.err >= 0) ::dup2(exec.err, STDERR_FILENO);
+  AllowOpenFiles(exec.open_files);
+  ::execve(exec.path, exec.arguments, exec.environment);
   const int error = errno;
   [[maybe_unused]] const ssize_t told = ::write(exec.error_pipe, &error, sizeof(error));
   ::_exit(127);
 }
 
-// Commands that run, and what has been asked of them.
+// Children are the commands that run; they know what has been asked of them.
 class Children {
  public:
   Children(const std::vector<ProgramCommand>& commands, const ProgramEvents& events)
@@ -104,7 +111,7 @@ class Children {
       events_.ended(command, CodeOfStatus(status));
     }
   }
-  // To the children themselves: those that supervise ranks pass it on.
+  // Signals the children themselves: those that supervise ranks pass it on.
   void OnSignal(int signal) {
     if (signal == 0 || signal == SIGCHLD) return;
     if (signal == SIGINT) status_line::NoteInterrupt();
@@ -112,7 +119,7 @@ class Children {
     stop_signal_ = signal;
     for (const auto& [pid, command] : running_) ::kill(pid, SIGINT);
   }
-  // Where this process cannot go on.
+  // Call it where this process cannot go on.
   void Stop() {
     OnSignal(SIGTERM);
     for (const auto& [pid, command] : running_) ::waitpid(pid, nullptr, 0);
@@ -138,19 +145,15 @@ std::vector<std::string> OwnEnvironment() {
 pid_t StartProgram(const ProgramCommand& command, const std::string& hint) {
   const std::vector<char*> arguments = Pointers(command.arguments);
   const std::vector<char*> environment = Pointers(command.environment);
+  const Log log(command.log);
   std::array<int, 2> error_pipe = {};
   if (::pipe2(error_pipe.data(), O_CLOEXEC) != 0) {
     throw UsageError(fmt::format("cannot start {}: {}", command.path, std::strerror(errno)));
   }
-  const Exec exec{command.path.c_str(),
-                  arguments.data(),
-                  environment.data(),
-                  command.log.empty() ? nullptr : command.log.c_str(),
-                  command.out,
-                  command.err,
-                  static_cast<rlim_t>(command.open_files),
-                  ::getpid(),
-                  error_pipe[1]};
+  const Exec exec{command.path.c_str(), arguments.data(),
+                  environment.data(),   log.Or(command.out),
+                  log.Or(command.err),  static_cast<rlim_t>(command.open_files),
+                  ::getpid(),           error_pipe[1]};
   const pid_t child = ::fork();
   if (child == 0) Become(exec);
   int error = child < 0 ? errno : 0;
