@@ -17,7 +17,7 @@
 namespace dtrain {
 namespace {
 
-// Whether others than this user, so that a lock on the file says nothing.
+// True where others than this user may open the file, so that a lock on it says nothing.
 bool OthersMayOpen(int fd) {
   struct stat status = {};
   if (::fstat(fd, &status) != 0) return false;

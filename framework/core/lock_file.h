@@ -19,21 +19,22 @@ class LockFile {
   // Opens the file, or makes it.  `flock` is there for tests.  Throws RunFileError
   // "cannot open PATH: reason", as the others do that open it.
   explicit LockFile(std::filesystem::path path, Flock flock = ::flock);
-  ~LockFile();  // ends the lock; the file stays
+  ~LockFile();  // ends the lock; the file stays, unless Remove was called while it was locked
   LockFile(LockFile&& other) noexcept;
   LockFile& operator=(LockFile&&) = delete;
 
   enum class Answer { kLocked, kHeld, kNoLocks };
-  // Takes the lock, without waiting.  kHeld: by somebody else; kNoLocks: the file system has none, `errno` says why.
-  // What is locked has the name; of a file that others may open a new one is locked instead.
+  // Takes the lock, without waiting.  kHeld: another process has it; kNoLocks: the file system has none (see `errno`).
+  // The file that is locked has the name; where others may open it, a new one is locked instead.
   Answer Take();
   // Puts a new file in the place of one that others may open, whoever holds that.  False where nobody else may, where a
   // new one would be no better or cannot be made, and the second time.
   bool Replace();
-  // Whether the file still has its name, which its holder takes away at the end.
+  // True while the file has its name, which its holder takes away at the end.
   bool IsThere() const;
-  void OpenAgain();  // what has the name now
-  void Remove();     // takes the name away, if it is still this file's
+  void OpenAgain();  // opens what has the name now
+  void
+  Remove();  // takes the name away, if it is still this file's; call it while the file is locked
 
   int fd() const { return fd_; }
   const std::filesystem::path& path() const { return path_; }

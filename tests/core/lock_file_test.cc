@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "framework/core/error.h"
 #include "tests/support/message_of.h"
@@ -34,7 +35,7 @@ class LockFileTest : public testing::Test {
   fs::path folder_;
 };
 
-// What somebody does who may only read the file.
+// A Reader does what somebody can do who may only read the file.
 class Reader {
  public:
   explicit Reader(const fs::path& path) : fd_(::open(path.c_str(), O_RDONLY)) {
@@ -104,6 +105,20 @@ TEST_F(LockFileTest, AFileThatWasRemovedIsMadeAgain) {
   EXPECT_TRUE(file.IsThere());
   file.Remove();
   EXPECT_FALSE(fs::exists(path()));
+}
+
+// It locks the file that its name was taken from, and must see that this is nobody's lock any more.
+TEST_F(LockFileTest, WhoOpenedTheFileBeforeItsHolderRemovedItLocksANewOne) {
+  std::optional<LockFile> holder(path());
+  ASSERT_EQ(holder->Take(), Answer::kLocked);
+  LockFile waiting(path()), third(path());
+  EXPECT_EQ(waiting.Take(), Answer::kHeld);
+  holder->Remove();
+  holder.reset();
+  EXPECT_EQ(waiting.Take(), Answer::kLocked);
+  EXPECT_TRUE(waiting.IsThere());
+  EXPECT_EQ(third.Take(), Answer::kHeld);
+  EXPECT_EQ(LockFile(path()).Take(), Answer::kHeld);
 }
 
 int NoLocksHere(int, int) {

@@ -22,6 +22,7 @@
 #include "framework/data/files/file_lock.h"
 #include "tests/data/http_server.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/as_nobody.h"
 
 namespace dtrain {
 namespace {
@@ -81,14 +82,44 @@ TEST_F(FetchTest, DownloadsAndLeavesNoPart) {
   EXPECT_THAT(server_.requests(), ElementsAre("GET /f"));
 }
 
-// As other programs make files, for all users of a shared folder.  Who could read the lock could hold it.
+// Files are as other programs make them, for all users of a shared folder.
 TEST_F(FetchTest, OthersMayReadWhatIsFetched) {
   server_.Serve("/f", {Content()});
   const mode_t before = ::umask(022);
   Fetch(File({"/f"}));
   ::umask(before);
   EXPECT_EQ(fs::status(folder_ / "f.gz").permissions(), fs::perms{0644});
-  EXPECT_EQ(fs::status(folder_ / ".lock").permissions(), fs::perms{0600});
+}
+
+// Who fetched first leaves nothing behind that only he can open.
+TEST_F(FetchTest, AnotherUserMayFetchIntoTheSameFolder) {
+  server_.Serve("/f", {Content()});
+  server_.Serve("/g", {Content()});
+  fs::permissions(folder_.path(), fs::perms{0777});
+  Fetch(File({"/f"}));
+  EXPECT_FALSE(Has(".lock"));
+  RemoteFile second = File({"/g"});
+  second.name = "g.gz";
+  {
+    const AsNobody nobody;
+    if (!nobody.done()) GTEST_SKIP() << "root here cannot be somebody else";
+    Fetch(second);
+  }
+  EXPECT_EQ(ReadFile(folder_ / "g.gz"), Content());
+  EXPECT_FALSE(Has(".lock"));
+}
+
+TEST_F(FetchTest, WhereAllIsHereNothingIsWritten) {
+  folder_.Write("f.gz", Content());
+  fs::permissions(folder_.path(), fs::perms{0555});
+  {
+    const AsNobody nobody;
+    if (!nobody.done()) GTEST_SKIP() << "root here cannot be somebody else";
+    Fetch(File({"/f"}));
+  }
+  fs::permissions(folder_.path(), fs::perms{0755});
+  EXPECT_EQ(said_, "f.gz: already here\n");
+  EXPECT_FALSE(Has(".lock"));
 }
 
 // Its owner could change it once it is verified.

@@ -17,6 +17,7 @@
 #include "framework/core/process.h"
 #include "framework/core/stop_request.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/as_nobody.h"
 
 namespace dtrain {
 namespace {
@@ -61,6 +62,31 @@ TEST_F(FileLockTest, AStopEndsAWait) {
   EXPECT_EQ(WhatOf<StoppedError>([&] { Take({}); }),
             "stopped by SIGUSR1 while waiting for " + path().string());
   ForgetStopRequest();
+}
+
+TEST_F(FileLockTest, TheFileIsThereWhileItIsLocked) {
+  {
+    const FileLock lock = Take({});
+    EXPECT_EQ(fs::status(path()).permissions(), fs::perms{0600});
+  }
+  EXPECT_FALSE(fs::exists(path()));
+}
+
+// Two users of a group share a folder.
+TEST_F(FileLockTest, AnotherUsersLockIsNamed) {
+  fs::permissions(folder_.path(), fs::perms{0777});
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  const FileLock lock = Take({});
+  std::string message;
+  {
+    const AsNobody nobody;
+    if (!nobody.done()) GTEST_SKIP() << "root here cannot be somebody else";
+    message = MessageOf<DataError>([&] { Take({}); });
+  }
+  EXPECT_EQ(message, "cannot open " + path().string() +
+                         ": Permission denied | another user (number 0) works there, or a process "
+                         "of his was killed there: wait, or remove " +
+                         path().string() + " where none of his runs any more");
 }
 
 TEST_F(FileLockTest, AReaderOfAnEarlierProgramsFileHoldsNobodyUp) {

@@ -43,7 +43,7 @@ void MakeDataFolder(const fs::path& folder) {
                   "name a folder that can be written with --root or XDG_CACHE_HOME");
 }
 
-// The address as it may be shown: without the password in "https://user:password@host/".
+// Returns the address as it may be shown: without the password in "https://user:password@host/".
 std::string Shown(const std::string& url) {
   const size_t scheme = url.find("://");
   const size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
@@ -59,7 +59,11 @@ std::string Shown(const std::string& url) {
   return url.substr(0, colon) + ":***" + url.substr(at);
 }
 
-// One file on its way into the folder.
+void SayHere(const RemoteFile& file, const FetchOptions& options) {
+  options.say(fmt::format("{}: already here", file.name));
+}
+
+// Fetch brings one file into the folder.
 class Fetch {
  public:
   Fetch(const RemoteFile& file, const fs::path& folder, const FetchOptions& options)
@@ -70,7 +74,7 @@ class Fetch {
 
   void Run() {
     const std::string wrong = CheckFile(file_, path_);
-    if (wrong.empty()) return options_.say(fmt::format("{}: already here", file_.name));
+    if (wrong.empty()) return SayHere(file_, options_);
     if (wrong != "missing") {
       options_.say(fmt::format("{}: {}; fetching it again", file_.name, wrong));
     }
@@ -91,7 +95,7 @@ class Fetch {
   }
 
  private:
-  // "" when the file is here, else why not.
+  // Returns "" when the file is here, else why not.
   std::string Try(const std::string& url) {
     options_.say(fmt::format("{}: {} from {}", file_.name, HumanBytes(file_.bytes), Shown(url)));
     const DownloadLimits limits{file_.bytes, options_.stall_seconds, options_.connect_seconds};
@@ -157,15 +161,24 @@ void FetchFiles(const std::vector<RemoteFile>& files, const fs::path& folder,
   FetchOptions own = options;
   if (!own.say) own.say = [](const std::string& line) { log::Info("{}", line); };
   MakeDataFolder(folder);
+  std::vector<const RemoteFile*> wanted;
+  for (const RemoteFile& file : files) {
+    if (CheckFile(file, folder / file.name).empty()) {
+      SayHere(file, own);
+    } else {
+      wanted.push_back(&file);
+    }
+  }
+  if (wanted.empty()) return;
   const FileLock lock(
       folder / ".lock",
       [&](const std::string& holder) {
         own.say(fmt::format("{} is fetching into {}; waiting for it", holder, folder.string()));
       },
       {.most_seconds = kMostWaitSeconds});
-  for (const RemoteFile& file : files) {
-    MakeDataFolder((folder / file.name).parent_path());
-    Fetch(file, folder, own).Run();
+  for (const RemoteFile* file : wanted) {
+    MakeDataFolder((folder / file->name).parent_path());
+    Fetch(*file, folder, own).Run();
   }
 }
 

@@ -1,8 +1,9 @@
-// Downloads of data set files.
+// FetchFiles downloads the files of data sets.
 //
 // A file is loaded into NAME.part, resumed from there after an interruption, checked for size and
 // SHA-256, and only then renamed to NAME: what has the name is whole.  One process fetches into a
-// folder at a time (flock on .lock); others wait, say so, and then find the files there.
+// folder at a time (flock on .lock, which is removed at the end); others wait, say so, and then find the files there.
+// Where all files are there and right, nothing is locked or written, so a folder that can only be read will do.
 #pragma once
 
 #include <filesystem>
@@ -30,7 +31,7 @@ struct FetchOptions {
 void FetchFiles(const std::vector<RemoteFile>& files, const std::filesystem::path& folder,
                 const FetchOptions& options = {});
 
-// What is wrong with the file in `folder`: "" (nothing), "missing", "9 bytes, expected 10",
+// Says what is wrong with the file at `path`: "" (nothing), "missing", "9 bytes, expected 10",
 // "SHA-256 is ..., expected ...".  Sizes and hashes that are not known (0, empty) are not checked.
 std::string CheckFile(const RemoteFile& file, const std::filesystem::path& path);
 

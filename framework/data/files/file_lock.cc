@@ -1,5 +1,6 @@
 #include "framework/data/files/file_lock.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,16 +21,27 @@ namespace {
 
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
+std::string HintFor(const std::filesystem::path& path) {
+  struct stat status = {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_uid == ::geteuid()) {
+    return "name a folder that can be written with --root or XDG_CACHE_HOME";
+  }
+  return fmt::format(
+      "another user (number {}) works there, or a process of his was killed there: wait, or remove "
+      "{} where none of his runs any more",
+      status.st_uid, path.string());
+}
+
 LockFile Open(const std::filesystem::path& path) {
   try {
     return LockFile(path);
   } catch (const RunFileError& error) {
-    throw DataError(error.what(),
-                    "name a folder that can be written with --root or XDG_CACHE_HOME");
+    throw DataError(error.what(), HintFor(path));
   }
 }
 
-// As the holder has written it, or as much as is known.
+// Returns what the holder has written of itself, or as much as is known.
 std::string HolderOf(const std::filesystem::path& path) {
   try {
     const std::string text = ReadFile(path);
@@ -41,7 +53,7 @@ std::string HolderOf(const std::filesystem::path& path) {
 
 void WriteHolder(int fd) {
   const std::string text = fmt::format("process {} on {}", ::getpid(), HostName());
-  // For messages of others alone, so it may fail.
+  // Only messages of others tell it, so it may fail.
   [[maybe_unused]] const bool written =
       ::ftruncate(fd, 0) == 0 && ::pwrite(fd, text.data(), text.size(), 0) > 0;
 }

@@ -1,5 +1,6 @@
-// FileLock: one process of this user at a time (core/lock_file.h).  The lock goes away with its owner, however that
-// ends; the file stays, and says who that is.
+// FileLock: one process at a time (core/lock_file.h).  The lock goes away with its owner, however that ends.  The file
+// says who that is.  Only its owner's user can open it, so it is removed at the end: another user may be the next.  One
+// that a killed process has left keeps other users out until it is removed, and the error says so.
 #pragma once
 
 #include <filesystem>
@@ -22,6 +23,10 @@ class FileLock {
   // Takes the lock; when another holds it, waits.  Throws DataError when the file cannot be made, the file system knows
   // no locks or the wait was too long, and StoppedError when this process was asked to stop (core/stop_request.h).
   FileLock(const std::filesystem::path& path, const OnWait& on_wait, const Wait& wait);
+  ~FileLock() {
+    file_.Remove();
+  }  // while it is locked: who waits for this file notices (LockFile::Take)
+  FileLock(const FileLock&) = delete;
 
  private:
   LockFile file_;
