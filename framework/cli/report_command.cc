@@ -1,4 +1,4 @@
-// `dtrain report`: what runs did, as one HTML file with charts, or as CSV.
+// `dtrain report` shows what runs did, as one HTML file with charts, or as CSV.
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
@@ -89,9 +90,18 @@ void Follow(const ReportOptions& options, const fs::path& output) {
   }
 }
 
+// Returns the path of the page that was not named.  Throws where a file that is no such page lies there.
+fs::path UsualPage(const fs::path& folder) {
+  fs::path page = folder / "report.html";
+  if (!fs::is_regular_file(page) || IsReportPage(page)) return page;
+  throw UsageError(
+      fmt::format("{} is no report of dtrain, and this one would write over it", page.string()),
+      "name another file with --output");
+}
+
 int WritePage(const ReportOptions& options, bool json) {
-  const fs::path output = options.output.empty() ? fs::path(options.runs.front()) / "report.html"
-                                                 : fs::path(options.output);
+  const fs::path output =
+      options.output.empty() ? UsualPage(options.runs.front()) : fs::path(options.output);
   if (options.follow && AnyGoesOn(options)) {
     WriteOutput(output, ReportPage(RunsOf(options), {.reload_seconds = kFollowSeconds}));
     log::Info("{} is written again every {} s until the run ends", output.string(), kFollowSeconds);

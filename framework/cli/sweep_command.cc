@@ -115,9 +115,7 @@ class Sweep {
          {WholeSeconds(now - begin_), 1}},
         now);
   }
-  void Write() const {
-    WriteFileDurably(fs::path(plan_.output) / "sweep.jsonl", SweepLines(plan_));
-  }
+  void Write() const { WriteFileDurably(LinesFileOf(plan_), SweepLines(plan_)); }
 
   SweepPlan& plan_;
   std::vector<size_t> left_;  // of the plan's runs
@@ -157,6 +155,7 @@ int RunSweep(const SweepOptions& options, const Invocation& invocation) {
   SweepPlan plan = PlanSweep(options.config, options.output, options.simulate);
   MakeFolder(plan.output);
   const RunLock lock(plan.output);
+  RefuseLinesOfOthers(plan);
   const int signal = Sweep(plan).Run(options.jobs);
   if (signal != 0) {
     log::Info("the sweep was stopped; the same command resumes it");

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "framework/core/bytes.h"
@@ -17,6 +21,7 @@ using nlohmann::ordered_json;
 
 constexpr size_t kWriteBytes = 1 << 20;
 constexpr int kSchema = 1;
+constexpr char kEnd[] = "\n],\"otherData\":{\"schema\":";  // of the events
 
 struct Lane {
   std::string name;
@@ -139,10 +144,18 @@ void TimelineFile::Add(std::string_view packed) {
 
 void TimelineFile::Finish() {
   DT_CHECK(!finished_);
-  file_.Write(fmt::format("\n],\"otherData\":{{\"schema\":{},\"dropped_events\":{}}}}}\n", kSchema,
-                          dropped_));
+  file_.Write(fmt::format("{}{},\"dropped_events\":{}}}}}\n", kEnd, kSchema, dropped_));
   file_.Publish();
   finished_ = true;
+}
+
+bool IsTimelineFile(const std::filesystem::path& path) {
+  constexpr std::streamoff kLongest = 200;  // the end of the file from kEnd on is shorter
+  if (!std::filesystem::is_regular_file(path)) return false;
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  in.seekg(-std::min<std::streamoff>(in.tellg(), kLongest), std::ios::end);
+  const std::string end(std::istreambuf_iterator<char>(in), {});
+  return end.find(kEnd) != std::string::npos;
 }
 
 }  // namespace dtrain

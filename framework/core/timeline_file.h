@@ -36,4 +36,7 @@ class TimelineFile {
   int64_t dropped_ = 0;
 };
 
+// True where TimelineFile has written the file.  Reads its end alone, for it may be long.
+bool IsTimelineFile(const std::filesystem::path& path);
+
 }  // namespace dtrain

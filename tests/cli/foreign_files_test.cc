@@ -156,11 +156,22 @@ TEST_F(ForeignFiles, APipeInAFolderIsNotWaitedFor) {
               HasSubstr("is not a run folder"));
   Configure("");
   EXPECT_THAT(RunCommand(Train({"--resume", "auto", "--output", Path("run")})).err,
-              HasSubstr("summary.json: it is a pipe"));
+              HasSubstr("timeline.json is a pipe, not a regular file"));
   fs::remove(folder_ / "run/run.lock");
   Pipe("run/run.lock");
   EXPECT_THAT(RunCommand(Train({"--resume", "auto", "--output", Path("run")})).err,
               HasSubstr("run.lock is a pipe, not a regular file"));
+}
+
+TEST_F(ForeignFiles, APageThatIsNoReportIsNotWrittenOver) {
+  Spit(folder_ / "run/report.html", "<html>mine</html>");
+  const CommandOutcome refused = RunCommand({"report", Path("run")});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(Path("run/report.html") + " is no report of dtrain"));
+  EXPECT_EQ(Slurp(folder_ / "run/report.html"), "<html>mine</html>");
+  EXPECT_EQ(RunCommand({"report", Path("run"), "--output", Path("run/report.html")}).code, 0)
+      << "the user has named it";
+  EXPECT_EQ(RunCommand({"report", Path("run")}).code, 0) << "it is a report now";
 }
 
 // Class names of a checkpoint are whatever its training file has.

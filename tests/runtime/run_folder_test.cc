@@ -2,16 +2,25 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
 #include "framework/core/error.h"
+#include "framework/core/timeline_file.h"
+#include "framework/runtime/results/run_record.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "tests/support/message_of.h"
 #include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(RunFolder, HoldsTheSmallFiles) {
   const RunFolder run(FreshFolder() / "a" / "b");
@@ -67,8 +76,12 @@ TEST(RunFolder, AFreshRunDoesNotBuryCheckpoints) {
 
 // Resumed or not: `--resume auto` may be the first start.
 TEST(RunFolder, WhatNoRunHasWrittenIsNotWrittenOver) {
-  for (const char* name : {"config.yaml", "metrics.jsonl", "summary.json", "plan.json"}) {
+  for (const char* name :
+       {"config.yaml", "metrics.jsonl", "ranks.jsonl", "gradients.jsonl", "summary.json",
+        "plan.json", "profile.json", "record.bin", "timeline.json", "errors/rank-0.json",
+        "errors/rank-12.json", "checkpoints/latest"}) {
     const RunFolder run(FreshFolder());
+    std::filesystem::create_directories((run.path() / name).parent_path());
     Spit(run.path() / name, "model: mine\n");
     const std::string refusal =
         (run.path() / name).string() +
@@ -90,6 +103,78 @@ TEST(RunFolder, ARunsOwnFilesMakeWayForTheNext) {
   std::filesystem::remove(run.plan());
   run.WriteSummary({.status = "completed"});  // of a simulation
   { const RunLock lock = run.Create(/*resuming=*/false); }
+}
+
+// The profile of another program, in the folder of a run that had none.
+TEST(RunFolder, WhatARunHasNotWrittenIsNotWrittenOverWhereItGoesOn) {
+  for (const char* name : {"profile.json", "record.bin", "timeline.json", "errors/rank-0.json"}) {
+    const CheckpointSample sample;
+    const RunFolder run(FreshFolder());
+    run.WritePlan({.isa = "avx2"});
+    CheckpointFolder(run.checkpoints(), 1).Save(sample.View());
+    std::filesystem::create_directories((run.path() / name).parent_path());
+    Spit(run.path() / name, "{}");
+    EXPECT_THAT(WhatOf<UsageError>([&] { const RunLock lock = run.Create(/*resuming=*/true); }),
+                HasSubstr(std::string(name) + " was not written by a run"));
+  }
+}
+
+TEST(RunFolder, APipeIsNamedBeforeTheRun) {
+  for (const char* name : {"timeline.json", "record.bin", "summary.json"}) {
+    const RunFolder run(FreshFolder());
+    ASSERT_EQ(::mkfifo((run.path() / name).c_str(), 0600), 0);
+    EXPECT_EQ(WhatOf<UsageError>([&] { const RunLock lock = run.Create(/*resuming=*/false); }),
+              (run.path() / name).string() + " is a pipe, not a regular file");
+  }
+}
+
+TEST(RunFolder, FilesThatARunWritesInTheEndMakeWayForTheNext) {
+  const RunFolder run(FreshFolder());
+  run.WriteProfile({.model = "net"});
+  WriteRecord(run.record(), {});
+  TimelineFile(run.timeline()).Finish();
+  run.WriteError({.rank = 12, .what = "loss is nan"});
+  Spit(run.path() / "errors/rank-mine.json", "not of that name");
+  { const RunLock lock = run.Create(/*resuming=*/false); }
+}
+
+// The line files are not synced, so the power may go before they are on the disk.
+TEST(RunFolder, ARunBeginsAgainWhereTheMachinesPowerWent) {
+  for (const bool has_plan : {true, false}) {  // a simulation has none
+    const RunFolder run(FreshFolder());
+    if (has_plan) run.WritePlan({.isa = "avx2"});
+    if (has_plan) run.WriteConfig("seed: 1\n");
+    Spit(run.metrics(), std::string(300, '\0'));
+    Spit(run.ranks(), has_plan ? std::string(30, '\0') + "{\"step\"" : "");
+    { const RunLock lock = run.Create(/*resuming=*/true); }
+    run.CheckFree(/*resuming=*/true);
+  }
+}
+
+TEST(RunFolder, ARunDoesNotReplaceTheBestWeightsOfAnEarlierOne) {
+  const RunFolder run(FreshFolder());
+  const std::filesystem::path best = run.checkpoints() / kBestName;
+  std::filesystem::create_directories(run.checkpoints());
+  Spit(best, "weights");
+  const std::string refusal =
+      best.string() +
+      " holds the best weights of an earlier run | move it away, or choose another "
+      "--output";
+  const auto try_it = [&](bool resuming) {
+    return MessageOf<UsageError>([&] { const RunLock lock = run.Create(resuming); });
+  };
+  for (const bool resuming : {false, true}) EXPECT_EQ(try_it(resuming), refusal);
+  run.WritePlan({.isa = "avx2"});
+  EXPECT_EQ(try_it(false), refusal);
+  // It has been killed before its first checkpoint.
+  { const RunLock lock = run.Create(/*resuming=*/true); }
+  run.CheckFree(/*resuming=*/true);
+  run.WriteSummary({.status = "completed"});
+  EXPECT_EQ(try_it(true), refusal) << "somebody has removed its checkpoints";
+  const auto later = std::filesystem::last_write_time(run.summary()) + std::chrono::seconds(1);
+  std::filesystem::last_write_time(run.plan(), later);
+  { const RunLock lock = run.Create(/*resuming=*/true); }  // the summary is of a run before that
+  EXPECT_EQ(Slurp(best), "weights");
 }
 
 TEST(RunFolder, OneThatStaysEmptyGoesWithItsRun) {

@@ -70,11 +70,23 @@ TEST(RunLock, WhetherARunGoesOnIsSeenWithoutTakingTheFolder) {
     EXPECT_TRUE(RunGoesOn(folder));
   }
   EXPECT_FALSE(RunGoesOn(folder));
-  for (const std::string& name : {NameOf(HostName(), ::getpid(), 1), std::string("half {")}) {
+  for (const std::string& name :
+       {NameOf(HostName(), ::getpid(), 1), std::string("{\"ho"), std::string(90, '\0')}) {
     std::ofstream(folder / "run.lock") << name;  // of a process that was killed
     EXPECT_FALSE(RunGoesOn(folder)) << name;
     EXPECT_EQ(TryToLock(folder), "locked");
   }
+}
+
+// Another program's file of this name.
+TEST(RunLock, WhatNoRunHasWrittenIsNotWrittenOver) {
+  const fs::path folder = FreshFolder();
+  Spit(folder / "run.lock", "mine\n");
+  EXPECT_EQ(TryToLock(folder), "2: " + (folder / "run.lock").string() +
+                                   " was not written by a run, and one in this folder would write "
+                                   "over it | choose another --output");
+  EXPECT_THROW(RefuseRunThatGoesOn(folder), UsageError);
+  EXPECT_EQ(Slurp(folder / "run.lock"), "mine\n");
 }
 
 // Who can read it can lock it, and keep the run's next start waiting.  The folder is as other programs make theirs.

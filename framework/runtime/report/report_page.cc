@@ -1,6 +1,7 @@
 #include "framework/runtime/report/report_page.h"
 
 #include <ctime>
+#include <fstream>
 #include <map>
 
 #include <fmt/chrono.h>
@@ -68,6 +69,15 @@ std::string ReportPage(const std::vector<std::filesystem::path>& runs, const Pag
        fmt::format("<script>\n{}</script>\n<script>\n{}{}{}{}</script>", assets::kChartLibrary,
                    assets::kElements, assets::kCharts, assets::kSections, assets::kReport));
   return page;
+}
+
+bool IsReportPage(const std::filesystem::path& path) {
+  constexpr size_t kHeadBytes = 2000;  // page/report.html has its title there
+  std::string head(kHeadBytes, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(in.gcount()));
+  return head.empty() || head.find("<title>dtrain report</title>") != std::string::npos;
 }
 
 }  // namespace dtrain

@@ -2,27 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/timeline_file.h"
 #include "framework/runtime/results/run_files.h"
+#include "framework/runtime/results/run_record.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-void RefuseCheckpoints(const RunFolder& folder) {
-  if (CheckpointFolder(folder.checkpoints(), 1).List().empty()) return;
-  throw UsageError(
-      fmt::format("{} holds the checkpoints of an earlier run", folder.path().string()),
-      "continue it with --resume auto, or choose another --output");
+bool HasCheckpoints(const RunFolder& folder) {
+  return !CheckpointFolder(folder.checkpoints(), 1).List().empty();
 }
 
 bool SaysSchema(const fs::path& file) {
@@ -30,27 +32,96 @@ bool SaysSchema(const fs::path& file) {
   return json && json->contains("schema");
 }
 
-// Also true of an empty file.
+// True where a run has begun here and not completed.  It may have replaced one that had completed.
+bool IsUnfinished(const RunFolder& folder) {
+  std::error_code error;
+  if (!SaysSchema(folder.plan())) return false;
+  const std::optional<nlohmann::json> summary = ReadJsonObject(folder.summary());
+  if (!summary || TextIn(*summary, "status") != "completed") return true;
+  return fs::last_write_time(folder.plan(), error) > fs::last_write_time(folder.summary(), error);
+}
+
+// A run that was killed before its first checkpoint begins anew when it is resumed, and replaces its best weights.
+void RefuseCheckpoints(const RunFolder& folder, bool resuming) {
+  if (HasCheckpoints(folder)) {
+    if (resuming) return;
+    throw UsageError(
+        fmt::format("{} holds the checkpoints of an earlier run", folder.path().string()),
+        "continue it with --resume auto, or choose another --output");
+  }
+  std::error_code error;
+  const fs::path best = folder.checkpoints() / kBestName;
+  if (!fs::exists(best, error) || (resuming && IsUnfinished(folder))) return;
+  throw UsageError(fmt::format("{} holds the best weights of an earlier run", best.string()),
+                   "move it away, or choose another --output");
+}
+
+// True as well of an empty file, of one whose content was lost with the machine's power (it is all zeros), and of what
+// is no regular file: who opens that to write refuses it.
 bool LinesSaySchema(const fs::path& file) {
-  std::ifstream in(file);
+  if (!fs::is_regular_file(file)) return true;
+  std::ifstream in(file, std::ios::binary);
   std::string line;
-  if (!std::getline(in, line)) return true;
+  std::getline(in, line);
+  if (line.find_first_not_of('\0') == std::string::npos) return true;
   const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   return json.is_object() && json.contains("schema");
 }
 
-// The first file that a run here would write over, and that no run has written; "" for none.  A run has its plan or its
-// summary before its config.yaml.
-fs::path FindFileOfOthers(const RunFolder& folder) {
-  std::error_code error;
-  if (!CheckpointFolder(folder.checkpoints(), 1).List().empty()) return {};
-  const bool is_run = SaysSchema(folder.plan()) || SaysSchema(folder.summary());
-  if (!is_run && fs::exists(folder.config(), error)) return folder.config();
-  for (const fs::path& file : {folder.plan(), folder.summary()}) {
-    if (fs::exists(file, error) && !SaysSchema(file)) return file;
+// The schema of these is newer than the files.
+bool IsError(const fs::path& file) {
+  const std::optional<nlohmann::json> json = ReadJsonObject(file);
+  return json && json->contains("exit_code");
+}
+
+// Returns errors/rank-N.json for every N.
+std::vector<fs::path> ErrorsIn(const RunFolder& folder) {
+  constexpr std::string_view kBegin = "rank-";
+  std::vector<fs::path> errors;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder.error(0).parent_path(), none)) {
+    const std::string name = entry.path().filename().string();
+    int rank = -1;
+    if (!name.starts_with(kBegin)) continue;
+    std::from_chars(name.data() + kBegin.size(), name.data() + name.size(), rank);
+    if (entry.path() == folder.error(rank)) errors.push_back(entry.path());
   }
-  for (const fs::path& file : {folder.metrics(), folder.ranks(), folder.gradients()}) {
-    if (fs::is_regular_file(file, error) && !LinesSaySchema(file)) return file;
+  return errors;
+}
+
+// `latest` names a run's newest checkpoint.
+bool NamesCheckpoint(const fs::path& latest) {
+  return fs::is_regular_file(latest) && ReadFile(latest).starts_with("step-");
+}
+
+// Finds the first file that a run here would write over, and that no run has written; "" for none.  A folder is known
+// as a run's by its checkpoints, its plan or its summary, which a run has before its config.yaml.  There the line files
+// are not judged: they are not synced, so a run may find its own damaged.  Older programs' files have no schema.
+fs::path FindFileOfOthers(const RunFolder& folder) {
+  struct Kind {
+    fs::path file;
+    bool (*is_ours)(const fs::path&);
+  };
+  const bool has_checkpoints = HasCheckpoints(folder);
+  const bool is_run = has_checkpoints || SaysSchema(folder.plan()) || SaysSchema(folder.summary());
+  std::vector<Kind> kinds = {{folder.profile(), SaysSchema},
+                             {folder.timeline(), IsTimelineFile},
+                             {folder.record(), IsRecordFile}};
+  for (const fs::path& file : ErrorsIn(folder)) kinds.push_back({file, IsError});
+  if (!has_checkpoints) {
+    kinds.push_back({folder.plan(), SaysSchema});
+    kinds.push_back({folder.summary(), SaysSchema});
+    kinds.push_back({folder.checkpoints() / "latest", NamesCheckpoint});
+  }
+  if (!is_run) {
+    kinds.push_back({folder.config(), [](const fs::path&) { return false; }});
+    for (const fs::path& lines : {folder.metrics(), folder.ranks(), folder.gradients()}) {
+      kinds.push_back({lines, LinesSaySchema});
+    }
+  }
+  std::error_code error;
+  for (const auto& [file, is_ours] : kinds) {
+    if (fs::exists(file, error) && !is_ours(file)) return file;
   }
   return {};
 }
@@ -58,9 +129,9 @@ fs::path FindFileOfOthers(const RunFolder& folder) {
 void RefuseFilesOfOthers(const RunFolder& folder) {
   const fs::path file = FindFileOfOthers(folder);
   if (file.empty()) return;
-  throw UsageError(fmt::format("{} was not written by a run, and one with this output would write "
-                               "over it",
-                               file.string()),
+  const std::string foreign = fmt::format(
+      "{} was not written by a run, and one with this output would write over it", file.string());
+  throw UsageError(fs::is_regular_file(file) ? foreign : WhyNoFile(file, foreign),
                    "choose another --output");
 }
 
@@ -81,7 +152,7 @@ RunLock RunFolder::Create(bool resuming) const {
   RunLock lock(path_);
   if (is_new) lock.MadeFolder();
   RefuseFilesOfOthers(*this);
-  if (!resuming) RefuseCheckpoints(*this);
+  RefuseCheckpoints(*this, resuming);
   return lock;
 }
 
@@ -92,7 +163,7 @@ void RunFolder::CheckFree(bool resuming) const {
   MakeFolder(there);  // which is there: only whether it is a folder to write into
   RefuseRunThatGoesOn(path_);
   RefuseFilesOfOthers(*this);
-  if (!resuming) RefuseCheckpoints(*this);
+  RefuseCheckpoints(*this, resuming);
 }
 
 fs::path RunFolder::error(int rank) const {

@@ -1,4 +1,4 @@
-// The folder a run leaves behind.
+// A run leaves this folder behind.
 //
 //   config.yaml  plan.json  metrics.jsonl  summary.json  checkpoints/  errors/rank-N.json
 //   profile.json where a schedule was planned by measured times (ModelProfile)
@@ -19,7 +19,7 @@
 
 namespace dtrain {
 
-// Why a rank failed.
+// ErrorRecord says why a rank failed.
 struct ErrorRecord {
   int rank = 0;
   std::string host;
@@ -33,7 +33,7 @@ struct ErrorRecord {
 
 std::string ToJson(const ErrorRecord& record);
 
-// Paths, and the small files, each written durably.  Every rank may have one; rank 0 calls Create
+// RunFolder knows the paths, and writes the small files, each durably.  Every rank may have one; rank 0 calls Create
 // first.  All writes throw RunFileError with path and reason.
 class RunFolder {
  public:
@@ -42,7 +42,8 @@ class RunFolder {
   // Makes the folder and finds out that it can be written, before anything is computed.  The folder
   // belongs to this run as long as the returned lock lives; with the lock goes a folder that was made here and
   // is still empty.  Throws UsageError when another run has it; when files lie there that no run has written and
-  // this one would write over; and for a fresh run (`resuming` false) when checkpoints lie there: it would bury them.
+  // this one would write over; for a fresh run (`resuming` false) when checkpoints lie there, which it would bury; and
+  // when the best weights of an earlier run lie there without its checkpoints.
   [[nodiscard]] RunLock Create(bool resuming) const;
 
   // Throws what Create would, as far as can be told without making or locking anything.

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
@@ -35,7 +37,7 @@ struct Holder {
   std::string job;  // Slurm's, or empty
 };
 
-// When a process began, in the kernel's ticks since the machine started; 0 when there is none.
+// Returns when a process began, in the kernel's ticks since the machine started; 0 when there is none.
 uint64_t BornAt(pid_t pid) {
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
   std::string text;
@@ -78,7 +80,7 @@ std::optional<Holder> ReadHolder(const fs::path& path) {
   }
 }
 
-// As far as this host can tell.  A job that Slurm has started again has no processes elsewhere.
+// True as far as this host can tell.  A job that Slurm has started again has no processes elsewhere.
 bool IsAlive(const Holder& holder) {
   if (holder.host == HostName()) return BornAt(holder.pid) == holder.born;
   return holder.job.empty() || holder.job != SlurmJob();
@@ -110,6 +112,30 @@ std::optional<Holder> WaitForHolder(const fs::path& path) {
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
   }
   return std::nullopt;
+}
+
+// Looks at the begin.  True as well where that is cut short, and where the content was lost with the machine's power.
+bool IsLock(const fs::path& path) {
+  constexpr std::string_view kBegin = "{\"host\"";
+  char text[kBegin.size()];
+  std::ifstream in(path, std::ios::binary);
+  in.read(text, sizeof(text));
+  const std::string_view begin(text, static_cast<size_t>(in.gcount()));
+  return kBegin.starts_with(begin) || begin.find_first_not_of('\0') == std::string_view::npos;
+}
+
+// Returns the path of the folder's lock, which is written over.  Throws where a file of another kind has that name;
+// LockFile refuses what cannot be read here, or is no file.
+fs::path LockOf(const fs::path& folder) {
+  std::error_code error;
+  const fs::path path = folder / "run.lock";
+  if (fs::is_regular_file(path, error) && ::access(path.c_str(), R_OK) == 0 && !IsLock(path)) {
+    throw UsageError(
+        fmt::format("{} was not written by a run, and one in this folder would write over it",
+                    path.string()),
+        "choose another --output");
+  }
+  return path;
 }
 
 // A name with a slash at its end has no last part, and what is before that is the folder.
@@ -145,8 +171,7 @@ void Take(LockFile& file) {
 
 }  // namespace
 
-RunLock::RunLock(const fs::path& folder, LockFile::Flock flock)
-    : file_(folder / "run.lock", flock) {
+RunLock::RunLock(const fs::path& folder, LockFile::Flock flock) : file_(LockOf(folder), flock) {
   const std::string text = TextOfThisProcess();
   Take(file_);
   if (::ftruncate(file_.fd(), 0) != 0 || ::pwrite(file_.fd(), text.data(), text.size(), 0) < 0) {
@@ -173,7 +198,7 @@ bool RunGoesOn(const fs::path& folder) {
 }
 
 void RefuseRunThatGoesOn(const fs::path& folder) {
-  const fs::path path = folder / "run.lock";
+  const fs::path path = LockOf(folder);
   if (RunGoesOn(folder)) ThrowHeld(path, ReadHolder(path), /*locked=*/false);
 }
 

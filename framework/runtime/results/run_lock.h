@@ -1,4 +1,4 @@
-// RunLock: one run a folder.
+// RunLock lets one run at a time write into a folder.
 //
 // <folder>/run.lock names the process that writes there: host, process number, and since when.  The
 // lock is flock(2) on that file: it ends with its process, however that ends, and a file that a
@@ -21,8 +21,8 @@ namespace dtrain {
 
 class RunLock {
  public:
-  // The folder must exist.  Throws UsageError, naming the holder, when another run has it;
-  // RunFileError when the file cannot be written.  `flock` is there for tests.
+  // The folder must exist.  Throws UsageError, naming the holder, when another run has it, and when a run.lock that no
+  // run has written lies there; RunFileError when the file cannot be written.  `flock` is there for tests.
   explicit RunLock(const std::filesystem::path& folder, LockFile::Flock flock = ::flock);
   ~RunLock();  // removes the file
   RunLock(RunLock&& other) noexcept = default;
@@ -36,7 +36,7 @@ class RunLock {
   bool made_folder_ = false;
 };
 
-// Whether a run writes into this folder, as far as this process can tell: one that was killed on another host, or
+// True where a run writes into this folder, as far as this process can tell: one that was killed on another host, or
 // another user's, counts until its folder is taken again.  Takes no lock.
 bool RunGoesOn(const std::filesystem::path& folder);
 
@@ -46,7 +46,7 @@ void RefuseRunThatGoesOn(const std::filesystem::path& folder);
 // Makes a folder that nobody had before: `wanted`, or where that exists wanted-2, wanted-3, ...
 // Returns its path.  For names made of the time, which runs that start together share.
 std::string MakeOwnFolder(const std::string& wanted);
-// What that would be called now.
+// Returns what that would be called now.
 std::string OwnFolderName(const std::string& wanted);
 
 }  // namespace dtrain

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "framework/core/bytes.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
@@ -79,6 +82,13 @@ RunRecord ReadRecord(const std::filesystem::path& path) {
   if (version >= 3) reader(record.node_of);
   record.plan = PlanOf(plan, path.string());
   return record;
+}
+
+bool IsRecordFile(const std::filesystem::path& path) {
+  if (!std::filesystem::is_regular_file(path)) return false;
+  std::string begin(kMagic.size(), '\0');
+  std::ifstream in(path, std::ios::binary);
+  return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == kMagic;
 }
 
 }  // namespace dtrain

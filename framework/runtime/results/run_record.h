@@ -37,4 +37,7 @@ void WriteRecord(const std::filesystem::path& path, const RunRecord& record);
 // damaged.
 RunRecord ReadRecord(const std::filesystem::path& path);
 
+// True where the file begins as a record of any version does.
+bool IsRecordFile(const std::filesystem::path& path);
+
 }  // namespace dtrain
