@@ -40,6 +40,7 @@ holds() {
     no-patchelf) ! command -v patchelf >/dev/null ;;
     no-pil) ! /usr/bin/python3 -c 'import PIL, numpy' 2>/dev/null ;;
     no-dev-full) [ ! -e /dev/full ] ;;
+    small-shm) [ "$(df --output=avail -k /dev/shm | tail -1)" -lt 10240 ] ;;
     *)
       echo "$list: no condition is named '$1'" >&2
       exit 2

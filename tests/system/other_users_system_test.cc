@@ -1,9 +1,11 @@
-// What a run leaves alone, and what other users of the machine can do to it.
+// These tests show what a run leaves alone, and what other users of the machine can do to it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <set>
@@ -59,7 +61,7 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
   return children;
 }
 
-// Says three bytes of a greeting at each port, and stays.
+// A Visitor says three bytes of a greeting at each port, and stays.
 class Visitor {
  public:
   explicit Visitor(const std::vector<Listener>& listeners) {
@@ -86,35 +88,65 @@ class Visitor {
 
 class OtherUsers : public SystemTest {
  protected:
-  // Starts a run with two workers in $OUT/run; the test's own child.
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kLongest{
+      300};  // for what takes seconds, with sanitizers a minute
+
+  void TearDown() override {
+    if (run_ > 0) ::kill(run_, SIGTERM);  // a test has failed before the run's end
+    if (run_ > 0) CodeOf(run_);
+    SystemTest::TearDown();
+  }
+
+  // Starts a run with two workers in $OUT/run; the test's own child.  How its ranks talk is its own choice.
   pid_t Start(const std::string& options) {
     const std::string command = "export OUT='" + folder_.string() + "' CONFIGS='" + Configs() +
-                                "/runs'; cd \"$OUT\"; exec " + Program() + " " + kSmall +
-                                "--workers 2 --output $OUT/run " + options +
+                                "/runs'; cd \"$OUT\"; unset OMPI_MCA_btl; exec " + Program() + " " +
+                                kSmall + "--workers 2 --output $OUT/run " + options +
                                 " >\"$OUT/out\" 2>\"$OUT/err\"";
-    const pid_t child = ::fork();
-    if (child != 0) return child;
+    run_ = ::fork();
+    if (run_ != 0) return run_;
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
+  // Returns the exit code; kills a run that does not end, and what it has started then ends, too.
   int CodeOf(pid_t child) {
     int status = 0;
-    ::waitpid(child, &status, 0);
+    const auto deadline = Clock::now() + kLongest;
+    while (::waitpid(child, &status, WNOHANG) == 0) {
+      if (Clock::now() > deadline) ::kill(child, SIGKILL);
+      ::usleep(20'000);
+    }
+    run_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  // Until the ranks train; false where the run ends before.
-  bool AwaitSteps(pid_t run) const {
+  // Waits until the ranks train.
+  ::testing::AssertionResult AwaitSteps(pid_t run) const {
+    const auto deadline = Clock::now() + kLongest;
     while (Slurp(folder_ / "run/metrics.jsonl").find("\"step\"") == std::string::npos) {
       siginfo_t info = {};
       ::waitid(P_PID, static_cast<id_t>(run), &info, WEXITED | WNOHANG | WNOWAIT);
-      if (info.si_pid != 0) return false;
+      if (info.si_pid != 0) return NoSteps("the run ended before its first step");
+      if (Clock::now() > deadline) return NoSteps("there is no step after five minutes");
       ::usleep(20'000);
     }
-    return true;
+    return ::testing::AssertionSuccess();
   }
+
+ private:
+  ::testing::AssertionResult NoSteps(const char* why) const {
+    return ::testing::AssertionFailure() << why << ": " << Slurp(folder_ / "err");
+  }
+  pid_t run_ = 0;  // the one that has not been waited for
 };
 
-// A run whose folder has a name like those of the program's own temporary ones.
+// Open MPI takes five megabytes for each of two ranks; where they are not free, it is left to connect them by TCP.
+bool SharedMemoryHasRoom() {
+  struct statvfs disk = {};
+  return ::statvfs("/dev/shm", &disk) == 0 && disk.f_bavail * disk.f_frsize >= 10 << 20;
+}
+
+// The run's folder has a name like those of the program's own temporary ones.
 TEST_F(OtherUsers, ARunInTheFolderForTemporaryFilesIsNotRemoved) {
   fs::create_directories(folder_ / "tmp");
   const std::string train =
@@ -133,12 +165,14 @@ TEST_F(OtherUsers, ARunInTheFolderForTemporaryFilesIsNotRemoved) {
 }
 
 TEST_F(OtherUsers, NoRankOfOneMachineWaitsForConnections) {
+  if (!SharedMemoryHasRoom()) GTEST_SKIP() << "less than 10 MB are free in /dev/shm";
   const pid_t run = Start("--set epochs=100000");
-  ASSERT_TRUE(AwaitSteps(run)) << Slurp(folder_ / "err");
+  ASSERT_TRUE(AwaitSteps(run));
   const std::vector<pid_t> mpirun = ChildrenOf(run);
   ASSERT_EQ(mpirun.size(), 1u);
   const std::vector<pid_t> ranks = ChildrenOf(mpirun[0]);
   EXPECT_EQ(ranks.size(), 2u);
+  EXPECT_GT(ListenersOf(mpirun[0]).size(), 0u) << "such sockets are not seen here";
   for (const pid_t rank : ranks) EXPECT_EQ(ListenersOf(rank).size(), 0u);
   ::kill(run, SIGTERM);
   EXPECT_EQ(CodeOf(run), 75) << Slurp(folder_ / "err");
@@ -148,9 +182,12 @@ TEST_F(OtherUsers, WhoConnectsToMpirunHoldsUpNeitherTheEndNorAStop) {
   for (const bool stops : {true, false}) {
     fs::remove_all(folder_ / "run");
     const pid_t run = Start(stops ? "--set epochs=100000" : "--set epochs=30");
-    ASSERT_TRUE(AwaitSteps(run)) << Slurp(folder_ / "err");
+    ASSERT_TRUE(AwaitSteps(run));
     const std::vector<pid_t> mpirun = ChildrenOf(run);
-    const Visitor visitor(mpirun.empty() ? std::vector<Listener>() : ListenersOf(mpirun[0]));
+    ASSERT_EQ(mpirun.size(), 1u);
+    const std::vector<Listener> listeners = ListenersOf(mpirun[0]);
+    ASSERT_GT(listeners.size(), 0u);
+    const Visitor visitor(listeners);
     if (stops) ::kill(run, SIGTERM);
     EXPECT_EQ(CodeOf(run), stops ? 75 : 0) << Slurp(folder_ / "err");
   }
@@ -167,7 +204,7 @@ TEST_F(OtherUsers, TooFewOpenFilesAreSaidBeforeAnythingStarts) {
   EXPECT_FALSE(fs::exists(folder_ / "refused"));
 }
 
-// A config that a user keeps in the folder in which the run is to be, and what others keep there.
+// The user keeps a config in the folder in which the run is to be.
 TEST_F(OtherUsers, AConfigInTheRunFolderIsNotWrittenOver) {
   fs::create_directories(folder_ / "mine");
   const std::string config = "# my notes\nmodel: lenet5\ndata: {name: digits}\n";
@@ -180,6 +217,20 @@ TEST_F(OtherUsers, AConfigInTheRunFolderIsNotWrittenOver) {
                                    HasSubstr("choose another --output")));
   }
   EXPECT_EQ(Slurp(folder_ / "mine/config.yaml"), config);
+}
+
+TEST_F(OtherUsers, LinesThatNoSweepHasWrittenAreNotWrittenOver) {
+  fs::create_directories(folder_ / "rates");
+  std::ofstream(folder_ / "rates/sweep.jsonl") << "mine\n";
+  const std::string sweep =
+      "sweep --config $CONFIGS/quickstart.yaml --set data.train_samples=100 "
+      "--set data.test_samples=100 --set epochs=1 --set seed=1,2 --output rates";
+  const Outcome refused = Run(sweep);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("rates/sweep.jsonl was not written by a sweep"));
+  EXPECT_EQ(Slurp(folder_ / "rates/sweep.jsonl"), "mine\n");
+  fs::remove(folder_ / "rates/sweep.jsonl");
+  for (int start = 0; start < 2; ++start) EXPECT_EQ(Run(sweep).code, 0);
 }
 
 // The checkpoints of one run are no place for another's.
