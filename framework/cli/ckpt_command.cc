@@ -233,8 +233,9 @@ int Verify(const CkptOptions& options, bool as_json) {
 }
 
 std::string Line(const TensorDifference& d) {
-  if (!d.what.empty()) return fmt::format("{:<44} {}\n", d.name, d.what);
-  return fmt::format("{:<44} {:>10} differ, largest {:.3g}, relative {:.3g}\n", d.name, d.elements,
+  const std::string name = Printable(d.name);
+  if (!d.what.empty()) return fmt::format("{:<44} {}\n", name, d.what);
+  return fmt::format("{:<44} {:>10} differ, largest {:.3g}, relative {:.3g}\n", name, d.elements,
                      d.largest, d.relative);
 }
 
@@ -266,6 +267,10 @@ int Diff(const CkptOptions& options, bool as_json) {
   const auto tensors = static_cast<int64_t>(differences.size());
   for (TensorDifference& own : CompareRanks(a_path, a, b_path, b)) {
     differences.push_back(std::move(own));
+  }
+  // A run's folder stands for its last checkpoint, which need not be the file that the user thinks of.
+  if (!as_json && !differences.empty()) {
+    std::cout << fmt::format("{} and {}:\n", a_path.string(), b_path.string());
   }
   ordered_json list = ordered_json::array();
   for (const TensorDifference& d : differences) {

@@ -85,6 +85,10 @@ RunConfig LoadConfig(const ConfigOptions& options, const RunConfig* before = nul
 // where the file brings none.
 RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path& checkpoint);
 
+// Throws UsageError where one of the files is a pipe: a command that starts other processes with the same options has
+// read what they would have to read.
+void RefusePipes(const std::vector<std::string>& files);
+
 // Runs the program and returns its exit code (README, "Exit codes").  Catches everything: errors
 // are told on stderr with their hint.
 int RunCommandLine(int argc, char** argv);

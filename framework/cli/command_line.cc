@@ -197,6 +197,15 @@ RunConfig LoadConfig(const ConfigOptions& options, const RunConfig* before) {
   return before == nullptr ? ReadRunConfig(document) : ReadRunConfig(document, *before);
 }
 
+void RefusePipes(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    if (!std::filesystem::is_fifo(file, ignored)) continue;
+    throw UsageError(fmt::format("{} is a pipe, and every process of the run reads it", file),
+                     "write it into a file");
+  }
+}
+
 RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path& checkpoint) {
   if (!options.file.empty()) return LoadConfig(options);
   const CheckpointInfo info = ReadStoredInfo(checkpoint);

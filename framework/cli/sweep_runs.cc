@@ -1,6 +1,7 @@
 #include "framework/cli/sweep_runs.h"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 
 #include <fmt/format.h>
@@ -38,7 +39,8 @@ bool IsOf(const json& summary, const RunConfig& config, bool simulated) {
          (summary.value("compute", "") != "real") == simulated;
 }
 
-// Finished, or begun and to be gone on with, or nothing yet; never somebody else's.
+// True where the run has finished; false where it has begun and goes on, or has not begun.  Throws where the folder is
+// another run's.
 bool LookInto(const SweepRun& run, const RunConfig& config, bool simulated) {
   const RunFolder folder(run.folder);
   const json summary = SummaryOf(run);
@@ -51,13 +53,13 @@ bool LookInto(const SweepRun& run, const RunConfig& config, bool simulated) {
                    "choose another --output, or remove the folder");
 }
 
-// Of names that are the same the second gets "-2".
+// The second of names that are the same gets "-2".
 std::string OwnName(const std::string& name, std::map<std::string, int>& used) {
   const int count = ++used[name];
   return count == 1 ? name : fmt::format("{}-{}", name, count);
 }
 
-// A number deep in a summary: "target.seconds".
+// Finds a number deep in a summary: "target.seconds".
 std::optional<double> NumberAt(const json& summary, const std::string& path) {
   const json* at = &summary;
   for (size_t begin = 0; begin <= path.size();) {
@@ -121,6 +123,7 @@ SweepPlan PlanSweep(const ConfigOptions& options, const std::string& output, boo
     SweepRun run{combination, VariedOf(combination, settings)};
     run.folder = (fs::path(plan.output) / OwnName(FolderNameOf(run.varied), used)).string();
     const RunConfig config = LoadConfig(OptionsOf(plan, run));
+    RefusePipes({options.file, config.model_file});
     ReadModel(config);
     run.done = LookInto(run, config, simulated);
     plan.runs.push_back(std::move(run));
@@ -172,6 +175,19 @@ ResultTable TableOf(const SweepPlan& plan) {
   ResultTable table("run", "runs", std::move(shown));
   for (TableRow& row : rows) table.Add(std::move(row));
   return table;
+}
+
+fs::path LinesFileOf(const SweepPlan& plan) { return fs::path(plan.output) / "sweep.jsonl"; }
+
+void RefuseLinesOfOthers(const SweepPlan& plan) {
+  const fs::path file = LinesFileOf(plan);
+  if (!fs::is_regular_file(file)) return;  // who writes the file says what it is
+  std::string line;
+  if (std::ifstream in(file, std::ios::binary); !std::getline(in, line)) return;
+  const json first = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (first.is_object() && first.contains("kind") && first.contains("settings")) return;
+  throw UsageError(file.string() + " was not written by a sweep, and this one would write over it",
+                   "choose another --output");
 }
 
 std::string SweepLines(const SweepPlan& plan) {

@@ -1,4 +1,4 @@
-// The runs of `dtrain sweep`: which there are, which are over already, and what came out of them.
+// These are the runs of `dtrain sweep`: which there are, which are over already, and what came out of them.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct SweepRun {
   bool done = false;              // completed, with this config
   int exit_code = 0;
 
-  // What names its row: the varied settings but the seed.
+  // Names its row: the varied settings but the seed.
   std::string Row() const;
 };
 
@@ -30,20 +30,24 @@ struct SweepPlan {
   std::vector<SweepRun> runs;
 };
 
-// Every combination of the settings, each checked, with a folder below `output` of its own.  Throws
+// Makes a run of every combination of the settings, each checked, with a folder below `output` of its own.  Throws
 // ConfigError for a mistake in any of them, and UsageError where a folder holds another run.
 SweepPlan PlanSweep(const ConfigOptions& options, const std::string& output, bool simulated);
 
-// What this program is to be called with for a run.
+// Returns what this program is to be called with for a run.
 std::vector<std::string> ArgumentsOf(const SweepPlan& plan, const SweepRun& run);
 
-// Whether summary.json says that the run has completed, with the config that it is to have.
+// True where summary.json says that the run has completed, with the config that it is to have.
 bool IsDone(const SweepPlan& plan, const SweepRun& run);
 
-// The row of each combination of settings other than `seed`, over the runs that are done.
+// Makes a row of each combination of settings other than `seed`, over the runs that are done.
 ResultTable TableOf(const SweepPlan& plan);
 
-// A line a run and a line a row: sweep.jsonl.
+// Makes sweep.jsonl: a line a run and a line a row.
 std::string SweepLines(const SweepPlan& plan);
+
+// Throws UsageError where a sweep.jsonl that no sweep has written lies in its folder.
+void RefuseLinesOfOthers(const SweepPlan& plan);
+std::filesystem::path LinesFileOf(const SweepPlan& plan);
 
 }  // namespace dtrain

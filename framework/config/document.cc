@@ -1,3 +1,7 @@
+#include <filesystem>
+#include <map>
+#include <mutex>
+
 #include "framework/config/reader.h"
 #include "framework/config/schema.h"
 #include "framework/config/tree.h"
@@ -5,10 +9,26 @@
 #include "framework/core/file.h"
 
 namespace dtrain::config {
+namespace {
+
+// A pipe can be read once only, and a command may ask again for its config.
+std::string ReadOnce(const std::string& file) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> texts;  // of pipes
+  std::error_code error;
+  if (std::filesystem::status(file, error).type() != std::filesystem::file_type::fifo) {
+    return ReadText(file);
+  }
+  const std::lock_guard lock(mutex);
+  const auto known = texts.find(file);
+  return known != texts.end() ? known->second : texts[file] = ReadText(file);
+}
+
+}  // namespace
 
 std::string ReadConfigText(const std::string& file) {
   try {
-    return ReadText(file);
+    return ReadOnce(file);
   } catch (const DataError& error) {
     throw ConfigError(error.what(), "give the path of a YAML file");
   }

@@ -1,10 +1,15 @@
 // What `dtrain train` refuses, and says, before anything is trained.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "framework/core/file.h"
@@ -46,6 +51,37 @@ TEST(SimulateCommand, OneWorkerIsOne) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("allreduce with 1 worker: "));
   EXPECT_THAT(outcome.out, HasSubstr(" virtual s, 1 gradient, "));
+}
+
+// A pipe is read once: by one rank as often as it likes, by several not at all.
+TEST(TrainCommand, ConfigAndModelMayBePipes) {
+  const TempFolder folder;
+  const std::string model = ReadFile(kLeNet);
+  const auto pipe = [&](const std::string& name, const std::string& text) {
+    const std::string path = (folder / name).string();
+    EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    return std::jthread([path, text] {
+      int fd = -1;  // none as long as nobody reads
+      for (int tries = 0; fd < 0 && tries < 2000; ++tries) {
+        ::usleep(10'000);
+        fd = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+      }
+      EXPECT_EQ(::write(fd, text.data(), text.size()), std::ssize(text)) << path;
+      ::close(fd);
+    });
+  };
+  const auto train = [&](const std::string& workers) {
+    const std::string config = ReadFile(Config(folder, (folder / ("model" + workers)).string()));
+    const std::jthread writes_config = pipe("config" + workers, config);
+    const std::jthread writes_model = pipe("model" + workers, model);
+    return RunCommand({"train", "--config", (folder / ("config" + workers)).string(), "--workers",
+                       workers, "--output", (folder / "run").string()});
+  };
+  const CommandOutcome several = train("2");
+  EXPECT_EQ(several.code, 2);
+  EXPECT_THAT(several.err, HasSubstr("config2 is a pipe, and every process of the run reads it"));
+  const CommandOutcome one = train("1");
+  EXPECT_EQ(one.code, 0) << one.err;
 }
 
 // As it was given, not as the key that it stands for.

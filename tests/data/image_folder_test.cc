@@ -93,6 +93,22 @@ TEST_F(ImageFolder, BrokenPicturesAreNamedAndCounted) {
                     Not(HasSubstr("broken20.png")), Not(HasSubstr("sound.png"))));
 }
 
+// A line feed would begin a line that is not the program's.
+TEST_F(ImageFolder, NamesOfFilesAndClassesStayOnTheirLine) {
+  folder_.Write("train/a/x\ninfo all is well.png", "broken");
+  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf(Train() + ", size: [4, 4]")->Load("", 1); }),
+              HasSubstr("x\\u000ainfo all is well.png: "));
+  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf(Train()); }), HasSubstr("x\\u000ainfo"));
+  folder_.Write("train/a/x\ninfo all is well.png", Grey(1));
+  std::filesystem::create_directories(folder_ / "train/c\nd");
+  EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf(Train()); }),
+              HasSubstr("1 of 2 classes has no picture (.jpg, .jpeg, .png): c\\u000ad"));
+  std::filesystem::remove(folder_ / "train/c\nd");
+  folder_.Write("test/g\nu/1.png", Grey(1));
+  EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf(Train() + Test()); }),
+              HasSubstr("has a class 'g\\u000au' that"));
+}
+
 TEST_F(ImageFolder, OtherSizesNeedASize) {
   folder_.Write("train/a/1.png", Grey(1, 4));
   folder_.Write("train/a/2.png", Grey(1, 5));

@@ -15,6 +15,7 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/printable.h"
 #include "framework/data/images/decode_jpeg.h"
 #include "framework/data/images/decode_png.h"
 #include "framework/data/images/exif.h"
@@ -109,7 +110,7 @@ bool IsPicture(const fs::path& path) {
 }
 
 PictureSize ReadPictureSize(const fs::path& path, Orientation orientation) {
-  const std::string name = path.string();
+  const std::string name = Printable(path.string());
   const std::string bytes = ReadFile(path);
   const Turn turn = TurnFor(bytes, orientation);
   if (bytes.starts_with(kPngStart)) return turn.Of(PngSize(bytes, name));

@@ -10,6 +10,7 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/stop_request.h"
 #include "framework/core/text.h"
 
@@ -78,7 +79,7 @@ PictureList ListPictures(const fs::path& folder) {
   std::vector<std::string> empty;
   for (size_t c = 0; c < list.classes.size(); ++c) {
     std::vector<fs::path> files = PicturesIn(folder, list.classes[c], list.passed_over);
-    if (files.empty()) empty.push_back(list.classes[c]);
+    if (files.empty()) empty.push_back(Printable(list.classes[c]));
     list.labels.insert(list.labels.end(), files.size(), static_cast<uint16_t>(c));
     std::ranges::move(files, std::back_inserter(list.files));
   }
@@ -95,7 +96,7 @@ PictureList WithClassesOf(const PictureList& other, PictureList list) {
     const auto found = std::ranges::lower_bound(other.classes, name);
     if (found == other.classes.end() || *found != name) {
       throw DataError(fmt::format("{} has a class '{}' that {} does not have", list.folder.string(),
-                                  name, other.folder.string()),
+                                  Printable(name), other.folder.string()),
                       "the folders of both must have the same names");
     }
     number_of.push_back(static_cast<uint16_t>(found - other.classes.begin()));
@@ -117,8 +118,8 @@ LabelledImages ReadPictures(const PictureList& list, const ImageSetSpec& spec, i
     for (size_t i = next++; i < list.files.size() && !StopRequested(); i = next++) {
       const fs::path path = list.folder / list.files[i];
       try {
-        turned += DecodePicture(ReadFile(path), path.string(), spec.image_shape, spec.fit,
-                                spec.orientation, images.images.data() + i * pixels);
+        turned += DecodePicture(ReadFile(path), Printable(path.string()), spec.image_shape,
+                                spec.fit, spec.orientation, images.images.data() + i * pixels);
       } catch (const DataError& error) {
         problems[i] = error.what();
       }

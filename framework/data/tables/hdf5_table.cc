@@ -11,6 +11,8 @@
 
 #include "framework/core/bytes.h"
 #include "framework/core/error.h"
+#include "framework/core/printable.h"
+#include "framework/core/text.h"
 #include "framework/data/text/parallel_text.h"
 #include "framework/hdf5/child_call.h"
 #include "framework/hdf5/hdf5_file.h"
@@ -73,8 +75,10 @@ int64_t CountOf(const fs::path& path, const std::vector<int64_t>& shape) {
 
 void CheckName(const Hdf5Reader& in, const std::string& name) {
   if (!in.Has(name)) {
+    std::vector<std::string> names;
+    for (const std::string& child : in.Children("/")) names.push_back(Printable(child));
     throw CheckpointError(fmt::format("{}: it has no data set '{}'; it has {}", in.path().string(),
-                                      name, fmt::join(in.Children("/"), ", ")),
+                                      name, Join(names)),
                           "data.data_set and data.label_set name them");
   }
   if (in.TypeOf(name) == ValueType::kOther) {

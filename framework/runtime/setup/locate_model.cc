@@ -114,7 +114,8 @@ std::string NearestConfig(const fs::path& given) {
 fs::path AtPath(const std::string& given, const std::string& config_file) {
   for (const fs::path& path : {fs::path(given), fs::path(config_file).parent_path() / given}) {
     std::error_code ignored;
-    if (fs::is_regular_file(path, ignored)) return path;
+    const fs::file_status status = fs::status(path, ignored);
+    if (fs::is_regular_file(status) || fs::is_fifo(status)) return path;
   }
   return {};
 }

@@ -88,7 +88,7 @@ void FreezeLayers(const RunConfig& config, Graph& graph) {
   const auto& entries = graph.weights().entries;
   if (std::ranges::all_of(entries, [](const ArenaEntry& e) { return e.lr_factor == 0; })) {
     throw ConfigError(config.model_file + ": every layer is frozen, so there is nothing to train",
-                      "leave a layer out of weights.freeze");
+                      "leave a layer out of weights.freeze, or give one an lr_factor above 0");
   }
 }
 
