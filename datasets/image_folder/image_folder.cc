@@ -55,6 +55,7 @@ class ImageFolder : public DatasetSource {
   std::unique_ptr<Dataset> Load(const fs::path& folder, uint64_t seed) const override {
     const int threads = DecodingThreads(threads_);
     ImageSetSpec spec = spec_;
+    spec.from_image_files = true;
     LabelledImages train = ReadPictures(*train_, spec, threads);
     LabelledImages test;
     if (test_) test = ReadPictures(*test_, spec, threads);
@@ -111,7 +112,7 @@ class ImageFolder : public DatasetSource {
     return keys;
   }
 
-  // What is wrong with a folder is told where the config names it.
+  // Problems of a folder are told at the key that names it.
   void Look(config::Reader& reader, const std::string& train, const std::string& test) {
     const auto list = [&](const char* key,
                           const std::string& folder) -> std::optional<PictureList> {

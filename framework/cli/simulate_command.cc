@@ -87,7 +87,7 @@ class WatchedRun {
   std::optional<Ticker> ticker_;
 };
 
-// Nothing where the run in `output` is resumed and was completed before.
+// Returns nothing where the run in `output` is resumed and was completed before.
 std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunConfig& config,
                                     const std::string& output, bool quiet,
                                     const ComparedRun& which = {}) {
@@ -101,14 +101,11 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   SimulatedRun run(config, profile, numeric);
   run.UseTrace(options.scenario.Trace(config));
   run.StudyGradients(output);
-  std::optional<MetricsWriter> metrics;  // of a run that is evaluated
+  std::unique_ptr<MetricsWriter> metrics;  // of a run that is evaluated
   if (lock && !options.resume.empty()) {
     const std::optional<int64_t> step = run.KeepCheckpoints(output, options.resume);
     if (step && run.IsFinished()) return std::nullopt;
-    if (step) {
-      metrics.emplace(RunFolder(output).metrics(), *step,
-                      run.so_far().evaluations.value_or(std::vector<std::string>{}));
-    }
+    if (step) metrics = run.ContinueMetrics();
     if (step && !quiet) log::Info("resumed after step {}", *step);
   }
   // Tenths are enough for whole epochs.
@@ -117,7 +114,8 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   std::optional<WatchedRun> watched(std::in_place, run, which);
   const Summary summary = run.Run(
       [&](double epochs, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
-        if (lock && !metrics) metrics.emplace(RunFolder(output).metrics());
+        if (lock && !metrics)
+          metrics = std::make_unique<MetricsWriter>(RunFolder(output).metrics());
         if (metrics) metrics->Write(run.results().MetricsOf(at, split, evaluation));
         if (quiet) return;
         log::Info("epoch {:.{}f}, {:.1f} virtual s: {} {}", epochs, digits, at.seconds,

@@ -8,7 +8,6 @@
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
-#include "framework/core/sha256.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -26,8 +25,12 @@ class LimitedDataset : public WrappedDataset {
     return lengths;
   }
   // sentence_pairs(): vocabularies stay those of the whole set, whose first sentences are this one's.
-  std::string ManifestHash() const override {
-    return Sha256::Of(whole().ManifestHash() + " limit " + std::to_string(limit_));
+  DataHashes Hashes() const override {
+    const std::string text = " limit " + std::to_string(limit_);
+    DataHashes hashes = whole().Hashes();
+    hashes.all = DerivedHash(hashes.all, text);
+    for (std::string& hash : hashes.splits) hash = DerivedHash(hash, text);
+    return hashes;
   }
 
  private:

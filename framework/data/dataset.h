@@ -16,14 +16,12 @@
 
 #include "framework/config/reader.h"
 #include "framework/core/registry.h"
+#include "framework/data/splits.h"
 #include "framework/device/buffer.h"
 #include "framework/device/device.h"
 #include "framework/device/tensor.h"
 
 namespace dtrain {
-
-enum class Split { kTrain, kValidation, kTest };
-inline constexpr Split kSplits[] = {Split::kTrain, Split::kValidation, Split::kTest};
 
 // The epoch of reading outside of training: samples come as they are, of any split.
 inline constexpr uint64_t kNoEpoch = std::numeric_limits<uint64_t>::max();
@@ -48,12 +46,12 @@ struct Batch {
   Batch() = default;
   Batch(const std::vector<FieldSpec>& specs, int64_t max_samples, const Device& device = {});
   void Resize(int64_t new_samples);  // <= max_samples; sets shape[0]
-  // The same with other sample shapes, which must fit into what it was made for.
+  // Does the same with other sample shapes, which must fit into what it was made for.
   void Resize(int64_t new_samples, std::span<const Shape> sample_shapes);
 };
 
-// How long a sample is, for batches of samples that are alike: sorted by `length`, among equal ones
-// by `second`.
+// SampleLength tells how long a sample is, for batches of samples that are alike: they are sorted by `length`, and
+// among equal ones by `second`.
 struct SampleLength {
   int64_t length = 0;
   int64_t second = 0;
@@ -64,7 +62,7 @@ struct SampleLength {
 class ResidentSamples {
  public:
   virtual ~ResidentSamples() = default;
-  // As Dataset::Fill, for a batch on that device.
+  // Does what Dataset::Fill does, for a batch on that device.
   virtual void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
                     Batch& batch) = 0;
 };
@@ -84,8 +82,8 @@ class Dataset {
   // Terms of the loss of one sample (Batch).
   virtual int64_t Terms(Split split, int64_t index) const { return 1; }
   int64_t TermsOf(Split split, std::span<const int64_t> indices) const;  // their sum
-  // Of each sample of a split, by which those that are alike are put into the same batch (Sampler).
-  // Empty: they have none.
+  // Returns the length of each sample of a split, by which Sampler puts samples that are alike into the same batch;
+  // empty where they have none.
   virtual std::vector<SampleLength> Lengths(Split split) const { return {}; }
   // Writes the sample shape that a batch of these samples needs, for every field whose samples
   // differ in length; the others' stay as fields() says.  The same in any order of the indices.
@@ -107,13 +105,15 @@ class Dataset {
 
   // SHA-256 over the content of all splits: part of the start-up agreement between ranks.
   virtual std::string ManifestHash() const = 0;
+  // Gives that hash with those of the splits, where the set can tell them.
+  virtual DataHashes Hashes() const { return {.all = ManifestHash()}; }
 
   // A set for translation says what it is (sentence_pairs.h); null for others.  It may have more
   // sentences than size() says: those behind are none of this set.
   virtual const SentencePairs* sentence_pairs() const { return nullptr; }
-  // What a set of images knows of all of them (image_set.h); null for others.
+  // A set of images says here what is known of all of them (image_set.h); null for others.
   virtual const ImageSetSpec* image_facts() const { return nullptr; }
-  // Of a set with image_facts: its mean and deviation become those of `like`, whose samples have the same shape.
+  // A set with image_facts takes its mean and deviation from `like`, whose samples have the same shape.
   // REQUIRES: nothing has been read of it yet.
   virtual void Normalise(const ImageSetSpec& like) {}
 };
@@ -144,7 +144,8 @@ class WrappedDataset : public Dataset {
   std::unique_ptr<ResidentSamples> KeepOn(const Device& device) const override {
     return whole_->KeepOn(device);
   }
-  std::string ManifestHash() const override { return whole_->ManifestHash(); }
+  std::string ManifestHash() const override { return Hashes().all; }
+  DataHashes Hashes() const override { return whole_->Hashes(); }
   const SentencePairs* sentence_pairs() const override { return whole_->sentence_pairs(); }
   const ImageSetSpec* image_facts() const override { return whole_->image_facts(); }
   void Normalise(const ImageSetSpec& like) override;
@@ -161,13 +162,13 @@ struct RemoteFile {
       urls;  // tried in order; none: it is not fetched, and verified where it is
   std::string sha256;
   int64_t bytes = 0;
-  // Of what a .gz holds, since people keep such files unpacked or pack them anew; "": not known.
+  // The hash of the content of a .gz, since people keep such files unpacked or pack them anew; "": not known.
   std::string content_sha256 = {};
 };
 
 inline constexpr int64_t kKeepAll = std::numeric_limits<int64_t>::max();
 
-// What data list|fetch|verify, check and list need to know without loading anything.
+// DatasetSource tells data list|fetch|verify, check and list what they need to know without loading anything.
 class DatasetSource {
  public:
   virtual ~DatasetSource() = default;
@@ -175,9 +176,9 @@ class DatasetSource {
   // known of all samples - classes, mean and deviation - stays as it is.
   virtual void KeepFirst(int64_t samples) {}
   virtual void Configure(config::Reader& reader) {}  // keys of `data:` besides name and root
-  // The same keys, and no look at a file: for a config that is read again, whose source is at hand.
+  // Reads the same keys without a look at a file, for a config that is read again, whose source is at hand.
   virtual void ConfigureKeys(config::Reader& reader) { Configure(reader); }
-  // As the published set has them.  Where the lengths of samples differ, a typical one, by which
+  // Returns the fields of the published set.  Where the lengths of samples differ, a typical one is given, by which
   // models are timed; a loaded set says its longest.
   virtual std::vector<FieldSpec> fields() const = 0;
   virtual int64_t size(Split split) const = 0;  // what the published set has
@@ -210,7 +211,7 @@ std::vector<std::filesystem::path> DataPlaces(const std::string& name, const std
 // `dtrain data fetch NAME` as the hint.
 std::filesystem::path LocateData(const std::string& name, const std::string& root);
 
-// Where `dtrain data fetch` puts data set `name`: `root`/name where a root is given, else
+// Names the folder into which `dtrain data fetch` puts data set `name`: `root`/name where a root is given, else
 // $XDG_CACHE_HOME/dtrain/name or ~/.cache/dtrain/name.  Throws DataError when none of these is
 // known.
 std::filesystem::path FetchFolder(const std::string& name, const std::string& root);

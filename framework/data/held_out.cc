@@ -9,7 +9,6 @@
 
 #include "framework/core/check.h"
 #include "framework/core/random.h"
-#include "framework/core/sha256.h"
 #include "framework/data/dataset.h"
 
 namespace dtrain {
@@ -43,7 +42,7 @@ class HeldOut : public WrappedDataset {
     const int64_t samples = this->whole().size(Split::kTrain);
     DT_CHECK(samples < int64_t{1} << 32) << samples;
     const Sizes sizes = SizesOf(samples, shares);
-    // Those with the smallest numbers, drawn for each; of equals the first.
+    // A number is drawn for each sample; the smallest are held out, and the first among equals.
     std::vector<std::pair<uint32_t, int64_t>> drawn(static_cast<size_t>(samples));
     const Random random(0, Purpose::kHeldOut);
     for (int64_t i = 0; i < samples; ++i) drawn[i] = {random.Bits(static_cast<uint64_t>(i)), i};
@@ -86,9 +85,16 @@ class HeldOut : public WrappedDataset {
     auto samples = whole().KeepOn(device);
     return samples == nullptr ? nullptr : std::make_unique<Resident>(*this, std::move(samples));
   }
-  std::string ManifestHash() const override {
-    return Sha256::Of(
-        fmt::format("{} held out {} {}", whole().ManifestHash(), shares_.validation, shares_.test));
+  // The training samples and the shares decide every part.
+  DataHashes Hashes() const override {
+    const std::string text = fmt::format(" held out {} {}", shares_.validation, shares_.test);
+    DataHashes hashes = whole().Hashes();
+    const std::string parts = DerivedHash(hashes[Split::kTrain], text);
+    hashes.all = DerivedHash(hashes.all, text);
+    for (const Split split : kSplits) {
+      if (IsPart(split)) hashes[split] = parts;
+    }
+    return hashes;
   }
 
  private:
@@ -107,13 +113,13 @@ class HeldOut : public WrappedDataset {
     const std::unique_ptr<ResidentSamples> samples_;
   };
 
-  // Whether it is made of the whole's training samples.
+  // True where the split is made of the whole's training samples.
   bool IsPart(Split split) const { return split == Split::kTrain || !IndicesOf(split).empty(); }
   const std::vector<int64_t>& IndicesOf(Split split) const {
     return indices_[static_cast<size_t>(split)];
   }
   Split SourceOf(Split split) const { return IsPart(split) ? Split::kTrain : split; }
-  // What is held out is seen as it is.
+  // Samples that are held out are not augmented.
   static uint64_t EpochOf(Split split, uint64_t epoch) {
     return split == Split::kTrain ? epoch : kNoEpoch;
   }

@@ -15,7 +15,7 @@ struct RestRule {
   int64_t evaluate_every_steps = 0;
   int64_t checkpoint_every_epochs = 0;
   int64_t checkpoint_every_steps = 0;
-  // What the strategy asks for (Strategy::Rests).
+  // The strategy asks for these (Strategy::Rests).
   int64_t strategy_every_epochs = 0;
   int64_t strategy_after_steps = 0;  // once
   int64_t last_samples = 0;          // the end of the run
@@ -44,7 +44,7 @@ struct RestRule {
     const int64_t within = samples % epoch_samples;
     return step_offset + samples / epoch_samples * steps_per_epoch() + within / batch;
   }
-  // That a step belongs to; both are counted from 0.
+  // The epoch that a step belongs to; both are counted from 0.
   int64_t EpochOfStep(int64_t step) const { return (step - step_offset) / steps_per_epoch(); }
   // The first pause behind `samples`.
   int64_t NextAfter(int64_t samples) const {
@@ -59,6 +59,11 @@ struct RestRule {
     const int64_t once = SamplesOf(strategy_after_steps);
     if (once > samples) next = std::min(next, once);
     return std::max(next, samples);
+  }
+  // True for a pause at `samples`, the first one after `before`, that was due at the end of the last epoch or
+  // earlier: an asynchronous run applies the samples that its workers began before they heard of it.
+  bool PausedForEpoch(int64_t before, int64_t samples) const {
+    return samples / epoch_samples * epoch_samples >= NextAfter(before);
   }
 
  private:

@@ -1,4 +1,4 @@
-// Work in a process of its own, for a library that crashes on damaged files.
+// RunInChild does work in a process of its own, for a library that crashes on damaged files.
 //
 // The child is a fork without exec, so it has the parent's memory and one thread, the caller's.
 // Locks that other threads held at that moment are never released there: the work calls plain code
@@ -24,7 +24,8 @@ struct ChildLimits {
 
 // Returns when `work` has returned in the child.  What it leaves behind must lie where the parent
 // sees it: in a MemoryFile that was there before.  Its output to the terminal is dropped.  Throws
-// StoppedError where this process is asked to stop meanwhile, and CheckpointError: the one that `work` threw, or "cannot <action>: " and how else the child ended.
+// StoppedError where this process is asked to stop meanwhile, and CheckpointError: the one that `work` threw, or
+// "cannot <action>: " and how else the child ended.
 void RunInChild(const std::string& action, const std::function<void()>& work,
                 const ChildLimits& limits);
 

@@ -1,7 +1,7 @@
 // HDF5 behind two small classes: one builds a file image in memory, one reads a file.
 //
-// HDF5's own error printing is off, and so is all that would open another file; the innermost line of its error stack becomes our message.
-// hdf5.h stays out of this header.
+// HDF5's own error printing is off, and so is all that would open another file; the innermost line of its error stack
+// becomes our message.  hdf5.h stays out of this header.
 #pragma once
 
 #include <cstdint>
@@ -72,35 +72,31 @@ class Hdf5Builder {
 // No other file is opened, whatever this one asks for: values in external storage, links into other files and virtual
 // data sets are refused by name, since that file may be any of the user's, or never end.  Soft links within the file
 // are followed.  Filters that HDF5 does not have itself are loaded only where HDF5_PLUGIN_PATH says from where.
-//  HDF5 1.10 may crash on a damaged file, above all
-// where names are listed: stored_checkpoint.h says what keeps it from that.
+//
+// HDF5 1.10 may crash on a damaged file, above all where names are listed: stored_checkpoint.h says what keeps it from
+// that.
 class Hdf5Reader {
  public:
   // `path` is the file's name in messages.  The bytes are borrowed.
   Hdf5Reader(const MemoryFile& bytes, std::filesystem::path path);
 
-  // Names of all data sets below `group`, relative to it, in name order; none without the group.
+  // Lists the names of all data sets below `group`, relative to it, in name order; none without the group.
   std::vector<std::string> DataSets(const std::string& group) const;
-  // Names directly in `group`, in name order; none without the group.
+  // Lists the names directly in `group`, in name order; none without the group.
   std::vector<std::string> Children(const std::string& group) const;
   bool Has(const std::string& name) const;
 
   std::vector<int64_t> ShapeOf(const std::string& name) const;
   void ReadFloats(const std::string& name, std::span<float> values) const;  // all there are
   void ReadBytes(const std::string& name, std::span<uint8_t> values) const;
-  // Of the first axis the entries from `begin` on, as many as fill `values`.
+  // Read entries of the first axis from `begin` on, as many as fill `values`.
   void ReadRows(const std::string& name, int64_t begin, std::span<float> values) const;
   void ReadRows(const std::string& name, int64_t begin, std::span<uint8_t> values) const;
-  // What its values are.
-  enum class ValueType {
-    kBytes,
-    kWhole,
-    kFloat,
-    kOther
-  };  // kBytes: whole, of 8 bits without a sign
+  // kBytes: whole numbers of 8 bits without a sign.
+  enum class ValueType { kBytes, kWhole, kFloat, kOther };
   ValueType TypeOf(const std::string& name) const;
   std::string ReadText(const std::string& name) const;
-  // Single values; a list, or a text without a fixed length, is none.
+  // Read a single value; a list, or a text without a fixed length, is none.
   int64_t IntAttribute(const std::string& group, const std::string& name) const;
   std::string TextAttribute(const std::string& group, const std::string& name) const;
 
@@ -110,14 +106,14 @@ class Hdf5Reader {
 
  private:
   Hdf5Handle OpenData(const std::string& name) const;
-  // `type`: of HDF5, what the values are in memory.
+  // `type`: HDF5's type of the values in memory.
   void ReadValues(const std::string& name, int64_t type, size_t count, void* values) const;
   void ReadRows(const std::string& name, int64_t begin, int64_t type, size_t count,
                 void* values) const;
-  // A single value of this class of types (H5T_INTEGER, H5T_STRING).
+  // Opens a single value of this class of types (H5T_INTEGER, H5T_STRING).
   Hdf5Handle OpenAttribute(const std::string& group, const std::string& name, int type_class) const;
   [[noreturn]] void Fail(const std::string& name) const;
-  // After H5Dread has failed.
+  // Call it when H5Dread has failed.
   [[noreturn]] void FailToRead(const Hdf5Handle& data, const std::string& name) const;
 
   std::filesystem::path path_;

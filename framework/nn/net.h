@@ -32,7 +32,7 @@ namespace dtrain {
 struct Program;
 struct Op;
 
-// Told, in backward order, which part of the gradient arena is final as soon as `written` has come
+// GradientSink is told, in backward order, which part of the gradient arena is final as soon as `written` has come
 // to pass.  Where that has not yet, the device has been asked for the whole step: who waits holds up
 // nothing but the announcements behind.
 class GradientSink {
@@ -41,7 +41,7 @@ class GradientSink {
   virtual void Ready(Range range, const ReadyEvent& written) = 0;
 };
 
-// A share of a global batch: one tensor per Graph input, in that order, plain format.  The tensors'
+// NetInput is a share of a global batch: one tensor per Graph input, in that order, plain format.  The tensors'
 // shapes say how long the sentences of this batch are.
 struct NetInput {
   std::span<const Tensor> fields;
@@ -66,7 +66,7 @@ struct EvaluateResult {
   std::vector<int64_t> metric_counts;  // parallel to Net::metric_names()
 };
 
-// Told about every kernel call when set: for `dtrain time`, and for comparing what a net computes.
+// An observer is told about every kernel call: for `dtrain time`, and for comparing what a net computes.
 struct KernelTiming {
   const std::string* name;
   const std::string* implementation;
@@ -77,12 +77,12 @@ struct KernelTiming {
 };
 using KernelObserver = std::function<void(const KernelTiming&)>;
 
-// Whose arenas are where a net's kernels reach them.
+// The arenas of a brought model lie where a net's kernels reach them.
 struct BroughtModel {
   ConstArena weights, state;
 };
 
-// Which part of a share's step it is (StepInParts).  Gradients, and the state, are added up where the
+// PartOfStep says which part of a share's step it is (StepInParts).  Gradients, and the state, are added up where the
 // kernels are: brought with the first part, and given back with the last.
 struct PartOfStep {
   bool first = true;
@@ -102,17 +102,16 @@ class Net {
   void Prepare(Mode mode, std::span<const Shape> inputs);
   void Prepare(Mode mode, int64_t samples);
 
-  // Forward and backward.  Writes the gradients, zeros for frozen layers; a part that is not the first adds to them, as the one
-  // before left them.  `sink` may be null.  A share of 0 samples writes zeros, and takes part in what
+  // Goes forward and backward.  Writes the gradients, zeros for frozen layers; a part that is not the first adds to
+  // them, as the one before left them.  `sink` may be null.  A share of 0 samples writes zeros, and takes part in what
   // the layers sum over the workers.
   StepResult Step(ConstArena weights, Arena gradients, Arena state, const NetInput& input,
                   GradientSink* sink, PartOfStep part = {});
 
-  // For several calls of Evaluate and StartDecoding with the same model, so that it is copied once:
-  // valid until the net is given another one.
+  // Copies a model once for several calls of Evaluate and StartDecoding: valid until the net is given another one.
   BroughtModel Bring(ConstArena weights, ConstArena state);
 
-  // Forward only.
+  // Goes forward only.
   EvaluateResult Evaluate(ConstArena weights, ConstArena state, const NetInput& input);
 
   // Runs what comes before the model's decoder as Evaluate does, and starts that (step_decoder.h).
@@ -124,9 +123,9 @@ class Net {
   const Graph& graph() const { return graph_; }
   const Device& device() const { return device_; }
   std::vector<std::string> metric_names() const { return graph_.metric_names(); }
-  // layer -> implementation of a training program for `samples` (prepared).
+  // Returns layer -> implementation of a training program for `samples` (prepared).
   std::map<std::string, std::string> ChosenKernels(int64_t samples) const;
-  // Of what lies between the layers, and of the kernels' scratch, for all that is prepared.
+  // Counts what lies between the layers, and the kernels' scratch, for all that is prepared.
   size_t bytes() const { return arena_.bytes() + scratch_.bytes(); }
   void set_observer(KernelObserver observer) { observer_ = std::move(observer); }
 
@@ -148,9 +147,9 @@ class Net {
                    GradientSink* sink);
   void RunBackward(Op& op, float* gradients, KernelArgs& args);
   void WriteZeros(float* gradients, Range range);
-  // An announcement behind what the device has been asked for; and those whose time has come, or
-  // all that are left.
+  // Makes an announcement behind what the device has been asked for.
   void Announce(Arena gradients, Range range, GradientSink* sink);
+  // Passes on the announcements whose time has come, or all that are left.
   void TellSink(GradientSink& sink, bool all);
   [[noreturn]] void ThrowTooLarge(const UsageError& error, Mode mode,
                                   std::span<const Shape> inputs);
@@ -185,10 +184,10 @@ class Net {
 // in the global batch, so dropout and augmentation do not change.  Batch normalisation sees the
 // parts: each has statistics of its own, and moves the running ones.
 //
-// Samples of the largest part; the others have as many or one less.
+// Returns the samples of the largest part; the others have as many or one less.
 int64_t LargestPart(int64_t samples, int64_t parts);
 
-// The net's step in `parts` parts.  Gradients are announced to `sink` with the last one only.
+// Does the net's step in `parts` parts.  Gradients are announced to `sink` with the last one only.
 StepResult StepInParts(Net& net, int64_t parts, ConstArena weights, Arena gradients, Arena state,
                        const NetInput& input, GradientSink* sink);
 

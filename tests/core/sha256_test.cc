@@ -13,6 +13,15 @@ TEST(Sha256, GivesThePublishedDigests) {
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
+TEST(Sha256, TheDigestSoFarEndsNothing) {
+  Sha256 hash;
+  hash.Update("ab");
+  EXPECT_EQ(hash.DigestSoFar(), Sha256::Of("ab"));
+  EXPECT_EQ(hash.DigestSoFar(), Sha256::Of("ab"));
+  hash.Update("c");
+  EXPECT_EQ(hash.HexDigest(), Sha256::Of("abc"));
+}
+
 TEST(Sha256, PiecesGiveTheDigestOfTheWhole) {
   const std::string text(1000, 'x');
   Sha256 hash;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "framework/data/dataset.h"
+#include "framework/data/images/image_set.h"
 
 namespace dtrain {
 namespace {
@@ -119,6 +120,59 @@ TEST(HeldOut, OtherSharesAreOtherData) {
   };
   EXPECT_NE(hash(0.2, 0.1), hash(0.2, 0.2));
   EXPECT_NE(hash(0.2, 0.1), hash(0.1, 0.1));
+}
+
+// A set of 20 training images of one pixel, and 3 test images.
+class PixelsSource : public DatasetSource {
+ public:
+  PixelsSource(uint8_t train, uint8_t test) : train_(train), test_(test) {}
+  std::vector<FieldSpec> fields() const override { return ImageFields(kSpec); }
+  int64_t size(Split split) const override { return split == Split::kTrain ? 20 : 3; }
+  int64_t classes() const override { return 2; }
+  std::unique_ptr<Dataset> Load(const std::filesystem::path&, uint64_t) const override {
+    return std::make_unique<ImageSet>(kSpec, Of(20, train_), Of(3, test_));
+  }
+
+ private:
+  static inline const ImageSetSpec kSpec{Shape{1, 1, 1}, 2};
+  static LabelledImages Of(size_t samples, uint8_t pixel) {
+    return {std::vector<uint8_t>(samples, pixel), std::vector<uint16_t>(samples)};
+  }
+  uint8_t train_, test_;
+};
+
+TEST(HeldOut, TheHashOfEachSplitIsOfItsOwnSamples) {
+  const auto hashes = [](uint8_t train, uint8_t test, double validation, int64_t limit) {
+    std::shared_ptr<const DatasetSource> source = std::make_shared<PixelsSource>(train, test);
+    source = LimitSource(HoldOut(source, validation), limit);
+    const auto set = source->Load("", 1);
+    EXPECT_EQ(set->Hashes().all, set->ManifestHash());
+    return set->Hashes();
+  };
+  const DataHashes base = hashes(1, 2, 0.2, 10);
+  const DataHashes other_test = hashes(1, 3, 0.2, 10);
+  EXPECT_NE(other_test.all, base.all);
+  EXPECT_EQ(other_test[Split::kTrain], base[Split::kTrain]);
+  EXPECT_EQ(other_test[Split::kValidation], base[Split::kValidation]);
+  EXPECT_NE(other_test[Split::kTest], base[Split::kTest]);
+  for (const DataHashes& other :
+       {hashes(2, 2, 0.2, 10), hashes(1, 2, 0.4, 10), hashes(1, 2, 0.2, 9)}) {
+    EXPECT_NE(other.all, base.all);
+    EXPECT_NE(other[Split::kTrain], base[Split::kTrain]);
+    EXPECT_NE(other[Split::kValidation], base[Split::kValidation]);
+  }
+  EXPECT_EQ(hashes(2, 2, 0.2, 10)[Split::kTest], base[Split::kTest]);
+  // Sets that are not wrapped tell the same.
+  const DataHashes whole = PixelsSource(1, 2).Load("", 1)->Hashes();
+  EXPECT_EQ(PixelsSource(1, 3).Load("", 1)->Hashes()[Split::kTrain], whole[Split::kTrain]);
+  EXPECT_NE(PixelsSource(1, 3).Load("", 1)->Hashes()[Split::kTest], whole[Split::kTest]);
+}
+
+TEST(HeldOut, ASetThatKnowsOneHashAloneKeepsItAlone) {
+  const DataHashes hashes =
+      HoldOut(std::make_shared<NumbersSource>(0.2), 0.1)->Load("", 1)->Hashes();
+  EXPECT_FALSE(hashes.all.empty());
+  EXPECT_EQ(hashes.splits, DataHashes{}.splits);
 }
 
 }  // namespace

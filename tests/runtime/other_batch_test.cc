@@ -255,5 +255,31 @@ TEST_F(OtherBatchOf, AsynchronousRunsGoOnBehindTheEpoch) {
   }
 }
 
+// Steps are short beside the time of a message: workers begin several batches of the next epoch before they hear of the
+// pause.
+TEST_F(OtherBatchOf, APauseForTheEndOfAnEpochMayLieBatchesBehindIt) {
+  const Keys keys = With({"strategy={name: inhad}"},
+                         {"cluster.step_seconds=0.0001", "cluster.network.latency_us=200"});
+  const auto simulate = [&](Keys more, const std::string& resume) {
+    more.insert(more.begin(), keys.begin(), keys.end());
+    return Simulate(Config("run", more), resume);
+  };
+  simulate({"epochs=1"}, "none");
+  const TrainingPosition end = ReadStoredInfo(FindCheckpoint((folder_ / "run").string())).position;
+  ASSERT_GE(end.samples_applied, 400 + 32);
+  const Summary after = simulate({"epochs=4", "batch=16"}, "auto");
+  EXPECT_GE(after.epochs, 4);
+  EXPECT_GT(*after.step, end.step);
+  // A pause for something else is not for the end of the epoch.
+  fs::remove_all(folder_ / "run");
+  simulate({"max_steps=3"}, "none");
+  const TrainingPosition middle =
+      ReadStoredInfo(FindCheckpoint((folder_ / "run").string())).position;
+  ASSERT_GE(middle.samples_applied, 32);
+  ASSERT_LT(middle.samples_applied, 400);
+  EXPECT_THAT(MessageOf([&] { simulate({"batch=16"}, "auto"); }),
+              HasSubstr("lies in the middle of epoch 1"));
+}
+
 }  // namespace
 }  // namespace dtrain

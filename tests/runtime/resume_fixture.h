@@ -63,10 +63,9 @@ layers:
     const std::optional<int64_t> step = run.KeepCheckpoints(config.output, resume);
     EXPECT_EQ(step.has_value(), resume != "none");
     std::filesystem::create_directories(config.output);
-    MetricsWriter metrics(RunFolder(config.output).metrics(), step,
-                          run.so_far().evaluations.value_or(std::vector<std::string>{}));
+    const std::unique_ptr<MetricsWriter> metrics = run.ContinueMetrics();
     return run.Run([&](double, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
-      metrics.Write(run.results().MetricsOf(at, split, evaluation));
+      metrics->Write(run.results().MetricsOf(at, split, evaluation));
     });
   }
 

@@ -23,7 +23,7 @@ using ::testing::Not;
 
 using Keys = std::vector<std::string>;
 
-// Behind each other, the later ones have the last word.
+// The later ones have the last word.
 Keys Joined(Keys keys, const Keys& more) {
   keys.insert(keys.end(), more.begin(), more.end());
   return keys;
@@ -41,7 +41,7 @@ class ResumeOnce : public ResumeFixture {
   RunConfig Plain(const std::string& output, const Keys& keys) const {
     return Config(output, Joined(keys, {PlainModel()}));
   }
-  // As a real run's metrics.jsonl, without what clocks say.
+  // Reads metrics.jsonl without what clocks say, as a real run's is compared.
   std::vector<json> WithoutTimes(const std::string& output) const {
     std::vector<json> lines;
     std::istringstream in(ReadFile(folder_ / output / "metrics.jsonl"));
@@ -55,7 +55,7 @@ class ResumeOnce : public ResumeFixture {
     }
     return lines;
   }
-  // What a real run's summary has of the whole run, without what clocks say.
+  // Returns what a real run's summary has of the whole run, without what clocks say.
   static std::string WholeRun(const Summary& summary) {
     json all = json::parse(ToJson(summary));
     for (const char* key : {"seconds", "samples_per_second", "step_seconds", "communication",
@@ -110,7 +110,7 @@ TEST_F(ResumeOnce, ASimulationThatEndedEarlyCountsAllOnce) {
   }
 }
 
-// What older programs did not save begins at the resume: the rest is that of the whole run.
+// Counts that older programs did not save begin at the resume: the rest is that of the whole run.
 TEST_F(ResumeOnce, ASimulationGoesOnFromAnOlderProgramsFiles) {
   for (const char* strategy : {"ps_asp", "ps_bsp"}) {
     SCOPED_TRACE(strategy);
@@ -122,7 +122,7 @@ TEST_F(ResumeOnce, ASimulationGoesOnFromAnOlderProgramsFiles) {
     RewriteCheckpoint(folder_ / "again", [&](CheckpointInfo& info) {
       const fs::path copy = folder_ / "again/checkpoints" / main.filename();
       info.so_far = "";
-      info.data_sha256 = "";
+      info.data_hashes = {};
       for (size_t rank = 0; rank < info.rank_files.size(); ++rank) {
         RankCheckpoint file =
             ReadRankCheckpoint(copy, static_cast<int64_t>(rank), info.rank_files[rank]);
@@ -218,7 +218,15 @@ class ResumeElsewhere : public ResumeOnce {
   int64_t BestStep(const std::string& output) const {
     return ReadStoredInfo(folder_ / output / "checkpoints/best.h5").position.step;
   }
-  // Resumes it elsewhere, and what is said.
+  // Takes the evaluations out of a checkpoint, as older programs wrote it.
+  void ForgetEvaluations(int64_t step) const {
+    RewriteCheckpoint(At(step), [](CheckpointInfo& info) {
+      RunSoFar so_far = RunSoFarFrom(info.so_far);
+      so_far.evaluations.reset();
+      info.so_far = ToJson(so_far);
+    });
+  }
+  // Resumes it elsewhere, and returns what is said.
   std::string Elsewhere(const Keys& keys, int64_t step, Summary& summary) {
     fs::remove_all(folder_ / "elsewhere");
     testing::internal::CaptureStderr();
@@ -245,6 +253,8 @@ TEST_F(ResumeElsewhere, BestPatienceAndTargetAreThoseOfTheWholeRun) {
       }
       EXPECT_EQ(WholeRun(again), WholeRun(whole));
       EXPECT_EQ(BestStep("elsewhere"), *whole.best->step);
+      // Also where nothing was left to do: the run goes on from there.
+      EXPECT_EQ(Checkpoints("elsewhere").at(0).filename(), Checkpoints("whole").at(0).filename());
       std::vector<json> evaluations;
       for (const json& line : WithoutTimes("whole")) {
         if (line["kind"] == "evaluation") evaluations.push_back(line);
@@ -262,7 +272,7 @@ TEST_F(ResumeElsewhere, WhereTheBestWeightsAreGoneNoWorseOnesAreTakenForThem) {
   Run(Plain("whole", Idle()));
   fs::copy(folder_ / "whole", folder_ / "kept", fs::copy_options::recursive);
   Summary again;
-  // None are there.
+  // The best weights were removed.
   fs::remove(folder_ / "whole/checkpoints/best.h5");
   EXPECT_THAT(Elsewhere(Idle(), 8, again),
               AllOf(HasSubstr("the weights of the best evaluation (step 2) are gone: "),
@@ -270,13 +280,13 @@ TEST_F(ResumeElsewhere, WhereTheBestWeightsAreGoneNoWorseOnesAreTakenForThem) {
   EXPECT_FALSE(fs::exists(folder_ / "elsewhere/checkpoints/best.h5"));
   EXPECT_EQ(again.best->step, 2);
   EXPECT_FALSE(again.test->step.has_value());
-  // Those of another evaluation are there, as where that folder's run has gone on to better ones.
+  // The weights of another evaluation are there, as where that folder's run has gone on to better ones.
   fs::copy_file(folder_ / "kept/checkpoints/best.h5", folder_ / "whole/checkpoints/best.h5");
   RewriteCheckpoint(folder_ / "whole/checkpoints/best.h5",
                     [](CheckpointInfo& info) { info.position.step = 6; });
   EXPECT_THAT(Elsewhere(Idle(), 8, again), HasSubstr("(step 2) are gone"));
   EXPECT_FALSE(fs::exists(folder_ / "elsewhere/checkpoints/best.h5"));
-  // In the same folder as well: it was killed behind an evaluation that is not yet.
+  // The same holds in its own folder: the run was killed after an evaluation that has not come again yet.
   testing::internal::CaptureStderr();
   CopyUpTo("whole", At(8), "again");
   Run(Plain("again", Idle()), {.resume = "auto"});
@@ -287,23 +297,123 @@ TEST_F(ResumeElsewhere, WhereTheBestWeightsAreGoneNoWorseOnesAreTakenForThem) {
   EXPECT_EQ(BestStep("again"), 6) << "nothing is lost";
 }
 
-// Those of older programs do not tell their evaluations.
+// Checkpoints of older programs do not tell their evaluations.
 TEST_F(ResumeElsewhere, ACheckpointWithoutEvaluationsGoesOnByItsFolder) {
   const Summary whole = Run(Plain("whole", Idle())).summary;
-  const auto forget = [](CheckpointInfo& info) {
-    RunSoFar so_far = RunSoFarFrom(info.so_far);
-    so_far.evaluations.reset();
-    info.so_far = ToJson(so_far);
-  };
-  RewriteCheckpoint(At(8), forget);
+  ForgetEvaluations(8);
   CopyUpTo("whole", At(8), "again");
   const Summary again = Run(Plain("again", Idle()), {.resume = "auto"}).summary;
   EXPECT_EQ(again.best->step, whole.best->step);
   EXPECT_EQ(again.step, whole.step);
   Summary elsewhere;
   EXPECT_THAT(Elsewhere(Idle(), 8, elsewhere),
-              HasSubstr("step-00000008.h5 is of a program that did not keep evaluations"));
+              AllOf(HasSubstr("step-00000008.h5 is of a program that did not keep evaluations"),
+                    HasSubstr("patience and target begin anew")));
   EXPECT_GT(*elsewhere.step, *whole.step) << "its patience began anew";
+}
+
+TEST_F(ResumeElsewhere, ACheckpointBeforeTheFirstEvaluationHasNoneToForget) {
+  const Keys keys = Idle({"evaluate.every_steps=10", "max_steps=14"});
+  Run(Plain("whole", keys));
+  for (const int64_t step : {8, 12, 14}) ForgetEvaluations(step);
+  Summary again;
+  EXPECT_THAT(Elsewhere(keys, 8, again), Not(HasSubstr("begin anew")));
+  CopyUpTo("whole", At(8), "again");
+  testing::internal::CaptureStderr();
+  Run(Plain("again", keys), {.resume = "auto"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("begin anew")));
+  EXPECT_THAT(Elsewhere(keys, 12, again), HasSubstr("begin anew"));
+  // Evaluations by steps are the new config's: the run had them at its end only.
+  fs::remove_all(folder_ / "whole");
+  const Keys seldom = Idle(
+      {"evaluate.every_steps=0", "evaluate.every_epochs=5", "max_steps=14", "stop.patience=2"});
+  Run(Plain("whole", seldom));
+  for (const int64_t step : {12, 14}) ForgetEvaluations(step);
+  const Keys often = Joined(seldom, {"evaluate.every_steps=2", "max_steps=16"});
+  EXPECT_THAT(Elsewhere(often, 12, again), Not(HasSubstr("begin anew")));
+  EXPECT_THAT(Elsewhere(often, 14, again), HasSubstr("begin anew"));
+}
+
+// Another run has left its lines in the folder, and no checkpoints.
+class ResumeOverAStranger : public ResumeElsewhere {
+ protected:
+  void Leave(const Keys& keys) const {
+    fs::remove_all(folder_ / "elsewhere");
+    Run(Plain("elsewhere", Joined(keys, {"seed=9", "solver.lr=0.02", "stop.patience=0"})));
+    fs::remove_all(folder_ / "elsewhere/checkpoints");
+  }
+  // The least step that lines of the file tell; those of metrics.jsonl that are of this kind or another one.
+  int64_t FirstStep(const std::string& file, bool evaluations = false) const {
+    int64_t first = 1 << 20;
+    std::istringstream in(ReadFile(folder_ / "elsewhere" / file));
+    for (std::string text; std::getline(in, text);) {
+      const json line = json::parse(text);
+      if ((line.value("kind", "") == "evaluation") != evaluations) continue;
+      first = std::min(first, line["step"].get<int64_t>());
+    }
+    return first;
+  }
+  std::vector<json> Evaluations(const std::string& output) const {
+    std::vector<json> lines = WithoutTimes(output);
+    std::erase_if(lines, [](const json& line) { return line["kind"] != "evaluation"; });
+    return lines;
+  }
+};
+
+TEST_F(ResumeOverAStranger, ItsLinesAreNotThisRuns) {
+  const Keys keys = Idle({"gradients.every=2", "tensorboard=true", "log_first_steps=100"});
+  const Summary whole = Run(Plain("whole", keys)).summary;
+  Leave(keys);
+  const Summary again = Run(Plain("elsewhere", keys), {.resume = At(8).string()}).summary;
+  EXPECT_EQ(WholeRun(again), WholeRun(whole));
+  EXPECT_EQ(Evaluations("elsewhere"), Evaluations("whole"));
+  for (const char* file : {"metrics.jsonl", "ranks.jsonl", "gradients.jsonl"}) {
+    EXPECT_GT(FirstStep(file), 8) << file;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "elsewhere/tensorboard"), {}), 1);
+}
+
+TEST_F(ResumeOverAStranger, AnOlderCheckpointIsNotJudgedByThem) {
+  const Keys keys = Idle();
+  Run(Plain("whole", keys));
+  ForgetEvaluations(8);
+  Leave(keys);
+  testing::internal::CaptureStderr();
+  const Summary again = Run(Plain("elsewhere", keys), {.resume = At(8).string()}).summary;
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("did not keep evaluations in it: the best of them, patience and target "
+                        "begin anew"));
+  EXPECT_GT(*again.best->step, 8);
+  EXPECT_GT(FirstStep("metrics.jsonl", true), 8);
+}
+
+TEST_F(ResumeOverAStranger, ItsSummaryDoesNotSayThatThisRunIsComplete) {
+  const Keys keys = Idle({"max_steps=8"});
+  const Summary whole = Run(Plain("whole", keys)).summary;
+  Leave(keys);
+  const TrainResult again = Run(Plain("elsewhere", keys), {.resume = At(8).string()});
+  EXPECT_FALSE(again.finished_before);
+  EXPECT_EQ(again.summary.weights_sha256, whole.weights_sha256);
+  EXPECT_EQ(json::parse(ReadFile(folder_ / "elsewhere/summary.json"))["weights_sha256"],
+            whole.weights_sha256);
+}
+
+TEST_F(ResumeOverAStranger, ASimulationBeginsItsFilesAnew) {
+  const Keys keys = Joined(Dense(), {"strategy={name: ps_bsp}"});
+  const Summary whole = Simulate(Config("whole", keys), "none");
+  const fs::path main = Checkpoints("whole")[1];
+  const auto leave = [&] {
+    fs::remove_all(folder_ / "elsewhere");
+    Simulate(Config("elsewhere", Joined(keys, {"seed=9", "solver.lr=0.05"})), "none");
+    fs::remove_all(folder_ / "elsewhere/checkpoints");
+  };
+  leave();
+  ExpectSame(Simulate(Config("elsewhere", keys), main.string()), whole);
+  ExpectSameMetrics("elsewhere", "whole");
+  RewriteCheckpoint(main, [](CheckpointInfo& info) { info.so_far = ""; });
+  leave();
+  const Summary older = Simulate(Config("elsewhere", keys), main.string());
+  EXPECT_GT(*older.best->step, ReadStoredInfo(main).position.step);
 }
 
 }  // namespace

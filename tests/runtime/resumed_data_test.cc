@@ -9,6 +9,8 @@
 #include "framework/core/file.h"
 #include "framework/core/random.h"
 #include "framework/data/images/image_set.h"
+#include "framework/runtime/setup/run_setup.h"
+#include "framework/runtime/setup/trained_data.h"
 #include "framework/runtime/simulate/simulated_run.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
@@ -46,18 +48,20 @@ class ResumedData : public RunFixture {
     }
     return rows;
   }
-  void WriteTable(const std::vector<Row>& rows, const std::string& header = "a,b,y") const {
+  void WriteTable(const std::vector<Row>& rows, const std::string& header = "a,b,y",
+                  const std::string& name = "t.csv") const {
     std::string text = header + "\n";
     for (const Row& row : rows) text += row.a + "," + row.b + "," + row.y + "\n";
-    Write("t.csv", text);
+    Write(name, text);
   }
 
-  RunConfig Config(const std::string& data, const std::string& sample, const Keys& keys) const {
-    Write("model.yaml", "name: line\nsample: " + sample + R"(
-layers:
-  - {name: fc, type: inner_product, outputs: 2}
-  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
-)");
+  RunConfig Config(const std::string& data, const std::string& sample, const Keys& keys,
+                   int classes = 2) const {
+    Write("model.yaml", fmt::format("name: line\nsample: {}\nlayers:\n"
+                                    "  - {{name: fc, type: inner_product, outputs: {}}}\n"
+                                    "  - {{name: loss, type: softmax_cross_entropy, input: [fc, "
+                                    "label]}}\n",
+                                    sample, classes));
     Keys all = {"output=" + (folder_ / "run").string(), "cluster.step_seconds=0.01"};
     all.insert(all.end(), keys.begin(), keys.end());
     config::Document document = config::Document::FromText(
@@ -75,14 +79,17 @@ layers:
         "name: image_folder, size: [4, 4], colours: grey, train: " + (folder_ / "train").string(),
         "[1, 4, 4]", keys);
   }
-  void WriteImages(uint8_t dark = 20) const {
+  RunConfig OfDigits(const Keys& keys = {}) const {
+    return Config("name: digits, train_samples: 48, test_samples: 20", "[1, 28, 28]", keys, 10);
+  }
+  void WriteImages(uint8_t dark = 20, const std::string& folder = "train") const {
     for (uint8_t i = 0; i < 8; ++i) {
       const auto grey = [&](uint8_t value) {
         return PngOf(std::vector<uint8_t>(24, static_cast<uint8_t>(value + i)), 4, 6,
                      PNG_FORMAT_GRAY);
       };
-      Write(fmt::format("train/cat/{}.png", i), grey(dark));
-      Write(fmt::format("train/dog/{}.png", i), grey(200));
+      Write(fmt::format("{}/cat/{}.png", folder, i), grey(dark));
+      Write(fmt::format("{}/dog/{}.png", folder, i), grey(200));
     }
   }
 
@@ -111,6 +118,16 @@ layers:
     SimulatedRun run(config, std::nullopt, true);
     run.KeepCheckpoints(config.output, resume);
     run.Run();
+  }
+
+  // Makes the newest checkpoint one of a program that turned no image and hashed no sample.
+  void ForgetOrientation() const {
+    RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
+      nlohmann::json facts = nlohmann::json::parse(info.images);
+      facts.erase("orientation");
+      info.images = facts.dump();
+      info.data_hashes = {};
+    });
   }
 
   ImageSetSpec FactsOfNewest() const {
@@ -146,7 +163,7 @@ TEST_F(ResumedData, OthersAreRefusedByName) {
        [this] { WriteTable(Rows(), "a,b,kind"); },
        {},
        "  label_column: \"y\" -> \"kind\"\n"},
-      // The same names and numbers, and other samples.
+      // Names and numbers stay; samples change.
       {table,
        [this] {
          std::vector<Row> rows = Rows();
@@ -195,7 +212,7 @@ TEST_F(ResumedData, OthersAreRefusedByName) {
   }
 }
 
-// Without a key for them they are measured on data.train, which may have changed.
+// They are measured on data.train where no key gives them, and that may have changed.
 TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
   struct Data {
     std::function<RunConfig(const Keys&)> config;
@@ -207,7 +224,7 @@ TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
                           for (Row& row : rows) row.a = "1" + row.a;
                           WriteTable(rows);
                         }},
-                       // Behind a set with samples held out.
+                       // Images with samples held out.
                        {[this](Keys keys) {
                           keys.emplace_back("data.validation=0.2");
                           return OfImages(keys);
@@ -238,7 +255,7 @@ TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
   ImageSetSpec before;
   const auto change = [&] {
     before = FactsOfNewest();
-    RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) { info.data_sha256.clear(); });
+    RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) { info.data_hashes = {}; });
     std::vector<Row> rows = Rows();
     rows[0].a = "99";
     WriteTable(rows);
@@ -253,13 +270,167 @@ TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
   }
 }
 
+// Those images were read as they are stored, whatever a camera had marked in them.
+TEST_F(ResumedData, ACheckpointFromBeforeOrientationIsOfImagesAsStored) {
+  WriteImages();
+  WriteTable(Rows());
+  const auto images = [this](const Keys& keys) { return OfImages(keys); };
+  const auto forget = [this] { ForgetOrientation(); };
+  for (const bool simulated : {false, true}) {
+    const Outcome refused = Resume(simulated, images, forget, {});
+    EXPECT_THAT(refused.error,
+                AllOf(HasSubstr("6: "), HasSubstr("  orientation: \"ignore\" -> \"exif\"\n"),
+                      HasSubstr("--set data.orientation=ignore")));
+    EXPECT_EQ(Resume(simulated, images, forget, {"data.orientation=ignore"}).error, "no error");
+    // There are no files with such marks.
+    const auto digits = [this](const Keys& keys) { return OfDigits(keys); };
+    EXPECT_EQ(Resume(simulated, digits, forget, {}).error, "no error");
+    const auto table = [this](const Keys& keys) { return OfTable(keys); };
+    EXPECT_EQ(Resume(simulated, table, forget, {}).error, "no error");
+  }
+}
+
+TEST_F(ResumedData, AnEvaluationTellsOfImagesThatAreReadInAnotherWay) {
+  const auto told = [](nlohmann::json facts, const RunConfig& config) {
+    CheckpointInfo info;
+    info.images = facts.dump();
+    ::testing::internal::CaptureStderr();
+    CheckTrainedOn(info, "the weights", *LoadData(config), /*tell=*/true);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const auto facts_of = [](const RunConfig& config) {
+    return nlohmann::json::parse(ToText(*LoadData(config)->image_facts()));
+  };
+  WriteImages();
+  const nlohmann::json facts = facts_of(OfImages());
+  EXPECT_EQ(told(facts, OfImages()), "");
+  nlohmann::json older = facts;
+  older.erase("orientation");
+  EXPECT_THAT(told(older, OfImages()),
+              AllOf(HasSubstr("the weights was trained on images with orientation: ignore"),
+                    HasSubstr("orientation: exif"), Not(HasSubstr("fit:"))));
+  EXPECT_THAT(
+      told(facts, OfImages({"data.fit=crop"})),
+      AllOf(HasSubstr("fit: stretch"), HasSubstr("fit: crop"), Not(HasSubstr("orientation:"))));
+  nlohmann::json not_fitted = facts;
+  not_fitted["fit"] = "none";
+  EXPECT_EQ(told(not_fitted, OfImages()), "");
+  nlohmann::json digits = facts_of(OfDigits());
+  digits.erase("orientation");
+  EXPECT_EQ(told(digits, OfDigits()), "");
+}
+
+// The run learns nothing from them.
+TEST_F(ResumedData, OtherSamplesForTheTestAloneAreTold) {
+  const auto table = [this](Keys keys) {
+    keys.push_back("data.test=" + (folder_ / "u.csv").string());
+    return OfTable(keys);
+  };
+  const auto images = [this](Keys keys) {
+    keys.push_back("data.test=" + (folder_ / "test").string());
+    keys.emplace_back("data.validation=0.2");
+    return OfImages(keys);
+  };
+  const auto limited = [&](Keys keys) {
+    keys.emplace_back("data.limit=40");
+    return table(keys);
+  };
+  const auto write = [this] {
+    WriteTable(Rows());
+    WriteTable(Rows(), "a,b,y", "u.csv");
+    WriteImages();
+    WriteImages(30, "test");
+  };
+  const auto change = [this] {
+    std::vector<Row> rows = Rows();
+    rows[0].a = "7.5";
+    WriteTable(rows, "a,b,y", "u.csv");
+    WriteImages(40, "test");
+  };
+  const auto change_all = [&] {
+    change();
+    std::vector<Row> rows = Rows();
+    std::swap(rows[0].b, rows[1].b);
+    WriteTable(rows);
+    fs::rename(folder_ / "train/cat", folder_ / "train/x");
+    fs::rename(folder_ / "train/dog", folder_ / "train/cat");
+    fs::rename(folder_ / "train/x", folder_ / "train/dog");
+  };
+  const std::function<RunConfig(const Keys&)> configs[] = {table, images, limited};
+  for (const bool simulated : {false, true}) {
+    for (const auto& config : configs) {
+      write();
+      const Outcome taken = Resume(simulated, config, change, {});
+      EXPECT_EQ(taken.error, "no error");
+      EXPECT_THAT(taken.told, AllOf(HasSubstr("the test samples are not those of "),
+                                    Not(HasSubstr("validation samples")),
+                                    Not(HasSubstr("trained on other data"))));
+      write();
+      EXPECT_THAT(Resume(simulated, config, change_all, {}).error,
+                  AllOf(HasSubstr("trained on other data"), HasSubstr("  samples (")));
+    }
+  }
+}
+
+// Its hash is of all splits.
+TEST_F(ResumedData, ACheckpointThatHashedNoSplitIsComparedAsAWhole) {
+  const auto table = [this](Keys keys) {
+    keys.push_back("data.test=" + (folder_ / "u.csv").string());
+    return OfTable(keys);
+  };
+  const auto forget = [this] {
+    RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
+      EXPECT_FALSE(info.data_hashes[Split::kTrain].empty());
+      info.data_hashes.splits = {};
+    });
+  };
+  for (const bool simulated : {false, true}) {
+    WriteTable(Rows());
+    WriteTable(Rows(), "a,b,y", "u.csv");
+    EXPECT_EQ(Resume(simulated, table, forget, {}).error, "no error");
+    const auto change = [&] {
+      forget();
+      std::vector<Row> rows = Rows();
+      rows[0].a = "7.5";
+      WriteTable(rows, "a,b,y", "u.csv");
+    };
+    EXPECT_THAT(Resume(simulated, table, change, {}).error,
+                AllOf(HasSubstr("trained on other data"), HasSubstr("  samples of some split (")));
+  }
+}
+
+// Best and patience go by the validation samples where there are some.
+TEST_F(ResumedData, OtherValidationSamplesAreToldWithWhatGoesByThem) {
+  WriteTable(Rows());
+  const std::unique_ptr<Dataset> data = LoadData(OfTable({"data.validation=0.2"}));
+  Checkpoint checkpoint;
+  checkpoint.path = "step.h5";
+  checkpoint.info.data_hashes = data->Hashes();
+  const auto told = [&](Split split) {
+    Checkpoint other = checkpoint;
+    other.info.data_hashes[split] = "another";
+    DataHashes hashes;
+    ::testing::internal::CaptureStderr();
+    CheckGoesOnWith(other, OfTable(), *data, hashes);
+    EXPECT_EQ(hashes, checkpoint.info.data_hashes);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(told(Split::kValidation),
+              AllOf(HasSubstr("the validation samples are not those of step.h5"),
+                    HasSubstr("its validation results so far, best and patience with them, are")));
+  EXPECT_THAT(told(Split::kTest),
+              AllOf(HasSubstr("the test samples are not those of step.h5"),
+                    HasSubstr("its test results so far are of the old samples")));
+}
+
 TEST_F(ResumedData, TheSameDataAreNoOthers) {
   WriteTable(Rows());
   const auto table = [this](const Keys& keys) { return OfTable(keys); };
   for (const bool simulated : {false, true}) {
     const Outcome same = Resume(simulated, table, [] {}, {});
     EXPECT_EQ(same.error, "no error");
-    EXPECT_THAT(same.told, AllOf(Not(HasSubstr("other data")), Not(HasSubstr("normalised"))));
+    EXPECT_THAT(same.told, AllOf(Not(HasSubstr("other data")), Not(HasSubstr("normalised")),
+                                 Not(HasSubstr("samples are not those"))));
   }
 }
 

@@ -82,7 +82,7 @@ TEST_F(CheckpointFolderTest, RemovesRankFilesLeftoversAndAbandonedSteps) {
                                             "step-00000020.rank-1.h5", "step-00000030.h5"));
 }
 
-// Whatever else lies there is somebody's own.
+// Other files that lie there are somebody's own.
 TEST_F(CheckpointFolderTest, RemovesOnlyWhatARunNamesSo) {
   Save(10);
   const std::vector<std::string> others = {"step-5.h5",
@@ -112,6 +112,21 @@ TEST_F(CheckpointFolderTest, APathInAnotherFolderDoesNotGoOnHere) {
   EXPECT_TRUE(GoesOnIn(run / "other/link", Save(20)));
   EXPECT_FALSE(GoesOnIn(run / "other", Save(30)));
   EXPECT_TRUE(GoesOnIn(run / "other", "/nowhere")) << "another error says that it is not there";
+}
+
+TEST_F(CheckpointFolderTest, ARunBelowTheOutputFolderIsAnotherRun) {
+  const fs::path run = folder_.parent_path();
+  EXPECT_FALSE(GoesOnIn(run.parent_path(), Save(10)));
+  EXPECT_FALSE(GoesOnIn(run.parent_path(), run));
+  EXPECT_TRUE(GoesOnIn(run, folder_));
+  EXPECT_TRUE(GoesOnIn(run / "", run / ""));
+  EXPECT_TRUE(GoesOnIn(run, folder_ / "../checkpoints/step-00000010.h5"));
+  fs::create_directories(run / "checkpoints-of-others");
+  EXPECT_FALSE(GoesOnIn(run, run / "checkpoints-of-others"));
+  // Checkpoints may lie on another disk.
+  fs::create_directories(run / "linked");
+  fs::create_directory_symlink(folder_, run / "linked/checkpoints");
+  EXPECT_TRUE(GoesOnIn(run / "linked", Save(20)));
 }
 
 TEST_F(CheckpointFolderTest, ResumeNoneAndAutoWithoutCheckpoints) {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
-#include "framework/core/sha256.h"
 #include "framework/data/images/resident_images.h"
 
 namespace dtrain {
@@ -93,19 +92,18 @@ void ImageSet::Fill(Split split, std::span<const int64_t> indices, uint64_t epoc
   }
 }
 
-std::string ImageSet::ManifestHash() const {
-  Sha256 hash;
-  hash.Update(fmt::format(
+DataHashes ImageSet::Hashes() const {
+  const std::string shared = fmt::format(
       "images {} classes {} mean {} deviation {}\n", spec_.image_shape.ToString(), spec_.classes,
-      fmt::join(spec_.mean.values(), " "), fmt::join(spec_.deviation.values(), " ")));
-  for (const Split split : {Split::kTrain, Split::kTest, Split::kValidation}) {
+      fmt::join(spec_.mean.values(), " "), fmt::join(spec_.deviation.values(), " "));
+  constexpr Split kOrder[] = {Split::kTrain, Split::kTest, Split::kValidation};
+  return HashSplits(shared, kOrder, [this](Split split, Sha256& hash) {
     const LabelledImages& part = images(split);
-    if (split == Split::kValidation && part.labels.empty()) continue;
+    if (split == Split::kValidation && part.labels.empty()) return;
     hash.Update(fmt::format("samples {}\n", part.labels.size()));
     hash.Update(part.images.data(), part.images.size());
     hash.Update(part.labels.data(), part.labels.size() * sizeof(part.labels[0]));
-  }
-  return hash.HexDigest();
+  });
 }
 
 }  // namespace dtrain

@@ -39,7 +39,7 @@ class PerChannel {
 
 inline constexpr int64_t kClassesMost = 65536;  // labels are 16 bits wide
 
-// What all its images share: what turns pictures into numbers, and answers into names.
+// ImageSetSpec is what all images of a set share: it turns images into numbers, and answers into names.
 struct ImageSetSpec {
   Shape image_shape;    // [C, H, W]
   int64_t classes = 0;  // at most kClassesMost
@@ -52,12 +52,15 @@ struct ImageSetSpec {
   // have fewer axes, and `channel` is an entry of the first.  Without classes the label is numbers of target_shape.
   bool numbers = false;
   Shape target_shape = {};
-  // Of a table that names its columns: the name of each of a sample's numbers, and of the label.  Empty: not known.
+  // A table that names its columns gives the name of each of a sample's numbers, and of the label.  Empty: not known.
   std::vector<std::string> columns = {};
   std::string label_column = {};
-  // They were measured on the training split, as no key gives them.  ToText leaves these out.
+  // ToText leaves these three out.  Mean and deviation were measured on the training split, as no key gives them.
   bool mean_measured = false;
   bool deviation_measured = false;
+  // Its samples were decoded from image files, as `fit` and `orientation` say; other sets have their defaults, which
+  // hold for the files that a model is asked about.
+  bool from_image_files = false;
 };
 
 // As JSON, which a checkpoint keeps with the weights.  The inverse throws DataError, naming `origin`, where
@@ -86,13 +89,14 @@ class ImageSet : public Dataset {
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
   std::unique_ptr<ResidentSamples> KeepOn(const Device& device) const override;
-  std::string ManifestHash() const override;
+  std::string ManifestHash() const override { return Hashes().all; }
+  DataHashes Hashes() const override;
 
   const LabelledImages& images(Split split) const;
   const Shape& image_shape() const { return spec_.image_shape; }
-  // Of each channel, what a pixel of each value becomes.
+  // Gives what a pixel of each value becomes, channel by channel.
   const std::vector<std::array<float, 256>>& values() const { return normalised_; }
-  // How sample `index` is seen in an epoch.
+  // Says how sample `index` is seen in an epoch.
   View ViewOf(Split split, uint64_t epoch, int64_t index) const;
 
  private:

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
-#include "framework/core/sha256.h"
 
 namespace dtrain {
 
@@ -18,7 +17,7 @@ void SetMeanAndDeviation(const std::vector<double>& means, const std::vector<dou
   std::vector<float> deviations;
   for (size_t c = 0; c < means.size(); ++c) {
     const auto deviation = static_cast<float>(std::sqrt(variances[c]));
-    // Of a column that is the same everywhere nothing can be learned, whatever it is divided by.
+    // A column that is the same everywhere teaches nothing, whatever it is divided by.
     const bool same = !(deviation > 1e-6 * std::abs(means[c])) || !std::isnormal(deviation);
     deviations.push_back(same ? 1.0f : deviation);
   }
@@ -35,7 +34,7 @@ void MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec) {
   const auto channels = static_cast<size_t>(spec.image_shape[0]);
   const auto each = static_cast<size_t>(spec.image_shape.CountFrom(1));
   const size_t samples = numbers.samples.size() / (channels * each);
-  // Of each channel, samples in their order; memory is walked once.
+  // Each channel adds its samples in their order; memory is walked once.
   const auto mean_of = [&](const auto& term) {
     std::vector<double> sums(channels);
     const float* from = numbers.samples.data();
@@ -96,20 +95,18 @@ void NumberSet::Fill(Split split, std::span<const int64_t> indices, uint64_t epo
   }
 }
 
-std::string NumberSet::ManifestHash() const {
-  Sha256 hash;
-  hash.Update(ToText(spec_));
-  const auto add = [&hash](const auto& values) {
-    hash.Update(fmt::format("\n{}\n", values.size()));
-    const auto bytes = std::as_bytes(std::span(values));
-    hash.Update(bytes.data(), bytes.size());
-  };
-  for (const LabelledNumbers& part : splits_) {
+DataHashes NumberSet::Hashes() const {
+  return HashSplits(ToText(spec_), kSplits, [this](Split split, Sha256& hash) {
+    const auto add = [&hash](const auto& values) {
+      hash.Update(fmt::format("\n{}\n", values.size()));
+      const auto bytes = std::as_bytes(std::span(values));
+      hash.Update(bytes.data(), bytes.size());
+    };
+    const LabelledNumbers& part = numbers(split);
     add(part.samples);
     add(part.classes);
     add(part.targets);
-  }
-  return hash.HexDigest();
+  });
 }
 
 }  // namespace dtrain

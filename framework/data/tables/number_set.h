@@ -42,7 +42,8 @@ class NumberSet : public Dataset {
   }
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
-  std::string ManifestHash() const override;
+  std::string ManifestHash() const override { return Hashes().all; }
+  DataHashes Hashes() const override;
 
  private:
   const LabelledNumbers& numbers(Split split) const { return splits_[static_cast<size_t>(split)]; }

@@ -173,21 +173,18 @@ void SentencePairs::Fill(Split split, std::span<const int64_t> indices, uint64_t
   }
 }
 
-std::string SentencePairs::ManifestHash() const {
-  Sha256 hash;
-  hash.Update(facts_.ToText());
-  const auto add = [&hash](const auto& values) {
-    hash.Update(fmt::format("{}\n", values.size()));
-    const auto bytes = std::as_bytes(std::span(values));
-    hash.Update(bytes.data(), bytes.size());
-  };
-  for (const Pairs& split : pairs_) {
-    for (const Side* side : {&split.source, &split.target}) {
+DataHashes SentencePairs::Hashes() const {
+  return HashSplits(facts_.ToText(), kSplits, [this](Split split, Sha256& hash) {
+    const auto add = [&hash](const auto& values) {
+      hash.Update(fmt::format("{}\n", values.size()));
+      const auto bytes = std::as_bytes(std::span(values));
+      hash.Update(bytes.data(), bytes.size());
+    };
+    for (const Side* side : {&pairs(split).source, &pairs(split).target}) {
       add(side->tokens);
       add(side->begins);
     }
-  }
-  return hash.HexDigest();
+  });
 }
 
 const std::vector<std::string>& SentencePairs::Reference(Split split, int64_t index) const {

@@ -29,7 +29,7 @@ struct ParallelText {
   std::map<size_t, std::vector<std::string>> whole_target;
 };
 
-// What turns text into numbers and back; a checkpoint keeps it with the weights.
+// TextFacts turn text into numbers and back; a checkpoint keeps them with the weights.
 struct TextFacts {
   Language source_language = Language::kGerman;
   Language target_language = Language::kEnglish;
@@ -65,7 +65,8 @@ class SentencePairs : public Dataset {
                     std::span<Shape> shapes) const override;
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
-  std::string ManifestHash() const override;
+  std::string ManifestHash() const override { return Hashes().all; }
+  DataHashes Hashes() const override;
   const SentencePairs* sentence_pairs() const override { return this; }
 
   std::span<const int32_t> Source(Split split, int64_t index) const {

@@ -125,7 +125,7 @@ void RunResults::Judge(const MetricsPoint& at, const Evaluation& evaluation) {
   if (good) reached_ = at;
 }
 
-// Without what others might take for the run's measure.
+// The result leaves out what others might take for the run's measure.
 BestResult RunResults::Measured(const MetricsPoint& at, const Evaluation& evaluation) const {
   BestResult result{.epoch = at.epoch + 1, .step = at.step};
   result.others = Others(evaluation);
@@ -186,15 +186,6 @@ void RecallEvaluations(const RunSoFar& so_far, const std::filesystem::path& metr
   }
 }
 
-void TellForgotten(const RunSoFar& so_far, const std::string& file, const RunResults& results) {
-  if (so_far.evaluations || !results.lines().empty()) return;
-  log::Warning(
-      "{} is of a program that did not keep evaluations in it: the best of them, patience and "
-      "target "
-      "begin anew",
-      file);
-}
-
 // A summary of an earlier end, of a run that was to go on from there, is not this one's.
 bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samples_applied,
                 const RestRule& rule) {
@@ -203,7 +194,7 @@ bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samp
   const auto summary = nlohmann::json::parse(ReadFile(folder.summary()), nullptr,
                                              /*allow_exceptions=*/false);
   if (!summary.is_object() || summary.value("status", "") != "completed") return false;
-  // Before a resume it may have been another one.
+  // The run that wrote the summary may have had another global batch, in which its steps are counted.
   const double batch = summary.value("global_batch", static_cast<double>(rule.batch));
   const double samples = summary.value("steps", 0.0) * batch;
   return std::abs(samples - static_cast<double>(samples_applied)) < 0.5;

@@ -1,5 +1,5 @@
-// How a run is judged, real or simulated: which splits are looked at, what is measured of them, and
-// what its summary says in the end.
+// Evaluates a run, real or simulated: this file decides which splits are looked at, what is measured of them, and what
+// the summary says in the end.
 #pragma once
 
 #include <array>
@@ -31,10 +31,10 @@ namespace dtrain {
 // test split is for the end.
 std::vector<Split> SplitsToEvaluate(const Dataset& dataset, bool run_ends);
 
-// How a run translates a split for BLEU: the test split greedily, others not at all.
+// A run translates the test split for BLEU, greedily, and other splits not at all.
 std::optional<SearchOptions> RunSearchOf(Split split);
 
-// What one rank found of a split.
+// SplitScores are what one rank found of a split.
 struct SplitScores {
   std::vector<BlockResult> blocks;
   BleuCounts bleu;
@@ -51,7 +51,7 @@ Evaluation JoinScores(Transport& transport, const Dataset& dataset, const SplitS
 // "loss 3.4012, perplexity 30.00, BLEU 28.31"
 std::string Describe(const Evaluation& evaluation, const std::vector<std::string>& metrics);
 
-// What a run's evaluations come to.
+// RunResults are what a run's evaluations come to.
 class RunResults {
  public:
   RunResults() = default;
@@ -61,27 +61,27 @@ class RunResults {
   // Returns its line of metrics.jsonl.
   EvaluationMetrics Note(const MetricsPoint& at, Split split, const Evaluation& evaluation,
                          double seconds = 0);
-  // Whether the last evaluation of this split was behind so many samples.
+  // True where the last evaluation of this split was after so many samples.
   bool Has(Split split, int64_t samples) const {
     return evaluated_samples_[static_cast<size_t>(split)] == samples;
   }
-  // Those of all evaluations, in order (ToLine).
+  // The lines of all evaluations, in order (ToLine).
   const std::vector<std::string>& lines() const { return lines_; }
 
   const std::optional<TestResult>& test() const { return test_; }  // the last one
   // Fills what they come to for a run that ends at this step: the test says whose weights it is of
   // where they are others.
   void Describe(const RestRule& rule, int64_t end, Summary& summary) const;
-  // By the validation split where there is one, else by the test split; the first of equals.  The
-  // highest accuracy; without one the lowest perplexity, else the lowest loss.  None where it never was
-  // finite.
+  // The best result is that of the validation split where there is one, else of the test split, and the first of
+  // equals: the highest accuracy; without one the lowest perplexity, else the lowest loss.  There is none where it
+  // never was finite.
   const std::optional<BestResult>& best() const { return best_; }
   bool validated() const { return validated_; }  // there is a validation split
   // The run is as good as it was to become, or gets no better: it may end here.
   bool over() const { return reached_ || OutOfPatience(); }
   bool OutOfPatience() const { return stop_.patience > 0 && no_better_ >= stop_.patience; }
   std::string WhyOver() const;  // "its target is reached"; "" where it is not over
-  // What became of the target, where there is one; a run's epoch and global batch in samples.
+  // Tells what became of the target, where there is one; a run's epoch and global batch are given in samples.
   std::optional<TargetResult> target(int64_t epoch_samples, int64_t batch) const;
   const std::vector<std::string>& metric_names() const { return metric_names_; }
   // The model's metrics behind the first.
@@ -108,21 +108,18 @@ class RunResults {
   std::optional<BestResult> best_;     // of a finite value
 };
 
-// What a run was judged by up to the step that it is resumed behind, from its checkpoint, or its metrics.jsonl where an
-// older program wrote that: its best result is that of the whole run, and so are its patience and the time to a target.
+// Notes the evaluations up to the step that a run is resumed behind, from its checkpoint, or from `metrics`, its
+// metrics.jsonl ("": none), where an older program wrote that.  So its best result is that of the whole run, and so are
+// its patience and the time to a target.
 void RecallEvaluations(const RunSoFar& so_far, const std::filesystem::path& metrics, int64_t step,
                        RunResults& results);
 
-// Warns where the checkpoint of an older program, `file`, and the folder that its run goes on in tell of no evaluation:
-// what they came to is not known.
-void TellForgotten(const RunSoFar& so_far, const std::string& file, const RunResults& results);
-
-// Whether there is nothing left to do: the run has been trained to its end, or was over before by
-// what it was judged by, and its summary says so.
+// True where there is nothing left to do in the run's own folder: the run has been trained to its end, or was over
+// before by its evaluations, and its summary says so.
 bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samples_applied,
                 const RestRule& rule);
-// The same of a run that is resumed at `at`, with the evaluations up to there.  Where there is nothing left to do it
-// says so, why, and what would let the run go on.
+// Finds the same for a run that is resumed at `at` in its own folder, with the evaluations up to there.  Where there is
+// nothing left to do it says so, why, and what would let the run go on.
 bool TellFinished(const RunFolder& folder, const RunConfig& config,
                   const std::vector<std::string>& metric_names, const TrainingPosition& at,
                   const RunSoFar& so_far, const RestRule& rule);

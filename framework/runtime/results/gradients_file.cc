@@ -12,7 +12,7 @@ using nlohmann::ordered_json;
 
 constexpr int kNotFinite = MagnitudeHistogram::kBins - 1;
 
-// From the first bin that has any to the last.
+// Writes the bins from the first that has any to the last.
 ordered_json ToJson(const MagnitudeHistogram& histogram) {
   const auto count = [&](int bin) { return histogram.negative[bin] + histogram.positive[bin]; };
   ordered_json json = {{"squares", histogram.squares}, {"zeros", count(0)}};
@@ -31,7 +31,8 @@ ordered_json ToJson(const MagnitudeHistogram& histogram) {
 }  // namespace
 
 void GradientsFile::BeginBehind(int64_t steps) {
-  lines_ = std::make_unique<JsonLines>(path_, steps > 0 ? std::optional(steps) : std::nullopt);
+  const bool resumed = steps > 0 && keeps_lines_;
+  lines_ = std::make_unique<JsonLines>(path_, resumed ? std::optional(steps) : std::nullopt);
 }
 
 void GradientsFile::Write(const GradientRecord& record) {

@@ -20,18 +20,21 @@
 
 namespace dtrain {
 
-// Of the keys of a line; lines of older programs do not say it.
+// The version of the keys of a line; lines of older programs do not say it.
 inline constexpr int kGradientsSchema = 1;
 
 class GradientsFile : public GradientStudy::Sink {
  public:
   explicit GradientsFile(std::filesystem::path path) : path_(std::move(path)) {}
+  // BeginBehind keeps no line: those that lie there are another run's.
+  void KeepNoLines() { keeps_lines_ = false; }
   // Both throw RunFileError.
   void BeginBehind(int64_t steps) override;
   void Write(const GradientRecord& record) override;
 
  private:
   const std::filesystem::path path_;
+  bool keeps_lines_ = true;
   std::unique_ptr<JsonLines> lines_;
 };
 

@@ -16,7 +16,7 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-// Lines up to `step`.  A run that was killed may have left half a line at the end.
+// Keeps the lines up to `step`.  A run that was killed may have left half a line at the end.
 std::string KeepUpTo(const std::string& content, int64_t step) {
   std::istringstream lines(content);
   std::string kept;

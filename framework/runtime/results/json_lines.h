@@ -11,8 +11,8 @@ namespace dtrain {
 // Each line is written at once, so a killed run loses none that it reported.
 class JsonLines {
  public:
-  // Begins the file, or with `resumed_step` keeps its lines up to that step and goes on after them
-  // (a torn last line is dropped).  Throws RunFileError when it cannot be written.
+  // Begins the file anew, or with `resumed_step` keeps its lines up to that step and goes on after them (a torn last
+  // line is dropped).  Throws RunFileError when it cannot be written.
   JsonLines(const std::filesystem::path& path, std::optional<int64_t> resumed_step);
   ~JsonLines();
   JsonLines(const JsonLines&) = delete;

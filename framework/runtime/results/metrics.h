@@ -22,17 +22,16 @@
 
 namespace dtrain {
 
-// Of the keys of a line; lines of older programs do not say it.
+// The version of the keys of a line; lines of older programs do not say it.
 inline constexpr int kMetricsSchema = 1;
 
-// Where a line belongs.
+// MetricsPoint tells where a line belongs.
 struct MetricsPoint {
   int64_t epoch = 0;    // the epoch being trained, counted from 0
   int64_t step = 0;     // finished steps
   int64_t samples = 0;  // applied so far
   double seconds = 0;
-  // Without evaluations and checkpoints, and with the time before a resume; virtual time in a
-  // simulated run.
+  // The time without evaluations and checkpoints, and with the time before a resume; it is virtual in a simulated run.
   std::optional<double> training_seconds = {};
 };
 
@@ -69,11 +68,11 @@ std::string ToLine(const EvaluationMetrics& metrics);
 // names of the model's metrics behind the first.
 std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path,
                                                const std::vector<std::string>& others);
-// The same of lines that ToLine has made; those that are none are left out.
+// Reads them from lines that ToLine has made, and leaves out what is no such line.
 std::vector<EvaluationMetrics> EvaluationsIn(const std::vector<std::string>& lines,
                                              const std::vector<std::string>& others);
 
-// How far a metrics.jsonl goes: the last of each that its lines tell, 0 or none where none does.
+// MetricsEnd tells how far a metrics.jsonl goes: the last of each that its lines tell, 0 or none where none does.
 struct MetricsEnd {
   double seconds = 0;
   double training_seconds = 0;
@@ -84,8 +83,9 @@ MetricsEnd ReadMetricsEnd(const std::filesystem::path& path);
 // Rank 0 has one.
 class MetricsWriter {
  public:
-  // As JsonLines.  `evaluations`: lines from before a resume, with which a file begins that has none, as that of a run
-  // which goes on in another folder.
+  // Opens the file as JsonLines does.  A file without evaluations begins with `evaluations`, lines from before a
+  // resume: that of a run which goes on in another folder than its checkpoint's is begun anew, without
+  // `resumed_step`.
   explicit MetricsWriter(const std::filesystem::path& path,
                          std::optional<int64_t> resumed_step = std::nullopt,
                          const std::vector<std::string>& evaluations = {});

@@ -23,7 +23,7 @@ int64_t CountIn(const json& object, const char* key) {
   return static_cast<int64_t>(AmountIn(object, key));
 }
 
-// The same of what may be less than 0.
+// Reads a count that may be less than 0.
 int64_t NumberOf(const json& object, const char* key) {
   const double number = NumberIn(object, key).value_or(0);
   return std::abs(number) <= kMost ? static_cast<int64_t>(number) : 0;
@@ -56,6 +56,7 @@ std::string ToJson(const RunSoFar& so_far) {
     json["steps"] = {{"batch", so_far.steps.batch},
                      {"epoch_samples", so_far.steps.epoch_samples},
                      {"offset", so_far.steps.offset}};
+    if (so_far.steps.at_epoch_end) json["steps"]["at_epoch_end"] = true;
   }
   if (so_far.over) json["over"] = true;
   if (so_far.evaluations) {
@@ -79,7 +80,8 @@ RunSoFar RunSoFarFrom(const std::string& text) {
   if (const auto steps = object.find("steps"); steps != object.end() && steps->is_object()) {
     so_far.steps = {.batch = CountIn(*steps, "batch"),
                     .epoch_samples = CountIn(*steps, "epoch_samples"),
-                    .offset = NumberOf(*steps, "offset")};
+                    .offset = NumberOf(*steps, "offset"),
+                    .at_epoch_end = steps->value("at_epoch_end", json()) == true};
   }
   const auto epoch = object.find("epoch");
   if (epoch == object.end() || !epoch->is_object()) return so_far;

@@ -11,11 +11,13 @@
 
 namespace dtrain {
 
-// By what a run counts its steps (RestRule).
+// A run counts its steps by these (RestRule).
 struct StepCount {
   int64_t batch = 0;          // global; 0: an older program did not tell
   int64_t epoch_samples = 0;  // the training set
   int64_t offset = 0;
+  // The run had paused for the end of an epoch (RestRule::PausedForEpoch); older programs did not tell.
+  bool at_epoch_end = false;
 };
 
 struct RunSoFar {
@@ -26,14 +28,14 @@ struct RunSoFar {
       {};  // of the last logged step; in a simulation SimulationResult::loss
   StepCount steps = {};
   bool over = false;  // a simulated run was over here, and its accumulators are flushed
-  // All so far, as lines of metrics.jsonl: best, patience and target go by them.  None where an older program wrote
-  // the checkpoint.
+  // Lines of metrics.jsonl for all evaluations so far: best, patience and target go by them.  Not set where an older
+  // program wrote the checkpoint.
   std::optional<std::vector<std::string>> evaluations = {};
 };
 
 std::string ToJson(const RunSoFar& so_far);
 
-// Of a checkpoint that has none, "", all is 0 or none; and so is what is missing or damaged.
+// All is 0 or none for a checkpoint without such a text (""), and so is what is missing or damaged.
 RunSoFar RunSoFarFrom(const std::string& json);
 
 }  // namespace dtrain

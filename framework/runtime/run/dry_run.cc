@@ -56,7 +56,7 @@ RankMemory MemoryOf(const RunConfig& config, const RunBasis& basis, const RestRu
   return memory;
 }
 
-// By the times of `strategy.profile: FILE`; those that the run measures are not known.
+// Plans by the times of `strategy.profile: FILE`; times that the run measures itself are not known.
 void PlanByProfile(Transport& transport, DryRun& run) {
   RunConfig& config = run.config;
   if (!run.basis.plan.buckets.empty() || !PlansByTime(config) || config.profile == "measure")
@@ -112,7 +112,7 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
   PlanByProfile(*alone, run);
   run.facts = FactsOf(run.config, run.basis);
   run.facts.finished =
-      resumes &&
+      resumes && run.basis.start.in_own_folder &&
       TellFinished(RunFolder(run.config.output), run.config, run.basis.graph->metric_names(),
                    run.basis.start.position, run.basis.start.so_far, rule);
   TellDevice(run.config);

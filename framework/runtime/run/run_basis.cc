@@ -42,7 +42,7 @@ void ReadOwnState(const Graph& graph, bool has_worker, Rank rank, RunBasis& basi
   CopyFrozen(graph.state(), basis.start.state.data(), basis.worker->statistics.data());
 }
 
-// On every rank as on rank 0, which has done so when it looked at the checkpoint.
+// Every rank normalises as rank 0, which has done so when it looked at the checkpoint.
 void NormaliseAsDecided(RunBasis& basis) {
   if (basis.start.images.empty()) return;
   CheckpointInfo info;
@@ -90,9 +90,9 @@ RunBasis AgreeOnBasis(Transport& transport, const RunConfig& config, const Train
   basis.plan = PlanFromJson(Broadcast(transport, root ? ToJson(basis.plan) : ""), "rank 0's plan");
   basis.start = BroadcastStart(transport, std::move(basis.start));
   NormaliseAsDecided(basis);
-  basis.layout.data_sha256 =
-      basis.start.data_sha256.empty() ? basis.dataset->ManifestHash() : basis.start.data_sha256;
-  AgreeOnRun(transport, config, *basis.graph, basis.plan, basis.layout.data_sha256);
+  const DataHashes& known = basis.start.data_hashes;
+  basis.layout.data_hashes = known.all.empty() ? basis.dataset->Hashes() : known;
+  AgreeOnRun(transport, config, *basis.graph, basis.plan, basis.layout.data_hashes.all);
   TryTogether(transport, [&] {
     const bool has_worker = placement.IsWorker(transport.rank());
     ReadOwnState(*basis.graph, has_worker, transport.rank(), basis);

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::chrono::seconds kLastWords{10};  // for a run that hangs to say so
 
-// For -v: what plan.json has in full.
+// -v shows in short what plan.json has in full.
 void TellPlan(const ExecutionPlan& plan) {
   log::Debug("collective {}: {}", plan.collective,
              Counted(static_cast<int64_t>(plan.buckets.size()), "bucket"));
@@ -65,14 +65,15 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Start
   folder_.WritePlan(plan);  // the first: by it the folder is known as a run's
   folder_.WriteConfig(config_.effective_yaml);
   const bool resumed = first.step > 0;
-  const std::optional<int64_t> from = resumed ? std::optional(first.step) : std::nullopt;
+  kept_step_ = start.KeptStep();
   metrics_ = std::make_unique<MetricsWriter>(
-      folder_.metrics(), from, so_far_.evaluations.value_or(std::vector<std::string>{}));
+      folder_.metrics(), kept_step_, so_far_.evaluations.value_or(std::vector<std::string>{}));
   if (config_.tensorboard) {
-    tensorboard_ = std::make_unique<TensorBoardWriter>(folder_.tensorboard(), from);
+    tensorboard_ = std::make_unique<TensorBoardWriter>(folder_.tensorboard(), kept_step_);
   }
   if (resumed) GoOnFrom(start);
-  rank_times_ = std::make_unique<RankTimesWriter>(folder_.ranks(), from, so_far_.training_seconds);
+  rank_times_ =
+      std::make_unique<RankTimesWriter>(folder_.ranks(), kept_step_, so_far_.training_seconds);
   progress_->Begin({config_.epochs, last_step, config_.batch}, {first.epoch + 1, first.step});
   Summary run;
   DescribeRun(config_, graph, plan, run);
@@ -94,14 +95,13 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Start
   if (resumed) log::Info("resumed after step {}", first.step);
 }
 
-// Checkpoints of older programs do not tell all of it: then it is what the folder has.
+// Checkpoints of older programs do not tell all of it: then it is what the run's own folder has.
 void RunOutputs::GoOnFrom(const StartPoint& start) {
-  const MetricsEnd before = ReadMetricsEnd(folder_.metrics());
+  const MetricsEnd before = kept_step_ ? ReadMetricsEnd(folder_.metrics()) : MetricsEnd{};
   if (so_far_.seconds == 0) so_far_.seconds = before.seconds;
   if (so_far_.training_seconds == 0) so_far_.training_seconds = before.training_seconds;
   logged_loss_ = so_far_.loss ? so_far_.loss : before.loss;
-  RecallEvaluations(so_far_, folder_.metrics(), start.position.step, results_);
-  TellForgotten(start.so_far, start.file, results_);
+  RecallEvaluations(start, folder_, results_);
   if (config_.checkpoint.keep_best && results_.best()) {
     BringBest(BestFile(), start.file, *results_.best());
   }
@@ -110,6 +110,7 @@ void RunOutputs::GoOnFrom(const StartPoint& start) {
 GradientStudy* RunOutputs::StudyGradients(int64_t steps_before) {
   if (!root_ || config_.study_every == 0) return nullptr;
   study_ = std::make_unique<StudyWithFile>(config_.study_every, folder_.gradients());
+  if (!kept_step_) study_->file.KeepNoLines();
   study_->study.BeginBehind(steps_before);
   return &study_->study;
 }
@@ -131,9 +132,9 @@ void RunOutputs::Does(Doing doing, const TrainingPosition& position) {
   if (watch_ && doing == Doing::kTraining) watch_->StepBegins();
 }
 
-// On the watch's thread: the trainer's may be anywhere, and is left there.
+// The watch's thread calls this; the trainer's may be anywhere, and is left there.
 void RunOutputs::StepHangs(const std::string& what) const {
-  // Whatever holds the trainer may hold this thread as well: the disk, the terminal.
+  // This thread may hang as the trainer does, on the disk or the terminal.
   std::thread([] {
     std::this_thread::sleep_for(kLastWords);
     std::_Exit(static_cast<int>(ExitCode::kStalled));
@@ -170,7 +171,7 @@ void RunOutputs::Step(const StepFacts& facts) {
 
 void RunOutputs::Tell(const StepFacts& facts) {
   const int64_t step = facts.at.step;
-  // The same steps whether or not the run was resumed.
+  // A resumed run logs the steps that an undisturbed one logs.
   const bool due = facts.last || step <= config_.log_first_steps ||
                    step / config_.log_every_steps > last_step_ / config_.log_every_steps;
   last_step_ = step;
@@ -221,7 +222,7 @@ CheckpointInfo RunOutputs::InfoOf(const TrainingPosition& position,
           source.layout.images,
           config_.model_yaml,
           {},
-          source.layout.data_sha256};
+          source.layout.data_hashes};
 }
 
 void RunOutputs::KeepBest(Split split, const TrainingPosition& position,
@@ -239,15 +240,17 @@ void RunOutputs::KeepBest(Split split, const TrainingPosition& position,
 std::filesystem::path RunOutputs::BestFile() const { return folder_.checkpoints() / kBestName; }
 
 void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
-                      const CheckpointSource& source) {
+                      const CheckpointSource& source, bool at_epoch_end) {
   if (!root_) return;
   const Nanos started = WallNow();
+  StepCount steps = so_far_.steps;
+  steps.at_epoch_end = at_epoch_end;
   CheckpointInfo info = InfoOf(position, source);
   info.so_far = ToJson(RunSoFar{.seconds = at.seconds,
                                 .training_seconds = at.training_seconds.value_or(0),
                                 .epoch = so_far_.epoch,
                                 .loss = logged_loss_,
-                                .steps = so_far_.steps,
+                                .steps = steps,
                                 .evaluations = results_.lines()});
   const ModelLayout layout = ModelLayoutOf(source.graph);
   CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};

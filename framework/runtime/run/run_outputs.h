@@ -45,20 +45,20 @@ class RunOutputs {
   ~RunOutputs();
   RunOutputs(const RunOutputs&) = delete;
 
-  // Before anything is computed: the folder can be written, and is no other run's from now on.
+  // Called before anything is computed: the folder can be written, and is no other run's from now on.
   void CreateFolder(bool resuming);
-  // Once the plan is settled; `start` is where the run begins, `last_step` where it will end.
+  // Called once the plan is settled; the run begins at `start` and will end at `last_step`.
   void Open(const Graph& graph, const ExecutionPlan& plan, const StartPoint& start,
             int64_t last_step);
 
-  // What looks at the gradients of a worker that has taken so many steps before; null where nobody does.
+  // Makes the study of the gradients of a worker that has taken so many steps before; null where there is none.
   GradientStudy* StudyGradients(int64_t steps_before);
-  // What the run was planned by, for other runs; and the plan that is in force from now on.
+  // Write the times that the run was planned by, for other runs, and the plan that is in force from now on.
   void SaveProfile(const ModelProfile& profile);
   void PlannedAnew(const ExecutionPlan& plan);
 
-  // What the run does from now on, and where it stands.  Of a run of one rank a step that hangs is noticed here,
-  // for nobody else can: it is told and the process ends with exit code 7.
+  // Hears what the run does from now on, and where it stands.  A step that hangs in a run of one rank is noticed here,
+  // since no other rank can: it is told and the process ends with exit code 7.
   void Does(Doing doing, const TrainingPosition& position);
 
   struct StepFacts {
@@ -70,18 +70,19 @@ class RunOutputs {
     bool last = false;           // of the run: logged in any case
   };
   void Step(const StepFacts& facts);
-  // At the rest of this step, of each rank.
+  // Called for each rank at the rest of this step.
   void RankDid(int64_t step, const RankTimes& times);
-  // `split`: what of the data it was; a set without a validation split is judged by its test split.
+  // `split` was evaluated; a set without a validation split is judged by its test split.
   void Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation, double seconds);
   // The main file of a step.
   std::filesystem::path CheckpointFile(int64_t step) const;
+  // `at_epoch_end`: RestRule::PausedForEpoch.
   void Save(const MetricsPoint& at, const TrainingPosition& position,
-            const CheckpointSource& source);
-  // Behind an evaluation: writes BestFile where it was the best so far (checkpoint.keep_best).
+            const CheckpointSource& source, bool at_epoch_end);
+  // Writes BestFile after an evaluation that was the best so far (checkpoint.keep_best).
   void KeepBest(Split split, const TrainingPosition& position, const CheckpointSource& source);
   std::filesystem::path BestFile() const;
-  // Of every rank: errors/rank-N.json, where the run has begun.
+  // Any rank writes its errors/rank-N.json, once the run has begun.
   void Failed(int rank, const TrainingPosition& position, const Error& error) const;
   void Diverged(const TrainingPosition& position, const std::string& what);
   void SaveRecord(const RunRecord& record);
@@ -90,9 +91,9 @@ class RunOutputs {
 
   const RunFolder& folder() const { return folder_; }
   const RunResults& results() const { return results_; }  // of the evaluations told of
-  // Of the last step that is in metrics.jsonl, before a resume as well.
+  // The loss of the last step in metrics.jsonl, which may have been before a resume.
   const std::optional<double>& logged_loss() const { return logged_loss_; }
-  // Before the resume, and in the epoch at hand.
+  // The time before the resume, and the epoch at hand.
   const RunSoFar& so_far() const { return so_far_; }
   // Says why the run ends before its last epoch.
   void EndsEarly();
@@ -107,7 +108,8 @@ class RunOutputs {
   const bool root_;
   const RunFolder folder_;
   std::optional<RunLock> lock_;
-  int64_t last_step_ = 0;  // that Step was called with
+  int64_t last_step_ = 0;             // that Step was called with
+  std::optional<int64_t> kept_step_;  // StartPoint::KeptStep
   int slowest_ = -1;
   RunSoFar so_far_;
   std::optional<double> logged_loss_;

@@ -71,8 +71,7 @@ struct RestPoint {
 
 bool EvaluationDue(const RunConfig& config, const RestPoint& point);
 
-// `saved_samples`: at the last checkpoint, or the one the run began with; the same is not written
-// twice.
+// `saved_samples`: at the last checkpoint in the run's folder; the same is not written twice.
 bool CheckpointDue(const RunConfig& config, const RestPoint& point, int64_t saved_samples);
 
 }  // namespace dtrain

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "framework/comm/gather.h"
+#include "framework/config/reader.h"
 #include "framework/core/bytes.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
@@ -29,11 +30,25 @@ StartPoint Fresh(const Graph& graph, uint64_t seed) {
   return start;
 }
 
+// Whether an evaluation was due by then, at the latest at the end of the run (as EvaluationDue has it).
+bool WasEvaluated(const CheckpointInfo& info) {
+  config::Document document =
+      config::Document::FromText(info.config_yaml, "the checkpoint's config");
+  config::Reader root = document.root();
+  config::Reader evaluate = root.Section("evaluate");
+  const auto reached = [](int64_t count, int64_t limit) { return limit > 0 && count >= limit; };
+  const TrainingPosition& at = info.position;
+  return reached(at.epoch, evaluate.Int("every_epochs", 1)) ||
+         reached(at.step, evaluate.Int("every_steps", 0)) ||
+         reached(at.step, root.Int("max_steps", 0)) || reached(at.epoch, root.Int("epochs", 10));
+}
+
 StartPoint FromCheckpoint(Checkpoint checkpoint) {
   StartPoint start;
   start.file = checkpoint.path.string();
   start.position = checkpoint.info.position;
   start.so_far = RunSoFarFrom(checkpoint.info.so_far);
+  start.lacks_evaluations = !start.so_far.evaluations && WasEvaluated(checkpoint.info);
   start.plan = PlanFromJson(checkpoint.info.plan_json, "the checkpoint's plan");
   start.weights = std::move(checkpoint.weights);
   start.solver = std::move(checkpoint.solver);
@@ -60,8 +75,8 @@ StartPoint Resumed(Checkpoint checkpoint, const Graph& graph, Dataset& data,
   const int64_t step_offset = StepOffsetOf(checkpoint, config, train_samples);
   const std::string normalised =
       NormaliseAsTrained(checkpoint.info, checkpoint.path.string(), data);
-  std::string data_sha256;
-  CheckGoesOnWith(checkpoint, config, data, data_sha256);
+  DataHashes data_hashes;
+  CheckGoesOnWith(checkpoint, config, data, data_hashes);
   if (!normalised.empty()) log::Warning("{}", normalised);
   const std::string images = normalised.empty() ? "" : checkpoint.info.images;
   RankStart ranks = StartOfRanks(checkpoint, config, WorldOf(config, graph, data, time),
@@ -69,15 +84,15 @@ StartPoint Resumed(Checkpoint checkpoint, const Graph& graph, Dataset& data,
   StartPoint start = FromCheckpoint(std::move(checkpoint));
   start.ranks = std::move(ranks);
   start.images = images;
-  start.data_sha256 = std::move(data_sha256);
+  start.data_hashes = std::move(data_hashes);
   start.step_offset = step_offset;
-  // Of an asynchronous run the samples of the next epoch may be more batches by now.
+  // The samples of the next epoch that an asynchronous run has applied may be more batches by now.
   start.position.step =
       RestRuleOf(config, train_samples, step_offset).StepsOf(start.position.samples_applied);
   return start;
 }
 
-// From drawn weights, or from those that are given.
+// Begins with drawn weights, or with those that are given.
 StartPoint Begin(const Graph& graph, const ModelLayout& layout, const RunConfig& config,
                  const TrainRequest& request) {
   StartPoint start = Fresh(graph, config.seed);
@@ -113,6 +128,7 @@ StartPoint FindStart(const Graph& graph, Dataset& data, const RunConfig& config,
   StartPoint start;
   if (auto checkpoint = ResumeFrom(folder.checkpoints(), request.resume, layout)) {
     start = Resumed(std::move(*checkpoint), graph, data, config, time);
+    start.in_own_folder = GoesOnIn(folder.path(), request.resume);
   } else {
     start = Begin(graph, layout, config, request);
   }
@@ -156,6 +172,16 @@ void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan) {
                  named->second, layer.name);
     plan.kernels.erase(named);
   }
+}
+
+void RecallEvaluations(const StartPoint& start, const RunFolder& folder, RunResults& results) {
+  const std::filesystem::path metrics = start.in_own_folder ? folder.metrics() : "";
+  RecallEvaluations(start.so_far, metrics, start.position.step, results);
+  if (!start.lacks_evaluations || !results.lines().empty()) return;
+  log::Warning(
+      "{} is of a program that did not keep evaluations in it: the best of them, patience and "
+      "target begin anew",
+      start.file);
 }
 
 StartPoint BroadcastStart(Transport& transport, StartPoint start) {

@@ -33,8 +33,10 @@ RestRule RuleOf(const CheckpointInfo& info, int64_t train_samples) {
   return {.epoch_samples = train_samples, .batch = std::max<int64_t>(BatchIn(info.config_yaml), 1)};
 }
 
-bool EndsEpoch(const TrainingPosition& position, const RestRule& rule) {
-  return position.samples_applied % rule.epoch_samples < rule.batch;
+// Older programs did not note the pause: then an asynchronous run may have applied less than a batch of the next epoch.
+bool EndsEpoch(const CheckpointInfo& info, const RestRule& rule) {
+  return RunSoFarFrom(info.so_far).steps.at_epoch_end ||
+         info.position.samples_applied % rule.epoch_samples < rule.batch;
 }
 
 // The newest checkpoint beside this one that an epoch ended with; "" where there is none.
@@ -42,7 +44,7 @@ std::string EpochEndBeside(const fs::path& checkpoint, const RestRule& rule) {
   for (const fs::path& file : CheckpointFolder(checkpoint.parent_path(), 1).List()) {
     try {
       const CheckpointInfo info = ReadStoredInfo(file);
-      if (EndsEpoch(info.position, RuleOf(info, rule.epoch_samples))) return file.string();
+      if (EndsEpoch(info, RuleOf(info, rule.epoch_samples))) return file.string();
     } catch (const CheckpointError&) {  // of no use either
     }
   }
@@ -89,7 +91,7 @@ int64_t StepOffsetOf(const Checkpoint& checkpoint, const RunConfig& config, int6
         "resume with the batch and the data set of the run that wrote it");
   }
   if (before.batch == config.batch) return before.step_offset;
-  if (!EndsEpoch(position, before)) RefuseBatch(checkpoint, before, config.batch);
+  if (!EndsEpoch(checkpoint.info, before)) RefuseBatch(checkpoint, before, config.batch);
   const RestRule now{.epoch_samples = train_samples, .batch = config.batch};
   return position.step - position.samples_applied / train_samples * now.steps_per_epoch();
 }

@@ -1,4 +1,4 @@
-// How a run that is resumed goes on counting its steps.
+// Decides how a run that is resumed goes on counting its steps.
 //
 // A step is a global batch, so that its number says which samples it had only with the batch and the training set of
 // the run.  A checkpoint carries both.  At the end of an epoch all samples of whole epochs are applied, and the next
@@ -12,10 +12,11 @@
 
 namespace dtrain {
 
-// RestRule::step_offset of a run of this config with so many training samples that goes on from the checkpoint.  Throws
-// CheckpointError where it was written with another training set, or with another batch and not at the end of an epoch:
-// then the error names a checkpoint beside it that was.  An asynchronous run is at the end of an epoch where less than
-// a batch of the next one is applied: the steps that were started while it came to rest.
+// Returns RestRule::step_offset for a run of this config with so many training samples that goes on from the
+// checkpoint.  Throws CheckpointError where it was written with another training set, or with another batch and not at the end of an epoch:
+// then the error names a checkpoint beside it that was.  An asynchronous run is at the end of an epoch where it
+// paused for that; the steps that were started while it came to rest are of the next one, and may come to several
+// batches.
 int64_t StepOffsetOf(const Checkpoint& checkpoint, const RunConfig& config, int64_t train_samples);
 
 }  // namespace dtrain

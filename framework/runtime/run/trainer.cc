@@ -56,7 +56,7 @@ class Trainer {
 
   bool SetUp();
   bool Agree(bool yes);
-  bool IsFinished(const RunSoFar& so_far, const RestRule& rule);
+  bool IsFinished(const StartPoint& start, const RestRule& rule);
   void PrepareState(const RunBasis& basis);
   std::optional<ModelProfile> PlanBuckets(const StartPoint& start, const RestRule& rule);
   std::unique_ptr<Prefetcher> MakeBatches() const;
@@ -114,7 +114,7 @@ class Trainer {
 
   RunPosition position_;
   TrainingPosition rested_;    // at the last rest
-  int64_t saved_samples_ = 0;  // at the last checkpoint, or the one that the run began with
+  int64_t saved_samples_ = 0;  // at the last checkpoint
   RunAccounts accounts_;
   EpochCounter trained_{synchronous_, placement_.workers};
   Nanos timeline_origin_ = 0;
@@ -149,17 +149,17 @@ bool Trainer::SetUp() {
   plan_ = std::move(basis.plan);
   sampler_ = std::move(basis.sampler);
   net_ = std::move(basis.net);
-  // Who accumulates is short of memory: whole batches stay out of the device's.
+  // A run that accumulates is short of memory: whole batches stay out of the device's.
   dataset_ = OnDevice(std::move(basis.dataset), config_.accumulate > 1 ? Device{} : device());
   const RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain), basis.start.step_offset);
   position_ = RunPosition(rule, basis.start.position);
   rested_ = now();
   trained_.RestAt(now().samples_applied);
-  saved_samples_ = now().samples_applied;
+  saved_samples_ = basis.start.SavedSamples();
   next_batch_ =
       basis.worker ? basis.worker->steps : now().step - (synchronous_ ? 0 : rule.step_offset);
   PrepareState(basis);
-  if (IsFinished(basis.start.so_far, rule)) return false;
+  if (IsFinished(basis.start, rule)) return false;
   const std::optional<ModelProfile> profile = PlanBuckets(basis.start, rule);
   Say(Doing::kLoading);
   world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
@@ -186,7 +186,7 @@ bool Trainer::SetUp() {
   return true;
 }
 
-// What rank 0 says, on all ranks; at rest.
+// Returns on all ranks what rank 0 says; called at rest.
 bool Trainer::Agree(bool yes) {
   std::string said;
   const auto share = [&](Transport& transport) { said = Broadcast(transport, yes ? "yes" : "no"); };
@@ -195,12 +195,13 @@ bool Trainer::Agree(bool yes) {
 }
 
 // Rank 0 has the folder.
-bool Trainer::IsFinished(const RunSoFar& so_far, const RestRule& rule) {
+bool Trainer::IsFinished(const StartPoint& start, const RestRule& rule) {
   if (request_.resume == "none") return false;
   bool finished = false;
   TryTogether(transport_, [&] {
-    finished = root() && TellFinished(outputs_.folder(), config_, graph_->metric_names(), now(),
-                                      so_far, rule);
+    finished =
+        root() && start.in_own_folder &&
+        TellFinished(outputs_.folder(), config_, graph_->metric_names(), now(), start.so_far, rule);
   });
   return Agree(finished);
 }
@@ -217,7 +218,7 @@ void Trainer::PrepareState(const RunBasis& basis) {
       *graph_, PacingOf(config_.cluster, workers(), transport_.rank(), config_.seed));
 }
 
-// Where the plan goes by times that nobody has measured yet; what was measured, on rank 0.
+// Measures the times that the plan goes by, unless they are known; rank 0 returns them.
 std::optional<ModelProfile> Trainer::PlanBuckets(const StartPoint& start, const RestRule& rule) {
   if (!plan_.buckets.empty() || !PlansByTime(config_)) return std::nullopt;
   if (config_.profile == "measure") Say(Doing::kMeasuring);
@@ -291,7 +292,7 @@ void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos comput
   accounts_.AddStep(samples, waited, started, computed, ended);
 }
 
-// Where the run stands after this step: what all workers did of it, or what rank 0 has been told.
+// Moves on by this step: by what all workers did of it, or by what rank 0 has been told.
 void Trainer::Follow(const StepOutcome& outcome) {
   if (synchronous_) position_.Add(outcome);
   const bool moved = synchronous_ || position_.Hear(exchange_->told());
@@ -305,14 +306,14 @@ void Trainer::Log() {
                  position_.RunEnds()});
 }
 
-// What asynchronous workers did since the last word; less than a batch is in another step's line.
+// Adds what asynchronous workers did since the last word; less than a batch is in another step's line.
 void Trainer::HearTheRest() {
   if (synchronous_) return;
   const int64_t step = now().step;
   if (position_.Hear(exchange_->told()) && now().step > step) Log();
 }
 
-// What is due when nothing is in flight; an exit code when the run is over.
+// Does what is due when nothing is in flight; returns an exit code when the run is over.
 std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
   accounts_.clock.Pause(WallNow());
   HearTheRest();
@@ -343,7 +344,7 @@ std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
   return std::nullopt;
 }
 
-// Before a checkpoint, which has the plan in force.
+// Comes before a checkpoint, which has the plan in force.
 void Trainer::LookAtSchedule(const RestPoint& point) {
   if (!schedule_) return;
   const bool epoch_ends = now().samples_applied % position_.rule().epoch_samples == 0;
@@ -405,7 +406,8 @@ void Trainer::SaveCheckpoint() {
   position.updates = exchange_->updates();
   const std::vector<std::string> rank_files = SaveRankFiles(position);
   outputs_.Save(Here(), position,
-                {*graph_, plan_, *exchange_, mean_state_.f32(), layout_, rank_files});
+                {*graph_, plan_, *exchange_, mean_state_.f32(), layout_, rank_files},
+                position_.rule().PausedForEpoch(rested_.samples_applied, now().samples_applied));
   saved_samples_ = now().samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
   exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });

@@ -40,7 +40,7 @@ void CheckProfileFits(const ModelProfile& profile, const GradientPieces& pieces)
                     "measure it again: dtrain time --config F --profile FILE");
 }
 
-// In the order in which they died.
+// Lists the workers in the order in which they died.
 std::vector<DeathSummary> DeathsOf(const SimulationResult& result, int per_node) {
   std::vector<DeathSummary> deaths;
   for (size_t w = 0; w < result.workers.size(); ++w) {
@@ -132,7 +132,7 @@ GradientPieces SimulatedRun::PlannedPieces() const {
   return pieces;
 }
 
-// By the times that a run on this cluster would measure, unless `plan: FILE` has them.
+// Plans by the times that a run on this cluster would measure, unless `plan: FILE` has them.
 void SimulatedRun::PlanBuckets() {
   if (!PlansByTime(config_)) return;
   ExchangeSpec& spec = setup_.exchange;
@@ -165,7 +165,7 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   world_ = WorldOf(config_, *graph_, *data_, RunTime::kVirtual);
   start_ = FindStart(*graph_, *data_, config_, {.resume = resume}, *folder_, RunTime::kVirtual);
   layout_ = ModelLayoutOf(*graph_, *data_);
-  layout_.data_sha256 = start_.data_sha256.empty() ? data_->ManifestHash() : start_.data_sha256;
+  layout_.data_hashes = start_.data_hashes.all.empty() ? data_->Hashes() : start_.data_hashes;
   if (!start_.plan) return std::nullopt;
   if (!start_.images.empty()) MakeEngine();  // which may keep the samples as they were normalised
   rule.step_offset = start_.step_offset;
@@ -180,6 +180,12 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   }
   GoOn();
   return start_.position.step;
+}
+
+std::unique_ptr<MetricsWriter> SimulatedRun::ContinueMetrics() const {
+  return std::make_unique<MetricsWriter>(
+      folder_->metrics(), start_.KeptStep(),
+      start_.so_far.evaluations.value_or(std::vector<std::string>{}));
 }
 
 void SimulatedRun::StudyGradients(const fs::path& output) {
@@ -197,12 +203,12 @@ void SimulatedRun::StudyGradients(const fs::path& output) {
 }
 
 bool SimulatedRun::IsFinished() const {
-  return TellFinished(*folder_, config_, graph_->metric_names(), start_.position, start_.so_far,
-                      setup_.exchange.rule);
+  return start_.in_own_folder && TellFinished(*folder_, config_, graph_->metric_names(),
+                                              start_.position, start_.so_far, setup_.exchange.rule);
 }
 
 void SimulatedRun::GoOn() {
-  saved_samples_ = start_.position.samples_applied;
+  saved_samples_ = start_.SavedSamples();
   setup_.exchange.start = {.samples_applied = start_.position.samples_applied,
                            .updates = start_.position.updates,
                            .weights = start_.weights,
@@ -238,8 +244,7 @@ Summary SimulatedRun::Run(const Told& told) {
     rested_ = start_.position;
     CountEpochs();
     if (rested_.step > 0) {
-      RecallEvaluations(start_.so_far, folder_->metrics(), rested_.step, results_);
-      TellForgotten(start_.so_far, start_.file, results_);
+      RecallEvaluations(start_, *folder_, results_);
     }
     if (results_.over()) {
       setup_.exchange.rule.last_samples = rested_.samples_applied;
@@ -252,6 +257,7 @@ Summary SimulatedRun::Run(const Told& told) {
       return AtRest(state, now, weights, told);
     };
   }
+  if (study_ && !start_.KeptStep()) study_->file.KeepNoLines();
   setup_.progress = &progress_;
   Simulation simulation(setup_);
   simulation_ = &simulation;
@@ -261,7 +267,7 @@ Summary SimulatedRun::Run(const Told& told) {
   return Summarize(result);
 }
 
-// As the ranks of a real run do.
+// Counts as the ranks of a real run do.
 void SimulatedRun::CountEpochs() {
   const int workers = setup_.exchange.placement().workers;
   trained_ = start_.so_far.epoch;
@@ -280,7 +286,7 @@ void SimulatedRun::HearOfEpoch(int64_t samples_applied) {
   }
 }
 
-// As a real run is judged at rest, ended by it and saved; one that has diverged is not.
+// Evaluates, may end early and saves, as a real run does; a run that has diverged does not.
 bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weights,
                           const Told& told) {
   HearOfEpoch(state.samples_applied);
@@ -293,12 +299,14 @@ bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weight
                         ToSeconds(now), ToSeconds(now)};
   if (EvaluationDue(config_, point)) point.run_ends = Judge(point, at, weights, told);
   if (folder_ && CheckpointDue(config_, point, saved_samples_)) {
-    Save(position.now(), at, point.run_ends, weights);
+    const bool at_epoch_end =
+        setup_.exchange.rule.PausedForEpoch(point.before.samples_applied, state.samples_applied);
+    Save(position.now(), at, point.run_ends, at_epoch_end, weights);
   }
   return point.run_ends && !ended;
 }
 
-// Whether the run ends here, which it may do before its last epoch.
+// Returns true where the run ends here, which it may do before its last epoch.
 bool SimulatedRun::Judge(const RestPoint& point, const MetricsPoint& at, const float* weights,
                          const Told& told) {
   const auto evaluate = [&](Split split) {
@@ -321,7 +329,9 @@ bool SimulatedRun::Judge(const RestPoint& point, const MetricsPoint& at, const f
 }
 
 void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, bool over,
-                        const float* weights) {
+                        bool at_epoch_end, const float* weights) {
+  StepCount steps = start_.so_far.steps;
+  steps.at_epoch_end = at_epoch_end;
   const CheckpointFolder folder(folder_->checkpoints(), static_cast<int>(config_.checkpoint.keep));
   const fs::path main = folder_->checkpoints() / CheckpointName(position.step);
   position.updates = simulation_->Updates();
@@ -340,10 +350,10 @@ void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, bool 
                                       .training_seconds = at.seconds,
                                       .epoch = trained_,
                                       .loss = simulation_->Loss(),
-                                      .steps = start_.so_far.steps,
+                                      .steps = steps,
                                       .over = over,
                                       .evaluations = results_.lines()}),
-                      layout_.data_sha256};
+                      layout_.data_hashes};
   for (Rank rank = 0; rank < setup_.exchange.placement().ranks(); ++rank) {
     info.rank_files.push_back(SaveRank(main, position, rank));
   }
@@ -418,7 +428,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   DescribeProtocol(result.protocol, summary);
   NameIdleServers(summary);
   if (engine_) {
-    // Where nothing was left to do, that of the run before.
+    // A run with nothing left to do has the loss of the run before.
     const bool idle = result.end.samples_applied == start_.position.samples_applied;
     summary.train_loss = idle && start_.so_far.loss ? *start_.so_far.loss : result.loss;
     DescribeTraining(trained_, *graph_, summary);

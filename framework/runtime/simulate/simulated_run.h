@@ -25,7 +25,7 @@
 
 namespace dtrain {
 
-// What a simulator knows of a model that nobody has timed: parameters and FLOPs of one sample.
+// The profile of a model that has not been timed: parameters and FLOPs of one sample.
 ModelProfile ProfileByFlops(const Graph& graph);
 
 class SimulatedRun {
@@ -45,12 +45,14 @@ class SimulatedRun {
   // they were interrupted.
   std::optional<int64_t> KeepCheckpoints(const std::filesystem::path& output,
                                          const std::string& resume);
+  // Opens metrics.jsonl of that folder for the run that KeepCheckpoints has found.
+  std::unique_ptr<MetricsWriter> ContinueMetrics() const;
 
   // Numeric runs, where the config asks for it: what worker 0's gradients are like goes to
   // gradients.jsonl in this folder ("": there is none).  Throws ConfigError where it cannot.
   void StudyGradients(const std::filesystem::path& output);
 
-  // Whether the run that KeepCheckpoints has found was completed before.  Says so.
+  // True, with a line that says so, where the run that KeepCheckpoints has found was completed before.
   bool IsFinished() const;
 
   // Called after each evaluation of a numeric run with the epochs done; its seconds are virtual.
@@ -65,12 +67,10 @@ class SimulatedRun {
     return static_cast<double>(progress_.last_samples) / static_cast<double>(config_.batch);
   }
   Nanos virtual_time() const { return progress_.time; }
-  // Of the last Run, where the config asks for it (RankTimeline::Pack of each rank).
+  // The timelines of the last Run, where the config asks for them (RankTimeline::Pack of each rank).
   const std::vector<std::string>& timelines() const { return timelines_; }
 
   const RunResults& results() const { return results_; }  // of the evaluations so far
-  // Of the checkpoint that KeepCheckpoints has found.
-  const RunSoFar& so_far() const { return start_.so_far; }
   const SimulationSetup& setup() const { return setup_; }
   // The gradients, when each is ready, and how long a sum takes: as the profile has measured it for this
   // config, else on the cluster.
@@ -87,7 +87,8 @@ class SimulatedRun {
              const Told& told);
   void CountEpochs();
   void HearOfEpoch(int64_t samples_applied);
-  void Save(TrainingPosition position, const MetricsPoint& at, bool over, const float* weights);
+  void Save(TrainingPosition position, const MetricsPoint& at, bool over, bool at_epoch_end,
+            const float* weights);
   std::string SaveRank(const std::filesystem::path& main, const TrainingPosition& position,
                        Rank rank);
   Summary Summarize(const SimulationResult& result) const;

@@ -9,7 +9,8 @@
 //                                 (images, image_set.h), as bytes; parameters, state and
 //                                 solver_vectors: the names above, each ended by a zero byte;
 //                                 so_far (JSON), what its files go on with (results/run_so_far.h);
-//                                 data_sha256, of the data that it was trained on;
+//                                 data_sha256, of the data that it was trained on, and
+//                                 train_sha256, validation_sha256 and test_sha256, of their splits;
 //                                 rank_files, where there are any: their hashes, in the same form
 //
 // In front of the HDF5 file lies a seal of 512 bytes with the SHA-256 of the rest
@@ -33,6 +34,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/layout.h"
+#include "framework/data/splits.h"
 
 namespace dtrain {
 
@@ -43,7 +45,7 @@ class CheckpointMismatch : public CheckpointError {
   using CheckpointError::CheckpointError;
 };
 
-// Where a run stands: everything up to and including `step` has been applied.
+// TrainingPosition tells where a run stands: everything up to and including `step` has been applied.
 struct TrainingPosition {
   int64_t epoch = 0;  // finished epochs
   int64_t step = 0;   // finished steps
@@ -65,23 +67,23 @@ struct CheckpointInfo {
   std::string text;  // TextFacts::ToText of a model for translation
   // The hash of each rank's file (rank_checkpoint.h), by rank; empty where there are none.
   std::vector<std::string> rank_files = {};
-  std::string images = {};       // ToText(ImageSetSpec) of a model for images; older files: none
-  std::string model_yaml = {};   // the model file's text; older files: none
-  std::string so_far = {};       // ToJson(RunSoFar); older files, and weights alone: none
-  std::string data_sha256 = {};  // Dataset::ManifestHash of its data; older files: none
+  std::string images = {};      // ToText(ImageSetSpec) of a model for images; older files: none
+  std::string model_yaml = {};  // the model file's text; older files: none
+  std::string so_far = {};      // ToJson(RunSoFar); older files, and weights alone: none
+  DataHashes data_hashes = {};  // Dataset::Hashes of its data; older files know less or none
   friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
 };
 
-// What the weights of a model look like; a checkpoint must fit it.
+// ModelLayout tells what the weights of a model look like; a checkpoint must fit it.
 struct ModelLayout {
   ArenaLayout parameters;
   ArenaLayout state;  // empty where the model has no batch norm
   std::string text;   // TextFacts::ToText of its data; empty: the vocabularies are not compared
-  std::string images = {};       // ToText(ImageSetSpec) of its data, which is not compared
-  std::string data_sha256 = {};  // Dataset::ManifestHash of its data, not compared; "": not known
+  std::string images = {};      // ToText(ImageSetSpec) of its data, which is not compared
+  DataHashes data_hashes = {};  // Dataset::Hashes of its data, not compared; "": not known
 };
 
-// What Save writes.  Borrows everything; arenas are fp32 on the host, in the order of their layout.
+// CheckpointView is written by Save.  It borrows everything; arenas are fp32 on the host, in the order of their layout.
 struct CheckpointView {
   const CheckpointInfo& info;
   const ModelLayout& layout;
@@ -90,7 +92,7 @@ struct CheckpointView {
   const float* state = nullptr;                // may be null when layout.state is empty
 };
 
-// What Load returns.
+// Checkpoint is returned by Load.
 struct Checkpoint {
   std::filesystem::path path;  // where rank files lie beside it
   CheckpointInfo info;
@@ -112,7 +114,7 @@ Checkpoint ReadCheckpoint(const std::filesystem::path& path, const ModelLayout& 
 void CheckVocabularies(const std::filesystem::path& path, const CheckpointInfo& info,
                        const ModelLayout& layout);
 
-// The same, without the solver's vectors (LoadWeights of weights_file.h takes other formats too).
+// Does the same without the solver's vectors (LoadWeights of weights_file.h takes other formats too).
 Checkpoint ReadWeights(const std::filesystem::path& path, const ModelLayout& layout);
 
 // An arena in the order of another layout, by name.  Throws CheckpointError, naming `origin`, for an entry that is

@@ -14,6 +14,8 @@ constexpr char kRun[] = "/run";
 constexpr char kModel[] = "/model";
 constexpr char kState[] = "/state";
 constexpr char kSolver[] = "/solver";
+constexpr const char* kSplitHashes[] = {"/run/train_sha256", "/run/validation_sha256",
+                                        "/run/test_sha256"};  // in the order of Split
 
 // Each name ends with a zero, which no name in HDF5 holds.
 std::string ListOf(const ArenaLayout& layout) {
@@ -54,7 +56,11 @@ void WriteInfo(Hdf5Builder& out, const CheckpointInfo& info) {
   if (!info.images.empty()) out.WriteText("/run/images", info.images);
   if (!info.model_yaml.empty()) out.WriteText("/run/model_yaml", info.model_yaml);
   if (!info.so_far.empty()) out.WriteText("/run/so_far", info.so_far);
-  if (!info.data_sha256.empty()) out.WriteText("/run/data_sha256", info.data_sha256);
+  const DataHashes& hashes = info.data_hashes;
+  if (!hashes.all.empty()) out.WriteText("/run/data_sha256", hashes.all);
+  for (size_t i = 0; i < hashes.splits.size(); ++i) {
+    if (!hashes.splits[i].empty()) out.WriteText(kSplitHashes[i], hashes.splits[i]);
+  }
   std::string rank_files;
   for (const std::string& hash : info.rank_files) rank_files += hash + '\0';
   if (!rank_files.empty()) out.WriteText("/run/rank_files", rank_files);
@@ -93,7 +99,11 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
   if (in.Has("/run/images")) info.images = ReadPlainText(in, "/run/images");
   if (in.Has("/run/model_yaml")) info.model_yaml = ReadPlainText(in, "/run/model_yaml");
   if (in.Has("/run/so_far")) info.so_far = ReadPlainText(in, "/run/so_far");
-  if (in.Has("/run/data_sha256")) info.data_sha256 = ReadPlainText(in, "/run/data_sha256");
+  DataHashes& hashes = info.data_hashes;
+  if (in.Has("/run/data_sha256")) hashes.all = ReadPlainText(in, "/run/data_sha256");
+  for (size_t i = 0; i < hashes.splits.size(); ++i) {
+    if (in.Has(kSplitHashes[i])) hashes.splits[i] = ReadPlainText(in, kSplitHashes[i]);
+  }
   if (in.Has("/run/rank_files")) info.rank_files = NamesIn(in.ReadText("/run/rank_files"));
   return info;
 }

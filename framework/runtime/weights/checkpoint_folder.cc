@@ -58,7 +58,7 @@ std::vector<fs::path> FilesIn(const fs::path& folder) {
   return files;
 }
 
-// Newest first.
+// Lists the newest first.
 std::vector<int64_t> StepsIn(const fs::path& folder) {
   std::vector<int64_t> steps;
   for (const fs::path& file : FilesIn(folder)) {
@@ -151,10 +151,10 @@ bool GoesOnIn(const fs::path& run_folder, const std::string& how) {
   if (how == "none" || how == "auto") return how == "auto";
   std::error_code error;
   if (!fs::exists(how, error)) return true;  // ResumeFrom says so
-  const fs::path folder = fs::weakly_canonical(run_folder, error);
   const fs::path from = fs::weakly_canonical(how, error);
-  return std::mismatch(folder.begin(), folder.end(), from.begin(), from.end()).first ==
-         folder.end();
+  if (from == fs::weakly_canonical(run_folder, error)) return true;
+  const fs::path own = fs::weakly_canonical(run_folder / "checkpoints", error);
+  return std::ranges::mismatch(own, from).in1 == own.end();
 }
 
 fs::path FindCheckpoint(const fs::path& where) {

@@ -26,12 +26,13 @@ class CheckpointFolder {
   // `folder` is <output>/checkpoints; it is made by the first Save.  `keep` >= 1.
   CheckpointFolder(std::filesystem::path folder, int keep);
 
-  // The rank files are there.  Writes the main file, then `latest`, then removes what is older than the newest `keep`, and what
-  // lies beyond this step (left by a run that was taken back to an earlier checkpoint); only files with
-  // the very names that a run gives.  Returns the file's path.  Throws CheckpointError; the checkpoints before stay good.
+  // The rank files are there.  Writes the main file, then `latest`, then removes what is older than the newest
+  // `keep`, and what lies beyond this step (left by a run that was taken back to an earlier checkpoint); only files
+  // with the very names that a run gives.  Returns the file's path.  Throws CheckpointError; the checkpoints before
+  // stay good.
   std::filesystem::path Save(const CheckpointView& view) const;
 
-  // Those that exist, newest first; they may be corrupt.
+  // Lists the checkpoints that exist, newest first; they may be corrupt.
   std::vector<std::filesystem::path> List() const;
 
  private:
@@ -44,7 +45,7 @@ class CheckpointFolder {
 
 // `--resume`:
 //   none   nothing
-//   auto   the newest checkpoint of `folder` all of whose files are sound; one that is not is passed over with a warning
+//   auto   the newest checkpoint of `folder` all of whose files are sound; a damaged one is passed over with a warning
 //          that names it and its replacement; nothing when there is none
 //   PATH   that checkpoint, or the newest of that run folder
 // Throws CheckpointError when PATH cannot be used, or when every checkpoint is corrupt;
@@ -52,14 +53,15 @@ class CheckpointFolder {
 std::optional<Checkpoint> ResumeFrom(const std::filesystem::path& folder, const std::string& how,
                                      const ModelLayout& layout);
 
-// True where `--resume HOW` goes on with the checkpoints of this run folder; a PATH in another folder begins a new run
-// here, which must not bury or remove those of an earlier one.
+// True where `--resume HOW` goes on with the checkpoints of this run folder: a PATH is the folder itself or lies in its
+// checkpoints/.  Another PATH, also one of a run below this folder, begins a new run here, which must not bury or
+// remove the checkpoints of an earlier one.
 bool GoesOnIn(const std::filesystem::path& run_folder, const std::string& how);
 
 // `--weights W`: a checkpoint file, a run folder or its checkpoints folder -> the checkpoint file
 // (the one that `latest` names, else the newest).  Throws CheckpointError when there is none.
 std::filesystem::path FindCheckpoint(const std::filesystem::path& where);
-// The same for what uses a model and does not go on training it: a run's best weights, where it keeps them.
+// Finds the weights for a command that uses a model and does not train it: a run's best ones, where it keeps them.
 std::filesystem::path FindWeights(const std::filesystem::path& where);
 
 }  // namespace dtrain
