@@ -7,7 +7,10 @@ set -eu
 cd "$(dirname "$0")/.."
 
 launch/install-packages.sh
-cmake --preset release -DDTRAIN_TESTS=OFF
+# The CUDA module takes nvcc a minute or two; `cmake --preset release -DDTRAIN_CUDA=AUTO` adds it later.
+cuda=OFF
+[ ! -e /dev/nvidiactl ] || cuda=AUTO
+cmake --preset release -DDTRAIN_TESTS=OFF -DDTRAIN_CUDA=$cuda
 cmake --build build/release
 
 output="runs/quickstart-$(date +%Y%m%d-%H%M%S)"

@@ -1,106 +1,48 @@
 #!/bin/bash
-# Installs what is missing, builds everything and runs every test.
+# Installs what is missing, builds, and runs every test, each folder of tests/ for one purpose:
 #
-#   tests/run.sh [--preset release|dev|asan|tsan] [ctest arguments...]
+#   release   numbers, processes and whole commands (every folder that is not below)
+#   asan      logic, under AddressSanitizer and UBSan
+#   tsan      threads, under ThreadSanitizer
 #
-# The arithmetic is tested three times: as it is, and with this machine's instruction set capped at AVX2 and
-# at AVX.  Then each file is compiled by itself (alone.py), what reads files runs under AddressSanitizer and
-# UBSan, and what runs in threads under ThreadSanitizer.  With --preset asan or tsan all tests run under these, once.
+#   tests/run.sh                                                    as continuous integration does
+#   tests/run.sh --preset release|dev|asan|tsan [ctest arguments]   every folder in one build
+#
+# What takes longer is in tests/nightly.sh.  Random histories begin at a hash of the commit (DTRAIN_FIRST_SEED), a
+# hundred of each kind (DTRAIN_SEEDS).  The seconds of each folder are compared with tests/times.tsv.
 #
 # Tests on real data need DTRAIN_DATA; a shared/data beside the repository is taken by itself.  Skipped
 # tests are counted by their reasons; one that tests/skips.txt does not name, or not for this machine,
 # is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=tests/passes.sh
+. tests/passes.sh
 
-preset=release
+logic=(core config data weights strategies sim faults report fuzz)
+threads=(comm exchange)
+nightly='^(faults\.injections|system\.DocumentsSystemTest\.)'
+
+status=0
+launch/install-packages.sh --with-tests
 if [ "${1:-}" = --preset ]; then
   preset=${2:?--preset needs a name: release, dev, asan or tsan}
   shift 2
+  configure "$preset" && build "$preset" all && test_pass "$preset" all "$@" || status=$?
+else
+  export DTRAIN_SEEDS=${DTRAIN_SEEDS:-100}
+  configure release "${logic[@]}" "${threads[@]}" && build release all &&
+    test_pass release all -E "$nightly" "$@" || status=$?
+  # Loops of our own and oneDNN's, with the instruction set capped: AVX2 has no masks, AVX no FMA.
+  for isa in AVX2 AVX; do
+    ONEDNN_MAX_CPU_ISA=$isa test_pass release "$isa" -R '^(device|kernels|solver|compress|golden)\.' || status=$?
+  done
+  configure asan && build asan "${logic[@]/%/_tests}" &&
+    test_pass asan logic -R "^($(IFS='|'; echo "${logic[*]}"))\\." || status=$?
+  configure tsan && build tsan "${threads[@]/%/_tests}" &&
+    test_pass tsan threads -R "^($(IFS='|'; echo "${threads[*]}"))\\." || status=$?
 fi
-build=build/$preset
-logs=$build
-
-if [ -z "${DTRAIN_DATA:-}" ] && [ -d ../shared/data ]; then
-  DTRAIN_DATA=$(cd ../shared/data && pwd)
-  export DTRAIN_DATA
-fi
-
-# Tests of two threads run beside other tests: a waiting thread must not hold a core.
-export OMP_WAIT_POLICY=passive
-
-run=()
-sanitize() {  # preset; the sanitizers' settings, and how programs are started under them
-  case $1 in
-    asan)
-      export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
-      export UBSAN_OPTIONS=print_stacktrace=1
-      ;;
-    tsan)
-      # Open MPI, HDF5 and oneDNN are not instrumented.
-      export TSAN_OPTIONS=ignore_noninstrumented_modules=1
-      # The tool's memory map does not fit where addresses are randomised widely.
-      if setarch -R true 2>/dev/null; then run=(setarch -R); fi
-      ;;
-  esac
-}
-sanitize "$preset"
-
-test_pass() {  # name, ctest arguments
-  local name=$1 ended=0
-  shift
-  # The whole output of a test that passes: the reasons of skips are in it.  Of three tests at a time one mostly waits.
-  "${run[@]}" ctest --test-dir "$build" --output-on-failure --test-output-size-passed 1000000 \
-    -j3 "$@" | tee "$logs/tests-$name.log" || ended=$?
-  tests/check_skips.sh "$build/Testing/Temporary/LastTest.log" >"$logs/skips-$name.txt" || ended=1
-  return "$ended"
-}
-
-sanitized_pass() {  # preset, folders of tests; of other folders nothing is built
-  local build=build/$1 targets=("${@:2}")
-  targets=("${targets[@]/%/_tests}")
-  local -x DTRAIN_SEEDS=${DTRAIN_SEEDS:-100}  # each takes ten times as long
-  sanitize "$1"
-  cmake --preset "$1" -DDTRAIN_TESTS=ON &&
-    "${run[@]}" cmake --build "$build" --target "${targets[@]}" &&
-    test_pass "$1" -R "^($(IFS='|'; echo "${*:2}"))\\."
-}
-
-launch/install-packages.sh --with-tests
-cmake --preset "$preset" -DDTRAIN_TESTS=ON
-"${run[@]}" cmake --build "$build"
-
-rm -f "$logs"/tests-*.log "$logs"/skips-*.txt
-status=0
-test_pass all "$@" || status=$?
-if [ "$preset" = release ] || [ "$preset" = dev ]; then
-  ONEDNN_MAX_CPU_ISA=AVX2 test_pass avx2 -R '^(device|kernels|solver|nn|comm|compress|golden)\.' || status=$?
-  # Tianhe-2's CPUs.  Without what needs no instruction set, and the two slowest cases.
-  GTEST_FILTER='-*CentralDifferences*:*Bf16*:*two_groups_of_images__rows_in_turn*' \
-    ONEDNN_MAX_CPU_ISA=AVX test_pass avx -R '^(device|kernels|solver|nn|compress|golden)\.' || status=$?
-  # Joined files and precompiled headers hide a missing include.
-  { cmake --preset dev -DDTRAIN_TESTS=ON && tests/alone.py build/dev; } || status=$?
-  # What reads files, and what runs in threads; by hand, --preset asan and tsan take all there is.
-  sanitized_pass asan core config data weights || status=$?
-  # The simulator is one thread, and its prices are the longest of its tests.
-  GTEST_FILTER='-*Price*' sanitized_pass tsan comm exchange strategies sim || status=$?
-fi
-
-# The end is what is read first: what failed, with its own words.
-echo
-awk '
-  function tell() { if (failed && lines < 300) printf "%s", test; lines += count; test = ""; count = 0 }
-  function add() { test = test $0 "\n"; count++ }
-  /^ *(Start +[0-9]+:|[0-9]+\/[0-9]+ Test +#)/ { tell(); failed = /\*\*\*(Failed|Timeout|Exception)/; add(); tell(); next }
-  !failed { next }
-  /^\[ RUN / { test = ""; count = 0 }
-  { add() }
-  /^\[ +(OK|SKIPPED) \]/ { test = ""; count = 0 }  # of a part, only what failed
-  /^\[  FAILED / { tell() }
-  END { tell() }' "$logs"/tests-*.log
-grep -H 'tests passed' "$logs"/tests-*.log
-for skips in "$logs"/skips-*.txt; do
-  echo "$skips:"
-  cat "$skips"
-done
+tell_failures
+tell_times
+tell_skips
 exit "$status"

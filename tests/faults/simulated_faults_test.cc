@@ -2,7 +2,7 @@
 // NaNs, deaths.  Every run ends, every gradient is accounted for, the bounds hold, and synchronous runs are
 // the undisturbed ones to the bit.  What breaks a promise is told as the shortest schedule that does.
 //
-// DTRAIN_SEEDS says how many (default 1000, a tenth of it here); DTRAIN_FIRST_SEED where they begin.
+// support/seeds.h says how many: a tenth of them here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,16 +14,10 @@
 namespace dtrain {
 namespace {
 
-int64_t FirstSeed() {
-  const char* seed = std::getenv("DTRAIN_FIRST_SEED");
-  return seed == nullptr ? 1 : std::strtoll(seed, nullptr, 10);
-}
-
 class SimulatedFaults : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SimulatedFaults, NoPromiseIsBroken) {
-  const int64_t first = FirstSeed(), seeds = std::max<int64_t>(Seeds() / 10, 1);
-  for (int64_t seed = first; seed < first + seeds; ++seed) {
+  for (const int64_t seed : SeedRange(std::max<int64_t>(Seeds() / 10, 1))) {
     const FaultyRun run(GetParam(), static_cast<uint64_t>(seed));
     const FaultSchedule drawn = run.Draw();
     const std::string broken = run.Broken(drawn);

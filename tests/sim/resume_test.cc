@@ -199,7 +199,7 @@ class SimulationResumeTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SimulationResumeTest, GoesOnFromEveryRestToTheSameBits) {
   int64_t resumed = 0;
-  for (int64_t seed = 1; seed <= Clusters(); ++seed) {
+  for (const int64_t seed : SeedRange(Clusters())) {
     Check(GetParam(), static_cast<uint64_t>(seed), resumed);
     if (HasFatalFailure()) return;
   }

@@ -1,6 +1,5 @@
 // Thousands of clusters that nobody would build: whatever delays, jitter, stragglers and pauses do,
-// the protocols' rules hold and every run ends.  DTRAIN_SEEDS says how many; a failure names its
-// seed.
+// the protocols' rules hold and every run ends.  support/seeds.h says how many; a failure names its seed.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -87,7 +86,8 @@ void Check(const std::string& name, uint64_t seed) {
 class SimulationSeedsTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SimulationSeedsTest, TheRulesHold) {
-  for (int64_t seed = 1; seed <= Seeds() && !HasFatalFailure(); ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
+    if (HasFatalFailure()) return;
     Check(GetParam(), static_cast<uint64_t>(seed));
   }
 }
@@ -108,7 +108,8 @@ Scenario InSameCluster(const std::string& name, const std::string& keys, uint64_
 }
 
 TEST(SimulationSeeds, InhadAppliesOrDropsEveryGradientOnce) {
-  for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
+    if (testing::Test::HasFatalFailure()) return;
     Draws draws(seed + 1'000'000);
     const int64_t n = draws.Between(1, 4), s_max = draws.Between(1, 9);
     const std::string late = draws.Of({"wait", "drop", "keep"});
@@ -133,7 +134,8 @@ TEST(SimulationSeeds, InhadAppliesOrDropsEveryGradientOnce) {
 }
 
 TEST(SimulationSeeds, GsspAppliesEveryGradientOnceAndKeepsTheBoundInAGroup) {
-  for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
+    if (testing::Test::HasFatalFailure()) return;
     Draws draws(seed + 2'000'000);
     const int workers =
         Choose("ps_asp", static_cast<uint64_t>(seed)).scenario.setup.exchange.placement().workers;
@@ -206,7 +208,8 @@ void CheckAccounts(const Scenario& scenario, int64_t& died) {
 
 TEST(SimulationSeeds, InhadAccountsForEveryGradientWhenWorkersAndNodesDie) {
   int64_t died = 0;
-  for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
+    if (testing::Test::HasFatalFailure()) return;
     Draws draws(seed + 3'000'000);
     const std::string keys = fmt::format(
         "servers: {}, n: {}, s_max: {}, late: {}, modulate: {}, broadcast: {}, lockstep: {}, "
@@ -227,7 +230,8 @@ TEST(SimulationSeeds, InhadAccountsForEveryGradientWhenWorkersAndNodesDie) {
 
 TEST(SimulationSeeds, AspAppliesEveryGradientThatADeadWorkerHasSent) {
   int64_t died = 0;
-  for (int64_t seed = 1; seed <= Seeds() && !testing::Test::HasFatalFailure(); ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
+    if (testing::Test::HasFatalFailure()) return;
     SCOPED_TRACE(seed);
     Draws draws(seed + 4'000'000);
     const std::string keys =

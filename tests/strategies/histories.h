@@ -33,7 +33,7 @@ struct Histories {
   }
 
   static void KeepTheRules() {
-    for (int64_t seed = 0; seed < Seeds(); ++seed) {
+    for (const int64_t seed : SeedRange(Seeds())) {
       const Case run = CaseOf(seed);
       World world = WorldOf(run, seed);
       ASSERT_EQ(world.Run(), "") << Named(run, seed) << world.LastOfHistory();
@@ -41,7 +41,7 @@ struct Histories {
   }
 
   static void GoOnAsBeforeFromSavedState() {
-    for (int64_t seed = 0; seed < Seeds() / 4; ++seed) {
+    for (const int64_t seed : SeedRange(Seeds() / 4)) {
       const Case run = CaseOf(seed);
       World whole = WorldOf(run, seed), reloaded = WorldOf(run, seed);
       reloaded.ReloadActors();

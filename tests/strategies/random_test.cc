@@ -1,5 +1,5 @@
 // Thousands of random histories of each protocol, and the proof that the judge finds planted bugs.
-// DTRAIN_SEEDS sets how many (default 1000).
+// support/seeds.h says how many.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ std::string Named(const Scenario& scenario, uint64_t seed) {
 class RandomHistories : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RandomHistories, KeepTheRules) {
-  for (int64_t seed = 0; seed < Seeds(); ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
     const Scenario scenario = ScenarioOf(GetParam(), seed);
     ASSERT_EQ(RandomWorld(scenario, seed).Run(), "") << Named(scenario, seed);
   }
@@ -69,7 +69,7 @@ TEST_P(RandomHistories, AreTheSameWithEqualSeeds) {
 }
 
 TEST_P(RandomHistories, GoOnAsBeforeFromSavedState) {
-  for (int64_t seed = 0; seed < Seeds() / 4; ++seed) {
+  for (const int64_t seed : SeedRange(Seeds() / 4)) {
     const Scenario scenario = ScenarioOf(GetParam(), seed);
     RandomWorld whole(scenario, seed), reloaded(scenario, seed);
     reloaded.ReloadActors();

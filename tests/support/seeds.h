@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,20 @@
 
 namespace dtrain {
 
-// DTRAIN_SEEDS, or 1000.
+// DTRAIN_SEEDS, or 1000: the number of histories or clusters of a test.
 inline int64_t Seeds() {
   const char* seeds = std::getenv("DTRAIN_SEEDS");
   return seeds == nullptr ? 1000 : std::strtoll(seeds, nullptr, 10);
 }
+
+// DTRAIN_FIRST_SEED, or 1.  tests/run.sh begins at a hash of the commit, so that each commit meets other histories.
+// A failure names its seed: DTRAIN_FIRST_SEED=SEED DTRAIN_SEEDS=1 repeats it.
+inline int64_t FirstSeed() {
+  const char* seed = std::getenv("DTRAIN_FIRST_SEED");
+  return seed == nullptr ? 1 : std::strtoll(seed, nullptr, 10);
+}
+
+inline auto SeedRange(int64_t count) { return std::views::iota(FirstSeed(), FirstSeed() + count); }
 
 // Each number comes from its own place in the seed's stream.
 class Draws {

@@ -1,0 +1,54 @@
+#!/bin/bash
+# Runs what takes too long for every push: before an issue ends and before a release, by hand or at night.
+#
+#   tests/nightly.sh [STEP]...     default: all, some two hours on two cores
+#
+#   documents    every command of the documents for users
+#   isa          all folders of numbers with the instruction set capped at AVX2 and at AVX
+#   seeds        ten thousand random histories of each kind
+#   injections   real harm to 100 runs under --workers and to 30 under mpirun
+#   alone        every file compiled by itself (preset dev)
+#   release      the folders that tests/run.sh runs under a sanitizer, in release
+#   asan         every other folder under AddressSanitizer and UBSan
+#
+# The summary is the last that it prints, and build/nightly.txt.
+# shellcheck disable=SC2317  # the steps are called by their names
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+# shellcheck source=tests/passes.sh
+. tests/passes.sh
+
+documents() { test_pass release documents -R '^system\.DocumentsSystemTest\.'; }
+isa() {
+  local ended=0
+  ONEDNN_MAX_CPU_ISA=AVX2 test_pass release avx2 -R '^(device|kernels|solver|nn|comm|compress|golden)\.' || ended=1
+  # Without what needs no instruction set, and the two slowest cases.
+  GTEST_FILTER='-*CentralDifferences*:*Bf16*:*two_groups_of_images__rows_in_turn*' ONEDNN_MAX_CPU_ISA=AVX \
+    test_pass release avx -R '^(device|kernels|solver|nn|compress|golden)\.' || ended=1
+  return "$ended"
+}
+seeds() { DTRAIN_SEEDS=10000 test_pass release seeds --timeout 3600 -R '^(strategies|sim|faults)\..*(Histor|Seeds|SimulatedFaults|Resume)'; }
+injections() {
+  python3 -B tests/faults/inject.py --count 100 --first "$DTRAIN_FIRST_SEED" &&
+    python3 -B tests/faults/inject.py --count 30 --first "$DTRAIN_FIRST_SEED" --mpirun
+}
+alone() { configure dev && tests/alone.py build/dev; }
+release() { test_pass release rest -R '^(core|config|data|weights|strategies|sim|faults|report|fuzz|comm|exchange)\.' -E '^faults\.injections'; }
+asan() { configure asan && build asan all && test_pass asan rest -E '^(core|config|data|weights|strategies|sim|faults|report|fuzz|comm_mpi|nn|cuda|system|scripts)\.'; }
+
+steps=(documents isa seeds injections alone release asan)
+[ $# = 0 ] || steps=("$@")
+launch/install-packages.sh --with-tests
+configure release && build release all || exit
+summary=build/nightly.txt
+git describe --always --dirty=+ >"$summary"
+status=0
+for step in "${steps[@]}"; do
+  started=$SECONDS
+  if "$step"; then result=passed; else result=FAILED status=1; fi
+  printf '%-12s %s in %d s\n' "$step" "$result" $((SECONDS - started)) >>"$summary"
+done
+tell_failures
+tell_skips
+cat "$summary"
+exit $status
