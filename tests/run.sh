@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 # shellcheck source=tests/passes.sh
 . tests/passes.sh
 
-logic=(core config data weights strategies sim faults report fuzz)
+logic=(core config data weights strategies faults)
 threads=(comm exchange)
 nightly='^(faults\.injections|system\.DocumentsSystemTest\.)'
 
