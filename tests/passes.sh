@@ -81,12 +81,12 @@ tell_failures() {
 # Seconds of processes, not of the clock: three run at a time.  A machine that is slower is so for all folders: a folder
 # is told where its share of the whole has grown by a quarter.
 tell_times() {
+  echo 'seconds by folder:'
   awk -F'\t' '
     FNR == NR { if ($0 !~ /^#/) usual[$1 "\t" $2] = $3; next }
     { now[$1 "\t" $2] = $3; if ($1 "\t" $2 in usual) { before += usual[$1 "\t" $2]; after += $3 } }
     END {
       scale = before > 0 ? after / before : 1
-      print "seconds by folder:"
       for (key in now) {
         printf "  %6d  %s", now[key], key
         expected = usual[key] * scale
