@@ -1,5 +1,5 @@
-# Passes of ctest over builds, for run.sh and nightly.sh, which source this file in the root of the repository.
 # shellcheck shell=bash
+# Passes of ctest over builds, for run.sh and nightly.sh, which source this file in the root of the repository.
 
 if [ -z "${DTRAIN_DATA:-}" ] && [ -d ../shared/data ]; then
   DTRAIN_DATA=$(cd ../shared/data && pwd)
