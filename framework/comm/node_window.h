@@ -1,14 +1,14 @@
 // NodeWindow: how ranks of one node see vectors of each other without copying them.
 //
 // Each rank has a segment of shared memory that all of the node have mapped, and makes Blobs in it
-// (New).  It lends one to another rank by telling it where the Blob lies, in a letter of the
+// (New).  It lends one to another rank by telling it where the Blob lies, in a message of the
 // caller's; the other borrows it: a Blob of its own that reads that memory.  While somebody has it
 // borrowed, the window holds the lender's reference, so that the Blob counts as shared and is not
 // written.
 //
 // How many borrowers a Blob has stands in front of it, in the shared memory.  The lender adds one
-// before it sends the letter, and a borrower takes itself away when the last of its references
-// goes.  That count orders memory as well, whatever carries the letter: a borrower that has
+// before it sends the message, and a borrower takes itself away when the last of its references
+// goes.  That count orders memory as well, whatever carries the message: a borrower that has
 // looked at it sees what was written before it was raised, and a lender that finds it at zero may
 // write, since all have read.
 //
@@ -49,7 +49,7 @@ class NodeWindow : public BlobSource, public BlobOwner {
   // Content unspecified.  None when there is no room.
   Blob New(int64_t elements) override;
 
-  // Where the Blob lies, for rank `to` to borrow it; none where that one cannot.  The letter that
+  // Where the Blob lies, for rank `to` to borrow it; none where that one cannot.  The message that
   // says so must be sent.
   std::optional<int64_t> Lend(const Blob& blob, Rank to);
   Blob Borrow(Rank from, int64_t place);

@@ -21,7 +21,7 @@ namespace dtrain {
 class DeviceResidual {
  public:
   // Null where workers keep their residuals in the machine's memory: without a device that has memory of
-  // its own, where no sum of selections is made (letters to servers, casts), and where all of a gradient
+  // its own, where no sum of selections is made (messages to servers, casts), and where all of a gradient
   // is looked at there (studies, a worker's own clipping).
   static std::unique_ptr<DeviceResidual> For(const ExchangeSpec& spec, const Device& device);
 

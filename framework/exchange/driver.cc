@@ -69,8 +69,8 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
     : spec_(spec),
       rank_(rank),
       seams_(seams),
-      post_(rank, spec.placement().ranks(), seams.mail, spec.rank_nodes),
-      service_(post_),
+      mailbox_(rank, spec.placement().ranks(), seams.channel, spec.rank_nodes),
+      service_(mailbox_),
       reducer_(seams.collective, seams.sparse, spec.size(), seams.sum_times),
       effects_(spec, *seams.ops, seams.threads, *this, seams.clock) {
   for (const ActorId id : spec.placement().ActorsOf(rank)) {
@@ -129,9 +129,9 @@ const Actor& Driver::actor(ActorId id) const { return *HostOf(id).actor; }
 // ------------------------------------------------------------------ the worker's step
 
 void Driver::Begin() {
-  if (timers_.held()) return;  // letters are being counted: its own would be on their way at rest
+  if (timers_.held()) return;  // messages are being counted: its own would be on their way at rest
   // Admitted before it was saved.
-  if (stage_ == StepStage::kAdmitted && !withheld_) stage_ = StepStage::kStarted;
+  if (stage_ == StepStage::kAdmitted && !held_) stage_ = StepStage::kStarted;
   if (stage_ != StepStage::kNone) return;
   stage_ = StepStage::kBegun;
   if (worker_->gradient != kNoVector) worker_->vectors.Overwrite(worker_->gradient);
@@ -188,15 +188,15 @@ float* Driver::gradients() {
   return spec_.ghost ? nullptr : worker_->vectors.Data(worker_->gradient);
 }
 
-void Driver::Withhold(bool withheld) {
-  withheld_ = withheld;
-  if (!withheld && stage_ == StepStage::kAdmitted) stage_ = StepStage::kStarted;
+void Driver::Hold(bool held) {
+  held_ = held;
+  if (!held && stage_ == StepStage::kAdmitted) stage_ = StepStage::kStarted;
 }
 
 // ------------------------------------------------------------------ effects
 
 void Driver::StartStep() {
-  if (!died_) stage_ = withheld_ ? StepStage::kAdmitted : StepStage::kStarted;
+  if (!died_) stage_ = held_ ? StepStage::kAdmitted : StepStage::kStarted;
 }
 
 void Driver::EndStep(HostedActor& host, const StepOutcome& outcome) {
@@ -213,11 +213,11 @@ void Driver::Send(HostedActor& host, SendEffect& effect, std::optional<Piece> pi
   if (seams_.timeline != nullptr) {
     seams_.timeline->Sent(seams_.clock->Now(), to, BytesOf(piece));
   }
-  post_.Send(to, {.from = host.id,
-                  .to = effect.to,
-                  .message = std::move(effect.message),
-                  .piece = std::move(piece),
-                  .finite = finite()});
+  mailbox_.Send(to, {.from = host.id,
+                     .to = effect.to,
+                     .message = std::move(effect.message),
+                     .piece = std::move(piece),
+                     .finite = finite()});
 }
 
 // ------------------------------------------------------------------ events
@@ -235,7 +235,7 @@ Nanos Driver::EventTime(ActorId actor) {
 }
 
 bool Driver::Progress() {
-  bool moved = DeliverLetter();
+  bool moved = DeliverEnvelope();
   moved |= reducer_.Progress();
   moved |= TakeReduced();
   moved |= FireDueTimer();
@@ -243,30 +243,30 @@ bool Driver::Progress() {
   return moved;
 }
 
-bool Driver::DeliverLetter() {
-  const std::optional<Letter> letter = post_.Next();
-  if (!letter) return false;
-  if (letter->to == kService) {
-    service_.Deliver(*letter);
+bool Driver::DeliverEnvelope() {
+  const std::optional<Envelope> envelope = mailbox_.Next();
+  if (!envelope) return false;
+  if (envelope->to == kService) {
+    service_.Deliver(*envelope);
     return true;
   }
   if (died_) {
-    HostOf(letter->to).actor->OnLostLetter(letter->from, letter->message);
+    HostOf(envelope->to).actor->OnLostMessage(envelope->from, envelope->message);
     return true;
   }
   if (seams_.timeline != nullptr) {
-    seams_.timeline->Read(seams_.clock->Now(), letter->from_rank, BytesOf(letter->piece));
+    seams_.timeline->Read(seams_.clock->Now(), envelope->from_rank, BytesOf(envelope->piece));
   }
-  finite_ &= letter->finite;
-  Host& host = HostOf(letter->to);
-  Note({EventKind::kMessage, letter->to, letter->from});
+  finite_ &= envelope->finite;
+  Host& host = HostOf(envelope->to);
+  Note({EventKind::kMessage, envelope->to, envelope->from});
   if (&host != worker_) host.told_of_end = 0;
-  if (letter->message.kind == kGoneLetter) {
-    host.actor->OnGone(letter->from, host.port);
+  if (envelope->message.kind == kGoneMessage) {
+    host.actor->OnGone(envelope->from, host.port);
     return true;
   }
-  host.port.set_arrived(letter->piece);
-  host.actor->OnMessage(letter->from, letter->message, host.port);
+  host.port.set_arrived(envelope->piece);
+  host.actor->OnMessage(envelope->from, envelope->message, host.port);
   host.port.set_arrived(std::nullopt);
   return true;
 }
@@ -369,10 +369,10 @@ void Driver::TellNode() {
   const Placement& placement = spec_.placement();
   if (placement.nodes() == 0) return;
   const ActorId node = placement.NodeId(placement.node_of[worker_->id]);
-  post_.Send(placement.RankOf(node), {.from = worker_->id,
-                                      .to = node,
-                                      .message = Pack(letter::Gone{worker_->id}),
-                                      .finite = finite()});
+  mailbox_.Send(placement.RankOf(node), {.from = worker_->id,
+                                         .to = node,
+                                         .message = Pack(control::Gone{worker_->id}),
+                                         .finite = finite()});
 }
 
 void Driver::TellQuiet(const Quiet& quiet) {
@@ -392,7 +392,7 @@ void Driver::TellQuiet(const Quiet& quiet) {
 // ------------------------------------------------------------------ what others see
 
 bool Driver::Busy() const {
-  return stage_ == StepStage::kBegun || reducer_.busy() || !effects_.empty() || post_.Busy();
+  return stage_ == StepStage::kBegun || reducer_.busy() || !effects_.empty() || mailbox_.Busy();
 }
 
 std::vector<Driver::Master> Driver::Masters() {
@@ -423,7 +423,7 @@ void Driver::SetBuckets(const std::vector<Range>& buckets) {
 }
 
 Collective::Traffic Driver::traffic() const {
-  Collective::Traffic total = post_.traffic();
+  Collective::Traffic total = mailbox_.traffic();
   total.Add(reducer_.traffic());
   return total;
 }
@@ -480,7 +480,7 @@ void Driver::VisitToGoOn(StateVisitor& visitor) {
 }
 
 void Driver::Visit(StateVisitor& visitor) {
-  DT_CHECK(effects_.empty() && !reducer_.busy() && !post_.Busy() && !OnDevice()) << Describe();
+  DT_CHECK(effects_.empty() && !reducer_.busy() && !mailbox_.Busy() && !OnDevice()) << Describe();
   for (const auto& host : hosts_) {
     visitor.Owner(spec_.placement().NameOf(host->id));
     host->actor->Visit(visitor);

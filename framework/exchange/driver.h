@@ -1,12 +1,12 @@
 // Driver: carries out what the actors of one rank ask for, and turns what comes of it into events.
 //
-// It stands on seams - Mail (letters between ranks), Collective (sums over all workers), Clock and
+// It stands on seams - MessageChannel (messages between ranks), Collective (sums over all workers), Clock and
 // VectorOps (arithmetic) - and never knows whether they are real or simulated.  It owns the vectors
 // of its actors and the solver's state beside their master weights.
 //
-//   Post         letters, and how many there were
+//   Mailbox         messages, and how many there were
 //   Reducer      sums over the workers, in order
-//   Service      letters from driver to driver
+//   Service      messages from driver to driver
 //   EffectQueue  effects that wait their turn
 //   TimerTable   when actors want to be woken
 //
@@ -22,7 +22,7 @@
 #include "framework/exchange/effect_queue.h"
 #include "framework/exchange/event_log.h"
 #include "framework/exchange/exchange_spec.h"
-#include "framework/exchange/post.h"
+#include "framework/exchange/mailbox.h"
 #include "framework/exchange/rank_timeline.h"
 #include "framework/exchange/reducer.h"
 #include "framework/exchange/service.h"
@@ -37,7 +37,7 @@ enum class StepStage {
   kAdmitted,  // but the run comes to rest: it starts when that is left
   kStarted,   // it may be computed, and nobody has looked yet (TakeStarted)
   kRunning,   // it is being computed
-  kClosing,   // it is computed; updates and letters go on
+  kClosing,   // it is computed; updates and messages go on
   kEnded,     // it is over, and nobody has looked yet (TakeEnded)
 };
 
@@ -50,7 +50,7 @@ class EventTimes {
 
 // What a driver stands on; all of it outlives the driver.
 struct DriverSeams {
-  Mail* mail = nullptr;                // null where no other rank has an actor to talk to
+  MessageChannel* channel = nullptr;   // null where no other rank has an actor to talk to
   Collective* collective = nullptr;    // null with one worker, or where the strategy uses none
   SparseCollective* sparse = nullptr;  // the same, where its sums are compressed
   const Clock* clock = nullptr;
@@ -97,25 +97,25 @@ class Driver : private EffectTarget {
   float* gradients();
 
   // --- rest (rest.h)
-  // While withheld, no step starts.
-  void Withhold(bool withheld);
-  bool withheld() const { return withheld_; }
+  // While held, no step starts.
+  void Hold(bool held);
+  bool held() const { return held_; }
   // Tells every actor of this rank (Actor::OnQuiet).
   void TellQuiet(const Quiet& quiet);
-  const Post& post() const { return post_; }
+  const Mailbox& mailbox() const { return mailbox_; }
   Service& service() { return service_; }
   TimerTable& timers() { return timers_; }
-  // False once an update here, or one that a letter comes behind, has written a NaN or an infinity.
+  // False once an update here, or one that a message comes behind, has written a NaN or an infinity.
   bool finite() const { return finite_ && effects_.finite(); }
 
   // --- death (the simulator's; over MPI a lost rank ends the run)
   // This rank dies: its actors see no event any more, and a step that is computed comes to nothing.
-  // What they have asked for by now is carried out, so that no letter goes out to some of its receivers
+  // What they have asked for by now is carried out, so that no message goes out to some of its receivers
   // only; then it is dead.  The machinery of rest goes on: somebody has to answer in its place.
   void Die();
   bool died() const { return died_; }
   bool dead() const { return died_ && effects_.empty() && stage_ == StepStage::kNone; }
-  // The last letter of a rank that is dead, to the actor of its worker's node, if there is one.
+  // The last message of a rank that is dead, to the actor of its worker's node, if there is one.
   void TellNode();
   // A worker has died.
   void NoteGone(ActorId worker) { gone_.push_back(worker); }
@@ -180,7 +180,7 @@ class Driver : private EffectTarget {
   bool OnDevice() const {
     return seams_.pools != nullptr && seams_.pools->device().queue != nullptr;
   }
-  bool DeliverLetter();
+  bool DeliverEnvelope();
   double DensityNow() const;
   bool HoldsBack() const;
   bool TakeReduced();
@@ -197,15 +197,15 @@ class Driver : private EffectTarget {
 
   std::vector<std::unique_ptr<Host>> hosts_;
   Host* worker_ = nullptr;  // of hosts_
-  Post post_;
+  Mailbox mailbox_;
   Service service_;
   Reducer reducer_;
   TimerTable timers_;
   EffectQueue effects_;
 
   StepStage stage_ = StepStage::kNone;
-  bool withheld_ = false;
-  bool finite_ = true;   // as far as letters say
+  bool held_ = false;
+  bool finite_ = true;   // as far as messages say
   StepOutcome outcome_;  // of the last step
   bool died_ = false;
   std::vector<ActorId> gone_;  // workers of whose death this rank knows

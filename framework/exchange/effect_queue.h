@@ -116,7 +116,7 @@ class EffectQueue {
     Range rest = {};
     double lr = 0;
     float gradient_scale = 1;
-    Piece written = {};  // what becomes of a sparse sum, or of a letter that goes out as dense
+    Piece written = {};  // what becomes of a sparse sum, or of a message that goes out as dense
     double written_share = 1;  // bytes written, as part of a dense vector's
     std::unique_ptr<Compression> compression = nullptr;
   };

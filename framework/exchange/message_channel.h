@@ -1,5 +1,5 @@
-// Mail: how letters travel between the actors of different ranks.  Implementations: over any
-// Transport (transport_mail.h: mpi, local), and in virtual time (framework/sim).
+// MessageChannel: how messages travel between the actors of different ranks.  Implementations: over any
+// Transport (transport_channel.h: mpi, local), and in virtual time (framework/sim).
 //
 // Reliable; in order from one rank to another.  One thread makes all calls; nothing blocks.
 #pragma once
@@ -72,7 +72,7 @@ inline int64_t BytesOf(const std::optional<Piece>& piece) { return piece ? piece
 // Actors are numbered from 0; what the drivers themselves say (rest.h, stall reports) is kService.
 constexpr ActorId kService = -1;
 
-struct Letter {
+struct Envelope {
   ActorId from = kService;
   ActorId to = kService;
   Rank from_rank = 0;
@@ -81,12 +81,12 @@ struct Letter {
   bool finite = true;  // the sender knows of no NaN or infinity in any weights
 };
 
-class Mail {
+class MessageChannel {
  public:
-  virtual ~Mail() = default;
-  virtual void Send(Rank to, Letter letter) = 0;
-  // The next letter that has arrived as a whole.
-  virtual std::optional<Letter> Next() = 0;
+  virtual ~MessageChannel() = default;
+  virtual void Send(Rank to, Envelope envelope) = 0;
+  // The next message that has arrived as a whole.
+  virtual std::optional<Envelope> Next() = 0;
   // Something of this rank's is still on its way out or half-way in.
   virtual bool Busy() const = 0;
   // Something of this rank's is still on its way out, and needs Next to be called to leave.

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "framework/core/check.h"
-#include "framework/exchange/transport_mail.h"
+#include "framework/exchange/transport_channel.h"
 
 namespace dtrain {
 namespace {
@@ -15,7 +15,7 @@ std::unique_ptr<VectorOps> OpsOn(const BlobPools* pools) {
 
 // Vectors travel to and from servers and, where a strategy has them, the actors of nodes.  Ranks that
 // have neither beside them count as nodes of their own here: they have nothing to lend.
-std::vector<int> NodesWithLetters(const ExchangeSpec& spec) {
+std::vector<int> NodesWithMessages(const ExchangeSpec& spec) {
   const Placement& placement = spec.placement();
   std::vector<int> nodes = spec.rank_nodes;
   if (placement.nodes() > 0) return nodes;
@@ -31,7 +31,7 @@ std::vector<int> NodesWithLetters(const ExchangeSpec& spec) {
 
 std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& spec) {
   if (!spec.window || spec.rank_nodes.empty() || spec.placement().servers == 0) return nullptr;
-  return NodeWindow::Make(transport, NodesWithLetters(spec),
+  return NodeWindow::Make(transport, NodesWithMessages(spec),
                           {.elements = spec.size() + Reducer::kTailSize});
 }
 
@@ -43,7 +43,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
       sum_times(seams.clock, timeline.get()),
       ops(OpsOn(seams.pools)),
       driver(spec, rank,
-             {.mail = seams.mail.get(),
+             {.channel = seams.channel.get(),
               .collective = seams.collective.get(),
               .sparse = seams.sparse.get(),
               .clock = seams.clock,
@@ -70,8 +70,8 @@ Arena RankParts::gradients() {
 
 // What rest has said last may still be on its way out; nothing comes in.
 StateRecord RankParts::Save() {
-  while (seams.mail != nullptr && seams.mail->Sending()) {
-    DT_CHECK(!seams.mail->Next()) << "a letter at rest; " << driver.Describe();
+  while (seams.channel != nullptr && seams.channel->Sending()) {
+    DT_CHECK(!seams.channel->Next()) << "a message at rest; " << driver.Describe();
   }
   return RecordState([this](StateVisitor& visitor) { driver.VisitToGoOn(visitor); });
 }
@@ -84,7 +84,7 @@ RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock&
   if (placement.ranks() > 1) {
     seams.window = WindowOf(transport, spec);
     pools.SendFrom(seams.window.get());
-    seams.mail = std::make_unique<TransportMail>(transport, pools, seams.window.get());
+    seams.channel = std::make_unique<TransportChannel>(transport, pools, seams.window.get());
   }
   if (placement.ranks() > 1 && placement.servers == 0) {
     seams.collective = MakeCollective(spec.collective, transport, spec.collective_options());

@@ -17,8 +17,8 @@ struct RankSeams {
   EventTimes* event_times = nullptr;  // DriverSeams
   // Outlives the rank, whose vectors are where it makes blobs; null in a ghost run.
   BlobPools* pools = nullptr;
-  std::unique_ptr<NodeWindow> window = nullptr;        // of the mail; null where there is none
-  std::unique_ptr<Mail> mail;                          // null with one rank
+  std::unique_ptr<NodeWindow> window = nullptr;        // of the channel; null where there is none
+  std::unique_ptr<MessageChannel> channel;             // null with one rank
   std::unique_ptr<Collective> collective = nullptr;    // null with one worker or with servers
   std::unique_ptr<SparseCollective> sparse = nullptr;  // the same, where its sums are compressed
   std::unique_ptr<DeviceResidual> residual = nullptr;  // DriverSeams::worker_residual
@@ -48,7 +48,7 @@ struct RankParts {
   const ProtocolReport protocol_before, worker_before;
 };
 
-// The mail and the collective that a spec's strategy needs over a real transport, with weights of
+// The channel and the collective that a spec's strategy needs over a real transport, with weights of
 // the spec's start.  Clock, transport and pools outlive the rank.  Every rank calls it: where the
 // spec wants a window between ranks of a node, they agree on it here.  `device`: where the net
 // computes; the thread that calls is the one that drives.

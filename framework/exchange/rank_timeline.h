@@ -2,7 +2,7 @@
 //
 //   compute    wait (for admission or weights), compute (forward and backward), exposed (the step's
 //              end waits for the exchange), evaluate, checkpoint
-//   exchange   arithmetic (on vectors), select (what a compressor takes to choose or to round), and letters
+//   exchange   arithmetic (on vectors), select (what a compressor takes to choose or to round), and messages
 //              as they are sent and read
 //   buckets    sum (of one bucket over all workers, from when it was asked for or the one before was there)
 //

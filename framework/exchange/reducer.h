@@ -13,7 +13,7 @@
 #include "framework/comm/collective.h"
 #include "framework/comm/sparse_collective.h"
 #include "framework/core/layout.h"
-#include "framework/exchange/mail.h"
+#include "framework/exchange/message_channel.h"
 #include "framework/exchange/sum_times.h"
 #include "framework/strategies/report.h"
 

@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-Rank KeeperRank(const Placement& placement) {
+Rank LeaderRank(const Placement& placement) {
   return placement.servers > 0 ? placement.RankOf(placement.ServerId(0)) : 0;
 }
 
@@ -17,13 +17,13 @@ Rank KeeperRank(const Placement& placement) {
 Rest::Rest(Driver& driver, const ExchangeSpec& spec, Rank rank)
     : driver_(driver),
       spec_(spec),
-      keeper_rank_(KeeperRank(spec.placement())),
+      leader_rank_(LeaderRank(spec.placement())),
       next_(spec.rule.NextAfter(spec.start.samples_applied)) {
-  HandleLetters();
+  HandleMessages();
   const int64_t begin = spec.start.samples_applied;
   state_.samples_applied = told_.samples_applied = begin;
-  keeper_.next = next_;
-  keeper_.started = keeper_.ended = begin;
+  leader_.next = next_;
+  leader_.started = leader_.ended = begin;
   // A run that is resumed at its end has nothing left to start.
   if (begin < spec.rule.last_samples || spec.start.over) return;
   if (local()) {
@@ -33,79 +33,78 @@ Rest::Rest(Driver& driver, const ExchangeSpec& spec, Rank rank)
   }
 }
 
-void Rest::HandleLetters() {
+void Rest::HandleMessages() {
   Service& service = driver_.service();
-  service.On<letter::Withhold>([this](const letter::Withhold&, Rank) {
+  service.On<control::Hold>([this](const control::Hold&, Rank) {
     if (driver_.HasWorker()) Withdraw();
   });
-  service.On<letter::Count>([this](const letter::Count& count, Rank) { AnswerCount(count); });
-  service.On<letter::AllQuiet>([this](const letter::AllQuiet& quiet, Rank) {
+  service.On<control::Count>([this](const control::Count& count, Rank) { AnswerCount(count); });
+  service.On<control::AllQuiet>([this](const control::AllQuiet& quiet, Rank) {
     driver_.TellQuiet({quiet.samples_applied, quiet.last != 0});
   });
-  service.On<letter::AtRest>([this](const letter::AtRest& rest, Rank) {
-    driver_.Withhold(true);
+  service.On<control::AtRest>([this](const control::AtRest& rest, Rank) {
+    driver_.Hold(true);
     Reach({rest.samples_applied, rest.stop != 0, rest.finite != 0});
   });
-  service.On<letter::TellRoot>([this](const letter::TellRoot& news, Rank) {
+  service.On<control::TellRoot>([this](const control::TellRoot& news, Rank) {
     told_.samples_applied = news.samples_applied;
     told_.samples += news.samples;
     told_.loss_sum += news.loss_sum;
   });
-  service.On<letter::Started>(
-      [this](const letter::Started& started, Rank) { KeepStarted(started); });
-  service.On<letter::Withheld>(
-      [this](const letter::Withheld& withheld, Rank) { KeepWithheld(withheld); });
-  service.On<letter::Gone>([this](const letter::Gone& gone, Rank) {
+  service.On<control::Started>(
+      [this](const control::Started& started, Rank) { KeepStarted(started); });
+  service.On<control::Held>([this](const control::Held& held, Rank) { KeepHeld(held); });
+  service.On<control::Gone>([this](const control::Gone& gone, Rank) {
     driver_.NoteGone(static_cast<ActorId>(gone.worker));
   });
-  service.On<letter::Counted>(
-      [this](const letter::Counted& counted, Rank) { KeepCounted(counted); });
+  service.On<control::Counted>(
+      [this](const control::Counted& counted, Rank) { KeepCounted(counted); });
 }
 
 // ------------------------------------------------------------------ a worker's rank
 
 void Rest::StepStarts(int64_t samples) {
   if (spec_.synchronous()) return;
-  driver_.service().Send(keeper_rank_, letter::Started{samples, std::exchange(ended_, {})});
+  driver_.service().Send(leader_rank_, control::Started{samples, std::exchange(ended_, {})});
 }
 
 void Rest::StepEnded() {
   const StepOutcome& outcome = driver_.outcome();
   ended_ = {outcome.samples, outcome.loss_sum, outcome.stop, outcome.finite};
   if (!spec_.synchronous()) {
-    if (driver_.withheld()) SayWithheld();
+    if (driver_.held()) SayHeld();
     return;
   }
   const int64_t samples = driver_.samples_applied();
   if (samples < next_ && !outcome.stop && outcome.finite) return;
   next_ = spec_.rule.NextAfter(samples);
   if (local()) {
-    driver_.Withhold(true);
+    driver_.Hold(true);
     Reach({samples, outcome.stop, outcome.finite});
   } else {
     Withdraw();
   }
 }
 
-// The keeper hears of it before it counts: letters of a pair stay in order.
+// The leader hears of it before it counts: messages of a pair stay in order.
 void Rest::Died() {
   driver_.TellNode();
-  driver_.service().Send(keeper_rank_, letter::Gone{driver_.worker()});
-  if (driver_.withheld()) SayWithheld();
+  driver_.service().Send(leader_rank_, control::Gone{driver_.worker()});
+  if (driver_.held()) SayHeld();
 }
 
 // A step that was admitted during the previous rest starts when that rest is left.  The next
-// Withhold may arrive before StepStarts is called for it.
+// Hold may arrive before StepStarts is called for it.
 void Rest::Withdraw() {
-  driver_.Withhold(true);
-  if (!driver_.Stepping()) SayWithheld();
+  driver_.Hold(true);
+  if (!driver_.Stepping()) SayHeld();
 }
 
-void Rest::SayWithheld() {
-  if (said_withheld_) return;
-  said_withheld_ = true;
-  driver_.service().Send(keeper_rank_,
-                         letter::Withheld{std::exchange(ended_, {}), driver_.samples_applied()});
+void Rest::SayHeld() {
+  if (said_held_) return;
+  said_held_ = true;
+  driver_.service().Send(leader_rank_,
+                         control::Held{std::exchange(ended_, {}), driver_.samples_applied()});
 }
 
 void Rest::Reach(const RestState& state) {
@@ -120,112 +119,112 @@ void Rest::VisitTold(StateVisitor& visitor) {
 }
 
 void Rest::Leave() {
-  reached_ = said_withheld_ = false;
+  reached_ = said_held_ = false;
   driver_.timers().Hold(false);
-  driver_.Withhold(false);
+  driver_.Hold(false);
 }
 
 // From here on nothing may begin by itself.
-void Rest::AnswerCount(const letter::Count& count) {
+void Rest::AnswerCount(const control::Count& count) {
   driver_.timers().Hold(true);
-  // The two counts are read together: a letter that is being handled has been received.
-  const Post& post = driver_.post();
-  driver_.service().Send(keeper_rank_,
-                         letter::Counted{count.round, post.sent(), post.received(),
-                                         driver_.effects().empty(), driver_.finite()});
+  // The two counts are read together: a message that is being handled has been received.
+  const Mailbox& mailbox = driver_.mailbox();
+  driver_.service().Send(leader_rank_,
+                         control::Counted{count.round, mailbox.sent(), mailbox.received(),
+                                          driver_.effects().empty(), driver_.finite()});
 }
 
-// ------------------------------------------------------------------ the keeper
+// ------------------------------------------------------------------ the leader
 
 template <class M>
-void Rest::TellAllRanks(const M& letter) {
+void Rest::TellAllRanks(const M& envelope) {
   for (Rank rank = 0; rank < spec_.placement().ranks(); ++rank) {
-    driver_.service().Send(rank, letter);
+    driver_.service().Send(rank, envelope);
   }
 }
 
-void Rest::KeepStarted(const letter::Started& started) {
-  keeper_.started += started.samples;
+void Rest::KeepStarted(const control::Started& started) {
+  leader_.started += started.samples;
   KeepEnded(started.before);
-  WithholdIfDue();
+  HoldIfDue();
 }
 
 // Tells rank 0 whenever another global batch has been computed; what is less is told at rest.
-void Rest::KeepEnded(const letter::EndedStep& step) {
-  keeper_.ended += step.samples;
-  keeper_.stop |= step.stop != 0;
-  keeper_.finite &= step.finite != 0;
-  keeper_.told.samples += step.samples;
-  keeper_.told.loss_sum += step.loss_sum;
-  if (keeper_.told.samples >= spec_.rule.batch) TellRootOfSteps();
+void Rest::KeepEnded(const control::EndedStep& step) {
+  leader_.ended += step.samples;
+  leader_.stop |= step.stop != 0;
+  leader_.finite &= step.finite != 0;
+  leader_.told.samples += step.samples;
+  leader_.told.loss_sum += step.loss_sum;
+  if (leader_.told.samples >= spec_.rule.batch) TellRootOfSteps();
 }
 
 void Rest::TellRootOfSteps() {
-  const Told told = std::exchange(keeper_.told, {});
-  driver_.service().Send(0, letter::TellRoot{keeper_.ended, told.samples, told.loss_sum});
+  const Told told = std::exchange(leader_.told, {});
+  driver_.service().Send(0, control::TellRoot{leader_.ended, told.samples, told.loss_sum});
 }
 
-void Rest::WithholdIfDue() {
-  if (keeper_.withholding) return;
-  if (keeper_.started < keeper_.next && !keeper_.stop && keeper_.finite) return;
-  keeper_.withholding = true;
+void Rest::HoldIfDue() {
+  if (leader_.holding) return;
+  if (leader_.started < leader_.next && !leader_.stop && leader_.finite) return;
+  leader_.holding = true;
   for (ActorId worker = 0; worker < spec_.placement().workers; ++worker) {
-    driver_.service().Send(spec_.placement().RankOf(worker), letter::Withhold{});
+    driver_.service().Send(spec_.placement().RankOf(worker), control::Hold{});
   }
 }
 
-void Rest::KeepWithheld(const letter::Withheld& withheld) {
+void Rest::KeepHeld(const control::Held& held) {
   if (spec_.synchronous()) {
-    keeper_.ended = withheld.samples_applied;
-    keeper_.stop |= withheld.before.stop != 0;
-    keeper_.finite &= withheld.before.finite != 0;
+    leader_.ended = held.samples_applied;
+    leader_.stop |= held.before.stop != 0;
+    leader_.finite &= held.before.finite != 0;
   } else {
-    KeepEnded(withheld.before);
+    KeepEnded(held.before);
   }
-  if (++keeper_.withheld == spec_.placement().workers) StartCount();
+  if (++leader_.held == spec_.placement().workers) StartCount();
 }
 
 void Rest::StartCount() {
-  ++keeper_.round;
-  keeper_.counted = 0;
-  keeper_.sent = keeper_.received = 0;
-  keeper_.idle = true;
-  TellAllRanks(letter::Count{keeper_.round});
+  ++leader_.round;
+  leader_.counted = 0;
+  leader_.sent = leader_.received = 0;
+  leader_.idle = true;
+  TellAllRanks(control::Count{leader_.round});
 }
 
-void Rest::KeepCounted(const letter::Counted& counted) {
-  DT_CHECK(counted.round == keeper_.round) << counted.round << " instead of " << keeper_.round;
-  keeper_.sent += counted.sent;
-  keeper_.received += counted.received;
-  keeper_.idle &= counted.idle != 0;
-  keeper_.finite &= counted.finite != 0;  // also what the last pushes did at the servers
-  if (++keeper_.counted < spec_.placement().ranks()) return;
-  // One round may have counted a letter's sending before and its reading behind it: only when
+void Rest::KeepCounted(const control::Counted& counted) {
+  DT_CHECK(counted.round == leader_.round) << counted.round << " instead of " << leader_.round;
+  leader_.sent += counted.sent;
+  leader_.received += counted.received;
+  leader_.idle &= counted.idle != 0;
+  leader_.finite &= counted.finite != 0;  // also what the last pushes did at the servers
+  if (++leader_.counted < spec_.placement().ranks()) return;
+  // One round may have counted a message's sending before and its reading behind it: only when
   // nothing was sent between two rounds do the sums belong to one time.
-  const bool settled = keeper_.idle && keeper_.sent == keeper_.received;
-  if (!settled || keeper_.sent != keeper_.sent_before) {
-    keeper_.sent_before = settled ? keeper_.sent : -1;
+  const bool settled = leader_.idle && leader_.sent == leader_.received;
+  if (!settled || leader_.sent != leader_.sent_before) {
+    leader_.sent_before = settled ? leader_.sent : -1;
     return StartCount();
   }
   Settle();
 }
 
-// All is quiet: the actors get a word, whose letters are waited for; then there is rest.
+// All is quiet: the actors get a word, whose messages are waited for; then there is rest.
 void Rest::Settle() {
-  const bool last = keeper_.ended >= spec_.rule.last_samples && !spec_.rule.ended_early;
-  if (!keeper_.told_quiet) {
-    keeper_.told_quiet = true;
-    keeper_.sent_before = -1;
-    TellAllRanks(letter::AllQuiet{keeper_.ended, last});
+  const bool last = leader_.ended >= spec_.rule.last_samples && !spec_.rule.ended_early;
+  if (!leader_.told_quiet) {
+    leader_.told_quiet = true;
+    leader_.sent_before = -1;
+    TellAllRanks(control::AllQuiet{leader_.ended, last});
     return StartCount();
   }
-  if (keeper_.told.samples > 0) TellRootOfSteps();
-  const letter::AtRest rest{keeper_.ended, keeper_.stop, keeper_.finite};
+  if (leader_.told.samples > 0) TellRootOfSteps();
+  const control::AtRest rest{leader_.ended, leader_.stop, leader_.finite};
   // The next rest begins with nothing but the counts that never go back.
-  keeper_ = {.next = spec_.rule.NextAfter(keeper_.ended),
-             .started = keeper_.ended,
-             .ended = keeper_.ended,
-             .round = keeper_.round};
+  leader_ = {.next = spec_.rule.NextAfter(leader_.ended),
+             .started = leader_.ended,
+             .ended = leader_.ended,
+             .round = leader_.round};
   TellAllRanks(rest);
 }
 

@@ -1,24 +1,24 @@
 // Rest: one mechanism by which a run pauses (evaluation, checkpoint, stop, end), unknown to
-// protocols.  At rest no step is running and no letter is on its way; accumulators keep their
+// protocols.  At rest no step is running and no message is on its way; accumulators keep their
 // content.
 //
 // Where all workers end the same steps on equal knowledge (synchronous, no servers) each rank
 // decides alone: behind the step that reaches the boundary, asks for a stop or is not finite.
-// Otherwise one rank, the keeper (server 0's), decides:
+// Otherwise one rank, the leader (server 0's), decides:
 //
-//   worker -> keeper  Started    a step starts; how the step before ended   (asynchronous only)
-//   keeper -> workers Withhold   start no more                              (asynchronous only)
-//   worker -> keeper  Withheld   none is running any more
-//   keeper -> ranks   Count      how many letters have your actors sent and received?
-//   rank -> keeper    Counted    asked again until two rounds agree that all have arrived (Mattern,
+//   worker -> leader  Started    a step starts; how the step before ended   (asynchronous only)
+//   leader -> workers Hold   start no more                              (asynchronous only)
+//   worker -> leader  Held   none is running any more
+//   leader -> ranks   Count      how many messages have your actors sent and received?
+//   rank -> leader    Counted    asked again until two rounds agree that all have arrived (Mattern,
 //                                "Algorithms for distributed termination detection", 1987: four
 //                                counters)
-//   keeper -> ranks   AllQuiet   tell your actors (Actor::OnQuiet); counted until quiet again
-//   keeper -> ranks   AtRest     here we are, at so many samples
-//   keeper -> rank 0  TellRoot   what all workers have computed since the last one
+//   leader -> ranks   AllQuiet   tell your actors (Actor::OnQuiet); counted until quiet again
+//   leader -> ranks   AtRest     here we are, at so many samples
+//   leader -> rank 0  TellRoot   what all workers have computed since the last one
 //
 // Where ranks die (the simulator), what has died goes on to answer here: of its worker's last step it
-// tells the truth, and letters to its actors count as received.
+// tells the truth, and messages to its actors count as received.
 //
 // An asynchronous run pauses when the steps *started* reach the boundary; those that start while
 // word of it travels are applied as well.
@@ -51,7 +51,7 @@ class Rest {
   const RestState& state() const { return state_; }
   void Leave();
 
-  // What all workers have said of their steps so far (the keeper tells rank 0, a global batch at a
+  // What all workers have said of their steps so far (the leader tells rank 0, a global batch at a
   // time, and at rest what there is).
   struct Told {
     int64_t samples_applied = 0;
@@ -63,15 +63,15 @@ class Rest {
   void VisitTold(StateVisitor& visitor);
 
  private:
-  // What the keeper knows.
-  struct Keeper {
+  // What the leader knows.
+  struct Leader {
     int64_t next = 0;     // boundary
     int64_t started = 0;  // samples
     int64_t ended = 0;
     bool stop = false;
     bool finite = true;
-    bool withholding = false;
-    int withheld = 0;   // workers
+    bool holding = false;
+    int held = 0;       // workers
     int64_t round = 0;  // of counting
     int counted = 0;    // ranks
     bool idle = true;
@@ -82,32 +82,32 @@ class Rest {
 
   bool local() const { return spec_.synchronous() && spec_.placement().servers == 0; }
   void Withdraw();  // this rank's worker stops
-  void SayWithheld();
+  void SayHeld();
   void Reach(const RestState& state);
-  void AnswerCount(const letter::Count& count);
+  void AnswerCount(const control::Count& count);
 
-  void HandleLetters();
-  void KeepStarted(const letter::Started& started);
-  void KeepEnded(const letter::EndedStep& step);
-  void KeepWithheld(const letter::Withheld& withheld);
-  void KeepCounted(const letter::Counted& counted);
+  void HandleMessages();
+  void KeepStarted(const control::Started& started);
+  void KeepEnded(const control::EndedStep& step);
+  void KeepHeld(const control::Held& held);
+  void KeepCounted(const control::Counted& counted);
   void TellRootOfSteps();
-  void WithholdIfDue();
+  void HoldIfDue();
   void StartCount();
   void Settle();
   template <class M>
-  void TellAllRanks(const M& letter);
+  void TellAllRanks(const M& envelope);
 
   Driver& driver_;
   const ExchangeSpec& spec_;
-  const Rank keeper_rank_;
+  const Rank leader_rank_;
 
   RestState state_;
   bool reached_ = false;
-  bool said_withheld_ = false;  // since the last rest
-  letter::EndedStep ended_;     // not yet told to the keeper
-  int64_t next_;                // synchronous: boundary
-  Keeper keeper_;
+  bool said_held_ = false;    // since the last rest
+  control::EndedStep ended_;  // not yet told to the leader
+  int64_t next_;              // synchronous: boundary
+  Leader leader_;
   Told told_;
 };
 

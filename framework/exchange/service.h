@@ -1,11 +1,11 @@
-// Service: what the drivers of a run tell each other, by letters that no actor sees: when there is
-// rest (rest.h), sums within a step (sum_letters.h), and what a rank waits for (stall_watch.h).
+// Service: what the drivers of a run tell each other, by messages that no actor sees: when there is
+// rest (rest.h), sums within a step (summed_messages.h), and what a rank waits for (stall_watch.h).
 //
-//   service.On<letter::Withhold>([](const letter::Withhold&, Rank from) { ... });
-//   service.Send(rank, letter::Withhold{});
+//   service.On<control::Hold>([](const control::Hold&, Rank from) { ... });
+//   service.Send(rank, control::Hold{});
 //
-// All kinds of such letters stand in this file.  Whoever handles one says so before letters come; a
-// letter that nobody handles stops the program.
+// All kinds of such messages stand in this file.  Whoever handles one says so before messages come; a
+// message that nobody handles stops the program.
 #pragma once
 
 #include <functional>
@@ -16,32 +16,32 @@
 
 #include "framework/core/check.h"
 #include "framework/core/time.h"
-#include "framework/exchange/post.h"
+#include "framework/exchange/mailbox.h"
 
 namespace dtrain {
 
 // Numbers are those of the wire; kinds of actors' messages are their own.
 enum ServiceKind : int {
-  kStartedLetter = 101,
-  kWithholdLetter,
-  kWithheldLetter,
-  kCountLetter,
-  kCountedLetter,
-  kAtRestLetter,
-  kAllQuietLetter,
-  kToldLetter,
-  kGoneLetter,
-  kAskLetter = 201,
-  kAnswerLetter,
-  kPartOfSumLetter,
-  kSumOfAllLetter,
+  kStartedMessage = 101,
+  kHoldMessage,
+  kHeldMessage,
+  kCountMessage,
+  kCountedMessage,
+  kAtRestMessage,
+  kAllQuietMessage,
+  kToldMessage,
+  kGoneMessage,
+  kAskMessage = 201,
+  kAnswerMessage,
+  kPartOfSumMessage,
+  kSumOfAllMessage,
 };
 
-namespace letter {
+namespace control {
 
 // --- rest.h says who sends them when
 
-// How the worker's last step has ended, when the keeper has not been told yet.
+// How the worker's last step has ended, when the leader has not been told yet.
 struct EndedStep {
   int64_t samples = 0;
   double loss_sum = 0;
@@ -50,50 +50,50 @@ struct EndedStep {
 };
 
 struct Started {
-  static constexpr int kKind = kStartedLetter;
+  static constexpr int kKind = kStartedMessage;
   int64_t samples = 0;
   EndedStep before;
   DTRAIN_FIELDS(samples, before)
 };
 
-struct Withhold {
-  static constexpr int kKind = kWithholdLetter;
+struct Hold {
+  static constexpr int kKind = kHoldMessage;
   DTRAIN_FIELDS()
 };
 
-struct Withheld {
-  static constexpr int kKind = kWithheldLetter;
+struct Held {
+  static constexpr int kKind = kHeldMessage;
   EndedStep before;
   int64_t samples_applied = 0;  // synchronous: by all
   DTRAIN_FIELDS(before, samples_applied)
 };
 
 struct Count {
-  static constexpr int kKind = kCountLetter;
+  static constexpr int kKind = kCountMessage;
   int64_t round = 0;
   DTRAIN_FIELDS(round)
 };
 
 struct Counted {
-  static constexpr int kKind = kCountedLetter;
+  static constexpr int kKind = kCountedMessage;
   int64_t round = 0, sent = 0, received = 0, idle = 0, finite = 1;
   DTRAIN_FIELDS(round, sent, received, idle, finite)
 };
 
 struct AllQuiet {
-  static constexpr int kKind = kAllQuietLetter;
+  static constexpr int kKind = kAllQuietMessage;
   int64_t samples_applied = 0, last = 0;
   DTRAIN_FIELDS(samples_applied, last)
 };
 
 struct AtRest {
-  static constexpr int kKind = kAtRestLetter;
+  static constexpr int kKind = kAtRestMessage;
   int64_t samples_applied = 0, stop = 0, finite = 1;
   DTRAIN_FIELDS(samples_applied, stop, finite)
 };
 
 struct TellRoot {
-  static constexpr int kKind = kToldLetter;
+  static constexpr int kKind = kToldMessage;
   int64_t samples_applied = 0, samples = 0;
   double loss_sum = 0;
   DTRAIN_FIELDS(samples_applied, samples, loss_sum)
@@ -101,10 +101,10 @@ struct TellRoot {
 
 // --- death of a worker's rank, in the simulator: the last that is heard of it, behind all else
 
-// To the keeper of rest, and to the actor of the worker's node: that one counts as an actor's letter,
+// To the leader of rest, and to the actor of the worker's node: that one counts as an actor's message,
 // since the actor may answer to it.
 struct Gone {
-  static constexpr int kKind = kGoneLetter;
+  static constexpr int kKind = kGoneMessage;
   int64_t worker = 0;
   DTRAIN_FIELDS(worker)
 };
@@ -113,12 +113,12 @@ struct Gone {
 
 // "What do your actors wait for?"
 struct Ask {
-  static constexpr int kKind = kAskLetter;
+  static constexpr int kKind = kAskMessage;
   DTRAIN_FIELDS()
 };
 
 struct Answer {
-  static constexpr int kKind = kAnswerLetter;
+  static constexpr int kKind = kAnswerMessage;
   int64_t computing = 0;   // the rank's worker is
   Nanos longest_step = 0;  // of its steps so far
   std::string waits_for;
@@ -126,51 +126,51 @@ struct Answer {
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 
-// --- sum_letters.h
+// --- summed_messages.h
 
 // One worker's values, to worker 0; and the sum, back.
 struct PartOfSum {
-  static constexpr int kKind = kPartOfSumLetter;
+  static constexpr int kKind = kPartOfSumMessage;
   std::vector<double> values;
   DTRAIN_FIELDS(values)
 };
 
 struct SumOfAll {
-  static constexpr int kKind = kSumOfAllLetter;
+  static constexpr int kKind = kSumOfAllMessage;
   std::vector<double> values;
   DTRAIN_FIELDS(values)
 };
 
-}  // namespace letter
+}  // namespace control
 
 class Service {
  public:
-  explicit Service(Post& post) : post_(post) {}
+  explicit Service(Mailbox& mailbox) : mailbox_(mailbox) {}
 
   // handler(const M&, Rank from).  One for each kind.
   template <class M, class Handler>
   void On(Handler handler) {
-    handlers_[M::kKind] = [handler = std::move(handler)](const Letter& letter) {
-      handler(Unpack<M>(letter.message), letter.from_rank);
+    handlers_[M::kKind] = [handler = std::move(handler)](const Envelope& envelope) {
+      handler(Unpack<M>(envelope.message), envelope.from_rank);
     };
   }
 
   template <class M>
-  void Send(Rank to, const M& letter) {
-    post_.SendUncounted(to, Letter{.message = Pack(letter)});
+  void Send(Rank to, const M& envelope) {
+    mailbox_.SendUncounted(to, Envelope{.message = Pack(envelope)});
   }
 
-  void Deliver(const Letter& letter) const {
-    const auto handler = handlers_.find(letter.message.kind);
+  void Deliver(const Envelope& envelope) const {
+    const auto handler = handlers_.find(envelope.message.kind);
     DT_CHECK(handler != handlers_.end())
-        << "rank " << post_.rank() << " got a letter of kind " << letter.message.kind
-        << " from rank " << letter.from_rank << ", which nobody handles";
-    handler->second(letter);
+        << "rank " << mailbox_.rank() << " got a message of kind " << envelope.message.kind
+        << " from rank " << envelope.from_rank << ", which nobody handles";
+    handler->second(envelope);
   }
 
  private:
-  Post& post_;
-  std::map<int, std::function<void(const Letter&)>> handlers_;
+  Mailbox& mailbox_;
+  std::map<int, std::function<void(const Envelope&)>> handlers_;
 };
 
 }  // namespace dtrain

@@ -28,17 +28,17 @@ StallWatch::StallWatch(Driver& driver, const Placement& placement, const Clock& 
                        std::function<bool()> computing)
     : driver_(driver),
       placement_(placement),
-      rank_(driver.post().rank()),
+      rank_(driver.mailbox().rank()),
       ranks_(placement.ranks()),
       clock_(clock),
       limit_(limit),
       computing_(std::move(computing)) {
   Service& service = driver.service();
-  service.On<letter::Ask>([this](const letter::Ask&, Rank from) {
-    driver_.service().Send(from, letter::Answer{computing_(), longest_step_, driver_.Describe()});
+  service.On<control::Ask>([this](const control::Ask&, Rank from) {
+    driver_.service().Send(from, control::Answer{computing_(), longest_step_, driver_.Describe()});
   });
-  service.On<letter::Answer>(
-      [this](const letter::Answer& answer, Rank from) { answers_[from] = answer; });
+  service.On<control::Answer>(
+      [this](const control::Answer& answer, Rank from) { answers_[from] = answer; });
   Moved();
 }
 
@@ -63,9 +63,9 @@ void StallWatch::NothingMoved(const std::function<bool()>& move) {
   last_move_ += StoodStill();
   const Nanos waited = last_poll_ - last_move_;
   if (waited <= (asked_times_ + 1) * Limit()) return;
-  const int64_t letters = driver_.post().received();
+  const int64_t messages = driver_.mailbox().received();
   AskAll(move);
-  if (driver_.post().received() != letters) {
+  if (driver_.mailbox().received() != messages) {
     last_move_ = clock_.Now();
     return;
   }
@@ -75,7 +75,7 @@ void StallWatch::NothingMoved(const std::function<bool()>& move) {
     return answer.second.computing != 0 &&
            (longest == 0 ? asked_times_ + 1 < kPatience : waited <= kSteps * longest);
   });
-  // Answers that differ from the last ones: something moves, its letter is on the way.
+  // Answers that differ from the last ones: something moves, its message is on the way.
   const bool moves = answers_ != last_answers_;
   last_answers_ = answers_;
   if (AllAnswer() && (moves || computes)) {
@@ -92,7 +92,7 @@ void StallWatch::AskAll(const std::function<bool()>& move) {
   answers_.clear();
   answers_[rank_] = {false, longest_step_, driver_.Describe()};
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    if (rank != rank_) driver_.service().Send(rank, letter::Ask{});
+    if (rank != rank_) driver_.service().Send(rank, control::Ask{});
   }
   Backoff backoff;
   last_poll_ = clock_.Now();

@@ -1,6 +1,6 @@
 // StallWatch: notices that a rank waits in vain, and says for every rank what it waits for.
 //
-// When nothing has moved for the limit, it asks every rank by letter.  While all answer, and answer
+// When nothing has moved for the limit, it asks every rank by message.  While all answer, and answer
 // otherwise than a limit before or some compute (for 20 of their longest step; ten limits where they
 // have done none), the wait goes on, and a warning says so; else StalledError (exit 7) has each rank's
 // answer and names those that did not answer.  A time in which this process stood still is no waiting.
@@ -50,8 +50,8 @@ class StallWatch {
   Nanos last_move_ = 0;
   Nanos last_poll_ = 0;
   int asked_times_ = 0;  // since then
-  std::map<Rank, letter::Answer> answers_;
-  std::map<Rank, letter::Answer> last_answers_;  // of the time before, since then
+  std::map<Rank, control::Answer> answers_;
+  std::map<Rank, control::Answer> last_answers_;  // of the time before, since then
 };
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-#include "framework/exchange/sum_letters.h"
+#include "framework/exchange/summed_messages.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,26 +7,26 @@
 
 namespace dtrain {
 
-SumLetters::SumLetters(Service& service, int workers, Rank rank, std::function<void()> done)
+SummedMessages::SummedMessages(Service& service, int workers, Rank rank, std::function<void()> done)
     : service_(service), workers_(workers), rank_(rank), done_(std::move(done)) {
-  service.On<letter::PartOfSum>(
-      [this](const letter::PartOfSum& part, Rank from) { TakePart(from, part.values); });
-  service.On<letter::SumOfAll>([this](const letter::SumOfAll& sum, Rank) { End(sum.values); });
+  service.On<control::PartOfSum>(
+      [this](const control::PartOfSum& part, Rank from) { TakePart(from, part.values); });
+  service.On<control::SumOfAll>([this](const control::SumOfAll& sum, Rank) { End(sum.values); });
 }
 
-void SumLetters::Begin(std::span<double> values) {
+void SummedMessages::Begin(std::span<double> values) {
   values_ = values;
-  letter::PartOfSum mine{{values.begin(), values.end()}};
+  control::PartOfSum mine{{values.begin(), values.end()}};
   if (rank_ == 0) return TakePart(0, std::move(mine.values));
   service_.Send(0, mine);
 }
 
 // A worker's next part comes when it has the sum of this one.
-void SumLetters::TakePart(Rank from, std::vector<double> part) {
+void SummedMessages::TakePart(Rank from, std::vector<double> part) {
   DT_CHECK(!parts_.contains(from)) << "rank " << from << " takes part in a sum twice";
   parts_[from] = std::move(part);
   if (static_cast<int>(parts_.size()) < workers_) return;
-  letter::SumOfAll sum{std::move(parts_.at(0))};
+  control::SumOfAll sum{std::move(parts_.at(0))};
   for (Rank rank = 1; rank < workers_; ++rank) {
     const std::vector<double>& values = parts_.at(rank);
     DT_CHECK(values.size() == sum.values.size())
@@ -38,7 +38,7 @@ void SumLetters::TakePart(Rank from, std::vector<double> part) {
   End(sum.values);
 }
 
-void SumLetters::End(const std::vector<double>& sum) {
+void SummedMessages::End(const std::vector<double>& sum) {
   DT_CHECK(sum.size() == values_.size()) << sum.size() << " sums for " << values_.size();
   std::copy(sum.begin(), sum.end(), values_.begin());
   values_ = {};

@@ -1,4 +1,4 @@
-// SumLetters: Exchange::SumOverWorkers by letters from driver to driver.  Worker 0 adds, in rank
+// SummedMessages: Exchange::SumOverWorkers by messages from driver to driver.  Worker 0 adds, in rank
 // order, and tells the others; so any transport serves, and all get the same bits.
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace dtrain {
 
-class SumLetters {
+class SummedMessages {
  public:
   // `workers` in all; `done` is called whenever a sum has come.
-  SumLetters(Service& service, int workers, Rank rank, std::function<void()> done);
-  SumLetters(const SumLetters&) = delete;
+  SummedMessages(Service& service, int workers, Rank rank, std::function<void()> done);
+  SummedMessages(const SummedMessages&) = delete;
 
   // `values` become the sum; they stay the caller's and must live until then.
   void Begin(std::span<double> values);

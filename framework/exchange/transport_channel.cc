@@ -1,4 +1,4 @@
-#include "framework/exchange/transport_mail.h"
+#include "framework/exchange/transport_channel.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// What rides with a letter.
+// What rides with a message.
 enum class Form : uint8_t { kNothing, kDense, kSparse, kFp16, kBf16 };
 
 Form FormOf(const std::optional<Piece>& piece) {
@@ -29,33 +29,35 @@ struct Place {
   int64_t offset = 0, stride = 0;
 };
 
-std::string HeaderOf(const Letter& letter, const std::optional<Place>& place) {
+std::string HeaderOf(const Envelope& envelope, const std::optional<Place>& place) {
   ByteWriter writer;
-  const Form form = FormOf(letter.piece);
-  writer(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite,
+  const Form form = FormOf(envelope.piece);
+  writer(envelope.from, envelope.to, envelope.message.kind, envelope.message.words, envelope.finite,
          static_cast<uint8_t>(form));
-  if (form != Form::kNothing) writer.Value(letter.piece->range);
-  if (form == Form::kSparse) writer.Value(letter.piece->entries);
+  if (form != Form::kNothing) writer.Value(envelope.piece->range);
+  if (form == Form::kSparse) writer.Value(envelope.piece->entries);
   if (place) writer.Value(*place);
   return writer.Take();
 }
 
 struct Header {
-  Letter letter;
+  Envelope envelope;
   std::optional<Place> place;
 };
 
 Header Read(const std::string& bytes, Rank from_rank) {
   ByteReader reader(bytes);
   Header header;
-  Letter& letter = header.letter;
-  letter.from_rank = from_rank;
+  Envelope& envelope = header.envelope;
+  envelope.from_rank = from_rank;
   uint8_t form = 0;
-  reader(letter.from, letter.to, letter.message.kind, letter.message.words, letter.finite, form);
+  reader(envelope.from, envelope.to, envelope.message.kind, envelope.message.words, envelope.finite,
+         form);
   if (form == static_cast<uint8_t>(Form::kNothing)) return header;
-  letter.piece = Piece{.range = reader.Value<Range>()};
-  letter.piece->wire = WireOf(static_cast<Form>(form));
-  if (form == static_cast<uint8_t>(Form::kSparse)) letter.piece->entries = reader.Value<int64_t>();
+  envelope.piece = Piece{.range = reader.Value<Range>()};
+  envelope.piece->wire = WireOf(static_cast<Form>(form));
+  if (form == static_cast<uint8_t>(Form::kSparse))
+    envelope.piece->entries = reader.Value<int64_t>();
   if (!reader.AtEnd()) header.place = reader.Value<Place>();
   return header;
 }
@@ -79,38 +81,38 @@ Blob RoomFor(const Piece& piece, BlobPools& pools) {
 
 }  // namespace
 
-TransportMail::TransportMail(Transport& transport, BlobPools& pools, NodeWindow* window)
+TransportChannel::TransportChannel(Transport& transport, BlobPools& pools, NodeWindow* window)
     : transport_(transport), pools_(pools), window_(window), inbox_(transport.size()) {}
 
-TransportMail::~TransportMail() {
+TransportChannel::~TransportChannel() {
   if (Busy()) transport_.Withdraw();
 }
 
-void TransportMail::Send(Rank to, Letter letter) {
+void TransportChannel::Send(Rank to, Envelope envelope) {
   std::optional<Place> place;
-  if (window_ != nullptr && letter.piece && letter.piece->bytes() > 0) {
-    const Piece& piece = *letter.piece;
+  if (window_ != nullptr && envelope.piece && envelope.piece->bytes() > 0) {
+    const Piece& piece = *envelope.piece;
     const std::optional<int64_t> blob = window_->Lend(piece.blob, to);
     if (blob) place = {*blob, piece.offset, piece.stride};
   }
   Outgoing& sending = sends_.emplace_back();
-  sending.header = HeaderOf(letter, place);
+  sending.header = HeaderOf(envelope, place);
   sending.header_request = transport_.Send(
       to, Tag::kControl,
       {reinterpret_cast<const std::byte*>(sending.header.data()), sending.header.size()});
   traffic_.bytes_sent += static_cast<int64_t>(sending.header.size());
   ++traffic_.messages;
-  if (!letter.piece || letter.piece->bytes() == 0) return;
-  traffic_.bytes_sent += letter.piece->bytes();
+  if (!envelope.piece || envelope.piece->bytes() == 0) return;
+  traffic_.bytes_sent += envelope.piece->bytes();
   if (place) {
-    traffic_.bytes_lent += letter.piece->bytes();
+    traffic_.bytes_lent += envelope.piece->bytes();
   } else {
-    sending.piece = std::move(letter.piece);
+    sending.piece = std::move(envelope.piece);
     SendVector(to, sending);
   }
 }
 
-void TransportMail::SendVector(Rank to, Outgoing& sending) {
+void TransportChannel::SendVector(Rank to, Outgoing& sending) {
   const Piece& piece = *sending.piece;
   if (piece.wire != Wire::kFp32) {
     const auto n = static_cast<size_t>(piece.range.size());
@@ -130,36 +132,36 @@ void TransportMail::SendVector(Rank to, Outgoing& sending) {
   }
 }
 
-bool TransportMail::AllDone(std::vector<Request>& requests) {
+bool TransportChannel::AllDone(std::vector<Request>& requests) {
   return std::all_of(requests.begin(), requests.end(), [this](Request& request) {
     return !request.active() || transport_.Test(request);
   });
 }
 
-void TransportMail::ForgetSent() {
+void TransportChannel::ForgetSent() {
   sends_.remove_if([this](Outgoing& sending) {
     const bool header = !sending.header_request.active() || transport_.Test(sending.header_request);
     return header && AllDone(sending.piece_requests);
   });
 }
 
-void TransportMail::ReceiveHeaders() {
+void TransportChannel::ReceiveHeaders() {
   while (const std::optional<Incoming> incoming = transport_.Probe(Tag::kControl)) {
     ReceiveHeader(*incoming);
   }
 }
 
-void TransportMail::ReceiveHeader(const Incoming& incoming) {
+void TransportChannel::ReceiveHeader(const Incoming& incoming) {
   std::string header(incoming.bytes, '\0');
   Request request = transport_.Receive(
       incoming.from, Tag::kControl, {reinterpret_cast<std::byte*>(header.data()), header.size()});
   while (!transport_.Test(request)) {
   }
   Header read = Read(header, incoming.from);
-  Arriving arriving{std::move(read.letter), {}};
+  Arriving arriving{std::move(read.envelope), {}};
   traffic_.bytes_received += static_cast<int64_t>(header.size());
-  if (arriving.letter.piece && arriving.letter.piece->bytes() > 0) {
-    Piece& piece = *arriving.letter.piece;
+  if (arriving.envelope.piece && arriving.envelope.piece->bytes() > 0) {
+    Piece& piece = *arriving.envelope.piece;
     traffic_.bytes_received += piece.bytes();
     if (read.place) {
       piece.blob = window_->Borrow(incoming.from, read.place->blob);
@@ -173,8 +175,8 @@ void TransportMail::ReceiveHeader(const Incoming& incoming) {
   ++arriving_;
 }
 
-void TransportMail::ReceiveVector(Rank from, Arriving& arriving) {
-  Piece& piece = *arriving.letter.piece;
+void TransportChannel::ReceiveVector(Rank from, Arriving& arriving) {
+  Piece& piece = *arriving.envelope.piece;
   piece.blob = RoomFor(piece, pools_);
   if (piece.sparse()) piece.stride = piece.entries;
   float* const memory = piece.blob.MutableF32();
@@ -194,12 +196,13 @@ void TransportMail::ReceiveVector(Rank from, Arriving& arriving) {
 }
 
 // What has come in 16 bits becomes floats.
-void TransportMail::Complete(Letter& letter) {
-  if (!letter.piece || letter.piece->wire == Wire::kFp32) return;
-  DecodeInPlace(letter.piece->wire, letter.piece->blob.MutableF32(), letter.piece->range.size());
+void TransportChannel::Complete(Envelope& envelope) {
+  if (!envelope.piece || envelope.piece->wire == Wire::kFp32) return;
+  DecodeInPlace(envelope.piece->wire, envelope.piece->blob.MutableF32(),
+                envelope.piece->range.size());
 }
 
-std::optional<Letter> TransportMail::Next() {
+std::optional<Envelope> TransportChannel::Next() {
   ForgetSent();
   if (window_ != nullptr) window_->TakeBack();
   ReceiveHeaders();
@@ -208,11 +211,11 @@ std::optional<Letter> TransportMail::Next() {
     std::deque<Arriving>& queue = inbox_[next_rank_];
     next_rank_ = (next_rank_ + 1) % inbox_.size();
     if (queue.empty() || !AllDone(queue.front().requests)) continue;
-    std::optional<Letter> letter = std::move(queue.front().letter);
+    std::optional<Envelope> envelope = std::move(queue.front().envelope);
     queue.pop_front();
-    Complete(*letter);
+    Complete(*envelope);
     --arriving_;
-    return letter;
+    return envelope;
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// TransportMail: letters over a Transport.  A letter is a header (Tag::kControl, any source) and,
+// TransportChannel: messages over a Transport.  A message is a header (Tag::kControl, any source) and,
 // when a vector rides with it, its bytes (Tag::kBulk) received straight into a Blob: the elements,
 // or of a sparse one its positions and then its values; those of 16 bits (Piece::wire) as such.  Where the ranks have a window to each other
 // (comm/node_window.h) and the vector lies in it, the header says where, and no bytes follow.
@@ -12,18 +12,18 @@
 #include "framework/comm/node_window.h"
 #include "framework/comm/transport.h"
 #include "framework/device/blob.h"
-#include "framework/exchange/mail.h"
+#include "framework/exchange/message_channel.h"
 
 namespace dtrain {
 
-class TransportMail : public Mail {
+class TransportChannel : public MessageChannel {
  public:
-  // All outlive the mail.  `window`: null where there is none.
-  TransportMail(Transport& transport, BlobPools& pools, NodeWindow* window = nullptr);
-  ~TransportMail() override;
+  // All outlive the channel.  `window`: null where there is none.
+  TransportChannel(Transport& transport, BlobPools& pools, NodeWindow* window = nullptr);
+  ~TransportChannel() override;
 
-  void Send(Rank to, Letter letter) override;
-  std::optional<Letter> Next() override;
+  void Send(Rank to, Envelope envelope) override;
+  std::optional<Envelope> Next() override;
   bool Busy() const override { return Sending() || arriving_ > 0; }
   bool Sending() const override { return !sends_.empty(); }
   Collective::Traffic traffic() const override { return traffic_; }
@@ -37,13 +37,13 @@ class TransportMail : public Mail {
     std::vector<Request> piece_requests;
   };
   struct Arriving {
-    Letter letter;
+    Envelope envelope;
     std::vector<Request> requests;  // of the piece
   };
 
   void SendVector(Rank to, Outgoing& sending);
   void ReceiveVector(Rank from, Arriving& arriving);
-  void Complete(Letter& letter);
+  void Complete(Envelope& envelope);
   bool AllDone(std::vector<Request>& requests);
   void ForgetSent();
   void ReceiveHeaders();
@@ -54,7 +54,7 @@ class TransportMail : public Mail {
   NodeWindow* const window_;
   std::list<Outgoing> sends_;                // in order; their headers must not move
   std::vector<std::deque<Arriving>> inbox_;  // by sending rank, in order
-  int arriving_ = 0;                         // letters in inbox_
+  int arriving_ = 0;                         // messages in inbox_
   size_t next_rank_ = 0;                     // whose turn it is, so that no rank is starved
   Collective::Traffic traffic_;
 };

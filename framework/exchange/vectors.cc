@@ -188,7 +188,7 @@ void ActorVectors::VisitDense(VectorId vector, StateVisitor& visitor) {
   entry.blob = std::move(values);
 }
 
-// As it is: a sum goes on with the same bits, and letters keep their size.  A ghost has the number
+// As it is: a sum goes on with the same bits, and messages keep their size.  A ghost has the number
 // of its entries only.
 void ActorVectors::VisitSparse(VectorId vector, StateVisitor& visitor) {
   const VectorSpec& spec = specs_[vector];

@@ -1,11 +1,11 @@
 // ActorVectors: the named vectors of one actor, as Blob versions, and the arithmetic that effects
 // ask for.
 //
-// A vector whose blob somebody else holds (a letter on its way, the trainer, an evaluation) is left
+// A vector whose blob somebody else holds (a message on its way, the trainer, an evaluation) is left
 // to them and written as its next version; an unshared one is changed in place.  A vector without a
 // blob counts as zeros.  In a ghost run there are no blobs at all, only sizes.
 //
-// A plain vector may be sparse (mail.h, Piece): what Compress writes is, and what such a letter
+// A plain vector may be sparse (message_channel.h, Piece): what Compress writes is, and what such a message
 // leaves by Take.  It stays so until it is written in slices.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "framework/core/state_visitor.h"
 #include "framework/device/blob.h"
-#include "framework/exchange/mail.h"
+#include "framework/exchange/message_channel.h"
 #include "framework/strategies/actor.h"
 
 namespace dtrain {

@@ -7,7 +7,7 @@
 // nothing of the parent's is flushed or torn down twice.
 //
 // In an MPI rank the child uses no memory that MPI shares or has registered.  It runs only while
-// the rank has no letters in flight: before training, or before an evaluation has weights.
+// the rank has no messages in flight: before training, or before an evaluation has weights.
 #pragma once
 
 #include <cstdint>

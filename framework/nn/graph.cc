@@ -94,13 +94,13 @@ std::string WrongCount(const GraphLayer& layer, size_t given) {
   return fmt::format("{} takes {}, not {}", layer.type, wanted, given);
 }
 
-// Whether somebody who meant `known` typed `name`: one letter is another one, is missing or is too
+// Whether somebody who meant `known` typed `name`: one message is another one, is missing or is too
 // many, or two have changed places.  Short names and numbers differ as much where both are meant
 // (a and b, conv1 and conv2).
 bool IsSlip(const std::string& name, const std::string& known) {
   if (std::min(name.size(), known.size()) < 3) return false;
   const auto digits = [](std::string text) {
-    std::erase_if(text, [](char letter) { return letter < '0' || letter > '9'; });
+    std::erase_if(text, [](char envelope) { return envelope < '0' || envelope > '9'; });
     return text;
   };
   if (digits(name) != digits(known)) return false;

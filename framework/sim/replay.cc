@@ -38,31 +38,31 @@ class LoggedTimes : public EventTimes {
   size_t next_ = 0;
 };
 
-// Letters that wait until the log says that they are read.
-class HeldMail : public Mail {
+// Messages that wait until the log says that they are read.
+class HeldChannel : public MessageChannel {
  public:
-  explicit HeldMail(std::vector<HeldMail*>& all) : all_(all) {}
+  explicit HeldChannel(std::vector<HeldChannel*>& all) : all_(all) {}
 
-  void Send(Rank to, Letter letter) override {
-    all_[to]->held_[letter.from].push_back(std::move(letter));
+  void Send(Rank to, Envelope envelope) override {
+    all_[to]->held_[envelope.from].push_back(std::move(envelope));
   }
-  std::optional<Letter> Next() override { return std::exchange(released_, std::nullopt); }
+  std::optional<Envelope> Next() override { return std::exchange(released_, std::nullopt); }
   bool Busy() const override { return false; }
   Collective::Traffic traffic() const override { return {}; }
 
-  // Lets the next letter from `from` through; false when there is none yet.
+  // Lets the next message from `from` through; false when there is none yet.
   bool Release(ActorId from) {
-    std::deque<Letter>& letters = held_[from];
-    if (letters.empty()) return false;
-    released_ = std::move(letters.front());
-    letters.pop_front();
+    std::deque<Envelope>& envelopes = held_[from];
+    if (envelopes.empty()) return false;
+    released_ = std::move(envelopes.front());
+    envelopes.pop_front();
     return true;
   }
 
  private:
-  std::vector<HeldMail*>& all_;
-  std::map<ActorId, std::deque<Letter>> held_;  // by sender
-  std::optional<Letter> released_;
+  std::vector<HeldChannel*>& all_;
+  std::map<ActorId, std::deque<Envelope>> held_;  // by sender
+  std::optional<Envelope> released_;
 };
 
 ExchangeSpec EachActorApart(ExchangeSpec spec) {
@@ -81,7 +81,7 @@ class Replayer {
 
  private:
   struct Part {
-    HeldMail* mail = nullptr;  // the rank's own
+    HeldChannel* channel = nullptr;  // the rank's own
     std::unique_ptr<RankParts> rank;
     std::vector<Event> events;
     std::unique_ptr<LoggedTimes> times;  // of the events
@@ -100,7 +100,7 @@ class Replayer {
   const NoClock clock_;
   BlobPools pools_;
   const Piece initial_;
-  std::vector<HeldMail*> boxes_;
+  std::vector<HeldChannel*> boxes_;
   std::deque<Part> parts_;  // by actor; they stay where they are
 };
 
@@ -123,14 +123,14 @@ Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<E
 
 void Replayer::AddActor(ActorId actor) {
   Part& part = parts_.emplace_back();
-  auto mail = std::make_unique<HeldMail>(boxes_);
-  part.mail = mail.get();
-  boxes_.push_back(part.mail);
+  auto channel = std::make_unique<HeldChannel>(boxes_);
+  part.channel = channel.get();
+  boxes_.push_back(part.channel);
   part.times = std::make_unique<LoggedTimes>(part.events);
   RankSeams seams{.clock = &clock_,
                   .event_times = part.times.get(),
                   .pools = &pools_,
-                  .mail = std::move(mail),
+                  .channel = std::move(channel),
                   .weights = initial_};
   part.rank = std::make_unique<RankParts>(spec_, actor, std::move(seams));
 }
@@ -170,7 +170,7 @@ bool Replayer::TryEvent(Part& part, const Event& event) {
     case EventKind::kEnd:
       return ComputeStep(part, event.value);
     case EventKind::kMessage:
-      return part.mail->Release(static_cast<ActorId>(event.value));
+      return part.channel->Release(static_cast<ActorId>(event.value));
     case EventKind::kTimer:
       return part.rank->driver.FireTimer(static_cast<int>(event.value));
     case EventKind::kQuiet:

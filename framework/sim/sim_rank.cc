@@ -233,7 +233,7 @@ void SimRank::Die() {
   Wake();
 }
 
-// Behind its last letters.
+// Behind its last messages.
 bool SimRank::Bury() {
   if (buried_ || !parts_.driver.dead()) return false;
   buried_ = true;

@@ -9,8 +9,8 @@
 #include "framework/sim/collective_price.h"
 #include "framework/sim/event_queue.h"
 #include "framework/sim/network.h"
+#include "framework/sim/sim_channel.h"
 #include "framework/sim/sim_collective.h"
-#include "framework/sim/sim_mail.h"
 #include "framework/sim/sim_rank.h"
 #include "framework/sim/sim_sparse.h"
 
@@ -114,14 +114,14 @@ struct Simulation::World {
   SimulationResult Result();
 
   const SimulationSetup setup;
-  BlobPools pools;  // letters on their way hold blobs of it
+  BlobPools pools;  // messages on their way hold blobs of it
   EventQueue events;
   const VirtualClock clock{events};
   Network network;
   ComputeModel compute;
   std::unique_ptr<SimReductions> reductions;
   std::unique_ptr<SimSparseSums> selections;
-  std::vector<SimMail*> boxes;
+  std::vector<SimChannel*> boxes;
   std::vector<std::unique_ptr<SimRank>> ranks;
   int resting = 0;
   bool ended = false;
@@ -188,11 +188,11 @@ void Simulation::World::AddRank(Rank rank, const Piece& initial) {
   StatePlayer saved(setup.hosts == nullptr ? kNothing : setup.hosts->at(rank));
   if (setup.hosts != nullptr && rank == 0) Visit(saved);
   const auto wake = [this](Rank to) { ranks[to]->Wake(); };
-  auto mail = std::make_unique<SimMail>(rank, network, boxes, wake);
-  boxes.push_back(mail.get());
+  auto channel = std::make_unique<SimChannel>(rank, network, boxes, wake);
+  boxes.push_back(channel.get());
   RankSeams seams{.clock = &clock,
                   .pools = spec.ghost ? nullptr : &pools,
-                  .mail = std::move(mail),
+                  .channel = std::move(channel),
                   .collective = reductions ? reductions->Connect(rank) : nullptr,
                   .sparse = selections ? selections->Connect(rank) : nullptr,
                   .weights = initial,

@@ -108,8 +108,8 @@ class Effects {
   // `density` is 1 or more: that needs no compressor.  Two vectors of the actor, of one range.
   // A NaN or infinity in `from` ends the run, picked or not.
   //
-  // `to` is then sparse, if it is not everything: its letters have the size of what is in them, and
-  // Add and Apply of such a letter see zeros elsewhere.
+  // `to` is then sparse, if it is not everything: its messages have the size of what is in them, and
+  // Add and Apply of such a message see zeros elsewhere.
   virtual void Compress(VectorId to, VectorId from, double density) = 0;
 };
 
@@ -128,7 +128,7 @@ class Actor {
   virtual void OnOutcome(const StepOutcome&, Effects&) {}
 
   // --- what happens to anybody
-  // All is quiet: no step runs, no letter is on its way.  What the actor asks for now is carried
+  // All is quiet: no step runs, no message is on its way.  What the actor asks for now is carried
   // out, and all is quiet again, before the run pauses for evaluation, a checkpoint or its end.
   // Not where each rank decides alone about rest (synchronous without servers).
   virtual void OnQuiet(const Quiet&, Effects&) {}
@@ -136,11 +136,11 @@ class Actor {
   virtual void OnTimer(int, Effects&) {}
 
   // --- death, which the simulator alone knows (over MPI a lost rank ends the run)
-  // To a node: one of its workers has died.  Comes behind the last letter of that worker.
+  // To a node: one of its workers has died.  Comes behind the last message of that worker.
   virtual void OnGone(ActorId /*worker*/, Effects&) {}
   // It has died itself, and only counts from here on: what it has is lost, and so is what comes.
   virtual void OnDeath() {}
-  virtual void OnLostLetter(ActorId /*from*/, const Message&) {}
+  virtual void OnLostMessage(ActorId /*from*/, const Message&) {}
 
   // At rest, to a worker that sums in buckets: it does so in these from now on, which cover the same as
   // those before.

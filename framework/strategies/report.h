@@ -64,7 +64,7 @@ struct ProtocolReport {
   int64_t rounds = 0;      // of pulls that made an update
   int64_t dropped = 0;     // gradients thrown away
   int64_t lost = 0;        // gradients that were handed in, and went with those who died
-  int64_t ignored = 0;     // letters of nodes that had been given up
+  int64_t ignored = 0;     // messages of nodes that had been given up
   int64_t merged = 0;      // gradients summed at the mean version of several, not at their own
   int64_t slot_waits = 0;  // steps that began late, when a gradient of before was taken at last
   int64_t exchanges = 0;   // between groups

@@ -41,7 +41,7 @@ struct ActorSetup {
   std::vector<Range> buckets;  // of the plan
   bool whole_update = false;   // the solver needs the whole gradient at once (clipping)
   CompressConfig compress = {};
-  bool mortal = false;  // workers may die: who waits for others looks after them
+  bool may_fail = false;  // workers may die: who waits for others looks after them
 };
 
 class Strategy {

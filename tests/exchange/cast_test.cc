@@ -1,4 +1,4 @@
-// Casts in an exchange: what is sent and what is kept, letters, and sums over the workers.
+// Casts in an exchange: what is sent and what is kept, messages, and sums over the workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
-#include "framework/exchange/transport_mail.h"
+#include "framework/exchange/transport_channel.h"
 #include "tests/exchange/exchange_fixture.h"
 #include "tests/support/compressors.h"
 
@@ -129,12 +129,12 @@ TEST_P(EveryCast, WhatIsTooLargeGoesOutLater) {
 }
 
 // Whole, and the shard of a server; over bytes.
-TEST_P(EveryCast, LettersHaveHalfTheBytesAndTheValues) {
+TEST_P(EveryCast, MessagesHaveHalfTheBytesAndTheValues) {
   constexpr int64_t kElements = 3001;
   const Wire wire = WireOf(GetParam());
   LocalWorld::Run(2, [&](Transport& transport) {
     BlobPools pools;
-    TransportMail mail(transport, pools);
+    TransportChannel channel(transport, pools);
     if (transport.rank() == 0) {
       Piece whole{pools.New(kElements), 0, {100, 100 + kElements}, kDense, 0, wire};
       for (int64_t i = 0; i < kElements; ++i) {
@@ -143,19 +143,19 @@ TEST_P(EveryCast, LettersHaveHalfTheBytesAndTheValues) {
       EXPECT_EQ(whole.bytes(), 2 * kElements);
       const Piece part = whole.Part({150, 1151});
       EXPECT_EQ(part.bytes(), 2 * 1001);
-      mail.Send(1, {.piece = whole});
-      const int64_t all = mail.traffic().bytes_sent;
-      mail.Send(1, {.piece = part});
-      EXPECT_EQ(all - (mail.traffic().bytes_sent - all), 2 * (kElements - 1001));
-      while (mail.Sending()) EXPECT_FALSE(mail.Next());
+      channel.Send(1, {.piece = whole});
+      const int64_t all = channel.traffic().bytes_sent;
+      channel.Send(1, {.piece = part});
+      EXPECT_EQ(all - (channel.traffic().bytes_sent - all), 2 * (kElements - 1001));
+      while (channel.Sending()) EXPECT_FALSE(channel.Next());
     } else {
       for (const Range range : {Range{100, 100 + kElements}, Range{150, 1151}}) {
-        const Letter letter = NextLetter(mail);
-        ASSERT_TRUE(letter.piece.has_value());
-        EXPECT_EQ(letter.piece->range, range);
-        EXPECT_EQ(letter.piece->wire, wire);
+        const Envelope envelope = NextEnvelope(channel);
+        ASSERT_TRUE(envelope.piece.has_value());
+        EXPECT_EQ(envelope.piece->range, range);
+        EXPECT_EQ(envelope.piece->wire, wire);
         for (int64_t i = range.begin; i < range.end; ++i) {
-          ASSERT_EQ(*letter.piece->At(i), Rounded(wire, Gradient(0, 0, i - 100))) << i;
+          ASSERT_EQ(*envelope.piece->At(i), Rounded(wire, Gradient(0, 0, i - 100))) << i;
         }
       }
     }

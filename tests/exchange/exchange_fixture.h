@@ -11,7 +11,7 @@
 
 #include "framework/comm/backoff.h"
 #include "framework/exchange/exchange.h"
-#include "framework/exchange/mail.h"
+#include "framework/exchange/message_channel.h"
 #include "framework/exchange/rank_parts.h"
 #include "tests/support/golden_inputs.h"
 #include "tests/support/plain_loop.h"
@@ -102,10 +102,10 @@ inline std::vector<float> WeightsOf(Exchange& exchange) {
   return {weights.f32(), weights.f32() + weights.size()};
 }
 
-inline Letter NextLetter(Mail& mail) {
+inline Envelope NextEnvelope(MessageChannel& channel) {
   Backoff backoff;
   for (;;) {
-    if (auto letter = mail.Next()) return std::move(*letter);
+    if (auto envelope = channel.Next()) return std::move(*envelope);
     backoff.Pause();
   }
 }

@@ -84,7 +84,7 @@ double LargestDifference(const std::vector<float>& weights, const std::vector<do
 
 class GsspSumTest : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
-// All letters delivered and the last sums flushed, every server has every gradient once, at 1/W.
+// All messages delivered and the last sums flushed, every server has every gradient once, at 1/W.
 TEST_P(GsspSumTest, AtTheEndAllServersHaveAllGradients) {
   const AtRest run = RunTo(GetParam().first, 90, true, GetParam().second);
   EXPECT_LT(LargestDifference(run.weights, Expected(run, {1, 1, 1})), 1e-5);

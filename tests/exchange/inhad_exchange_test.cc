@@ -67,7 +67,7 @@ void PrintTo(const Cluster& cluster, std::ostream* out) {
   *out << cluster.keys << ", " << cluster.node_of.size() << " workers";
 }
 
-// With a window inside nodes, and with letters that are copied.
+// With a window inside nodes, and with messages that are copied.
 class LockstepTest : public ::testing::TestWithParam<std::tuple<Cluster, plain::Rule, bool>> {};
 
 // A mean of 1, 2 or 4 gradients is their sum times a power of two, which no rounding sees.

@@ -1,4 +1,4 @@
-// The parameter server over the local transport: real threads, letters and rests.
+// The parameter server over the local transport: real threads, messages and rests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

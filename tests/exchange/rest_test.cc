@@ -1,5 +1,5 @@
-// Rest with letters in flight: whatever order letters come in, actors hear that all is quiet, and
-// ranks come to rest, only when nothing is on its way.  A protocol made for it, in which a letter
+// Rest with messages in flight: whatever order messages come in, actors hear that all is quiet, and
+// ranks come to rest, only when nothing is on its way.  A protocol made for it, in which a message
 // brings about others, and a network that delivers in any order that the seed wants.
 #include "framework/exchange/rank_parts.h"
 
@@ -21,16 +21,16 @@ const ArenaLayout kOneNumber{{{"w", {1}, {0, 1}, true}}};
 
 struct Gossip {
   static constexpr int kKind = 1;
-  int64_t hops = 0;   // letters that this one may still bring about, one behind the other
+  int64_t hops = 0;   // messages that this one may still bring about, one behind the other
   int64_t quiet = 0;  // 1: began when all was quiet
   DTRAIN_FIELDS(hops, quiet)
 };
 
-// What the test counts itself: letters that actors have asked for and that nobody has read yet.
+// What the test counts itself: messages that actors have asked for and that nobody has read yet.
 struct Books {
   explicit Books(uint64_t seed) : draws(seed), work(seed % 2 == 0 ? 0 : 80) {}
   Draws draws;
-  const int work;              // on vectors, before letters
+  const int work;              // on vectors, before messages
   int64_t unread[2] = {0, 0};  // of steps, of a quiet time
   int running = 0;             // steps
 };
@@ -52,7 +52,7 @@ class Talker : public Actor {
     effects.EndStep(OutcomeOf(report));
   }
   void OnQuiet(const Quiet&, Effects& effects) override {
-    EXPECT_EQ(books_.unread[0], 0) << "letters are on their way";
+    EXPECT_EQ(books_.unread[0], 0) << "messages are on their way";
     EXPECT_EQ(books_.running, 0) << "steps run";
     Talk({.hops = 3, .quiet = 1}, effects);
   }
@@ -66,10 +66,10 @@ class Talker : public Actor {
 
  private:
   // In every other seed behind some work on vectors: who has that before it is not idle.  The other
-  // seeds have letters that overtake the counting, which work would hold up.
+  // seeds have messages that overtake the counting, which work would hold up.
   void Talk(const Gossip& gossip, Effects& effects) {
     for (int work = books_.work * books_.draws.Below(2); work > 0; --work) effects.Clear(0);
-    for (int letters = books_.draws.Below(3); letters > 0; --letters) {
+    for (int envelopes = books_.draws.Below(3); envelopes > 0; --envelopes) {
       ++books_.unread[gossip.quiet];
       const ActorId to = books_.draws.Below(placement_.actors());
       effects.Send(to, Pack(gossip));
@@ -80,35 +80,35 @@ class Talker : public Actor {
   Books& books_;
 };
 
-// Letters wait until the test lets one through: in order from one rank to another.
-class HeldMail : public Mail {
+// Messages wait until the test lets one through: in order from one rank to another.
+class HeldChannel : public MessageChannel {
  public:
-  HeldMail(Rank rank, std::vector<HeldMail*>& all) : rank_(rank), all_(all), held_(8) {}
+  HeldChannel(Rank rank, std::vector<HeldChannel*>& all) : rank_(rank), all_(all), held_(8) {}
 
-  void Send(Rank to, Letter letter) override {
-    withholds_ += letter.message.kind == letter::Withhold::kKind ? 1 : 0;
-    all_[to]->held_[rank_].push_back(std::move(letter));
+  void Send(Rank to, Envelope envelope) override {
+    holds_ += envelope.message.kind == control::Hold::kKind ? 1 : 0;
+    all_[to]->held_[rank_].push_back(std::move(envelope));
   }
-  std::optional<Letter> Next() override { return std::exchange(released_, std::nullopt); }
+  std::optional<Envelope> Next() override { return std::exchange(released_, std::nullopt); }
   bool Busy() const override { return false; }
   Collective::Traffic traffic() const override { return {}; }
 
   void Release(Rank from) {
-    std::deque<Letter>& letters = held_[from];
-    if (letters.empty() || released_) return;
-    released_ = std::move(letters.front());
-    letters.pop_front();
+    std::deque<Envelope>& envelopes = held_[from];
+    if (envelopes.empty() || released_) return;
+    released_ = std::move(envelopes.front());
+    envelopes.pop_front();
   }
 
   // That this rank has sent since the last call.
-  int TakeWithholds() { return std::exchange(withholds_, 0); }
+  int TakeHolds() { return std::exchange(holds_, 0); }
 
  private:
   const Rank rank_;
-  int withholds_ = 0;
-  std::vector<HeldMail*>& all_;
-  std::vector<std::deque<Letter>> held_;  // by sending rank
-  std::optional<Letter> released_;
+  int holds_ = 0;
+  std::vector<HeldChannel*>& all_;
+  std::vector<std::deque<Envelope>> held_;  // by sending rank
+  std::optional<Envelope> released_;
 };
 
 class Talkers : public Strategy {
@@ -157,8 +157,8 @@ class World {
       EXPECT_TRUE(state.finite);
     }
     EXPECT_GE(steps_, steps_before);
-    // The keeper, server 0, tells each worker once.
-    EXPECT_EQ(mails_[2]->TakeWithholds(), 2);
+    // The leader, server 0, tells each worker once.
+    EXPECT_EQ(mails_[2]->TakeHolds(), 2);
   }
 
   // Each rank leaves by itself, sooner or later.
@@ -174,23 +174,23 @@ class World {
  private:
   struct Part {
     std::unique_ptr<RankParts> parts;
-    HeldMail* mail = nullptr;
+    HeldChannel* channel = nullptr;
     bool leaves = false;  // is at rest, and may go on
     int64_t pause = 0;    // moves until the trainer has seen the end of its step
   };
 
   void AddRank(Rank rank) {
-    auto mail = std::make_unique<HeldMail>(rank, mails_);
-    mails_.push_back(mail.get());
+    auto channel = std::make_unique<HeldChannel>(rank, mails_);
+    mails_.push_back(channel.get());
     Part part;
-    part.mail = mail.get();
-    part.parts = std::make_unique<RankParts>(spec_, rank,
-                                             RankSeams{.clock = &clock_, .mail = std::move(mail)});
+    part.channel = channel.get();
+    part.parts = std::make_unique<RankParts>(
+        spec_, rank, RankSeams{.clock = &clock_, .channel = std::move(channel)});
     ranks_.push_back(std::move(part));
   }
 
-  // As an exchange thread does it: what the trainer has done, then one look at letters and
-  // effects, then what that means for the step.  At rest letters wait.
+  // As an exchange thread does it: what the trainer has done, then one look at messages and
+  // effects, then what that means for the step.  At rest messages wait.
   void Move(Part& part) {
     Rest& rest = part.parts->rest;
     Driver& driver = part.parts->driver;
@@ -200,7 +200,7 @@ class World {
     }
     if (rest.reached()) return;
     if (driver.HasWorker() && books_.draws.Below(2) == 0 && --part.pause < 0) MoveTrainer(driver);
-    if (books_.draws.Below(2) == 0) part.mail->Release(books_.draws.Below(std::ssize(ranks_)));
+    if (books_.draws.Below(2) == 0) part.channel->Release(books_.draws.Below(std::ssize(ranks_)));
     driver.Progress();
     if (rest.reached()) NoteRest();
     if (driver.TakeStarted()) {
@@ -217,7 +217,7 @@ class World {
 
   void NoteRest() {
     ++resting_;
-    EXPECT_EQ(books_.unread[0] + books_.unread[1], 0) << "letters are on their way";
+    EXPECT_EQ(books_.unread[0] + books_.unread[1], 0) << "messages are on their way";
     EXPECT_EQ(books_.running, 0) << "steps run";
   }
 
@@ -235,7 +235,7 @@ class World {
   Books books_;
   const Talkers strategy_;
   ExchangeSpec spec_;
-  std::vector<HeldMail*> mails_;  // the ranks' own
+  std::vector<HeldChannel*> mails_;  // the ranks' own
   std::vector<Part> ranks_;
   int resting_ = 0;
   int64_t steps_ = 0;  // started

@@ -1,4 +1,4 @@
-// Letters from driver to driver: each kind reaches who handles it, as it was sent.
+// Messages from driver to driver: each kind reaches who handles it, as it was sent.
 #include "framework/exchange/service.h"
 
 #include <gtest/gtest.h>
@@ -9,24 +9,24 @@ namespace dtrain {
 namespace {
 
 // To this rank itself.
-Letter LetterOf(Post& post) {
-  std::optional<Letter> letter = post.Next();
-  EXPECT_TRUE(letter.has_value());
-  return letter.value_or(Letter{});
+Envelope EnvelopeOf(Mailbox& mailbox) {
+  std::optional<Envelope> envelope = mailbox.Next();
+  EXPECT_TRUE(envelope.has_value());
+  return envelope.value_or(Envelope{});
 }
 
-TEST(Service, ALetterArrivesWithAllItsFields) {
+TEST(Service, AMessageArrivesWithAllItsFields) {
   const std::vector<int> nodes;
-  Post post(3, 4, nullptr, nodes);
-  Service service(post);
-  letter::Started heard;
+  Mailbox mailbox(3, 4, nullptr, nodes);
+  Service service(mailbox);
+  control::Started heard;
   Rank heard_from = -1;
-  service.On<letter::Started>([&](const letter::Started& letter, Rank from) {
-    heard = letter;
+  service.On<control::Started>([&](const control::Started& envelope, Rank from) {
+    heard = envelope;
     heard_from = from;
   });
-  service.Send(3, letter::Started{7, {5, 0.25, 1, 0}});
-  service.Deliver(LetterOf(post));
+  service.Send(3, control::Started{7, {5, 0.25, 1, 0}});
+  service.Deliver(EnvelopeOf(mailbox));
   EXPECT_EQ(heard_from, 3);
   EXPECT_EQ(heard.samples, 7);
   EXPECT_EQ(heard.before.samples, 5);
@@ -34,47 +34,47 @@ TEST(Service, ALetterArrivesWithAllItsFields) {
   EXPECT_EQ(heard.before.stop, 1);
   EXPECT_EQ(heard.before.finite, 0);
   // They are the machinery's, and count as none of the actors'.
-  EXPECT_EQ(post.sent(), 0);
-  EXPECT_EQ(post.received(), 0);
+  EXPECT_EQ(mailbox.sent(), 0);
+  EXPECT_EQ(mailbox.received(), 0);
 }
 
 TEST(Service, TextAndNumbersArriveToTheBit) {
   const std::vector<int> nodes;
-  Post post(0, 4, nullptr, nodes);
-  Service service(post);
+  Mailbox mailbox(0, 4, nullptr, nodes);
+  Service service(mailbox);
   for (const char* text : {"", "seven c", "eight ch", "nine char", "clocks 815 815 \xc3\xa9"}) {
-    letter::Answer heard;
-    service.On<letter::Answer>([&](const letter::Answer& letter, Rank) { heard = letter; });
-    service.Send(0, letter::Answer{1, 7, text});
-    service.Deliver(LetterOf(post));
-    EXPECT_EQ(heard, (letter::Answer{1, 7, text}));
+    control::Answer heard;
+    service.On<control::Answer>([&](const control::Answer& envelope, Rank) { heard = envelope; });
+    service.Send(0, control::Answer{1, 7, text});
+    service.Deliver(EnvelopeOf(mailbox));
+    EXPECT_EQ(heard, (control::Answer{1, 7, text}));
   }
-  letter::SumOfAll heard;
-  service.On<letter::SumOfAll>([&](const letter::SumOfAll& letter, Rank) { heard = letter; });
-  service.Send(0, letter::SumOfAll{{0.1, -0.0, INFINITY}});
-  service.Deliver(LetterOf(post));
+  control::SumOfAll heard;
+  service.On<control::SumOfAll>([&](const control::SumOfAll& envelope, Rank) { heard = envelope; });
+  service.Send(0, control::SumOfAll{{0.1, -0.0, INFINITY}});
+  service.Deliver(EnvelopeOf(mailbox));
   ASSERT_EQ(heard.values.size(), 3u);
   EXPECT_EQ(heard.values[0], 0.1);
   EXPECT_TRUE(std::signbit(heard.values[1]));
   EXPECT_EQ(heard.values[2], INFINITY);
 }
 
-TEST(ServiceDeathTest, ALetterThatNobodyHandlesStopsTheProgram) {
+TEST(ServiceDeathTest, AMessageThatNobodyHandlesStopsTheProgram) {
   const std::vector<int> nodes;
-  Post post(2, 4, nullptr, nodes);
-  Service service(post);
-  service.On<letter::Ask>([](const letter::Ask&, Rank) {});
-  service.Send(2, letter::Withhold{});
-  EXPECT_DEATH(service.Deliver(LetterOf(post)),
-               "rank 2 got a letter of kind 102 from rank 2, which nobody handles");
+  Mailbox mailbox(2, 4, nullptr, nodes);
+  Service service(mailbox);
+  service.On<control::Ask>([](const control::Ask&, Rank) {});
+  service.Send(2, control::Hold{});
+  EXPECT_DEATH(service.Deliver(EnvelopeOf(mailbox)),
+               "rank 2 got a message of kind 102 from rank 2, which nobody handles");
 }
 
-TEST(ServiceDeathTest, ALetterThatIsTooShortStopsTheProgram) {
+TEST(ServiceDeathTest, AMessageThatIsTooShortStopsTheProgram) {
   const std::vector<int> nodes;
-  Post post(0, 4, nullptr, nodes);
-  Service service(post);
-  service.On<letter::Count>([](const letter::Count&, Rank) {});
-  EXPECT_DEATH(service.Deliver({.message = {letter::Count::kKind, {}}}), "message ends");
+  Mailbox mailbox(0, 4, nullptr, nodes);
+  Service service(mailbox);
+  service.On<control::Count>([](const control::Count&, Rank) {});
+  EXPECT_DEATH(service.Deliver({.message = {control::Count::kKind, {}}}), "message ends");
 }
 
 }  // namespace

@@ -388,9 +388,9 @@ TEST_F(SparseSourceTest, IsSavedAndLoadedAsItIs) {
   EXPECT_EQ(BitsOf(Values(host_.Get(kB))), BitsOf(out_)) << "saving changes nothing";
 }
 
-// --- letters
+// --- messages
 
-TEST(SparseLetter, PartsHaveTheEntriesOfTheirRange) {
+TEST(SparseMessages, PartsHaveTheEntriesOfTheirRange) {
   Host host("topk");
   host.Set(kA, Normal(1));
   host.Do(CompressEffect{kB, kA, 0.1});
@@ -406,7 +406,7 @@ TEST(SparseLetter, PartsHaveTheEntriesOfTheirRange) {
   EXPECT_EQ(entries, kN / 10);
 }
 
-TEST(SparseLetter, GoesOutAsDenseWhereThatIsNoLarger) {
+TEST(SparseMessages, GoesOutAsDenseWhereThatIsNoLarger) {
   Host host("topk");
   std::vector<float> values(kN, 1e-6f);
   std::fill_n(values.begin(), kN / 4, 1.0f);

@@ -1,11 +1,11 @@
-// Letters between ranks of a node that have a window to each other: the same letters, in the same
+// Messages between ranks of a node that have a window to each other: the same messages, in the same
 // order, as without one.
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "framework/comm/local/local_world.h"
-#include "framework/exchange/transport_mail.h"
+#include "framework/exchange/transport_channel.h"
 #include "tests/exchange/exchange_fixture.h"
 
 namespace dtrain {
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kElements = 3000;
 
-void FinishSending(Transport& transport, Mail& mail) {
-  while (mail.Sending()) EXPECT_FALSE(mail.Next());
+void FinishSending(Transport& transport, MessageChannel& channel) {
+  while (channel.Sending()) EXPECT_FALSE(channel.Next());
   transport.Barrier();
 }
 
@@ -23,7 +23,7 @@ Blob Counting(Blob blob) {
   return blob;
 }
 
-// Runs `body(transport, mail, pools)` on each of `ranks` ranks of one node.
+// Runs `body(transport, channel, pools)` on each of `ranks` ranks of one node.
 template <class Body>
 void WithWindows(int ranks, Body body) {
   LocalWorld::Run(ranks, [&](Transport& transport) {
@@ -31,8 +31,8 @@ void WithWindows(int ranks, Body body) {
     const auto window = NodeWindow::Make(transport, one_node, {.elements = kElements});
     BlobPools pools;
     pools.SendFrom(window.get());
-    TransportMail mail(transport, pools, window.get());
-    body(transport, mail, pools);
+    TransportChannel channel(transport, pools, window.get());
+    body(transport, channel, pools);
   });
 }
 
@@ -65,43 +65,43 @@ void ExpectSame(const Piece& got, const Piece& sent) {
   }
 }
 
-TEST(WindowMail, LettersComeAsWithoutOneAndInOrder) {
+TEST(WindowChannel, MessagesComeAsWithoutOneAndInOrder) {
   constexpr int kRounds = 20;
-  WithWindows(3, [](Transport& transport, TransportMail& mail, BlobPools& pools) {
+  WithWindows(3, [](Transport& transport, TransportChannel& channel, BlobPools& pools) {
     const std::vector<Piece> pieces = PiecesOf(pools);  // equal on every rank
     if (transport.rank() > 0) {
       for (int i = 0; i < kRounds * static_cast<int>(pieces.size() + 1); ++i) {
         const size_t piece = static_cast<size_t>(i) % (pieces.size() + 1);
-        Letter letter{.message = {.kind = i}};
-        if (piece < pieces.size()) letter.piece = pieces[piece];
-        mail.Send(0, std::move(letter));
+        Envelope envelope{.message = {.kind = i}};
+        if (piece < pieces.size()) envelope.piece = pieces[piece];
+        channel.Send(0, std::move(envelope));
       }
-      FinishSending(transport, mail);
+      FinishSending(transport, channel);
       int64_t lent = 0;
       for (size_t i = 0; i + 1 < pieces.size(); ++i) lent += pieces[i].bytes();
-      EXPECT_EQ(mail.traffic().bytes_lent, kRounds * lent) << "not the one in ordinary memory";
+      EXPECT_EQ(channel.traffic().bytes_lent, kRounds * lent) << "not the one in ordinary memory";
       return;
     }
     std::vector<int> next(3, 0);
     for (int i = 0; i < 2 * kRounds * static_cast<int>(pieces.size() + 1); ++i) {
-      const Letter letter = NextLetter(mail);
-      EXPECT_EQ(letter.message.kind, next[letter.from_rank]);
-      const size_t piece = static_cast<size_t>(next[letter.from_rank]++) % (pieces.size() + 1);
-      ASSERT_EQ(letter.piece.has_value(), piece < pieces.size());
-      if (!letter.piece) continue;
-      ExpectSame(*letter.piece, pieces[piece]);
-      EXPECT_EQ(letter.piece->blob.shared(), piece + 1 < pieces.size()) << "read where it lies";
+      const Envelope envelope = NextEnvelope(channel);
+      EXPECT_EQ(envelope.message.kind, next[envelope.from_rank]);
+      const size_t piece = static_cast<size_t>(next[envelope.from_rank]++) % (pieces.size() + 1);
+      ASSERT_EQ(envelope.piece.has_value(), piece < pieces.size());
+      if (!envelope.piece) continue;
+      ExpectSame(*envelope.piece, pieces[piece]);
+      EXPECT_EQ(envelope.piece->blob.shared(), piece + 1 < pieces.size()) << "read where it lies";
     }
-    FinishSending(transport, mail);
+    FinishSending(transport, channel);
   });
 }
 
 // A worker with two gradients, as InHAD has: a third is ordinary memory while the reader has both.
-TEST(WindowMail, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
-  WithWindows(2, [](Transport& transport, TransportMail& mail, BlobPools& pools) {
+TEST(WindowChannel, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
+  WithWindows(2, [](Transport& transport, TransportChannel& channel, BlobPools& pools) {
     if (transport.rank() == 0) {
-      std::vector<Letter> kept;
-      for (int i = 0; i < 2; ++i) kept.push_back(NextLetter(mail));
+      std::vector<Envelope> kept;
+      for (int i = 0; i < 2; ++i) kept.push_back(NextEnvelope(channel));
       transport.Barrier();  // both are being read
       transport.Barrier();  // the other has looked
       kept.erase(kept.begin());
@@ -115,7 +115,7 @@ TEST(WindowMail, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
     for (int i = 0; i < 2; ++i) {
       const Piece piece{Counting(pools.NewToSend(kElements)), 0, {0, kElements}};
       memory.push_back(piece.blob.f32());
-      mail.Send(0, {.piece = piece});
+      channel.Send(0, {.piece = piece});
     }
     transport.Barrier();
     Blob third = pools.NewToSend(kElements);

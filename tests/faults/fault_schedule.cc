@@ -13,7 +13,7 @@ constexpr int64_t kMostFaults = 8;
 
 Fault DrawFault(Draws& draws, const Possible& possible) {
   std::vector<Kind> kinds{Kind::kStop, Kind::kSlow};
-  if (possible.letters) kinds.insert(kinds.end(), 3, Kind::kDelay);
+  if (possible.envelopes) kinds.insert(kinds.end(), 3, Kind::kDelay);
   if (possible.nan) kinds.push_back(Kind::kNaN);
   if (possible.deaths) kinds.push_back(Kind::kDeath);
   Fault fault{kinds[draws.Below(static_cast<int64_t>(kinds.size()))]};
@@ -165,7 +165,7 @@ void Apply(const FaultSchedule& schedule, std::vector<std::vector<double>> steps
         break;
     }
   }
-  setup.exchange.actors.mortal = !setup.cluster.deaths.empty();
+  setup.exchange.actors.may_fail = !setup.cluster.deaths.empty();
   setup.trace = std::move(steps);
 }
 

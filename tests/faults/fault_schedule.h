@@ -39,7 +39,7 @@ struct Possible {
   int ranks = 1, workers = 1;
   int64_t steps = 1;
   double seconds = 0;
-  bool letters = true;  // between ranks
+  bool envelopes = true;  // between ranks
   bool nan = false;
   bool deaths = false;  // of workers
 };

@@ -169,7 +169,7 @@ FaultSchedule FaultyRun::Draw() const {
   possible.workers = workers_;
   possible.steps = steps_;
   possible.seconds = ToSeconds(Run({}).result.time);
-  possible.letters = strategy_->Place(workers_).servers > 0 && possible.ranks > 1;
+  possible.envelopes = strategy_->Place(workers_).servers > 0 && possible.ranks > 1;
   possible.nan = draws.Between(0, 4) == 0;
   possible.deaths = strategy_->StopsAtDeath().empty();
   return DrawSchedule(draws, possible);

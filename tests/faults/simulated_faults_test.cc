@@ -1,4 +1,4 @@
-// Thousands of simulated runs in which things go wrong: stopped ranks, slow steps, late and overtaking letters,
+// Thousands of simulated runs in which things go wrong: stopped ranks, slow steps, late and overtaking messages,
 // NaNs, deaths.  Every run ends, every gradient is accounted for, the bounds hold, and synchronous runs are
 // the undisturbed ones to the bit.  What breaks a promise is told as the shortest schedule that does.
 //
@@ -86,7 +86,7 @@ TEST(Shrink, FindsTwoFaultsThatBreakSomethingTogether) {
 }
 
 // What a schedule says happens, in the run as well as in words.
-TEST(SimulatedFaults, AStoppedRankHoldsUpTheOthersAndALateLetterWhatFollowsIt) {
+TEST(SimulatedFaults, AStoppedRankHoldsUpTheOthersAndALateMessageWhatFollowsIt) {
   const FaultyRun run("allreduce", 3);
   const Nanos usual = run.Run({}).result.time;
   Fault stop{Fault::Kind::kStop};

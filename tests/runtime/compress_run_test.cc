@@ -83,7 +83,7 @@ TEST_F(CompressRunTest, AStrategyThatTakesNoneSaysWhichDo) {
   EXPECT_EQ(error_of({"compress.name=topk", "strategy.name=ps_ssp"}), "no error");
   EXPECT_EQ(error_of({"compress.name=none", "strategy.name=ps_bsp"}), "no error");
   EXPECT_THAT(error_of({"compress.name=topk", "compress.exchange=gtopk"}),
-              HasSubstr("'exchange'"));  // letters go to servers
+              HasSubstr("'exchange'"));  // messages go to servers
 }
 
 // The workers have the momentum, and the solver none; it is saved with what they have kept back.
@@ -219,7 +219,7 @@ TEST_P(CastRunTest, SynchronousOnesRepeatInVirtualTimeAndBehindAResume) {
 }
 
 // Weights come back whole.
-TEST_P(CastRunTest, LettersToServersHaveHalfTheBytes) {
+TEST_P(CastRunTest, MessagesToServersHaveHalfTheBytes) {
   const std::string strategy = "{name: ps_asp, servers: 2}";
   Run(Of("short", strategy, {"cluster.workers=2"}));
   Run(Of("dense", strategy, {"cluster.workers=2", "compress={name: none}"}));

@@ -23,7 +23,7 @@ int64_t Damages() {
   return given == nullptr ? 250 : std::atoll(given);
 }
 
-// Where HDF5's structures begin: each has four letters of its own.
+// Where HDF5's structures begin: each has four messages of its own.
 std::vector<size_t> StructuresIn(const std::string& file) {
   std::vector<size_t> places = {0};
   for (const char* const name : {"HDF\r", "OHDR", "OCHK", "FRHP", "FHDB", "FHIB", "FSHD", "FSSE",

@@ -151,7 +151,7 @@ void ExpectItIsReported(const Traffic& traffic) {
 }
 
 // What `communication` of a summary means: every byte and message that any rank sent from its first
-// step to its last rest, vectors, headers and the letters of rests alike; not what is exchanged at
+// step to its last rest, vectors, headers and the messages of rests alike; not what is exchanged at
 // rest and at the start (weights for an evaluation, agreement).
 TEST_F(ReportTest, BytesAndMessagesAreThoseThatTheTransportsCarried) {
   const struct {
@@ -226,8 +226,8 @@ TEST_F(ReportTest, AResumedRunCountsFromItsResume) {
   }
 }
 
-// The sums of batch statistics within a step are letters as well.
-TEST_F(ReportTest, LettersOfBatchStatisticsCount) {
+// The sums of batch statistics within a step are messages as well.
+TEST_F(ReportTest, MessagesOfBatchStatisticsCount) {
   std::ofstream(folder_ / "normed.yaml") << R"(
 name: normed
 layers:
@@ -257,7 +257,7 @@ TEST_F(ReportTest, AllReduceSendsWhatItsFormulaSays) {
   }
 }
 
-// A real run may count its letters once more before it rests: then the keeper asks each other rank
+// A real run may count its messages once more before it rests: then the leader asks each other rank
 // with one word and is answered with five, behind 22 bytes of header each.  Else the bytes of a
 // simulation are those of the run.
 TEST_F(ReportTest, ASimulatedRunSendsAsMuchAsARealOne) {

@@ -37,8 +37,8 @@ Chosen Choose(const std::string& name, uint64_t seed) {
   setup.exchange.rule.last_samples = setup.exchange.rule.batch * global_steps;
   setup.exchange.rule.checkpoint_every_steps = draws.Between(0, 1) * draws.Between(1, 9);
   chosen.steps = workers * global_steps;
-  // Server 0, the keeper's neighbour, has heard that a step starts before it lets the worker start
-  // another, and its answer comes behind the keeper's word.  So each of the other workers starts
+  // Server 0, the leader's neighbour, has heard that a step starts before it lets the worker start
+  // another, and its answer comes behind the leader's word.  So each of the other workers starts
   // one step more.  What a rest held back has its answer already where weights are prefetched:
   // there it may be two, and one of the worker that completes the run.
   chosen.late =
@@ -190,7 +190,7 @@ void ChooseDeaths(Draws& draws, double seconds, SimulationSetup& setup) {
       setup.cluster.deaths.pop_back();
     }
   }
-  setup.exchange.actors.mortal = !setup.cluster.deaths.empty();
+  setup.exchange.actors.may_fail = !setup.cluster.deaths.empty();
 }
 
 // What was handed in is applied, dropped or lost, each once, and the living do the work of the dead.

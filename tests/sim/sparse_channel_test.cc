@@ -1,4 +1,4 @@
-// Sparse vectors in letters: what goes over a transport is what arrives, and what a simulation
+// Sparse vectors in messages: what goes over a transport is what arrives, and what a simulation
 // charges for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <set>
 
 #include "framework/comm/local/local_world.h"
-#include "framework/exchange/transport_mail.h"
-#include "framework/sim/sim_mail.h"
+#include "framework/exchange/transport_channel.h"
+#include "framework/sim/sim_channel.h"
 #include "tests/sim/sim_network.h"
 
 namespace dtrain {
@@ -31,7 +31,7 @@ Piece DensePiece(BlobPools& pools) {
   return {pools.CopyOf(std::vector<float>(900, 2.5f)), 0, {100, 1000}};
 }
 
-Letter LetterWith(Piece piece) {
+Envelope EnvelopeWith(Piece piece) {
   return {.from = 3, .to = 4, .message = {7, {1, 2}}, .piece = std::move(piece)};
 }
 
@@ -67,18 +67,18 @@ Collective::Traffic OverThreads() {
   Collective::Traffic traffic[2];
   LocalWorld::Run(2, [&](Transport& transport) {
     BlobPools pools;
-    TransportMail mail(transport, pools);
+    TransportChannel channel(transport, pools);
     std::vector<Piece> got;
     if (transport.rank() == 0) {
-      for (Piece& piece : Pieces(pools)) mail.Send(1, LetterWith(std::move(piece)));
-      while (mail.Busy()) mail.Next();
+      for (Piece& piece : Pieces(pools)) channel.Send(1, EnvelopeWith(std::move(piece)));
+      while (channel.Busy()) channel.Next();
     } else {
       while (got.size() < 6) {
-        if (auto letter = mail.Next()) got.push_back(*letter->piece);
+        if (auto envelope = channel.Next()) got.push_back(*envelope->piece);
       }
       ExpectThatTheyArrived(got);
     }
-    traffic[transport.rank()] = mail.traffic();
+    traffic[transport.rank()] = channel.traffic();
     transport.Barrier();
   });
   EXPECT_EQ(traffic[0].bytes_sent, traffic[1].bytes_received);
@@ -89,19 +89,19 @@ Collective::Traffic InVirtualTime() {
   BlobPools pools;
   EventQueue events;
   Network network(events, RoundNumbers(), 2);
-  std::vector<SimMail*> boxes;
-  SimMail sender(0, network, boxes, [](Rank) {}), receiver(1, network, boxes, [](Rank) {});
+  std::vector<SimChannel*> boxes;
+  SimChannel sender(0, network, boxes, [](Rank) {}), receiver(1, network, boxes, [](Rank) {});
   boxes = {&sender, &receiver};
-  for (Piece& piece : Pieces(pools)) sender.Send(1, LetterWith(std::move(piece)));
+  for (Piece& piece : Pieces(pools)) sender.Send(1, EnvelopeWith(std::move(piece)));
   while (events.RunNext()) {
   }
   std::vector<Piece> got;
-  while (auto letter = receiver.Next()) got.push_back(*letter->piece);
+  while (auto envelope = receiver.Next()) got.push_back(*envelope->piece);
   ExpectThatTheyArrived(got);
   return sender.traffic();
 }
 
-TEST(SparseLetters, ArriveWholeAndCostTheSameBytesEverywhere) {
+TEST(SparseMessages, ArriveWholeAndCostTheSameBytesEverywhere) {
   const Collective::Traffic real = OverThreads(), simulated = InVirtualTime();
   EXPECT_EQ(real.bytes_sent, simulated.bytes_sent);
   EXPECT_EQ(real.messages, simulated.messages);
@@ -109,7 +109,7 @@ TEST(SparseLetters, ArriveWholeAndCostTheSameBytesEverywhere) {
   EXPECT_EQ(real.bytes_sent, headers + 8 * (40 + 3 + 0 + 1 + 0) + 4 * 900);
 }
 
-// --- the pools that sparse letters are received into
+// --- the pools that sparse messages are received into
 
 TEST(BlobPools, RoomIsAtMostAnEighthTooMuch) {
   for (int64_t elements = 1; elements < 5'000'000; elements += 1 + elements / 7) {

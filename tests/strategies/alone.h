@@ -14,11 +14,11 @@ class Alone {
  public:
   // Actor `id` of so many workers' run of the strategy; a model of 10 elements.
   Alone(const std::string& strategy, const std::string& keys, int workers, ActorId id,
-        bool mortal = false)
+        bool may_fail = false)
       : strategy_(MakeStrategy(strategy, keys)),
         setup_(SetupFor(*strategy_, workers, 10)),
         id_(id) {
-    setup_.mortal = mortal;
+    setup_.may_fail = may_fail;
     actor_ = strategy_->MakeActor(id, setup_);
   }
 
@@ -28,7 +28,7 @@ class Alone {
     return EffectWriter(
         setup_.placement, id_, *actor_, text_, [](ActorId, const Message&) {}, now);
   }
-  // What it asks for when a letter comes.
+  // What it asks for when a message comes.
   template <class M>
   std::string Hears(ActorId from, const M& message, Nanos now = 0) {
     EffectWriter effects = At(now);

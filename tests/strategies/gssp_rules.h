@@ -55,7 +55,7 @@ class GsspRules : public world::Rules {
     bool asked = false;      // and has no answer
     bool waits = false;      // its request has reached a server
     int64_t pushed = 0;      // gradients
-    int flushes = 0;         // letters, at this rest
+    int flushes = 0;         // messages, at this rest
     std::set<int64_t> kept;  // clocks of the gradients that are in its residual
   };
   struct Server {
@@ -101,7 +101,7 @@ class GsspRules : public world::Rules {
   int64_t epochs_ = 0;
   std::set<GradientId> applied_;  // by any server
   int64_t submitted_ = 0, submitted_samples_ = 0;
-  int64_t flushed_ = 0;  // letters with residuals
+  int64_t flushed_ = 0;  // messages with residuals
   int64_t answered_ = 0;
   int groups_at_rest_ = 0;  // when it began
   int64_t exchanges_ = 0, regroups_ = 0;

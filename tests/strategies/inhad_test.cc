@@ -99,7 +99,7 @@ class InhadRules : public world::Rules {
     const auto count = static_cast<int64_t>(sum.terms.size());
     Expect(count > 0, "an update of nothing");
     // The last one takes what is left; what is dropped, or lost with a node, is missing.
-    const bool may_lack = ending_ || run_.options.late == Late::kDrop || run_.scenario.mortal;
+    const bool may_lack = ending_ || run_.options.late == Late::kDrop || run_.scenario.may_fail;
     Expect(may_lack || count >= run_.options.GradientsOfUpdate(run_.scenario.workers),
            fmt::format("an update of {} gradients, n {}", count, run_.options.n));
     Expect(std::abs(update.gradient_factor * static_cast<double>(count) - 1) < 1e-12,
@@ -123,7 +123,7 @@ class InhadRules : public world::Rules {
       Expect(applied_.insert(gradient).second, "a gradient is applied twice");
     }
     const bool together = run_.options.lockstep && run_.options.n == 1;
-    if (together && !run_.scenario.mortal) CheckLockstep(sum, version);
+    if (together && !run_.scenario.may_fail) CheckLockstep(sum, version);
   }
 
   void Quieted(const Quiet& quiet) override { ending_ = quiet.last; }
@@ -158,13 +158,13 @@ class InhadRules : public world::Rules {
   // A node that lives and is given up sums on until it hears of it.  In lockstep a dead worker's last
   // gradient may stand for that of one who is late, and who then hands in two.
   bool MayMix() const {
-    if (!run_.scenario.mortal) return false;
+    if (!run_.scenario.may_fail) return false;
     return run_.options.pull_timeout < kLong || (run_.options.lockstep && run_.options.n == 1);
   }
 
   // Gradients are lost with their node only, and a node that answers in time is not given up.
   void CheckLost(const ProtocolReport& report) {
-    Expect(run_.scenario.mortal || report.lost + report.ignored == 0, "somebody is given up");
+    Expect(run_.scenario.may_fail || report.lost + report.ignored == 0, "somebody is given up");
     for (const int node : given_up_) {
       Expect(run_.options.pull_timeout < kLong || dead_.contains(placement_.NodeId(node)),
              fmt::format("node {} lives, and is given up", node));
@@ -280,11 +280,11 @@ Case CaseOf(uint64_t seed) {
 }
 
 // Nodes and workers that die at any time; a node that lives is given up now and then.
-Case MortalCaseOf(uint64_t seed) {
+Case MayFailCaseOf(uint64_t seed) {
   Case run = CaseOf(seed);
   world::Scenario& scenario = run.scenario;
   Draws draws(seed + 1'000'000);
-  scenario.mortal = true;
+  scenario.may_fail = true;
   const ActorId first_node = scenario.workers + run.servers;
   const int nodes = scenario.node_of.back() + 1;
   std::set<int> left;
@@ -320,17 +320,17 @@ TEST(InhadHistories, KeepTheRules) { Checks::KeepTheRules(); }
 
 TEST(InhadHistories, GoOnAsBeforeFromSavedState) { Checks::GoOnAsBeforeFromSavedState(); }
 
-using MortalChecks = world::Histories<Case, InhadRules, MortalCaseOf>;
+using MayFailChecks = world::Histories<Case, InhadRules, MayFailCaseOf>;
 
-TEST(InhadDeaths, KeepTheRules) { MortalChecks::KeepTheRules(); }
+TEST(InhadDeaths, KeepTheRules) { MayFailChecks::KeepTheRules(); }
 
-TEST(InhadDeaths, GoOnAsBeforeFromSavedState) { MortalChecks::GoOnAsBeforeFromSavedState(); }
+TEST(InhadDeaths, GoOnAsBeforeFromSavedState) { MayFailChecks::GoOnAsBeforeFromSavedState(); }
 
-// Gradients are lost in many histories, and letters of nodes that were given up come late in some.
+// Gradients are lost in many histories, and messages of nodes that were given up come late in some.
 TEST(InhadDeaths, LoseGradientsNowAndThen) {
   int losses = 0, given_up = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
-    World world = MortalChecks::WorldOf(MortalCaseOf(seed), seed);
+    World world = MayFailChecks::WorldOf(MayFailCaseOf(seed), seed);
     ASSERT_EQ(world.Run(), "");
     losses += world.report().lost > 0 ? 1 : 0;
     given_up += world.report().ignored > 0 ? 1 : 0;
@@ -342,13 +342,13 @@ TEST(InhadDeaths, LoseGradientsNowAndThen) {
 // Verdict of the first history of the dead that breaks a rule.
 TEST(InhadPlantedBug, ADeadNodeThatCountsNothingIsFound) {
   const std::string verdict =
-      MortalChecks::FirstFailure([](World& world) { world.the_dead_count = false; });
+      MayFailChecks::FirstFailure([](World& world) { world.the_dead_count = false; });
   EXPECT_NE(verdict.find("lost of"), std::string::npos) << verdict;
 }
 
-// Nobody gives up a node that was not told so: its letters would count again.
+// Nobody gives up a node that was not told so: its messages would count again.
 TEST(InhadPlantedBug, ALivingNodeThatDoesNotHearItIsGivenUpIsFound) {
-  const std::string verdict = MortalChecks::FirstFailure([](World& world) {
+  const std::string verdict = MayFailChecks::FirstFailure([](World& world) {
     world.loses = [](ActorId, ActorId, const Message& message) {
       return message.kind == GiveUp::kKind;
     };

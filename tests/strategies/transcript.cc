@@ -88,7 +88,7 @@ std::string Replayer::Line(const std::string& line) {
 
 void Replayer::Run(const std::string& line) {
   static const std::regex pattern(
-      R"(run (\d+) workers?(?: in nodes of (\d+))?, (\d+) parameters, strategy (.*?)(, compress (.*?))?(, mortal)?)");
+      R"(run (\d+) workers?(?: in nodes of (\d+))?, (\d+) parameters, strategy (.*?)(, compress (.*?))?(, may_fail)?)");
   std::smatch match;
   if (!std::regex_match(line, match, pattern)) throw std::runtime_error("cannot read: " + line);
   strategy_ = MakeStrategy(match[4]);
@@ -96,7 +96,7 @@ void Replayer::Run(const std::string& line) {
   if (match[2].matched) {
     for (int& node : setup_.placement.node_of) node /= std::stoi(match[2]);
   }
-  setup_.mortal = match[7].matched;
+  setup_.may_fail = match[7].matched;
   actors_ = MakeActors(*strategy_, setup_);
   dead_.clear();
   queues_.clear();
@@ -136,12 +136,12 @@ void Replayer::Deliver(const Words& words) {
   if (queue.empty()) throw std::runtime_error("nothing from " + words[1] + " to " + words[2]);
   const Message message = queue.front();
   queue.pop_front();
-  if (dead_.contains(to)) return actors_[to]->OnLostLetter(from, message);
+  if (dead_.contains(to)) return actors_[to]->OnLostMessage(from, message);
   EffectWriter effects = Effects(to);
   actors_[to]->OnMessage(from, message, effects);
 }
 
-// Whole steps of a worker, each with all letters that follow from it.
+// Whole steps of a worker, each with all messages that follow from it.
 void Replayer::Steps(const Words& words) {
   for (int64_t step = std::stoll(words.at(2)); step > 0; --step) {
     EffectWriter effects = Effects(Id(words.at(1)));
@@ -190,7 +190,7 @@ void Replayer::Report() {
     text_ += fmt::format(" {}: {}", s, report.staleness[s]);
   }
   text_ += fmt::format(", largest lead {}", std::max<int64_t>(report.clock_lead_max, 0));
-  if (setup_.mortal) text_ += fmt::format(", lost {}, ignored {}", report.lost, report.ignored);
+  if (setup_.may_fail) text_ += fmt::format(", lost {}, ignored {}", report.lost, report.ignored);
   text_ += "\n";
 }
 

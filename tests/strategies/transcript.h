@@ -9,7 +9,7 @@
 //     w0 > s0 push: clock 1, ...
 //   deliver w0 s0                the oldest message from w0 to s0
 //   quiet w0 steps=20 epochs=1   or "last": the end of the run
-//   steps w0 6 samples=4 compute=100    whole steps, each with all letters; effects are not shown
+//   steps w0 6 samples=4 compute=100    whole steps, each with all messages; effects are not shown
 //   describe w0    report    reload    (reload: every actor saved, made anew and loaded)
 //
 // "at=50" behind any event: what time it is from there on, ns.

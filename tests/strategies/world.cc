@@ -146,7 +146,7 @@ World::World(const Scenario& scenario, const MakeRules& make_rules, uint64_t see
       held_(scenario.workers, Held::kNo),
       next_rest_(NextRest()) {
   if (!scenario.node_of.empty()) setup_.placement.node_of = scenario.node_of;
-  setup_.mortal = scenario.mortal;
+  setup_.may_fail = scenario.may_fail;
   dead_.resize(setup_.placement.actors(), false);
   actors_ = MakeActors(*strategy_, setup_);
   const Placement& placement = setup_.placement;
@@ -220,7 +220,7 @@ void World::Drain() {
   }
 }
 
-// Between two events of any actor.  The end of a worker's letters is read behind the last of them.
+// Between two events of any actor.  The end of a worker's messages is read behind the last of them.
 void World::Kill(const Death& death) {
   const Placement& placement = setup_.placement;
   for (const ActorId actor : death.actors) {
@@ -261,7 +261,7 @@ void World::Handle(Event& event) {
   ActorEffects effects(*this, event.actor);
   Vectors& vectors = *vectors_[event.actor];
   if (dead_[event.actor]) {
-    if (event.what == What::kMessage) actor.OnLostLetter(event.from, event.message);
+    if (event.what == What::kMessage) actor.OnLostMessage(event.from, event.message);
     return;
   }
   switch (event.what) {

@@ -52,7 +52,7 @@ struct Scenario {
   int64_t rest_every = 0;
   int64_t epoch_steps = 0;  // of all workers; 0: no epochs
   int64_t drift_every = 0;  // steps of all workers until their speeds are others; 0: never
-  bool mortal = false;
+  bool may_fail = false;
   std::vector<Death> deaths;  // in the order of their times
 };
 

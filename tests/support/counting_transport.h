@@ -48,7 +48,7 @@ class CountingTransport : public ForwardingTransport {
   Request Send(Rank to, Tag tag, std::span<const std::byte> data) override {
     Carried& carried = tag == Tag::kCollective ? at_rest_ : of_steps_;
     carried.bytes_sent += static_cast<int64_t>(data.size());
-    // A letter's vector (kBulk) belongs to the message that announces it.
+    // A message's vector (kBulk) belongs to the message that announces it.
     if (tag != Tag::kBulk) ++carried.messages_sent;
     return ForwardingTransport::Send(to, tag, data);
   }
@@ -58,7 +58,7 @@ class CountingTransport : public ForwardingTransport {
     return ForwardingTransport::Receive(from, tag, data);
   }
 
-  const Carried& of_steps() const { return of_steps_; }  // letters and collectives
+  const Carried& of_steps() const { return of_steps_; }  // messages and collectives
   const Carried& at_rest() const { return at_rest_; }    // set-up, evaluation, checkpoints, the end
 
  private:

@@ -196,7 +196,7 @@ void OneTruthSystemTest::ExpectOneTime() {
 void OneTruthSystemTest::ExpectOneLoss() {
   const std::vector<json> steps = MetricsOf("step"), evaluations = MetricsOf("evaluation");
   EXPECT_EQ(summary_["train"]["loss"], steps.back()["loss"]);
-  // The mean of the last epoch's steps, by their samples; asynchronous workers' letters come late.
+  // The mean of the last epoch's steps, by their samples; asynchronous workers' messages come late.
   const int64_t epoch = steps.back()["epoch"];
   double sum = 0, before = 0, all = 0;
   for (const json& line : steps) {

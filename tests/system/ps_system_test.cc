@@ -69,7 +69,7 @@ TEST_F(PsSystemTest, ARecordedRunReplaysToTheBit) {
   }
 }
 
-// The memory that letters name has what they would have carried: a replay, which copies, ends with the
+// The memory that messages name has what they would have carried: a replay, which copies, ends with the
 // bits of the run.
 TEST_F(PsSystemTest, ANodeSharesMemoryUnlessTold) {
   const std::string run = std::string(kSmall) +

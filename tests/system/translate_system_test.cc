@@ -29,7 +29,7 @@ TEST_F(TranslateSystemTest, FromTextToText) {
   const Outcome trained = Run("train --config run.yaml --output run");
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_THAT(trained.out, AllOf(HasSubstr("test perplexity "), HasSubstr(", BLEU ")));
-  // Capital letters, an empty line, no end of the last line.
+  // Capital messages, an empty line, no end of the last line.
   const Outcome lines = Translate("Eins ROT blau\n\nHAUS gru\u0308n\nzwei");
   EXPECT_EQ(lines.code, 0) << lines.err;
   EXPECT_EQ(lines.out, "one red blue\n\nhouse green\ntwo\n");

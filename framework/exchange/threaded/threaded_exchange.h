@@ -18,7 +18,7 @@
 #include "framework/exchange/exchange.h"
 #include "framework/exchange/rank_parts.h"
 #include "framework/exchange/stall_watch.h"
-#include "framework/exchange/sum_letters.h"
+#include "framework/exchange/summed_messages.h"
 
 namespace dtrain {
 
@@ -130,7 +130,7 @@ class ThreadedExchange : public Exchange {
 
   // The thread's own.
   Events taken_;
-  std::unique_ptr<SumLetters> sums_;
+  std::unique_ptr<SummedMessages> sums_;
   std::unique_ptr<StallWatch> stall_watch_;
   int64_t samples_ = 0;  // of the step that was begun last
   Nanos step_begin_ = 0;

@@ -18,14 +18,14 @@ void ThreadedExchange::PutTogether() {
   parts_ = std::make_unique<RankParts>(spec_, transport_.rank(),
                                        SeamsOver(transport_, spec_, clock_, pools_, device_));
   Driver& driver = parts_->driver;
-  sums_ = std::make_unique<SumLetters>(driver.service(), spec_.placement().workers,
-                                       transport_.rank(), [this] { Answer(Wanted::kSum); });
+  sums_ = std::make_unique<SummedMessages>(driver.service(), spec_.placement().workers,
+                                           transport_.rank(), [this] { Answer(Wanted::kSum); });
   stall_watch_ = std::make_unique<StallWatch>(driver, spec_.placement(), clock_, stall_,
                                               [this] { return Computing(); });
 }
 
-// A letter wakes nobody: whoever may get one must look.  Servers may, and so may workers, whom rest
-// tells to withhold their next step.
+// A message wakes nobody: whoever may get one must look.  Servers may, and so may workers, whom rest
+// tells to hold their next step.
 bool ThreadedExchange::Listens() const {
   return spec_.placement().servers > 0 && !parts_->rest.reached();
 }
@@ -47,7 +47,7 @@ void ThreadedExchange::Run() {
   FinishSends();
 }
 
-// At rest letters wait: those who have left it may already be writing.
+// At rest messages wait: those who have left it may already be writing.
 bool ThreadedExchange::Step() {
   bool moved = TakeEvents();
   Driver& driver = parts_->driver;
@@ -160,10 +160,10 @@ void ThreadedExchange::Answer(Wanted wanted) {
 
 // Nobody may wait for what this rank has said last.
 void ThreadedExchange::FinishSends() {
-  Mail* const mail = parts_->seams.mail.get();
+  MessageChannel* const channel = parts_->seams.channel.get();
   Backoff backoff;
-  while (mail != nullptr && mail->Sending()) {
-    mail->Next();
+  while (channel != nullptr && channel->Sending()) {
+    channel->Next();
     backoff.Pause();
   }
 }
@@ -176,7 +176,7 @@ bool ThreadedExchange::Computing() const {
 bool ThreadedExchange::Expects() const {
   if (parts_->rest.reached()) return false;
   const Driver& driver = parts_->driver;
-  const bool waits_for_rest = driver.withheld() && !Computing();
+  const bool waits_for_rest = driver.held() && !Computing();
   const bool waits_in_step =
       driver.stage() != StepStage::kNone && driver.stage() != StepStage::kRunning;
   return driver.Busy() || sums_->pending() || waits_in_step || waits_for_rest;

@@ -74,8 +74,8 @@ struct StepSeconds {
 // Of one step's durations; they need not be sorted.  All zero for none.
 StepSeconds StepSecondsOf(std::vector<double> seconds);
 
-// Sums over all ranks, servers included: the letters of the protocol, of rests and of sums within a
-// step, headers counted, and what the collective moved.  A letter is one message, with its vector.
+// Sums over all ranks, servers included: the messages of the protocol, of rests and of sums within a
+// step, headers counted, and what the collective moved.  A message counts once, with its vector.
 // Left out is what ranks exchange at rest: set-up, evaluation, checkpoints, these numbers.
 struct CommunicationSummary {
   int64_t bytes_sent = 0;
@@ -124,7 +124,7 @@ struct ProtocolSummary {
   int64_t rounds = 0;
   int64_t dropped = 0, merged = 0;            // gradients (ProtocolReport)
   int64_t lost = 0;                           // gradients, with those who died
-  int64_t ignored = 0;                        // letters of nodes that had been given up
+  int64_t ignored = 0;                        // messages of nodes that had been given up
   int64_t slot_waits = 0;                     // steps (ProtocolReport)
   int64_t exchanges = 0;                      // between groups
   std::optional<double> replica_spread = {};  // ModelAtRest::spread, in real runs

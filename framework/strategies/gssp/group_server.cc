@@ -142,10 +142,10 @@ void GroupServer::SendExchange(Effects& effects) {
   if (acc_gradients_ == 0) return;
   ++exchanges_;
   const Exchange exchange{std::exchange(acc_gradients_, 0), std::exchange(acc_samples_, 0)};
-  const Message letter = Averages() ? Pack(Replica{Members()}) : Pack(exchange);
+  const Message envelope = Averages() ? Pack(Replica{Members()}) : Pack(exchange);
   for (const int64_t other : std::set(server_of_.begin(), server_of_.end())) {
     if (other == server_) continue;
-    effects.Send(placement_.ServerId(static_cast<int>(other)), letter,
+    effects.Send(placement_.ServerId(static_cast<int>(other)), envelope,
                  {Averages() ? kMaster : kAcc});
   }
   if (!Averages()) effects.Clear(kAcc);

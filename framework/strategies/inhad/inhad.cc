@@ -57,7 +57,7 @@ class Inhad : public Strategy {
     const Placement& placement = setup.placement;
     InhadOptions options = options_;
     options.n = std::min<int64_t>(options.n, placement.workers);
-    options.mortal = setup.mortal;
+    options.may_fail = setup.may_fail;
     switch (placement.KindOf(id)) {
       case ActorKind::kWorker:
         return std::make_unique<InhadWorker>(id, setup, options);

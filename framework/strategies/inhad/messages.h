@@ -102,7 +102,7 @@ struct Refresh {
   DTRAIN_FIELDS(node)
 };
 
-// --- where workers may die (ActorSetup::mortal)
+// --- where workers may die (ActorSetup::may_fail)
 
 // Node to Scheduler: one of its workers has died, so many are left.
 struct Fewer {

@@ -283,7 +283,7 @@ void InhadNode::LoseAll() {
   in_changed_ = false;
 }
 
-void InhadNode::OnLostLetter(ActorId, const Message& message) {
+void InhadNode::OnLostMessage(ActorId, const Message& message) {
   if (message.kind == Submit::kKind) ++lost_;
 }
 
@@ -310,7 +310,7 @@ void InhadNode::Visit(StateVisitor& visitor) {
   visitor.Int("dropped", dropped_);
   visitor.Int("merged", merged_);
   visitor.Int("pulls", pulls_);
-  if (!options_.mortal) return;
+  if (!options_.may_fail) return;
   visitor.Int("over", over_);
   visitor.Int("lost", lost_);
 }

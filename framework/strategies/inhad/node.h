@@ -38,7 +38,7 @@ class InhadNode : public Actor {
   void OnTimer(int timer, Effects& effects) override;
   void OnGone(ActorId worker, Effects& effects) override;
   void OnDeath() override { LoseAll(); }
-  void OnLostLetter(ActorId from, const Message& message) override;
+  void OnLostMessage(ActorId from, const Message& message) override;
 
   std::string Holds() const override;
   void Visit(StateVisitor& visitor) override;

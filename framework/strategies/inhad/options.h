@@ -30,7 +30,7 @@ struct InhadOptions {
   bool pipelined = false;     // a round may open while weights are still on their way
   Nanos in_interval = 0;      // between two INs of a node, at least
   Nanos pull_timeout = 0;     // of a node's silence, where workers may die; 0: never
-  bool mortal = false;        // workers may die: such a node is given up (ActorSetup)
+  bool may_fail = false;      // workers may die: such a node is given up (ActorSetup)
 
   // Gradients that an update takes at least, of so many workers.
   int64_t GradientsOfUpdate(int workers) const { return std::max<int64_t>(1, workers / n); }

@@ -99,7 +99,7 @@ int64_t Scheduler::NodesLeft() const {
 // The last one is not given up, so nobody need look after it.  Looks end where there are only
 // answers to them: otherwise a run that is stalled would never be found to be.
 void Scheduler::WatchNodes(Effects& effects) {
-  if (!options_.mortal || options_.pull_timeout == 0 || looks_ != 0) return;
+  if (!options_.may_fail || options_.pull_timeout == 0 || looks_ != 0) return;
   if (NodesLeft() < 2 || vain_ > kVainLooks) return;
   looks_ = true;
   effects.SetTimer(kLookTimer, options_.pull_timeout);
@@ -244,7 +244,7 @@ void Scheduler::Visit(StateVisitor& visitor) {
   visitor.Int("applied", applied_);
   visitor.Int("flushing", flushing_);
   visitor.Ints("staleness_counts", counted_.staleness);
-  if (!options_.mortal) return;
+  if (!options_.may_fail) return;
   for (Node& node : nodes_) {
     visitor.Int("workers", node.workers);
     visitor.Int("silent", node.silent);

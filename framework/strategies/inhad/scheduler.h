@@ -15,7 +15,7 @@
 // A round waits for all of its nodes: the Scheduler alone says whose sums belong to an update, and all
 // servers make the same one.
 //
-// Where workers may die (InhadOptions::mortal) it looks after the nodes, every pull_timeout: one that
+// Where workers may die (InhadOptions::may_fail) it looks after the nodes, every pull_timeout: one that
 // has said nothing since the last look is asked to, and given up when it has said nothing by the next
 // one, as is one that a PULL waits for.  That is for good: what a given up node sends is ignored and
 // counted, and n-softsync goes on with the workers that are left.
@@ -43,7 +43,7 @@ class Scheduler {
   void OnApplied(const Applied& applied);
   void OnTimer(int timer, Effects& effects);
   bool GaveUp(int node) const { return nodes_[node].given_up != 0; }
-  // A letter of such a node.
+  // A message of such a node.
   void Ignore(const Message& message);
   // At rest: these workers have died.
   void GiveUpNodesOf(const std::vector<ActorId>& workers, Effects& effects);
@@ -107,7 +107,7 @@ class Scheduler {
   int64_t looks_ = 0;    // the timer by which nodes are looked after is set
   int64_t vain_ = 0;     // looks since the last gradient was heard of
   int64_t lost_ = 0;     // gradients of given up nodes that came too late
-  int64_t ignored_ = 0;  // letters of theirs
+  int64_t ignored_ = 0;  // messages of theirs
   ProtocolReport counted_;
 };
 

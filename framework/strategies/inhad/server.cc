@@ -95,7 +95,7 @@ void InhadServer::CloseAndRefresh(Effects& effects) {
       effects.Send(placement_.ServerId(other), Pack(*close));
     }
     close_ = *close;
-    // Letters of a pair stay in order: behind the weights, the next PULL would wait for them.
+    // Messages of a pair stay in order: behind the weights, the next PULL would wait for them.
     if (options_.pipelined) scheduler_->OpenIfDue(effects);
     UpdateIfWhole(effects);
   }
@@ -164,7 +164,7 @@ void InhadServer::Visit(StateVisitor& visitor) {
   visitor.Ints("close_members", close_.members);
   VisitFixed(visitor, "refresh", refresh_);
   visitor.Int("broadcasts", broadcasts_);
-  if (options_.mortal) VisitFixed(visitor, "given_up", given_up_);
+  if (options_.may_fail) VisitFixed(visitor, "given_up", given_up_);
   if (scheduler_) scheduler_->Visit(visitor);
 }
 

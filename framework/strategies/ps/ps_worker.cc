@@ -85,7 +85,7 @@ void PsWorker::OnMessage(ActorId from, const Message& message, Effects& effects)
 
 // The server has told how stale the last gradient was, and counts it no more: here it is counted,
 // alive or not.
-void PsWorker::OnLostLetter(ActorId from, const Message& message) {
+void PsWorker::OnLostMessage(ActorId from, const Message& message) {
   Note(from, Unpack<Weights>(message));
 }
 

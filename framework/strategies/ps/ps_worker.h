@@ -43,7 +43,7 @@ class PsWorker : public Actor {
   void OnBegin(Effects& effects) override;
   void OnEnd(const StepReport& report, Effects& effects) override;
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
-  void OnLostLetter(ActorId from, const Message& message) override;
+  void OnLostMessage(ActorId from, const Message& message) override;
 
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;

@@ -361,7 +361,7 @@ function plan(run, named) {
     const [first, last] = timeline.steps;
     parts.push(element('h3', {}, `Steps ${first + 1} to ${last + 1} of the timeline`), timelineChart(timeline));
     if (timeline.ranks_left_out) parts.push(soft(`${timeline.ranks_left_out} more ranks are in timeline.json.`));
-    parts.push(soft('The whole of it, with every letter, is in timeline.json: open it in Perfetto or chrome://tracing.'));
+    parts.push(soft('The whole of it, with every message, is in timeline.json: open it in Perfetto or chrome://tracing.'));
   } else {
     parts.push(soft('`timeline: true` in the config shows here when each bucket was summed.'));
   }
