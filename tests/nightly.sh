@@ -27,7 +27,7 @@ isa() {
     test_pass release avx -R '^(device|kernels|solver|nn|compress|golden)\.' || ended=1
   return "$ended"
 }
-seeds() { DTRAIN_SEEDS=10000 test_pass release seeds --timeout 3600 -R '^(strategies|sim|faults)\..*(Histor|Seeds|SimulatedFaults|Resume)'; }
+seeds() { DTRAIN_SEEDS=10000 test_pass release seeds -R '^(strategies|sim|faults)\..*(Histor|Seeds|SimulatedFaults|Resume)'; }
 injections() {
   python3 -B tests/faults/inject.py --count 100 --first "$DTRAIN_FIRST_SEED" &&
     python3 -B tests/faults/inject.py --count 30 --first "$DTRAIN_FIRST_SEED" --mpirun

@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <map>
-#include <mutex>
 
 #include "framework/config/reader.h"
 #include "framework/config/schema.h"
@@ -13,13 +12,11 @@ namespace {
 
 // A pipe can be read once only, and a command may ask again for its config.
 std::string ReadOnce(const std::string& file) {
-  static std::mutex mutex;
-  static std::map<std::string, std::string> texts;  // of pipes
+  static std::map<std::string, std::string> texts;  // of pipes; configs are read by one thread
   std::error_code error;
   if (std::filesystem::status(file, error).type() != std::filesystem::file_type::fifo) {
     return ReadText(file);
   }
-  const std::lock_guard lock(mutex);
   const auto known = texts.find(file);
   return known != texts.end() ? known->second : texts[file] = ReadText(file);
 }

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/core/descriptor.h"
 #include "framework/core/error.h"
 #include "framework/core/time.h"
 
@@ -28,25 +29,15 @@ namespace {
                      hint);
 }
 
-class Descriptor {
- public:
-  Descriptor(const fs::path& path, int flags, const char* action)
-      : Descriptor(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (fd_ < 0) ThrowErrno(action, path, errno);
-  }
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
+int OpenOrThrow(const fs::path& path, int flags, const char* action) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  if (fd < 0) ThrowErrno(action, path, errno);
+  return fd;
+}
 
 void SyncFolder(const fs::path& folder) {
-  const Descriptor fd(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, "open folder");
+  const Descriptor fd(
+      OpenOrThrow(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, "open folder"));
   if (::fsync(fd.get()) != 0) ThrowErrno("sync folder", folder, errno);
 }
 
@@ -59,9 +50,9 @@ void WriteAll(int fd, const fs::path& path, std::string_view content) {
   }
 }
 
-// Writes into a pipe or a device.  A pipe that nobody reads is an error, where open() would wait.
+// Writes into a pipe or a device.  A pipe without a reader is an error, where open() would wait.
 void WriteInto(const fs::path& path, std::string_view content) {
-  const Descriptor fd(path, O_WRONLY | O_NONBLOCK, "write");
+  const Descriptor fd(OpenOrThrow(path, O_WRONLY | O_NONBLOCK, "write"));
   ::fcntl(fd.get(), F_SETFL, O_WRONLY);
   WriteAll(fd.get(), path, content);
 }
@@ -217,7 +208,7 @@ int OpenToAppend(const fs::path& path) {
 
 void PublishDurably(const fs::path& temporary, const fs::path& path) {
   {
-    const Descriptor fd(temporary, O_RDONLY, "open");
+    const Descriptor fd(OpenOrThrow(temporary, O_RDONLY, "open"));
     if (::fsync(fd.get()) != 0) ThrowErrno("sync", temporary, errno);
   }
   Rename(temporary, path);

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <map>
 
+#include "framework/core/descriptor.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
@@ -24,21 +25,6 @@ extern char** environ;
 
 namespace dtrain {
 namespace {
-
-// Log holds a program's log open while the program is started.
-class Log {
- public:
-  explicit Log(const std::string& path) : fd_(path.empty() ? -1 : OpenToAppend(path)) {}
-  ~Log() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Log(const Log&) = delete;
-  // Returns `fd` where there is one, else the log.
-  int Or(int fd) const { return fd >= 0 ? fd : fd_; }
-
- private:
-  int fd_;
-};
 
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -145,15 +131,20 @@ std::vector<std::string> OwnEnvironment() {
 pid_t StartProgram(const ProgramCommand& command, const std::string& hint) {
   const std::vector<char*> arguments = Pointers(command.arguments);
   const std::vector<char*> environment = Pointers(command.environment);
-  const Log log(command.log);
+  // The log is opened before the fork, where an error can name it.
+  const Descriptor log(command.log.empty() ? -1 : OpenToAppend(command.log));
   std::array<int, 2> error_pipe = {};
   if (::pipe2(error_pipe.data(), O_CLOEXEC) != 0) {
     throw UsageError(fmt::format("cannot start {}: {}", command.path, std::strerror(errno)));
   }
-  const Exec exec{command.path.c_str(), arguments.data(),
-                  environment.data(),   log.Or(command.out),
-                  log.Or(command.err),  static_cast<rlim_t>(command.open_files),
-                  ::getpid(),           error_pipe[1]};
+  const Exec exec{command.path.c_str(),
+                  arguments.data(),
+                  environment.data(),
+                  command.out >= 0 ? command.out : log.get(),
+                  command.err >= 0 ? command.err : log.get(),
+                  static_cast<rlim_t>(command.open_files),
+                  ::getpid(),
+                  error_pipe[1]};
   const pid_t child = ::fork();
   if (child == 0) Become(exec);
   int error = child < 0 ? errno : 0;

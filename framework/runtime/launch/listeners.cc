@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -15,22 +14,11 @@
 #include <string_view>
 #include <system_error>
 
+#include "framework/core/descriptor.h"
+
 namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(long fd) : fd_(static_cast<int>(fd)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // Returns the process's descriptors that are sockets, with their inode numbers.
 std::map<int, ino_t> SocketDescriptors(pid_t pid) {
@@ -83,12 +71,12 @@ std::set<ino_t> SocketsOf(pid_t pid) {
 }
 
 int CloseListeners(pid_t pid, Listeners which, const std::set<ino_t>& spared) {
-  const Descriptor process(::syscall(SYS_pidfd_open, pid, 0));
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (process.get() < 0) return 0;
   int closed = 0;
   for (const auto& [number, inode] : SocketDescriptors(pid)) {
     if (spared.contains(inode)) continue;
-    const Descriptor socket(::syscall(SYS_pidfd_getfd, process.get(), number, 0));
+    const Descriptor socket(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
     if (socket.get() < 0 || !IsDoor(socket.get(), which)) continue;
     closed += DropWhatComes(socket.get()) ? 1 : 0;
   }

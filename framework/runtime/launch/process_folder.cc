@@ -13,9 +13,9 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
+#include "framework/core/descriptor.h"
 #include "framework/core/error.h"
 #include "framework/core/process_identity.h"
 
@@ -32,20 +32,10 @@ constexpr size_t kMarkerBytesMax = 4096;
                      "set TMPDIR to a folder that can be written");
 }
 
-class OpenFolder {
- public:
-  explicit OpenFolder(const fs::path& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {}
-  ~OpenFolder() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OpenFolder(const OpenFolder&) = delete;
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
+// Opens a folder that is no link; -1 where that fails.
+int OpenFolder(const fs::path& path) {
+  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
 // The form is dtrain-PID-XXXXXX.
 bool IsFolderName(std::string_view name) {
@@ -118,7 +108,7 @@ void Remove(int folder, const fs::path& path) {
 }
 
 void RemoveIfLeft(const fs::path& path) {
-  const OpenFolder folder(path);
+  const Descriptor folder(OpenFolder(path));
   struct stat status = {};
   if (folder.get() < 0 || ::fstat(folder.get(), &status) != 0 || !IsPrivate(status)) return;
   const std::optional<ProcessIdentity> owner = ReadMarker(folder.get());
@@ -130,7 +120,7 @@ void RemoveIfLeft(const fs::path& path) {
 ProcessFolder::ProcessFolder(const fs::path& above) {
   std::string name = (above / fmt::format("{}{}-XXXXXX", kName, ::getpid())).string();
   if (::mkdtemp(name.data()) == nullptr) ThrowErrno(name);
-  folder_ = OpenFolder(name).Release();
+  folder_ = OpenFolder(name);
   if (folder_ < 0 || !WriteMarker(folder_)) {
     const int error = errno;
     if (folder_ >= 0) ::unlinkat(folder_, kProcessMarker, 0);
