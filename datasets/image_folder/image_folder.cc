@@ -112,7 +112,7 @@ class ImageFolder : public DatasetSource {
     return keys;
   }
 
-  // Problems of a folder are told at the key that names it.
+  // Reports problems of a folder at the key that names it.
   void Look(config::Reader& reader, const std::string& train, const std::string& test) {
     const auto list = [&](const char* key,
                           const std::string& folder) -> std::optional<PictureList> {

@@ -49,8 +49,8 @@ class NodeWindow : public BlobSource, public BlobOwner {
   // Content unspecified.  None when there is no room.
   Blob New(int64_t elements) override;
 
-  // Where the Blob lies, for rank `to` to borrow it; none where that one cannot.  The message that
-  // says so must be sent.
+  // Returns the place of the Blob, for rank `to` to borrow it; none if that rank cannot.  The message that names the
+  // place must be sent.
   std::optional<int64_t> Lend(const Blob& blob, Rank to);
   Blob Borrow(Rank from, int64_t place);
   // Drops the references to what nobody has borrowed any more.

@@ -1,4 +1,4 @@
-// These functions read and write files whole, so that nobody sees half a file.
+// These functions read and write files whole: no reader sees half a file.
 #pragma once
 
 #include <sys/stat.h>
@@ -67,12 +67,12 @@ std::string WhereItBegins(const std::filesystem::path& path);
 
 // Makes a folder and those above it; throws RunFileError with path and reason where it cannot be written.
 void MakeFolder(const std::filesystem::path& path);
-// Does the same for a folder whose files are believed later: nobody else may write into it, nor into those above it
+// Does the same for a folder whose files are believed later: no other user may write into it, nor into those above it
 // that are made too (mode 0755), whatever the umask.
 void MakePrivateFolder(const std::filesystem::path& path, mode_t mode = 0700);
 
 // Says why what lies in a file or folder is not to be believed: "may be written by others (mode 0777)".  Returns ""
-// where it belongs to `user` or root and nobody else may write to it.  The owner of a folder, and who may write into
+// where it belongs to `user` or root and no other user may write to it.  The owner of a folder, and who may write into
 // it, can put any file in the place of another.
 std::string WhyNotTrusted(const struct stat& status, uid_t user = ::geteuid());
 // Says the same of the file or folder that has this path, links followed; "" where nothing has it.

@@ -33,8 +33,8 @@ class LockFile {
   // True while the file has its name, which its holder takes away at the end.
   bool IsThere() const;
   void OpenAgain();  // opens what has the name now
-  void
-  Remove();  // takes the name away, if it is still this file's; call it while the file is locked
+  // Takes the name away, if it is still this file's.  REQUIRES: it is locked.
+  void Remove();
 
   int fd() const { return fd_; }
   const std::filesystem::path& path() const { return path_; }

@@ -1,7 +1,7 @@
 // Driver: carries out what the actors of one rank ask for, and turns what comes of it into events.
 //
-// It stands on seams - MessageChannel (messages between ranks), Collective (sums over all workers), Clock and
-// VectorOps (arithmetic) - and never knows whether they are real or simulated.  It owns the vectors
+// It depends on MessageChannel (messages between ranks), Collective (sums over all workers), Clock and
+// VectorOps (arithmetic), and never knows whether they are real or simulated.  It owns the vectors
 // of its actors and the solver's state beside their master weights.
 //
 //   Mailbox         messages, and how many there were
@@ -110,8 +110,8 @@ class Driver : private EffectTarget {
 
   // --- death (the simulator's; over MPI a lost rank ends the run)
   // This rank dies: its actors see no event any more, and a step that is computed comes to nothing.
-  // What they have asked for by now is carried out, so that no message goes out to some of its receivers
-  // only; then it is dead.  The machinery of rest goes on: somebody has to answer in its place.
+  // Effects that they have asked for by now are carried out, so that no message goes out to some of its receivers
+  // only; then it is dead.  Rest goes on, since some rank has to answer in its place.
   void Die();
   bool died() const { return died_; }
   bool dead() const { return died_ && effects_.empty() && stage_ == StepStage::kNone; }

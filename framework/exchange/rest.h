@@ -51,8 +51,7 @@ class Rest {
   const RestState& state() const { return state_; }
   void Leave();
 
-  // What all workers have said of their steps so far (the leader tells rank 0, a global batch at a
-  // time, and at rest what there is).
+  // Progress of all workers so far.  The leader reports it to rank 0 after each global batch, and at rest.
   struct Told {
     int64_t samples_applied = 0;
     int64_t samples = 0;
@@ -63,7 +62,7 @@ class Rest {
   void VisitTold(StateVisitor& visitor);
 
  private:
-  // What the leader knows.
+  // The state of the leader.
   struct Leader {
     int64_t next = 0;     // boundary
     int64_t started = 0;  // samples

@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// What rides with a message.
+// The vector that comes with a message, and its number format.
 enum class Form : uint8_t { kNothing, kDense, kSparse, kFp16, kBf16 };
 
 Form FormOf(const std::optional<Piece>& piece) {

@@ -233,7 +233,7 @@ void SimRank::Die() {
   Wake();
 }
 
-// Behind its last messages.
+// Reports that this rank is dead, after its last messages; true the first time.
 bool SimRank::Bury() {
   if (buried_ || !parts_.driver.dead()) return false;
   buried_ = true;

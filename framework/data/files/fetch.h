@@ -3,7 +3,7 @@
 // A file is loaded into NAME.part, resumed from there after an interruption, checked for size and
 // SHA-256, and only then renamed to NAME: what has the name is whole.  One process fetches into a
 // folder at a time (flock on .lock, which is removed at the end); others wait, say so, and then find the files there.
-// Where all files are there and right, nothing is locked or written, so a folder that can only be read will do.
+// Nothing is locked or written if all files are there and right, so a folder that can only be read will do.
 #pragma once
 
 #include <filesystem>

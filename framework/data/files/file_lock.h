@@ -23,9 +23,8 @@ class FileLock {
   // Takes the lock; when another holds it, waits.  Throws DataError when the file cannot be made, the file system knows
   // no locks or the wait was too long, and StoppedError when this process was asked to stop (core/stop_request.h).
   FileLock(const std::filesystem::path& path, const OnWait& on_wait, const Wait& wait);
-  ~FileLock() {
-    file_.Remove();
-  }  // while it is locked: who waits for this file notices (LockFile::Take)
+  // A process that waits for this file notices that it is gone (LockFile::Take).
+  ~FileLock() { file_.Remove(); }
   FileLock(const FileLock&) = delete;
 
  private:

@@ -21,9 +21,10 @@ enum class Listeners {
 // Returns the inode numbers of the process's sockets.
 std::set<ino_t> SocketsOf(pid_t pid);
 
-// Closes them to new connections, but for the sockets in `spared`.  A filter belongs to the socket and not to the process:
-// one that was inherited would be closed for its owner, too.  Returns how many are closed now, by this call or an earlier
-// one; 0 where the system does not let this process do it (Linux before 5.6, a container's rules): they stay open then.
+// Closes them to new connections, but for the sockets in `spared`.  A filter belongs to the socket and not to the
+// process: one that was inherited would be closed for its owner, too.  Returns how many are closed now, by this call or
+// an earlier one; 0 where the system does not let this process do it (Linux before 5.6, a container's rules): they stay
+// open then.
 int CloseListeners(pid_t pid, Listeners which, const std::set<ino_t>& spared);
 
 }  // namespace dtrain

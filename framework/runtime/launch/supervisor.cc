@@ -314,8 +314,8 @@ class Job {
   std::unique_ptr<OutputRelay> relay_;
   StoppedRanks stopped_;
   const std::string host_;
-  const std::set<ino_t>
-      inherited_;           // sockets that mpirun has from this process: others may wait there
+  // Sockets that mpirun has from this process: other programs may wait there.
+  const std::set<ino_t> inherited_;
   const std::string mark_;  // in the environment of this job's ranks
   const Nanos begin_ = WallNow();
   pid_t mpirun_ = 0;

@@ -13,10 +13,10 @@
 namespace dtrain {
 
 // Returns RestRule::step_offset for a run of this config with so many training samples that goes on from the
-// checkpoint.  Throws CheckpointError where it was written with another training set, or with another batch and not at the end of an epoch:
-// then the error names a checkpoint beside it that was.  An asynchronous run is at the end of an epoch where it
-// paused for that; the steps that were started while it came to rest are of the next one, and may come to several
-// batches.
+// checkpoint.  Throws CheckpointError where it was written with another training set, or with another batch and not at
+// the end of an epoch: then the error names a checkpoint beside it that was.  An asynchronous run is at the end of an
+// epoch where it paused for that; the steps that were started while it came to rest are of the next one, and may come
+// to several batches.
 int64_t StepOffsetOf(const Checkpoint& checkpoint, const RunConfig& config, int64_t train_samples);
 
 }  // namespace dtrain

@@ -15,7 +15,7 @@
 // A round waits for all of its nodes: the Scheduler alone says whose sums belong to an update, and all
 // servers make the same one.
 //
-// Where workers may die (InhadOptions::may_fail) it looks after the nodes, every pull_timeout: one that
+// It looks after the nodes every pull_timeout if workers may die (InhadOptions::may_fail): one that
 // has said nothing since the last look is asked to, and given up when it has said nothing by the next
 // one, as is one that a PULL waits for.  That is for good: what a given up node sends is ignored and
 // counted, and n-softsync goes on with the workers that are left.
