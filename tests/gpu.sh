@@ -11,7 +11,7 @@
 #   runs       whole runs: training, resuming, several ranks, every family of strategies
 #   torch      steps a second of all models in fp32, tf32 and bf16, beside PyTorch's
 #   select     selections of one value in a thousand, beside torch.topk on the GPU
-#   sanitizer  small layers and models under compute-sanitizer
+#   sanitizer  layers and kernels under compute-sanitizer (one minute on an H100)
 #
 # $PYTHON (python3) is the Python that is asked for PyTorch.  --standin runs the parts on what stands in for
 # CUDA's libraries, to test this script.  Ends with 77 where there is no GPU, with 1 where a part fails.
@@ -112,9 +112,11 @@ speed() {
   done
 }
 
+layers='Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*'
+
 run_part() {
   case $1 in
-    layers) tests 'Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*' ;;
+    layers) tests "$layers" ;;
     models) tests 'Models/*' ;;
     resnet) speed resnet18 128 fp32 tf32 bf16 ;;
     runs) tests 'CudaRunTest.*' ;;
@@ -141,7 +143,7 @@ run_part() {
         echo "no compute-sanitizer here: left out"
       else
         limited "$tool" --error-exitcode 1 "$build/cuda_tests" --gtest_brief=1 \
-          '--gtest_filter=Layers/LayerKernels.*small*:Models/ModelStep.TrainsAsTheCpu/*'
+          "--gtest_filter=$layers"
       fi
       ;;
   esac
