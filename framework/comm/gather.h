@@ -1,4 +1,4 @@
-// Small exchanges of all ranks at rest: they block (with back-off) and are for set-up, evaluation
+// Small exchanges of all ranks at a boundary: they block (with back-off) and are for set-up, evaluation
 // and the end of a run, not for the step loop.  Every rank calls them in the same order.
 #pragma once
 

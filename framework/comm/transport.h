@@ -25,7 +25,7 @@ using Rank = int;
 // tag; different tags are independent.
 enum class Tag : int {
   kControl = 1,     // small actor messages, any-source
-  kCollective = 2,  // small fixed exchanges of all ranks (start-up agreement, rest)
+  kCollective = 2,  // small fixed exchanges of all ranks (start-up agreement, quiescence)
   kBulk = 3,        // everything else between two known ranks
   kSparse = 4,      // sums of sparse selections (sparse_collective.h), one after the other
   // From kCollectiveStream on: moves of collectives, a stream for each chunk in flight.

@@ -129,7 +129,8 @@ const Actor& Driver::actor(ActorId id) const { return *HostOf(id).actor; }
 // ------------------------------------------------------------------ the worker's step
 
 void Driver::Begin() {
-  if (timers_.held()) return;  // messages are being counted: its own would be on their way at rest
+  if (timers_.held())
+    return;  // messages are being counted: its own would be on their way at a boundary
   // Admitted before it was saved.
   if (stage_ == StepStage::kAdmitted && !held_) stage_ = StepStage::kStarted;
   if (stage_ != StepStage::kNone) return;
@@ -375,17 +376,17 @@ void Driver::TellNode() {
                                          .finite = finite()});
 }
 
-void Driver::TellQuiet(const Quiet& quiet) {
+void Driver::TellQuiescent(const QuiescentState& quiescent) {
   if (died_) return;
-  Quiet in_steps = quiet;
+  QuiescentState in_steps = quiescent;
   in_steps.gone = gone_;
-  in_steps.steps = spec_.rule.StepsOf(quiet.samples_applied);
-  in_steps.epochs = quiet.samples_applied / spec_.rule.epoch_samples;
+  in_steps.steps = spec_.rule.StepsOf(quiescent.samples_applied);
+  in_steps.epochs = quiescent.samples_applied / spec_.rule.epoch_samples;
   for (const auto& host : hosts_) {
     // A run that is resumed at its end has flushed what there was.
-    if (quiet.last && std::exchange(host->told_of_end, 1) != 0) continue;
-    Note({EventKind::kQuiet, host->id, quiet.samples_applied, quiet.last});
-    host->actor->OnQuiet(in_steps, host->port);
+    if (quiescent.last && std::exchange(host->told_of_end, 1) != 0) continue;
+    Note({EventKind::kQuiet, host->id, quiescent.samples_applied, quiescent.last});
+    host->actor->OnQuiescent(in_steps, host->port);
   }
 }
 

@@ -34,7 +34,7 @@ namespace dtrain {
 enum class StepStage {
   kNone,      // there is none: before the first, and between two
   kBegun,     // it waits to be admitted
-  kAdmitted,  // but the run comes to rest: it starts when that is left
+  kAdmitted,  // but the run comes to a boundary: it starts when that is left
   kStarted,   // it may be computed, and nobody has looked yet (TakeStarted)
   kRunning,   // it is being computed
   kClosing,   // it is computed; updates and messages go on
@@ -75,8 +75,8 @@ class Driver : private EffectTarget {
   // --- the step of this rank's worker
   bool HasWorker() const { return worker_ != nullptr; }
   ActorId worker() const;
-  // Does nothing where a step was begun before a rest: it waits still, or has started since.  Nor
-  // where a rest is so near that nothing may begin (TimerTable::Hold): call it again behind the rest.
+  // Does nothing where a step was begun before a boundary: it waits still, or has started since.  Nor
+  // where a boundary is so near that nothing may begin (TimerTable::Hold): call it again behind the boundary.
   void Begin();
   void Ready(Range range);
   // The last Ready of a step: all of its gradient is final.
@@ -96,12 +96,12 @@ class Driver : private EffectTarget {
   Blob weights();
   float* gradients();
 
-  // --- rest (rest.h)
+  // --- quiescence (quiescence.h)
   // While held, no step starts.
   void Hold(bool held);
   bool held() const { return held_; }
-  // Tells every actor of this rank (Actor::OnQuiet).
-  void TellQuiet(const Quiet& quiet);
+  // Tells every actor of this rank (Actor::OnQuiescent).
+  void TellQuiescent(const QuiescentState& quiescent);
   const Mailbox& mailbox() const { return mailbox_; }
   Service& service() { return service_; }
   TimerTable& timers() { return timers_; }
@@ -111,7 +111,7 @@ class Driver : private EffectTarget {
   // --- death (the simulator's; over MPI a lost rank ends the run)
   // This rank dies: its actors see no event any more, and a step that is computed comes to nothing.
   // Effects that they have asked for by now are carried out, so that no message goes out to some of its receivers
-  // only; then it is dead.  Rest goes on, since some rank has to answer in its place.
+  // only; then it is dead.  Quiescence goes on, since some rank has to answer in its place.
   void Die();
   bool died() const { return died_; }
   bool dead() const { return died_ && effects_.empty() && stage_ == StepStage::kNone; }
@@ -128,7 +128,7 @@ class Driver : private EffectTarget {
   // Fires a timer of this number now, whatever the time (replay); false when none is set.
   bool FireTimer(int number);
 
-  // --- at rest
+  // --- at a boundary
   // The spec has them already (ExchangeSpec::actors).
   void SetBuckets(const std::vector<Range>& buckets);
   struct Master {

@@ -55,7 +55,7 @@ bool EffectQueue::RunSlice() {
   // By reference: what an effect brings about may push others behind it.
   Item& item = items_.front();
   std::visit([&](auto& effect) { Run(item, effect); }, item.effect);
-  if (item.rest.empty()) items_.pop_front();
+  if (item.remaining.empty()) items_.pop_front();
   return true;
 }
 
@@ -76,15 +76,15 @@ void EffectQueue::Run(Item& item, SendEffect& effect) {
     }
     if (!piece || !piece->PaysDense()) return target_.Send(*item.host, effect, std::move(piece));
     item.source = std::move(*piece);
-    item.rest = item.source.range;
-    item.written = {item.host->vectors.NewDense(item.rest.size()), 0, item.rest};
+    item.remaining = item.source.range;
+    item.written = {item.host->vectors.NewDense(item.remaining.size()), 0, item.remaining};
   }
   RunSliceOf(item, [&](Range slice) {
     float* const to = item.written.blob.MutableF32() + (slice.begin - item.written.range.begin);
     ops_.Zero(to, slice.size());
     ops_.Scatter(to, slice.begin, ViewOf(item.source.Part(slice)));
   });
-  if (item.rest.empty()) target_.Send(*item.host, effect, std::move(item.written));
+  if (item.remaining.empty()) target_.Send(*item.host, effect, std::move(item.written));
 }
 
 void EffectQueue::Run(Item& item, ClearEffect& effect) { item.host->vectors.Clear(effect.vector); }
@@ -103,7 +103,7 @@ void EffectQueue::Run(Item& item, CompressEffect& effect) {
 
 void EffectQueue::BeginCompression(Item& item, const CompressedRange& what) {
   item.compression = std::make_unique<Compression>(spec_, *item.host, ops_, what);
-  item.rest = what.range;
+  item.remaining = what.range;
 }
 
 // False when that was its last slice.
@@ -112,7 +112,7 @@ bool EffectQueue::RunCompression(Item& item) {
   const bool more = item.compression->RunSlice();
   ++selection_slices_;
   if (!more) {
-    item.rest = {};
+    item.remaining = {};
     const CompressionReport report = item.compression->report();
     compression_.Add(report);
     bytes_written_ += report.bytes;
@@ -126,7 +126,7 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
   HostedActor& host = *item.host;
   if (!item.begun) {
     item.begun = true;
-    item.rest = effect.range;
+    item.remaining = effect.range;
   }
   const double density = effect.density;
   const bool keeps_momentum = spec_.actors.compress.momentum > 0;
@@ -135,11 +135,11 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
   if (item.compression == nullptr) {
     if (density >= 1 && !rounds) {
       TakeAll(item);
-      if (item.rest.empty()) target_.StartDenseSum(effect.range);
+      if (item.remaining.empty()) target_.StartDenseSum(effect.range);
       return;
     }
     AddToResidual(item);
-    if (!item.rest.empty()) return;
+    if (!item.remaining.empty()) return;
     return BeginCompression(
         item,
         {.from = host.vectors.Find(VectorRole::kResidual),
@@ -159,7 +159,7 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
                               EntriesAsked(density, effect.range.size()));
     }
     item.source = std::move(selected);
-    item.rest = effect.range;
+    item.remaining = effect.range;
     return;
   }
   RunSliceOf(item, [&](Range slice) {  // zeros around what is selected
@@ -167,7 +167,7 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
     ops_.Zero(gradient, slice.size());
     ops_.Scatter(gradient, slice.begin, ViewOf(item.source.Part(slice)));
   });
-  if (item.rest.empty()) target_.StartDenseSum(effect.range);
+  if (item.remaining.empty()) target_.StartDenseSum(effect.range);
 }
 
 // velocity = momentum velocity + gradient; where it then is.
@@ -227,7 +227,7 @@ void EffectQueue::Run(Item& item, ScatterEffect& effect) {
   const SparseCollective::Sum& sum = *effect.reduced.sum;
   if (!item.begun) {
     item.begun = true;
-    item.rest = range;
+    item.remaining = range;
     int64_t entries = sum.returned.size();
     for (const SparseEntries& part : sum.parts) entries += part.size();
     item.written_share = 1 + 2 * static_cast<double>(entries) / static_cast<double>(range.size());
@@ -248,7 +248,7 @@ void EffectQueue::Run(Item& item, ScatterEffect& effect) {
     const VectorId residual = vectors.Find(VectorRole::kResidual);
     ops_.ScatterAdd(vectors.SliceWithValues(residual, slice, ops_), within.begin, 1, back);
   });
-  if (item.rest.empty()) target_.EndSum(effect.reduced);
+  if (item.remaining.empty()) target_.EndSum(effect.reduced);
 }
 
 // By reference where the source covers the whole vector, else copied slice by slice.
@@ -258,7 +258,7 @@ void EffectQueue::Run(Item& item, TakeEffect& effect) {
     BeginReading(item, effect.from);
     if (effect.from != kArrived) vectors.Clear(effect.from);
     if (vectors.CanReplace(effect.to, item.source)) {
-      item.rest = {};
+      item.remaining = {};
       return vectors.Replace(effect.to, std::move(item.source));
     }
     DT_CHECK(vectors.RangeOf(effect.to).Contains(item.source.range))
@@ -277,8 +277,9 @@ void EffectQueue::Run(Item& item, AddEffect& effect) {
       ActorVectors& vectors = item.host->vectors;
       const int64_t before = vectors.Sparse(effect.to) ? vectors.Entries(effect.to) : 0;
       const int64_t room = before + item.source.entries;
-      item.written = {vectors.NewSparse(room), 0, item.rest, 0, room};
-      item.written_share = 2 * static_cast<double>(room) / static_cast<double>(item.rest.size());
+      item.written = {vectors.NewSparse(room), 0, item.remaining, 0, room};
+      item.written_share =
+          2 * static_cast<double>(room) / static_cast<double>(item.remaining.size());
     } else {
       item.host->vectors.MakeDense(effect.to);
     }
@@ -315,7 +316,7 @@ void EffectQueue::AddSparse(Item& item, const AddEffect& effect) {
         positions + sum.entries, sum.blob.MutableF32() + sum.stride + sum.entries,
         ViewOf(to.Part(slice)), static_cast<float>(effect.factor), ViewOf(item.source.Part(slice)));
   });
-  if (!item.rest.empty()) return;
+  if (!item.remaining.empty()) return;
   if (spec_.ghost) {
     const double both = static_cast<double>(to.entries) * static_cast<double>(item.source.entries) /
                         static_cast<double>(to.range.size());
@@ -335,7 +336,7 @@ void EffectQueue::Run(Item& item, BlendEffect& effect) {
 void EffectQueue::Run(Item& item, ApplyEffect& effect) {
   if (!item.begun) BeginUpdate(item, effect.update);
   RunSliceOf(item, [&](Range slice) { UpdateSlice(item, slice); });
-  if (item.rest.empty()) EndUpdate(item, effect.update);
+  if (item.remaining.empty()) EndUpdate(item, effect.update);
 }
 
 template <class Work>
@@ -345,17 +346,17 @@ void EffectQueue::RunSliceOf(Item& item, const Work& work) {
 
 template <class Work>
 void EffectQueue::RunOnDevice(Item& item, const Work& work) {
-  RunUpTo(item.rest.size(), item, work);
+  RunUpTo(item.remaining.size(), item, work);
 }
 
 template <class Work>
 void EffectQueue::RunUpTo(int64_t most, Item& item, const Work& work) {
-  Range slice = item.rest;
+  Range slice = item.remaining;
   if (!spec_.ghost) {
     slice.end = std::min(slice.end, slice.begin + most);
     work(slice);
   }
-  item.rest.begin = slice.end;
+  item.remaining.begin = slice.end;
   bytes_written_ +=
       std::llround(static_cast<double>(slice.size() * sizeof(float)) * item.written_share);
 }
@@ -363,7 +364,7 @@ void EffectQueue::RunUpTo(int64_t most, Item& item, const Work& work) {
 void EffectQueue::BeginReading(Item& item, VectorId from) {
   item.begun = true;
   item.source = item.arrived ? *item.arrived : item.host->vectors.Get(from);
-  item.rest = item.source.range;
+  item.remaining = item.source.range;
 }
 
 const float* EffectQueue::SourceAt(const Item& item, Range slice) {
@@ -404,8 +405,8 @@ void EffectQueue::Combine(Item& item, VectorId to, double keep, double factor) {
 void EffectQueue::BeginUpdate(Item& item, const Update& update) {
   BeginReading(item, update.gradient);
   HostedActor& host = *item.host;
-  if (!update.range.empty()) item.rest = update.range;
-  DT_CHECK(host.master != kNoVector && host.vectors.RangeOf(host.master).Contains(item.rest))
+  if (!update.range.empty()) item.remaining = update.range;
+  DT_CHECK(host.master != kNoVector && host.vectors.RangeOf(host.master).Contains(item.remaining))
       << host.actor->Describe();
   item.lr = update.lr_factor * learning_rate_.At(static_cast<double>(host.samples_applied) /
                                                  static_cast<double>(spec_.rule.epoch_samples));
@@ -413,7 +414,7 @@ void EffectQueue::BeginUpdate(Item& item, const Update& update) {
   // A worker that updates its own weights clips the reduced gradient; where others update them, it
   // clips its own (Driver::ClipAtWorker).
   if (spec_.solver.clip_norm > 0 && host.gradient != kNoVector && !spec_.ghost) {
-    DT_CHECK(item.rest.size() == spec_.size()) << "clipping needs the whole gradient";
+    DT_CHECK(item.remaining.size() == spec_.size()) << "clipping needs the whole gradient";
     const float* const gradient = host.vectors.Data(host.gradient);
     item.gradient_scale *=
         ClipScale(spec_.solver.clip_norm, ops_.SumOfSquares(gradient, spec_.size()));

@@ -113,7 +113,7 @@ class EffectQueue {
     // While it is carried out: what it reads, and what is left to be written.
     bool begun = false;
     Piece source = {};
-    Range rest = {};
+    Range remaining = {};
     double lr = 0;
     float gradient_scale = 1;
     Piece written = {};  // what becomes of a sparse sum, or of a message that goes out as dense

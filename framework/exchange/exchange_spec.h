@@ -2,7 +2,7 @@
 // for whoever carries it out: inline, on a thread of its own, in virtual time, or again from a
 // record.
 //
-// Nobody changes it while the run goes on, but for the buckets, at rest (Exchange::SetBuckets); no
+// Nobody changes it while the run goes on, but for the buckets, at a boundary (Exchange::SetBuckets); no
 // part of the exchange has a copy of what is in it.
 #pragma once
 
@@ -14,8 +14,8 @@
 #include "framework/comm/collective.h"
 #include "framework/core/layout.h"
 #include "framework/core/state_record.h"
+#include "framework/exchange/boundary_schedule.h"
 #include "framework/exchange/gradient_study.h"
-#include "framework/exchange/rest_rule.h"
 #include "framework/solver/solver.h"
 #include "framework/strategies/strategy.h"
 
@@ -35,7 +35,7 @@ struct ExchangeSpec {
 
   SolverConfig solver;
   double epochs = 1;  // of the whole run, for the schedule
-  RestRule rule;
+  BoundarySchedule rule;
 
   std::string collective = "ordered";
   int64_t chunk_bytes = 0;  // 0: by the collective's rule

@@ -28,13 +28,13 @@ InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, i
 
 Turn InlineExchange::Begin(int64_t samples) {
   Driver& driver = parts_.driver;
-  Rest& rest = parts_.rest;
-  if (!rest.reached()) driver.Begin();
-  while (!rest.reached() && !driver.TakeStarted()) {
+  Quiescence& quiescence = parts_.quiescence;
+  if (!quiescence.reached()) driver.Begin();
+  while (!quiescence.reached() && !driver.TakeStarted()) {
     DT_CHECK(driver.Progress()) << "nothing can move: " << driver.Describe();
   }
-  if (rest.reached()) return {.rest = true, .state = rest.state()};
-  rest.StepStarts(samples);
+  if (quiescence.reached()) return {.boundary = true, .state = quiescence.state()};
+  quiescence.StepStarts(samples);
   return {.weights = driver.weights()};
 }
 
@@ -54,7 +54,7 @@ StepOutcome InlineExchange::End(const StepReport& report) {
   while (driver.Progress()) {
   }
   DT_CHECK(driver.TakeEnded()) << driver.Describe();
-  parts_.rest.StepEnded();
+  parts_.quiescence.StepEnded();
   return driver.outcome();
 }
 
@@ -65,7 +65,7 @@ void InlineExchange::SetBuckets(const std::vector<Range>& buckets) {
 
 void InlineExchange::Leave() {
   parts_.model.Drop();
-  parts_.rest.Leave();
+  parts_.quiescence.Leave();
 }
 
 }  // namespace dtrain

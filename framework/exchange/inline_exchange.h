@@ -8,7 +8,7 @@ namespace dtrain {
 
 class InlineExchange : public Exchange {
  public:
-  // `transport` has one rank and is only for AtRest.  `threads`: of the trainer's team.  `device`:
+  // `transport` has one rank and is only for AtBoundary.  `threads`: of the trainer's team.  `device`:
   // where the net computes.  Weights, gradients and the solver's state are in its memory, where
   // nobody but the net and the solver touches them: with one worker that updates its own weights,
   // and neither compresses (device_residual.h) nor studies its gradients.
@@ -20,7 +20,7 @@ class InlineExchange : public Exchange {
   void Ready(Range range) override;
   void SumOverWorkers(std::span<double>) override {}  // of one worker
   StepOutcome End(const StepReport& report) override;
-  void AtRest(const std::function<void(Transport&)>& work) override { work(transport_); }
+  void AtBoundary(const std::function<void(Transport&)>& work) override { work(transport_); }
   void Collect(bool with_solver) override { parts_.model.Collect(transport_, with_solver); }
   Blob weights() override { return parts_.model.weights(); }
   const float* HostWeights() override { return parts_.model.HostWeights(); }
@@ -31,7 +31,7 @@ class InlineExchange : public Exchange {
   void SetBuckets(const std::vector<Range>& buckets) override;
   SumTimes& sum_times() override { return parts_.sum_times; }
   void Leave() override;
-  Rest::Told told() const override { return parts_.rest.told(); }
+  Quiescence::Told told() const override { return parts_.quiescence.told(); }
   ExchangeStats stats() const override {
     const Driver& driver = parts_.driver;
     return {{},

@@ -69,7 +69,7 @@ struct Piece {
 
 inline int64_t BytesOf(const std::optional<Piece>& piece) { return piece ? piece->bytes() : 0; }
 
-// Actors are numbered from 0; what the drivers themselves say (rest.h, stall reports) is kService.
+// Actors are numbered from 0; what the drivers themselves say (quiescence.h, stall reports) is kService.
 constexpr ActorId kService = -1;
 
 struct Envelope {

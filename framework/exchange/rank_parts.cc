@@ -56,7 +56,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
               .record = spec.record ? &log : nullptr,
               .threads = seams.threads},
              seams.weights),
-      rest(driver, spec, rank),
+      quiescence(driver, spec, rank),
       model(driver, spec, seams.pools),
       protocol_before(driver.Report()),
       worker_before(driver.WorkerReport()) {
@@ -68,10 +68,10 @@ Arena RankParts::gradients() {
   return {driver.gradients(), seams.pools->device().queue.get()};
 }
 
-// What rest has said last may still be on its way out; nothing comes in.
+// What quiescence has sent last may still be on its way out; nothing comes in.
 StateRecord RankParts::Save() {
   while (seams.channel != nullptr && seams.channel->Sending()) {
-    DT_CHECK(!seams.channel->Next()) << "a message at rest; " << driver.Describe();
+    DT_CHECK(!seams.channel->Next()) << "a message at a boundary; " << driver.Describe();
   }
   return RecordState([this](StateVisitor& visitor) { driver.VisitToGoOn(visitor); });
 }

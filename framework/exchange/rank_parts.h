@@ -6,8 +6,8 @@
 
 #include "framework/comm/node_window.h"
 #include "framework/exchange/driver.h"
-#include "framework/exchange/model_at_rest.h"
-#include "framework/exchange/rest.h"
+#include "framework/exchange/model_at_boundary.h"
+#include "framework/exchange/quiescence.h"
 
 namespace dtrain {
 
@@ -33,7 +33,7 @@ struct RankParts {
 
   // Where the backward pass writes.
   Arena gradients();
-  // At rest: what this rank keeps of its own, for checkpoints.
+  // At a boundary: what this rank keeps of its own, for checkpoints.
   StateRecord Save();
 
   RankSeams seams;
@@ -42,8 +42,8 @@ struct RankParts {
   SumTimes sum_times;                      // empty where nobody asked
   std::unique_ptr<VectorOps> ops;
   Driver driver;
-  Rest rest;
-  ModelAtRest model;
+  Quiescence quiescence;
+  ModelAtBoundary model;
   // What its actors, and its worker alone, had counted when it was made: before a resume.
   const ProtocolReport protocol_before, worker_before;
 };

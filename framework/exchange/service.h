@@ -1,5 +1,5 @@
 // Service: what the drivers of a run tell each other, by messages that no actor sees: when there is
-// rest (rest.h), sums within a step (summed_messages.h), and what a rank waits for (stall_watch.h).
+// quiescence (quiescence.h), sums within a step (summed_messages.h), and what a rank waits for (stall_watch.h).
 //
 //   service.On<control::Hold>([](const control::Hold&, Rank from) { ... });
 //   service.Send(rank, control::Hold{});
@@ -27,8 +27,8 @@ enum ServiceKind : int {
   kHeldMessage,
   kCountMessage,
   kCountedMessage,
-  kAtRestMessage,
-  kAllQuietMessage,
+  kAtBoundaryMessage,
+  kAllQuiescentMessage,
   kToldMessage,
   kGoneMessage,
   kAskMessage = 201,
@@ -39,7 +39,7 @@ enum ServiceKind : int {
 
 namespace control {
 
-// --- rest.h says who sends them when
+// --- quiescence.h says who sends them when
 
 // How the worker's last step has ended, when the leader has not been told yet.
 struct EndedStep {
@@ -80,14 +80,14 @@ struct Counted {
   DTRAIN_FIELDS(round, sent, received, idle, finite)
 };
 
-struct AllQuiet {
-  static constexpr int kKind = kAllQuietMessage;
+struct AllQuiescent {
+  static constexpr int kKind = kAllQuiescentMessage;
   int64_t samples_applied = 0, last = 0;
   DTRAIN_FIELDS(samples_applied, last)
 };
 
-struct AtRest {
-  static constexpr int kKind = kAtRestMessage;
+struct AtBoundary {
+  static constexpr int kKind = kAtBoundaryMessage;
   int64_t samples_applied = 0, stop = 0, finite = 1;
   DTRAIN_FIELDS(samples_applied, stop, finite)
 };
@@ -101,7 +101,7 @@ struct TellRoot {
 
 // --- death of a worker's rank, in the simulator: the last that is heard of it, behind all else
 
-// To the leader of rest, and to the actor of the worker's node: that one counts as an actor's message,
+// To the leader of quiescence, and to the actor of the worker's node: that one counts as an actor's message,
 // since the actor may answer to it.
 struct Gone {
   static constexpr int kKind = kGoneMessage;

@@ -174,7 +174,7 @@ bool Replayer::TryEvent(Part& part, const Event& event) {
     case EventKind::kTimer:
       return part.rank->driver.FireTimer(static_cast<int>(event.value));
     case EventKind::kQuiet:
-      part.rank->driver.TellQuiet({event.value, event.last});
+      part.rank->driver.TellQuiescent({event.value, event.last});
       return true;
     case EventKind::kTime:  // the event before it did not ask for it
       return false;

@@ -35,7 +35,7 @@ ProtocolReport Sum(ProtocolReport now, const ProtocolReport& before) {
 }  // namespace
 
 StepReport SampleCounts(const ExchangeSpec& spec, int worker, int64_t step) {
-  const RestRule& rule = spec.rule;
+  const BoundarySchedule& rule = spec.rule;
   const int workers = spec.placement().workers;
   if (!spec.synchronous()) {
     const int64_t samples = SplitEvenly({0, rule.batch}, workers, worker).size();
@@ -53,7 +53,7 @@ SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
       parts_(setup.exchange, rank, std::move(seams)) {
   worker_.steps = setup.first_step;
   SupposeSamples();
-  const bool ended = rest().reached() || setup.exchange.start.over;
+  const bool ended = quiescence().reached() || setup.exchange.start.over;
   if (parts_.driver.HasWorker() && !ended) BeginStep();
   Wake();
 }
@@ -80,7 +80,7 @@ void SimRank::Look() {
   look_scheduled_ = false;
   if (stopped_until_ > events_.now()) return Wake();
   Driver& driver = parts_.driver;
-  while (!rest().reached()) {
+  while (!quiescence().reached()) {
     const EffectQueue& effects = driver.effects();
     const int64_t written = effects.bytes_written(), selected = effects.selection_slices();
     const bool progressed = driver.Progress();
@@ -98,17 +98,17 @@ void SimRank::Look() {
     }
     return Wake();
   }
-  if (rest().reached()) return TellRest();
+  if (quiescence().reached()) return ReportBoundary();
   const Nanos timer = driver.timers().Next();
   if (timer < 0 || timer == timer_scheduled_) return;
   timer_scheduled_ = timer;
   events_.At(std::max(timer, events_.now()), [this] { Wake(); });
 }
 
-// Once for each rest.
-void SimRank::TellRest() {
-  if (std::exchange(told_rest_, true)) return;
-  on_rest();
+// Once for each boundary.
+void SimRank::ReportBoundary() {
+  if (std::exchange(boundary_reported_, true)) return;
+  on_boundary();
 }
 
 // Follows the worker's step; true when it has come to its next part.
@@ -140,7 +140,7 @@ void SimRank::ComputeStep() {
     report_.samples =
         setup_.source->Begin(worker, worker_.steps, driver.weights(), driver.gradients());
   }
-  parts_.rest.StepStarts(report_.samples);
+  parts_.quiescence.StepStarts(report_.samples);
   const StepTiming timing = compute_.Step(worker, worker_.steps, report_.samples);
   worker_.compute += timing.end;
   report_.compute = compute_time_ = timing.end;
@@ -206,9 +206,9 @@ void SimRank::FinishStep() {
     timeline->Exposed(computed_, events_.now());
   }
   if (parts_.driver.worker() == 0) step_times_.push_back(events_.now() - asked_);
-  parts_.rest.StepEnded();
+  parts_.quiescence.StepEnded();
   if (worker_.steps == last_step_) kill_();
-  if (!rest().reached() && !parts_.driver.died()) BeginStep();
+  if (!quiescence().reached() && !parts_.driver.died()) BeginStep();
 }
 
 void SimRank::DieBehind(int64_t steps, std::function<void()> kill) {
@@ -237,11 +237,11 @@ void SimRank::Die() {
 bool SimRank::Bury() {
   if (buried_ || !parts_.driver.dead()) return false;
   buried_ = true;
-  parts_.rest.Died();
+  parts_.quiescence.Died();
   return true;
 }
 
-// A step that waits has been waiting from before the rest.
+// A step that waits has been waiting from before the boundary.
 void SimRank::Visit(StateVisitor& visitor) {
   constexpr Nanos kNotYet = -1;
   visitor.Int("steps", worker_.steps);
@@ -251,7 +251,7 @@ void SimRank::Visit(StateVisitor& visitor) {
   Nanos asked = waits ? asked_ : kNotYet;
   visitor.Int("asked", asked);
   if (asked != kNotYet) asked_ = asked;
-  parts_.rest.VisitTold(visitor);
+  parts_.quiescence.VisitTold(visitor);
   VisitCounts(visitor);
 }
 
@@ -313,9 +313,9 @@ CompressionReport SimRank::compression() const {
 }
 
 void SimRank::Leave() {
-  told_rest_ = look_scheduled_ = false;
+  boundary_reported_ = look_scheduled_ = false;
   timer_scheduled_ = -1;
-  parts_.rest.Leave();
+  parts_.quiescence.Leave();
   if (std::exchange(dies_later_, false)) Die();
   const Driver& driver = parts_.driver;
   if (driver.HasWorker() && driver.stage() == StepStage::kNone && !driver.died()) BeginStep();

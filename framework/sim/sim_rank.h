@@ -37,11 +37,11 @@ class SimRank {
   // From now on it does nothing for so long (Faults::Stop).
   void Stop(Nanos lasts);
   // Its actors see nothing any more.  What they have asked for goes out; then their neighbours hear of
-  // it.  While a rest is being counted nobody dies, but when it is left.
+  // it.  While a boundary is being counted nobody dies, but when it is left.
   void Die();
   // Calls `kill` when its worker has ended so many steps, before the next one.
   void DieBehind(int64_t steps, std::function<void()> kill);
-  // At rest: what this rank has beside its actors.
+  // At a boundary: what this rank has beside its actors.
   StateRecord SaveActors() { return parts_.Save(); }
   void Visit(StateVisitor& visitor);
   // What has been counted besides, behind that; kHistory is its first field.
@@ -51,7 +51,7 @@ class SimRank {
   void SupposeSamples();
 
   Driver& driver() { return parts_.driver; }
-  const Rest& rest() const { return parts_.rest; }
+  const Quiescence& quiescence() const { return parts_.quiescence; }
   const RankTimeline* timeline() const { return parts_.timeline.get(); }
   const SimulatedWorker& worker() const { return worker_; }
   // Over all the run, also before it was resumed.
@@ -60,12 +60,12 @@ class SimRank {
   ProtocolReport protocol() const;
   ProtocolReport worker_protocol() const;
   const std::vector<Nanos>& step_times() const { return step_times_; }  // of worker 0
-  std::function<void()> on_rest;  // called when this rank reaches rest
+  std::function<void()> on_boundary;  // called when this rank reaches a boundary
 
  private:
   void VisitCounts(StateVisitor& visitor);
   void Look();
-  void TellRest();
+  void ReportBoundary();
   bool StepMoved();
   bool Bury();
   void BeginStep();
@@ -91,7 +91,7 @@ class SimRank {
   bool buried_ = false;
   bool dies_later_ = false;  // when the rest that is being counted is left
   bool look_scheduled_ = false;
-  bool told_rest_ = false;
+  bool boundary_reported_ = false;
   Nanos timer_scheduled_ = -1;
   Nanos busy_until_ = 0;
   Nanos stopped_until_ = 0;

@@ -104,10 +104,10 @@ struct Simulation::World {
 
   void AddRank(Rank rank, const Piece& initial);
   void Visit(StateVisitor& visitor);
-  void RankRests();
+  void RankAtBoundary();
   void ExpectFaults();
   void Kill(const Death& death);
-  bool CallAtRest();
+  bool CallAtBoundary();
   [[noreturn]] void ThrowStalled();
   std::vector<float> Weights();
   double Loss() const;
@@ -198,7 +198,7 @@ void Simulation::World::AddRank(Rank rank, const Piece& initial) {
                   .weights = initial,
                   .timeline_events = kTimelineEvents / spec.placement().ranks()};
   ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, std::move(seams)));
-  ranks.back()->on_rest = [this] { RankRests(); };
+  ranks.back()->on_boundary = [this] { RankAtBoundary(); };
   if (setup.hosts == nullptr) return;
   ranks.back()->Visit(saved);
   // Older programs did not save it.
@@ -217,12 +217,12 @@ void Simulation::World::Visit(StateVisitor& visitor) {
   network.Visit(visitor);
 }
 
-// When all have come to rest the run goes on, or is over.
-void Simulation::World::RankRests() {
+// When all have come to a boundary the run goes on, or is over.
+void Simulation::World::RankAtBoundary() {
   if (++resting < static_cast<int>(ranks.size())) return;
   resting = 0;
-  const bool enough = CallAtRest();
-  const RestState& state = ranks[0]->rest().state();
+  const bool enough = CallAtBoundary();
+  const BoundaryState& state = ranks[0]->quiescence().state();
   ended = enough || state.samples_applied >= setup.exchange.rule.last_samples || state.stop ||
           !state.finite;
   if (ended) return;
@@ -232,11 +232,11 @@ void Simulation::World::RankRests() {
   ExpectFaults();
 }
 
-bool Simulation::World::CallAtRest() {
-  if (!setup.at_rest) return false;
+bool Simulation::World::CallAtBoundary() {
+  if (!setup.at_boundary) return false;
   const std::vector<float> weights = Weights();
-  return setup.at_rest(ranks[0]->rest().state(), events.now(),
-                       weights.empty() ? nullptr : weights.data());
+  return setup.at_boundary(ranks[0]->quiescence().state(), events.now(),
+                           weights.empty() ? nullptr : weights.data());
 }
 
 std::vector<float> Simulation::World::Weights() {
@@ -261,7 +261,7 @@ void Simulation::World::ThrowStalled() {
 
 SimulationResult Simulation::World::Result() {
   SimulationResult result;
-  result.end = ranks[0]->rest().state();
+  result.end = ranks[0]->quiescence().state();
   result.time = events.now();
   result.events = events.executed();
   result.weights = Weights();
@@ -295,7 +295,7 @@ double Simulation::World::Loss() const {
     return sum / static_cast<double>(std::max<int64_t>(samples, 1));
   };
   const StepOutcome& outcome = ranks[0]->driver().outcome();
-  const Rest::Told& told = ranks[0]->rest().told();
+  const Quiescence::Told& told = ranks[0]->quiescence().told();
   return setup.exchange.synchronous() ? mean(outcome.loss_sum, outcome.samples)
                                       : mean(told.loss_sum, told.samples);
 }

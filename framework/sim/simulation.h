@@ -1,4 +1,4 @@
-// Simulation: a training run in virtual time - the strategy's own actors, drivers and rest, over a
+// Simulation: a training run in virtual time - the strategy's own actors, drivers and quiescence, over a
 // simulated network and simulated compute.  One seed gives one history.
 //
 //   Simulation simulation(setup);
@@ -18,7 +18,7 @@
 #include "framework/core/model_profile.h"
 #include "framework/device/blob.h"
 #include "framework/exchange/exchange_spec.h"
-#include "framework/exchange/rest.h"
+#include "framework/exchange/quiescence.h"
 #include "framework/sim/cluster_config.h"
 #include "framework/sim/faults.h"
 #include "framework/strategies/report.h"
@@ -68,9 +68,9 @@ struct SimulationSetup {
   // Told of every step that a worker has ended; null: nobody looks.
   SimulationProgress* progress = nullptr;
 
-  // At every rest, the last one too, with the model's weights (null in a ghost run).  True: the run
+  // At every boundary, the last one too, with the model's weights (null in a ghost run).  True: the run
   // ends here.
-  std::function<bool(const RestState&, Nanos, const float* weights)> at_rest;
+  std::function<bool(const BoundaryState&, Nanos, const float* weights)> at_boundary;
 };
 
 struct SimulatedWorker {
@@ -83,7 +83,7 @@ struct SimulatedWorker {
 };
 
 struct SimulationResult {
-  RestState end;
+  BoundaryState end;
   Nanos time = 0;  // virtual
   std::vector<SimulatedWorker> workers;
   std::vector<double> step_seconds;  // of worker 0, begin to begin
@@ -114,7 +114,7 @@ class Simulation {
   // Throws StalledError, with every actor's state, when nothing is left to happen before the end.
   SimulationResult Run();
 
-  // --- within at_rest, in a run without deaths
+  // --- within at_boundary, in a run without deaths
   // What a rank keeps of its own: its actors (ExchangeSpec::Start::ranks), what these hold for others
   // (Actor::Holds), and its host - the worker's steps; of rank 0 also the time and the network's state.
   struct SavedRank {
@@ -123,7 +123,7 @@ class Simulation {
     StateRecord host;
   };
   SavedRank Save(Rank rank);
-  // The solver's vectors by name, and how many steps the weights have had, as ModelAtRest has them.
+  // The solver's vectors by name, and how many steps the weights have had, as ModelAtBoundary has them.
   std::map<std::string, std::vector<float>> SolverState();
   int64_t Updates();
   double Loss() const;  // SimulationResult::loss

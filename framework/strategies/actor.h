@@ -63,8 +63,8 @@ struct Update {
   int64_t samples = 0;            // behind this gradient: the schedule follows their sum
 };
 
-// Where a run stands when all is quiet.
-struct Quiet {
+// Where a run stands when all is quiescent.
+struct QuiescentState {
   int64_t samples_applied = 0;
   bool last = false;   // the end of the run: accumulators are flushed
   int64_t steps = 0;   // whole global batches, of all workers together
@@ -128,10 +128,10 @@ class Actor {
   virtual void OnOutcome(const StepOutcome&, Effects&) {}
 
   // --- what happens to anybody
-  // All is quiet: no step runs, no message is on its way.  What the actor asks for now is carried
-  // out, and all is quiet again, before the run pauses for evaluation, a checkpoint or its end.
-  // Not where each rank decides alone about rest (synchronous without servers).
-  virtual void OnQuiet(const Quiet&, Effects&) {}
+  // All is quiescent: no step runs, no message is on its way.  What the actor asks for now is carried
+  // out, and all is quiescent again, before the run pauses for evaluation, a checkpoint or its end.
+  // Not where each rank decides alone about quiescence (synchronous without servers).
+  virtual void OnQuiescent(const QuiescentState&, Effects&) {}
   virtual void OnMessage(ActorId, const Message&, Effects&) {}
   virtual void OnTimer(int, Effects&) {}
 
@@ -142,7 +142,7 @@ class Actor {
   virtual void OnDeath() {}
   virtual void OnLostMessage(ActorId /*from*/, const Message&) {}
 
-  // At rest, to a worker that sums in buckets: it does so in these from now on, which cover the same as
+  // At a boundary, to a worker that sums in buckets: it does so in these from now on, which cover the same as
   // those before.
   virtual void OnBuckets(const std::vector<Range>&) {}
 
@@ -150,7 +150,7 @@ class Actor {
   // rest.  They add up to 1.
   virtual double MasterShare() const { return 1; }
 
-  // At rest: gradients that it holds for others who are there in this run only, in words ("3 gradients
+  // At a boundary: gradients that it holds for others who are there in this run only, in words ("3 gradients
   // that no server has pulled"); "" when there are none.  With other workers or servers they would be
   // lost, so a run does not go on with them.
   virtual std::string Holds() const { return ""; }

@@ -58,12 +58,12 @@ class Strategy {
   // Who takes part beside so many workers, and where.
   virtual Placement Place(int workers) const { return {.workers = workers}; }
 
-  // Rests at which the protocol does something (Actor::OnQuiet), besides those of the run; 0: none.
-  struct Rests {
+  // Boundaries at which the protocol does something (Actor::OnQuiescent), besides those of the run; 0: none.
+  struct Boundaries {
     int64_t every_epochs = 0;
     int64_t after_steps = 0;  // once: global batches from the start of the run
   };
-  virtual Rests rests(const CompressConfig&) const { return {}; }
+  virtual Boundaries boundaries(const CompressConfig&) const { return {}; }
 
   // Why a run cannot go on when a worker or a node dies: "it waits for every worker"; "" where it can.
   virtual std::string StopsAtDeath() const { return "it waits for every worker"; }

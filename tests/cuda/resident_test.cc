@@ -67,7 +67,7 @@ class Rig {
     std::vector<float> start(static_cast<size_t>(graph_.state().size()));
     graph_.InitializeState(start.data());
     CopyIn(state.arena(), start.data(), graph_.state().size());
-    const RestRule rule{.epoch_samples = 1000, .batch = kSamples, .last_samples = 1000};
+    const BoundarySchedule rule{.epoch_samples = 1000, .batch = kSamples, .last_samples = 1000};
     ExchangeSpec spec = ExchangeOf(config_, graph_, plan_, rule);
     spec.start.weights = weights_;
     exchange = MakeExchange(spec, 1, 0, *transport_, device);

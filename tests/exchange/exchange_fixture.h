@@ -70,14 +70,14 @@ constexpr int64_t kEpoch = 1'000'000'000;
 // What a rank is made from, with what it borrows.
 struct RankInputs {
   RankInputs(const Strategy& strategy, const Placement& placement, double clip_norm,
-             int64_t rest_after = kEpoch)
+             int64_t boundary_after = kEpoch)
       : weights(InitialWeights()) {
     spec.layout = &kLayout;
     spec.strategy = &strategy;
     spec.pieces = kPieces;
     spec.actors = {placement, kLayout.size(), strategy.Buckets(kPieces), clip_norm > 0};
     spec.solver = MakeSolver(plain::Text(SgdRule(clip_norm)));
-    spec.rule = {.epoch_samples = kEpoch, .batch = 10, .last_samples = rest_after};
+    spec.rule = {.epoch_samples = kEpoch, .batch = 10, .last_samples = boundary_after};
     spec.start.weights = weights;
   }
   std::vector<float> weights;
@@ -86,7 +86,7 @@ struct RankInputs {
 
 inline StepOutcome RunStep(Exchange& exchange, int rank, int step, bool stop = false) {
   const Turn turn = exchange.Begin(10);
-  EXPECT_FALSE(turn.rest);
+  EXPECT_FALSE(turn.boundary);
   EXPECT_EQ(turn.weights.size(), kLayout.size());
   float* gradients = exchange.gradients().data;
   for (const Range& piece : kPieces.ranges) {

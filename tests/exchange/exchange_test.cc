@@ -32,8 +32,8 @@ const Strategy& AllReduce(int64_t fusion_bytes) {
 
 std::unique_ptr<Exchange> MakeThreaded(Transport& transport, int ranks, int64_t fusion_bytes,
                                        double clip_norm, double stall_seconds = 0,
-                                       int64_t rest_after = kEpoch) {
-  const RankInputs inputs(AllReduce(fusion_bytes), {.workers = ranks}, clip_norm, rest_after);
+                                       int64_t boundary_after = kEpoch) {
+  const RankInputs inputs(AllReduce(fusion_bytes), {.workers = ranks}, clip_norm, boundary_after);
   return std::make_unique<ThreadedExchange>(transport, inputs.spec, stall_seconds);
 }
 
@@ -92,8 +92,8 @@ INSTANTIATE_TEST_SUITE_P(All, ScheduleTest,
                                            "{name: allreduce, fusion_bytes: 5000}",
                                            "{name: mgwfbp}", "{name: mgwfbp, rule: published}"));
 
-// At rest the buckets may change: no bit does, whatever cuts there are between the pieces.
-TEST(ThreadedExchange, OtherBucketsAtRestChangeNoBit) {
+// At a boundary the buckets may change: no bit does, whatever cuts there are between the pieces.
+TEST(ThreadedExchange, OtherBucketsAtABoundaryChangeNoBit) {
   const std::vector<std::vector<Range>> plans = {
       {{0, 700}, {700, 701}, {701, 3000}, {3000, 300'000}},
       {{0, 300'000}},
@@ -234,12 +234,12 @@ TEST(ThreadedExchange, ARankThatNeverComesEndsInAStallReport) {
   EXPECT_THAT(message, testing::HasSubstr("\n  rank 1: worker 1, no answer"));
 }
 
-TEST(ThreadedExchange, RestWorkRunsInTheSameOrderOnAllRanks) {
+TEST(ThreadedExchange, BoundaryWorkRunsInTheSameOrderOnAllRanks) {
   LocalWorld::Run(2, [](Transport& transport) {
     const auto exchange = MakeThreaded(transport, 2, 0, 0);
     RunStep(*exchange, transport.rank(), 0);
     int received = 0;
-    exchange->AtRest([&](Transport& t) {
+    exchange->AtBoundary([&](Transport& t) {
       const int mine = 10 + t.rank();
       Request out = t.Send(1 - t.rank(), Tag::kBulk, std::as_bytes(std::span(&mine, 1)));
       Request in =

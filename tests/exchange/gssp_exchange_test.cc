@@ -18,24 +18,25 @@ float GradientAt(int worker, int64_t step, size_t i) {
   return golden::Unit(1000 * static_cast<uint64_t>(worker + 1) + static_cast<uint64_t>(step), i);
 }
 
-// What a run leaves behind at one of its rests.
-struct AtRest {
+// What a run leaves behind at one of its boundaries.
+struct AtBoundary {
   std::vector<int64_t> steps = std::vector<int64_t>(kWorkers);
   std::vector<float> weights;
   double spread = 0;
   ProtocolReport protocol;  // of all actors
 };
 
-// Runs to the end, or to the first rest behind `steps` of all workers together.
-AtRest RunTo(const std::string& keys, int64_t steps, bool last, const std::string& compress = "") {
+// Runs to the end, or to the first boundary behind `steps` of all workers together.
+AtBoundary RunTo(const std::string& keys, int64_t steps, bool last,
+                 const std::string& compress = "") {
   const auto strategy = MakeStrategy("gssp", keys);
   Scheme scheme{{.lr = kLr, .momentum = 0}};
   scheme.batches = {1000, 2 * kWorkers};
   scheme.last_step = last ? steps / kWorkers : 10 * steps;
-  scheme.rest_every = steps / kWorkers;
+  scheme.boundary_every = steps / kWorkers;
   const Placement placement = strategy->Place(kWorkers);
   const plain::Model start(scheme.rule, kLayout, plain::InitialWeights(kSize));
-  AtRest found;
+  AtBoundary found;
   std::mutex mutex;
   LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
     const int rank = transport.rank();
@@ -43,7 +44,7 @@ AtRest RunTo(const std::string& keys, int64_t steps, bool last, const std::strin
     inputs.spec.actors.compress = MakeCompress(compress);
     const std::unique_ptr<Exchange> exchange = inputs.Make(transport);
     Turn turn = exchange->Begin(2);
-    for (int64_t step = 0; !turn.rest; ++step, turn = exchange->Begin(2)) {
+    for (int64_t step = 0; !turn.boundary; ++step, turn = exchange->Begin(2)) {
       turn.weights = Blob();
       for (size_t i = 0; i < kSize; ++i) exchange->gradients().data[i] = GradientAt(rank, step, i);
       for (const Range& piece : kPieces.ranges) exchange->Ready(piece);
@@ -61,7 +62,7 @@ AtRest RunTo(const std::string& keys, int64_t steps, bool last, const std::strin
 }
 
 // theta_0 - lr / W * the sum of all gradients, worker w's times share[w].
-std::vector<double> Expected(const AtRest& run, const std::vector<double>& share) {
+std::vector<double> Expected(const AtBoundary& run, const std::vector<double>& share) {
   std::vector<double> expected;
   for (const float value : plain::InitialWeights(kSize)) expected.push_back(value);
   for (int w = 0; w < kWorkers; ++w) {
@@ -86,7 +87,7 @@ class GsspSumTest : public ::testing::TestWithParam<std::pair<const char*, const
 
 // All messages delivered and the last sums flushed, every server has every gradient once, at 1/W.
 TEST_P(GsspSumTest, AtTheEndAllServersHaveAllGradients) {
-  const AtRest run = RunTo(GetParam().first, 90, true, GetParam().second);
+  const AtBoundary run = RunTo(GetParam().first, 90, true, GetParam().second);
   EXPECT_LT(LargestDifference(run.weights, Expected(run, {1, 1, 1})), 1e-5);
   EXPECT_LT(run.spread, 1e-6);
   EXPECT_EQ(run.protocol.gradients(), run.steps[0] + run.steps[1] + run.steps[2]);
@@ -105,11 +106,11 @@ class ReplicaTest : public ::testing::TestWithParam<const char*> {};
 
 // Two workers in group 0, one in group 1, and server 2 idle.  Before the first exchange each server has
 // its own group's gradients.
-TEST_P(ReplicaTest, TheModelAtRestIsTheirMeanBySizeOfGroup) {
-  const AtRest run = RunTo(std::string("servers: 3, group_of: [0, 0, 1], grouping: static, "
-                                       "exchange_every: 1000") +
-                               GetParam(),
-                           30, false);
+TEST_P(ReplicaTest, TheModelAtABoundaryIsTheirMeanBySizeOfGroup) {
+  const AtBoundary run = RunTo(std::string("servers: 3, group_of: [0, 0, 1], grouping: static, "
+                                           "exchange_every: 1000") +
+                                   GetParam(),
+                               30, false);
   const std::vector<double> mean = Expected(run, {2.0 / 3, 2.0 / 3, 1.0 / 3});
   EXPECT_LT(LargestDifference(run.weights, mean), 1e-5);
   const std::vector<double> first = Expected(run, {1, 1, 0}), second = Expected(run, {0, 0, 1});

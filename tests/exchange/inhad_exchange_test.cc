@@ -21,7 +21,7 @@ Scheme SchemeOf(const plain::Rule& rule) {
   Scheme scheme{rule};
   scheme.batches = {40, 8};
   scheme.last_step = kInhadSteps;
-  scheme.rest_every = kInhadSteps;
+  scheme.boundary_every = kInhadSteps;
   return scheme;
 }
 
@@ -86,7 +86,7 @@ TEST_P(LockstepTest, EveryStepHasTheWeightsOfTheSynchronousLoop) {
     const std::unique_ptr<Exchange> exchange = inputs.Make(transport);
     const int64_t own = scheme.batches.batch / workers;
     Turn turn = exchange->Begin(own);
-    for (int64_t step = 0; !turn.rest; ++step, turn = exchange->Begin(own)) {
+    for (int64_t step = 0; !turn.boundary; ++step, turn = exchange->Begin(own)) {
       if (step == static_cast<int64_t>(trace.size())) Fail("the run does not end");
       EXPECT_EQ(Difference("weights", turn.weights.f32(), trace[step].weights), "")
           << "step " << step;
@@ -97,7 +97,7 @@ TEST_P(LockstepTest, EveryStepHasTheWeightsOfTheSynchronousLoop) {
     const Collective::Traffic traffic = exchange->stats().traffic;
     EXPECT_EQ(traffic.bytes_lent, window ? traffic.bytes_inside : 0);
     if (turn.state.samples_applied == trace[kInhadSteps].samples) {
-      ExpectAtRest(*exchange, transport.rank(), trace[kInhadSteps]);
+      ExpectAtBoundary(*exchange, transport.rank(), trace[kInhadSteps]);
     }
   });
 }
@@ -135,7 +135,7 @@ std::vector<float> RunFreely(const std::string& keys, const Write& write, const 
     inputs.spec.rank_nodes = RankNodes(placement);
     const std::unique_ptr<Exchange> exchange = inputs.Make(transport);
     Turn turn = exchange->Begin(2);
-    for (; !turn.rest; turn = exchange->Begin(2)) {
+    for (; !turn.boundary; turn = exchange->Begin(2)) {
       look(rank, turn.weights.f32());
       turn.weights = Blob();
       std::fill_n(exchange->gradients().data, kSize, 0.0f);

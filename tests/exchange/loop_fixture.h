@@ -30,13 +30,13 @@ inline const ArenaLayout kLayout{{{"fc.weight", {300}, {0, 300}, true},
                                   {"embedding.weight", {401}, {600, kSize}, true}}};
 
 // A run of 7 steps over epochs of three: 20 samples, 20, and a last one that lacks samples for
-// three workers.  It rests behind step 4 and at its end, both in the middle of an epoch.
+// three workers.  It boundaries behind step 4 and at its end, both in the middle of an epoch.
 struct Scheme {
   plain::Rule rule;
   plain::Batches batches{41, 20};
   double epochs = 3;
   int64_t last_step = 7;
-  int64_t rest_every = 4;
+  int64_t boundary_every = 4;
   bool sentences = false;  // samples have more than one term of the loss, and not all as many
   Device device = {};      // of a single rank's vectors
 
@@ -52,8 +52,8 @@ struct Scheme {
     return terms;
   }
 
-  int64_t NextRest(int64_t step) const {
-    return std::min((step / rest_every + 1) * rest_every, last_step);
+  int64_t NextBoundary(int64_t step) const {
+    return std::min((step / boundary_every + 1) * boundary_every, last_step);
   }
 };
 
@@ -109,7 +109,7 @@ struct LoopRank {
     spec.epochs = scheme.epochs;
     spec.rule = {.epoch_samples = scheme.batches.epoch_samples,
                  .batch = scheme.batches.batch,
-                 .checkpoint_every_steps = scheme.rest_every,
+                 .checkpoint_every_steps = scheme.boundary_every,
                  .last_samples = scheme.batches.Before(scheme.last_step)};
     spec.start = {.samples_applied = from.samples,
                   .updates = from.updates,
@@ -141,8 +141,8 @@ inline std::string Difference(const char* name, const float* values,
 // Ends this rank's part, so that the others do not wait for it.
 [[noreturn]] inline void Fail(const std::string& what) { throw std::runtime_error(what); }
 
-// What the exchange holds at rest is what the plain loop has.
-inline void ExpectAtRest(Exchange& exchange, Rank rank, const plain::Model& expected) {
+// What the exchange holds at a boundary is what the plain loop has.
+inline void ExpectAtBoundary(Exchange& exchange, Rank rank, const plain::Model& expected) {
   exchange.Collect(true);
   EXPECT_EQ(Difference("weights", exchange.HostWeights(), expected.weights), "");
   if (rank != 0) return;
@@ -169,7 +169,7 @@ inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int
 }
 
 // One rank's way from step `from` to the end: every step starts with the weights that the plain
-// loop has, and every rest is where it must be.
+// loop has, and every boundary is where it must be.
 inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Trace& trace,
                         const Seen& seen, int64_t from, Transport& transport) {
   const Placement placement = strategy.Place(trace[0].workers);
@@ -177,12 +177,12 @@ inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Tr
   const LoopRank inputs(scheme, strategy, placement, trace[from]);
   const std::unique_ptr<Exchange> exchange = inputs.Make(transport);
   int64_t step = from;
-  for (int64_t rest = scheme.NextRest(from);; rest = scheme.NextRest(rest)) {
-    for (; placement.IsWorker(rank) && step < rest; ++step) {
+  for (int64_t boundary = scheme.NextBoundary(from);; boundary = scheme.NextBoundary(boundary)) {
+    for (; placement.IsWorker(rank) && step < boundary; ++step) {
       const int64_t all = scheme.batches.OfStep(step);
       const int64_t own = plain::PartOf(all, placement.workers, rank);
       Turn turn = exchange->Begin(own);
-      if (turn.rest) Fail(fmt::format("rank {} rests before step {}", rank, step));
+      if (turn.boundary) Fail(fmt::format("rank {} pauses before step {}", rank, step));
       EXPECT_EQ(Difference("weights", FloatsOf(turn.weights.arena(), kSize).data(),
                            trace[seen(step)].weights),
                 "")
@@ -202,11 +202,11 @@ inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Tr
     }
     const int64_t next = scheme.batches.OfStep(step);
     const Turn turn = exchange->Begin(plain::PartOf(next, placement.workers, rank));
-    if (!turn.rest) Fail(fmt::format("rank {} does not rest before step {}", rank, step));
-    EXPECT_EQ(turn.state.samples_applied, trace[rest].samples);
+    if (!turn.boundary) Fail(fmt::format("rank {} does not pause before step {}", rank, step));
+    EXPECT_EQ(turn.state.samples_applied, trace[boundary].samples);
     EXPECT_TRUE(turn.state.finite);
-    ExpectAtRest(*exchange, rank, trace[rest]);
-    if (rest == scheme.last_step) return;
+    ExpectAtBoundary(*exchange, rank, trace[boundary]);
+    if (boundary == scheme.last_step) return;
     exchange->Leave();
   }
 }

@@ -1,4 +1,4 @@
-// The parameter server over the local transport: real threads, messages and rests.
+// The parameter server over the local transport: real threads, messages and boundaries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,22 +22,22 @@ namespace {
 using Body = std::function<void(Exchange& exchange, Rank rank, bool worker)>;
 
 // Runs `body` on every rank of `workers` workers and their servers.
-void RunRanks(const Strategy& strategy, int workers, int64_t rest_after, const Body& body,
+void RunRanks(const Strategy& strategy, int workers, int64_t boundary_after, const Body& body,
               double stall_seconds = 0, double clip_norm = 0) {
   const Placement placement = strategy.Place(workers);
   LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
-    const RankInputs inputs(strategy, placement, clip_norm, rest_after);
+    const RankInputs inputs(strategy, placement, clip_norm, boundary_after);
     ThreadedExchange exchange(transport, inputs.spec, stall_seconds);
     body(exchange, transport.rank(), placement.IsWorker(transport.rank()));
   });
 }
 
-// Steps until there is rest; how many.
-int StepToRest(Exchange& exchange, Rank rank, RestState& rest) {
+// Steps until there is quiescence; how many.
+int StepToBoundary(Exchange& exchange, Rank rank, BoundaryState& boundary) {
   for (int step = 0;; ++step) {
     Turn turn = exchange.Begin(10);
-    if (turn.rest) {
-      rest = turn.state;
+    if (turn.boundary) {
+      boundary = turn.state;
       return step;
     }
     turn.weights = Blob();
@@ -56,9 +56,9 @@ TEST_P(PsBspTest, EndsWithTheSequentialWeightsOnEveryRank) {
   const auto strategy = MakeStrategy("ps_bsp", GetParam());
   const std::vector<float>& expected = Expected(3, 0);
   RunRanks(*strategy, 3, kSteps * 3 * 10, [&](Exchange& exchange, Rank rank, bool worker) {
-    RestState rest;
-    EXPECT_EQ(StepToRest(exchange, rank, rest), worker ? kSteps : 0);
-    EXPECT_EQ(rest.samples_applied, kSteps * 3 * 10);
+    BoundaryState boundary;
+    EXPECT_EQ(StepToBoundary(exchange, rank, boundary), worker ? kSteps : 0);
+    EXPECT_EQ(boundary.samples_applied, kSteps * 3 * 10);
     EXPECT_EQ(WeightsOf(exchange), expected);
   });
 }
@@ -68,8 +68,8 @@ TEST_P(PsBspTest, EveryWorkerShortensItsGradientBeforeItIsSent) {
   const auto strategy = MakeStrategy("ps_bsp", GetParam());
   const std::vector<float>& expected = Expected(3, 200, true);
   const Body body = [&](Exchange& exchange, Rank rank, bool) {
-    RestState rest;
-    StepToRest(exchange, rank, rest);
+    BoundaryState boundary;
+    StepToBoundary(exchange, rank, boundary);
     EXPECT_TRUE(WeightsOf(exchange) == expected);
   };
   RunRanks(*strategy, 3, kSteps * 3 * 10, body, 0, 200);
@@ -87,11 +87,11 @@ TEST(PsExchange, UpdatesAreCountedWhereTheyAreMade) {
   for (const auto& [name, updates_a_step] : {std::pair{"ps_bsp", 1}, std::pair{"ps_asp", 3}}) {
     const auto strategy = MakeStrategy(name, "servers: 2");
     RunRanks(*strategy, 3, kSteps * 3 * 10, [&](Exchange& exchange, Rank rank, bool) {
-      RestState rest;
-      StepToRest(exchange, rank, rest);
+      BoundaryState boundary;
+      StepToBoundary(exchange, rank, boundary);
       exchange.Collect(true);
       if (rank != 0) return;
-      EXPECT_EQ(exchange.updates(), rest.samples_applied / 30.0 * updates_a_step) << name;
+      EXPECT_EQ(exchange.updates(), boundary.samples_applied / 30.0 * updates_a_step) << name;
     });
   }
 }
@@ -101,61 +101,62 @@ TEST(PsExchange, OneWorkerBesideItsServerNeedsNoThread) {
   const auto transport = LocalWorld(1).Connect(0);
   const RankInputs inputs(*strategy, strategy->Place(1), 0, kSteps * 10);
   InlineExchange exchange(inputs.spec, *transport);
-  RestState rest;
-  EXPECT_EQ(StepToRest(exchange, 0, rest), kSteps);
+  BoundaryState boundary;
+  EXPECT_EQ(StepToBoundary(exchange, 0, boundary), kSteps);
   EXPECT_EQ(WeightsOf(exchange), Expected(1, 0));
 }
 
-TEST(PsExchange, AnAsynchronousRunRestsWhenEverySampleStartedIsApplied) {
+TEST(PsExchange, AnAsynchronousRunPausesWhenEverySampleStartedIsApplied) {
   for (const char* name : {"ps_asp", "ps_ssp"}) {
     const auto strategy = MakeStrategy(name, "servers: 2");
     std::mutex mutex;
     int64_t steps = 0, applied = 0, counted = 0;
     RunRanks(*strategy, 3, 500, [&](Exchange& exchange, Rank rank, bool worker) {
-      RestState rest;
-      const int mine = StepToRest(exchange, rank, rest);
+      BoundaryState boundary;
+      const int mine = StepToBoundary(exchange, rank, boundary);
       const ProtocolReport report = exchange.stats().protocol;
       const std::lock_guard lock(mutex);
       steps += mine;
-      applied = rest.samples_applied;
+      applied = boundary.samples_applied;
       for (const int64_t count : report.staleness) counted += count;
     });
     EXPECT_EQ(applied, 10 * steps) << name;
     EXPECT_GE(applied, 500) << name;
     EXPECT_LE(applied, 500 + 2 * 10)
-        << name;                        // those that started while word of the rest travelled
+        << name;                        // those that started while word of the boundary travelled
     EXPECT_EQ(counted, steps) << name;  // every gradient's staleness, once
   }
 }
 
-TEST(PsExchange, ARunGoesOnAfterARest) {
+TEST(PsExchange, ARunGoesOnAfterABoundary) {
   const auto strategy = MakeStrategy("ps_ssp", "staleness: 1");
   const Placement placement = strategy->Place(2);
   LocalWorld::Run(3, [&](Transport& transport) {
     RankInputs inputs(*strategy, placement, 0, 400);
-    inputs.spec.rule.checkpoint_every_steps = 10;  // a rest at 100, 200 and 300 samples, roughly
+    inputs.spec.rule.checkpoint_every_steps =
+        10;  // a boundary at 100, 200 and 300 samples, roughly
     ThreadedExchange exchange(transport, inputs.spec, 0);
-    RestState rest;
-    int rests = 0;
-    while (rest.samples_applied < 400) {
-      StepToRest(exchange, transport.rank(), rest);
-      ++rests;
+    BoundaryState boundary;
+    int boundaries = 0;
+    while (boundary.samples_applied < 400) {
+      StepToBoundary(exchange, transport.rank(), boundary);
+      ++boundaries;
       WeightsOf(exchange);
-      if (rest.samples_applied < 400) exchange.Leave();
+      if (boundary.samples_applied < 400) exchange.Leave();
     }
-    // Steps that start while word of a rest travels may reach the next boundary.
-    EXPECT_GE(rests, 2);
-    EXPECT_LE(rests, 4);
+    // Steps that start while word of a boundary travels may reach the next boundary.
+    EXPECT_GE(boundaries, 2);
+    EXPECT_LE(boundaries, 4);
   });
 }
 
-TEST(PsExchange, AStopWishOfOneWorkerBringsAllToRest) {
+TEST(PsExchange, AStopWishOfOneWorkerPausesAll) {
   for (const char* name : {"ps_bsp", "ps_asp"}) {
     const auto strategy = MakeStrategy(name, "");
     RunRanks(*strategy, 2, kEpoch, [](Exchange& exchange, Rank rank, bool worker) {
       for (int step = 0;; ++step) {
         const Turn turn = exchange.Begin(10);
-        if (turn.rest) {
+        if (turn.boundary) {
           EXPECT_TRUE(turn.state.stop);
           EXPECT_TRUE(turn.state.finite);
           return;
@@ -168,13 +169,13 @@ TEST(PsExchange, AStopWishOfOneWorkerBringsAllToRest) {
   }
 }
 
-TEST(PsExchange, ANaNInAServersUpdateBringsAllToRest) {
+TEST(PsExchange, ANaNInAServersUpdatePausesAll) {
   for (const char* name : {"ps_bsp", "ps_ssp"}) {
     const auto strategy = MakeStrategy(name, "servers: 2");
     RunRanks(*strategy, 2, kEpoch, [](Exchange& exchange, Rank rank, bool worker) {
       for (int step = 0;; ++step) {
         const Turn turn = exchange.Begin(10);
-        if (turn.rest) {
+        if (turn.boundary) {
           EXPECT_FALSE(turn.state.finite);
           return;
         }
@@ -194,7 +195,7 @@ TEST(PsExchange, ANaNInTheLastPushIsNoGoodEnd) {
   RunRanks(*strategy, 2, 20, [](Exchange& exchange, Rank, bool) {
     for (;;) {
       const Turn turn = exchange.Begin(10);
-      if (turn.rest) {
+      if (turn.boundary) {
         EXPECT_FALSE(turn.state.finite);
         return;
       }
@@ -217,8 +218,8 @@ TEST(CompressedPs, AtDensityOneHasTheBitsOfTheDenseRun) {
       RankInputs inputs(*strategy, placement, 0, kSteps * 10);
       inputs.spec.actors.compress = MakeCompress("{name: topk, density: 1}");
       ThreadedExchange exchange(transport, inputs.spec, 0);
-      RestState rest;
-      StepToRest(exchange, transport.rank(), rest);
+      BoundaryState boundary;
+      StepToBoundary(exchange, transport.rank(), boundary);
       EXPECT_EQ(WeightsOf(exchange), expected) << name;
     });
   }
@@ -254,8 +255,8 @@ TEST(CompressedPs, SendsTheLargestAndKeepsTheRestForLater) {
       RankInputs inputs(*strategy, placement, 0, kSteps * 10);
       inputs.spec.actors.compress = MakeCompress("{name: topk, density: 0.01}");
       ThreadedExchange exchange(transport, inputs.spec, 0);
-      RestState rest;
-      StepToRest(exchange, transport.rank(), rest);
+      BoundaryState boundary;
+      StepToBoundary(exchange, transport.rank(), boundary);
       EXPECT_TRUE(WeightsOf(exchange) == expected) << keys;
       const ExchangeStats stats = exchange.stats();
       if (transport.rank() != 0) return;
@@ -304,7 +305,7 @@ TEST(PsExchange, ASlowStepIsNoStall) {
   const auto body = [](Exchange& exchange, Rank rank, bool worker) {
     for (;;) {
       const Turn turn = exchange.Begin(10);
-      if (turn.rest) return;
+      if (turn.boundary) return;
       if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(700));
       exchange.Ready({0, kLayout.size()});
       exchange.End({.samples = 10});
@@ -325,9 +326,9 @@ TEST(PsExchange, AServerThatNeverAnswersIsNamed) {
       }
       const RankInputs inputs(*strategy, strategy->Place(1), 0);
       ThreadedExchange exchange(transport, inputs.spec, 0.2);
-      RestState rest;
+      BoundaryState boundary;
       try {
-        StepToRest(exchange, 0, rest);
+        StepToBoundary(exchange, 0, boundary);
       } catch (const StalledError& error) {
         message = error.what();
         throw;

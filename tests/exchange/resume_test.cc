@@ -1,4 +1,4 @@
-// Real threads that stop at a rest and go on from what each rank has saved: every gradient is in the
+// Real threads that stop at a boundary and go on from what each rank has saved: every gradient is in the
 // weights once, or in a residual, whatever was under way.  Gradients are whole numbers, so that sums
 // in any order are exact.
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ struct ResumeCase {
 
 void PrintTo(const ResumeCase& one, std::ostream* out) { *out << one.name; }
 
-// What is left of a run at a rest, of all ranks.
+// What is left of a run at a boundary, of all ranks.
 struct Left {
   int64_t samples = 0, updates = 0;
   std::vector<float> weights;
@@ -43,7 +43,7 @@ struct Left {
 
 class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
  protected:
-  // Every rank's part of a run to the first rest behind `from`, of which there is one every four
+  // Every rank's part of a run to the first boundary behind `from`, of which there is one every four
   // global steps, or to the end.
   void RunRank(Transport& transport, const Left& from, bool to_the_end, Left& left) {
     const Rank rank = transport.rank();
@@ -64,15 +64,15 @@ class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
                   .ranks = &from.ranks};
     ThreadedExchange exchange(transport, spec, 60);
     int64_t step = from.steps.contains(rank) ? from.steps.at(rank) : 0;
-    RestState rest = StepToRest(exchange, rank, step);
-    while (to_the_end && rest.samples_applied < spec.rule.last_samples) {
+    BoundaryState boundary = StepToBoundary(exchange, rank, step);
+    while (to_the_end && boundary.samples_applied < spec.rule.last_samples) {
       exchange.Leave();
-      rest = StepToRest(exchange, rank, step);
+      boundary = StepToBoundary(exchange, rank, step);
     }
     exchange.Collect(true);
     Exchange::Own own = exchange.SaveOwn();
     const std::lock_guard lock(mutex_);
-    left.samples = rest.samples_applied;
+    left.samples = boundary.samples_applied;
     left.ranks[rank] = std::move(own.state);
     left.report.Add(exchange.stats().protocol);
     if (spec.placement().IsWorker(rank)) left.steps[rank] = step;
@@ -81,14 +81,14 @@ class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
     left.weights = {exchange.weights().f32(), exchange.weights().f32() + kWholeSize};
   }
 
-  static RestState StepToRest(Exchange& exchange, Rank rank, int64_t& step) {
+  static BoundaryState StepToBoundary(Exchange& exchange, Rank rank, int64_t& step) {
     for (;; ++step) {
       Turn turn = exchange.Begin(10);
-      if (turn.rest) return turn.state;
+      if (turn.boundary) return turn.state;
       turn.weights = Blob();
       for (int64_t i = 0; i < kWholeSize; ++i)
         exchange.gradients().data[i] = WholeGradient(rank, step, i);
-      // A step takes longer than word of a rest.
+      // A step takes longer than word of a boundary.
       std::this_thread::sleep_for(std::chrono::microseconds(300));
       for (const Range& piece : kWholePieces.ranges) exchange.Ready(piece);
       exchange.End({.samples = 10, .loss_sum = 1});
@@ -176,7 +176,7 @@ TEST(ExchangeResume, WorkerZeroBeginsWithTheSumOfResiduals) {
     spec.rule = {.epoch_samples = 100, .batch = 10, .last_samples = 100};
     spec.start = {.samples_applied = 100, .weights = weights, .kept = &before};
     ThreadedExchange exchange(transport, spec, 60);
-    EXPECT_TRUE(exchange.Begin(5).rest);
+    EXPECT_TRUE(exchange.Begin(5).boundary);
     const StateRecord state = exchange.SaveOwn().state;
     const std::string worker = "worker " + std::to_string(transport.rank());
     const StateField* const kept = state.Find(worker, "residual");

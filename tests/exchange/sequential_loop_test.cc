@@ -1,5 +1,5 @@
 // Every strategy against a plain sequential loop, to the bit: the weights of each step, where the
-// run rests, and what the solver keeps - from the beginning, and resumed in the middle of an epoch
+// run pauses, and what the solver keeps - from the beginning, and resumed in the middle of an epoch
 // and of the warm-up.
 #include <gtest/gtest.h>
 
@@ -161,7 +161,8 @@ TEST_P(StopTest, AnyWorkersWishEndsTheSameStepOfAll) {
       for (int64_t step = 0; placement.IsWorker(rank) && step < 2; ++step) {
         const int64_t own = plain::PartOf(20, 3, rank);
         Turn turn = exchange->Begin(own);
-        if (turn.rest) Fail(fmt::format("worker {} asks: rank {} rests too early", asks, rank));
+        if (turn.boundary)
+          Fail(fmt::format("worker {} asks: rank {} pauses too early", asks, rank));
         Compute(*exchange, std::move(turn), rank, step, own, 20);
         const bool asked = step == 1 && rank == asks;
         EXPECT_EQ(exchange->End({.samples = own, .stop = asked, .global_samples = 20}).stop,
@@ -169,7 +170,7 @@ TEST_P(StopTest, AnyWorkersWishEndsTheSameStepOfAll) {
             << "worker " << asks << " asks; step " << step << " of " << rank;
       }
       const Turn turn = exchange->Begin(1);
-      if (!turn.rest) Fail(fmt::format("worker {} asks: rank {} goes on", asks, rank));
+      if (!turn.boundary) Fail(fmt::format("worker {} asks: rank {} goes on", asks, rank));
       EXPECT_TRUE(turn.state.stop);
       EXPECT_EQ(turn.state.samples_applied, 40);
     });

@@ -135,14 +135,14 @@ SimulationSetup FaultyRun::Setup() const {
     for (int worker = 0; worker < workers_; ++worker)
       spec.actors.placement.node_of[worker] = worker / 2;
   }
-  RestRule& rule = spec.rule;
+  BoundarySchedule& rule = spec.rule;
   rule = {.epoch_samples = kSamples * workers_ * std::max<int64_t>(steps_ / 3, 1),
           .batch = kSamples * workers_};
   rule.last_samples = rule.batch * steps_;
   if (chaptered_) rule.checkpoint_every_steps = std::max<int64_t>(steps_ / 4, 1);
-  const Strategy::Rests rests = strategy_->rests(spec.actors.compress);
-  rule.strategy_every_epochs = rests.every_epochs;
-  rule.strategy_after_steps = rests.after_steps;
+  const Strategy::Boundaries boundaries = strategy_->boundaries(spec.actors.compress);
+  rule.strategy_every_epochs = boundaries.every_epochs;
+  rule.strategy_after_steps = boundaries.after_steps;
   return setup;
 }
 

@@ -46,7 +46,7 @@ class FaultyRun {
   uint64_t seed_;
   std::unique_ptr<Strategy> strategy_;
   ClusterConfig cluster_;
-  bool chaptered_;  // rests on the way
+  bool chaptered_;  // boundaries on the way
 };
 
 }  // namespace dtrain

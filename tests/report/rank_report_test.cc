@@ -21,8 +21,8 @@ class RankReport : public ReportFolder {
     EXPECT_EQ(DescribeRanks(file(), report), damaged);
     return report;
   }
-  // `steps` equal steps of each worker up to a rest, that of worker w taking w + 1 times as long.
-  void WriteRest(RankTimesWriter& writer, int64_t step, int workers, int steps) {
+  // `steps` equal steps of each worker up to a boundary, that of worker w taking w + 1 times as long.
+  void WriteBoundary(RankTimesWriter& writer, int64_t step, int workers, int steps) {
     for (int rank = 0; rank < workers; ++rank) {
       StepWindows windows;
       for (int i = 1; i <= steps; ++i) windows.Add(0.1 * i, 0.01 * (rank + 1), 0.002);
@@ -41,8 +41,8 @@ TEST_F(RankReport, NothingWithoutTheFile) { EXPECT_TRUE(Describe().is_null()); }
 TEST_F(RankReport, AddsUpTheRests) {
   {
     RankTimesWriter writer(file(), std::nullopt, 0);
-    WriteRest(writer, 10, 2, 10);
-    WriteRest(writer, 20, 2, 10);
+    WriteBoundary(writer, 10, 2, 10);
+    WriteBoundary(writer, 20, 2, 10);
   }
   const ordered_json report = Describe();
   ASSERT_EQ(report["ranks"].size(), 2U);
@@ -62,7 +62,7 @@ TEST_F(RankReport, AddsUpTheRests) {
 TEST_F(RankReport, OfManyWorkersTheSlowestAndTheFastestHaveCurves) {
   {
     RankTimesWriter writer(file(), std::nullopt, 0);
-    WriteRest(writer, 10, 100, 4);
+    WriteBoundary(writer, 10, 100, 4);
   }
   const ordered_json report = Describe();
   ASSERT_EQ(report["ranks"].size(), 100U);
@@ -74,7 +74,7 @@ TEST_F(RankReport, OfManyWorkersTheSlowestAndTheFastestHaveCurves) {
 TEST_F(RankReport, DamagedLinesAreCounted) {
   {
     RankTimesWriter writer(file(), std::nullopt, 0);
-    WriteRest(writer, 10, 1, 4);
+    WriteBoundary(writer, 10, 1, 4);
   }
   std::ofstream(file(), std::ios::app)
       << "{\"step\": 1, \"rank\"\n[]\n"

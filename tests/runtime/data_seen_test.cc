@@ -175,7 +175,7 @@ TEST_F(DataSeenTest, AKilledRunGoesBackWithAllItsWorkers) {
       SCOPED_TRACE(fmt::format("{} {}", strategy, main ? "main file" : "rank file"));
       std::filesystem::remove_all(folder_ / "run");
       const CheckpointFolder folder(folder_ / "run/checkpoints", 1);
-      // Steps are so short that word of a rest may come too late for the first one.
+      // Steps are so short that word of a boundary may come too late for the first one.
       for (int tries = 0; tries < 50 && folder.List().size() < 2; ++tries) {
         std::filesystem::remove_all(folder_ / "run");
         RunTo(11, 3, strategy, "none");

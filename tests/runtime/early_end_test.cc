@@ -95,13 +95,13 @@ TEST_F(EarlyEndTest, ProgressNamesTheStepWhereEvaluationsGoBySteps) {
               AllOf(HasSubstr("epoch 1, step 5: test loss "), HasSubstr("epoch 1, step 7: test")));
 }
 
-TEST_F(EarlyEndTest, AnAsynchronousRunIsEvaluatedAtTheFirstRestBehindItsSteps) {
+TEST_F(EarlyEndTest, AnAsynchronousRunIsEvaluatedAtTheFirstBoundaryBehindItsSteps) {
   const Summary summary =
       Run(Config("run", 2,
                  {"strategy=ps_asp", "evaluate.every_steps=5", "evaluate.every_epochs=0"}))
           .summary;
   const std::vector<int64_t> steps = EvaluatedSteps("run");
-  // 5, 10, 15, 20 and the end, at 21; steps that start while word of the rest travels are applied as
+  // 5, 10, 15, 20 and the end, at 21; steps that start while word of the boundary travels are applied as
   // well, and may take the one at 20 to the end.
   ASSERT_GE(steps.size(), 4u);
   ASSERT_LE(steps.size(), 5u);
@@ -159,7 +159,7 @@ TEST_F(EarlyEndTest, ATargetThatIsNotReachedIsSaidInPlainWords) {
                         100 * *result.summary.best->accuracy));
 }
 
-// Strategies whose actors hold gradients between rests, among them.
+// Strategies whose actors hold gradients between boundaries, among them.
 const std::vector<std::vector<std::string>> kStrategies = {
     {"strategy=allreduce"},
     {"strategy={name: inhad}", "cluster.per_node=2", "strategy.record=true"},

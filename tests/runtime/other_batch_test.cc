@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "framework/data/sampler.h"
-#include "framework/exchange/rest_rule.h"
+#include "framework/exchange/boundary_schedule.h"
 #include "framework/runtime/weights/weights_file.h"
 #include "framework/solver/solver.h"
 #include "tests/runtime/own_data_set.h"
@@ -28,7 +28,7 @@ constexpr int64_t kSamples = 50;
 TEST(StepOffset, NumbersOfStepsGoOnAndSamplesAreThoseOfTheEpoch) {
   // After two epochs with batch 16, of 4 steps each, with batch 10, of 5 steps each, or with batch 25.
   for (const int64_t batch : {10, 25, 50, 1}) {
-    RestRule rule{.epoch_samples = kSamples, .batch = batch};
+    BoundarySchedule rule{.epoch_samples = kSamples, .batch = batch};
     rule.step_offset = 8 - 2 * rule.steps_per_epoch();
     EXPECT_EQ(rule.StepsOf(2 * kSamples), 8);
     EXPECT_EQ(rule.SamplesOf(8), 2 * kSamples);

@@ -38,7 +38,7 @@ class RankNodesTest : public RunFixture {
   }
   static std::vector<int> NodesIn(const RunConfig& config) {
     const ArenaLayout layout{{{"fc", {9}, {0, 9}, true}}};
-    return ExchangeOf(config, layout, {{{0, 9}}}, RestRuleOf(config, 256)).rank_nodes;
+    return ExchangeOf(config, layout, {{{0, 9}}}, BoundaryScheduleOf(config, 256)).rank_nodes;
   }
   static double InsideOf(const Summary& summary) {
     const CommunicationSummary& all = *summary.communication;
@@ -111,8 +111,9 @@ TEST_F(RankNodesTest, APlanFilesNodesAreFollowed) {
         Config("run", {"collective=" + collective, "plan=" + (folder_ / "plan.json").string()},
                {"a", "a", "b", "b"});
     const ExecutionPlan decided = DecidePlan(config, ReadModel(config), 4, 1);
-    EXPECT_EQ(ExchangeOf(config, ReadModel(config), decided, RestRuleOf(config, 256)).plan_nodes,
-              decided.node_of);
+    EXPECT_EQ(
+        ExchangeOf(config, ReadModel(config), decided, BoundaryScheduleOf(config, 256)).plan_nodes,
+        decided.node_of);
     return decided.node_of;
   };
   EXPECT_THAT(nodes("hierarchical"), ElementsAre(0, 1, 0, 1));

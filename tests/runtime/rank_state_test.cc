@@ -62,7 +62,7 @@ class RankStateTest : public RunFixture {
         fs::remove(path);  // the next one is the newest
       }
     }
-    FAIL() << "every rest came when all was exchanged";
+    FAIL() << "every boundary came when all was exchanged";
   }
 
   // Of the newest checkpoint, in worker order.
@@ -168,7 +168,7 @@ TEST_F(RankStateTest, TheSameRunGoesOnWithItsOwn) {
   EXPECT_EQ(start.hashes.size(), 2u);
 }
 
-// Four workers on two nodes, whose sums are rarely whole when a rest comes.
+// Four workers on two nodes, whose sums are rarely whole when a boundary comes.
 TEST_F(RankStateTest, PartialSumsAreNotLeftToNobody) {
   const std::vector<std::string> inhad = {"strategy={name: inhad}", "cluster.per_node=2"};
   RunUntilItHolds(4, inhad);

@@ -130,7 +130,7 @@ Traffic TrainCounted(const RunConfig& config) {
     const TrainResult result = Train(config, {}, transport);
     if (transport.rank() == 0) traffic.summary = result.summary;
     traffic.ranks[transport.rank()] = transport.of_steps();
-    EXPECT_GT(transport.at_rest().bytes_sent, 0);
+    EXPECT_GT(transport.at_boundary().bytes_sent, 0);
   });
   for (const Carried& rank : traffic.ranks) {
     traffic.all.bytes_sent += rank.bytes_sent;
@@ -151,7 +151,7 @@ void ExpectItIsReported(const Traffic& traffic) {
 }
 
 // What `communication` of a summary means: every byte and message that any rank sent from its first
-// step to its last rest, vectors, headers and the messages of rests alike; not what is exchanged at
+// step to its last boundary, vectors, headers and the messages of boundaries alike; not what is exchanged at
 // rest and at the start (weights for an evaluation, agreement).
 TEST_F(ReportTest, BytesAndMessagesAreThoseThatTheTransportsCarried) {
   const struct {
@@ -257,7 +257,7 @@ TEST_F(ReportTest, AllReduceSendsWhatItsFormulaSays) {
   }
 }
 
-// A real run may count its messages once more before it rests: then the leader asks each other rank
+// A real run may count its messages once more before it boundaries: then the leader asks each other rank
 // with one word and is answered with five, behind 22 bytes of header each.  Else the bytes of a
 // simulation are those of the run.
 TEST_F(ReportTest, ASimulatedRunSendsAsMuchAsARealOne) {
@@ -365,7 +365,7 @@ TEST_F(ReportTest, AnAsynchronousRunLogsTheRateOfItsLastGlobalBatch) {
   }
 }
 
-// Also when it is told at rest alone.
+// Also when it is told at a boundary alone.
 TEST_F(ReportTest, AnAsynchronousRunLogsItsLastStep) {
   const auto run = [this](const std::string& output, int workers) {
     const std::string strategy = "strategy={name: ps_ssp, placement: colocated}";

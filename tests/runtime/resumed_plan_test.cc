@@ -153,9 +153,9 @@ TEST_F(ResumedPlanTest, ARunGoesOnWithTheChunksOfItsPlanFile) {
     const CheckpointInfo info = ReadStoredInfo(FindCheckpoint(folder_ / "run"));
     return PlanFromJson(info.plan_json, "the checkpoint's plan");
   };
-  EXPECT_EQ(RestRuleOf(config({}), 64).last_samples, 128);
-  EXPECT_EQ(RestRuleOf(config({"max_steps=1"}), 64).last_samples, 16);
-  EXPECT_EQ(RestRuleOf(config({"max_steps=9"}), 64).last_samples, 128);
+  EXPECT_EQ(BoundaryScheduleOf(config({}), 64).last_samples, 128);
+  EXPECT_EQ(BoundaryScheduleOf(config({"max_steps=1"}), 64).last_samples, 16);
+  EXPECT_EQ(BoundaryScheduleOf(config({"max_steps=9"}), 64).last_samples, 128);
   Run(config({"max_steps=1"}));
   ExecutionPlan plan = saved();
   EXPECT_NE(plan.chunk_bytes, 8192);

@@ -264,7 +264,7 @@ TEST(RunResults, WhatIsNotFiniteIsNeverBest) {
 TEST(RunResults, ARunIsFinishedWhereItsSummarySaysSo) {
   const TempFolder path;
   const RunFolder folder(path.path());
-  const RestRule rule{.epoch_samples = 80, .batch = 8, .last_samples = 160};
+  const BoundarySchedule rule{.epoch_samples = 80, .batch = 8, .last_samples = 160};
   const auto finished = [&](int64_t samples) {
     return IsFinished(folder, OfClasses(), samples, rule);
   };

@@ -258,7 +258,7 @@ TEST_F(ScheduleRunTest, AResumedRunHasThePlanInForce) {
   EXPECT_EQ(Text("run/plan.json"), plan);
 }
 
-// Epochs are rests of their own then, though nothing is evaluated or saved.
+// Epochs are boundaries of their own then, though nothing is evaluated or saved.
 TEST_F(ScheduleRunTest, PlansAnewWhereNothingElseIsDue) {
   const TrainResult result = Run(Config("run", 2,
                                         {By(SlowProfile(2), ", replan: epoch"),

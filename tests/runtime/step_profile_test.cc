@@ -22,7 +22,7 @@ int64_t BytesToMeasure(const std::string& compress) {
   const RunConfig config = ReadRunConfig(document);
   const Graph graph = ReadModel(config);
   const ExecutionPlan plan = DecidePlan(config, graph, 2, 1);
-  const RestRule rule{.epoch_samples = 1000, .batch = 4, .last_samples = 1000};
+  const BoundarySchedule rule{.epoch_samples = 1000, .batch = 4, .last_samples = 1000};
   int64_t bytes = 0;
   LocalWorld::Run(2, [&](Transport& transport) {
     CountingTransport counting(transport);

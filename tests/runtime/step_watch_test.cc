@@ -53,7 +53,7 @@ TEST_F(StepWatchTest, NothingIsExpectedBetweenSteps) {
     watch_.StepBegins();
     Sleep(0.02);
   }
-  watch_.Rests();
+  watch_.Boundaries();
   EXPECT_EQ(Within(8), "") << "a step like those has 5 s";
 }
 

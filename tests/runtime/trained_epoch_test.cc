@@ -25,7 +25,7 @@ TrainedEpoch Found(int64_t samples, double loss_sum = 1) {
 }
 
 // 7 steps an epoch.
-const RestRule kRule{.epoch_samples = 400, .batch = 64, .last_samples = 4000};
+const BoundarySchedule kRule{.epoch_samples = 400, .batch = 64, .last_samples = 4000};
 
 TEST(EpochCounter, InSynchronousRunsTheStepSaysTheEpoch) {
   EpochCounter counter(true, 2);
@@ -41,23 +41,23 @@ TEST(EpochCounter, InSynchronousRunsTheStepSaysTheEpoch) {
 
 TEST(EpochCounter, AsynchronousWorkersTakeTheOthersToBeAsFast) {
   EpochCounter counter(false, 2);
-  counter.RestAt(0);
+  counter.BoundaryAt(0);
   for (int step = 0; step < 8; ++step) counter.Add(kRule, 99, Found(32));
   const TrainedEpoch trained = counter.Take();
   EXPECT_EQ(trained.epoch, 1) << "for the eighth begins behind 7 x 32 x 2 samples";
   EXPECT_EQ(trained.samples, 32);
 }
 
-TEST(EpochCounter, AnEpochThatEndsAtARestEndsThereForAll) {
-  RestRule rule = kRule;
+TEST(EpochCounter, AnEpochThatEndsAtABoundaryEndsThereForAll) {
+  BoundarySchedule rule = kRule;
   rule.evaluate_every_epochs = 1;
   EpochCounter counter(false, 2);
-  counter.RestAt(0);
+  counter.BoundaryAt(0);
   for (int step = 0; step < 11; ++step) counter.Add(rule, 99, Found(32));  // a fast one
   TrainedEpoch trained = counter.Take();
   EXPECT_EQ(trained.epoch, 0);
   EXPECT_EQ(trained.samples, 11 * 32);
-  counter.RestAt(416);
+  counter.BoundaryAt(416);
   counter.Add(rule, 99, Found(32));
   trained = counter.Take();
   EXPECT_EQ(trained.epoch, 1);

@@ -1,4 +1,4 @@
-// What the trainer is made of: what is due at a rest, where a run stands, where its time went.
+// What the trainer is made of: what is due at a boundary, where a run stands, where its time went.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace dtrain {
 namespace {
 
 // A set of 80 samples in batches of 8.
-RestPoint Between(int64_t before, int64_t now) {
+BoundaryPoint Between(int64_t before, int64_t now) {
   const auto at = [](int64_t step) { return TrainingPosition{step / 10, step, step * 8}; };
   return {at(before), at(now)};
 }
@@ -25,7 +25,7 @@ TEST(Cadence, EvaluationsFollowEpochs) {
   EXPECT_FALSE(EvaluationDue(config, Between(20, 30)));
   EXPECT_TRUE(EvaluationDue(config, Between(35, 45))) << "an asynchronous run may step over it";
   config.evaluate_every_epochs = 0;
-  RestPoint end = Between(0, 40);
+  BoundaryPoint end = Between(0, 40);
   EXPECT_FALSE(EvaluationDue(config, end));
   end.run_ends = true;
   EXPECT_TRUE(EvaluationDue(config, end));
@@ -51,7 +51,7 @@ TEST(Cadence, CheckpointsFollowEpochsStepsAndStops) {
   EXPECT_TRUE(CheckpointDue(config, Between(7, 10), 7 * 8));
   EXPECT_FALSE(CheckpointDue(config, Between(7, 10), 10 * 8)) << "it is there already";
   config.checkpoint = {.every_epochs = 0, .every_steps = 0};
-  RestPoint stop = Between(0, 3);
+  BoundaryPoint stop = Between(0, 3);
   EXPECT_FALSE(CheckpointDue(config, stop, 0));
   stop.stopped = true;
   EXPECT_TRUE(CheckpointDue(config, stop, 0));
@@ -59,7 +59,7 @@ TEST(Cadence, CheckpointsFollowEpochsStepsAndStops) {
 }
 
 // 20 samples in batches of 8: 3 steps an epoch, the last of 4 samples.
-RestRule TwoEpochs() { return {.epoch_samples = 20, .batch = 8, .last_samples = 40}; }
+BoundarySchedule TwoEpochs() { return {.epoch_samples = 20, .batch = 8, .last_samples = 40}; }
 
 TEST(RunPosition, FollowsTheStepsOfAllWorkers) {
   RunPosition position(TwoEpochs(), {.epoch = 0, .step = 1, .samples_applied = 8});
@@ -140,7 +140,7 @@ TEST(RunAccounts, AddUpSteps) {
   EXPECT_EQ(summary.step_seconds->max, 5);
 }
 
-TEST(TrainingClock, StandsAtRestsAndGoesOnFromBeforeAResume) {
+TEST(TrainingClock, StandsAtBoundariesAndGoesOnFromBeforeAResume) {
   const auto at = [](double seconds) { return FromSeconds(seconds); };
   TrainingClock clock;
   clock.Start(at(100), 7);

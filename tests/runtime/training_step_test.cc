@@ -25,7 +25,7 @@ TEST(TrainingStep, WaitsForTheDeviceBeforeItAnnouncesAGradient) {
   Net net(graph, device);
   const std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
   const auto transport = LocalWorld(1).Connect(0);
-  const RestRule rule{.epoch_samples = 1000, .batch = kSamples, .last_samples = 1000};
+  const BoundarySchedule rule{.epoch_samples = 1000, .batch = kSamples, .last_samples = 1000};
   ExchangeSpec spec = ExchangeOf(config, graph, plan, rule);
   spec.start.weights = weights;
   const auto exchange = MakeExchange(spec, 1, 0, *transport);

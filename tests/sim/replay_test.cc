@@ -44,7 +44,7 @@ std::vector<Event> ReadLog(const std::string& bytes, int version = EventLog::kVe
 struct Shape {
   std::string compress = "";
   std::vector<int> node_of = {};    // of the workers, who are as many then
-  int64_t epoch_samples = 1 << 30;  // there is a rest at the end of each epoch
+  int64_t epoch_samples = 1 << 30;  // there is a boundary at the end of each epoch
 };
 
 struct Recorded {
@@ -89,7 +89,7 @@ struct Recorded {
     Gradients source;
     for (int64_t step = 0;;) {
       Turn turn = exchange.Begin(8);
-      if (turn.rest) {
+      if (turn.boundary) {
         if (turn.state.samples_applied >= setup.exchange.rule.last_samples) break;
         exchange.Leave();
         continue;
@@ -150,7 +150,7 @@ TEST(Replay, OfInhadGivesTheSameBits) {
   }
 }
 
-// Workers of two speeds lie apart, so that the coordinator moves some of them at a rest; which runs get
+// Workers of two speeds lie apart, so that the coordinator moves some of them at a boundary; which runs get
 // that far is the threads' business.
 TEST(Replay, OfGsspGivesTheSameBits) {
   const std::vector<int> workers = {0, 0, 0, 0};  // how many; there are no nodes
@@ -230,12 +230,12 @@ TEST(EventLog, ReadsWhatItWrote) {
 
 // Version 1 wrote 2 * samples, and one more at the end of the run.
 TEST(EventLog, ReadsVersionOne) {
-  const std::string begin("\x01\x03", 2), quiet("\x05\x02\x28", 3), last("\x05\x02\x2a", 3);
+  const std::string begin("\x01\x03", 2), quiescent("\x05\x02\x28", 3), last("\x05\x02\x2a", 3);
   const std::vector<Event> events = {{EventKind::kBegin, 3},
                                      {EventKind::kQuiet, 2, 10, false},
                                      {EventKind::kQuiet, 2, 10, true},
                                      {EventKind::kBegin, 3}};
-  EXPECT_EQ(ReadLog(begin + quiet + last + begin, 1), events);
+  EXPECT_EQ(ReadLog(begin + quiescent + last + begin, 1), events);
 }
 
 TEST(EventLog, ACutOrForeignLogIsRefused) {

@@ -1,4 +1,4 @@
-// A simulation that is saved at a rest and goes on from there is the undisturbed one to the bit:
+// A simulation that is saved at a boundary and goes on from there is the undisturbed one to the bit:
 // weights, every actor's state and the virtual time, for every asynchronous strategy on clusters of
 // any kind.
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ void ChooseCluster(int workers, Draws& draws, ClusterConfig& cluster) {
   network.queue = draws.Coin() ? NetworkModel::Queue::kFair : NetworkModel::Queue::kFifo;
   network.share_deviation = draws.Between(0, 1) * 0.4;
   network.message_overhead_us = draws.Between(0, 1) * 3.5;
-  // Some cards have no time to fill their bucket again while there is rest.
+  // Some cards have no time to fill their bucket again while there is quiescence.
   network.between_nodes = {draws.Coin() ? draws.Real(0.001, 10) : draws.Real(0.0002, 0.01),
                            draws.Real(0.1, 2000), draws.Between(0, 1) * draws.Between(100, 100'000),
                            draws.Real(10, 20)};
@@ -104,16 +104,16 @@ Scenario Choose(const Case& name, uint64_t seed) {
   spec.rule.epoch_samples = spec.rule.batch * draws.Between(5, 20) + draws.Between(0, 5);
   spec.rule.last_samples = spec.rule.SamplesOf(steps);
   spec.rule.checkpoint_every_steps = draws.Between(2, 9);
-  const Strategy::Rests rests = scenario.strategy->rests(spec.actors.compress);
-  spec.rule.strategy_every_epochs = rests.every_epochs;
-  spec.rule.strategy_after_steps = rests.after_steps;
+  const Strategy::Boundaries boundaries = scenario.strategy->boundaries(spec.actors.compress);
+  spec.rule.strategy_every_epochs = boundaries.every_epochs;
+  spec.rule.strategy_after_steps = boundaries.after_steps;
   ChooseCluster(workers, draws, setup.cluster);
   return scenario;
 }
 
-// A rest as a checkpoint would keep it.
+// A boundary as a checkpoint would keep it.
 struct Saved {
-  RestState at;
+  BoundaryState at;
   std::vector<float> weights;
   std::map<std::string, std::vector<float>> solver;
   int64_t updates = 0;
@@ -127,20 +127,20 @@ SimulationResult RunAndSave(SimulationSetup setup, std::vector<Saved>& saved) {
   setup.source = &gradients;
   setup.exchange.start.weights = initial;
   Simulation* running = nullptr;
-  setup.at_rest = [&](const RestState& state, Nanos, const float* weights) {
-    Saved rest{state,
-               {weights, weights + kSize},
-               running->SolverState(),
-               running->Updates(),
-               {},
-               {},
-               gradients.steps};
+  setup.at_boundary = [&](const BoundaryState& state, Nanos, const float* weights) {
+    Saved boundary{state,
+                   {weights, weights + kSize},
+                   running->SolverState(),
+                   running->Updates(),
+                   {},
+                   {},
+                   gradients.steps};
     for (Rank rank = 0; rank < setup.exchange.placement().ranks(); ++rank) {
       Simulation::SavedRank own = running->Save(rank);
-      rest.actors[rank] = std::move(own.actors);
-      rest.hosts[rank] = std::move(own.host);
+      boundary.actors[rank] = std::move(own.actors);
+      boundary.hosts[rank] = std::move(own.host);
     }
-    saved.push_back(std::move(rest));
+    saved.push_back(std::move(boundary));
     return false;
   };
   Simulation simulation(setup);
@@ -148,18 +148,18 @@ SimulationResult RunAndSave(SimulationSetup setup, std::vector<Saved>& saved) {
   return simulation.Run();
 }
 
-SimulationResult GoOn(SimulationSetup setup, const Saved& rest, KnownGradients& gradients) {
+SimulationResult GoOn(SimulationSetup setup, const Saved& boundary, KnownGradients& gradients) {
   setup.source = &gradients;
-  setup.exchange.start = {.samples_applied = rest.at.samples_applied,
-                          .updates = rest.updates,
-                          .weights = rest.weights,
-                          .solver = &rest.solver,
-                          .ranks = &rest.actors};
-  setup.hosts = &rest.hosts;
+  setup.exchange.start = {.samples_applied = boundary.at.samples_applied,
+                          .updates = boundary.updates,
+                          .weights = boundary.weights,
+                          .solver = &boundary.solver,
+                          .ranks = &boundary.actors};
+  setup.hosts = &boundary.hosts;
   return Simulation(setup).Run();
 }
 
-// How many rests it went on from.
+// How many boundaries it went on from.
 void Check(const Case& name, uint64_t seed, int64_t& resumed) {
   SCOPED_TRACE(fmt::format("{} {}, seed {}", name.strategy, name.compress, seed));
   const Scenario scenario = Choose(name, seed);
@@ -197,7 +197,7 @@ void Check(const Case& name, uint64_t seed, int64_t& resumed) {
 
 class SimulationResumeTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(SimulationResumeTest, GoesOnFromEveryRestToTheSameBits) {
+TEST_P(SimulationResumeTest, GoesOnFromEveryBoundaryToTheSameBits) {
   int64_t resumed = 0;
   for (const int64_t seed : SeedRange(Clusters())) {
     Check(GetParam(), static_cast<uint64_t>(seed), resumed);

@@ -39,7 +39,7 @@ Chosen Choose(const std::string& name, uint64_t seed) {
   chosen.steps = workers * global_steps;
   // Server 0, the leader's neighbour, has heard that a step starts before it lets the worker start
   // another, and its answer comes behind the leader's word.  So each of the other workers starts
-  // one step more.  What a rest held back has its answer already where weights are prefetched:
+  // one step more.  What a boundary held back has its answer already where weights are prefetched:
   // there it may be two, and one of the worker that completes the run.
   chosen.late =
       prefetch && setup.exchange.rule.checkpoint_every_steps > 0 ? 2 * workers - 1 : workers - 1;
@@ -150,7 +150,7 @@ TEST(SimulationSeeds, GsspAppliesEveryGradientOnceAndKeepsTheBoundInAGroup) {
         draws.Between(0, 1) == 1);
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, keys));
     Scenario scenario = InSameCluster("gssp", keys, static_cast<uint64_t>(seed));
-    RestRule& rule = scenario.setup.exchange.rule;
+    BoundarySchedule& rule = scenario.setup.exchange.rule;
     rule.epoch_samples = rule.batch * draws.Between(6, 9);
     rule.last_samples *= 2;
     rule.strategy_every_epochs = 1;

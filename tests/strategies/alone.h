@@ -35,9 +35,9 @@ class Alone {
     actor_->OnMessage(from, Pack(message), effects);
     return text_;
   }
-  std::string HearsQuiet(const Quiet& quiet) {
+  std::string HearsQuiescence(const QuiescentState& quiescent) {
     EffectWriter effects = At(0);
-    actor_->OnQuiet(quiet, effects);
+    actor_->OnQuiescent(quiescent, effects);
     return text_;
   }
   std::string HearsTimer(int timer) {

@@ -20,10 +20,10 @@ using Servers = std::vector<int64_t>;
 using Times = std::vector<int64_t>;
 using Densities = std::vector<double>;
 
-// All workers tell the coordinator how fast they are, rest by rest.
-class Rests {
+// All workers tell the coordinator how fast they are, boundary by boundary.
+class Boundaries {
  public:
-  explicit Rests(const std::string& keys, int workers, const std::string& compress = "")
+  explicit Boundaries(const std::string& keys, int workers, const std::string& compress = "")
       : strategy_(MakeStrategy("{name: gssp, " + keys + "}")),
         setup_(SetupFor(*strategy_, workers, 10, compress)),
         coordinator_(strategy_->MakeActor(setup_.placement.CoordinatorId(), setup_)) {}
@@ -62,7 +62,9 @@ class Rests {
     }
     return servers;
   }
-  const Densities& densities() const { return densities_; }  // by worker, as said at the last rest
+  const Densities& densities() const {
+    return densities_;
+  }  // by worker, as said at the last boundary
   int64_t regroups() const {
     ProtocolReport report;
     coordinator_->Report(report);
@@ -85,54 +87,54 @@ class Rests {
 
 // ------------------------------------------------------------------ when
 
-TEST(FirstGrouping, IsBehindTwentyStepsWhateverRestsThereWere) {
+TEST(FirstGrouping, IsBehindTwentyStepsWhateverBoundariesThereWere) {
   const Times times = {100, 300, 100, 300};
-  Rests rests("servers: 2", 4);
-  EXPECT_EQ(rests.At(8, 0, times), Servers{});
-  EXPECT_EQ(rests.At(14, 2, times), Servers{});
-  EXPECT_EQ(rests.At(19, 2, times), Servers{});
-  EXPECT_EQ(rests.At(20, 2, times), (Servers{0, 1, 0, 1}));
-  EXPECT_EQ(rests.regroups(), 1);
+  Boundaries boundaries("servers: 2", 4);
+  EXPECT_EQ(boundaries.At(8, 0, times), Servers{});
+  EXPECT_EQ(boundaries.At(14, 2, times), Servers{});
+  EXPECT_EQ(boundaries.At(19, 2, times), Servers{});
+  EXPECT_EQ(boundaries.At(20, 2, times), (Servers{0, 1, 0, 1}));
+  EXPECT_EQ(boundaries.regroups(), 1);
 }
 
 TEST(FirstGrouping, WaitsUntilAllAreMeasured) {
-  Rests rests("servers: 2", 4);
-  EXPECT_EQ(rests.At(20, 1, {100, 300, 100, kUnknown}), Servers{});
-  EXPECT_EQ(rests.At(24, 1, {100, 300, 100, 300}), (Servers{0, 1, 0, 1}));
+  Boundaries boundaries("servers: 2", 4);
+  EXPECT_EQ(boundaries.At(20, 1, {100, 300, 100, kUnknown}), Servers{});
+  EXPECT_EQ(boundaries.At(24, 1, {100, 300, 100, 300}), (Servers{0, 1, 0, 1}));
 }
 
 TEST(FirstGrouping, ThatMovesNobodyIsNotSaidAndNotCounted) {
-  Rests rests("servers: 4", 8);  // two workers a block, the slowest block first
-  EXPECT_EQ(rests.At(20, 0, {400, 400, 300, 300, 200, 200, 100, 100}), Servers{});
-  EXPECT_EQ(rests.regroups(), 0);
+  Boundaries boundaries("servers: 4", 8);  // two workers a block, the slowest block first
+  EXPECT_EQ(boundaries.At(20, 0, {400, 400, 300, 300, 200, 200, 100, 100}), Servers{});
+  EXPECT_EQ(boundaries.regroups(), 0);
   // It was one all the same: from here on a worker must lie elsewhere for two epochs.
   const Times swapped = {400, 100, 300, 300, 200, 200, 100, 100};
-  EXPECT_EQ(rests.At(24, 1, swapped), Servers{});
+  EXPECT_EQ(boundaries.At(24, 1, swapped), Servers{});
 }
 
 TEST(Drift, MovesAWorkerThatLiesElsewhereForTwoEpochs) {
-  Rests rests("servers: 2", 6);
-  EXPECT_EQ(rests.At(20, 0, {100, 100, 100, 300, 300, 300}), Servers{});
+  Boundaries boundaries("servers: 2", 6);
+  EXPECT_EQ(boundaries.At(20, 0, {100, 100, 100, 300, 300, 300}), Servers{});
   const Times drifted = {100, 100, 300, 300, 300, 300};
-  EXPECT_EQ(rests.At(25, 1, drifted), Servers{});
-  EXPECT_EQ(rests.At(28, 1, drifted), Servers{});  // no new epoch
-  rests.Reload();
-  EXPECT_EQ(rests.At(30, 2, drifted), (Servers{0, 0, 1, 1, 1, 1}));
-  EXPECT_EQ(rests.regroups(), 1);
-  EXPECT_EQ(rests.densities(), Densities{});  // nothing is compressed
+  EXPECT_EQ(boundaries.At(25, 1, drifted), Servers{});
+  EXPECT_EQ(boundaries.At(28, 1, drifted), Servers{});  // no new epoch
+  boundaries.Reload();
+  EXPECT_EQ(boundaries.At(30, 2, drifted), (Servers{0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(boundaries.regroups(), 1);
+  EXPECT_EQ(boundaries.densities(), Densities{});  // nothing is compressed
 }
 
 TEST(Drift, IsSeenOfTheFirstWorkerAsOfAnyOther) {
-  Rests rests("servers: 2", 6);
-  rests.At(20, 0, {100, 100, 100, 300, 300, 300});
+  Boundaries boundaries("servers: 2", 6);
+  boundaries.At(20, 0, {100, 100, 100, 300, 300, 300});
   const Times drifted = {300, 100, 100, 300, 300, 300};
-  EXPECT_EQ(rests.At(25, 1, drifted), Servers{});
-  EXPECT_EQ(rests.At(30, 2, drifted), (Servers{1, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(boundaries.At(25, 1, drifted), Servers{});
+  EXPECT_EQ(boundaries.At(30, 2, drifted), (Servers{1, 0, 0, 1, 1, 1}));
 }
 
 // 20 and 25 ns are one group at a spread of 25 %, 21 and 26 would be as well, 20 and 26 are not.
 TEST(FirstGrouping, IsByComputeAloneWhereNoTransferIsMeasured) {
-  Rests two("servers: 2", 4), one("servers: 2", 4);
+  Boundaries two("servers: 2", 4), one("servers: 2", 4);
   EXPECT_EQ(two.At(20, 0, {20, 26, 20, 26}, Times(4, kUnknown)), (Servers{0, 1, 0, 1}));
   EXPECT_EQ(one.At(20, 0, {20, 25, 20, 25}, Times(4, kUnknown)), (Servers{0, 0, 0, 0}));
 }
@@ -140,60 +142,60 @@ TEST(FirstGrouping, IsByComputeAloneWhereNoTransferIsMeasured) {
 // What transfers took during steps says who shares a link with whom; probes say how long they are.
 TEST(FirstGrouping, IsByWhatProbesFind) {
   const Times equal(4, 100), busy = {900, 900, 100, 100};
-  EXPECT_EQ(Rests("servers: 2", 4).At(20, 0, equal, busy, {50, 200, 50, 200}),
+  EXPECT_EQ(Boundaries("servers: 2", 4).At(20, 0, equal, busy, {50, 200, 50, 200}),
             (Servers{0, 1, 0, 1}));
   // Where transfers are most of a step, compute alone asks for two groups.
-  EXPECT_EQ(Rests("servers: 2", 4).At(20, 0, {100, 200, 100, 200}, busy, Times(4, 5000)),
+  EXPECT_EQ(Boundaries("servers: 2", 4).At(20, 0, {100, 200, 100, 200}, busy, Times(4, 5000)),
             (Servers{0, 1, 0, 1}));
 }
 
 // Probes are dense.  Sent with density 0.35, transfers take 1.7 / 3 of that.
 TEST(FirstGrouping, CountsWhatTransfersTakeAtTheirDensity) {
   const Times compute = {100, 300, 100, 300}, alone = {300, 50, 20, 60};  // 270, 328, 111, 334
-  EXPECT_EQ(Rests("servers: 2, groups: 2", 4, "{name: gdtopk}").At(20, 0, compute, {}, alone),
+  EXPECT_EQ(Boundaries("servers: 2, groups: 2", 4, "{name: gdtopk}").At(20, 0, compute, {}, alone),
             (Servers{0, 1, 0, 1}));  // dense it would be 400, 350, 120, 360
 }
 
 TEST(Drift, OfOneEpochMovesNobody) {
-  Rests rests("servers: 2", 6);
+  Boundaries boundaries("servers: 2", 6);
   const Times steady = {100, 100, 100, 300, 300, 300};
-  rests.At(20, 0, steady);
-  EXPECT_EQ(rests.At(25, 1, {100, 100, 300, 300, 300, 300}), Servers{});
-  EXPECT_EQ(rests.At(30, 2, {100, 100, 20, 300, 300, 300}), Servers{});  // the average is back
-  EXPECT_EQ(rests.At(35, 3, {100, 100, 300, 300, 300, 300}), Servers{});
-  EXPECT_EQ(rests.regroups(), 0);
+  boundaries.At(20, 0, steady);
+  EXPECT_EQ(boundaries.At(25, 1, {100, 100, 300, 300, 300, 300}), Servers{});
+  EXPECT_EQ(boundaries.At(30, 2, {100, 100, 20, 300, 300, 300}), Servers{});  // the average is back
+  EXPECT_EQ(boundaries.At(35, 3, {100, 100, 300, 300, 300, 300}), Servers{});
+  EXPECT_EQ(boundaries.regroups(), 0);
 }
 
 // ------------------------------------------------------------------ which servers
 
 TEST(Regrouping, OfGroupsThatChangePlacesMovesNobody) {
-  Rests rests("servers: 2", 6);
-  rests.At(20, 0, {100, 100, 100, 300, 300, 300});
+  Boundaries boundaries("servers: 2", 6);
+  boundaries.At(20, 0, {100, 100, 100, 300, 300, 300});
   for (int64_t epoch = 1; epoch < 9; ++epoch) {
-    EXPECT_EQ(rests.At(20 + 5 * epoch, epoch, {900, 900, 900, 300, 300, 300}), Servers{});
+    EXPECT_EQ(boundaries.At(20 + 5 * epoch, epoch, {900, 900, 900, 300, 300, 300}), Servers{});
   }
-  EXPECT_EQ(rests.regroups(), 0);
+  EXPECT_EQ(boundaries.regroups(), 0);
 }
 
 TEST(Regrouping, LeavesCompanyWhereItIsNeeded) {
-  Rests rests("servers: 2, groups: 2", 4);
-  rests.At(20, 0, {100, 100, 101, 400});
+  Boundaries boundaries("servers: 2, groups: 2", 4);
+  boundaries.At(20, 0, {100, 100, 101, 400});
   for (int64_t epoch = 1; epoch < 20; ++epoch) {  // the three that are alike change places
     Times times = {100, 100, 100, 400};
     times[epoch % 3] += 5;
-    EXPECT_EQ(rests.At(20 + 5 * epoch, epoch, times), Servers{}) << epoch;
+    EXPECT_EQ(boundaries.At(20 + 5 * epoch, epoch, times), Servers{}) << epoch;
   }
-  EXPECT_EQ(rests.regroups(), 0);
+  EXPECT_EQ(boundaries.regroups(), 0);
 }
 
 TEST(Regrouping, MergesGroupsIntoTheServersThatTheyHave) {
-  Rests rests("servers: 4", 8);
-  EXPECT_EQ(rests.At(20, 0, {300, 300, 100, 100, 100, 100, 300, 300}),
+  Boundaries boundaries("servers: 4", 8);
+  EXPECT_EQ(boundaries.At(20, 0, {300, 300, 100, 100, 100, 100, 300, 300}),
             (Servers{0, 0, 1, 1, 1, 1, 0, 0}));
   // Two groups there are, and two there will be.
   const Times three = {300, 300, 100, 100, 900, 900, 300, 300};
-  EXPECT_EQ(rests.At(25, 1, three), Servers{});
-  const Servers then = rests.At(30, 2, three);
+  EXPECT_EQ(boundaries.At(25, 1, three), Servers{});
+  const Servers then = boundaries.At(30, 2, three);
   EXPECT_EQ(then, (Servers{0, 0, 1, 1, 0, 0, 0, 0}));
 }
 
@@ -201,50 +203,50 @@ TEST(Regrouping, MergesGroupsIntoTheServersThatTheyHave) {
 
 TEST(Densities, GoWithTheWorkersWhenGroupsChange) {
   // Compute is the same, transfers are not: by speed_gap whoever transfers longer sends less.
-  Rests rests("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
+  Boundaries boundaries("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
   Times compute(6, 1000);
   const Times slow_links = {100, 100, 100, 3000, 3000, 3000};
-  rests.At(20, 0, compute, slow_links, slow_links);
-  rests.At(25, 1, compute, {100, 100, 100, 3000, 3000, 3000});
-  EXPECT_EQ(rests.densities()[2], 0.35);
-  EXPECT_NEAR(rests.densities()[3], 0.177, 1e-9);
+  boundaries.At(20, 0, compute, slow_links, slow_links);
+  boundaries.At(25, 1, compute, {100, 100, 100, 3000, 3000, 3000});
+  EXPECT_EQ(boundaries.densities()[2], 0.35);
+  EXPECT_NEAR(boundaries.densities()[3], 0.177, 1e-9);
   // Worker 2 becomes one of the slow ones; it has sent at 0.35 until now.
   compute[2] = 4000;
-  rests.At(30, 2, compute, {100, 100, 100, 2400, 2400, 2400});
-  const double slow = rests.densities()[3];
-  EXPECT_EQ(rests.densities()[2], 0.35);
+  boundaries.At(30, 2, compute, {100, 100, 100, 2400, 2400, 2400});
+  const double slow = boundaries.densities()[3];
+  EXPECT_EQ(boundaries.densities()[2], 0.35);
   EXPECT_LT(slow, 0.177);
-  EXPECT_EQ(rests.At(35, 3, compute, {100, 100, 100, 2100, 2100, 2100}),
+  EXPECT_EQ(boundaries.At(35, 3, compute, {100, 100, 100, 2100, 2100, 2100}),
             (Servers{0, 0, 1, 1, 1, 1}));
   // Half-way from what the four have sent at, on average, to the least density.
   const double mean = (0.35 + 3 * slow) / 4;
-  EXPECT_EQ(rests.densities()[2], rests.densities()[3]);
-  EXPECT_NEAR(rests.densities()[3], 0.5 * mean + 0.5 * 0.004, 1e-9);
-  EXPECT_EQ(rests.densities()[0], 0.35);
+  EXPECT_EQ(boundaries.densities()[2], boundaries.densities()[3]);
+  EXPECT_NEAR(boundaries.densities()[3], 0.5 * mean + 0.5 * 0.004, 1e-9);
+  EXPECT_EQ(boundaries.densities()[0], 0.35);
 }
 
 // Worker 3, whose link is slower, computes faster from the first epoch on and comes to group 0.  What all
 // have measured is the time at their own densities; the group's is that at the mean of them.
 TEST(Densities, OfAGroupAreSolvedFromWhatItsWorkersWouldTakeAtOneOfThem) {
-  Rests rests("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
+  Boundaries boundaries("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
   const Densities whole = {500, 500, 500, 800, 500, 500};  // transfers, were nothing sent up
   Densities density(6, 0.35);
-  const auto rest = [&](int64_t epochs, int64_t compute) {
+  const auto boundary = [&](int64_t epochs, int64_t compute) {
     Times transfers;
     for (int w = 0; w < 6; ++w) transfers.push_back(std::llround(whole[w] * (1 + 2 * density[w])));
-    return rests.At(20 + 5 * epochs, epochs, {700, 700, 700, compute, 1000, 1000}, transfers);
+    return boundaries.At(20 + 5 * epochs, epochs, {700, 700, 700, compute, 1000, 1000}, transfers);
   };
-  rest(0, 1000);
+  boundary(0, 1000);
   double average = 1000;  // of worker 3's compute
-  for (int64_t epoch = 1; epoch < 20; ++epoch, density = rests.densities()) {
+  for (int64_t epoch = 1; epoch < 20; ++epoch, density = boundaries.densities()) {
     average = 0.3 * average + 0.7 * 300;
-    if (rest(epoch, 300).empty()) continue;
+    if (boundary(epoch, 300).empty()) continue;
     const double mean = (3 * density[0] + density[3]) / 4;
     const std::vector<GroupSpeed> groups = {{4, (2100 + average) / 4, 575 * (1 + 2 * mean), mean},
                                             {2, 1000, 500 * (1 + 2 * density[4]), density[4]}};
     const double expected = DensitiesOf(DensityPolicy::kSpeedGap, groups, epoch + 1)[0];
-    EXPECT_NEAR(rests.densities()[0], expected, 2e-3);
-    EXPECT_EQ(rests.densities()[3], rests.densities()[0]);
+    EXPECT_NEAR(boundaries.densities()[0], expected, 2e-3);
+    EXPECT_EQ(boundaries.densities()[3], boundaries.densities()[0]);
     EXPECT_GT(density[0] - density[3], 0.1);
     return;
   }
@@ -252,57 +254,58 @@ TEST(Densities, OfAGroupAreSolvedFromWhatItsWorkersWouldTakeAtOneOfThem) {
 }
 
 TEST(Densities, TransfersThatAreNotMeasuredYetAreThoseThatTheDensityLetsExpect) {
-  Rests rests("servers: 2, grouping: static", 4, "{name: gdtopk, policy: speed_gap}");
+  Boundaries boundaries("servers: 2, grouping: static", 4, "{name: gdtopk, policy: speed_gap}");
   const Times compute = {100, 100, 400, 400};
-  rests.At(25, 1, compute, {340, 340, 340, 340});
-  const Densities first = rests.densities();
-  rests.At(50, 2, compute, Times(4, kUnknown));
+  boundaries.At(25, 1, compute, {340, 340, 340, 340});
+  const Densities first = boundaries.densities();
+  boundaries.At(50, 2, compute, Times(4, kUnknown));
   const Densities expected =
       DensitiesOf(DensityPolicy::kSpeedGap,
                   {{2, 100, std::round(TransfersAt(340, 0.35, first[0])), first[0]},
                    {2, 400, std::round(TransfersAt(340, 0.35, first[2])), first[2]}},
                   3);
-  EXPECT_EQ(rests.densities(), (Densities{expected[0], expected[0], expected[1], expected[1]}));
+  EXPECT_EQ(boundaries.densities(),
+            (Densities{expected[0], expected[0], expected[1], expected[1]}));
 }
 
 // An average of the last epochs: 0.3 of the old one, 0.7 of the new one's time.
 TEST(Densities, FollowTheMixedTimes) {
-  Rests rests("servers: 2, grouping: static", 3, "{name: gdtopk, policy: speed_gap}");
-  rests.At(20, 0, {1000, 1000, 1500}, {400, 400, 1000});
-  EXPECT_EQ(rests.densities(), Densities{});  // the first epoch is not over
-  rests.At(25, 1, {2000, 2000, 1500}, {600, 600, 1000});
+  Boundaries boundaries("servers: 2, grouping: static", 3, "{name: gdtopk, policy: speed_gap}");
+  boundaries.At(20, 0, {1000, 1000, 1500}, {400, 400, 1000});
+  EXPECT_EQ(boundaries.densities(), Densities{});  // the first epoch is not over
+  boundaries.At(25, 1, {2000, 2000, 1500}, {600, 600, 1000});
   const double compute = 0.3 * 1000 + 0.7 * 2000, transfers = 0.3 * 400 + 0.7 * 600;
   const std::vector<GroupSpeed> groups = {{2, compute, transfers, 0.35}, {1, 1500, 1000, 0.35}};
   const Densities expected = DensitiesOf(DensityPolicy::kSpeedGap, groups, 2);
-  EXPECT_EQ(rests.densities(), (Densities{expected[0], expected[0], expected[1]}));
+  EXPECT_EQ(boundaries.densities(), (Densities{expected[0], expected[0], expected[1]}));
   // Between the bounds, so that another mean would be seen.
   EXPECT_GT(expected[0], 0.18);
   EXPECT_LT(expected[1], 0.34);
-  rests.At(28, 1, {9000, 9000, 1500}, {600, 600, 1000});
-  EXPECT_EQ(rests.densities(), Densities{});  // no new epoch
+  boundaries.At(28, 1, {9000, 9000, 1500}, {600, 600, 1000});
+  EXPECT_EQ(boundaries.densities(), Densities{});  // no new epoch
 }
 
 TEST(Densities, StayWhereNoTransferIsMeasured) {
-  Rests rests("servers: 2, grouping: static", 2, "{name: gdtopk, policy: speed_gap}");
-  rests.At(25, 1, {1000, 2000}, Times(2, kUnknown));
-  EXPECT_EQ(rests.densities(), (Densities{0.35, 0.35}));
+  Boundaries boundaries("servers: 2, grouping: static", 2, "{name: gdtopk, policy: speed_gap}");
+  boundaries.At(25, 1, {1000, 2000}, Times(2, kUnknown));
+  EXPECT_EQ(boundaries.densities(), (Densities{0.35, 0.35}));
 }
 
-// ------------------------------------------------------------------ rests
+// ------------------------------------------------------------------ boundaries
 
-TEST(Rests, AreAskedForWhereSomethingIsDone) {
-  const auto rests = [](const std::string& keys, const std::string& compress) {
-    const Strategy::Rests asked =
-        MakeStrategy("{name: gssp, " + keys + "}")->rests(MakeCompress(compress));
+TEST(Boundaries, AreAskedForWhereSomethingIsDone) {
+  const auto boundaries = [](const std::string& keys, const std::string& compress) {
+    const Strategy::Boundaries asked =
+        MakeStrategy("{name: gssp, " + keys + "}")->boundaries(MakeCompress(compress));
     return std::pair(asked.every_epochs, asked.after_steps);
   };
   using Asked = std::pair<int64_t, int64_t>;
-  EXPECT_EQ(rests("servers: 4", ""), Asked(1, 20));
-  EXPECT_EQ(rests("servers: 4, grouping: static", ""), Asked(0, 0));
-  EXPECT_EQ(rests("servers: 4, groups: 1", ""), Asked(0, 0));
-  EXPECT_EQ(rests("servers: 1", ""), Asked(0, 0));
-  EXPECT_EQ(rests("servers: 4, grouping: static", "{name: gdtopk}"), Asked(1, 0));
-  EXPECT_EQ(rests("servers: 4, grouping: static", "{name: gdtopk, flush: none}"), Asked(1, 0));
+  EXPECT_EQ(boundaries("servers: 4", ""), Asked(1, 20));
+  EXPECT_EQ(boundaries("servers: 4, grouping: static", ""), Asked(0, 0));
+  EXPECT_EQ(boundaries("servers: 4, groups: 1", ""), Asked(0, 0));
+  EXPECT_EQ(boundaries("servers: 1", ""), Asked(0, 0));
+  EXPECT_EQ(boundaries("servers: 4, grouping: static", "{name: gdtopk}"), Asked(1, 0));
+  EXPECT_EQ(boundaries("servers: 4, grouping: static", "{name: gdtopk, flush: none}"), Asked(1, 0));
 }
 
 }  // namespace

@@ -52,12 +52,12 @@ TEST(ExtraSteps, AreNoneWhereNothingIsKnown) {
 }
 
 // An evaluation took from 100 to 1000.
-TEST(ExtraSteps, DoNotTakeARestForPartOfAnInterval) {
+TEST(ExtraSteps, DoNotTakeABoundaryForPartOfAnInterval) {
   ClockTable clocks(2);
   ExtraSteps extra(2);
   extra.OnPush(0, 90), extra.OnPush(0, 100);
   extra.OnPush(1, 40), extra.OnPush(1, 80);
-  extra.OnRest();
+  extra.OnBoundary();
   extra.OnPush(1, 1000), extra.OnPush(0, 1001);
   clocks.Finish(0);
   // The slowest pushes next at 1040, 40 behind its last: four steps of 10 end at 1041, 1031 is farther.

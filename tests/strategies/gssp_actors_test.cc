@@ -28,7 +28,7 @@ std::string StatsBehind(const std::vector<int64_t>& computed, Nanos away = 5, Na
     worker.Hears(worker.server(0), Weights{.held = held}, now + away);
     now += 1000;
   }
-  return worker.HearsQuiet({.steps = 1});
+  return worker.HearsQuiescence({.steps = 1});
 }
 
 TEST(GsspWorker, MeasuresFromItsSixthStepOn) {
@@ -121,7 +121,7 @@ TEST(GsspServer, OwesNobodyAnythingWhereItHasAllWorkers) {
   Alone server("gssp", "servers: 2, group_of: [0, 0]", 2, 2);
   for (const int worker : {0, 1, 0})
     EXPECT_THAT(server.Hears(worker, Push{4}), Not(HasSubstr("acc")));
-  EXPECT_EQ(server.HearsQuiet({.last = true}), "");
+  EXPECT_EQ(server.HearsQuiescence({.last = true}), "");
   EXPECT_EQ(server.actor().Holds(), "");
   EXPECT_EQ(server.report().exchanges, 0);
   // It may come to that with a sum that the others were to have.

@@ -303,18 +303,18 @@ void GsspRules::Settled(ActorId actor) {
   }
 }
 
-void GsspRules::Quieted(const Quiet&) {
+void GsspRules::Quiescent(const QuiescentState&) {
   for (Worker& worker : workers_) worker.flushes = 0;
-  groups_at_rest_ = static_cast<int>(std::set(last_groups_.begin(), last_groups_.end()).size());
+  groups_at_boundary_ = static_cast<int>(std::set(last_groups_.begin(), last_groups_.end()).size());
   for (Server& server : servers_) server.handles = 0;
 }
 
 // At the end of an epoch nothing is kept back; whatever is not is at a server.
-void GsspRules::Rested(const Quiet& quiet) {
-  const bool epoch_ends = std::exchange(epochs_, quiet.epochs) != quiet.epochs;
-  const bool due = run_.compresses && (quiet.last || (run_.flushes && epoch_ends));
+void GsspRules::AfterBoundary(const QuiescentState& quiescent) {
+  const bool epoch_ends = std::exchange(epochs_, quiescent.epochs) != quiescent.epochs;
+  const bool due = run_.compresses && (quiescent.last || (run_.flushes && epoch_ends));
   for (int w = 0; w < placement_.workers; ++w) {
-    Expect(workers_[w].flushes == (due ? groups_at_rest_ : 0),
+    Expect(workers_[w].flushes == (due ? groups_at_boundary_ : 0),
            fmt::format("worker {} flushes to {} servers", w, workers_[w].flushes));
     if (due) workers_[w].kept.clear();
   }

@@ -38,8 +38,8 @@ class GsspRules : public world::Rules {
   void Applied(ActorId actor, int, const world::Content& sum, const Update& update) override;
   void Blended(ActorId actor, const world::Content& arrived, double share) override;
   void Settled(ActorId actor) override;
-  void Quieted(const Quiet& quiet) override;
-  void Rested(const Quiet& quiet) override;
+  void Quiescent(const QuiescentState& quiescent) override;
+  void AfterBoundary(const QuiescentState& quiescent) override;
   void Finished(const ProtocolReport& report) override;
 
   static Coverage coverage;  // of all histories since it was cleared
@@ -55,7 +55,7 @@ class GsspRules : public world::Rules {
     bool asked = false;      // and has no answer
     bool waits = false;      // its request has reached a server
     int64_t pushed = 0;      // gradients
-    int flushes = 0;         // messages, at this rest
+    int flushes = 0;         // messages, at this boundary
     std::set<int64_t> kept;  // clocks of the gradients that are in its residual
   };
   struct Server {
@@ -103,7 +103,7 @@ class GsspRules : public world::Rules {
   int64_t submitted_ = 0, submitted_samples_ = 0;
   int64_t flushed_ = 0;  // messages with residuals
   int64_t answered_ = 0;
-  int groups_at_rest_ = 0;  // when it began
+  int groups_at_boundary_ = 0;  // when it began
   int64_t exchanges_ = 0, regroups_ = 0;
 };
 

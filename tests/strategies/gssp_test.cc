@@ -34,7 +34,7 @@ Case CaseOf(uint64_t seed) {
   scenario.workers = static_cast<int>(draws.Between(1, 8));
   // Groups follow speeds from 20 steps on, and may change two epochs later.
   scenario.steps = scenario.workers * (draws.Coin() ? draws.Between(2, 20) : draws.Between(20, 60));
-  scenario.rest_every = draws.Coin() ? 0 : draws.Between(scenario.workers, scenario.steps);
+  scenario.boundary_every = draws.Coin() ? 0 : draws.Between(scenario.workers, scenario.steps);
   scenario.epoch_steps = draws.Between(0, 3) == 0 ? 0 : scenario.workers * draws.Between(2, 12);
   scenario.drift_every = draws.Coin() ? 0 : scenario.workers * draws.Between(15, 30);
   const int64_t servers = draws.Between(1, scenario.workers);
@@ -153,7 +153,7 @@ TEST(GsspDensity, ThatIsNewIsMeasuredAnew) {
     EffectWriter effects = at(9000);
     worker->OnMessage(setup.placement.CoordinatorId(), Pack(Density{density}), effects);
     text.clear();
-    worker->OnQuiet({.steps = 7}, effects);
+    worker->OnQuiescent({.steps = 7}, effects);
     return text;
   };
   EXPECT_EQ(stats_at_density(0.35),

@@ -126,7 +126,7 @@ class InhadRules : public world::Rules {
     if (together && !run_.scenario.may_fail) CheckLockstep(sum, version);
   }
 
-  void Quieted(const Quiet& quiet) override { ending_ = quiet.last; }
+  void Quiescent(const QuiescentState& quiescent) override { ending_ = quiescent.last; }
 
   void Died(ActorId actor) override { dead_.insert(actor); }
 
@@ -265,7 +265,7 @@ Case CaseOf(uint64_t seed) {
   }
   scenario.workers = static_cast<int>(scenario.node_of.size());
   scenario.steps = scenario.workers * draws.Between(2, 12);
-  scenario.rest_every = draws.Coin() ? 0 : draws.Between(scenario.workers, scenario.steps);
+  scenario.boundary_every = draws.Coin() ? 0 : draws.Between(scenario.workers, scenario.steps);
   run.servers = static_cast<int>(draws.Between(1, 3));
   const int64_t n = draws.Between(1, scenario.workers + 1);
   options.modulate = static_cast<Modulate>(draws.Between(0, 2));

@@ -28,7 +28,7 @@ class Replayer {
   void End(const Words& words);
   void Steps(const Words& words);
   void DeliverAll();
-  void TellQuiet(const Words& words);
+  void TellQuiescent(const Words& words);
   void Reload();
   void Report();
   ActorId Id(const std::string& name) const;
@@ -62,7 +62,7 @@ std::string Replayer::Line(const std::string& line) {
   } else if (what == "deliver") {
     Deliver(words);
   } else if (what == "quiet") {
-    TellQuiet(words);
+    TellQuiescent(words);
   } else if (what == "steps") {
     Steps(words);
   } else if (what == "timer") {
@@ -164,16 +164,16 @@ void Replayer::DeliverAll() {
   }
 }
 
-void Replayer::TellQuiet(const Words& words) {
-  Quiet quiet;
+void Replayer::TellQuiescent(const Words& words) {
+  QuiescentState quiescent;
   for (const std::string& word : words) {
-    if (word == "last") quiet.last = true;
-    if (word.starts_with("gone=")) quiet.gone.push_back(Id(word.substr(5)));
-    if (word.starts_with("steps=")) quiet.steps = std::stoll(word.substr(6));
-    if (word.starts_with("epochs=")) quiet.epochs = std::stoll(word.substr(7));
+    if (word == "last") quiescent.last = true;
+    if (word.starts_with("gone=")) quiescent.gone.push_back(Id(word.substr(5)));
+    if (word.starts_with("steps=")) quiescent.steps = std::stoll(word.substr(6));
+    if (word.starts_with("epochs=")) quiescent.epochs = std::stoll(word.substr(7));
   }
   EffectWriter effects = Effects(Id(words.at(1)));
-  actors_[Id(words[1])]->OnQuiet(quiet, effects);
+  actors_[Id(words[1])]->OnQuiescent(quiescent, effects);
 }
 
 void Replayer::Reload() {

@@ -140,11 +140,11 @@ World::World(const Scenario& scenario, const MakeRules& make_rules, uint64_t see
       reloads_(seed, Purpose::kSelfTest, 2),
       strategy_(MakeStrategy(scenario.strategy)),
       setup_(SetupFor(*strategy_, scenario.workers, kElements, scenario.compress)),
-      rests_(strategy_->rests(setup_.compress)),
+      boundaries_(strategy_->boundaries(setup_.compress)),
       begun_(scenario.workers, 0),
       step_time_(scenario.workers, 0),
       held_(scenario.workers, Held::kNo),
-      next_rest_(NextRest()) {
+      next_boundary_(NextBoundary()) {
   if (!scenario.node_of.empty()) setup_.placement.node_of = scenario.node_of;
   setup_.may_fail = scenario.may_fail;
   dead_.resize(setup_.placement.actors(), false);
@@ -168,7 +168,7 @@ std::string World::Run() {
     if (!rules_->verdict().empty()) return rules_->verdict();
     if (MayStart()) return fmt::format("nothing happens any more after {} steps", started_);
     last = started_ == scenario_.steps;
-    TellQuiet(last);
+    TellQuiescent(last);
     if (!last) GoOn();
   }
   if (!rules_->verdict().empty()) return rules_->verdict();
@@ -184,7 +184,7 @@ std::string World::LastOfHistory() const {
 }
 
 void World::GoOn() {
-  next_rest_ = NextRest();
+  next_boundary_ = NextBoundary();
   for (ActorId worker = 0; worker < scenario_.workers; ++worker) {
     const Held held = std::exchange(held_[worker], Held::kNo);
     if (dead_[worker]) continue;
@@ -193,7 +193,7 @@ void World::GoOn() {
   }
 }
 
-// A timer fires even when nothing else can happen, as long as steps are due; not at rest.
+// A timer fires even when nothing else can happen, as long as steps are due; not at a boundary.
 std::optional<World::Event> World::Next() {
   const bool timers = !quiet_ && !timers_.empty() && (MayStart() || !events_.empty());
   Queue* from = &events_;
@@ -237,22 +237,23 @@ void World::Kill(const Death& death) {
   }
 }
 
-void World::TellQuiet(bool last) {
+void World::TellQuiescent(bool last) {
   quiet_ = true;
-  Quiet quiet{.samples_applied = ended_,
-              .last = last,
-              .steps = ended_ / scenario_.workers,
-              .epochs = scenario_.epoch_steps > 0 ? ended_ / scenario_.epoch_steps : 0};
+  QuiescentState quiescent{
+      .samples_applied = ended_,
+      .last = last,
+      .steps = ended_ / scenario_.workers,
+      .epochs = scenario_.epoch_steps > 0 ? ended_ / scenario_.epoch_steps : 0};
   for (ActorId worker = 0; worker < scenario_.workers; ++worker) {
-    if (dead_[worker]) quiet.gone.push_back(worker);
+    if (dead_[worker]) quiescent.gone.push_back(worker);
   }
-  rules_->Quieted(quiet);
+  rules_->Quiescent(quiescent);
   for (ActorId actor = 0; actor < setup_.placement.actors(); ++actor) {
     ActorEffects effects(*this, actor);
-    if (!dead_[actor]) actors_[actor]->OnQuiet(quiet, effects);
+    if (!dead_[actor]) actors_[actor]->OnQuiescent(quiescent, effects);
   }
   Drain();
-  rules_->Rested(quiet);
+  rules_->AfterBoundary(quiescent);
   quiet_ = false;
 }
 
@@ -315,18 +316,19 @@ void World::Send(ActorId from, ActorId to, Message message, Parts parts) {
         .parts = std::move(parts)});
 }
 
-int64_t World::NextRest() const {
+int64_t World::NextBoundary() const {
   int64_t next = scenario_.steps;
-  for (const int64_t every : {scenario_.rest_every, rests_.every_epochs * scenario_.epoch_steps}) {
+  for (const int64_t every :
+       {scenario_.boundary_every, boundaries_.every_epochs * scenario_.epoch_steps}) {
     if (every > 0) next = std::min(next, (started_ / every + 1) * every);
   }
-  const int64_t once = rests_.after_steps * scenario_.workers;
+  const int64_t once = boundaries_.after_steps * scenario_.workers;
   return once > started_ ? std::min(next, once) : next;
 }
 
-bool World::MayStart() const { return started_ < scenario_.steps && started_ < next_rest_; }
+bool World::MayStart() const { return started_ < scenario_.steps && started_ < next_boundary_; }
 
-// The trainer wants to start a step; one that is begun before a rest and not admitted waits on.
+// The trainer wants to start a step; one that is begun before a boundary and not admitted waits on.
 void World::BeginLater(ActorId worker) {
   if (!MayStart()) {
     held_[worker] = Held::kBegin;

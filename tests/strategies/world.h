@@ -1,5 +1,5 @@
 // World: one protocol with all its actors in memory, in a random but repeatable history - jitter,
-// stragglers, pauses, late messages, rests - under the eyes of Rules.
+// stragglers, pauses, late messages, boundaries - under the eyes of Rules.
 //
 // Messages of a pair stay in order; otherwise anything may overtake anything.  One seed, one
 // history.  Vectors have no numbers: what is in them is remembered instead.
@@ -48,8 +48,8 @@ struct Scenario {
   int workers = 1;
   std::vector<int> node_of;  // empty: as the strategy places them
   int64_t steps = 1;         // started by all workers together, in all
-  // Steps of all workers between two rests, besides those of the strategy.
-  int64_t rest_every = 0;
+  // Steps of all workers between two boundaries, besides those of the strategy.
+  int64_t boundary_every = 0;
   int64_t epoch_steps = 0;  // of all workers; 0: no epochs
   int64_t drift_every = 0;  // steps of all workers until their speeds are others; 0: never
   bool may_fail = false;
@@ -71,9 +71,9 @@ class Rules {
   virtual void Blended(ActorId /*server*/, const Content& /*arrived*/, double /*share*/) {}
   // An event has been handled by this actor.
   virtual void Settled(ActorId) {}
-  // All is quiet; and it is again, behind what the actors did about it.
-  virtual void Quieted(const Quiet&) {}
-  virtual void Rested(const Quiet&) {}
+  // All is quiescent; and it is again, behind what the actors did about it.
+  virtual void Quiescent(const QuiescentState&) {}
+  virtual void AfterBoundary(const QuiescentState&) {}
   // Worker `worker` wants to start a step, and does not.
   virtual void Waits(ActorId /*worker*/) {}
   virtual void Finished(const ProtocolReport&) {}
@@ -132,14 +132,14 @@ class World {
   void Handle(Event& event);
   std::optional<Event> Next();
   void Drain();
-  void TellQuiet(bool last);
+  void TellQuiescent(bool last);
   void Kill(const Death& death);
   void Post(Event event);
   void Send(ActorId from, ActorId to, Message message, Parts parts);
   void BeginLater(ActorId worker);
   void Start(ActorId worker);
   bool MayStart() const;
-  int64_t NextRest() const;
+  int64_t NextBoundary() const;
   void GoOn();
   Nanos StepTime(ActorId worker);
   Nanos Latency();
@@ -152,7 +152,7 @@ class World {
   const Random reloads_;
   std::unique_ptr<Strategy> strategy_;
   ActorSetup setup_;
-  Strategy::Rests rests_;
+  Strategy::Boundaries boundaries_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<std::unique_ptr<Vectors>> vectors_;
   std::unique_ptr<Rules> rules_;
@@ -165,12 +165,12 @@ class World {
   int64_t sequence_ = 0;
   std::vector<int64_t> begun_;    // by worker: steps
   std::vector<Nanos> step_time_;  // by worker: of its last one
-  // By worker: where it stands when the run comes to rest.
+  // By worker: where it stands when the run comes to a boundary.
   enum class Held { kNo, kBegin, kStart };
   std::vector<Held> held_;
   int64_t started_ = 0;  // steps
   int64_t ended_ = 0;
-  int64_t next_rest_ = 0;
+  int64_t next_boundary_ = 0;
   bool quiet_ = false;  // timers are silent
   int64_t handled_ = 0;
   std::vector<bool> dead_;  // by actor

@@ -46,23 +46,25 @@ class CountingTransport : public ForwardingTransport {
   using ForwardingTransport::ForwardingTransport;
 
   Request Send(Rank to, Tag tag, std::span<const std::byte> data) override {
-    Carried& carried = tag == Tag::kCollective ? at_rest_ : of_steps_;
+    Carried& carried = tag == Tag::kCollective ? at_boundary_ : of_steps_;
     carried.bytes_sent += static_cast<int64_t>(data.size());
     // A message's vector (kBulk) belongs to the message that announces it.
     if (tag != Tag::kBulk) ++carried.messages_sent;
     return ForwardingTransport::Send(to, tag, data);
   }
   Request Receive(Rank from, Tag tag, std::span<std::byte> data) override {
-    Carried& carried = tag == Tag::kCollective ? at_rest_ : of_steps_;
+    Carried& carried = tag == Tag::kCollective ? at_boundary_ : of_steps_;
     carried.bytes_received += static_cast<int64_t>(data.size());
     return ForwardingTransport::Receive(from, tag, data);
   }
 
   const Carried& of_steps() const { return of_steps_; }  // messages and collectives
-  const Carried& at_rest() const { return at_rest_; }    // set-up, evaluation, checkpoints, the end
+  const Carried& at_boundary() const {
+    return at_boundary_;
+  }  // set-up, evaluation, checkpoints, the end
 
  private:
-  Carried of_steps_, at_rest_;
+  Carried of_steps_, at_boundary_;
 };
 
 }  // namespace dtrain

@@ -34,7 +34,7 @@ class ReportSystemTest : public SystemTest {
   }
 };
 
-// The steps, times, bytes and staleness that the ranks handed in at rests are those of the summary.
+// The steps, times, bytes and staleness that the ranks handed in at boundaries are those of the summary.
 TEST_F(ReportSystemTest, ThePageSaysWhatTheSummarySays) {
   const Outcome run = Run(std::string(kRun) +
                           "--output run --set timeline=true --set strategy.name=ps_ssp "

@@ -34,13 +34,13 @@ class Sleeper {
     if (!setup.trace.empty()) compute_.UseTrace(setup.trace);
   }
 
-  // Until there is rest.
-  RestState Run() {
+  // Until there is quiescence.
+  BoundaryState Run() {
     for (;;) {
       const Nanos asked = WallNow();
       const StepReport report = ReportOf(steps_);
       Turn turn = exchange_.Begin(report.samples);
-      if (turn.rest) return turn.state;
+      if (turn.boundary) return turn.state;
       turn.weights = Blob();
       Step(report);
       step_seconds_.push_back(ToSeconds(WallNow() - asked));
@@ -143,12 +143,12 @@ Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& 
   spec.start.weights = zeros;
   const std::unique_ptr<Exchange> exchange = MakeExchange(spec, 1, config.stall_seconds, transport);
   Sleeper sleeper(setup, transport.rank(), *exchange);
-  exchange->AtRest([](Transport& all) { all.Barrier(); });  // begin together
+  exchange->AtBoundary([](Transport& all) { all.Barrier(); });  // begin together
   const Nanos begun = WallNow();
-  const RestState end = sleeper.Run();
+  const BoundaryState end = sleeper.Run();
   const Nanos ended = WallNow();
   Summary summary;
-  exchange->AtRest([&](Transport& all) {
+  exchange->AtBoundary([&](Transport& all) {
     GatherReports(all, sleeper.report(), placement.workers, config.batch, summary);
   });
   summary.status = "completed";

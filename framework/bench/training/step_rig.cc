@@ -85,7 +85,7 @@ StepRig::StepRig(const RunConfig& config)
   graph_->InitializeState(state.data());
   state_ = Buffer(net_->device(), state.size() * sizeof(float));
   CopyIn(state_.arena(), state.data(), graph_->state().size());
-  // One endless epoch: no rest, and the rate stays where it starts.
+  // One endless epoch: no boundary, and the rate stays where it starts.
   MakeExchangeFor({.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless},
                   {.weights = weights});
   batch_.Resize(config.batch);
@@ -118,7 +118,7 @@ StepRig::StepRig(const RunConfig& config, RunBasis basis)
 
 StepRig::~StepRig() = default;
 
-void StepRig::MakeExchangeFor(const RestRule& rule, ExchangeSpec::Start start) {
+void StepRig::MakeExchangeFor(const BoundarySchedule& rule, ExchangeSpec::Start start) {
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
   spec.start = start;
   ready_ = std::make_unique<ReadyTimes>(spec.pieces, 1000);
@@ -147,7 +147,7 @@ void StepRig::Step() {
   if (batches_ == nullptr) batch_.step = step_;
   const Batch& batch = batches_ == nullptr ? batch_ : *batches_->Next();
   Turn turn = exchange_->Begin(batch.samples);
-  if (turn.rest) {  // there is no other reason for one
+  if (turn.boundary) {  // there is no other reason for one
     throw DivergedError(
         fmt::format("NaN or infinity in a gradient or the loss of measured step {}", step_),
         "a lower solver.lr, solver.clip_norm or solver.warmup_epochs may help");

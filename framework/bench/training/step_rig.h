@@ -38,7 +38,7 @@ class StepRig {
   const ExecutionPlan& plan() const { return plan_; }
 
  private:
-  void MakeExchangeFor(const RestRule& rule, ExchangeSpec::Start start);
+  void MakeExchangeFor(const BoundarySchedule& rule, ExchangeSpec::Start start);
   void FillBatch(int64_t classes);
 
   const RunConfig config_;  // of one worker

@@ -76,15 +76,15 @@ void ThreadedExchange::Ask(Wanted wanted, const Post& post) {
   WaitForAnswer(lock);
 }
 
-// On a rank without a worker there is no step to begin, and the next rest is waited for.
+// On a rank without a worker there is no step to begin, and the next boundary is waited for.
 Turn ThreadedExchange::Begin(int64_t samples) {
   const Nanos start = WallNow();
   const bool worker = spec_.placement().IsWorker(transport_.rank());
-  Ask(Wanted::kStepOrRest, [&](Events& events) {
+  Ask(Wanted::kStepOrBoundary, [&](Events& events) {
     if (worker) events.begin = samples;
   });
   const std::lock_guard lock(mutex_);
-  if (!turn_.rest) stats_.exposed += WallNow() - start;
+  if (!turn_.boundary) stats_.exposed += WallNow() - start;
   return std::exchange(turn_, {});
 }
 
@@ -112,35 +112,35 @@ StepOutcome ThreadedExchange::End(const StepReport& report) {
   return outcome_;
 }
 
-void ThreadedExchange::AtRest(const std::function<void(Transport&)>& work) {
+void ThreadedExchange::AtBoundary(const std::function<void(Transport&)>& work) {
   Ask(Wanted::kWorkDone, [&](Events& events) { events.work = &work; });
 }
 
 void ThreadedExchange::Collect(bool with_solver) {
-  AtRest([&](Transport& transport) { parts_->model.Collect(transport, with_solver); });
+  AtBoundary([&](Transport& transport) { parts_->model.Collect(transport, with_solver); });
 }
 
 Exchange::Own ThreadedExchange::SaveOwn() {
   Own own;
-  AtRest([&](Transport&) { own = {parts_->Save(), parts_->driver.Holds()}; });
+  AtBoundary([&](Transport&) { own = {parts_->Save(), parts_->driver.Holds()}; });
   return own;
 }
 
 void ThreadedExchange::SetBuckets(const std::vector<Range>& buckets) {
-  AtRest([&](Transport&) {
+  AtBoundary([&](Transport&) {
     spec_.actors.buckets = buckets;
     parts_->driver.SetBuckets(buckets);
   });
 }
 
 void ThreadedExchange::Leave() {
-  AtRest([this](Transport&) {
+  AtBoundary([this](Transport&) {
     parts_->model.Drop();
-    parts_->rest.Leave();
+    parts_->quiescence.Leave();
   });
 }
 
-Rest::Told ThreadedExchange::told() const {
+Quiescence::Told ThreadedExchange::told() const {
   const std::lock_guard lock(mutex_);
   return told_;
 }

@@ -36,7 +36,7 @@ class ThreadedExchange : public Exchange {
   void Ready(Range range) override;
   void SumOverWorkers(std::span<double> values) override;
   StepOutcome End(const StepReport& report) override;
-  void AtRest(const std::function<void(Transport&)>& work) override;
+  void AtBoundary(const std::function<void(Transport&)>& work) override;
   void Collect(bool with_solver) override;
   Blob weights() override { return parts_->model.weights(); }
   const float* HostWeights() override { return parts_->model.HostWeights(); }
@@ -47,14 +47,14 @@ class ThreadedExchange : public Exchange {
   void SetBuckets(const std::vector<Range>& buckets) override;
   SumTimes& sum_times() override { return parts_->sum_times; }
   void Leave() override;
-  Rest::Told told() const override;
+  Quiescence::Told told() const override;
   ExchangeStats stats() const override;
   const EventLog& record() const override { return parts_->log; }
   RankTimeline* timeline() override { return parts_->timeline.get(); }
 
  private:
   // What the trainer waits for; it waits for one thing at a time.
-  enum class Wanted { kNothing, kParts, kStepOrRest, kEndOfStep, kSum, kWorkDone };
+  enum class Wanted { kNothing, kParts, kStepOrBoundary, kEndOfStep, kSum, kWorkDone };
 
   struct LastRange {
     Range range;
@@ -111,7 +111,7 @@ class ThreadedExchange : public Exchange {
   const Nanos stall_;
   const WallClock clock_;
   BlobPools pools_;
-  std::unique_ptr<RankParts> parts_;  // exchange thread's; the trainer may read it at rest
+  std::unique_ptr<RankParts> parts_;  // exchange thread's; the trainer may read it at a boundary
 
   mutable std::mutex mutex_;  // guards all below, down to the thread's own
   std::condition_variable for_thread_;
@@ -119,10 +119,10 @@ class ThreadedExchange : public Exchange {
   Events posted_;
   Wanted wanted_ = Wanted::kParts;
   std::exception_ptr error_;
-  Turn turn_;  // the answer to kStepOrRest
+  Turn turn_;  // the answer to kStepOrBoundary
   Arena gradients_;
   StepOutcome outcome_;  // the answer to kEndOfStep
-  Rest::Told told_;
+  Quiescence::Told told_;
   ExchangeStats stats_;
 
   // The trainer's own.

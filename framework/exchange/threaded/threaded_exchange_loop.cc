@@ -24,10 +24,10 @@ void ThreadedExchange::PutTogether() {
                                               [this] { return Computing(); });
 }
 
-// A message wakes nobody: whoever may get one must look.  Servers may, and so may workers, whom rest
+// A message wakes nobody: whoever may get one must look.  Servers may, and so may workers, whom quiescence
 // tells to hold their next step.
 bool ThreadedExchange::Listens() const {
-  return spec_.placement().servers > 0 && !parts_->rest.reached();
+  return spec_.placement().servers > 0 && !parts_->quiescence.reached();
 }
 
 void ThreadedExchange::Run() {
@@ -47,20 +47,20 @@ void ThreadedExchange::Run() {
   FinishSends();
 }
 
-// At rest messages wait: those who have left it may already be writing.
+// At a boundary messages wait: those who have left it may already be writing.
 bool ThreadedExchange::Step() {
   bool moved = TakeEvents();
   Driver& driver = parts_->driver;
-  Rest& rest = parts_->rest;
-  if (!rest.reached()) moved |= MoveDriver();
+  Quiescence& quiescence = parts_->quiescence;
+  if (!quiescence.reached()) moved |= MoveDriver();
   if (driver.TakeStarted()) {
     step_begin_ = WallNow();
-    rest.StepStarts(samples_);
+    quiescence.StepStarts(samples_);
     moved = true;
   }
   if (driver.TakeEnded()) {
     stall_watch_->StepTook(WallNow() - step_begin_);
-    rest.StepEnded();
+    quiescence.StepEnded();
     moved = true;
   }
   return moved;
@@ -106,7 +106,7 @@ void ThreadedExchange::Handle(const Events& events) {
   Driver& driver = parts_->driver;
   if (events.begin) {
     samples_ = *events.begin;
-    if (!parts_->rest.reached()) driver.Begin();
+    if (!parts_->quiescence.reached()) driver.Begin();
   }
   for (const Range& range : events.ready) driver.Ready(range);
   if (events.last) driver.ReadyLast(events.last->range, events.last->report);
@@ -118,10 +118,10 @@ void ThreadedExchange::Handle(const Events& events) {
 
 void ThreadedExchange::Publish() {
   const std::lock_guard lock(mutex_);
-  told_ = parts_->rest.told();
+  told_ = parts_->quiescence.told();
   stats_.traffic = parts_->driver.traffic();
   stats_.compression = parts_->driver.compression();
-  if (parts_->rest.reached()) {
+  if (parts_->quiescence.reached()) {
     stats_.protocol = parts_->driver.Report().Since(parts_->protocol_before);
     stats_.worker = parts_->driver.WorkerReport().Since(parts_->worker_before);
   }
@@ -131,15 +131,15 @@ void ThreadedExchange::Publish() {
   for_trainer_.notify_one();
 }
 
-// With mutex_ held: whether the driver or rest have come to what is wanted, which is then written
+// With mutex_ held: whether the driver or quiescence have come to what is wanted, which is then written
 // down.
 bool ThreadedExchange::Answered(Wanted wanted) {
   Driver& driver = parts_->driver;
-  if (wanted == Wanted::kStepOrRest && parts_->rest.reached()) {
-    turn_ = {.rest = true, .state = parts_->rest.state()};
+  if (wanted == Wanted::kStepOrBoundary && parts_->quiescence.reached()) {
+    turn_ = {.boundary = true, .state = parts_->quiescence.state()};
     return true;
   }
-  if (wanted == Wanted::kStepOrRest && driver.stage() == StepStage::kRunning) {
+  if (wanted == Wanted::kStepOrBoundary && driver.stage() == StepStage::kRunning) {
     turn_ = {.weights = driver.weights()};
     gradients_ = parts_->gradients();
     return true;
@@ -172,14 +172,14 @@ bool ThreadedExchange::Computing() const {
   return parts_->driver.stage() == StepStage::kRunning && !sums_->pending();
 }
 
-// This rank needs something from others: an admission, a sum, an answer, the others' rest.
+// This rank needs something from others: an admission, a sum, an answer, the others' quiescence.
 bool ThreadedExchange::Expects() const {
-  if (parts_->rest.reached()) return false;
+  if (parts_->quiescence.reached()) return false;
   const Driver& driver = parts_->driver;
-  const bool waits_for_rest = driver.held() && !Computing();
+  const bool waits_for_boundary = driver.held() && !Computing();
   const bool waits_in_step =
       driver.stage() != StepStage::kNone && driver.stage() != StepStage::kRunning;
-  return driver.Busy() || sums_->pending() || waits_in_step || waits_for_rest;
+  return driver.Busy() || sums_->pending() || waits_in_step || waits_for_boundary;
 }
 
 void ThreadedExchange::WatchForStall(bool moved) {

@@ -45,7 +45,7 @@ struct BlockResult {
 std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split split,
                                         ConstArena weights, ConstArena state, int rank, int ranks);
 
-// All ranks call it at rest; all get the same answer.  With a perplexity where `dataset` is text.
+// All ranks call it at a boundary; all get the same answer.  With a perplexity where `dataset` is text.
 Evaluation JoinEvaluations(Transport& transport, const Dataset& dataset,
                            const std::vector<BlockResult>& mine);
 

@@ -138,7 +138,7 @@ BestResult RunResults::Measured(const MetricsPoint& at, const Evaluation& evalua
   return result;
 }
 
-void RunResults::Describe(const RestRule& rule, int64_t end, Summary& summary) const {
+void RunResults::Describe(const BoundarySchedule& rule, int64_t end, Summary& summary) const {
   summary.test = test_;
   if (summary.test && tested_step_ != end) summary.test->step = tested_step_;
   summary.best = best_;
@@ -188,7 +188,7 @@ void RecallEvaluations(const RunSoFar& so_far, const std::filesystem::path& metr
 
 // A summary of an earlier end, of a run that was to go on from there, is not this one's.
 bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samples_applied,
-                const RestRule& rule) {
+                const BoundarySchedule& rule) {
   if (samples_applied < rule.last_samples && !results.over()) return false;
   if (samples_applied == 0 || !std::filesystem::exists(folder.summary())) return false;
   const auto summary = nlohmann::json::parse(ReadFile(folder.summary()), nullptr,
@@ -202,7 +202,7 @@ bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samp
 
 bool TellFinished(const RunFolder& folder, const RunConfig& config,
                   const std::vector<std::string>& metric_names, const TrainingPosition& at,
-                  const RunSoFar& so_far, const RestRule& rule) {
+                  const RunSoFar& so_far, const BoundarySchedule& rule) {
   RunResults results(metric_names, config.stop);
   RecallEvaluations(so_far, folder.metrics(), at.step, results);
   if (!IsFinished(folder, results, at.samples_applied, rule)) return false;

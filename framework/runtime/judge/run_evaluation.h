@@ -14,7 +14,7 @@
 #include "framework/comm/transport.h"
 #include "framework/data/dataset.h"
 #include "framework/data/text/bleu.h"
-#include "framework/exchange/rest_rule.h"
+#include "framework/exchange/boundary_schedule.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/judge/evaluator.h"
 #include "framework/runtime/judge/translator.h"
@@ -45,7 +45,7 @@ SplitScores ScoreSplit(Net& net, const Dataset& dataset, Split split, ConstArena
                        ConstArena state, int rank, int ranks,
                        const std::optional<SearchOptions>& search);
 
-// All ranks call it at rest; all get the same answer.
+// All ranks call it at a boundary; all get the same answer.
 Evaluation JoinScores(Transport& transport, const Dataset& dataset, const SplitScores& mine);
 
 // "loss 3.4012, perplexity 30.00, BLEU 28.31"
@@ -71,7 +71,7 @@ class RunResults {
   const std::optional<TestResult>& test() const { return test_; }  // the last one
   // Fills what they come to for a run that ends at this step: the test says whose weights it is of
   // where they are others.
-  void Describe(const RestRule& rule, int64_t end, Summary& summary) const;
+  void Describe(const BoundarySchedule& rule, int64_t end, Summary& summary) const;
   // The best result is that of the validation split where there is one, else of the test split, and the first of
   // equals: the highest accuracy; without one the lowest perplexity, else the lowest loss.  There is none where it
   // never was finite.
@@ -117,11 +117,11 @@ void RecallEvaluations(const RunSoFar& so_far, const std::filesystem::path& metr
 // True where there is nothing left to do in the run's own folder: the run has been trained to its end, or was over
 // before by its evaluations, and its summary says so.
 bool IsFinished(const RunFolder& folder, const RunResults& results, int64_t samples_applied,
-                const RestRule& rule);
+                const BoundarySchedule& rule);
 // Finds the same for a run that is resumed at `at` in its own folder, with the evaluations up to there.  Where there is
 // nothing left to do it says so, why, and what would let the run go on.
 bool TellFinished(const RunFolder& folder, const RunConfig& config,
                   const std::vector<std::string>& metric_names, const TrainingPosition& at,
-                  const RunSoFar& so_far, const RestRule& rule);
+                  const RunSoFar& so_far, const BoundarySchedule& rule);
 
 }  // namespace dtrain

@@ -40,7 +40,7 @@ std::vector<std::vector<int32_t>> Translate(Net& net, ConstArena weights, ConstA
 BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, ConstArena weights,
                           ConstArena state, int rank, int ranks, const SearchOptions& options = {});
 
-// All ranks call it at rest; all get the sum.
+// All ranks call it at a boundary; all get the sum.
 BleuCounts JoinCounts(Transport& transport, const BleuCounts& mine);
 
 }  // namespace dtrain

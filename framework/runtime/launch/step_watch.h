@@ -26,7 +26,7 @@ class StepWatch {
   // The trainer's thread: a step begins, and the one before has ended.  `on_hung` sees what was written before it.
   void StepBegins() { begun_.fetch_add(1, std::memory_order_release); }
   // No step is under way until the next one begins.
-  void Rests() {
+  void Boundaries() {
     resting_at_.store(begun_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
 

@@ -31,7 +31,7 @@ struct RankSeen {
   double MeanCompute() const { return steps > 0 ? compute / steps : 0; }
 };
 
-struct RestSeen {
+struct BoundarySeen {
   double at = 0, sent = 0, received = 0;
 };
 
@@ -45,7 +45,7 @@ class Ranks {
   ordered_json Traffic() const;
 
   std::map<int64_t, RankSeen> ranks_;
-  std::map<int64_t, RestSeen> rests_;  // by step
+  std::map<int64_t, BoundarySeen> boundaries_;  // by step
   std::vector<int64_t> staleness_;
 };
 
@@ -66,7 +66,7 @@ void Ranks::Hear(const json& line) {
   const auto rank = NumberIn(line, "rank"), step = NumberIn(line, "step");
   if (!rank || !step || std::abs(*rank) > 1e6 || std::abs(*step) > 1e15) return;
   RankSeen& seen = ranks_[static_cast<int64_t>(*rank)];
-  RestSeen& rest = rests_[static_cast<int64_t>(*step)];
+  BoundarySeen& boundary = boundaries_[static_cast<int64_t>(*step)];
   seen.role = TextIn(line, "role");
   seen.node = TextIn(line, "node");
   for (const Window& window : WindowsOf(line)) {
@@ -75,15 +75,15 @@ void Ranks::Hear(const json& line) {
     seen.compute += window.compute;
     seen.wait += window.wait;
     seen.longest = std::max(seen.longest, window.longest);
-    rest.at = std::max(rest.at, window.at);
+    boundary.at = std::max(boundary.at, window.at);
   }
   const double sent = NumberIn(line, "bytes_sent").value_or(0);
   const double received = NumberIn(line, "bytes_received").value_or(0);
   seen.sent += sent;
   seen.received += received;
   seen.messages += NumberIn(line, "messages").value_or(0);
-  rest.sent += sent;
-  rest.received += received;
+  boundary.sent += sent;
+  boundary.received += received;
   const std::vector<double> staleness = NumbersIn(line, "staleness");
   staleness_.resize(std::max(staleness_.size(), staleness.size()));
   for (size_t s = 0; s < staleness.size(); ++s) {
@@ -128,12 +128,12 @@ ordered_json Ranks::Traffic() const {
   Series series({{"seconds", Series::Join::kLast},
                  {"sent", Series::Join::kLast},
                  {"received", Series::Join::kLast}});
-  RestSeen all;
+  BoundarySeen all;
   series.Add({0, 0, 0});
-  for (const auto& [step, rest] : rests_) {
-    all.at = std::max(all.at, rest.at);
-    all.sent += rest.sent;
-    all.received += rest.received;
+  for (const auto& [step, boundary] : boundaries_) {
+    all.at = std::max(all.at, boundary.at);
+    all.sent += boundary.sent;
+    all.received += boundary.received;
     series.Add({Shortened(all.at), all.sent, all.received});
   }
   return series.Json(kTrafficPoints);

@@ -11,7 +11,7 @@ namespace dtrain {
 //   "ranks"      [{"rank", "role", "node", "own_steps", "compute_seconds", "wait_seconds", "longest_seconds",
 //                  "bytes_sent", "bytes_received", "messages", "times": Series}], totals since the start;
 //                "times", in milliseconds a step, is there for the 16 slowest and the 16 fastest workers
-//   "traffic"    Series of "seconds", "sent", "received": bytes of all ranks so far, at each rest
+//   "traffic"    Series of "seconds", "sent", "received": bytes of all ranks so far, at each boundary
 //   "staleness"  [s]: gradients of staleness s so far
 // Returns the number of damaged lines.
 int64_t DescribeRanks(const std::filesystem::path& ranks_file, nlohmann::ordered_json& report);

@@ -1,7 +1,7 @@
 // RankTimes: how long the steps of each rank took and waited as a run went on, and what it sent.
 //
-// A rank keeps them between two rests (StepWindows: a bounded number of means) and hands them in at the next
-// one, so that no step pays for it.  Rank 0 writes one line a rank and rest to ranks.jsonl:
+// A rank keeps them between two boundaries (StepWindows: a bounded number of means) and hands them in at the next
+// one, so that no step pays for it.  Rank 0 writes one line a rank and boundary to ranks.jsonl:
 //
 //   {"schema":1,"step":938,"rank":1,"role":"worker 1","node":"cn12","seconds":[0.11,...],"own_steps":[8,...],
 //    "compute_seconds":[...],"wait_seconds":[...],"longest_seconds":[...],
@@ -10,7 +10,7 @@
 // The lists have one entry a window of `own_steps` steps of this rank's worker, empty where it has none:
 // `seconds` is training time at its end (as `training_seconds` of metrics.jsonl), the others are sums over
 // its steps, `longest_seconds` its longest step.  Traffic and the histogram of staleness are those since the
-// rest before.  Lines without a schema are older programs': own_steps is `steps` in them.
+// boundary before.  Lines without a schema are older programs': own_steps is `steps` in them.
 #pragma once
 
 #include <cstdint>

@@ -11,12 +11,12 @@
 
 namespace dtrain {
 
-// A run counts its steps by these (RestRule).
+// A run counts its steps by these (BoundarySchedule).
 struct StepCount {
   int64_t batch = 0;          // global; 0: an older program did not tell
   int64_t epoch_samples = 0;  // the training set
   int64_t offset = 0;
-  // The run had paused for the end of an epoch (RestRule::PausedForEpoch); older programs did not tell.
+  // The run had paused for the end of an epoch (BoundarySchedule::PausedForEpoch); older programs did not tell.
   bool at_epoch_end = false;
 };
 

@@ -74,9 +74,9 @@ struct StepSeconds {
 // Of one step's durations; they need not be sorted.  All zero for none.
 StepSeconds StepSecondsOf(std::vector<double> seconds);
 
-// Sums over all ranks, servers included: the messages of the protocol, of rests and of sums within a
+// Sums over all ranks, servers included: the messages of the protocol, of boundaries and of sums within a
 // step, headers counted, and what the collective moved.  A message counts once, with its vector.
-// Left out is what ranks exchange at rest: set-up, evaluation, checkpoints, these numbers.
+// Left out is what ranks exchange at a boundary: set-up, evaluation, checkpoints, these numbers.
 struct CommunicationSummary {
   int64_t bytes_sent = 0;
   int64_t bytes_received = 0;
@@ -127,7 +127,7 @@ struct ProtocolSummary {
   int64_t ignored = 0;                        // messages of nodes that had been given up
   int64_t slot_waits = 0;                     // steps (ProtocolReport)
   int64_t exchanges = 0;                      // between groups
-  std::optional<double> replica_spread = {};  // ModelAtRest::spread, in real runs
+  std::optional<double> replica_spread = {};  // ModelAtBoundary::spread, in real runs
   int64_t regroups = 0;
   std::vector<int64_t> idle_servers = {};  // of groups: those without workers
 };
@@ -239,7 +239,7 @@ void DescribeBytesPerGradient(Summary& summary);
 void DescribeCompression(const CompressionReport& report, double seconds,
                          CommunicationSummary& communication);
 
-// All ranks call it at rest.  On rank 0 it fills `workers_detail` (of ranks 0..workers-1), with
+// All ranks call it at a boundary.  On rank 0 it fills `workers_detail` (of ranks 0..workers-1), with
 // several ranks `communication`, and `staleness` where a protocol has counted any.  `batch`: global.
 void GatherReports(Transport& transport, const RankReport& mine, int workers, int64_t batch,
                    Summary& summary);

@@ -2,14 +2,14 @@
 // seen - the loss and, of classes, how many were right.  The losses and scores are those that the
 // gradients are computed from, so nothing is computed for it but the counting of the right ones.
 //
-// Each worker sums up its own samples and hands them in where the run rests; rank 0 adds them up, in
+// Each worker sums up its own samples and hands them in where the run pauses; rank 0 adds them up, in
 // rank order.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "framework/exchange/rest_rule.h"
+#include "framework/exchange/boundary_schedule.h"
 
 namespace dtrain {
 
@@ -32,19 +32,19 @@ struct TrainedEpoch {
 };
 
 // A worker's.  In synchronous runs a step's number says its epoch.  In asynchronous ones no worker
-// knows how many samples the others have applied: from rest to rest it takes the others to be as fast
-// as itself, and an epoch at whose end the run rests ends there for all.
+// knows how many samples the others have applied: from boundary to boundary it takes the others to be as fast
+// as itself, and an epoch at whose end the run pauses ends there for all.
 class EpochCounter {
  public:
   EpochCounter(bool synchronous, int workers) : synchronous_(synchronous), workers_(workers) {}
 
-  // Where a run begins, and at each rest.
-  void RestAt(int64_t samples_applied) {
+  // Where a run begins, and at each boundary.
+  void BoundaryAt(int64_t samples_applied) {
     rested_at_ = samples_applied;
     own_ = 0;
   }
   // `step`: its number in the run, or the worker's own; `found` has no epoch yet.
-  void Add(const RestRule& rule, int64_t step, TrainedEpoch found) {
+  void Add(const BoundarySchedule& rule, int64_t step, TrainedEpoch found) {
     found.epoch = synchronous_ ? rule.EpochOfStep(step) : EpochNow(rule);
     own_ += found.samples;
     trained_.Add(found);
@@ -57,7 +57,7 @@ class EpochCounter {
   }
 
  private:
-  int64_t EpochNow(const RestRule& rule) const {
+  int64_t EpochNow(const BoundarySchedule& rule) const {
     const int64_t last = std::max(rule.NextAfter(rested_at_), rested_at_ + 1) - 1;
     return std::min(rested_at_ + own_ * workers_, last) / rule.epoch_samples;
   }

@@ -51,7 +51,7 @@ BestWeights WeightsToTest(const RunConfig& config, Split split, Exchange& exchan
                           const ModelLayout& layout) {
   BestWeights weights;
   if (split != Split::kTest || !config.checkpoint.keep_best) return weights;
-  exchange.AtRest([&](Transport& transport) {
+  exchange.AtBoundary([&](Transport& transport) {
     TryTogether(transport, [&] {
       if (transport.rank() == 0) weights = Read(file, best, layout);
     });

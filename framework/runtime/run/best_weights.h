@@ -30,7 +30,7 @@ struct BestWeights {
 };
 
 // What a split is evaluated with at the end of a run: for the test the best weights, where the config keeps them,
-// else none, which are the last ones.  Collective, at rest: rank 0 reads `file` for a model of this layout.  Where that
+// else none, which are the last ones.  Collective, at a boundary: rank 0 reads `file` for a model of this layout.  Where that
 // does not have the weights of the best evaluation, which was `best` (rank 0), as in a run that keeps them since it was
 // resumed behind that, rank 0 says so.
 BestWeights WeightsToTest(const RunConfig& config, Split split, Exchange& exchange,

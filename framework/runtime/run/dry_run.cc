@@ -39,7 +39,7 @@ void AddVectors(const Actor& actor, int64_t solver_vectors, RankMemory& memory) 
   }
 }
 
-RankMemory MemoryOf(const RunConfig& config, const RunBasis& basis, const RestRule& rule) {
+RankMemory MemoryOf(const RunConfig& config, const RunBasis& basis, const BoundarySchedule& rule) {
   RankMemory memory;
   const ExchangeSpec spec =
       ExchangeOf(config, basis.graph->weights(), PiecesOf(*basis.graph), rule);
@@ -83,7 +83,8 @@ RunFacts FactsOf(const RunConfig& config, const RunBasis& basis) {
   facts.begin = basis.start.position;
   facts.start_file = basis.start.file;
   facts.share = basis.sampler->ShareOf(0, 0, static_cast<int>(config.workers)).share.size();
-  const RestRule rule = RestRuleOf(config, facts.train_samples, basis.start.step_offset);
+  const BoundarySchedule rule =
+      BoundaryScheduleOf(config, facts.train_samples, basis.start.step_offset);
   facts.steps_per_epoch = rule.steps_per_epoch();
   facts.last_step = rule.StepsOf(rule.last_samples);
   facts.memory = MemoryOf(config, basis, rule);
@@ -107,8 +108,8 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
   LoadBasis(run.config, /*computes=*/true, run.basis);
   TellModel(*run.basis.graph);
   DecideBasis(run.config, request, RunFolder(config.output), threads, run.basis);
-  const RestRule rule =
-      RestRuleOf(run.config, run.basis.dataset->size(Split::kTrain), run.basis.start.step_offset);
+  const BoundarySchedule rule = BoundaryScheduleOf(
+      run.config, run.basis.dataset->size(Split::kTrain), run.basis.start.step_offset);
   PlanByProfile(*alone, run);
   run.facts = FactsOf(run.config, run.basis);
   run.facts.finished =

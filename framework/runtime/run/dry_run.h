@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "framework/core/execution_plan.h"
-#include "framework/exchange/rest_rule.h"
+#include "framework/exchange/boundary_schedule.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/run_basis.h"
 #include "framework/runtime/run/start_point.h"

@@ -33,7 +33,7 @@ ModelProfile ModelProfileOf(const Measurement& measured, const Graph& graph, int
 }  // namespace
 
 std::optional<ModelProfile> PlanByTime(Transport& transport, const Graph& graph,
-                                       const RestRule& rule, const MeasuredWorker& worker,
+                                       const BoundarySchedule& rule, const MeasuredWorker& worker,
                                        RunConfig& config, ExecutionPlan& plan) {
   const bool root = transport.rank() == 0;
   GradientPieces pieces = PiecesOf(graph);

@@ -6,7 +6,7 @@
 #include "framework/comm/transport.h"
 #include "framework/core/execution_plan.h"
 #include "framework/core/model_profile.h"
-#include "framework/exchange/rest_rule.h"
+#include "framework/exchange/boundary_schedule.h"
 #include "framework/nn/graph.h"
 #include "framework/runtime/run/step_profile.h"
 #include "framework/runtime/setup/run_config.h"
@@ -22,7 +22,7 @@ namespace dtrain {
 // next step: nothing is merged, and the plan does not count as measured, so that a resumed run
 // measures.
 std::optional<ModelProfile> PlanByTime(Transport& transport, const Graph& graph,
-                                       const RestRule& rule, const MeasuredWorker& worker,
+                                       const BoundarySchedule& rule, const MeasuredWorker& worker,
                                        RunConfig& config, ExecutionPlan& plan);
 
 }  // namespace dtrain

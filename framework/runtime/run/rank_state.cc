@@ -250,7 +250,7 @@ std::vector<std::string> WriteRankFiles(Exchange& exchange, const std::filesyste
     failed = std::current_exception();
   }
   std::vector<std::string> hashes;
-  exchange.AtRest([&](Transport& transport) {
+  exchange.AtBoundary([&](Transport& transport) {
     TryTogether(transport, [&] {
       if (failed) std::rethrow_exception(failed);
     });

@@ -61,7 +61,7 @@ struct RankStart {
 RankStart StartOfRanks(const Checkpoint& checkpoint, const RunConfig& config,
                        const RankCheckpoint& here, bool expected);
 
-// At rest, beside the main file: each rank its own, durably, with what its exchange and its worker have.  All ranks call
+// At a boundary, beside the main file: each rank its own, durably, with what its exchange and its worker have.  All ranks call
 // it; the hashes of all, on rank 0.  What goes wrong on one is thrown on all.
 std::vector<std::string> WriteRankFiles(Exchange& exchange, const std::filesystem::path& main,
                                         RankCheckpoint file, std::optional<WorkerState> worker);

@@ -12,7 +12,7 @@
 
 namespace dtrain {
 
-// TrainingClock: the time of a run from its first step on, without what it spends at rest, and with
+// TrainingClock: the time of a run from its first step on, without what it spends at a boundary, and with
 // what it took before it was resumed.
 class TrainingClock {
  public:
@@ -48,8 +48,8 @@ struct RunAccounts {
   int64_t samples = 0;        // of these
   std::vector<double> step_seconds;
   TrainingClock clock;
-  StepWindows windows;      // since the last rest, on the clock without what was before a resume
-  ExchangeStats handed_in;  // at the last rest
+  StepWindows windows;  // since the last boundary, on the clock without what was before a resume
+  ExchangeStats handed_in;  // at the last boundary
 
   // One step: `waited` to begin, then computed, then ended, which may have been waiting again.
   void AddStep(int64_t step_samples, Nanos waited, Nanos started, Nanos computed, Nanos ended) {

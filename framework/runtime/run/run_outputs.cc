@@ -125,7 +125,7 @@ void RunOutputs::PlannedAnew(const ExecutionPlan& plan) {
 
 void RunOutputs::Does(Doing doing, const TrainingPosition& position) {
   if (!root_) return;
-  if (watch_) watch_->Rests();
+  if (watch_) watch_->Boundaries();
   progress_->Do(doing, WallNow());
   step_.store(position.step, std::memory_order_relaxed);
   epoch_.store(position.epoch, std::memory_order_relaxed);
@@ -164,7 +164,7 @@ void RunOutputs::Failed(int rank, const TrainingPosition& position, const Error&
 
 void RunOutputs::Step(const StepFacts& facts) {
   if (!root_) return;
-  if (watch_) watch_->Rests();
+  if (watch_) watch_->Boundaries();
   Tell(facts);
   if (watch_) watch_->StepBegins();
 }

@@ -76,7 +76,7 @@ class RunOutputs {
   void Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation, double seconds);
   // The main file of a step.
   std::filesystem::path CheckpointFile(int64_t step) const;
-  // `at_epoch_end`: RestRule::PausedForEpoch.
+  // `at_epoch_end`: BoundarySchedule::PausedForEpoch.
   void Save(const MetricsPoint& at, const TrainingPosition& position,
             const CheckpointSource& source, bool at_epoch_end);
   // Writes BestFile after an evaluation that was the best so far (checkpoint.keep_best).

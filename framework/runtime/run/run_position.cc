@@ -26,7 +26,7 @@ void RunPosition::Add(const StepOutcome& outcome) {
   MoveTo(now_.samples_applied + outcome.samples);
 }
 
-bool RunPosition::Hear(const Rest::Told& told) {
+bool RunPosition::Hear(const Quiescence::Told& told) {
   if (told.samples_applied <= now_.samples_applied) return false;
   loss_ = Mean(told.loss_sum - told_.loss_sum, told.samples - told_.samples);
   told_ = told;
@@ -42,13 +42,13 @@ void RunPosition::Describe(Summary& summary) const {
   if (first_.step > 0) summary.resumed_step = first_.step;
 }
 
-bool EvaluationDue(const RunConfig& config, const RestPoint& point) {
+bool EvaluationDue(const RunConfig& config, const BoundaryPoint& point) {
   return point.run_ends ||
          Passed(config.evaluate_every_epochs, point.before.epoch, point.now.epoch) ||
          Passed(config.evaluate_every_steps, point.before.step, point.now.step);
 }
 
-bool CheckpointDue(const RunConfig& config, const RestPoint& point, int64_t saved_samples) {
+bool CheckpointDue(const RunConfig& config, const BoundaryPoint& point, int64_t saved_samples) {
   if (point.now.samples_applied == saved_samples) return false;
   const RunConfig::Checkpoint& when = config.checkpoint;
   return point.stopped || point.run_ends ||

@@ -1,11 +1,11 @@
 // RunPosition: how far a run has come, as this rank knows, and its loss on the way; and what is due
-// where it rests.
+// where it boundaries.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "framework/exchange/rest.h"
+#include "framework/exchange/quiescence.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/setup/run_config.h"
 #include "framework/runtime/weights/checkpoint.h"
@@ -16,7 +16,7 @@ namespace dtrain {
 class RunPosition {
  public:
   RunPosition() = default;
-  RunPosition(const RestRule& rule, const TrainingPosition& start)
+  RunPosition(const BoundarySchedule& rule, const TrainingPosition& start)
       : rule_(rule), first_(start), now_(start) {}
 
   void MoveTo(int64_t samples_applied);
@@ -28,9 +28,9 @@ class RunPosition {
   // Synchronous runs: all workers have ended a step.
   void Add(const StepOutcome& outcome);
   // Asynchronous ones: what rank 0 has been told so far; false where that is nothing new.
-  bool Hear(const Rest::Told& told);
+  bool Hear(const Quiescence::Told& told);
 
-  const RestRule& rule() const { return rule_; }
+  const BoundarySchedule& rule() const { return rule_; }
   const TrainingPosition& first() const { return first_; }  // where this run began
   const TrainingPosition& now() const { return now_; }
   double loss() const { return loss_; }  // of the last step, mean over its samples
@@ -54,24 +54,24 @@ class RunPosition {
     return static_cast<double>(samples) / static_cast<double>(rule_.epoch_samples);
   }
 
-  RestRule rule_;
+  BoundarySchedule rule_;
   TrainingPosition first_, now_;
   int64_t before_ = 0;  // samples applied before the last global batch
   double loss_ = 0;
-  Rest::Told told_;
+  Quiescence::Told told_;
 };
 
-// Where a run stands at a rest.
-struct RestPoint {
-  TrainingPosition before;  // at the rest before
+// Where a run stands at a boundary.
+struct BoundaryPoint {
+  TrainingPosition before;  // at the boundary before
   TrainingPosition now;
   bool run_ends = false;
   bool stopped = false;  // by a signal
 };
 
-bool EvaluationDue(const RunConfig& config, const RestPoint& point);
+bool EvaluationDue(const RunConfig& config, const BoundaryPoint& point);
 
 // `saved_samples`: at the last checkpoint in the run's folder; the same is not written twice.
-bool CheckpointDue(const RunConfig& config, const RestPoint& point, int64_t saved_samples);
+bool CheckpointDue(const RunConfig& config, const BoundaryPoint& point, int64_t saved_samples);
 
 }  // namespace dtrain

@@ -78,7 +78,7 @@ ReduceTable AsSeen(const ReduceTable& idle, const std::vector<Range>& buckets,
 
 bool ScheduleWatch::Look(Exchange& exchange, int64_t step, bool replan) {
   bool anew = false;
-  exchange.AtRest(
+  exchange.AtBoundary(
       [&](Transport& transport) { anew = Look(transport, exchange.sum_times(), step, replan); });
   if (anew) exchange.SetBuckets(plan_.buckets);
   return anew;

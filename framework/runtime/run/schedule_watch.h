@@ -2,7 +2,7 @@
 // it does not.
 //
 // The exchange and the trainer note when gradients are there and how long sums take, in the last 32
-// steps; at rest all ranks put that together.  Sums in a run may take longer than those that were
+// steps; at a boundary all ranks put that together.  Sums in a run may take longer than those that were
 // measured before it, for they share the machine with computing: such a plan was made from other
 // times than those that count, which is worth knowing, too.
 #pragma once
@@ -52,7 +52,7 @@ class ScheduleWatch {
 
   ReadyTimes* ready() { return &ready_; }
 
-  // At rest, behind `step`.  All ranks call it.  The first drift is reported.  Where there is one and
+  // At a boundary, behind `step`.  All ranks call it.  The first drift is reported.  Where there is one and
   // `replan` says so the plan is made anew, the same on all ranks, and obeyed by the exchange: true.
   bool Look(Exchange& exchange, int64_t step, bool replan);
 

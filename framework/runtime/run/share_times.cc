@@ -24,10 +24,10 @@ void ShareTimes(Exchange& exchange, const std::string& role, const TrainingPosit
   mine.traffic = Since(stats.traffic, accounts.handed_in.traffic);
   mine.staleness = stats.protocol.Since(accounts.handed_in.protocol).staleness;
   mine.epoch = trained.Take();
-  trained.RestAt(at.samples_applied);
+  trained.BoundaryAt(at.samples_applied);
   accounts.handed_in = stats;
   std::vector<std::string> all;
-  exchange.AtRest([&](Transport& transport) {
+  exchange.AtBoundary([&](Transport& transport) {
     mine.rank = transport.rank();
     all = Gather(transport, ToBytes(mine));
   });

@@ -1,4 +1,4 @@
-// At a rest, every rank hands in how its steps went since the last one (results/rank_times.h).
+// At a boundary, every rank hands in how its steps went since the last one (results/rank_times.h).
 #pragma once
 
 #include <cstdint>

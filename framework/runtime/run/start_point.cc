@@ -87,8 +87,8 @@ StartPoint Resumed(Checkpoint checkpoint, const Graph& graph, Dataset& data,
   start.data_hashes = std::move(data_hashes);
   start.step_offset = step_offset;
   // The samples of the next epoch that an asynchronous run has applied may be more batches by now.
-  start.position.step =
-      RestRuleOf(config, train_samples, step_offset).StepsOf(start.position.samples_applied);
+  start.position.step = BoundaryScheduleOf(config, train_samples, step_offset)
+                            .StepsOf(start.position.samples_applied);
   return start;
 }
 

@@ -42,7 +42,7 @@ struct StartPoint {
   std::string file;                   // the checkpoint or the weights; "": drawn.  Rank 0 has it
   std::string images;  // what the data are normalised as (CheckpointInfo::images); "": as loaded
   DataHashes data_hashes;   // of the data, where they are known by now; rank 0 has them
-  int64_t step_offset = 0;  // RestRule
+  int64_t step_offset = 0;  // BoundarySchedule
   // The checkpoint is one of the run's own folder (GoesOnIn).
   bool in_own_folder = false;
   // An older program wrote the checkpoint without the evaluations that the run had had; rank 0 knows.

@@ -8,7 +8,7 @@
 
 #include "framework/config/reader.h"
 #include "framework/core/error.h"
-#include "framework/exchange/rest_rule.h"
+#include "framework/exchange/boundary_schedule.h"
 #include "framework/runtime/results/run_so_far.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
@@ -24,7 +24,7 @@ int64_t BatchIn(const std::string& yaml) {
 }
 
 // Older programs wrote the batch into the config alone, and counted from 0.
-RestRule RuleOf(const CheckpointInfo& info, int64_t train_samples) {
+BoundarySchedule RuleOf(const CheckpointInfo& info, int64_t train_samples) {
   const StepCount count = RunSoFarFrom(info.so_far).steps;
   if (count.batch > 0 && count.epoch_samples > 0) {
     return {
@@ -34,13 +34,13 @@ RestRule RuleOf(const CheckpointInfo& info, int64_t train_samples) {
 }
 
 // Older programs did not note the pause: then an asynchronous run may have applied less than a batch of the next epoch.
-bool EndsEpoch(const CheckpointInfo& info, const RestRule& rule) {
+bool EndsEpoch(const CheckpointInfo& info, const BoundarySchedule& rule) {
   return RunSoFarFrom(info.so_far).steps.at_epoch_end ||
          info.position.samples_applied % rule.epoch_samples < rule.batch;
 }
 
 // The newest checkpoint beside this one that an epoch ended with; "" where there is none.
-std::string EpochEndBeside(const fs::path& checkpoint, const RestRule& rule) {
+std::string EpochEndBeside(const fs::path& checkpoint, const BoundarySchedule& rule) {
   for (const fs::path& file : CheckpointFolder(checkpoint.parent_path(), 1).List()) {
     try {
       const CheckpointInfo info = ReadStoredInfo(file);
@@ -51,7 +51,8 @@ std::string EpochEndBeside(const fs::path& checkpoint, const RestRule& rule) {
   return "";
 }
 
-[[noreturn]] void RefuseBatch(const Checkpoint& checkpoint, const RestRule& before, int64_t batch) {
+[[noreturn]] void RefuseBatch(const Checkpoint& checkpoint, const BoundarySchedule& before,
+                              int64_t batch) {
   const TrainingPosition& position = checkpoint.info.position;
   const std::string other = EpochEndBeside(checkpoint.path, before);
   throw CheckpointError(
@@ -72,7 +73,7 @@ std::string EpochEndBeside(const fs::path& checkpoint, const RestRule& rule) {
 
 int64_t StepOffsetOf(const Checkpoint& checkpoint, const RunConfig& config, int64_t train_samples) {
   const TrainingPosition& position = checkpoint.info.position;
-  const RestRule before = RuleOf(checkpoint.info, train_samples);
+  const BoundarySchedule before = RuleOf(checkpoint.info, train_samples);
   if (before.epoch_samples != train_samples) {
     throw CheckpointError(
         fmt::format("{} was trained on {} samples, now there are {}", checkpoint.path.string(),
@@ -92,7 +93,7 @@ int64_t StepOffsetOf(const Checkpoint& checkpoint, const RunConfig& config, int6
   }
   if (before.batch == config.batch) return before.step_offset;
   if (!EndsEpoch(checkpoint.info, before)) RefuseBatch(checkpoint, before, config.batch);
-  const RestRule now{.epoch_samples = train_samples, .batch = config.batch};
+  const BoundarySchedule now{.epoch_samples = train_samples, .batch = config.batch};
   return position.step - position.samples_applied / train_samples * now.steps_per_epoch();
 }
 

@@ -56,18 +56,18 @@ class Trainer {
 
   bool SetUp();
   bool Agree(bool yes);
-  bool IsFinished(const StartPoint& start, const RestRule& rule);
+  bool IsFinished(const StartPoint& start, const BoundarySchedule& rule);
   void PrepareState(const RunBasis& basis);
-  std::optional<ModelProfile> PlanBuckets(const StartPoint& start, const RestRule& rule);
+  std::optional<ModelProfile> PlanBuckets(const StartPoint& start, const BoundarySchedule& rule);
   std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
   void TrainStep(const Batch& batch, Turn turn, Nanos waited);
   void Account(int64_t samples, Nanos waited, Nanos started, Nanos computed);
   void Follow(const StepOutcome& outcome);
-  void HearTheRest();
+  void ReadBoundary();
   void Log();
-  std::optional<ExitCode> AtRest(const RestState& state);
-  void LookAtSchedule(const RestPoint& point);
+  std::optional<ExitCode> AtBoundary(const BoundaryState& state);
+  void LookAtSchedule(const BoundaryPoint& point);
   bool Judge(bool run_ends);
   bool MayEnd();
   void MeanStatistics();
@@ -106,14 +106,14 @@ class Trainer {
   std::unique_ptr<Net> net_;
   std::unique_ptr<Pacer> pacer_;
   Buffer state_;       // batch-norm statistics of this worker, where it computes
-  Buffer mean_state_;  // of all workers, as of the last rest
+  Buffer mean_state_;  // of all workers, as of the last boundary
   std::unique_ptr<Exchange> exchange_;
   std::optional<ScheduleWatch> schedule_;  // where the plan goes by time
   RankCheckpoint world_;                   // of rank files
   int64_t next_batch_ = 0;  // with which this worker begins: mini-batches that it had before
 
   RunPosition position_;
-  TrainingPosition rested_;    // at the last rest
+  TrainingPosition boundary_;  // at the last boundary
   int64_t saved_samples_ = 0;  // at the last checkpoint
   RunAccounts accounts_;
   EpochCounter trained_{synchronous_, placement_.workers};
@@ -151,10 +151,11 @@ bool Trainer::SetUp() {
   net_ = std::move(basis.net);
   // A run that accumulates is short of memory: whole batches stay out of the device's.
   dataset_ = OnDevice(std::move(basis.dataset), config_.accumulate > 1 ? Device{} : device());
-  const RestRule rule = RestRuleOf(config_, dataset_->size(Split::kTrain), basis.start.step_offset);
+  const BoundarySchedule rule =
+      BoundaryScheduleOf(config_, dataset_->size(Split::kTrain), basis.start.step_offset);
   position_ = RunPosition(rule, basis.start.position);
-  rested_ = now();
-  trained_.RestAt(now().samples_applied);
+  boundary_ = now();
+  trained_.BoundaryAt(now().samples_applied);
   saved_samples_ = basis.start.SavedSamples();
   next_batch_ =
       basis.worker ? basis.worker->steps : now().step - (synchronous_ ? 0 : rule.step_offset);
@@ -186,16 +187,16 @@ bool Trainer::SetUp() {
   return true;
 }
 
-// Returns on all ranks what rank 0 says; called at rest.
+// Returns on all ranks what rank 0 says; called at a boundary.
 bool Trainer::Agree(bool yes) {
   std::string said;
   const auto share = [&](Transport& transport) { said = Broadcast(transport, yes ? "yes" : "no"); };
-  exchange_ ? exchange_->AtRest(share) : share(transport_);
+  exchange_ ? exchange_->AtBoundary(share) : share(transport_);
   return said == "yes";
 }
 
 // Rank 0 has the folder.
-bool Trainer::IsFinished(const StartPoint& start, const RestRule& rule) {
+bool Trainer::IsFinished(const StartPoint& start, const BoundarySchedule& rule) {
   if (request_.resume == "none") return false;
   bool finished = false;
   TryTogether(transport_, [&] {
@@ -219,7 +220,8 @@ void Trainer::PrepareState(const RunBasis& basis) {
 }
 
 // Measures the times that the plan goes by, unless they are known; rank 0 returns them.
-std::optional<ModelProfile> Trainer::PlanBuckets(const StartPoint& start, const RestRule& rule) {
+std::optional<ModelProfile> Trainer::PlanBuckets(const StartPoint& start,
+                                                 const BoundarySchedule& rule) {
   if (!plan_.buckets.empty() || !PlansByTime(config_)) return std::nullopt;
   if (config_.profile == "measure") Say(Doing::kMeasuring);
   Batch batch(dataset_->fields(), sampler_->MaxShare(workers()));
@@ -246,19 +248,19 @@ ExitCode Trainer::Loop() {
   accounts_.step_seconds.reserve(
       static_cast<size_t>(std::max<int64_t>(position_.last_step() - now().step, 0)));
   const Batch* batch = batches ? batches->Next() : nullptr;
-  if (config_.timeline) exchange_->AtRest([](Transport& transport) { transport.Barrier(); });
+  if (config_.timeline) exchange_->AtBoundary([](Transport& transport) { transport.Barrier(); });
   timeline_origin_ = WallNow();
   accounts_.clock.Start(timeline_origin_, outputs_.so_far().training_seconds);
   Say(Doing::kTraining);
   for (;;) {
     const Nanos asked = WallNow();
     Turn turn = exchange_->Begin(batch == nullptr ? 0 : batch->samples);
-    if (!turn.rest) {
+    if (!turn.boundary) {
       const Nanos begun = WallNow();
       if (RankTimeline* timeline = exchange_->timeline()) timeline->Waited(asked, begun);
       TrainStep(*batch, std::move(turn), begun - asked);
       batch = batches->Next();
-    } else if (const std::optional<ExitCode> end = AtRest(turn.state)) {
+    } else if (const std::optional<ExitCode> end = AtBoundary(turn.state)) {
       return *end;
     } else {
       exchange_->Leave();
@@ -307,16 +309,16 @@ void Trainer::Log() {
 }
 
 // Adds what asynchronous workers did since the last word; less than a batch is in another step's line.
-void Trainer::HearTheRest() {
+void Trainer::ReadBoundary() {
   if (synchronous_) return;
   const int64_t step = now().step;
   if (position_.Hear(exchange_->told()) && now().step > step) Log();
 }
 
 // Does what is due when nothing is in flight; returns an exit code when the run is over.
-std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
+std::optional<ExitCode> Trainer::AtBoundary(const BoundaryState& state) {
   accounts_.clock.Pause(WallNow());
-  HearTheRest();
+  ReadBoundary();
   position_.MoveTo(state.samples_applied);
   ShareTimes(*exchange_, placement_.RoleOf(transport_.rank()), now(), trained_, accounts_,
              outputs_);
@@ -324,7 +326,7 @@ std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
     exchange_->Collect(false);
     return Diverge();
   }
-  RestPoint point{rested_, now(), position_.RunEnds(), state.stop};
+  BoundaryPoint point{boundary_, now(), position_.RunEnds(), state.stop};
   LookAtSchedule(point);
   bool save = CheckpointDue(config_, point, saved_samples_);
   const bool evaluate = EvaluationDue(config_, point);
@@ -338,14 +340,14 @@ std::optional<ExitCode> Trainer::AtRest(const RestState& state) {
     save = true;
   }
   if (save) SaveCheckpoint();
-  rested_ = now();
+  boundary_ = now();
   if (point.run_ends) return ExitCode::kDone;
   if (state.stop) return ExitCode::kStopped;
   return std::nullopt;
 }
 
 // Comes before a checkpoint, which has the plan in force.
-void Trainer::LookAtSchedule(const RestPoint& point) {
+void Trainer::LookAtSchedule(const BoundaryPoint& point) {
   if (!schedule_) return;
   const bool epoch_ends = now().samples_applied % position_.rule().epoch_samples == 0;
   const bool replan = config_.replan && epoch_ends && !point.run_ends && !point.stopped;
@@ -371,7 +373,7 @@ void Trainer::MeanStatistics() {
   const auto count = static_cast<size_t>(graph_->state().size());
   if (count == 0) return;
   const std::vector<float> own = FloatsOf(state_.arena(), graph_->state().size());
-  exchange_->AtRest([&](Transport& transport) {
+  exchange_->AtBoundary([&](Transport& transport) {
     GatherMeanState(transport, own, StateWeights(*sampler_, workers()), {mean_state_.f32(), count});
   });
 }
@@ -391,7 +393,8 @@ void Trainer::Evaluate(Split split) {
                       RunSearchOf(split));
   }
   Evaluation result;
-  exchange_->AtRest([&](Transport& transport) { result = JoinScores(transport, *dataset_, mine); });
+  exchange_->AtBoundary(
+      [&](Transport& transport) { result = JoinScores(transport, *dataset_, mine); });
   if (best.step >= 0) result.step = best.step;
   const Nanos ended = WallNow();
   if (RankTimeline* timeline = exchange_->timeline()) timeline->Evaluated(started, ended);
@@ -407,10 +410,10 @@ void Trainer::SaveCheckpoint() {
   const std::vector<std::string> rank_files = SaveRankFiles(position);
   outputs_.Save(Here(), position,
                 {*graph_, plan_, *exchange_, mean_state_.f32(), layout_, rank_files},
-                position_.rule().PausedForEpoch(rested_.samples_applied, now().samples_applied));
+                position_.rule().PausedForEpoch(boundary_.samples_applied, now().samples_applied));
   saved_samples_ = now().samples_applied;
   // The others wait here, not in their next step, where a slow disk would look like a stall.
-  exchange_->AtRest([](Transport& transport) { Broadcast(transport, ""); });
+  exchange_->AtBoundary([](Transport& transport) { Broadcast(transport, ""); });
   if (RankTimeline* timeline = exchange_->timeline()) timeline->Checkpointed(started, WallNow());
 }
 
@@ -443,7 +446,7 @@ ExitCode Trainer::Diverge() {
 void Trainer::SaveRecord(const std::string& weights_sha256) {
   if (!config_.record) return;
   std::vector<std::string> logs;
-  exchange_->AtRest(
+  exchange_->AtBoundary(
       [&](Transport& transport) { logs = Gather(transport, exchange_->record().bytes()); });
   outputs_.SaveRecord({.config_yaml = config_.effective_yaml,
                        .model_yaml = config_.model_yaml,
@@ -461,14 +464,15 @@ void Trainer::SaveTimeline() {
   const TimelineRank mine{transport_.rank(), placement_.RoleOf(transport_.rank()),
                           timeline_origin_};
   std::vector<std::string> ranks;
-  exchange_->AtRest([&](Transport& transport) { ranks = Gather(transport, timeline->Pack(mine)); });
+  exchange_->AtBoundary(
+      [&](Transport& transport) { ranks = Gather(transport, timeline->Pack(mine)); });
   outputs_.SaveTimeline(ranks);
 }
 
 Summary Trainer::Summarize(ExitCode code) {
   Summary summary;
   const RankReport mine = accounts_.Report(exchange_->stats());
-  exchange_->AtRest([&](Transport& transport) {
+  exchange_->AtBoundary([&](Transport& transport) {
     GatherReports(transport, mine, workers(), config_.batch, summary);
   });
   summary.weights_sha256 =

@@ -213,17 +213,18 @@ std::vector<int> PlanNodesOf(const RunConfig& config) {
   return RankNodesOf(config, placement);
 }
 
-RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples, int64_t step_offset) {
-  const Strategy::Rests rests = config.strategy->rests(config.compress);
-  RestRule rule{
+BoundarySchedule BoundaryScheduleOf(const RunConfig& config, int64_t epoch_samples,
+                                    int64_t step_offset) {
+  const Strategy::Boundaries boundaries = config.strategy->boundaries(config.compress);
+  BoundarySchedule rule{
       .epoch_samples = epoch_samples,
       .batch = config.batch,
       .evaluate_every_epochs = config.evaluate_every_epochs,
       .evaluate_every_steps = config.evaluate_every_steps,
       .checkpoint_every_epochs = config.checkpoint.every_epochs,
       .checkpoint_every_steps = config.checkpoint.every_steps,
-      .strategy_every_epochs = config.replan && PlansByTime(config) ? 1 : rests.every_epochs,
-      .strategy_after_steps = rests.after_steps,
+      .strategy_every_epochs = config.replan && PlansByTime(config) ? 1 : boundaries.every_epochs,
+      .strategy_after_steps = boundaries.after_steps,
       .last_samples = 0,
       .step_offset = step_offset};
   rule.last_samples = rule.SamplesOfEpochs(config.epochs);
@@ -234,7 +235,7 @@ RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples, int64_t step
 }
 
 ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, GradientPieces pieces,
-                        const RestRule& rule) {
+                        const BoundarySchedule& rule) {
   ExchangeSpec spec;
   spec.layout = &layout;
   spec.strategy = config.strategy.get();
@@ -257,7 +258,7 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
 }
 
 ExchangeSpec ExchangeOf(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
-                        const RestRule& rule) {
+                        const BoundarySchedule& rule) {
   ExchangeSpec spec = ExchangeOf(config, graph.weights(), PiecesOf(graph), rule);
   spec.actors.buckets = plan.buckets;
   spec.collective = plan.collective;

@@ -59,14 +59,15 @@ void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config);
 std::vector<int> PlanNodesOf(const RunConfig& config);
 
 // When the run pauses; `epoch_samples` is the size of the training set.
-RestRule RestRuleOf(const RunConfig& config, int64_t epoch_samples, int64_t step_offset = 0);
+BoundarySchedule BoundaryScheduleOf(const RunConfig& config, int64_t epoch_samples,
+                                    int64_t step_offset = 0);
 
 // What the config says of its exchange; the start is the caller's to add.  `layout` outlives the
 // spec, as does the config.
 ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, GradientPieces pieces,
-                        const RestRule& rule);
+                        const BoundarySchedule& rule);
 // The same for a model, which outlives the spec, with what its plan has decided.
 ExchangeSpec ExchangeOf(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
-                        const RestRule& rule);
+                        const BoundarySchedule& rule);
 
 }  // namespace dtrain

@@ -35,7 +35,7 @@ class NumericEngine : public GradientSource {
                 std::shared_ptr<const Dataset> dataset);
   ~NumericEngine() override;
 
-  // Before anything is computed: of a run that counts its steps so (RestRule).
+  // Before anything is computed: of a run that counts its steps so (BoundarySchedule).
   void CountFrom(int64_t step_offset);
 
   int64_t Begin(int worker, int64_t step, const Blob& weights, float* gradients) override;

@@ -99,7 +99,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   int64_t epoch_samples = config.batch * 1000;
   if (config.data.source) epoch_samples = config.data.source->size(Split::kTrain);
   if (data_) epoch_samples = data_->size(Split::kTrain);
-  RestRule rule = RestRuleOf(config, epoch_samples);
+  BoundarySchedule rule = BoundaryScheduleOf(config, epoch_samples);
   if (!numeric) rule.evaluate_every_epochs = rule.evaluate_every_steps = 0;
   rule.checkpoint_every_epochs = rule.checkpoint_every_steps = 0;
   if (config.replan) rule.strategy_every_epochs = 0;  // nothing drifts in virtual time
@@ -111,7 +111,8 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
 
 SimulatedRun::~SimulatedRun() = default;
 
-void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile, const RestRule& rule) {
+void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile,
+                                 const BoundarySchedule& rule) {
   if (graph_) {
     setup_.exchange = ExchangeOf(config_, graph_->weights(), PiecesOf(*graph_), rule);
     setup_.profile = profile ? *profile : ProfileByFlops(*graph_);
@@ -159,7 +160,7 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
                      "leave out --resume, or cluster.deaths");
   }
   folder_.emplace(output);
-  RestRule& rule = setup_.exchange.rule;
+  BoundarySchedule& rule = setup_.exchange.rule;
   rule.checkpoint_every_epochs = config_.checkpoint.every_epochs;
   rule.checkpoint_every_steps = config_.checkpoint.every_steps;
   world_ = WorldOf(config_, *graph_, *data_, RunTime::kVirtual);
@@ -169,7 +170,8 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   if (!start_.plan) return std::nullopt;
   if (!start_.images.empty()) MakeEngine();  // which may keep the samples as they were normalised
   rule.step_offset = start_.step_offset;
-  rule.last_samples = RestRuleOf(config_, rule.epoch_samples, rule.step_offset).last_samples;
+  rule.last_samples =
+      BoundaryScheduleOf(config_, rule.epoch_samples, rule.step_offset).last_samples;
   progress_.last_samples = rule.last_samples;
   engine_->CountFrom(rule.step_offset);
   ExecutionPlan plan = plan_;
@@ -241,20 +243,20 @@ void SimulatedRun::GoOn() {
 Summary SimulatedRun::Run(const Told& told) {
   if (engine_) {
     results_ = RunResults(graph_->metric_names(), config_.stop);
-    rested_ = start_.position;
+    boundary_ = start_.position;
     CountEpochs();
-    if (rested_.step > 0) {
+    if (boundary_.step > 0) {
       RecallEvaluations(start_, *folder_, results_);
     }
     if (results_.over()) {
-      setup_.exchange.rule.last_samples = rested_.samples_applied;
-      progress_.last_samples = rested_.samples_applied;
+      setup_.exchange.rule.last_samples = boundary_.samples_applied;
+      progress_.last_samples = boundary_.samples_applied;
       setup_.exchange.rule.ended_early = true;
     }
     setup_.exchange.start.over =
-        start_.so_far.over && rested_.samples_applied >= setup_.exchange.rule.last_samples;
-    setup_.at_rest = [&](const RestState& state, Nanos now, const float* weights) {
-      return AtRest(state, now, weights, told);
+        start_.so_far.over && boundary_.samples_applied >= setup_.exchange.rule.last_samples;
+    setup_.at_boundary = [&](const BoundaryState& state, Nanos now, const float* weights) {
+      return AtBoundary(state, now, weights, told);
     };
   }
   if (study_ && !start_.KeptStep()) study_->file.KeepNoLines();
@@ -273,7 +275,7 @@ void SimulatedRun::CountEpochs() {
   trained_ = start_.so_far.epoch;
   counters_.assign(static_cast<size_t>(workers),
                    EpochCounter(config_.strategy->synchronous(), workers));
-  for (EpochCounter& counter : counters_) counter.RestAt(rested_.samples_applied);
+  for (EpochCounter& counter : counters_) counter.BoundaryAt(boundary_.samples_applied);
   engine_->Watch([this](int worker, int64_t step, const TrainedEpoch& found) {
     counters_[static_cast<size_t>(worker)].Add(setup_.exchange.rule, step, found);
   });
@@ -282,18 +284,18 @@ void SimulatedRun::CountEpochs() {
 void SimulatedRun::HearOfEpoch(int64_t samples_applied) {
   for (EpochCounter& counter : counters_) {
     trained_.Add(counter.Take());
-    counter.RestAt(samples_applied);
+    counter.BoundaryAt(samples_applied);
   }
 }
 
 // Evaluates, may end early and saves, as a real run does; a run that has diverged does not.
-bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weights,
-                          const Told& told) {
+bool SimulatedRun::AtBoundary(const BoundaryState& state, Nanos now, const float* weights,
+                              const Told& told) {
   HearOfEpoch(state.samples_applied);
   if (!state.finite) return false;
   RunPosition position(setup_.exchange.rule, {});
   position.MoveTo(state.samples_applied);
-  RestPoint point{std::exchange(rested_, position.now()), position.now(), position.RunEnds()};
+  BoundaryPoint point{std::exchange(boundary_, position.now()), position.now(), position.RunEnds()};
   const bool ended = point.run_ends;
   const MetricsPoint at{position.epoch(), position.now().step, state.samples_applied,
                         ToSeconds(now), ToSeconds(now)};
@@ -307,7 +309,7 @@ bool SimulatedRun::AtRest(const RestState& state, Nanos now, const float* weight
 }
 
 // Returns true where the run ends here, which it may do before its last epoch.
-bool SimulatedRun::Judge(const RestPoint& point, const MetricsPoint& at, const float* weights,
+bool SimulatedRun::Judge(const BoundaryPoint& point, const MetricsPoint& at, const float* weights,
                          const Told& told) {
   const auto evaluate = [&](Split split) {
     // A run that is resumed where it ended has been evaluated there.

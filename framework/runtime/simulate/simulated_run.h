@@ -41,7 +41,7 @@ class SimulatedRun {
 
   // Numeric runs: writes checkpoints to this folder as the config says (checkpoint.every_...), and
   // goes on as --resume asks for (checkpoint_folder.h).  Returns the step where Run will go on, if it
-  // does.  Runs whose rests are the same have the same bits, and the same virtual time, whether or not
+  // does.  Runs whose boundaries are the same have the same bits, and the same virtual time, whether or not
   // they were interrupted.
   std::optional<int64_t> KeepCheckpoints(const std::filesystem::path& output,
                                          const std::string& resume);
@@ -78,12 +78,12 @@ class SimulatedRun {
   const Graph& graph() const { return *graph_; }  // of a config with a model
 
  private:
-  void DescribeModel(const std::optional<ModelProfile>& profile, const RestRule& rule);
+  void DescribeModel(const std::optional<ModelProfile>& profile, const BoundarySchedule& rule);
   void PlanBuckets();
   void MakeEngine();
   void GoOn();
-  bool AtRest(const RestState& state, Nanos now, const float* weights, const Told& told);
-  bool Judge(const RestPoint& point, const MetricsPoint& at, const float* weights,
+  bool AtBoundary(const BoundaryState& state, Nanos now, const float* weights, const Told& told);
+  bool Judge(const BoundaryPoint& point, const MetricsPoint& at, const float* weights,
              const Told& told);
   void CountEpochs();
   void HearOfEpoch(int64_t samples_applied);
@@ -104,7 +104,7 @@ class SimulatedRun {
   std::unique_ptr<StudyWithFile> study_;
   std::vector<std::string> timelines_;
   RunResults results_;
-  TrainingPosition rested_;             // at the last rest
+  TrainingPosition boundary_;           // at the last boundary
   std::vector<EpochCounter> counters_;  // of the workers
   TrainedEpoch trained_;                // of all of them
 

@@ -13,7 +13,7 @@
 namespace dtrain::gssp {
 namespace {
 
-constexpr double kOldShare = 0.3;  // of the average that a rest's time is mixed with
+constexpr double kOldShare = 0.3;  // of the average that a boundary's time is mixed with
 constexpr int64_t kEpochsMisplaced = 2;
 
 int64_t Mixed(int64_t old, int64_t now) {
@@ -58,13 +58,13 @@ void Coordinator::OnMessage(ActorId from, const Message& message, Effects& effec
   if (Contains(heard_, 0)) return;
   if (MustProbe()) return AskForProbes(effects);
   heard_.assign(heard_.size(), 0);
-  if (Contains(compute_, kUnknown)) return;  // a rest later
+  if (Contains(compute_, kUnknown)) return;  // a boundary later
   if (options_.Regroups(placement_.servers) && ShouldRegroup()) Decide(effects);
   DecideDensities(effects);
   epochs_ = epochs_heard_;
 }
 
-// Once, at the first rest behind the steps that speeds are measured in.
+// Once, at the first boundary behind the steps that speeds are measured in.
 bool Coordinator::MustProbe() const {
   return options_.Regroups(placement_.servers) && steps_ >= kStepsBeforeGrouping &&
          Contains(alone_, kUnknown);

@@ -1,10 +1,10 @@
 // Coordinator: which workers share a group of GSSP, and how densely each group sends its gradients
-// where a compressor leaves that to it.  It acts at rest only: groups are made behind the run's first
+// where a compressor leaves that to it.  It acts at a boundary only: groups are made behind the run's first
 // 20 steps, and again at the end of an epoch when a worker has lain nearer to another group's speed
 // for two of them; densities follow each epoch (density_policy.h).
 //
-// A worker's speed is its compute, mixed over the rests, plus what its transfers take by themselves,
-// which the servers are asked to probe once, at the first of these rests.  Transfers that are measured during
+// A worker's speed is its compute, mixed over the boundaries, plus what its transfers take by themselves,
+// which the servers are asked to probe once, at the first of these boundaries.  Transfers that are measured during
 // steps depend on who shares the server's link: where it is busy, steps of all workers of a group
 // take equally long, however fast they are.  A worker that computes so slowly that it has not been
 // measured within the 20 steps (about five times slower than the others) delays the first grouping

@@ -179,11 +179,11 @@ void GroupServer::SendWeights(const std::vector<int>& admitted, Effects& effects
   }
 }
 
-// ------------------------------------------------------------------ at rest
+// ------------------------------------------------------------------ at a boundary
 
 // The incomplete sum of gradients goes out at the end: then every server has had every gradient.
-void GroupServer::OnQuiet(const Quiet& quiet, Effects& effects) {
-  if (!quiet.last) return;
+void GroupServer::OnQuiescent(const QuiescentState& quiescent, Effects& effects) {
+  if (!quiescent.last) return;
   EndRound(effects);
   SendExchange(effects);
 }
@@ -245,7 +245,7 @@ void GroupServer::TakeOver(const Handover& handover, Effects& effects) {
 
 // ------------------------------------------------------------------ what others see
 
-// Where the weights are averaged, the model at rest has them all.
+// Where the weights are averaged, the model at a boundary has them all.
 std::string GroupServer::Holds() const {
   const auto waiting =
       static_cast<int64_t>(held_.size()) - std::count(held_.begin(), held_.end(), 0);

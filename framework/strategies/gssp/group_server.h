@@ -44,7 +44,7 @@ class GroupServer : public Actor {
 
   std::vector<VectorSpec> Vectors() const override;
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
-  void OnQuiet(const Quiet& quiet, Effects& effects) override;
+  void OnQuiescent(const QuiescentState& quiescent, Effects& effects) override;
   double MasterShare() const override;
 
   std::string Holds() const override;

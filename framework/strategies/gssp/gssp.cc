@@ -32,7 +32,7 @@ class Gssp : public Strategy {
             .coordinator = true};
   }
   // Groups follow speeds, and the epoch's residuals and densities go out.
-  Rests rests(const CompressConfig& compress) const override {
+  Boundaries boundaries(const CompressConfig& compress) const override {
     const bool regroups = options_.Regroups(servers_.servers != 1 ? kServers : 1);
     return {.every_epochs = regroups || compress.on() ? 1 : 0,
             .after_steps = regroups ? kStepsBeforeGrouping : 0};

@@ -33,7 +33,7 @@ struct Exchange {
   DTRAIN_FIELDS(gradients, samples)
 };
 
-// Worker to coordinator, at rest: how long its steps take, ns, without waiting for admission.
+// Worker to coordinator, at a boundary: how long its steps take, ns, without waiting for admission.
 struct Stats {
   static constexpr int kKind = 4;
   int64_t compute = kUnknown;    // kUnknown: not measured yet
@@ -63,14 +63,14 @@ struct Handover {
   DTRAIN_FIELDS(number, worker, behind, waiting)
 };
 
-// Coordinator to worker, at rest: the density of its gradients from here on (compress: gdtopk).
+// Coordinator to worker, at a boundary: the density of its gradients from here on (compress: gdtopk).
 struct Density {
   static constexpr int kKind = 7;
   double density = 1;
   DTRAIN_FIELDS(density)
 };
 
-// Worker to the servers of all groups, at rest, with its residual.
+// Worker to the servers of all groups, at a boundary, with its residual.
 struct Flush {
   static constexpr int kKind = 8;
   DTRAIN_FIELDS()
@@ -83,14 +83,14 @@ struct Replica {
   DTRAIN_FIELDS(members)
 };
 
-// How long a step's transfers take by themselves.  Coordinator to all servers, at rest: find it out.
+// How long a step's transfers take by themselves.  Coordinator to all servers, at a boundary: find it out.
 // Server to a worker of its group with weights, and back with as much: one worker at a time.
 struct Probe {
   static constexpr int kKind = 10;
   DTRAIN_FIELDS()
 };
 
-// Server to coordinator, at rest: what it has learned so.
+// Server to coordinator, at a boundary: what it has learned so.
 struct Probed {
   static constexpr int kKind = 11;
   std::vector<int64_t> alone;  // by worker: ns there and back; kUnknown: of another group

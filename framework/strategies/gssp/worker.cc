@@ -107,19 +107,19 @@ void GsspWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
   Advance(effects);
 }
 
-void GsspWorker::OnQuiet(const Quiet& quiet, Effects& effects) {
-  const bool epoch_ends = std::exchange(epochs_, quiet.epochs) != quiet.epochs;
-  if (compresses_ && (quiet.last || (flushes_ && epoch_ends))) {
+void GsspWorker::OnQuiescent(const QuiescentState& quiescent, Effects& effects) {
+  const bool epoch_ends = std::exchange(epochs_, quiescent.epochs) != quiescent.epochs;
+  if (compresses_ && (quiescent.last || (flushes_ && epoch_ends))) {
     for (const int64_t server : std::set(server_of_.begin(), server_of_.end())) {
       effects.Send(placement_.ServerId(static_cast<int>(server)), Pack(Flush{}), {kResidual});
       ++flushed_;
     }
     effects.Clear(kResidual);
   }
-  if (quiet.last) return;
+  if (quiescent.last) return;
   const int64_t compute = compute_.empty() ? kUnknown : std::max<int64_t>(MedianOf(compute_), 1);
   effects.Send(placement_.CoordinatorId(),
-               Pack(Stats{compute, MedianOf(transfers_), quiet.steps, quiet.epochs}));
+               Pack(Stats{compute, MedianOf(transfers_), quiescent.steps, quiescent.epochs}));
 }
 
 void GsspWorker::Advance(Effects& effects) {

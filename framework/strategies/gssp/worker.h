@@ -1,5 +1,5 @@
 // GsspWorker: a worker of GSSP.  Like SSP's, but its one server is that of its group, has the whole
-// model, and may change at rest (Regroup).
+// model, and may change at a boundary (Regroup).
 //
 // It measures how long its steps take by themselves: forward and backward, and the way of its
 // gradient to the server and of the weights back, without the time that the server kept its
@@ -28,7 +28,7 @@ class GsspWorker : public Actor {
   void OnBegin(Effects& effects) override;
   void OnEnd(const StepReport& report, Effects& effects) override;
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
-  void OnQuiet(const Quiet& quiet, Effects& effects) override;
+  void OnQuiescent(const QuiescentState& quiescent, Effects& effects) override;
 
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;

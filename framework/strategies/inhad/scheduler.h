@@ -45,7 +45,7 @@ class Scheduler {
   bool GaveUp(int node) const { return nodes_[node].given_up != 0; }
   // A message of such a node.
   void Ignore(const Message& message);
-  // At rest: these workers have died.
+  // At a boundary: these workers have died.
   void GiveUpNodesOf(const std::vector<ActorId>& workers, Effects& effects);
   // The end of the run: whatever is pending is pulled.
   void Flush() { flushing_ = true; }

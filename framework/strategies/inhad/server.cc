@@ -75,10 +75,10 @@ void InhadServer::OnTimer(int timer, Effects& effects) {
   Schedule(effects);
 }
 
-void InhadServer::OnQuiet(const Quiet& quiet, Effects& effects) {
-  if (!scheduler_ || (!quiet.last && quiet.gone.empty())) return;
-  scheduler_->GiveUpNodesOf(quiet.gone, effects);
-  if (quiet.last) scheduler_->Flush();
+void InhadServer::OnQuiescent(const QuiescentState& quiescent, Effects& effects) {
+  if (!scheduler_ || (!quiescent.last && quiescent.gone.empty())) return;
+  scheduler_->GiveUpNodesOf(quiescent.gone, effects);
+  if (quiescent.last) scheduler_->Flush();
   Schedule(effects);
 }
 

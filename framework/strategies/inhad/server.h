@@ -29,7 +29,7 @@ class InhadServer : public Actor {
   std::vector<VectorSpec> Vectors() const override;
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
   void OnTimer(int timer, Effects& effects) override;
-  void OnQuiet(const Quiet& quiet, Effects& effects) override;
+  void OnQuiescent(const QuiescentState& quiescent, Effects& effects) override;
 
   std::string Holds() const override;
   void Visit(StateVisitor& visitor) override;

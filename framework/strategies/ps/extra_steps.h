@@ -5,7 +5,7 @@
 // two pushes of both it is predicted when the slowest one pushes next, and when this worker would push
 // if it did 1, 2, ... steps more.  It gets the number of steps, from 0 to `most`, behind which its push
 // comes nearest to one of the slowest's: there it waits least.  A push that is overdue is expected at
-// once, and so is the first one behind a rest.  Where a worker has pushed once only, nothing is
+// once, and so is the first one behind a boundary.  Where a worker has pushed once only, nothing is
 // predicted, and none is given.
 //
 // That is decided once: when the steps are used up it waits as under SSP, until it is within the bound,
@@ -31,7 +31,7 @@ class ExtraSteps {
 
   void OnPush(int worker, Nanos now);
   // Nobody computes for a while, which is no part of an interval.
-  void OnRest() { pushed_.assign(pushed_.size(), 0); }
+  void OnBoundary() { pushed_.assign(pushed_.size(), 0); }
   // `worker`, which pushed now, is beyond the bound.  Whether it may start the next step all the same:
   // one of the steps that it was given when it exceeded the bound, which it may do now.
   bool Take(int worker, const ClockTable& clocks, int64_t most);
@@ -51,7 +51,7 @@ class ExtraSteps {
   std::vector<int64_t> interval_;  // between its last two; at least 1
   std::vector<int64_t>
       left_;  // steps that it was given and has not started; kUndecided within the bound
-  std::vector<int64_t> pushed_;  // 1 once it has, since the last rest
+  std::vector<int64_t> pushed_;  // 1 once it has, since the last boundary
 };
 
 }  // namespace dtrain::ps

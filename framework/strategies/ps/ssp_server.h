@@ -48,7 +48,7 @@ class SspServer : public Actor {
     return {{"master", VectorRole::kMaster, shard_}};
   }
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
-  void OnQuiet(const Quiet&, Effects&) override { extra_.OnRest(); }
+  void OnQuiescent(const QuiescentState&, Effects&) override { extra_.OnBoundary(); }
 
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;

@@ -1,5 +1,5 @@
 // When a run pauses.
-#include "framework/exchange/rest_rule.h"
+#include "framework/exchange/boundary_schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@ namespace {
 using ::testing::ElementsAre;
 
 // 20 samples in batches of 8: 3 steps an epoch, the last one of 4 samples.
-constexpr RestRule kTwoEpochs{.epoch_samples = 20, .batch = 8, .last_samples = 40};
+constexpr BoundarySchedule kTwoEpochs{.epoch_samples = 20, .batch = 8, .last_samples = 40};
 
-std::vector<int64_t> PausesOf(const RestRule& rule, int64_t from = 0) {
+std::vector<int64_t> PausesOf(const BoundarySchedule& rule, int64_t from = 0) {
   std::vector<int64_t> pauses;
   for (int64_t samples = from; samples < rule.last_samples;) {
     samples = rule.NextAfter(samples);
@@ -25,12 +25,12 @@ std::vector<int64_t> PausesOf(const RestRule& rule, int64_t from = 0) {
   return pauses;
 }
 
-TEST(RestRule, WithoutAnythingToDoItPausesAtItsEnd) {
+TEST(BoundarySchedule, WithoutAnythingToDoItPausesAtItsEnd) {
   EXPECT_THAT(PausesOf(kTwoEpochs), ElementsAre(40));
 }
 
-TEST(RestRule, PausesForEvaluationsByStepsAsForCheckpoints) {
-  RestRule rule = kTwoEpochs;
+TEST(BoundarySchedule, PausesForEvaluationsByStepsAsForCheckpoints) {
+  BoundarySchedule rule = kTwoEpochs;
   rule.evaluate_every_steps = 2;
   EXPECT_THAT(PausesOf(rule), ElementsAre(16, 28, 40)) << "2, 4 and 6 steps";
   rule.checkpoint_every_steps = 5;
@@ -40,18 +40,18 @@ TEST(RestRule, PausesForEvaluationsByStepsAsForCheckpoints) {
 }
 
 // One that is resumed pauses where it would have paused; an asynchronous one may have gone past.
-TEST(RestRule, ThePausesDoNotDependOnWhereARunBegins) {
-  RestRule rule = kTwoEpochs;
+TEST(BoundarySchedule, ThePausesDoNotDependOnWhereARunBegins) {
+  BoundarySchedule rule = kTwoEpochs;
   rule.evaluate_every_steps = 2;
   EXPECT_THAT(PausesOf(rule, 8), ElementsAre(16, 28, 40));
   EXPECT_THAT(PausesOf(rule, 16), ElementsAre(28, 40));
   EXPECT_THAT(PausesOf(rule, 19), ElementsAre(28, 40));
 }
 
-TEST(RestRule, WhatNeverComesIsNoPause) {
+TEST(BoundarySchedule, WhatNeverComesIsNoPause) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   for (const int64_t never : {kMost, kMost - 1, kMost / 2, kMost / 20 + 1}) {
-    RestRule rule = kTwoEpochs;
+    BoundarySchedule rule = kTwoEpochs;
     rule.evaluate_every_steps = rule.checkpoint_every_steps = never;
     rule.evaluate_every_epochs = rule.checkpoint_every_epochs = never;
     EXPECT_THAT(PausesOf(rule), ElementsAre(40)) << never;

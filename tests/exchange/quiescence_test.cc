@@ -1,5 +1,5 @@
-// Rest with messages in flight: whatever order messages come in, actors hear that all is quiet, and
-// ranks come to rest, only when nothing is on its way.  A protocol made for it, in which a message
+// Quiescence with messages in flight: whatever order messages come in, actors hear that all is quiescent, and
+// ranks come to a boundary, only when nothing is on its way.  A protocol made for it, in which a message
 // brings about others, and a network that delivers in any order that the seed wants.
 #include "framework/exchange/rank_parts.h"
 
@@ -21,9 +21,9 @@ const ArenaLayout kOneNumber{{{"w", {1}, {0, 1}, true}}};
 
 struct Gossip {
   static constexpr int kKind = 1;
-  int64_t hops = 0;   // messages that this one may still bring about, one behind the other
-  int64_t quiet = 0;  // 1: began when all was quiet
-  DTRAIN_FIELDS(hops, quiet)
+  int64_t hops = 0;       // messages that this one may still bring about, one behind the other
+  int64_t quiescent = 0;  // 1: began when all was quiet
+  DTRAIN_FIELDS(hops, quiescent)
 };
 
 // What the test counts itself: messages that actors have asked for and that nobody has read yet.
@@ -31,11 +31,11 @@ struct Books {
   explicit Books(uint64_t seed) : draws(seed), work(seed % 2 == 0 ? 0 : 80) {}
   Draws draws;
   const int work;              // on vectors, before messages
-  int64_t unread[2] = {0, 0};  // of steps, of a quiet time
+  int64_t unread[2] = {0, 0};  // of steps, of a quiescent time
   int running = 0;             // steps
 };
 
-// Starts every step at once, and talks when it begins, at its end and when all is quiet.
+// Starts every step at once, and talks when it begins, at its end and when all is quiescent.
 class Talker : public Actor {
  public:
   Talker(const Placement& placement, Books& books) : placement_(placement), books_(books) {}
@@ -51,15 +51,15 @@ class Talker : public Actor {
     Talk({.hops = 4}, effects);
     effects.EndStep(OutcomeOf(report));
   }
-  void OnQuiet(const Quiet&, Effects& effects) override {
+  void OnQuiescent(const QuiescentState&, Effects& effects) override {
     EXPECT_EQ(books_.unread[0], 0) << "messages are on their way";
     EXPECT_EQ(books_.running, 0) << "steps run";
-    Talk({.hops = 3, .quiet = 1}, effects);
+    Talk({.hops = 3, .quiescent = 1}, effects);
   }
   void OnMessage(ActorId, const Message& message, Effects& effects) override {
     const auto heard = Unpack<Gossip>(message);
-    --books_.unread[heard.quiet];
-    if (heard.hops > 0) Talk({heard.hops - 1, heard.quiet}, effects);
+    --books_.unread[heard.quiescent];
+    if (heard.hops > 0) Talk({heard.hops - 1, heard.quiescent}, effects);
   }
   void Visit(StateVisitor&) override {}
   std::string Describe() const override { return "talker"; }
@@ -70,7 +70,7 @@ class Talker : public Actor {
   void Talk(const Gossip& gossip, Effects& effects) {
     for (int work = books_.work * books_.draws.Below(2); work > 0; --work) effects.Clear(0);
     for (int envelopes = books_.draws.Below(3); envelopes > 0; --envelopes) {
-      ++books_.unread[gossip.quiet];
+      ++books_.unread[gossip.quiescent];
       const ActorId to = books_.draws.Below(placement_.actors());
       effects.Send(to, Pack(gossip));
     }
@@ -132,7 +132,7 @@ class NoClock : public Clock {
 
 class World {
  public:
-  World(uint64_t seed, const RestRule& rule) : books_(seed), strategy_(books_) {
+  World(uint64_t seed, const BoundarySchedule& rule) : books_(seed), strategy_(books_) {
     spec_.layout = &kOneNumber;
     spec_.strategy = &strategy_;
     spec_.actors = {{.workers = 2, .servers = 2}, 1, {{0, 1}}};
@@ -141,17 +141,17 @@ class World {
     for (Rank rank = 0; rank < spec_.placement().ranks(); ++rank) AddRank(rank);
   }
 
-  // Until all ranks are at rest.
-  void RunToRest() {
+  // Until all ranks are at a boundary.
+  void RunToBoundary() {
     for (int moves = 0; resting_ < spec_.placement().ranks(); ++moves) {
-      ASSERT_LT(moves, 50'000) << "no rest is reached";
+      ASSERT_LT(moves, 50'000) << "no boundary is reached";
       Move(ranks_[books_.draws.Below(std::ssize(ranks_))]);
     }
   }
 
   void ExpectOneState(int64_t steps_before) {
     for (const Part& part : ranks_) {
-      const RestState& state = part.parts->rest.state();
+      const BoundaryState& state = part.parts->quiescence.state();
       EXPECT_EQ(state.samples_applied, kStepSamples * steps_);
       EXPECT_EQ(state.stop, stop_asked_);
       EXPECT_TRUE(state.finite);
@@ -175,7 +175,7 @@ class World {
   struct Part {
     std::unique_ptr<RankParts> parts;
     HeldChannel* channel = nullptr;
-    bool leaves = false;  // is at rest, and may go on
+    bool leaves = false;  // is at a boundary, and may go on
     int64_t pause = 0;    // moves until the trainer has seen the end of its step
   };
 
@@ -190,32 +190,32 @@ class World {
   }
 
   // As an exchange thread does it: what the trainer has done, then one look at messages and
-  // effects, then what that means for the step.  At rest messages wait.
+  // effects, then what that means for the step.  At a boundary messages wait.
   void Move(Part& part) {
-    Rest& rest = part.parts->rest;
+    Quiescence& quiescence = part.parts->quiescence;
     Driver& driver = part.parts->driver;
     if (part.leaves && books_.draws.Below(8) == 0) {
       part.leaves = false;
-      rest.Leave();
+      quiescence.Leave();
     }
-    if (rest.reached()) return;
+    if (quiescence.reached()) return;
     if (driver.HasWorker() && books_.draws.Below(2) == 0 && --part.pause < 0) MoveTrainer(driver);
     if (books_.draws.Below(2) == 0) part.channel->Release(books_.draws.Below(std::ssize(ranks_)));
     driver.Progress();
-    if (rest.reached()) NoteRest();
+    if (quiescence.reached()) NoteBoundary();
     if (driver.TakeStarted()) {
       ++books_.running;
       ++steps_;
-      rest.StepStarts(kStepSamples);
+      quiescence.StepStarts(kStepSamples);
     } else if (driver.TakeEnded()) {
       --books_.running;
-      rest.StepEnded();
-      // Some trainers are so slow that the others are all but at rest.
+      quiescence.StepEnded();
+      // Some trainers are so slow that the others are all but at a boundary.
       part.pause = books_.draws.Below(4) == 0 ? books_.draws.Below(200) : 0;
     }
   }
 
-  void NoteRest() {
+  void NoteBoundary() {
     ++resting_;
     EXPECT_EQ(books_.unread[0] + books_.unread[1], 0) << "messages are on their way";
     EXPECT_EQ(books_.running, 0) << "steps run";
@@ -243,20 +243,20 @@ class World {
   bool stop_asked_ = false;
 };
 
-// A rest about every 4 steps of 10 samples.
-constexpr RestRule kRule{.epoch_samples = 1000,
-                         .batch = 2 * kStepSamples,
-                         .checkpoint_every_steps = 2,
-                         .last_samples = 12 * kStepSamples};
+// A boundary about every 4 steps of 10 samples.
+constexpr BoundarySchedule kRule{.epoch_samples = 1000,
+                                 .batch = 2 * kStepSamples,
+                                 .checkpoint_every_steps = 2,
+                                 .last_samples = 12 * kStepSamples};
 
-// Nor while a step runs: one that a rest had held back starts when that is left, and word of the
-// next rest may be there already.
-TEST(Rest, IsReachedOnlyWhenNothingIsOnItsWay) {
+// Nor while a step runs: one that a boundary had held back starts when that is left, and word of the
+// next boundary may be there already.
+TEST(Quiescence, IsReachedOnlyWhenNothingIsOnItsWay) {
   for (uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed, kRule);
     for (int64_t steps = 0; !world.ended(); world.Leave()) {
-      world.RunToRest();
+      world.RunToBoundary();
       if (HasFatalFailure()) return;
       world.ExpectOneState(steps + 1);
       steps = world.steps();
@@ -264,15 +264,15 @@ TEST(Rest, IsReachedOnlyWhenNothingIsOnItsWay) {
   }
 }
 
-TEST(Rest, AStopWishBringsItBeforeTheBoundary) {
-  RestRule rule = kRule;
+TEST(Quiescence, AStopWishBringsItBeforeTheBoundary) {
+  BoundarySchedule rule = kRule;
   rule.checkpoint_every_steps = 0;
   rule.last_samples = int64_t{1} << 40;
   for (uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed, rule);
     world.AskToStop(static_cast<int64_t>(seed % 7 + 1));
-    world.RunToRest();
+    world.RunToBoundary();
     if (HasFatalFailure()) return;
     EXPECT_TRUE(world.ended());
     world.ExpectOneState(1);

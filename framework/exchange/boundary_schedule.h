@@ -1,4 +1,4 @@
-// RestRule: when a run pauses - for an evaluation, a checkpoint or its end - counted in samples
+// BoundarySchedule: when a run pauses - for an evaluation, a checkpoint or its end - counted in samples
 // applied by all workers together.
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace dtrain {
 
-struct RestRule {
+struct BoundarySchedule {
   int64_t epoch_samples = 1;
   int64_t batch = 1;                  // global
   int64_t evaluate_every_epochs = 0;  // 0: never, here and below
   int64_t evaluate_every_steps = 0;
   int64_t checkpoint_every_epochs = 0;
   int64_t checkpoint_every_steps = 0;
-  // The strategy asks for these (Strategy::Rests).
+  // The strategy asks for these (Strategy::Boundaries).
   int64_t strategy_every_epochs = 0;
   int64_t strategy_after_steps = 0;  // once
   int64_t last_samples = 0;          // the end of the run

@@ -1,5 +1,5 @@
-// Rest: one mechanism by which a run pauses (evaluation, checkpoint, stop, end), unknown to
-// protocols.  At rest no step is running and no message is on its way; accumulators keep their
+// Quiescence: one mechanism by which a run pauses (evaluation, checkpoint, stop, end), unknown to
+// protocols.  At a boundary no step is running and no message is on its way; accumulators keep their
 // content.
 //
 // Where all workers end the same steps on equal knowledge (synchronous, no servers) each rank
@@ -13,8 +13,8 @@
 //   rank -> leader    Counted    asked again until two rounds agree that all have arrived (Mattern,
 //                                "Algorithms for distributed termination detection", 1987: four
 //                                counters)
-//   leader -> ranks   AllQuiet   tell your actors (Actor::OnQuiet); counted until quiet again
-//   leader -> ranks   AtRest     here we are, at so many samples
+//   leader -> ranks   AllQuiescent   tell your actors (Actor::OnQuiescent); counted until quiescent again
+//   leader -> ranks   AtBoundary     here we are, at so many samples
 //   leader -> rank 0  TellRoot   what all workers have computed since the last one
 //
 // Where ranks die (the simulator), what has died goes on to answer here: of its worker's last step it
@@ -29,17 +29,17 @@
 namespace dtrain {
 
 // The same on every rank.
-struct RestState {
+struct BoundaryState {
   int64_t samples_applied = 0;
   bool stop = false;   // some rank was asked to stop
   bool finite = true;  // no NaN or infinity so far
 };
 
-class Rest {
+class Quiescence {
  public:
   // Both outlive it.
-  Rest(Driver& driver, const ExchangeSpec& spec, Rank rank);
-  Rest(const Rest&) = delete;
+  Quiescence(Driver& driver, const ExchangeSpec& spec, Rank rank);
+  Quiescence(const Quiescence&) = delete;
 
   // --- this rank's worker
   void StepStarts(int64_t samples);
@@ -48,10 +48,10 @@ class Rest {
   void Died();
 
   bool reached() const { return reached_; }
-  const RestState& state() const { return state_; }
+  const BoundaryState& state() const { return state_; }
   void Leave();
 
-  // Progress of all workers so far.  The leader reports it to rank 0 after each global batch, and at rest.
+  // Progress of all workers so far.  The leader reports it to rank 0 after each global batch, and at a boundary.
   struct Told {
     int64_t samples_applied = 0;
     int64_t samples = 0;
@@ -75,14 +75,14 @@ class Rest {
     int counted = 0;    // ranks
     bool idle = true;
     int64_t sent = 0, received = 0, sent_before = -1;
-    bool told_quiet = false;
+    bool told_quiescent = false;
     Told told;
   };
 
   bool local() const { return spec_.synchronous() && spec_.placement().servers == 0; }
   void Withdraw();  // this rank's worker stops
   void SayHeld();
-  void Reach(const RestState& state);
+  void Reach(const BoundaryState& state);
   void AnswerCount(const control::Count& count);
 
   void HandleMessages();
@@ -101,9 +101,9 @@ class Rest {
   const ExchangeSpec& spec_;
   const Rank leader_rank_;
 
-  RestState state_;
+  BoundaryState state_;
   bool reached_ = false;
-  bool said_held_ = false;    // since the last rest
+  bool said_held_ = false;    // since the last boundary
   control::EndedStep ended_;  // not yet told to the leader
   int64_t next_;              // synchronous: boundary
   Leader leader_;

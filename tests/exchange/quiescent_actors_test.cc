@@ -1,4 +1,4 @@
-// What actors may do when all is quiet, and what timers may not, with a protocol made for it.
+// What actors may do when all is quiescent, and what timers may not, with a protocol made for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,11 +22,11 @@ struct Word {
   DTRAIN_FIELDS(last)
 };
 
-// Starts every step at once.  Each sets a timer that fires behind the step's end; when all is quiet
+// Starts every step at once.  Each sets a timer that fires behind the step's end; when all is quiescent
 // the worker says so to the server.
-class QuietTalker : public Actor {
+class QuiescentTalker : public Actor {
  public:
-  explicit QuietTalker(const ActorSetup& setup) : setup_(setup) {}
+  explicit QuiescentTalker(const ActorSetup& setup) : setup_(setup) {}
   std::vector<VectorSpec> Vectors() const override {
     return {{"gradient", VectorRole::kGradient, {0, setup_.size}},
             {"weights", VectorRole::kWeights, {0, setup_.size}}};
@@ -42,8 +42,8 @@ class QuietTalker : public Actor {
     EXPECT_EQ(timer, 7);
     effects.Send(setup_.placement.ServerId(0), Pack(Word{.last = -1}));
   }
-  void OnQuiet(const Quiet& quiet, Effects& effects) override {
-    effects.Send(setup_.placement.ServerId(0), Pack(Word{.last = quiet.last}));
+  void OnQuiescent(const QuiescentState& quiescent, Effects& effects) override {
+    effects.Send(setup_.placement.ServerId(0), Pack(Word{.last = quiescent.last}));
   }
   void Visit(StateVisitor&) override {}
   std::string Describe() const override { return "talker"; }
@@ -78,46 +78,46 @@ class Chatter : public Strategy {
     return {{0, pieces.total()}};
   }
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override {
-    if (setup.placement.IsWorker(id)) return std::make_unique<QuietTalker>(setup);
+    if (setup.placement.IsWorker(id)) return std::make_unique<QuiescentTalker>(setup);
     return std::make_unique<Listener>(setup, &heard);
   }
   mutable std::vector<int64_t> heard;
 };
 
-// Steps of a millisecond, so that there are several rests.
-Turn StepToRest(Exchange& exchange) {
+// Steps of a millisecond, so that there are several boundaries.
+Turn StepToBoundary(Exchange& exchange) {
   for (;;) {
     Turn turn = exchange.Begin(10);
-    if (turn.rest) return turn;
+    if (turn.boundary) return turn;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     exchange.Ready({0, kLayout.size()});
     exchange.End({.samples = 10});
   }
 }
 
-// Each of three workers has said a word at each rest, and the last word at the end.
-void ExpectHeard(const std::vector<int64_t>& heard, int rests, bool last) {
+// Each of three workers has said a word at each boundary, and the last word at the end.
+void ExpectHeard(const std::vector<int64_t>& heard, int boundaries, bool last) {
   EXPECT_EQ(std::count_if(heard.begin(), heard.end(), [](int64_t word) { return word >= 0; }),
-            3 * rests);
+            3 * boundaries);
   EXPECT_EQ(std::count(heard.begin(), heard.end(), 1), last ? 3 : 0);
 }
 
-TEST(Quiet, WhatActorsSayThenIsHeardBeforeTheRest) {
+TEST(QuiescentState, MessagesOfActorsArriveBeforeTheBoundary) {
   const Chatter strategy;
   const Placement placement{3, 1, false};
   LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
     RankInputs inputs(strategy, placement, 0, 1000);
-    inputs.spec.rule.checkpoint_every_steps = 20;  // a rest about every 200 samples
+    inputs.spec.rule.checkpoint_every_steps = 20;  // a boundary about every 200 samples
     ThreadedExchange exchange(transport, inputs.spec, 0);
-    for (int rests = 1;; ++rests) {
-      const Turn rest = StepToRest(exchange);
-      const bool last = rest.state.samples_applied >= 1000;
-      if (transport.rank() == 3) ExpectHeard(strategy.heard, rests, last);
+    for (int boundaries = 1;; ++boundaries) {
+      const Turn boundary = StepToBoundary(exchange);
+      const bool last = boundary.state.samples_applied >= 1000;
+      if (transport.rank() == 3) ExpectHeard(strategy.heard, boundaries, last);
       const size_t heard = transport.rank() == 3 ? strategy.heard.size() : 0;
       // Longer than any timer that is set.
-      exchange.AtRest([](Transport& all) { all.Barrier(); });
+      exchange.AtBoundary([](Transport& all) { all.Barrier(); });
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      exchange.AtRest([](Transport& all) { all.Barrier(); });
+      exchange.AtBoundary([](Transport& all) { all.Barrier(); });
       if (transport.rank() == 3) {
         EXPECT_EQ(strategy.heard.size(), heard);
       }

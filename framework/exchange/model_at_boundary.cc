@@ -1,4 +1,4 @@
-#include "framework/exchange/model_at_rest.h"
+#include "framework/exchange/model_at_boundary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,17 +10,17 @@
 
 namespace dtrain {
 
-ModelAtRest::ModelAtRest(Driver& driver, const ExchangeSpec& spec, BlobPools* pools)
+ModelAtBoundary::ModelAtBoundary(Driver& driver, const ExchangeSpec& spec, BlobPools* pools)
     : driver_(driver), spec_(spec), pools_(pools) {}
 
-void ModelAtRest::Drop() {
+void ModelAtBoundary::Drop() {
   weights_ = Blob();
   host_weights_.clear();
   solver_.clear();
   solver_memory_.clear();
 }
 
-const float* ModelAtRest::HostWeights() {
+const float* ModelAtBoundary::HostWeights() {
   const ConstArena weights = weights_.arena();
   if (weights.queue == nullptr) return weights.data;
   if (host_weights_.empty()) {
@@ -31,7 +31,7 @@ const float* ModelAtRest::HostWeights() {
 }
 
 // The memory is kept for the next time.
-void ModelAtRest::BringSolver(DeviceQueue* queue) {
+void ModelAtBoundary::BringSolver(DeviceQueue* queue) {
   host_solver_.resize(solver_.size());
   for (size_t i = 0; i < solver_.size(); ++i) {
     host_solver_[i].resize(static_cast<size_t>(spec_.size()));
@@ -40,7 +40,7 @@ void ModelAtRest::BringSolver(DeviceQueue* queue) {
   }
 }
 
-void ModelAtRest::Collect(Transport& transport, bool with_solver) {
+void ModelAtBoundary::Collect(Transport& transport, bool with_solver) {
   Drop();
   const Placement& placement = spec_.placement();
   if (placement.servers == 0) {
@@ -71,7 +71,7 @@ void ModelAtRest::Collect(Transport& transport, bool with_solver) {
   if (with_solver) CollectUpdates(transport);
 }
 
-void ModelAtRest::CollectUpdates(Transport& transport) {
+void ModelAtBoundary::CollectUpdates(Transport& transport) {
   ByteWriter mine;
   for (const Driver::Master& master : driver_.Masters()) mine.Value(master.updates);
   for (const std::string& bytes : Gather(transport, mine.Take())) {
@@ -82,7 +82,7 @@ void ModelAtRest::CollectUpdates(Transport& transport) {
 }
 
 // One after the other through rank 0, which needs memory for one of them.
-void ModelAtRest::CollectReplicas(Transport& transport, bool with_solver) {
+void ModelAtBoundary::CollectReplicas(Transport& transport, bool with_solver) {
   const Placement& placement = spec_.placement();
   const auto count = static_cast<size_t>(spec_.size());
   const bool root = transport.rank() == 0;
@@ -123,8 +123,8 @@ void ModelAtRest::CollectReplicas(Transport& transport, bool with_solver) {
 }
 
 // On rank 0: mean += share * the owner's; the owner's sum of squares, where share > 0.
-double ModelAtRest::AddFrom(Transport& transport, Rank owner, const float* mine, double share,
-                            float* mean, bool model) {
+double ModelAtBoundary::AddFrom(Transport& transport, Rank owner, const float* mine, double share,
+                                float* mean, bool model) {
   const auto count = static_cast<size_t>(spec_.size());
   if (share == 0) return 0;
   const bool root = transport.rank() == 0;
@@ -145,7 +145,7 @@ double ModelAtRest::AddFrom(Transport& transport, Rank owner, const float* mine,
   return SumOfSquares(mine, spec_.size());
 }
 
-void ModelAtRest::CollectShard(Transport& transport, int server, bool with_solver) {
+void ModelAtBoundary::CollectShard(Transport& transport, int server, bool with_solver) {
   const Placement& placement = spec_.placement();
   const size_t solver_vectors = spec_.solver.solver->StateNames().size();
   const ActorId id = placement.ServerId(server);

@@ -1,4 +1,4 @@
-#include "framework/exchange/rest.h"
+#include "framework/exchange/quiescence.h"
 
 #include <utility>
 
@@ -14,7 +14,7 @@ Rank LeaderRank(const Placement& placement) {
 
 }  // namespace
 
-Rest::Rest(Driver& driver, const ExchangeSpec& spec, Rank rank)
+Quiescence::Quiescence(Driver& driver, const ExchangeSpec& spec, Rank rank)
     : driver_(driver),
       spec_(spec),
       leader_rank_(LeaderRank(spec.placement())),
@@ -33,18 +33,18 @@ Rest::Rest(Driver& driver, const ExchangeSpec& spec, Rank rank)
   }
 }
 
-void Rest::HandleMessages() {
+void Quiescence::HandleMessages() {
   Service& service = driver_.service();
   service.On<control::Hold>([this](const control::Hold&, Rank) {
     if (driver_.HasWorker()) Withdraw();
   });
   service.On<control::Count>([this](const control::Count& count, Rank) { AnswerCount(count); });
-  service.On<control::AllQuiet>([this](const control::AllQuiet& quiet, Rank) {
-    driver_.TellQuiet({quiet.samples_applied, quiet.last != 0});
+  service.On<control::AllQuiescent>([this](const control::AllQuiescent& quiescent, Rank) {
+    driver_.TellQuiescent({quiescent.samples_applied, quiescent.last != 0});
   });
-  service.On<control::AtRest>([this](const control::AtRest& rest, Rank) {
+  service.On<control::AtBoundary>([this](const control::AtBoundary& boundary, Rank) {
     driver_.Hold(true);
-    Reach({rest.samples_applied, rest.stop != 0, rest.finite != 0});
+    Reach({boundary.samples_applied, boundary.stop != 0, boundary.finite != 0});
   });
   service.On<control::TellRoot>([this](const control::TellRoot& news, Rank) {
     told_.samples_applied = news.samples_applied;
@@ -63,12 +63,12 @@ void Rest::HandleMessages() {
 
 // ------------------------------------------------------------------ a worker's rank
 
-void Rest::StepStarts(int64_t samples) {
+void Quiescence::StepStarts(int64_t samples) {
   if (spec_.synchronous()) return;
   driver_.service().Send(leader_rank_, control::Started{samples, std::exchange(ended_, {})});
 }
 
-void Rest::StepEnded() {
+void Quiescence::StepEnded() {
   const StepOutcome& outcome = driver_.outcome();
   ended_ = {outcome.samples, outcome.loss_sum, outcome.stop, outcome.finite};
   if (!spec_.synchronous()) {
@@ -87,45 +87,45 @@ void Rest::StepEnded() {
 }
 
 // The leader hears of it before it counts: messages of a pair stay in order.
-void Rest::Died() {
+void Quiescence::Died() {
   driver_.TellNode();
   driver_.service().Send(leader_rank_, control::Gone{driver_.worker()});
   if (driver_.held()) SayHeld();
 }
 
-// A step that was admitted during the previous rest starts when that rest is left.  The next
+// A step that was admitted during the previous boundary starts when that boundary is left.  The next
 // Hold may arrive before StepStarts is called for it.
-void Rest::Withdraw() {
+void Quiescence::Withdraw() {
   driver_.Hold(true);
   if (!driver_.Stepping()) SayHeld();
 }
 
-void Rest::SayHeld() {
+void Quiescence::SayHeld() {
   if (said_held_) return;
   said_held_ = true;
   driver_.service().Send(leader_rank_,
                          control::Held{std::exchange(ended_, {}), driver_.samples_applied()});
 }
 
-void Rest::Reach(const RestState& state) {
+void Quiescence::Reach(const BoundaryState& state) {
   state_ = state;
   reached_ = true;
 }
 
-void Rest::VisitTold(StateVisitor& visitor) {
+void Quiescence::VisitTold(StateVisitor& visitor) {
   visitor.Int("told_samples_applied", told_.samples_applied);
   visitor.Int("told_samples", told_.samples);
   VisitDouble(visitor, "told_loss_sum", told_.loss_sum);
 }
 
-void Rest::Leave() {
+void Quiescence::Leave() {
   reached_ = said_held_ = false;
   driver_.timers().Hold(false);
   driver_.Hold(false);
 }
 
 // From here on nothing may begin by itself.
-void Rest::AnswerCount(const control::Count& count) {
+void Quiescence::AnswerCount(const control::Count& count) {
   driver_.timers().Hold(true);
   // The two counts are read together: a message that is being handled has been received.
   const Mailbox& mailbox = driver_.mailbox();
@@ -137,20 +137,20 @@ void Rest::AnswerCount(const control::Count& count) {
 // ------------------------------------------------------------------ the leader
 
 template <class M>
-void Rest::TellAllRanks(const M& envelope) {
+void Quiescence::TellAllRanks(const M& envelope) {
   for (Rank rank = 0; rank < spec_.placement().ranks(); ++rank) {
     driver_.service().Send(rank, envelope);
   }
 }
 
-void Rest::KeepStarted(const control::Started& started) {
+void Quiescence::KeepStarted(const control::Started& started) {
   leader_.started += started.samples;
   KeepEnded(started.before);
   HoldIfDue();
 }
 
-// Tells rank 0 whenever another global batch has been computed; what is less is told at rest.
-void Rest::KeepEnded(const control::EndedStep& step) {
+// Tells rank 0 whenever another global batch has been computed; what is less is told at a boundary.
+void Quiescence::KeepEnded(const control::EndedStep& step) {
   leader_.ended += step.samples;
   leader_.stop |= step.stop != 0;
   leader_.finite &= step.finite != 0;
@@ -159,12 +159,12 @@ void Rest::KeepEnded(const control::EndedStep& step) {
   if (leader_.told.samples >= spec_.rule.batch) TellRootOfSteps();
 }
 
-void Rest::TellRootOfSteps() {
+void Quiescence::TellRootOfSteps() {
   const Told told = std::exchange(leader_.told, {});
   driver_.service().Send(0, control::TellRoot{leader_.ended, told.samples, told.loss_sum});
 }
 
-void Rest::HoldIfDue() {
+void Quiescence::HoldIfDue() {
   if (leader_.holding) return;
   if (leader_.started < leader_.next && !leader_.stop && leader_.finite) return;
   leader_.holding = true;
@@ -173,7 +173,7 @@ void Rest::HoldIfDue() {
   }
 }
 
-void Rest::KeepHeld(const control::Held& held) {
+void Quiescence::KeepHeld(const control::Held& held) {
   if (spec_.synchronous()) {
     leader_.ended = held.samples_applied;
     leader_.stop |= held.before.stop != 0;
@@ -184,7 +184,7 @@ void Rest::KeepHeld(const control::Held& held) {
   if (++leader_.held == spec_.placement().workers) StartCount();
 }
 
-void Rest::StartCount() {
+void Quiescence::StartCount() {
   ++leader_.round;
   leader_.counted = 0;
   leader_.sent = leader_.received = 0;
@@ -192,7 +192,7 @@ void Rest::StartCount() {
   TellAllRanks(control::Count{leader_.round});
 }
 
-void Rest::KeepCounted(const control::Counted& counted) {
+void Quiescence::KeepCounted(const control::Counted& counted) {
   DT_CHECK(counted.round == leader_.round) << counted.round << " instead of " << leader_.round;
   leader_.sent += counted.sent;
   leader_.received += counted.received;
@@ -209,23 +209,23 @@ void Rest::KeepCounted(const control::Counted& counted) {
   Settle();
 }
 
-// All is quiet: the actors get a word, whose messages are waited for; then there is rest.
-void Rest::Settle() {
+// All is quiescent: the actors get a word, whose messages are waited for; then there is quiescence.
+void Quiescence::Settle() {
   const bool last = leader_.ended >= spec_.rule.last_samples && !spec_.rule.ended_early;
-  if (!leader_.told_quiet) {
-    leader_.told_quiet = true;
+  if (!leader_.told_quiescent) {
+    leader_.told_quiescent = true;
     leader_.sent_before = -1;
-    TellAllRanks(control::AllQuiet{leader_.ended, last});
+    TellAllRanks(control::AllQuiescent{leader_.ended, last});
     return StartCount();
   }
   if (leader_.told.samples > 0) TellRootOfSteps();
-  const control::AtRest rest{leader_.ended, leader_.stop, leader_.finite};
-  // The next rest begins with nothing but the counts that never go back.
+  const control::AtBoundary boundary{leader_.ended, leader_.stop, leader_.finite};
+  // The next boundary begins with nothing but the counts that never go back.
   leader_ = {.next = spec_.rule.NextAfter(leader_.ended),
              .started = leader_.ended,
              .ended = leader_.ended,
              .round = leader_.round};
-  TellAllRanks(rest);
+  TellAllRanks(boundary);
 }
 
 }  // namespace dtrain

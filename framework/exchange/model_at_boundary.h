@@ -1,4 +1,4 @@
-// ModelAtRest: the whole model, put together from the masters of all ranks while nothing is in
+// ModelAtBoundary: the whole model, put together from the masters of all ranks while nothing is in
 // flight.
 //
 // Where every rank has a master of everything (synchronous strategies), that is it, by reference.
@@ -15,10 +15,10 @@
 
 namespace dtrain {
 
-class ModelAtRest {
+class ModelAtBoundary {
  public:
   // All outlive it.  `pools` is null in a ghost run, which has no model.
-  ModelAtRest(Driver& driver, const ExchangeSpec& spec, BlobPools* pools);
+  ModelAtBoundary(Driver& driver, const ExchangeSpec& spec, BlobPools* pools);
 
   // All ranks call it together.
   void Collect(Transport& transport, bool with_solver);
@@ -27,7 +27,7 @@ class ModelAtRest {
   const Blob& weights() const { return weights_; }
   const float* HostWeights();
   std::span<float* const> solver_state() const { return solver_; }
-  // Solver steps that the weights have had; on rank 0 after Collect with the solver.  At rest all
+  // Solver steps that the weights have had; on rank 0 after Collect with the solver.  At a boundary all
   // shards have had as many.
   int64_t updates() const { return updates_; }
   // How far replicas lie apart, on rank 0: root of the mean square distance from their mean, by the
